@@ -58,7 +58,7 @@ def unpacked(debs: Path) -> Path:
     return root
 
 
-def test_the_program_runs_from_what_is_unpacked(unpacked: Path) -> None:
+def test_unpacked_program_runs(unpacked: Path) -> None:
     modules = unpacked / "usr/lib/python3/dist-packages"
     code = (
         "import fpvcar.__main__, fpvcar.runtime.paths as p; from fpvcar.cli import setup;"
@@ -72,7 +72,7 @@ def test_the_program_runs_from_what_is_unpacked(unpacked: Path) -> None:
     assert (unpacked / "usr/bin/fpvcar").read_text().startswith("#!/usr/bin/python3")
 
 
-def test_units_users_and_the_helper_are_in_it(unpacked: Path) -> None:
+def test_package_has_units_users_and_helper(unpacked: Path) -> None:
     units = unpacked / "lib/systemd/system"
     for name in (*UNITS, "fpvcar-pins-off@.service", "pigpiod.service.d/fpvcar.conf"):
         assert (units / name).is_file(), name
@@ -85,7 +85,7 @@ def test_units_users_and_the_helper_are_in_it(unpacked: Path) -> None:
     assert helper.resolve().name == "pins_off.py" and helper.resolve().is_file()
 
 
-def test_it_depends_on_what_trixie_has(debs: Path) -> None:
+def test_dependencies_are_met_by_trixie(debs: Path) -> None:
     depends = output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Depends")
     for library, version in TRIXIE.items():
         (wanted,) = (one for one in depends.split(", ") if one.startswith(f"python3-{library} "))
@@ -93,7 +93,7 @@ def test_it_depends_on_what_trixie_has(debs: Path) -> None:
         output("dpkg", "--compare-versions", version, "ge", least)
 
 
-def test_apt_brings_what_the_cars_that_are_shipped_need() -> None:
+def test_recommends_cover_the_shipped_profiles() -> None:
     """Each is recommended by itself, not as one of several: Raspberry Pi OS Lite has
     rpicam-apps-lite."""
     (recommended,) = re.findall(
@@ -107,13 +107,13 @@ def test_apt_brings_what_the_cars_that_are_shipped_need() -> None:
     assert wanted <= {one.strip() for one in recommended.split(",")}
 
 
-def test_byte_code_is_made_where_it_is_installed(debs: Path, tmp_path: Path) -> None:
+def test_postinst_compiles_byte_code(debs: Path, tmp_path: Path) -> None:
     """The services may not write byte code, and without it a Zero W takes a minute to start."""
     output("dpkg-deb", "--control", deb(debs, "fpvcar"), tmp_path / "control")
     assert "py3compile -p fpvcar" in (tmp_path / "control/postinst").read_text()
 
 
-def test_no_file_is_in_two_packages(debs: Path) -> None:
+def test_packages_share_no_file(debs: Path) -> None:
     files: list[str] = []
     for package in ("fpvcar", "fpvcar-bench", "fpvstation"):
         listed = output("dpkg-deb", "--contents", deb(debs, package)).splitlines()
@@ -122,7 +122,7 @@ def test_no_file_is_in_two_packages(debs: Path) -> None:
     assert sum("/fpvbench/" in name for name in files) > 40
 
 
-def test_the_station_brings_its_program_units_and_user(
+def test_station_package_has_program_units_and_user(
     debs: Path, unpacked: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "root"

@@ -61,11 +61,11 @@ MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
     ".venv/bin/python -m fpvbench.pigpiod --port 8888": "tests/unit/fpvbench/test_pigpiod_contract.py::"  # noqa: E501
     "test_emulator_alone_makes_its_own_chip_and_removes_it",
-    ".venv/bin/python -m tests.fuzz drive_up --seconds 10": "tests/fuzz/test_parsers.py::test_no_input_breaks_a_parser",  # noqa: E501
-    "python3 docs/examples/drive.py http://localhost:8080 123456": "tests/e2e/test_example_client.py::test_the_example_drives_and_stops",  # noqa: E501
-    "make -C base-station/rdma": "tests/rdma/test_install.py::test_what_is_built_otherwise_is_built_again",  # noqa: E501
+    ".venv/bin/python -m tests.fuzz drive_up --seconds 10": "tests/fuzz/test_parsers.py::test_parsers_survive_fuzzed_input",  # noqa: E501
+    "python3 docs/examples/drive.py http://localhost:8080 123456": "tests/e2e/test_example_client.py::test_example_client_drives_and_stops",  # noqa: E501
+    "make -C base-station/rdma": "tests/rdma/test_install.py::test_changed_build_options_rebuild_objects",  # noqa: E501
     "make -C base-station/rdma install PREFIX=~/.local": "tests/rdma/test_install.py::test_install",
-    "man -l base-station/rdma/rdpipe.1": "tests/rdma/test_install.py::test_the_manual_has_no_fault",
+    "man -l base-station/rdma/rdpipe.1": "tests/rdma/test_install.py::test_manual_has_no_groff_warning",  # noqa: E501
 }
 """Commands that are not run here, each with the test that runs it."""
 
@@ -112,7 +112,7 @@ def here(one: Command) -> bool:
     return one.words in MAKE or one.words in FPVCAR
 
 
-def test_every_command_is_run_by_a_test_or_marked() -> None:
+def test_documented_commands_are_tested_or_marked() -> None:
     assert len(COMMANDS) > 30
     silent = [
         f"{one.page}: {one.words}"
@@ -122,7 +122,7 @@ def test_every_command_is_run_by_a_test_or_marked() -> None:
     assert silent == []
 
 
-def test_what_tests_run_stands_in_the_documents() -> None:
+def test_tested_commands_are_in_the_documents() -> None:
     assert set(TESTED) <= {one.words for one in COMMANDS}
     for test in TESTED.values():
         file, _, name = test.partition("::")
@@ -165,7 +165,7 @@ def known(variable: str) -> bool:
 
 
 @pytest.mark.parametrize("words", MAKE)
-def test_make_has_the_target_and_reads_each_variable(words: str, sandbox: Path) -> None:
+def test_make_has_target_and_reads_variables(words: str, sandbox: Path) -> None:
     asked = shlex.split(words)
     for word in asked[1:]:
         variable, given, _ = word.partition("=")
@@ -190,7 +190,7 @@ def arguments(words: str) -> list[str]:
 
 
 @pytest.mark.parametrize("words", FPVCAR)
-def test_fpvcar_has_the_verb_and_the_options(words: str) -> None:
+def test_fpvcar_accepts_documented_commands(words: str) -> None:
     parser().parse_args(arguments(words))
 
 
@@ -212,7 +212,7 @@ ON_FILES = [
 
 
 @pytest.mark.parametrize("words", [one for one in ON_FILES if "--page" not in one])
-def test_what_is_done_with_recordings(
+def test_documented_recording_commands_run(
     words: str, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(shutil.copy(recorded, tmp_path))
@@ -227,7 +227,7 @@ def test_what_is_done_with_recordings(
         os.umask(before)
 
 
-def test_the_page_of_a_recording(recorded: Path) -> None:
+def test_replay_page_of_a_recording_opens(recorded: Path) -> None:
     assert "fpvcar replay --page FILE..." in ON_FILES
     asked = ["replay", "--page", "--port", "0", str(recorded)]
     with subprocess.Popen(
@@ -255,7 +255,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_existing_targets(page: Path) -> None:
     for found in LINK.findall(page.read_text(encoding="utf-8")):
         target = found[0] or found[1]
         if target.startswith("https://"):
@@ -266,7 +266,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(path), target
 
 
-def test_the_readme_leads_to_every_page_and_stays_short() -> None:
+def test_readme_links_pages_and_stays_short() -> None:
     text = PAGES[0].read_text(encoding="utf-8")
     assert len(text.splitlines()) <= README_LINES
     for page in (ROOT / "docs").glob("*.md"):
@@ -278,14 +278,14 @@ def test_the_readme_leads_to_every_page_and_stays_short() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_each_source_that_a_page_cites_is_named_below_it(page: Path) -> None:
+def test_cited_sources_match_footnotes(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = re.findall(r"^\[\^(\w+)\]: ", text, re.M)
     cited = set(re.findall(r"\[\^(\w+)\](?!: )", text))
     assert sorted(cited) == sorted(named)
 
 
-def test_each_picture_is_shown_by_a_page_and_small() -> None:
+def test_pictures_are_shown_by_pages_and_small() -> None:
     shown = set()
     for page in PAGES:
         for found in LINK.findall(page.read_text(encoding="utf-8")):
@@ -297,7 +297,7 @@ def test_each_picture_is_shown_by_a_page_and_small() -> None:
     assert sum(one.stat().st_size for one in taken) <= PICTURES_BYTES
 
 
-def test_a_picture_is_stale_when_a_page_has_other_words(tmp_path: Path) -> None:
+def test_picture_is_stale_when_page_has_other_words(tmp_path: Path) -> None:
     taken = [path for path in pictures.TARGET.glob("*.png") if not path.match(PLOTS)]
     for path in taken:
         assert picture_file.stale(path) == [], f"make pictures ONLY={path.stem}"
@@ -309,7 +309,7 @@ def test_a_picture_is_stale_when_a_page_has_other_words(tmp_path: Path) -> None:
     assert picture_file.stale(other) == ["Search for mistakes"]
 
 
-def test_the_floors_are_those_that_a_test_holds() -> None:
+def test_documented_layers_match_the_layer_test() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     floors = "\n".join(", ".join(rooms) for rooms in FLOORS)
     assert f"```text\n{floors}\n```" in text
@@ -328,7 +328,7 @@ def literals() -> str:
     return "\n".join(said)
 
 
-def test_the_program_says_what_troubleshooting_quotes() -> None:
+def test_troubleshooting_quotes_exist_in_the_program() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (.*?) \| ", text, re.M)
     quoted = [one.strip() for cell in cells for _, one in re.findall(r"(`+)(.+?)\1", cell)]
@@ -346,17 +346,17 @@ TOML = re.compile(r"^```toml\n(.*?)^```", re.M | re.S)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_is_shown_of_a_profile_is_a_part_of_one(page: Path) -> None:
+def test_documented_profile_parts_load(page: Path) -> None:
     for block in TOML.findall(page.read_text(encoding="utf-8")):
         profiles.load(paths.HARDWARE / "bench.toml", [block])
 
 
-def test_the_page_of_profile_keys_is_up_to_date() -> None:
+def test_profile_keys_page_is_up_to_date() -> None:
     written = profile_docs.PAGE.read_text(encoding="utf-8")
     assert written == profile_docs.page(), "stale: make docs"
 
 
-def test_the_page_of_messages_is_up_to_date() -> None:
+def test_messages_page_is_up_to_date() -> None:
     written = wire_docs.PAGE.read_text(encoding="utf-8")
     assert written == wire_docs.page(), "stale: make docs"
     written = http_api.FILE.read_text(encoding="utf-8")
@@ -367,13 +367,13 @@ def test_page_types_match_the_messages() -> None:
     assert page_types.FILE.read_text(encoding="utf-8") == page_types.text(), "stale: make docs"
 
 
-def test_each_route_of_the_server_is_documented_and_no_other() -> None:
+def test_documented_routes_match_the_server() -> None:
     described = [(one.method, one.path) for one in http_calls.CALLS]
     assert len(described) == len(set(described))
     assert set(described) == http_api.routes(), "add it to tools/http_calls.py"
 
 
-def test_each_number_on_the_wire_has_a_unit_or_is_said_to_have_none() -> None:
+def test_wire_numbers_have_a_unit_or_are_listed_without() -> None:
     sockets = (up.Upward, down.Downward, buttons.ButtonsUpward)
     kinds = [one for socket in sockets for one in get_args(socket)]
     kinds += [buttons.Glow, *wire_docs.VALUES, Picture]
@@ -381,17 +381,17 @@ def test_each_number_on_the_wire_has_a_unit_or_is_said_to_have_none() -> None:
     assert {one for one in names if not wire_docs.unit_of(one)} == wire_docs.NO_UNIT
 
 
-def test_the_page_of_what_doctor_finds_is_up_to_date() -> None:
+def test_doctor_findings_page_is_up_to_date() -> None:
     written = doctor_docs.PAGE.read_text(encoding="utf-8")
     assert written == doctor_docs.page(), "stale: make docs"
 
 
-def test_the_page_of_what_a_terminal_shows_is_up_to_date() -> None:
+def test_terminal_output_page_is_up_to_date() -> None:
     written = build_docs.PAGE.read_text(encoding="utf-8")
     assert written == build_docs.page(), "stale: make docs"
 
 
-def test_a_part_is_written_once_and_the_rest_stays() -> None:
+def test_generated_part_is_written_once_and_rest_stays() -> None:
     page = "by hand\n<!-- make docs: one -->\nold\n<!-- end -->\nby hand\n"
     new = filled(page, {"one": "new\n"})
     assert new == page.replace("old", "\nnew\n") == filled(new, {"one": "new"})
@@ -402,6 +402,6 @@ def test_a_part_is_written_once_and_the_rest_stays() -> None:
         filled(page + page, {"one": ""})
 
 
-def test_the_page_of_what_is_confirmed_is_up_to_date() -> None:
+def test_confirmation_status_page_is_up_to_date() -> None:
     written = status_docs.PAGE.read_text(encoding="utf-8")
     assert written == status_docs.page(), "stale: make docs"

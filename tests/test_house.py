@@ -57,7 +57,7 @@ def c_names(path: Path) -> set[str]:
 NAMES = {".py": python_names, ".js": script_names, ".c": c_names}
 
 
-def test_each_step_of_a_chain_is_in_the_code() -> None:
+def test_chain_steps_are_in_the_code() -> None:
     named = steps()
     assert len(named) >= 80
     rooms = {file.partition("/")[0] for _, file, _ in named}
@@ -86,7 +86,7 @@ def test_node_lock_holds_no_addresses() -> None:
     )
 
 
-def test_no_dependency_of_the_page() -> None:
+def test_page_has_no_runtime_dependency() -> None:
     import json
 
     package = json.loads((ROOT / "package.json").read_text())
@@ -110,7 +110,7 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
     ("module", "most"),
     [("fpvcar.app", 554), ("fpvcar.wheels.__main__", 180), ("fpvcar.devices.guardian", 105)],
 )
-def test_a_process_imports_not_much_more_than_it_did(module: str, most: int) -> None:
+def test_process_imports_stay_within_limit(module: str, most: int) -> None:
     """Each module costs memory and time at the start, while the car stands still."""
     code = f"import {module}, sys; print(len(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -126,7 +126,7 @@ def test_run_loads_no_certificate_authorities(monkeypatch: pytest.MonkeyPatch) -
     assert os.environ["SSL_CERT_FILE"] == "/mine" and "SSL_CERT_DIR" not in os.environ
 
 
-def test_only_devices_import_hardware_libraries() -> None:
+def test_hardware_libraries_are_imported_by_devices_only() -> None:
     hardware = re.compile(r"^\s*(?:import|from) (pigpio|lgpio|smbus2|picamera2)\b", re.M)
     package = ROOT / "pi" / "fpvcar"
     strangers = [
@@ -150,7 +150,7 @@ def test_pin_numbers_stand_in_profiles_only() -> None:
     assert found == []
 
 
-def test_no_lane_of_make_test_misses_a_test() -> None:
+def test_unit_tests_have_no_e2e_mark() -> None:
     """tools/test.sh looks for real processes everywhere except in tests/unit."""
     units = (ROOT / "tests" / "unit").rglob("*.py")
     assert [path.name for path in units if "mark.e2e" in path.read_text()] == []

@@ -79,12 +79,12 @@ def climbs(module: str, source: str) -> list[str]:
     return found
 
 
-def test_a_package_imports_only_what_stands_below_it() -> None:
+def test_package_imports_only_lower_layers() -> None:
     found = [one for name, path in modules() for one in climbs(name, path.read_text())]
     assert found == []
 
 
-def test_an_import_that_climbs_is_seen() -> None:
+def test_import_of_higher_layer_is_reported() -> None:
     source = "def late():\n    from fpvcar.server import hub\n"
     assert climbs("drive.gate", source) == ["drive.gate:2 imports server.hub"]
     assert climbs("app", source) == []
@@ -95,7 +95,7 @@ def test_an_import_that_climbs_is_seen() -> None:
         climbs("drive.gate", "from fpvcar.attic import box")
 
 
-def test_a_relative_import_is_refused() -> None:
+def test_relative_import_is_refused() -> None:
     with pytest.raises(AssertionError, match="hides where it leads"):
         climbs("drive.gate", "from ..server import hub\n")
 
@@ -147,7 +147,7 @@ def strange_to_a_station(module: str, source: str) -> list[str]:
     ]
 
 
-def test_a_station_imports_what_reads_and_serves_recordings_only() -> None:
+def test_station_imports_only_recording_modules() -> None:
     found = [
         one
         for path in sorted(STATION.rglob("*.py"))
@@ -156,7 +156,7 @@ def test_a_station_imports_what_reads_and_serves_recordings_only() -> None:
     assert found == []
 
 
-def test_a_station_that_imports_the_gate_is_seen() -> None:
+def test_station_import_of_gate_is_reported() -> None:
     source = "from fpvcar.drive import gate\nfrom fpvcar.recordings import sums\n"
     assert strange_to_a_station("pull", source) == ["pull:1 imports drive.gate"]
 
@@ -173,13 +173,13 @@ def back_ends_named(module: str, source: str) -> list[str]:
     ]
 
 
-def test_only_the_seam_names_a_back_end() -> None:
+def test_back_end_is_named_only_by_the_seam() -> None:
     found = [one for name, path in modules() for one in back_ends_named(name, path.read_text())]
     assert found == []
 
 
 @pytest.mark.parametrize("module", ["drive.gate", "devices.chips.hcsr04"])
-def test_a_back_end_that_is_named_elsewhere_is_seen(module: str) -> None:
+def test_back_end_named_outside_seam_is_reported(module: str) -> None:
     source = "from fpvcar.devices.pigpio import edges\n"
     assert back_ends_named(module, source) == [f"{module}:1 imports devices.pigpio.edges"]
     assert back_ends_named("devices.pigpio.pins", source) == []
@@ -198,7 +198,7 @@ def clients_touched(source: str) -> list[str]:
     ]
 
 
-def test_nobody_above_devices_touches_a_daemons_client() -> None:
+def test_daemon_client_is_used_only_in_devices() -> None:
     found = [
         f"{module}: {one}"
         for module, path in modules()
@@ -208,7 +208,7 @@ def test_nobody_above_devices_touches_a_daemons_client() -> None:
     assert found == []
 
 
-def test_a_client_that_is_touched_is_seen() -> None:
+def test_use_of_foreign_client_is_reported() -> None:
     for touched in ("pins.client.stop", "pins._client.x", "self.pins._client.sl.s"):
         assert clients_touched(f"a = {touched}()"), touched
     for own in ("self._client.send", "client.send", "pins.clients.send"):
@@ -246,7 +246,7 @@ LOADABLE = [
 
 
 @pytest.mark.parametrize("name", LOADABLE)
-def test_it_loads_without_hardware_libraries_and_http(name: str) -> None:
+def test_module_loads_without_hardware_libraries_and_http(name: str) -> None:
     done = without(HARDWARE_AND_HTTP, f"import fpvcar.{name}")
     assert done.returncode == 0, done.stderr
 
@@ -257,6 +257,6 @@ def test_help_needs_no_hardware_library() -> None:
     assert done.returncode == 0 and "fpvcar bench" in done.stdout, done.stderr
 
 
-def test_the_wall_holds() -> None:
+def test_blocked_library_cannot_be_imported() -> None:
     done = without(HARDWARE_AND_HTTP, "import smbus2")
     assert done.returncode == 1 and "smbus2 is not there" in done.stderr

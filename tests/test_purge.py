@@ -58,7 +58,7 @@ def record(root: Path, folder: str, name: str = MINUTE) -> Path:
 
 @pytest.mark.parametrize("folder", ["recordings", "drives", "my drives/2026", ".r", ""])
 @pytest.mark.parametrize("suffix", ["", ".part", ".roll", ".keep"])
-def test_what_is_recorded_stays_in_any_folder(root: Path, folder: str, suffix: str) -> None:
+def test_recording_survives_purge_in_any_folder(root: Path, folder: str, suffix: str) -> None:
     path = record(root, folder, MINUTE + suffix)
     done = purge(root)
     state = root / "var/lib/fpvcar"
@@ -68,21 +68,21 @@ def test_what_is_recorded_stays_in_any_folder(root: Path, folder: str, suffix: s
     assert "userdel fpvcar\n" not in done.stdout, "they have an owner"
 
 
-def test_after_a_yes_nothing_is_left(root: Path) -> None:
+def test_confirmed_purge_deletes_recordings(root: Path) -> None:
     record(root, "drives")
     done = purge(root, "true")
     assert not (root / "var/lib/fpvcar").exists()
     assert done.stdout.startswith("asked\n") and "userdel fpvcar\n" in done.stdout
 
 
-def test_without_a_recording_nobody_is_asked(root: Path) -> None:
+def test_purge_without_recording_asks_no_question(root: Path) -> None:
     (root / "var/lib/fpvcar/recordings").mkdir()
     done = purge(root)
     assert "asked" not in done.stdout and "userdel fpvcar\n" in done.stdout
     assert not (root / "var/lib/fpvcar").exists() and not (root / "etc/fpvcar").exists()
 
 
-def test_what_setup_wrote_goes_though_it_could_not_be_undone(root: Path) -> None:
+def test_purge_removes_files_of_setup(root: Path) -> None:
     for name in setup.OWN_FILES:
         (root / name).parent.mkdir(parents=True)
         (root / name).touch()
@@ -90,7 +90,7 @@ def test_what_setup_wrote_goes_though_it_could_not_be_undone(root: Path) -> None
     assert [one for one in (root / "etc").rglob("*") if one.is_file()] == []
 
 
-def test_removed_it_keeps_no_way_back(root: Path) -> None:
+def test_removal_deletes_saved_old_version(root: Path) -> None:
     (root / "var/cache/fpvcar").mkdir(parents=True)
     purge(root, verb="upgrade")
     assert (root / "var/cache/fpvcar").exists()
@@ -99,7 +99,7 @@ def test_removed_it_keeps_no_way_back(root: Path) -> None:
     assert (root / "var/lib/fpvcar/codes.json").exists()
 
 
-def test_without_debconf_they_stay(root: Path) -> None:
+def test_recordings_stay_without_debconf(root: Path) -> None:
     path = record(root, "drives")
     (root / "usr/share/debconf/confmodule").unlink()
     purge(root, "true")

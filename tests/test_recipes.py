@@ -149,7 +149,7 @@ def edited(name: str) -> list[str]:
     return re.findall(r"^\+\+\+ b/(\S+)$", text, re.M)
 
 
-def test_each_recipe_has_an_example() -> None:
+def test_recipes_have_examples() -> None:
     assert {path.stem for path in PATCHES.glob("*.patch")} == set(TITLES) == set(RUN)
 
 

@@ -70,14 +70,14 @@ def test_systemd_understands_every_line(tree: Path) -> None:
     assert ours == [] and done.returncode == 0, done.stderr
 
 
-def test_a_line_that_it_does_not_understand_would_be_seen(tree: Path) -> None:
+def test_unknown_unit_line_is_reported(tree: Path) -> None:
     unit = tree / "fpvcar.service"
     unit.write_text(unit.read_text().replace("ProtectClock=yes", "ProtectClok=yes"))
     assert re.search("Unknown key.*ProtectClok", analyze("verify", unit).stderr)
 
 
 @pytest.mark.parametrize("name", EXPOSED_MOST)
-def test_no_unit_is_more_exposed_than_it_must_be(tree: Path, name: str) -> None:
+def test_unit_exposure_stays_within_limit(tree: Path, name: str) -> None:
     most = EXPOSED_MOST[name]
     done = analyze(
         "security", "--offline=true", "--no-pager", f"--threshold={most * 10:.0f}", tree / name
@@ -85,7 +85,7 @@ def test_no_unit_is_more_exposed_than_it_must_be(tree: Path, name: str) -> None:
     assert "Overall exposure level" in done.stdout and done.returncode == 0, done.stdout
 
 
-def test_the_camera_may_be_put_on_its_leash() -> None:
+def test_fpvcar_unit_permits_capset_for_camera() -> None:
     """setpriv (child.py) calls capset, a privileged call in systemd's list."""
     unit = (UNITS / "fpvcar.service").read_text()
     allowed = unit[unit.index("SystemCallFilter=~@privileged") :]
@@ -97,7 +97,7 @@ def test_the_camera_may_be_put_on_its_leash() -> None:
     [one for one in UNITS.rglob("*") if "\nRestart=" in _text(one)],
     ids=lambda path: path.name,
 )
-def test_who_fails_again_and_again_is_given_time(path: Path) -> None:
+def test_restart_delay_of_units_grows(path: Path) -> None:
     """For example, a pin daemon on an unknown board must not restart five times a second."""
     text = path.read_text()
     assert "\nRestart=always\n" in text and "\nStartLimitIntervalSec=0\n" in text
@@ -105,7 +105,7 @@ def test_who_fails_again_and_again_is_given_time(path: Path) -> None:
     assert "\nRestartSteps=6\n" in text and 5 <= int(most_s) <= 60
 
 
-def test_they_start_what_there_is_to_start() -> None:
+def test_units_start_the_pins_off_program() -> None:
     """The program of the helper is a link that the package makes to pins_off.py."""
     started = "/usr/bin/python3 -IS /usr/lib/fpvcar/pins-off"
     drop_in = (UNITS / "pigpiod.service.d" / "fpvcar.conf").read_text()
@@ -119,7 +119,7 @@ def test_they_start_what_there_is_to_start() -> None:
         assert "\nDeviceAllow=char-i2c rw\n" in unit
 
 
-def test_whoever_lets_go_may_read_which_pins() -> None:
+def test_pins_off_units_may_read_motor_pins() -> None:
     """/run/fpvcar is for the group alone, and no unit may override that."""
     wheels = (UNITS / "fpvcar-wheels.service").read_text()
     assert "\nGroup=fpvcar\n" in wheels
@@ -129,7 +129,7 @@ def test_whoever_lets_go_may_read_which_pins() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root drops root's rights")
-def test_the_pin_daemons_last_program_may_read_which_pins(tree: Path, tmp_path: Path) -> None:
+def test_pins_off_after_pigpiod_may_read_motor_pins(tree: Path, tmp_path: Path) -> None:
     """Root without CAP_DAC_OVERRIDE can read files of wheels only through its group."""
     wheels_uid, group_gid = 64_001, 64_002
     runtime = tmp_path / "run"
@@ -161,7 +161,7 @@ def test_the_pin_daemons_last_program_may_read_which_pins(tree: Path, tmp_path: 
     assert done.returncode == 0 and "inputs now" in done.stderr, done.stderr
 
 
-def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() -> None:
+def test_hung_pigpiod_is_killed_even_if_pins_off_fails() -> None:
     """systemd.service(5): ExecStopPost= runs even if ExecStart= failed or timed out;
     ExecStartPost= does not."""
     helper = (UNITS / "fpvcar-pins-off@.service").read_text()
@@ -177,7 +177,7 @@ ASKED_US = 5_000_000
 @pytest.mark.parametrize("wheels", ["active", "deactivating", "activating", ""])
 @pytest.mark.parametrize("daemon", ["not-found", "loaded"])
 @pytest.mark.parametrize("since_us", ["4000000", "6000000", ""])
-def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
+def test_hung_wheels_is_killed_with_or_without_pigpiod(
     tmp_path: Path, daemon: str, wheels: str, since_us: str
 ) -> None:
     """The kernel may own the lines of wheels although a daemon is installed.
@@ -211,7 +211,7 @@ def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
     assert calls.read_text().splitlines() == told
 
 
-def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
+def test_pins_off_program_loads_few_modules(tmp_path: Path) -> None:
     done = subprocess.run(
         ["python3", "-vIS", pins_off.__file__],
         capture_output=True,
@@ -240,7 +240,7 @@ def test_systemd_makes_the_users(tmp_path: Path) -> None:
     }
 
 
-def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
+def test_users_and_directory_of_units_are_created(tree: Path) -> None:
     users = (UNITS / "fpvcar.sysusers").read_text()
     for name in OURS:
         for line in (tree / name).read_text().splitlines():
@@ -257,7 +257,7 @@ def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
     assert Path(pins_off.PINS).parent == Path(made[1])
 
 
-def test_bookworm_gets_each_file_that_the_package_has() -> None:
+def test_install_script_has_files_of_the_package() -> None:
     """The program that goes back to the old version, and the station's files, are exceptions."""
     script = (UNITS.parent / "tools" / "install.sh").read_text()
     (files,) = re.findall(r"^files\(\) \{\n.*?^\}\n", script, re.M | re.S)
@@ -277,7 +277,7 @@ def test_bookworm_gets_each_file_that_the_package_has() -> None:
     assert installed == ours - {"systemd/upgrade"}
 
 
-def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(tmp_path: Path) -> None:
+def test_station_user_home_is_state_directory(tmp_path: Path) -> None:
     """So `sudo -Hu fpvstation fpvstation pair` works on the same files."""
     (tmp_path / "etc").mkdir()
     subprocess.run(
@@ -294,7 +294,7 @@ def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(tmp_path: Path
         assert "\nUnsetEnvironment=STATE_DIRECTORY\n" in text
 
 
-def test_what_the_stations_units_start_is_a_command_line_of_it() -> None:
+def test_station_units_start_valid_command_lines() -> None:
     for unit in STATION:
         (line,) = re.findall("^ExecStart=(.*)$", (UNITS / unit).read_text(), re.M)
         program, *words = line.replace("${STORE}", "/srv").replace("$OPTIONS", "").split()

@@ -87,13 +87,13 @@ def car(tmp_path: Path) -> Iterator[Car]:
         page.shutdown()
 
 
-def test_a_version_that_is_well_stays(car: Car) -> None:
+def test_healthy_upgrade_stays(car: Car) -> None:
     car.upgrade("save")
     assert car.upgrade("watch") == "" and not car.went_back()
 
 
 @pytest.mark.parametrize("left", ["", *BOTH.split()])
-def test_one_of_whose_units_does_not_run_goes_back(car: Car, left: str) -> None:
+def test_upgrade_with_stopped_unit_reverts(car: Car, left: str) -> None:
     car.upgrade("save")
     car.active(left)
     said = car.upgrade("watch", within_s=1)
@@ -103,14 +103,14 @@ def test_one_of_whose_units_does_not_run_goes_back(car: Car, left: str) -> None:
 
 
 @pytest.mark.parametrize(("status", "lacks"), [(500, "page faultless"), (503, "faultless")])
-def test_one_whose_page_is_worse_goes_back(car: Car, status: int, lacks: str) -> None:
+def test_upgrade_with_worse_page_reverts(car: Car, status: int, lacks: str) -> None:
     car.upgrade("save")
     car.status = status
     assert f"well before, not after 1 s: {lacks}\n" in car.upgrade("watch", within_s=1)
     assert car.went_back()
 
 
-def test_a_fault_that_was_there_before_is_no_reason(car: Car) -> None:
+def test_older_fault_does_not_revert_upgrade(car: Car) -> None:
     """A full card is an old fault: /healthz says 503 before and after the upgrade. So is an
     unplugged camera.
     """
@@ -124,14 +124,14 @@ def test_a_fault_that_was_there_before_is_no_reason(car: Car) -> None:
 
 
 @pytest.mark.parametrize("on", ["", *BOTH.split()])
-def test_nor_is_a_service_that_its_owner_had_stopped(car: Car, on: str) -> None:
+def test_service_stopped_before_does_not_revert_upgrade(car: Car, on: str) -> None:
     car.active(on)
     car.upgrade("save")
     car.upgrade("watch")
     assert not car.went_back()
 
 
-def test_nor_is_a_page_at_another_port(car: Car) -> None:
+def test_page_at_other_port_does_not_revert_upgrade(car: Car) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
         free = other.server_port
     car.upgrade("save", port=free)
@@ -143,7 +143,7 @@ def test_nor_is_a_page_at_another_port(car: Car) -> None:
 
 
 @pytest.mark.parametrize("lacks", ["etc/fpvcar/car.toml", "var/cache/fpvcar/was-well"])
-def test_without_a_profile_or_a_look_before_there_is_nothing_to_judge(car: Car, lacks: str) -> None:
+def test_upgrade_without_profile_or_saved_state_is_not_judged(car: Car, lacks: str) -> None:
     car.upgrade("save")
     (car.root / lacks).unlink()
     car.active("")

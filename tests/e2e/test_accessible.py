@@ -60,13 +60,13 @@ def dialogs_in(folder: Path) -> set[str]:
     return {"#" + re.findall(r' id="([^"]+)"', tag)[0] for tag in tags}
 
 
-def test_axe_finds_what_is_wrong(page: Page, bench: RunningBench) -> None:
+def test_axe_reports_image_without_alt(page: Page, bench: RunningBench) -> None:
     ready(page, bench, "buttons.html")
     page.evaluate("document.querySelector('main').append(document.createElement('img'))")
     assert any(fault.startswith("image-alt") for fault in violations(page))
 
 
-def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
+def test_pages_and_dialogs_pass_axe(page: Page, bench: RunningBench) -> None:
     assert len(PAGES) >= 3
     found, seen = [], set()
     for name in PAGES:
@@ -82,7 +82,7 @@ def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
     assert dialogs_in(paths.WEB) <= seen
 
 
-def test_a_page_that_is_not_there(page: Page, bench: RunningBench) -> None:
+def test_missing_page_says_so_and_links_to_the_car(page: Page, bench: RunningBench) -> None:
     page.goto(f"{bench.url}nowhere.html")
     assert "There is no /nowhere.html here." in page.locator("main").inner_text()
     assert violations(page) == []
@@ -90,7 +90,7 @@ def test_a_page_that_is_not_there(page: Page, bench: RunningBench) -> None:
     until(page, "window.fpvcar !== undefined")
 
 
-def test_the_seat_in_each_state(page: Page, bench: RunningBench) -> None:
+def test_seat_passes_axe_in_each_state(page: Page, bench: RunningBench) -> None:
     found: list[str] = []
 
     def look(state: str) -> None:

@@ -31,7 +31,7 @@ def echo_s(connection: socket.socket) -> float:
     return time.monotonic() - begin_s
 
 
-def test_delay_loss_and_a_dead_spot(air: Air) -> None:
+def test_tcp_survives_delay_loss_and_a_dead_spot(air: Air) -> None:
     with socket.create_server((air.near, 0)) as listener:
         connection = air.connect(listener.getsockname()[1])
         near = listener.accept()[0]

@@ -36,7 +36,7 @@ DRIVE = '{"kind":"drive","seq":1,"t":1,"throttle":%s,"steer":0}'
         (b"\x00\x01", "binary frame refused", "JSON"),
     ],
 )
-def test_bad_messages_get_what_value_and_limit(
+def test_bad_message_error_names_fault_value_and_limit(
     bench: RunningBench, driver: Driver, frame: str | bytes, what: str, said: str
 ) -> None:
     with bench.watch() as watch, Driver(bench.port, name="Eve") as eve:
@@ -55,7 +55,7 @@ def test_bad_messages_get_what_value_and_limit(
         assert not watch.now.driving
 
 
-def test_good_messages_between_keep_the_socket(bench: RunningBench, driver: Driver) -> None:
+def test_good_messages_between_bad_keep_the_socket(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Eve") as eve:
         eve.sending = eve.pinging = False
         for number in range(6):
@@ -65,7 +65,7 @@ def test_good_messages_between_keep_the_socket(bench: RunningBench, driver: Driv
         assert not eve.closed.is_set()
 
 
-def test_unknown_kinds_are_named_and_end_nothing(bench: RunningBench, driver: Driver) -> None:
+def test_unknown_kinds_are_named_and_keep_the_socket(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Eve") as eve:
         eve.sending = False
         for _ in range(10):
@@ -76,7 +76,7 @@ def test_unknown_kinds_are_named_and_end_nothing(bench: RunningBench, driver: Dr
         assert eve.errors()[0]["value"] == "fly"
 
 
-def test_a_wrong_version_is_said(bench: RunningBench) -> None:
+def test_wrong_version_error_says_reload(bench: RunningBench) -> None:
     with open_socket(bench.port, "/ws/drive") as socket:
         socket.send('{"kind":"hello","v":7,"client":"12345678"}')
         error = json.loads(socket.recv(timeout=3))
@@ -84,7 +84,7 @@ def test_a_wrong_version_is_said(bench: RunningBench) -> None:
     assert "reload" in error["limit"]
 
 
-def test_an_enormous_frame_closes_the_socket(bench: RunningBench, driver: Driver) -> None:
+def test_enormous_frame_closes_only_its_socket(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Eve") as eve:
         wait_for(lambda: bool(eve.state), "no state")
         eve.sending = eve.pinging = False
@@ -120,7 +120,7 @@ def test_foreign_origins_and_hosts_are_refused(
     assert said in body and value in body
 
 
-def test_without_origin_one_needs_the_code_even_on_loopback(
+def test_client_without_origin_needs_code_even_on_loopback(
     bench: RunningBench, driver: Driver
 ) -> None:
     codes = json.loads((bench.state / "codes.json").read_text())
@@ -135,7 +135,7 @@ def test_without_origin_one_needs_the_code_even_on_loopback(
         wait_for(lambda: script.state["may_drive"], "the code does not open")
 
 
-def test_a_drivers_own_flood_is_metered(bench: RunningBench, driver: Driver) -> None:
+def test_driver_flood_is_metered_and_keeps_the_socket(bench: RunningBench, driver: Driver) -> None:
     driver.sending = False
     for _ in range(2_000):
         driver.drive(0.0, 0.0)
@@ -146,7 +146,7 @@ def test_a_drivers_own_flood_is_metered(bench: RunningBench, driver: Driver) -> 
     assert not driver.closed.is_set()
 
 
-def test_too_many_viewers_are_told(bench: RunningBench) -> None:
+def test_viewers_over_the_limit_are_refused(bench: RunningBench) -> None:
     sockets = []
     try:
         with pytest.raises(InvalidStatus) as refused:

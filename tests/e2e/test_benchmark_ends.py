@@ -29,7 +29,9 @@ def alive(mark: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left(number: signal.Signals, tmp_path: Path) -> None:
+def test_benchmark_stopped_by_signal_leaves_no_process(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     mark = f"{MARK}={os.getpid()}-{number.value}"
     words = ["--only=control", "--runs=1000", f"--json={tmp_path / 'benchmark.json'}"]
     process = subprocess.Popen(

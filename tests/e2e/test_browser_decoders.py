@@ -73,7 +73,7 @@ SourceBuffer.prototype.appendBuffer = function (bytes) {
 
 
 @PATHS
-def test_a_killed_camera_comes_back(page: Page, bench: RunningBench, path: str) -> None:
+def test_killed_camera_comes_back(page: Page, bench: RunningBench, path: str) -> None:
     look_at(page, bench.url, path)
     signal_all(bench.cameras(), signal.SIGKILL)
     until(page, "document.body.dataset.picture === 'old'")
@@ -82,7 +82,7 @@ def test_a_killed_camera_comes_back(page: Page, bench: RunningBench, path: str) 
 
 
 @PATHS
-def test_a_page_frozen_by_the_browser_comes_back(
+def test_page_frozen_by_the_browser_comes_back(
     browser: Browser, bench: RunningBench, path: str
 ) -> None:
     context = browser.new_context()
@@ -100,7 +100,7 @@ def test_a_page_frozen_by_the_browser_comes_back(
     [(FAILS_ONCE, "webcodecs"), (SWALLOWS, "mse"), (THROWS, "mse")],
     ids=["reclaimed", "swallows", "refuses"],
 )
-def test_a_decoder_that_fails_is_replaced(
+def test_failed_decoder_is_replaced(
     page: Page, bench: RunningBench, script: str, ends_on: str
 ) -> None:
     page.add_init_script(script)
@@ -114,7 +114,7 @@ def test_a_decoder_that_fails_is_replaced(
     assert probe(page, "video.fault") != ""
 
 
-def test_a_broken_media_source_is_built_anew(page: Page, bench: RunningBench) -> None:
+def test_broken_media_source_is_rebuilt(page: Page, bench: RunningBench) -> None:
     page.add_init_script(MSE_BREAKS)
     look_at(page, bench.url, "mse")
     until(page, "window.appends > 60", 15.0)
@@ -122,7 +122,7 @@ def test_a_broken_media_source_is_built_anew(page: Page, bench: RunningBench) ->
     assert probe(page, "video.path") == "mse" and probe(page, "video.faults") == 1
 
 
-def test_media_source_that_only_fails_gives_way_to_webcodecs(
+def test_media_source_that_keeps_failing_yields_to_webcodecs(
     page: Page, bench: RunningBench
 ) -> None:
     page.add_init_script(MSE_BREAKS)
@@ -133,7 +133,7 @@ def test_media_source_that_only_fails_gives_way_to_webcodecs(
 
 
 @PATHS
-def test_a_module_that_does_not_come_is_asked_for_again(
+def test_missing_decoder_module_is_requested_again(
     page: Page, bench: RunningBench, path: str
 ) -> None:
     asked: list[str] = []

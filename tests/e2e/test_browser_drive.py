@@ -57,7 +57,7 @@ def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) 
     assert seat.locator("#picture").screenshot() != picture
 
 
-def test_every_key_drives_its_pin(seat: Page, bench: RunningBench) -> None:
+def test_drive_keys_turn_on_only_their_own_pin(seat: Page, bench: RunningBench) -> None:
     """Only the key's own pin is on; the brake of the previous key has been released."""
     with bench.watch() as watch:
         for key, pin in (
@@ -82,7 +82,7 @@ def test_every_key_drives_its_pin(seat: Page, bench: RunningBench) -> None:
             wait_for(lambda: not any(watch.now.duties), "it does not let go")
 
 
-def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> None:
+def test_space_stops_and_only_go_on_button_resumes(seat: Page, bench: RunningBench) -> None:
     with bench.watch() as watch:
         holds(seat, watch, "ArrowUp")
         seat.keyboard.press("Space")
@@ -133,7 +133,7 @@ def test_two_thumbs_drive(browser: Browser, bench: RunningBench) -> None:
     context.close()
 
 
-def test_a_gamepad_drives_and_stops_when_unplugged(browser: Browser, bench: RunningBench) -> None:
+def test_gamepad_drives_and_stops_when_unplugged(browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context()
     context.add_init_script(GAMEPAD)
     page = at_the_wheel(context.new_page(), bench.url)
@@ -182,7 +182,7 @@ def test_lights_are_on_the_pins(seat: Page, bench: RunningBench) -> None:
     wait_for(lambda: bench.soc.pin[head[0]].duty() == 0, "head lights stay on")
 
 
-def test_one_drives_many_watch_everybody_stops(
+def test_watcher_cannot_drive_but_can_stop(
     seat: Page, browser: Browser, bench: RunningBench
 ) -> None:
     context = browser.new_context()
@@ -211,7 +211,9 @@ def test_one_drives_many_watch_everybody_stops(
     context.close()
 
 
-def test_a_grown_up_takes_the_wheel(seat: Page, browser: Browser, bench: RunningBench) -> None:
+def test_grown_up_takes_the_wheel_and_the_car_stands(
+    seat: Page, browser: Browser, bench: RunningBench
+) -> None:
     context = browser.new_context()
     mum = opened(context.new_page(), bench.url)
     seat.keyboard.down("ArrowUp")
@@ -229,7 +231,7 @@ def test_a_grown_up_takes_the_wheel(seat: Page, browser: Browser, bench: Running
     context.close()
 
 
-def test_who_drives_fits_a_small_pi(seat: Page, bench: RunningBench) -> None:
+def test_driving_units_fit_the_memory_of_a_small_pi(seat: Page, bench: RunningBench) -> None:
     assert probe(seat, "state.role") == "driver"
     for unit, most_mb in (("run", 60.0), ("wheels", 25.0)):
         assert resident_mb(bench.pid(unit)) <= most_mb, unit

@@ -63,7 +63,7 @@ def reverses(page: Page, reached: str) -> None:
     )
 
 
-def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
+def test_guard_slows_and_stops_reverse_at_a_wall(page: Page, bench: RunningBench) -> None:
     """The car slows, stops before the wall, shows a message and beeps. Once a grown-up has set
     the guard to warn, it only shows the message."""
     page.add_init_script(LISTEN)
@@ -93,7 +93,7 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
     assert (metric(bench, "stops_total", cause="estop_grown_up") or 0) >= 1
 
 
-def test_a_rear_sensor_that_fails_is_not_a_free_way(page: Page, bench: RunningBench) -> None:
+def test_failed_rear_sensor_is_shown_and_reversing_beeps(page: Page, bench: RunningBench) -> None:
     """The drawer shows the sensor, the reason and the time of the fault; reversing beeps."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)
@@ -115,7 +115,7 @@ def test_a_rear_sensor_that_fails_is_not_a_free_way(page: Page, bench: RunningBe
     expect(ill).to_be_hidden()
 
 
-def test_what_the_depth_camera_sees(page: Page, bench: RunningBench) -> None:
+def test_depth_camera_is_range_sensor_and_drawer_picture(page: Page, bench: RunningBench) -> None:
     """The depth camera is a range sensor, and a picture in the drawer."""
     at_the_wheel(page, bench.url)
     young = "window.fpvcar.state.ranges.find((one) => one.name === 'depth')"
@@ -124,7 +124,7 @@ def test_what_the_depth_camera_sees(page: Page, bench: RunningBench) -> None:
     until(page, "document.querySelector('#depth')?.naturalWidth === 80")
 
 
-def test_health_is_said_as_it_is(bench: RunningBench) -> None:
+def test_healthz_and_metrics_follow_the_car(bench: RunningBench) -> None:
     wait_for(lambda: fetched(bench, "healthz") == (200, "ok\n"), "not well")
     assert (metric(bench, "battery_volts") or 0.0) > 6.0
     bench.kill("wheels", signal.SIGSTOP)

@@ -133,7 +133,7 @@ def other_pages(page: Page, language: str) -> None:
     assert page.locator("html").get_attribute("lang") == language
 
 
-def test_a_language_that_was_chosen_stays(browser: Browser) -> None:
+def test_chosen_language_survives_reload_on_all_pages(browser: Browser) -> None:
     context, page = on_a_phone(browser, "sv-SE")
     assert page.locator("html").get_attribute("lang") == "en", "there is no Swedish"
     page.locator("#gear").click()
@@ -149,9 +149,7 @@ def test_a_language_that_was_chosen_stays(browser: Browser) -> None:
     context.close()
 
 
-def test_where_there_is_no_car_the_page_says_how_to_find_it(
-    browser: Browser, bench: RunningBench
-) -> None:
+def test_offline_page_says_how_to_find_the_car(browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context(locale="de-DE")
     with Link(bench.port) as link:
         here = f"http://localhost:{link.port}/"

@@ -38,7 +38,7 @@ def settled(page: Page) -> list[str]:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", LOOKS)
-def test_nothing_lies_over_anything(
+def test_seat_controls_and_texts_never_overlap(
     seat: tuple[Page, dict[str, tuple[int, int]]], name: str, soaking: bool
 ) -> None:
     """`make soak` checks every size. Otherwise every second size is checked, and the next state
@@ -53,7 +53,7 @@ def test_nothing_lies_over_anything(
     assert not {size: wrong for size, wrong in found.items() if wrong}
 
 
-def test_a_card_beside_the_menu_is_as_wide_as_its_words(
+def test_card_beside_the_menu_is_as_wide_as_its_text(
     seat: tuple[Page, dict[str, tuple[int, int]]],
 ) -> None:
     page, sizes = seat
@@ -66,7 +66,9 @@ def test_a_card_beside_the_menu_is_as_wide_as_its_words(
     assert card.evaluate("(one) => one.clientWidth") > 200
 
 
-def test_a_toast_moves_nothing(seat: tuple[Page, dict[str, tuple[int, int]]]) -> None:
+def test_toast_leaves_the_windscreen_in_place(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
     page, sizes = seat
     show(page, LOOKS[next(iter(LOOKS))])
     for size, (width, height) in sizes.items():
@@ -89,7 +91,7 @@ OVER = """() => {
 
 
 @pytest.mark.parametrize("name", ["wheel", "stop", "card-text", "lights"])
-def test_what_lies_over_something_is_found(
+def test_overlap_check_finds_a_covered_element(
     seat: tuple[Page, dict[str, tuple[int, int]]], name: str
 ) -> None:
     page, _ = seat

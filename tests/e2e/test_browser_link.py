@@ -52,7 +52,7 @@ CARD = "document.querySelector('#card').innerText"
         pytest.param(0.6, 0.6, marks=[pytest.mark.soak, pytest.mark.long]),
     ],
 )
-def test_a_link_that_is_late_from_the_start_drives_nothing(
+def test_link_late_from_the_start_drives_nothing(
     page: Page, bench: RunningBench, link: Link, up_s: float, down_s: float
 ) -> None:
     """The first wishes of a new socket do not measure it. The page shows its delay, and drives
@@ -93,7 +93,7 @@ def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:
     )
 
 
-def test_a_watchers_stop_reaches_the_car_when_the_link_is_back(
+def test_watcher_stop_reaches_the_car_after_link_stall(
     page: Page, bench: RunningBench, link: Link, driver: Driver
 ) -> None:
     opened(page, f"http://localhost:{link.port}/")
@@ -111,7 +111,7 @@ def test_a_watchers_stop_reaches_the_car_when_the_link_is_back(
     until(page, f"{CARD}.includes('You pushed STOP')")
 
 
-def test_a_stuck_drive_socket_is_replaced_and_a_stop_in_it_is_said_again(
+def test_stuck_drive_socket_is_replaced_and_its_stop_resent(
     page: Page, bench: RunningBench, driver: Driver
 ) -> None:
     page.add_init_script(DEAF)
@@ -126,9 +126,7 @@ def test_a_stuck_drive_socket_is_replaced_and_a_stop_in_it_is_said_again(
     assert page.evaluate("drive !== stuckOne")
 
 
-def test_what_was_measured_before_a_stall_looks_old(
-    page: Page, bench: RunningBench, link: Link
-) -> None:
+def test_readings_from_before_a_stall_look_old(page: Page, bench: RunningBench, link: Link) -> None:
     battery = "document.querySelector('#battery')"
     arcs = "[...document.querySelectorAll('#ranges .arc')]"
     opened(page, f"http://localhost:{link.port}/")
@@ -145,7 +143,7 @@ def test_what_was_measured_before_a_stall_looks_old(
 
 
 @pytest.mark.parametrize("unit", ["run", "wheels", "pigpiod"])
-def test_a_killed_part_comes_back_and_go_on_drives(
+def test_killed_unit_comes_back_and_go_on_drives(
     page: Page, bench: RunningBench, unit: str
 ) -> None:
     at_the_wheel(page, bench.url)
@@ -161,7 +159,7 @@ def test_a_killed_part_comes_back_and_go_on_drives(
         stands(watch)
 
 
-def test_a_lost_camera_is_said_in_words(page: Page, bench: RunningBench) -> None:
+def test_lost_camera_is_logged_and_comes_back(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     before = bench.log().count("camera lost")
     for pid in bench.cameras():
@@ -171,7 +169,7 @@ def test_a_lost_camera_is_said_in_words(page: Page, bench: RunningBench) -> None
     go_on(page)
 
 
-def test_the_picture_is_current_after_a_stall(page: Page, bench: RunningBench, link: Link) -> None:
+def test_picture_is_current_after_a_stall(page: Page, bench: RunningBench, link: Link) -> None:
     seated_over(page, link)
     link.stall()
     page.wait_for_timeout(1500)

@@ -45,14 +45,14 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_a_device_that_is_too_slow_is_told(page: Page) -> None:
+def test_slow_decoding_device_gets_a_message(page: Page) -> None:
     page.add_init_script(SLOW)
     page.goto(SECURE)
     until(page, SAID, 25.0)
 
 
 @pytest.mark.parametrize("origin", [SECURE, PLAIN])
-def test_a_device_that_keeps_up_is_not(page: Page, origin: str) -> None:
+def test_fast_decoding_device_gets_no_message(page: Page, origin: str) -> None:
     page.goto(origin)
     until(page, "window.fpvcar?.video.shown > 3")
     page.wait_for_timeout(9000)  # longer than the page's own measurement

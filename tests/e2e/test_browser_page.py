@@ -16,7 +16,7 @@ FIRST_SCREEN_BYTES = 150_000
 STATUS = "fetch('/api/status').then((answer) => answer.json())"
 
 
-def test_the_status_page_knows_what_the_pages_see(page: Page, bench: RunningBench) -> None:
+def test_status_page_lists_page_reports_and_frames(page: Page, bench: RunningBench) -> None:
     opened(page, bench.url)
     # By either path: on a busy machine a page may have changed it.
     reported = "pages[0]?.report?.path === window.fpvcar.video.path"
@@ -25,7 +25,7 @@ def test_the_status_page_knows_what_the_pages_see(page: Page, bench: RunningBenc
     assert page.evaluate(STATUS)["wheels"] == "ok"
 
 
-def test_axe_finds_nothing(page: Page, bench: RunningBench) -> None:
+def test_seat_passes_axe_in_all_states(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     assert violations(page) == [], "first visit"
     page.keyboard.press("Space")
@@ -43,7 +43,7 @@ def test_axe_finds_nothing(page: Page, bench: RunningBench) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)])
-def test_nothing_scrolls_and_stop_is_thumb_sized(
+def test_page_does_not_scroll_and_stop_is_thumb_sized(
     browser: Browser, bench: RunningBench, width: int, height: int
 ) -> None:
     phone = width < 1000
@@ -63,7 +63,7 @@ def test_nothing_scrolls_and_stop_is_thumb_sized(
     context.close()
 
 
-def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
+def test_first_screen_fits_its_byte_budget(page: Page, bench: RunningBench) -> None:
     sizes: dict[str, int] = {}
     asked: list[str] = []
     page.on("request", lambda one: asked.append(one.url))
@@ -77,9 +77,7 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
     assert all(url.startswith(bench.url) for url in sizes), "nothing from elsewhere"
 
 
-def test_the_menu_opens_with_the_first_push_however_late_it_comes(
-    page: Page, bench: RunningBench
-) -> None:
+def test_menu_whose_module_is_late_opens_with_first_push(page: Page, bench: RunningBench) -> None:
     """The module of the menu is refused twice. During that no dead menu is shown, and the push
     counts."""
     asked: list[bool] = []
@@ -128,9 +126,7 @@ def stopped(page: Page) -> bool:
 
 
 @pytest.mark.parametrize("name", ["en/seat.js", "hud.js", "seat.css"])
-def test_a_page_that_did_not_arrive_whole_asks_again(
-    page: Page, bench: RunningBench, name: str
-) -> None:
+def test_incomplete_page_load_is_retried(page: Page, bench: RunningBench, name: str) -> None:
     """A phone that has just joined the Wi-Fi drops running downloads."""
     dropped: list[str] = []
 
@@ -157,7 +153,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
         yield running
 
 
-def test_a_broken_camera_is_said_in_words(page: Page, broken: RunningBench) -> None:
+def test_broken_camera_is_explained_and_car_stands(page: Page, broken: RunningBench) -> None:
     page.goto(broken.url)
     until(page, "document.body.innerText.includes('no camera here')", 15.0)
     with broken.watch() as watch:
@@ -166,7 +162,7 @@ def test_a_broken_camera_is_said_in_words(page: Page, broken: RunningBench) -> N
         assert not any(sample.driving for sample in watch.samples), "drove blind"
 
 
-def test_the_certificate_is_kept_where_the_codes_are(bench: RunningBench) -> None:
+def test_loopback_keeps_codes_but_no_certificate(bench: RunningBench) -> None:
     """On loopback there is no certificate, because no other host can connect."""
     kept = {path.name for path in Path(bench.state).iterdir()}
     assert {"codes.json", "signing.key"} <= kept and "https.key" not in kept

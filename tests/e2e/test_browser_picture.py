@@ -11,7 +11,7 @@ OPTIONS = (STRIP,)
 SET = "fetch('/api/picture').then((answer) => answer.json())"
 
 
-def test_a_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
+def test_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     page.locator("#gear").click()
     settings = page.get_by_test_id("picture-settings")

@@ -27,7 +27,7 @@ def texts(bench: RunningBench) -> list[str]:
     return found
 
 
-def test_a_driver_records_keeps_and_marks(page: Page, bench: RunningBench) -> None:
+def test_recorder_shows_state_marks_and_keeps_last_minute(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     dot = page.get_by_test_id("recording-dot")
     dot.wait_for(state="visible")  # it comes with the drawer, after the first screen
@@ -55,7 +55,9 @@ def test_a_driver_records_keeps_and_marks(page: Page, bench: RunningBench) -> No
 
 
 @pytest.mark.parametrize("path", ["webcodecs", "mse"])
-def test_the_picture_on_the_glass_is_saved(page: Page, bench: RunningBench, path: str) -> None:
+def test_shown_picture_is_saved_by_button_and_key(
+    page: Page, bench: RunningBench, path: str
+) -> None:
     opened(page, f"{bench.url}?path={path}")
     push = page.locator("#snapshot")
     push.wait_for(state="visible")  # it comes with the drawer
@@ -68,7 +70,7 @@ def test_the_picture_on_the_glass_is_saved(page: Page, bench: RunningBench, path
         assert size_of(coming.value.path().read_bytes()) == probe(page, "video.size")
 
 
-def test_one_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
+def test_single_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
     page.add_init_script(GAMEPAD)
     at_the_wheel(page, bench.url)
     push = page.locator("#mark-now")

@@ -73,7 +73,7 @@ def size_is(page: Page, size: str) -> Callable[[], bool]:
 
 
 @PATHS
-def test_a_restarted_camera_of_another_size(
+def test_picture_follows_camera_restarted_at_another_size(
     page: Page, cinema: tuple[RunningBench, Film], path: str
 ) -> None:
     bench, shown = cinema
@@ -91,7 +91,7 @@ def test_a_restarted_camera_of_another_size(
 
 
 @PATHS
-def test_a_size_that_changes_in_mid_stream(
+def test_picture_follows_size_change_in_mid_stream(
     page: Page, cinema: tuple[RunningBench, Film], path: str
 ) -> None:
     bench, shown = cinema

@@ -29,7 +29,7 @@ def breaks(page: Page, watch: PinWatch, act: Callable[[], object]) -> None:
     assert watch.stopped_after_s(now_ns) <= 0.30
 
 
-def test_a_stalled_link_stops_greys_and_comes_back(
+def test_stalled_link_stops_car_greys_picture_and_recovers(
     page: Page, bench: RunningBench, link: Link
 ) -> None:
     seated_over(page, link)
@@ -51,7 +51,7 @@ def test_a_stalled_link_stops_greys_and_comes_back(
     assert "old" not in page.inner_text("body")
 
 
-def test_a_cut_link_stops_and_comes_back(page: Page, bench: RunningBench, link: Link) -> None:
+def test_cut_link_stops_car_and_comes_back(page: Page, bench: RunningBench, link: Link) -> None:
     seated_over(page, link)
     with bench.watch() as watch:
         breaks(page, watch, link.cut)
@@ -59,7 +59,7 @@ def test_a_cut_link_stops_and_comes_back(page: Page, bench: RunningBench, link: 
         assert not watch.now.driving, "a key held through an outage drove on"
 
 
-def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None:
+def test_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     renderers = own_processes(b"--type=renderer")
 
@@ -98,7 +98,7 @@ def own_processes(word: bytes) -> list[int]:
     return found
 
 
-def test_a_page_that_goes_away_stops_the_car(page: Page, bench: RunningBench) -> None:
+def test_leaving_page_sends_neutral_and_stops_the_car(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     with bench.watch() as watch:
         holds(page, watch, "ArrowUp")

@@ -30,7 +30,9 @@ def said_s(page: Page) -> float:
 
 
 @PATHS
-def test_a_frozen_camera_greys_and_counts(page: Page, bench: RunningBench, path: str) -> None:
+def test_frozen_camera_greys_picture_and_counts_its_age(
+    page: Page, bench: RunningBench, path: str
+) -> None:
     look_at(page, bench.url, path)
     cameras = bench.cameras()
     frozen_s = time.monotonic()
@@ -55,7 +57,7 @@ def test_a_frozen_camera_greys_and_counts(page: Page, bench: RunningBench, path:
 
 
 @PATHS
-def test_a_picture_is_current_at_once_after_a_freeze(
+def test_picture_is_current_at_once_after_camera_freeze(
     page: Page, bench: RunningBench, path: str
 ) -> None:
     """The page skips old pictures: after a second and a half it shows a new one."""
@@ -70,7 +72,7 @@ def test_a_picture_is_current_at_once_after_a_freeze(
 
 
 @PATHS
-def test_a_sleeping_page_wakes_to_a_current_picture(
+def test_hidden_page_wakes_to_a_current_picture(
     browser: Browser, bench: RunningBench, path: str
 ) -> None:
     """A hidden page gets no video; shown again, it has a current picture at once."""
@@ -110,7 +112,7 @@ def median(values: list[float]) -> float:
 
 
 @PATHS
-def test_the_picture_moves_and_is_now(page: Page, bench: RunningBench, path: str) -> None:
+def test_picture_moves_with_low_latency(page: Page, bench: RunningBench, path: str) -> None:
     opened(page, f"{bench.url}?path={path}")
     assert probe(page, "video.path") == path
     shown = probe(page, "video.shown")

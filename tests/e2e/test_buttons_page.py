@@ -112,7 +112,7 @@ def test_car_and_pages_are_in_step_and_nothing_drives(
     assert sockets == [f"ws://localhost:{bench.port}/ws/buttons"]
 
 
-def test_a_push_glows_before_the_car_answers(page: Page, bench: RunningBench) -> None:
+def test_push_glows_before_the_car_answers(page: Page, bench: RunningBench) -> None:
     """While the car does not answer, the page is grey and works as a toy; then it comes back by
     itself."""
     opened(page, bench, by_menu=True)
@@ -134,7 +134,7 @@ def test_a_push_glows_before_the_car_answers(page: Page, bench: RunningBench) ->
     page.keyboard.up("Digit4")
 
 
-def test_it_shakes_for_its_own_fingers_and_keeps_the_screen_awake(
+def test_page_vibrates_for_own_pushes_and_keeps_screen_awake(
     page: Page, bench: RunningBench
 ) -> None:
     page.add_init_script(STUBS)
@@ -151,7 +151,9 @@ def test_it_shakes_for_its_own_fingers_and_keeps_the_screen_awake(
     until(page, "window.locks === 0")
 
 
-def test_it_fills_every_screen_and_axe_finds_nothing(browser: Browser, bench: RunningBench) -> None:
+def test_page_fills_screens_of_all_sizes_and_passes_axe(
+    browser: Browser, bench: RunningBench
+) -> None:
     context = browser.new_context(has_touch=True, is_mobile=True)
     page = opened(context.new_page(), bench)
     root = "document.documentElement"
@@ -185,7 +187,7 @@ def test_it_fills_every_screen_and_axe_finds_nothing(browser: Browser, bench: Ru
     context.close()
 
 
-def test_a_grown_up_goes_back_by_a_long_push(page: Page, bench: RunningBench) -> None:
+def test_long_push_returns_to_the_seat(page: Page, bench: RunningBench) -> None:
     opened(page, bench)
     back = page.locator("#seat")
     assert "hold for a second" in (back.get_attribute("aria-label") or "")
@@ -200,7 +202,7 @@ def test_a_grown_up_goes_back_by_a_long_push(page: Page, bench: RunningBench) ->
     page.mouse.up()
 
 
-def test_the_memory_game_on_the_car_alone(bench: RunningBench) -> None:
+def test_memory_game_runs_on_the_car_without_a_page(bench: RunningBench) -> None:
     """Long push, watch the LEDs, repeat; no page is open."""
     press(bench, 0)
     wait_for(lambda: bright(bench, 0) == 1.0, "no LED")

@@ -97,7 +97,7 @@ def broken(page: Page) -> list[str]:
     return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
 
 
-def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
+def test_held_finger_moves_motor_and_direction_can_be_undone(
     page: Page, bench: RunningBench
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
@@ -145,7 +145,7 @@ def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
     assert one(page, "begin-speed").is_visible()
 
 
-def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
+def test_gamepad_axes_are_assigned_to_roles_and_drive(
     browser: Browser, bench: RunningBench
 ) -> None:
     context = browser.new_context(
@@ -269,7 +269,7 @@ def runs(page: Page, bench: RunningBench, throttle: float, seconds: float) -> fl
 
 @pytest.mark.soak
 @pytest.mark.long
-def test_a_whole_calibration_finds_what_is_true(browser: Browser, tmp_path: Path) -> None:
+def test_whole_calibration_finds_the_true_values(browser: Browser, tmp_path: Path) -> None:
     wrong = ("--set=motors.drive.dead_band = 0.05", "--set=guard.top_mps = 0.8")
     swapped = "--really=motors.drive.invert = true"
     with started(tmp_path, *OPTIONS, *wrong, swapped, FINE_PWM.format("drive")) as bench:

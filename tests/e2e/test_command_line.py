@@ -35,14 +35,14 @@ def fpvcar(
     )
 
 
-def test_help_teaches() -> None:
+def test_help_names_commands_options_and_address() -> None:
     done = fpvcar("--help")
     assert done.returncode == 0
     for word in ("bench", "run", "wheels", "--host 0.0.0.0", "http://127.0.0.1:8080/"):
         assert word in done.stdout
 
 
-def test_it_says_its_version() -> None:
+def test_version_option_prints_version() -> None:
     done = fpvcar("--version")
     assert (done.returncode, done.stdout) == (0, f"fpvcar {__version__}\n")
 
@@ -50,14 +50,14 @@ def test_it_says_its_version() -> None:
 @pytest.mark.parametrize(
     "words", [["replay"], ["replay", "--page"], ["export", "--csv", "/tmp/nowhere"]]
 )
-def test_recordings_that_are_not_there_are_refused_in_words(words: list[str]) -> None:
+def test_missing_recordings_are_refused_in_words(words: list[str]) -> None:
     done = fpvcar(*words, "/nope")
     assert done.returncode == 1 and "Errno" not in done.stderr
     assert done.stderr.startswith("fpvcar: /nope: no such file or folder; expected rec")
 
 
 @pytest.mark.parametrize("line", ["foo", "pins.port", "camera.source=none"])
-def test_what_is_no_line_of_a_profile_is_refused_with_an_example(line: str) -> None:
+def test_malformed_set_option_is_refused_with_an_example(line: str) -> None:
     done = fpvcar("wheels", "--set", line)
     assert done.returncode == 2
     assert f"--set '{line}': " in done.stderr and "bench.toml" not in done.stderr
@@ -65,7 +65,7 @@ def test_what_is_no_line_of_a_profile_is_refused_with_an_example(line: str) -> N
     assert "--set 'pins.port = 8889'" in done.stderr
 
 
-def test_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
+def test_unknown_profile_key_suggests_the_nearest(tmp_path: Path) -> None:
     profile = tmp_path / "car.toml"
     profile.write_text('[car]\nname = "A"\n[motors.drive]\nforwad = 1\n')
     done = fpvcar("bench", "--profile", str(profile))
@@ -74,14 +74,14 @@ def test_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
     assert str(profile) in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_pin_used_twice_is_refused() -> None:
+def test_pin_used_twice_is_refused() -> None:
     done = fpvcar("wheels", "--set", "lights.head = [17]")
     assert done.returncode == 2
     assert "GPIO 17 is already used by motors.drive.forward" in done.stderr
 
 
 @pytest.mark.parametrize("which", ["port", "pigpio"])
-def test_a_port_in_use_is_said_with_the_next_step(which: str) -> None:
+def test_port_in_use_is_reported_with_the_next_step(which: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0 if which == "port" else free_port()))
         taken.listen()
@@ -94,7 +94,7 @@ def test_a_port_in_use_is_said_with_the_next_step(which: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["300.1.1.1", "192.0.2.1"])
-def test_an_address_of_no_computer_here_is_said_as_such(host: str) -> None:
+def test_foreign_listen_address_is_refused_with_advice(host: str) -> None:
     done = fpvcar("bench", f"--host={host}", f"--port={free_port()}")
     assert done.returncode == 2
     assert f"cannot listen on {host}" in done.stderr
@@ -108,7 +108,7 @@ def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
     wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
 
 
-def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
+def test_make_run_takes_own_camera_and_ends_clean(tmp_path: Path) -> None:
     """CAMERA runs any program that writes Annex B; Ctrl-C ends everything."""
     film = tmp_path / "film"
     film.write_bytes(b"".join(pack_record(is_key(unit), 0, unit) for unit in encode(30)))
@@ -130,14 +130,14 @@ def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
     wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
 
 
-def test_a_killed_bench_leaves_no_process(tmp_path: Path) -> None:
+def test_killed_bench_leaves_no_process(tmp_path: Path) -> None:
     bench = RunningBench(tmp_path).wait_ready()
     bench.process.kill()
     wait_for(lambda: bench.children() == [], "something lives on")
     bench.stop()
 
 
-def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
+def test_missing_egl_is_shown_and_the_car_stands(tmp_path: Path) -> None:
     # The loader of EGL finds no driver in an empty folder.
     nothing = {"__EGL_VENDOR_LIBRARY_DIRS": str(tmp_path)}
     bench = RunningBench(tmp_path, env=nothing)
@@ -152,7 +152,7 @@ def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
         bench.stop()
 
 
-def test_no_pigpiod_is_said(tmp_path: Path) -> None:
+def test_missing_pigpiod_is_reported_with_its_port(tmp_path: Path) -> None:
     port = free_port()
     wheels = subprocess.Popen(
         [sys.executable, "-m", "fpvcar", "wheels", f"--set=pins.port = {port}"],

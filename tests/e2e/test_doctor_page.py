@@ -49,7 +49,7 @@ def ill(root: Path) -> Report:
     return examined(root, machine)
 
 
-def test_a_grown_up_sees_what_is_wrong_and_the_car_stands(
+def test_grown_up_sees_faults_while_the_car_stands(
     page: Page, bench: RunningBench, tmp_path: Path
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
@@ -87,7 +87,7 @@ def test_a_grown_up_sees_what_is_wrong_and_the_car_stands(
     assert page.locator("#look-for-faults").is_enabled()
 
 
-def test_the_command_line_leaves_a_running_car_alone(bench: RunningBench) -> None:
+def test_doctor_command_leaves_a_running_car_alone(bench: RunningBench) -> None:
     argv = [
         sys.executable,
         "-m",

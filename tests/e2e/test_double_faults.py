@@ -23,7 +23,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @pytest.mark.soak
-def test_any_two_faults_stop_the_car(ground: Ground, soaking: bool) -> None:
+def test_double_faults_stop_the_car_within_a_second(ground: Ground, soaking: bool) -> None:
     """`make soak` runs all pairs; otherwise the gravest and a few random ones are run."""
     dice = random.Random(1)
     others = [pair for pair in PAIRS if pair not in GRAVEST]

@@ -14,7 +14,7 @@ OPTIONS = (*SMALL, NO_GUARD)
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "drive.py"
 
 
-def test_the_example_drives_and_stops(bench: RunningBench) -> None:
+def test_example_client_drives_and_stops(bench: RunningBench) -> None:
     code = json.loads((bench.state / "codes.json").read_text())["drive"]
     with bench.watch() as watch:
         done = subprocess.run(

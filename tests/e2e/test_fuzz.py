@@ -70,7 +70,7 @@ def attacked(bench: RunningBench, seconds: float) -> dict[str, "Counter[str]"]:
     return {name: Counter[str](ast.literal_eval(one)) for name, one in said.items()}
 
 
-def test_http_every_socket_handshakes_and_tls(
+def test_run_survives_fuzzed_http_sockets_handshakes_and_tls(
     soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = float(os.environ.get("SOAK_S", "120")) if soaking else SHORT_S

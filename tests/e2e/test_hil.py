@@ -44,7 +44,7 @@ def figures(found: Report | list[Result]) -> str:
     return "\n".join(map(runner.line, every))
 
 
-def test_it_measures_the_bench_and_writes_its_report(tmp_path: Path) -> None:
+def test_hil_measures_the_bench_and_writes_a_report(tmp_path: Path) -> None:
     words = command("--only", SHORT, "--report", str(tmp_path))
     done = subprocess.run(words, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,7 +57,7 @@ def test_it_measures_the_bench_and_writes_its_report(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.long
-def test_all_of_it_twenty_times(tmp_path: Path) -> None:
+def test_hil_repeats_all_checks_twenty_times(tmp_path: Path) -> None:
     words = command("--repeat", "20", "--report", str(tmp_path))
     done = subprocess.run(words, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -66,7 +66,7 @@ def test_all_of_it_twenty_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
     mark = f"{MARK}={os.getpid()}-{number.value}"
     process = subprocess.Popen(
         command("--only", "pins-levels", "--repeat", "1000", "--report", str(tmp_path)),
@@ -99,7 +99,7 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BenchRig]:
         yield made
 
 
-def test_a_rig_of_real_pins_measures_by_edges_alone(emulated: BenchRig) -> None:
+def test_metal_rig_measures_by_edges_alone(emulated: BenchRig) -> None:
     """The same checks run, with the units of the bench instead of systemd's.
 
     test_who_stops.py checks the stop times: edges that pigpiod sends are later.
@@ -117,7 +117,7 @@ def test_a_rig_of_real_pins_measures_by_edges_alone(emulated: BenchRig) -> None:
             assert one.worst is not None and one.worst < 2 * one.limit.most, one.why
 
 
-def test_without_a_browser_nothing_is_said_of_one(
+def test_glass_check_without_browser_is_not_run(
     emulated: BenchRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHROMIUM", "/no/chromium")
@@ -135,12 +135,12 @@ def seen_at_all() -> tuple[Check]:
     return (dataclasses.replace(check, limit=Limit(10.0, "s", "this test")),)
 
 
-def test_a_browser_of_its_own_shows_the_led(emulated: BenchRig) -> None:
+def test_own_browser_shows_the_led(emulated: BenchRig) -> None:
     (found,) = runner.run(seen_at_all(), emulated, 1, print)
     assert found.verdict == "passed" and found.worst, found.why
 
 
-def test_a_persons_browser_shows_the_led_by_mse_time_and_again(
+def test_user_browser_shows_the_led_by_mse_repeatedly(
     emulated: BenchRig,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -167,7 +167,7 @@ def test_a_persons_browser_shows_the_led_by_mse_time_and_again(
     assert len(opened) == 1 and "hil?port=" in capsys.readouterr().out
 
 
-def test_a_rig_of_real_pins_says_what_it_lacks(emulated: BenchRig) -> None:
+def test_metal_rig_says_why_checks_are_not_run(emulated: BenchRig) -> None:
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
     only = "stop-pigpiod-killed,metal-throttled"
     found = list(runner.run(runner.chosen(CHECKS, only), rig, 1, print))

@@ -97,7 +97,7 @@ def start(name: str, port: int, seconds: float) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.parametrize("name", [*ATTACKS, "fuzz"])
-def test_neither_driver_nor_viewer_notices(
+def test_attack_disturbs_neither_driver_nor_viewer(
     bench: RunningBench,
     driver: Driver,
     soaking: bool,
@@ -175,7 +175,9 @@ def attacked(
     viewer.close()
 
 
-def test_a_second_driver_and_a_flood_move_nothing(bench: RunningBench, driver: Driver) -> None:
+def test_flood_of_drive_messages_by_watcher_moves_nothing(
+    bench: RunningBench, driver: Driver
+) -> None:
     with bench.watch() as watch, Driver(bench.port, name="Eve") as eve:
         wait_for(lambda: bool(eve.state), "no state")
         eve.sending = False
@@ -193,7 +195,7 @@ def test_a_second_driver_and_a_flood_move_nothing(bench: RunningBench, driver: D
         driver.drive(0.0, 0.0)
 
 
-def test_the_driver_comes_back_through_a_crowd(bench: RunningBench) -> None:
+def test_driver_returns_through_a_crowd_of_connections(bench: RunningBench) -> None:
     """The car is full of watchers and of connections; its driver reloads the page."""
     with Driver(bench.port, client="the-driver-of-it-all") as driver:
         sit_down(driver)

@@ -76,7 +76,7 @@ def restarted(bench: RunningBench) -> None:
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-def test_a_driver_gets_in_at_the_first_try(
+def test_permitted_drivers_get_in_during_attack(
     house: RunningBench, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A new driver gets in with the code, and the old one by its cookie after a restart."""
@@ -104,7 +104,7 @@ def test_a_driver_gets_in_at_the_first_try(
     assert attack.returncode == 0 and "'refused'" in said, said
 
 
-def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(house: RunningBench) -> None:
+def test_ended_driver_and_lock_survive_a_restart(house: RunningBench) -> None:
     make_whole(house)
     with (
         stranger(house, 20, code(house, "grown_up")) as mum,
@@ -133,7 +133,9 @@ def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(house: Ru
         assert mum.state["may_drive"] and not mum.state["grown_up"]
 
 
-def test_a_grown_up_on_the_page(page: Page, house: RunningBench, tmp_path: Path) -> None:
+def test_grown_up_page_ends_driver_and_locks_the_car(
+    page: Page, house: RunningBench, tmp_path: Path
+) -> None:
     """A grown-up is remembered after a reload, sees the permitted drivers and ends one, locks
     the car, and the lock stays."""
     make_whole(house)

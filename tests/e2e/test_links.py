@@ -65,7 +65,7 @@ class Eyes(AbstractContextManager["Eyes"]):
 
 
 @pytest.mark.parametrize("bad", ["stalled", "narrow", "cut"])
-def test_a_viewer_on_a_bad_link_never_touches_another(bench: RunningBench, bad: str) -> None:
+def test_viewer_on_bad_link_disturbs_no_other_viewer(bench: RunningBench, bad: str) -> None:
     seconds = 3.0
     with (
         Link(bench.port, 200_000 if bad == "narrow" else 4e6) as link,
@@ -89,7 +89,7 @@ def test_a_viewer_on_a_bad_link_never_touches_another(bench: RunningBench, bad: 
 
 
 @pytest.mark.parametrize("path", ["", "?path=mse"])
-def test_a_stall_is_over_when_it_ends(page: Page, bench: RunningBench, path: str) -> None:
+def test_picture_is_current_soon_after_a_stall(page: Page, bench: RunningBench, path: str) -> None:
     with Link(bench.port, 4e6) as link:
         opened(page, f"http://localhost:{link.port}/{path}")
         for _ in range(2):

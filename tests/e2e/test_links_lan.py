@@ -60,7 +60,7 @@ def far(opened_far: Page, bench: RunningBench) -> Page:
     return opened_far
 
 
-def test_an_outage_is_over_when_packets_pass(far: Page, lan: Lan, bench: RunningBench) -> None:
+def test_picture_is_current_soon_after_an_outage(far: Page, lan: Lan, bench: RunningBench) -> None:
     for length_s in (0.6, 1.3, 3.1):
         far.wait_for_timeout(700)
         lan.lose()
@@ -70,7 +70,7 @@ def test_an_outage_is_over_when_packets_pass(far: Page, lan: Lan, bench: Running
         assert seconds_until_current(far) < BACK_S
 
 
-def test_a_narrow_link_gets_a_smaller_picture_not_an_older_one(
+def test_narrow_link_gets_smaller_not_older_pictures(
     far: Page, lan: Lan, bench: RunningBench
 ) -> None:
     far.wait_for_timeout(1000)

@@ -58,9 +58,7 @@ def far(opened_far: Page, bench: RunningBench) -> Page:
 
 
 @pytest.mark.parametrize("share", LEAST_FPS)
-def test_the_picture_goes_on_and_the_page_says_what_is_lost(
-    far: Page, lan: Lan, share: float
-) -> None:
+def test_picture_goes_on_under_loss_and_page_shows_share(far: Page, lan: Lan, share: float) -> None:
     lan.drop(share)
     least, most = (share * part for part in NEAR_LOST)
     wait_for(
@@ -77,6 +75,6 @@ def test_the_picture_goes_on_and_the_page_says_what_is_lost(
     assert probe(far, "state.role") == "driver" and probe(far, "state.stop") is None
 
 
-def test_it_is_well_again(far: Page, lan: Lan) -> None:
+def test_loss_message_goes_when_loss_ends(far: Page, lan: Lan) -> None:
     lan.drop(0.0)
     until(far, f"{SAYS}.hidden && window.fpvcar.state.lost < 0.01")

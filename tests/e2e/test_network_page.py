@@ -31,7 +31,7 @@ def joined(page: Page, ssid: str, key: str) -> None:
     page.locator("#join .primary").click()
 
 
-def test_a_grown_up_joins_and_is_told_of_a_wrong_key(wifi: Page, bench: RunningBench) -> None:
+def test_grown_up_joins_network_and_sees_wrong_key(wifi: Page, bench: RunningBench) -> None:
     assert wifi.locator("#own-key").inner_text()
     assert wifi.locator("#list button", has_text="Office").is_disabled()
     joined(wifi, "Home", "not the right key")
@@ -44,7 +44,7 @@ def test_a_grown_up_joins_and_is_told_of_a_wrong_key(wifi: Page, bench: RunningB
     until(wifi, f"{says} === 'The car is in the network Home.'", 20.0)
 
 
-def test_while_somebody_drives_it_is_refused(wifi: Page, bench: RunningBench) -> None:
+def test_joining_is_refused_during_a_drive(wifi: Page, bench: RunningBench) -> None:
     with Driver(bench.port, name="Ann") as ann:
         wait_for(lambda: bool(ann.state), "no state")
         ann.say(kind="take")

@@ -68,11 +68,11 @@ def code(bench: RunningBench) -> str:
     return drive_code(bench)
 
 
-def test_the_bench_prints_a_qr_code(lan_bench: RunningBench) -> None:
+def test_bench_prints_a_qr_code(lan_bench: RunningBench) -> None:
     assert "▀" in lan_bench.log() and "on the phone" in lan_bench.log()
 
 
-def test_a_phone_watches_by_mse_enters_the_code_and_drives(
+def test_phone_watches_by_mse_enters_code_and_drives(
     phone: Page, lan: Lan, lan_bench: RunningBench
 ) -> None:
     opened(phone, f"http://{lan.near}:{lan_bench.port}/")
@@ -87,7 +87,7 @@ def test_a_phone_watches_by_mse_enters_the_code_and_drives(
         stands(watch)
 
 
-def test_an_led_tells_the_code_to_who_asks_and_a_wrong_one_is_said(
+def test_led_blinks_the_code_and_wrong_code_is_reported(
     phone: Page, lan: Lan, lan_bench: RunningBench
 ) -> None:
     (led,) = profiles.load(paths.HARDWARE / "bench.toml").lights.code
@@ -112,7 +112,7 @@ def test_https_is_offered_and_gives_the_phone_webcodecs(
     until(phone, "window.fpvcar?.video.path === 'webcodecs'")
 
 
-def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
+def test_guest_drives_by_invitation_until_grown_up_ends_it(
     phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench, tmp_path: Path
 ) -> None:
     page = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
@@ -142,7 +142,7 @@ def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
     page.close()
 
 
-def test_a_page_says_how_to_trust_the_car_and_whether_that_worked(
+def test_trust_page_explains_and_checks_the_authority(
     phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench, tmp_path: Path
 ) -> None:
     """The phone accepts every certificate; the other page checks against the car's authority."""

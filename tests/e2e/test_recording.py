@@ -94,7 +94,7 @@ def test_kill_9_costs_a_second_at_most(
 
 @ROOT
 @pytest.mark.soak
-def test_a_power_cut_costs_a_second_at_most(
+def test_power_cut_costs_a_second_at_most(
     soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dice, losses = random.Random(4), []
@@ -155,7 +155,7 @@ def check_again(path: Path) -> int:
     return count
 
 
-def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) -> None:
+def test_bench_records_drives_and_goes_on_after_run_is_killed(tmp_path: Path) -> None:
     """`make run RECORDINGS=DIR`: drive, kill `run`, drive on, check the files."""
     folder = tmp_path / "my recordings"
     bench = RunningBench(tmp_path, f"RECORDINGS={folder}", make=True)
@@ -261,7 +261,7 @@ def push_a_button(port: int) -> None:
             page.send(json.dumps({"kind": "hold", "held": held}))
 
 
-def test_step_times_sees_what_is_missing(tmp_path: Path) -> None:
+def test_step_times_counts_an_old_end_as_loss(tmp_path: Path) -> None:
     """The test's own check works: an old end counts as a loss."""
     with Writing(tmp_path) as writing:
         wait_for(lambda: recorded(tmp_path), "nothing is recorded")

@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def test_a_full_card_stops_the_recorder_only(tmp_path: Path) -> None:
+def test_full_card_stops_only_the_recorder(tmp_path: Path) -> None:
     small = image(tmp_path / "small.img", 12, "mkfs.ext4", "-q", "-F")
     settings = (
         "recording.keep_free_mb = 0",
@@ -41,7 +41,7 @@ def test_a_full_card_stops_the_recorder_only(tmp_path: Path) -> None:
         assert files(folder)
 
 
-def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(tmp_path: Path) -> None:
+def test_read_only_or_silent_card_is_reported_and_retried(tmp_path: Path) -> None:
     small = image(tmp_path / "small.img", 32, "mkfs.ext4", "-q", "-F")
     with mounted(small, tmp_path / "card") as card:
         run("mount", "-o", "remount,ro", card)
@@ -64,7 +64,7 @@ def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(tmp_path: Pa
         assert max(gaps) < 500_000_000, "what waited was written"
 
 
-def test_a_card_that_is_full_at_the_first_start_is_said_by_run_and_doctor(tmp_path: Path) -> None:
+def test_card_full_at_first_start_is_told_by_run_and_doctor(tmp_path: Path) -> None:
     small = image(tmp_path / "small.img", 4, "mkfs.ext4", "-q", "-F", "-O", "^has_journal")
     with mounted(small, tmp_path / "card") as card:
         state = card / "state"

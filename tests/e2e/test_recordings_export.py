@@ -59,7 +59,7 @@ def page(browser: Browser, url: str) -> Iterator[Page]:
     context.close()
 
 
-def test_a_drive_opens_at_its_first_picture(page: Page) -> None:
+def test_drive_opens_at_its_first_picture(page: Page) -> None:
     until(page, "window.recordings.shown > 0")
     assert BLIND_S <= float(page.evaluate("window.recordings.timeS")) < BLIND_S + 1
     assert page.locator("#stage-says").is_hidden()
@@ -69,7 +69,7 @@ def test_a_drive_opens_at_its_first_picture(page: Page) -> None:
     until(page, f"window.recordings.timeS > {BLIND_S}")
 
 
-def test_a_film_comes_from_the_page(page: Page, tmp_path: Path) -> None:
+def test_page_exports_a_film_and_names_missing_bytes(page: Page, tmp_path: Path) -> None:
     assert "fpvcar" not in page.locator("#viewer").inner_text(), "a shell command"
     with page.expect_download() as waiting:
         page.locator("#export-film").click()
@@ -87,7 +87,7 @@ def test_a_film_comes_from_the_page(page: Page, tmp_path: Path) -> None:
     assert seat.violations(page) == []
 
 
-def test_the_whole_drive_comes_from_the_page(page: Page, tmp_path: Path) -> None:
+def test_page_exports_the_whole_drive_as_zip(page: Page, tmp_path: Path) -> None:
     with page.expect_download() as waiting:
         page.locator("#export-zip").click()
     path = tmp_path / "drive.zip"
@@ -98,7 +98,7 @@ def test_the_whole_drive_comes_from_the_page(page: Page, tmp_path: Path) -> None
         assert sum(name.endswith(".mcap") for name in made.namelist()) == 2
 
 
-def test_one_that_fails_is_said(page: Page) -> None:
+def test_failed_export_is_reported(page: Page) -> None:
     page.route(
         "**/api/recordings/exports",
         lambda route: route.fulfill(status=429, body="2 exports are under way"),
@@ -108,7 +108,7 @@ def test_one_that_fails_is_said(page: Page) -> None:
     assert page.locator("#export-zip").is_enabled()
 
 
-def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
+def test_export_shows_progress_and_can_be_cancelled(page: Page) -> None:
     """The answers are simulated: here everything is sent at once."""
     done, asked = [0], list[str]()
     film = {
@@ -187,7 +187,7 @@ def test_plots_show_less_and_all_by_keys_and_buttons(page: Page) -> None:
     assert seat.violations(page) == []
 
 
-def test_plots_show_what_is_dragged_and_values_under_the_pointer(page: Page) -> None:
+def test_plots_show_dragged_range_and_pointer_values(page: Page) -> None:
     box = field_box(page)
     whole_s, middle = stretch(page)[1], box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] / 4, middle)
@@ -211,7 +211,7 @@ def test_plots_show_what_is_dragged_and_values_under_the_pointer(page: Page) -> 
     assert page.locator("#plots").get_attribute("data-hover") == ""
 
 
-def test_two_fingers_zoom(page: Page) -> None:
+def test_two_fingers_zoom_plots(page: Page) -> None:
     box = field_box(page)
     left, top, width = box["x"], box["y"] + 20, box["width"]
     session = page.context.new_cdp_session(page)

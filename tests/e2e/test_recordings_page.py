@@ -96,7 +96,7 @@ def violations(page: Page) -> list[str]:
     return seat.violations(page)
 
 
-def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) -> None:
+def test_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) -> None:
     opened(page, bench)
     until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
     assert violations(page) == [], "list"
@@ -126,7 +126,7 @@ def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) 
     assert violations(page) == [], "drive"
 
 
-def test_an_address_that_names_nothing_is_the_list(page: Page, bench: RunningBench) -> None:
+def test_malformed_address_shows_the_list(page: Page, bench: RunningBench) -> None:
     faults: list[str] = []
     page.on("pageerror", lambda fault: faults.append(str(fault)))
     opened(page, bench, "#%")
@@ -166,7 +166,7 @@ def test_marks_plots_speed_and_keys(page: Page, bench: RunningBench) -> None:
     until(page, f"window.recordings.timeS > {length_s * 0.8}", 20.0)
 
 
-def test_without_webcodecs_it_plays_by_mse(page: Page, bench: RunningBench) -> None:
+def test_drive_plays_by_mse_without_webcodecs(page: Page, bench: RunningBench) -> None:
     opened(page, bench, "?path=mse")
     page.locator("#list a").first.click()
     until(page, "window.recordings.path === 'mse'")
@@ -177,7 +177,7 @@ def test_without_webcodecs_it_plays_by_mse(page: Page, bench: RunningBench) -> N
     until(page, "window.recordings.shown > 15")
 
 
-def test_a_phone_sees_the_list_then_the_drive(browser: Browser, bench: RunningBench) -> None:
+def test_phone_shows_the_list_then_the_drive(browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context(
         viewport={"width": 320, "height": 568}, has_touch=True, is_mobile=True
     )
@@ -196,7 +196,7 @@ def test_a_phone_sees_the_list_then_the_drive(browser: Browser, bench: RunningBe
     context.close()
 
 
-def test_a_film_comes_from_the_car(page: Page, bench: RunningBench, tmp_path: Path) -> None:
+def test_film_export_from_the_car_decodes(page: Page, bench: RunningBench, tmp_path: Path) -> None:
     opened(page, bench)
     page.locator("#list a").first.click()
     until(page, "window.recordings.lines.length >= 6")
@@ -208,7 +208,7 @@ def test_a_film_comes_from_the_car(page: Page, bench: RunningBench, tmp_path: Pa
         assert sum(1 for _ in found.decode(video=0)) > 30
 
 
-def test_the_files_are_whole(
+def test_downloads_replay_and_film_are_complete(
     page: Page, bench: RunningBench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Downloads are identical, the gate decides the same, and the film is complete."""
@@ -232,7 +232,7 @@ def test_the_files_are_whole(
         assert shown == sum(1 for _ in pictures.frames(recording)) > 5
 
 
-def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> None:
+def test_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> None:
     """A drive of last year has two files; it shares the second with another drive."""
     folder = bench.state / "recordings"
     stints = (("Zoe", 0.0, 60.0), ("Zoe", 60.0, 70.0), ("Eve", 105.0, 119.0))
@@ -295,9 +295,7 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     assert violations(page) == [], "list"
 
 
-def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
-    page: Page, bench: RunningBench
-) -> None:
+def test_strangers_need_code_and_empty_list_gives_advice(page: Page, bench: RunningBench) -> None:
     """The answers are simulated: here every client is on the car itself."""
     answers = [
         {
@@ -340,7 +338,7 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     assert violations(page) == [], "empty"
 
 
-def test_who_was_ended_sees_nothing_until_a_code_is_said(page: Page, bench: RunningBench) -> None:
+def test_ended_client_sees_no_drives_until_code_is_entered(page: Page, bench: RunningBench) -> None:
     """The refusals are simulated: here every client is on the car itself."""
     file = sealed(bench)[0]
     opened(page, bench, f"#{file.name}")

@@ -101,7 +101,7 @@ async def proves_itself(bench: RunningBench, home: Path) -> None:
     assert await client.certificate_of(Cars(home).add(made, url, shown)) == shown
 
 
-def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
+def test_drives_come_home_though_processes_are_killed(tmp_path: Path) -> None:
     recordings = tmp_path / "recordings"
     options = [
         STRIP,

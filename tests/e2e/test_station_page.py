@@ -136,7 +136,7 @@ def shot(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
-def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
+def test_list_storage_and_sheet_are_shown_and_pass_axe(page: Page) -> None:
     until(page, "document.querySelectorAll('#list canvas[data-drawn]').length === 2")
     rows = page.locator("#list a").all_inner_texts()
     assert all("stored here, verified" in one for one in rows)
@@ -164,7 +164,7 @@ def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
     assert not wide and found == []
 
 
-def test_by_keys_alone(page: Page) -> None:
+def test_station_page_works_by_keys_alone(page: Page) -> None:
     def focused() -> str:
         return str(page.evaluate("document.activeElement.id"))
 
@@ -186,14 +186,14 @@ def test_by_keys_alone(page: Page) -> None:
     until(page, f"Math.abs(window.recordings.timeS - {wanted}) < 0.1")
 
 
-def test_words_are_searched_for_at_the_station(page: Page) -> None:
+def test_search_by_words_runs_at_the_station(page: Page) -> None:
     page.locator("#search").fill("abc123")
     until(page, "window.recordings.drives === 1", 20.0)
     page.locator("#search").fill("nowhere")
     until(page, "window.recordings.drives === 0", 20.0)
 
 
-def test_an_empty_station_says_what_will_come(page: Page) -> None:
+def test_empty_station_says_no_drive_has_come_home(page: Page) -> None:
     def empty(route: Route) -> None:
         listing = route.fetch().json()
         route.fulfill(json={**listing, "drives": [], "copies": {}})
@@ -215,9 +215,7 @@ def test_tables_are_downloaded(page: Page) -> None:
 PASSWORD = "open sesame, now"
 
 
-def test_another_machine_says_the_password_sees_and_removes(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_other_machine_enters_password_sees_and_removes(browser: Browser, tmp_path: Path) -> None:
     host = lan_address()
     if is_loopback(host):
         pytest.skip("this machine has no address but its own")

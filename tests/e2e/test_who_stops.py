@@ -97,7 +97,7 @@ def times_s(one_run: Callable[[], Run], count: int, name: str, say: Say) -> list
 
 @pytest.mark.soak
 @pytest.mark.parametrize("cause", list(_rows()))
-def test_it_stops_in_time(ground: Ground, cause: Cause[Scene], count: int, say: Say) -> None:
+def test_car_stops_in_time(ground: Ground, cause: Cause[Scene], count: int, say: Say) -> None:
     taken_s = times_s(lambda: causes.run_one(ground, cause), count, cause.name, say)
     assert max(taken_s) <= cause.limit_s, taken_s
 
@@ -106,7 +106,7 @@ def test_it_stops_in_time(ground: Ground, cause: Cause[Scene], count: int, say: 
 @pytest.mark.parametrize(
     "cause", browser_causes.CAUSES, ids=[one.name for one in browser_causes.CAUSES]
 )
-def test_a_browser_stops_in_time(
+def test_car_under_browser_stops_in_time(
     seat: browser_causes.Seat, cause: Cause[browser_causes.Seat], count: int, say: Say
 ) -> None:
     run = partial(browser_causes.run_one, seat, cause)
@@ -126,7 +126,7 @@ def forward(driver: Driver, watch: PinWatch) -> None:
     wait_for(lambda: watch.now.driving, "the car does not drive", 5.0, every_s=0.001)
 
 
-def test_a_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> None:
+def test_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> None:
     with bench.watch() as watch:
         forward(driver, watch)
         driver.drive(0.0, 0.0)
@@ -137,7 +137,7 @@ def test_a_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> 
     assert (1.0, 1.0) in last[-3:-1], f"no brake before letting go: {last}"
 
 
-def test_after_silence_one_neutral_wish_goes_on(bench: RunningBench, driver: Driver) -> None:
+def test_neutral_wish_after_silence_resumes_driving(bench: RunningBench, driver: Driver) -> None:
     with bench.watch() as watch:
         forward(driver, watch)
         driver.sending = False
@@ -149,7 +149,7 @@ def test_after_silence_one_neutral_wish_goes_on(bench: RunningBench, driver: Dri
         forward(driver, watch)
 
 
-def test_the_same_client_has_its_seat_back(bench: RunningBench) -> None:
+def test_reconnecting_client_has_its_seat_back(bench: RunningBench) -> None:
     with bench.watch() as watch, Driver(bench.port) as driver:
         sit_down(driver)
         free(driver)
@@ -209,7 +209,7 @@ def drive(driver: Driver, seq: int, t_ms: float, throttle: float) -> None:
     driver.say(kind="drive", seq=seq, t=t_ms, throttle=throttle, steer=0.0)
 
 
-def test_a_loop_that_blocks_for_good_is_started_again(bench: RunningBench) -> None:
+def test_blocked_run_loop_is_restarted_by_watchdog(bench: RunningBench) -> None:
     """`wheels` stop the car at once; the watchdog brings the service back."""
     with Driver(bench.port) as driver, bench.watch() as watch:
         sit_down(driver)
@@ -226,9 +226,7 @@ def test_a_loop_that_blocks_for_good_is_started_again(bench: RunningBench) -> No
     assert bench.pid("run") != pid
 
 
-def test_wheels_that_are_killed_leave_the_pin_daemon_alone(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_killed_wheels_leave_the_pin_daemon_running(bench: RunningBench, driver: Driver) -> None:
     """The daemon's restart would cost sensors, buttons and 4 s."""
     pid, said = bench.pid("pigpiod"), len(bench.log())
     with bench.watch() as watch:
@@ -240,7 +238,7 @@ def test_wheels_that_are_killed_leave_the_pin_daemon_alone(
     assert bench.pid("pigpiod") == pid, bench.log()[said:]
 
 
-def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:
+def test_grown_up_settings_outlive_a_killed_run(ground: Ground) -> None:
     """After `run` is killed, the grown-up's stop holds, and limit and guard are no looser."""
     bench, mums = ground.bench, ground.grown_up_code
     with Driver(bench.port, name="Mum", code=mums) as mum:
@@ -270,7 +268,7 @@ def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:
         wait_for(lambda: kept.read_bytes() == b"{}", "still kept")
 
 
-def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
+def test_run_paused_beyond_watchdog_patience_goes_on(bench: RunningBench) -> None:
     """The watchdog does not bite for that, as after a machine that slept."""
     pid = bench.pid("run")
     bench.kill("run", signal.SIGSTOP)
@@ -281,7 +279,7 @@ def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
     assert bench.pid("run") == pid
 
 
-def test_without_the_stand_in_the_car_runs_on(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_car_runs_on_without_the_stand_in(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The test gives the reason for the stand-ins: DMA keeps the PWM when the daemon is gone."""
     with (
         started(tmp_path_factory.mktemp("bare"), "--no-stand-in", STRIP) as bare,

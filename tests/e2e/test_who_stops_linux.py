@@ -24,7 +24,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("cause", linux_causes.CAUSES, ids=lambda cause: cause.name)
-def test_it_stops_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
+def test_gpiochip_motors_stop_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
     runs = SOAK_RUNS if soaking else RUNS
     taken_s = [causes.run_one(ground, cause).taken_s for _ in range(runs)]
     assert max(taken_s) <= cause.limit_s, taken_s

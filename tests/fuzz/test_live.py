@@ -49,7 +49,7 @@ def answered(port: int) -> bool:
         return peer.recv(16) == struct.pack("<IIIi", Cmd.PIGPV, 0, 0, 79)
 
 
-def test_the_emulators_port(
+def test_emulator_survives_fuzzed_commands(
     soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dice = random.Random(1)
@@ -87,7 +87,7 @@ def test_the_emulators_port(
     assert late_mb < early_mb + GROWTH_MB and fds < 60
 
 
-def test_the_cameras_commands(soaking: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_camera_survives_fuzzed_commands(soaking: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """For any input on stdin, stdout has complete records."""
     dice, records, units = random.Random(1), RecordSplitter(), 0
     argv = [sys.executable, "-m", "fpvbench.camera.process", "--source", "strip"]

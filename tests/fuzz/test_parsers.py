@@ -46,7 +46,7 @@ def count(pattern: re.Pattern[str], said: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def test_no_input_breaks_a_parser(
+def test_parsers_survive_fuzzed_input(
     soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = LONG_S if soaking else SHORT_S

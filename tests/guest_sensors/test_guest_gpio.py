@@ -86,10 +86,10 @@ def test_gpio(gpio: dict[str, str], name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
-def test_stopped_by(gpio: dict[str, str], name: str) -> None:
+def test_fault_stops_motors(gpio: dict[str, str], name: str) -> None:
     assert gpio[name] == "ok", gpio[name]
 
 
 @pytest.mark.soak
-def test_nothing_else_was_checked(gpio: dict[str, str], soaking: bool) -> None:
+def test_guest_ran_exactly_the_listed_checks(gpio: dict[str, str], soaking: bool) -> None:
     assert sorted(gpio) == sorted(CHECKS + LONG if soaking else CHECKS)

@@ -39,20 +39,20 @@ def assert_stops(car: Car, cause: str, config: pytest.Config) -> None:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_the_car_stops_in_time_and_comes_back_by_itself(
+def test_car_stops_in_time_and_recovers_alone(
     car: Car, cause: str, pytestconfig: pytest.Config
 ) -> None:
     assert_stops(car, cause, pytestconfig)
 
 
-def test_the_kernel_has_the_pins(car: Car) -> None:
+def test_kernel_pins_stop_the_car_without_gpiomem(car: Car) -> None:
     """Prove that the kernel's pins stopped the car: without /dev/gpiomem there is no register to
     turn a pin off in."""
     assert car.guest.run("test -e /dev/gpiomem").returncode
     assert "Traceback" not in car.check("journalctl --boot --output=cat")
 
 
-def test_who_guards_the_motors_is_small(car: Car) -> None:
+def test_wheels_and_guardian_stay_within_memory_limit(car: Car) -> None:
     wheels = car.check(WHEELS).strip()
     guardian = car.check(f"cat /proc/{wheels}/task/{wheels}/children").strip()
     for name, pid in (("wheels", wheels), ("guardian", guardian)):
@@ -61,7 +61,7 @@ def test_who_guards_the_motors_is_small(car: Car) -> None:
         assert own_mb <= MOST_MB[name]
 
 
-def test_a_reboot_stops_it_and_it_drives_again(car: Car, pytestconfig: pytest.Config) -> None:
+def test_reboot_stops_car_and_car_drives_again(car: Car, pytestconfig: pytest.Config) -> None:
     assert_stops(car, "whole car rebooted", pytestconfig)
     before = car.check("journalctl --boot=-1 --output=cat")
     assert "Stopped fpvcar-wheels.service" in before

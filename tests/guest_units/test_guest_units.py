@@ -51,7 +51,7 @@ def assert_drives(car: Car) -> None:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_the_car_stops_in_time_and_comes_back_by_itself(
+def test_car_stops_in_time_and_recovers_alone(
     car: Car, cause: str, pytestconfig: pytest.Config
 ) -> None:
     stop = car.stop(cause)
@@ -59,7 +59,7 @@ def test_the_car_stops_in_time_and_comes_back_by_itself(
     assert stop.off_s <= stop.limit_s
 
 
-def test_the_program_of_the_last_resort_never_failed(car: Car) -> None:
+def test_pins_off_program_ran_without_traceback(car: Car) -> None:
     """The program ran at each end of wheels and pigpiod, and also at the request of a process
     that found one of them mute."""
     said = car.check("journalctl --boot --output=cat")
@@ -67,12 +67,12 @@ def test_the_program_of_the_last_resort_never_failed(car: Car) -> None:
     assert [line for line in said.splitlines() if "Traceback" in line] == []
 
 
-def test_no_unit_was_refused_anything_that_it_needs(car: Car) -> None:
+def test_units_log_no_permission_denied(car: Car) -> None:
     said = car.check("journalctl --boot --output=cat")
     assert [line for line in said.splitlines() if "ermission denied" in line] == []
 
 
-def test_a_reboot_stops_the_wheels_before_their_pins_and_drives_again(car: Car) -> None:
+def test_reboot_stops_wheels_before_pigpiod_and_car_drives_again(car: Car) -> None:
     with car.driven():
         car.reboot()
     before = car.check("journalctl --boot=-1 --output=cat")
@@ -82,7 +82,7 @@ def test_a_reboot_stops_the_wheels_before_their_pins_and_drives_again(car: Car) 
     car.check(WHOLE)
 
 
-def test_a_power_cut_costs_a_second_of_recording_and_nothing_else(car: Car) -> None:
+def test_power_cut_costs_only_seconds_of_recording(car: Car) -> None:
     keeps = "cd / && sha256sum etc/fpvcar/car.toml var/lib/fpvcar/*.*"
     kept = car.check(keeps)
     with car.driven():
@@ -116,7 +116,7 @@ def changed(share: Path, version: str, broken: bool) -> None:
         )
 
 
-def test_a_better_version_stays_and_a_worse_one_goes_back(car: Car) -> None:
+def test_working_upgrade_stays_and_broken_upgrade_reverts(car: Car) -> None:
     for version in ("9.1", "9.2"):
         changed(car.share, version, broken=version == "9.2")
     with car.driven():
@@ -131,7 +131,7 @@ def test_a_better_version_stays_and_a_worse_one_goes_back(car: Car) -> None:
     assert_drives(car)
 
 
-def test_removed_it_leaves_recordings_and_no_unit(car: Car) -> None:
+def test_package_removal_leaves_recordings_and_no_unit(car: Car) -> None:
     """The recording that is being written is closed."""
     recorded = car.check(f"ls {RECORDINGS}").replace(".part", "").split()
     car.check("dpkg --remove fpvcar-bench fpvcar")
@@ -140,7 +140,7 @@ def test_removed_it_leaves_recordings_and_no_unit(car: Car) -> None:
         assert car.guest.run(left, LONG_S).stdout == ""
 
 
-def test_purged_it_leaves_nothing_but_recordings(car: Car) -> None:
+def test_package_purge_leaves_only_recordings(car: Car) -> None:
     """Recordings stay, because a purge without a question has no consent to delete them."""
     recorded = car.check(f"ls {RECORDINGS}").split()
     car.check("DEBIAN_FRONTEND=noninteractive dpkg --purge fpvcar")

@@ -55,7 +55,7 @@ def joined(car: Car, key: str) -> dict[str, Any]:
     return dict(json.loads(phone(car, "join", codes["grown_up"], key)))
 
 
-def test_where_it_knows_no_network_it_opens_its_own(car: Car) -> None:
+def test_car_without_known_network_opens_its_own(car: Car) -> None:
     said = shown(car, "The car has a network of its own, Elbow.")
     found = re.search(r"Elbow, key (\S+)", said)
     assert found, said
@@ -65,17 +65,17 @@ def test_where_it_knows_no_network_it_opens_its_own(car: Car) -> None:
     assert "10.42.0." in car.check("ip netns exec phone ip address show wlan2")
 
 
-def test_a_phone_that_has_joined_it_gets_the_page(car: Car) -> None:
+def test_joined_phone_gets_the_wifi_page(car: Car) -> None:
     assert "<title>fpvcar: Wi-Fi</title>" in phone(car, "page")
 
 
-def test_a_wrong_key_is_said_in_the_cars_own_network(car: Car) -> None:
+def test_wrong_key_is_reported_in_own_network(car: Car) -> None:
     said = joined(car, "not the right key")
     assert (said["phase"], said["ssid"]) == ("own", "Home")
     assert said["reason"].startswith("wrong key")
 
 
-def test_with_the_right_one_the_car_is_in_it(car: Car) -> None:
+def test_right_key_joins_the_network(car: Car) -> None:
     assert joined(car, HOME_KEY) == {"phase": "gone"}
     shown(car, "The car is in the network Home.")
     address = car.check("cut -d' ' -f3 /run/router.leases").strip()
@@ -84,12 +84,12 @@ def test_with_the_right_one_the_car_is_in_it(car: Car) -> None:
     car.check(f"ip netns exec router python3 -c {shlex.quote(ask)}")
 
 
-def test_when_it_goes_the_car_has_its_own_again(car: Car) -> None:
+def test_car_reopens_own_network_when_joined_network_goes(car: Car) -> None:
     car.check("kill $(cat /run/hostapd.pid)")
     shown(car, "The car has a network of its own, Elbow.")
 
 
-def test_nobody_else_sets_the_network(car: Car) -> None:
+def test_network_change_needs_the_service_user(car: Car) -> None:
     """polkit grants the right to the service's user and to no other user of the car."""
     add = "nmcli connection add type wifi ssid Other con-name other"
     refused = car.guest.run(f"runuser -u fpvcar -- {add}", LONG_S)

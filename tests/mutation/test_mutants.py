@@ -27,7 +27,7 @@ def decide(age, held):
 """
 
 
-def test_the_operators_are_these() -> None:
+def test_operators_yield_the_listed_mutants() -> None:
     assert [one.key for one in mutants("core", CORE)] == [
         "core: constant 10 -> 11",
         "core: constant 10 -> 9",
@@ -49,13 +49,13 @@ def test_the_operators_are_these() -> None:
     ]
 
 
-def test_each_mutant_is_another_program() -> None:
+def test_mutants_differ_from_each_other() -> None:
     sources = [one.source for one in mutants("core", CORE)]
     assert len(set(sources)) == len(sources)
     assert all("left alone" in source for source in sources)
 
 
-def test_only_a_failed_test_or_the_time_kills() -> None:
+def test_mutant_is_killed_by_test_failure_or_timeout_only() -> None:
     mutant = Mutant("core: none", CORE)
     assert verdict(mutant, 0) == Verdict(mutant, killed=False)
     assert verdict(mutant, 1) == Verdict(mutant, killed=True)
@@ -67,7 +67,7 @@ def test_only_a_failed_test_or_the_time_kills() -> None:
 
 
 @pytest.mark.soak
-def test_every_mutant_is_killed(soaking: bool) -> None:
+def test_mutants_are_killed(soaking: bool) -> None:
     sample = () if soaking else (f"--sample={SAMPLE}",)
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutation", *sample],

@@ -58,7 +58,7 @@ def stranger(port: int, says: bytes | None) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("says", [b"", b"SSH-2.0-x\r\n", bytes(5000), None])
-def test_the_address_after_a_stranger_is_tried(ends: Ends, says: bytes | None) -> None:
+def test_address_after_a_stranger_is_tried(ends: Ends, says: bytes | None) -> None:
     receiver = ends.receive(options=HERE)
     with stranger(ends.port, says):
         sent = ends.send("--", "echo", "x", options=["--connect-timeout", "4"], host=BOTH)
@@ -67,7 +67,7 @@ def test_the_address_after_a_stranger_is_tried(ends: Ends, says: bytes | None) -
     assert receiver.ended().out == b"x\n"
 
 
-def test_a_wrong_key_is_told_whoever_is_at_the_other_address(ends: Ends) -> None:
+def test_wrong_key_is_reported_despite_stranger_address(ends: Ends) -> None:
     ends.receive(options=HERE)
     other = b"another key of 16+"
     with stranger(ends.port, b"HTTP/1.1 400\r\n\r\n"):
@@ -89,7 +89,7 @@ def test_silent_strangers_do_not_outlast_the_limit(ends: Ends) -> None:
     assert 2.5 < took_s < 6 * SLOWNESS
 
 
-def test_an_rdrecv_that_pauses_is_not_left(ends: Ends) -> None:
+def test_sender_waits_for_late_proof_of_receiver(ends: Ends) -> None:
     """A receiver whose hello came in time has the rest of the time for its proof."""
     with socket.create_server((STRANGER, 0)) as server:
         words = ["--connect-timeout", "4"]

@@ -65,20 +65,20 @@ def alone(ends: Ends, *words: str) -> Ended:
 
 
 class TestWhereTo:
-    def test_a_name_server_that_says_nothing(self, ends: Ends) -> None:
+    def test_silent_name_server_is_reported_in_time(self, ends: Ends) -> None:
         since = time.monotonic()
         ended = alone(ends, "--connect-timeout", "1", "some.where", "9")
         assert 0.9 < time.monotonic() - since < 5
         advises(ended, 1, '"some.where"', "no name server says in time")
 
-    def test_no_route(self, ends: Ends) -> None:
+    def test_missing_route_is_reported(self, ends: Ends) -> None:
         advises(alone(ends, "192.0.2.1", "9"), 1, "192.0.2.1", "no route to it: check")
 
-    def test_an_unknown_host(self, ends: Ends) -> None:
+    def test_unknown_host_is_reported(self, ends: Ends) -> None:
         ended = ends.send(host="no-such-host.invalid", port=9).ended()
         advises(ended, 1, 'unknown host "no-such-host.invalid"')
 
-    def test_no_receiver(self, ends: Ends) -> None:
+    def test_missing_receiver_is_reported(self, ends: Ends) -> None:
         receiver = ends.receive("/dev/null")
         receiver.kill()
         receiver.ended()
@@ -86,35 +86,35 @@ class TestWhereTo:
         where = f"127.0.0.1:{ends.port}"
         advises(ended, 1, where, "is rdrecv running there, on this port?")
 
-    def test_no_device(self, ends: Ends) -> None:
+    def test_missing_rdma_device_is_reported(self, ends: Ends) -> None:
         rdma = ["--transport", "rdma", "--device", "nothere0"]
         says = "there is no RDMA device here (see ibv_devices)"
         advises(ends.send(options=rdma, port=9).ended(), 1, says)
         advises(run(ends, "rdrecv", *rdma, "0"), 1, says)
 
-    def test_a_port_that_is_taken(self, ends: Ends) -> None:
+    def test_taken_port_is_reported(self, ends: Ends) -> None:
         ends.receive("/dev/null")
         ended = run(ends, "rdrecv", str(ends.port), "/dev/null")
         advises(ended, 1, f"port {ends.port}", "it is taken: end the other program")
 
     @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", ""])
-    def test_no_port(self, ends: Ends, port: str) -> None:
+    def test_invalid_port_is_refused(self, ends: Ends, port: str) -> None:
         advises(run(ends, "rdsend", "localhost", port), 2, f'"{port}"', "65535")
 
 
 @pytest.mark.parametrize("option", ["--connect-timeout", "--idle-timeout"])
-def test_a_time_that_would_be_for_ever(ends: Ends, option: str) -> None:
+def test_timeout_below_a_millisecond_is_refused(ends: Ends, option: str) -> None:
     ended = run(ends, "rdsend", option, "0.0005", "localhost", "9")
     advises(ended, 2, f'{option} "0.0005"', "0, or at least 0.001")
 
 
 class TestKeys:
-    def test_none(self, ends: Ends) -> None:
+    def test_missing_key_is_refused(self, ends: Ends) -> None:
         for tool, words in (("rdsend", ["localhost", "9"]), ("rdrecv", ["0"])):
             advises(run(ends, tool, *words, key=None), 2, "no key", "--key-file FILE")
 
     @pytest.mark.parametrize("key", [b"", b"fifteen bytes .", b"fifteen bytes .\n"])
-    def test_a_short_one(self, ends: Ends, key: bytes) -> None:
+    def test_short_key_is_refused(self, ends: Ends, key: bytes) -> None:
         (ends.place / "key").write_bytes(key)
         said = ("the key from key has", "fewer than 16")
         words = ["--key-file", "key"]
@@ -124,24 +124,24 @@ class TestKeys:
             ended = run(ends, "rdrecv", "0", key=key.strip())
             advises(ended, 2, "RDPIPE_KEY", "fewer than 16")
 
-    def test_a_long_one(self, ends: Ends) -> None:
+    def test_oversized_key_file_is_refused(self, ends: Ends) -> None:
         ended = run(ends, "rdrecv", "--key-file", "/proc/self/exe", "0")
         advises(ended, 2, "/proc/self/exe", "is it the right file?")
 
     @pytest.mark.parametrize("name", ["nothere", "a\nb\x1b[2J/key"])
-    def test_a_file_that_is_not_there(self, ends: Ends, name: str) -> None:
+    def test_missing_key_file_is_reported(self, ends: Ends, name: str) -> None:
         ended = run(ends, "rdsend", "--key-file", name, "localhost", "9")
         advises(ended, 2, "cannot open the key file", "No such file")
         assert "\x1b" not in ended.err
 
     @pytest.mark.parametrize("name", ["there", "a\nb\x1b[2J/key"])
-    def test_a_new_one_that_cannot_be(self, ends: Ends, name: str) -> None:
+    def test_uncreatable_new_key_file_is_reported(self, ends: Ends, name: str) -> None:
         (ends.place / "there").touch()
         ended = run(ends, "rdrecv", "--new-key", name)
         advises(ended, 1, "cannot make the key file")
         assert "\x1b" not in ended.err
 
-    def test_a_wrong_one(self, ends: Ends) -> None:
+    def test_wrong_key_is_reported_at_both_ends(self, ends: Ends) -> None:
         """Both ends get the message; the receiver waits on."""
         receiver = ends.receive()
         ended = ends.send("--", "true", key=b"another key of 16+").ended()
@@ -150,7 +150,9 @@ class TestKeys:
         said = receiver.ended().err.splitlines()
         assert len(said) == 2 and "the key is wrong" in said[0], said
 
-    def test_another_version(self, ends: Ends, knock: Knock) -> None:
+    def test_other_protocol_version_is_reported_at_both_ends(
+        self, ends: Ends, knock: Knock
+    ) -> None:
         receiver = ends.receive()
         stranger = knock()
         stranger.send(Hello(SENDER, version=7).whole())
@@ -161,11 +163,11 @@ class TestKeys:
 
 
 class TestFiles:
-    def test_a_directory(self, ends: Ends) -> None:
+    def test_directory_as_source_is_refused(self, ends: Ends) -> None:
         advises(ends.send(".", port=9).ended(), 1, ". is a directory", "rdcp -r")
 
     @pytest.mark.parametrize("name", ["no", "a\nb", "it's", '"q"', " ", "./-x"])
-    def test_one_that_is_not_there(self, ends: Ends, name: str) -> None:
+    def test_missing_source_file_is_reported(self, ends: Ends, name: str) -> None:
         shown = name.replace("\n", "?")
         advises(ends.send(name, port=9).ended(), 1, f"cannot open {shown}: No such")
 
@@ -173,24 +175,24 @@ class TestFiles:
         ("target", "says"),
         [(".", "Is a directory"), ("no/where", "No such file"), ("a\nb/", "a?b/")],
     )
-    def test_a_target_that_cannot_be(self, ends: Ends, target: str, says: str) -> None:
+    def test_unwritable_target_is_reported(self, ends: Ends, target: str, says: str) -> None:
         advises(run(ends, "rdrecv", "0", target), 1, says)
         assert not list(ends.place.iterdir())
 
-    def test_nothing_to_sync(self, ends: Ends) -> None:
+    def test_sync_without_target_file_is_refused(self, ends: Ends) -> None:
         advises(run(ends, "rdrecv", "--sync", "0"), 2, "--sync", "stdout is not a file")
 
-    def test_a_name_that_begins_with_a_dash(self, ends: Ends) -> None:
+    def test_name_with_leading_dash_is_refused(self, ends: Ends) -> None:
         advises(run(ends, "rdsend", "-input", "h", "9"), 2, "./-name")
         advises(run(ends, "rdsend", "h", "9", "-input"), 2, '"-input"', "./-name")
 
-    def test_an_option_that_comes_late_is_no_file(self, ends: Ends) -> None:
+    def test_option_after_port_is_refused(self, ends: Ends) -> None:
         ended = run(ends, "rdrecv", "0", "--encrypt")
         advises(ended, 2, '"--encrypt"', "options before PORT")
         assert not list(ends.place.iterdir())
 
     @pytest.mark.parametrize("size", [11_000_000, 10])
-    def test_one_that_grows_or_shrinks(self, ends: Ends, size: int) -> None:
+    def test_source_that_changes_size_is_reported(self, ends: Ends, size: int) -> None:
         (ends.place / "in").touch()
         os.truncate(ends.place / "in", 10_000_000)
         receiver = ends.receive("/dev/null")
@@ -245,7 +247,7 @@ class TestTools:
             (["echo", "host1:cat; exit 4"], 4, "segment 2 (host1:cat; exit 4): exit"),
         ],
     )
-    def test_what_failed_is_said_once(
+    def test_rdpipe_reports_failed_segment_once(
         self, tools: Tools, segments: list[str], status: int, says: str
     ) -> None:
         """The fault is printed once, not by each hop that it ends."""

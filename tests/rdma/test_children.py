@@ -83,7 +83,7 @@ def said(end: End) -> Ended:
     return end.ended(5)
 
 
-def test_a_consumer_that_is_roots_is_named(users: Ends) -> None:
+def test_consumer_of_root_is_named(users: Ends) -> None:
     words = ["sh", "-c", "cat >/dev/null; sleep 1000"]
     command = ["--", *roots(users.place, *words)]
     receiver = users.receive(*command, before=become_user)
@@ -96,7 +96,7 @@ def test_a_consumer_that_is_roots_is_named(users: Ends) -> None:
 
 
 @pytest.mark.parametrize("command", [("cat", "/dev/zero"), ("sleep", "1000")])
-def test_a_producer_that_is_roots_holds_nobody(
+def test_producer_of_root_does_not_block_sender(
     users: Ends, rdma_tools: Path, command: tuple[str, ...]
 ) -> None:
     """A producer that writes gets an error, too."""
@@ -110,7 +110,7 @@ def test_a_producer_that_is_roots_holds_nobody(
     assert (LEFT in said(sender).err) is (command[0] == "sleep")
 
 
-def test_a_leash_gives_up_what_is_roots(rdma_tools: Path, place: Path) -> None:
+def test_leash_gives_up_process_of_root(rdma_tools: Path, place: Path) -> None:
     """The leash gives up without a busy loop."""
     tools = Tools(rdma_tools, NearSsh(place), place)
     tools.environment["RDPIPE_TEST"] = str(place)
@@ -132,7 +132,7 @@ IN_BACKGROUND = "exec 3<&0; (cat <&3 >/dev/null; echo all >seen) & exit 0"
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_who_reads_on_in_the_background_sees_the_end_of_all(ends: Ends, status: int) -> None:
+def test_background_reader_sees_end_of_complete_stream_only(ends: Ends, status: int) -> None:
     """The background reader gets the end of the stream only if it is complete. The command
     itself has ended well in both cases."""
     receiver = ends.receive("--", "sh", "-c", IN_BACKGROUND)
@@ -142,7 +142,7 @@ def test_who_reads_on_in_the_background_sees_the_end_of_all(ends: Ends, status: 
     assert (ends.place / "seen").exists() == (status == 0)
 
 
-def test_who_reads_on_in_the_background_may_tidy_up(ends: Ends) -> None:
+def test_background_reader_may_clean_up(ends: Ends) -> None:
     line = "exec 3<&0; (trap 'echo >told; exit' TERM; cat <&3 >/dev/null) & exit 0"
     receiver = ends.receive("--", "sh", "-c", line)
     ends.send("--", "sh", "-c", "echo x; sleep 0.5; exit 1")
@@ -150,7 +150,7 @@ def test_who_reads_on_in_the_background_may_tidy_up(ends: Ends) -> None:
     assert (ends.place / "told").exists()
 
 
-def test_a_producers_background_is_ended_with_it(ends: Ends) -> None:
+def test_background_process_of_producer_ends_with_sender(ends: Ends) -> None:
     receiver = ends.receive("out")
     sender = ends.send("--", "sh", "-c", "sleep 1000 & exit 0")
     time.sleep(0.3)
@@ -159,7 +159,7 @@ def test_a_producers_background_is_ended_with_it(ends: Ends) -> None:
     assert receiver.ended(5).status == 1
 
 
-def test_what_works_on_when_all_is_done_is_left_alone(ends: Ends) -> None:
+def test_background_work_survives_completed_transfer(ends: Ends) -> None:
     line = "(sleep 0.7; echo >{0}) </dev/null >/dev/null 2>&1 & {1} exit 0"
     receiver = ends.receive("--", "sh", "-c", line.format("one", "cat >/dev/null;"))
     sender = ends.send("--", "sh", "-c", line.format("other", "echo x;"))
@@ -170,7 +170,7 @@ def test_what_works_on_when_all_is_done_is_left_alone(ends: Ends) -> None:
         time.sleep(0.02)
 
 
-def test_one_that_asks_at_the_terminal_is_ended(ends: Ends) -> None:
+def test_producer_that_reads_the_terminal_is_ended(ends: Ends) -> None:
     receiver = ends.receive("out")
     words = [str(ends.folder / "rdsend"), "127.0.0.1", str(ends.port), "--", "cat"]
     seat = Seat(words, ends.place, {**os.environ, "RDPIPE_KEY": KEY.decode()})
@@ -181,7 +181,7 @@ def test_one_that_asks_at_the_terminal_is_ended(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
-def test_what_is_ignored_stays_ignored(ends: Ends, number: signal.Signals) -> None:
+def test_ignored_signal_stays_ignored(ends: Ends, number: signal.Signals) -> None:
     def ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 
 @pytest.mark.e2e
 @pytest.mark.soak
-def test_no_bytes_lead_astray(soaking: bool) -> None:
+def test_protocol_parsers_survive_fuzzing(soaking: bool) -> None:
     """All targets run at a time, because none of them keeps a processor busy alone."""
     seconds = 300 if soaking else 5
     make = ["make", "-s", "-C", str(SOURCE)]

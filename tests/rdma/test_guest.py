@@ -63,7 +63,7 @@ def busy(ends: Ends) -> tuple[End, End]:
     ("options", "most"),
     [([], MOST), (["--checksum", "none"], LESS), (["--encrypt"], LESS), (["--sign"], LESS)],
 )
-def test_every_size(ends: Ends, options: list[str], most: int) -> None:
+def test_transfer_of_boundary_sizes(ends: Ends, options: list[str], most: int) -> None:
     for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, most):
         ends.sender.check(f"head -c {length} /dev/urandom >/dev/shm/in")
         receiver = ends.receive("out", options=[*RDMA, *options])
@@ -73,14 +73,14 @@ def test_every_size(ends: Ends, options: list[str], most: int) -> None:
         ends.receiver.check("cmp /dev/shm/in /dev/shm/out")
 
 
-def test_from_a_command_into_a_command(ends: Ends) -> None:
+def test_command_output_reaches_command_input(ends: Ends) -> None:
     receiver = ends.receive("--", "sh", "-c", "tr a-z A-Z >heard")
     sender = ends.send("--", "sh", "-c", "echo one; sleep 0.3; echo two")
     assert sender.ended().status == receiver.ended().status == 0
     assert ends.receiver.check("cat /dev/shm/heard") == "ONE\nTWO\n"
 
 
-def test_over_ipv6(ends: Ends) -> None:
+def test_transfer_over_ipv6(ends: Ends) -> None:
     ends.sender.check("ip address replace fd00::1/64 dev eth1 nodad; echo six >/dev/shm/in")
     receiver = ends.receive("out")
     ended = ends.send("in", options=[*RDMA, "-v"], host="fd00::1").ended()
@@ -96,7 +96,7 @@ class TestWhichTransport:
         assert ended.status == 0 and "over rdma on rxe0:1" in ended.err
         assert "over rdma on rxe0:1" in receiver.ended().err
 
-    def test_v_says_what_is_waited_for(self, ends: Ends) -> None:
+    def test_verbose_receiver_names_port_and_transport(self, ends: Ends) -> None:
         receiver = ends.receive("out", options=[*RDMA, "-v"])
         assert ends.send("/etc/hostname").ended().status == 0
         assert f"waiting on port {ends.port} for RDMA\n" in receiver.ended().err
@@ -140,15 +140,13 @@ class TestWhichTransport:
     @pytest.mark.parametrize(
         ("options", "says"), [("--device nothere0", "no RDMA device nothere0 here: there is rxe0")]
     )
-    def test_a_receiver_waits_on_no_device_that_is_not_there(
-        self, ends: Ends, options: str, says: str
-    ) -> None:
+    def test_receiver_refuses_missing_device(self, ends: Ends, options: str, says: str) -> None:
         done = ends.receiver.run(f"RDPIPE_KEY='{KEY}' {TOOLS}/rdrecv --transport rdma {options} 0")
         assert done.returncode == 1 and says in done.stderr
 
 
 class TestWhichDevice:
-    def test_the_one_that_is_named(self, ends: Ends) -> None:
+    def test_named_device_is_used(self, ends: Ends) -> None:
         device = [*RDMA, "--device", "rxe0:1"]
         receiver = ends.receive("out", options=device)
         ended = ends.send("/etc/hostname", options=device).ended()
@@ -156,7 +154,7 @@ class TestWhichDevice:
 
 
 class TestStrangers:
-    def test_a_wrong_key_ends_nothing(self, ends: Ends) -> None:
+    def test_receiver_survives_wrong_key(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         refused = ends.send("/etc/hostname", key="sixteen bytes of another").ended()
         assert refused.status == 1 and "the keys differ" in refused.err
@@ -164,14 +162,14 @@ class TestStrangers:
         ended = receiver.ended()
         assert ended.status == 0 and "the key is wrong" in ended.err
 
-    def test_a_program_of_another_kind_ends_nothing(self, ends: Ends) -> None:
+    def test_receiver_survives_foreign_program(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         ends.sender.run(f"timeout 5 rping -c -a 10.0.0.1 -p {ends.port} -C 1")
         assert ends.send("/etc/hostname").ended().status == 0
         ended = receiver.ended()
         assert ended.status == 0 and "turned 10.0.0.1" in ended.err
 
-    def test_encryption_that_one_end_demands(self, ends: Ends) -> None:
+    def test_encryption_demanded_by_one_end_is_used(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         options = ["--transport", "rdma", "-v"]
         ended = ends.send("/etc/hostname", options=options).ended()
@@ -180,14 +178,14 @@ class TestStrangers:
 
 
 class TestFaults:
-    def test_the_receiver_is_killed(self, ends: Ends) -> None:
+    def test_killed_receiver_ends_sender(self, ends: Ends) -> None:
         sender, receiver = busy(ends)
         killed_s = ends.kill(ends.receiver, "rdrecv")
         one, other = both_fail(sender, receiver, killed_s)
         assert one.status == 1 and "left without a word" in one.err
         assert other.status == 137
 
-    def test_the_sender_is_killed(self, ends: Ends) -> None:
+    def test_killed_sender_ends_receiver(self, ends: Ends) -> None:
         sender, receiver = busy(ends)
         killed_s = ends.kill(ends.sender, "rdsend")
         one, other = both_fail(sender, receiver, killed_s)
@@ -195,20 +193,20 @@ class TestFaults:
         assert other.status == 1 and "left without a word" in other.err
         assert names(ends.receiver) == ["stdout"]
 
-    def test_a_producer_that_fails(self, ends: Ends) -> None:
+    def test_failed_producer_publishes_no_file(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         sender = ends.send("--", "sh", "-c", f"echo half; {FAILED}; exit 5")
         one, other = both_fail(sender, receiver, failed_s(ends, sender))
         assert one.status == 5 and "status 5" in other.err
         assert names(ends.receiver) == ["stdout"]
 
-    def test_a_consumer_that_takes_little(self, ends: Ends) -> None:
+    def test_consumer_that_leaves_early_ends_both_ends(self, ends: Ends) -> None:
         receiver = ends.receive("--", "sh", "-c", f"head -c 5; {FAILED}")
         sender = ends.send("/dev/zero")
         _, other = both_fail(sender, receiver, failed_s(ends, sender))
         assert "left before the end" in other.err
 
-    def test_an_idle_stream_does_not_spin_and_hears_the_end(self, ends: Ends) -> None:
+    def test_idle_stream_uses_little_cpu_and_notices_the_end(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         sender = ends.send("--", "sleep", "1000")
         time.sleep(1.5)
@@ -248,7 +246,7 @@ def user_ends(ends: Ends) -> Ends:
         (64, "4 buffers of 8 KiB", "1 buffer of 4 KiB"),
     ],
 )
-def test_a_user_who_may_pin_little(
+def test_low_memlock_limit_shrinks_buffers(
     user_ends: Ends, limit_kib: int, sends: str, receives: str
 ) -> None:
     ends, user = user_ends, as_user(limit_kib)
@@ -259,7 +257,7 @@ def test_a_user_who_may_pin_little(
     ends.receiver.check("cmp /dev/shm/in /dev/shm/out")
 
 
-def test_a_user_who_may_pin_too_little(user_ends: Ends) -> None:
+def test_too_low_memlock_limit_falls_back_to_tcp(user_ends: Ends) -> None:
     """Both ends use TCP by default and give the reason; told to use RDMA they refuse."""
     ends, user = user_ends, as_user(16)
     says = "this user may pin 16 KiB (ulimit -l), and RDMA needs"
@@ -301,7 +299,7 @@ MEMCHECK = (
 @pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.parametrize("checked", ["rdsend", "rdrecv"])
-def test_no_error_of_memory(ends: Ends, checked: str) -> None:
+def test_valgrind_finds_no_memory_error(ends: Ends, checked: str) -> None:
     """On an emulated processor this takes a minute each, and a proof comes in time only if the
     test runs alone."""
     ends.sender.check("head -c 100001 /dev/urandom >/dev/shm/in")

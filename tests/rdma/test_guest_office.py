@@ -155,7 +155,7 @@ async def seen(look: Callable[[], bool]) -> None:
         await asyncio.sleep(0.1)
 
 
-async def test_a_drive_gets_to_the_office_over_verbs(
+async def test_drive_reaches_office_over_verbs_despite_outages(
     machines: Machines, share: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{machines.programs}:{os.environ['PATH']}")

@@ -44,7 +44,7 @@ def connected(ends: Ends, count: int) -> None:
         assert time.monotonic() < until, "they do not connect"
 
 
-def test_an_outage_passes_and_a_cut_cable_ends_both_ends(guests: Pair, ends: Ends) -> None:
+def test_transfer_survives_outage_and_cut_cable_ends_both_ends(guests: Pair, ends: Ends) -> None:
     """The transfers are a file, a busy and an idle stream, at the default --timeout of 10 s."""
     ends.sender.check("head -c 8M /dev/urandom >/share/in")
     pairs = []
@@ -76,7 +76,7 @@ def test_an_outage_passes_and_a_cut_cable_ends_both_ends(guests: Pair, ends: End
     assert guests.second.check("ls /dev/shm").split() == ["out", "stdout"]
 
 
-def test_there_and_back(guests: Pair, ends: Ends) -> None:
+def test_chain_to_second_guest_and_back(guests: Pair, ends: Ends) -> None:
     """A chain goes from the first guest to the second and back to the first."""
     done = ends.sender.run(
         "echo hello | /share/rdpipe -v --remote-path /share"
@@ -89,7 +89,7 @@ def test_there_and_back(guests: Pair, ends: Ends) -> None:
 
 
 @pytest.mark.soak
-def test_a_long_way_slows_nothing_down(guests: Pair, ends: Ends, soaking: bool) -> None:
+def test_long_round_trip_keeps_throughput(guests: Pair, ends: Ends, soaking: bool) -> None:
     """The delay is 10 ms each way. A protocol that waits for each answer would move one chunk
     per round trip.
 
@@ -110,7 +110,7 @@ def test_a_long_way_slows_nothing_down(guests: Pair, ends: Ends, soaking: bool) 
     assert small >= 2
 
 
-def test_a_lossy_cable_loses_nothing(guests: Pair, ends: Ends) -> None:
+def test_lossy_cable_loses_no_data(guests: Pair, ends: Ends) -> None:
     ends.sender.check("head -c 8M /dev/urandom >/dev/shm/in")
     ends.sender.check("cp /dev/shm/in /share/in")
     speed.shape(guests, "loss 0.2%")

@@ -88,7 +88,7 @@ def shown(guests: Pair, root: Path, session: str) -> Shown:
         return Shown(station.wait(), said, ended, took_s)
 
 
-def test_a_drive_is_seen_on_another_machine_over_verbs(guests: Pair, tmp_path: Path) -> None:
+def test_drive_is_shown_on_second_machine_over_verbs(guests: Pair, tmp_path: Path) -> None:
     root = tmp_path / "store"
     root.mkdir()
     (tmp_path / "car").mkdir()

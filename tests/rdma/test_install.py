@@ -23,7 +23,7 @@ def test_install(rdma_tools: Path, tmp_path: Path) -> None:
         assert (tmp_path / "opt/x/share/bash-completion/completions" / tool).is_file()
 
 
-def test_what_is_built_otherwise_is_built_again(tmp_path: Path) -> None:
+def test_changed_build_options_rebuild_objects(tmp_path: Path) -> None:
     made = tmp_path / "bytes.o"
 
     def built(*asked: str) -> int:
@@ -37,7 +37,7 @@ def test_what_is_built_otherwise_is_built_again(tmp_path: Path) -> None:
     assert built("VERBS=1", "CFLAGS=-O0") == other
 
 
-def test_no_processor_is_asked_for(tmp_path: Path) -> None:
+def test_default_build_has_no_processor_options(tmp_path: Path) -> None:
     """The build has no -mavx or similar option by default, because it also runs on each ARM."""
     words = ["make", "-n", "-C", str(SOURCE), f"BUILD={tmp_path}", "programs"]
     bare = {"PATH": os.environ["PATH"]}  # no CC, CFLAGS or MAKEFLAGS of the user's
@@ -48,7 +48,7 @@ def test_no_processor_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_option_is_in_the_manual_and_the_completion(rdma_tools: Path, tool: str) -> None:
+def test_options_are_in_manual_and_completion(rdma_tools: Path, tool: str) -> None:
     told = subprocess.run(
         [rdma_tools / tool, "--help"], capture_output=True, text=True, check=True
     ).stdout
@@ -74,7 +74,7 @@ def test_every_option_is_in_the_manual_and_the_completion(rdma_tools: Path, tool
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_manual_has_no_fault(tool: str) -> None:
+def test_manual_has_no_groff_warning(tool: str) -> None:
     words = ["groff", "-man", "-Tutf8", "-ww", "-z", str(SOURCE / f"{tool}.1")]
     said = subprocess.run(words, capture_output=True, text=True)
     assert (said.returncode, said.stderr) == (0, "")

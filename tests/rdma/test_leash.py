@@ -39,7 +39,7 @@ def leashes(tools: Tools, count: int, within_s: float = 10) -> list[int]:
 
 @pytest.mark.parametrize("host", ["", "host1:"])
 @pytest.mark.parametrize("sign", [">", ">>"])
-def test_a_file_alone_is_written_not_run(tools: Tools, host: str, sign: str) -> None:
+def test_executable_target_file_is_written_not_run(tools: Tools, host: str, sign: str) -> None:
     target = tools.place / "script"
     target.write_text("#!/bin/sh\ntouch ran\n")
     target.chmod(0o755)
@@ -51,7 +51,7 @@ def test_a_file_alone_is_written_not_run(tools: Tools, host: str, sign: str) -> 
 
 
 @pytest.mark.parametrize("middle", [READ, WRITE, APPEND])
-def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, middle: int) -> None:
+def test_leash_refuses_file_segment_without_hop(tools: Tools, middle: int) -> None:
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
     asked = frame(b"R", work(middle, b"script"))
@@ -61,7 +61,7 @@ def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, middle: int) -> None
     assert not (tools.place / "ran").exists()
 
 
-def test_a_fifo_is_appended_to_once_it_has_a_reader(tools: Tools) -> None:
+def test_append_to_fifo_waits_for_reader(tools: Tools) -> None:
     os.mkfifo(tools.place / "fifo")
     process = tools.start("rdpipe", "echo x", "host1:>>fifo")
     leashes(tools, 4)
@@ -70,7 +70,7 @@ def test_a_fifo_is_appended_to_once_it_has_a_reader(tools: Tools) -> None:
     assert process.wait(timeout=10) == 0
 
 
-def test_a_fifo_without_a_reader_can_be_given_up(tools: Tools) -> None:
+def test_append_to_fifo_without_reader_can_be_interrupted(tools: Tools) -> None:
     os.mkfifo(tools.place / "fifo")
     process = tools.start("rdpipe", "echo x", "host1:>>fifo")
     leashes(tools, 4)
@@ -80,7 +80,7 @@ def test_a_fifo_without_a_reader_can_be_given_up(tools: Tools) -> None:
     tools.none_left(within_s=3)
 
 
-def test_a_name_of_two_lines_is_told_in_one(tools: Tools) -> None:
+def test_name_with_newline_is_reported_in_one_line(tools: Tools) -> None:
     ended = tools.run("rdpipe", "echo x", ">>no/a\nstatus 0")
     assert ended.returncode == 1
     assert b"./no/a\\nstatus 0: No such file or directory\n" in ended.stderr
@@ -101,7 +101,9 @@ def test_ctrl_c_ends_rdpipe_though_a_leash_is_stuck(tools: Tools) -> None:
 
 @pytest.mark.parametrize("host", ["", "host1:"])
 @pytest.mark.parametrize("fails", ["producer", "consumer"])
-def test_a_command_may_tidy_up_when_another_failed(tools: Tools, host: str, fails: str) -> None:
+def test_command_may_clean_up_after_failure_of_other_segment(
+    tools: Tools, host: str, fails: str
+) -> None:
     tidy = "trap 'sleep 0.2; echo >tidied; exit 0' TERM; echo x; {0}"
     segments = {
         "producer": ["echo x; sleep 0.3; exit 4", host + tidy.format("cat")],
@@ -112,7 +114,7 @@ def test_a_command_may_tidy_up_when_another_failed(tools: Tools, host: str, fail
     assert (tools.place / "tidied").exists()
 
 
-def test_what_is_ignored_stays_ignored(tools: Tools) -> None:
+def test_ignored_signals_stay_ignored(tools: Tools) -> None:
     def ignore() -> None:  # as nohup, and as sh with "&"
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -133,7 +135,7 @@ def test_commands_run_by_the_login_shell(tools: Tools, host: str) -> None:
     assert (ended.returncode, ended.stdout.decode()) == (0, f"{shell}\n"), ended.stderr
 
 
-def test_with_v_each_line_says_where(tools: Tools) -> None:
+def test_verbose_lines_name_host_and_hop(tools: Tools) -> None:
     ended = tools.run("rdpipe", "-v", "echo x", "host1:cat", "host2:cat")
     assert ended.returncode == 0, ended.stderr
     lines = ended.stderr.decode().splitlines()
@@ -162,14 +164,14 @@ def stand_in(tools: Tools, said: bytes) -> list[str]:
     return ["--remote-path", str(folder)]
 
 
-def test_a_leash_of_another_version(tools: Tools) -> None:
+def test_leash_of_other_version_is_reported(tools: Tools) -> None:
     other = stand_in(tools, b"Welcome!\nrdpipe-leash 1\n")
     ended = tools.run("rdpipe", *other, "host1:cat")
     assert ended.returncode != 0
     assert b"another version of rdpipe is there" in ended.stderr
 
 
-def test_what_another_machine_notes_is_one_line(tools: Tools) -> None:
+def test_remote_note_is_escaped_into_one_line(tools: Tools) -> None:
     note = frame(b"N", texts(b"a\nrdpipe: b\x1b[2J")) + frame(b"X", texts(b"3"))
     other = stand_in(tools, b"rdpipe-leash %d\n" % VERSION + note)
     ended = tools.run("rdpipe", *other, "host1:cat", "cat")
@@ -177,7 +179,7 @@ def test_what_another_machine_notes_is_one_line(tools: Tools) -> None:
     assert b"segment 1 (host1:cat): a\\nrdpipe: b\\x1b[2J\n" in ended.stderr
 
 
-def test_an_rdpipe_of_another_version(tools: Tools) -> None:
+def test_leash_refuses_rdpipe_of_other_version(tools: Tools) -> None:
     """rdpipe up to version 4 starts rdrecv as its leash, and reports that after this greeting."""
     words = [str(tools.folder / "rdrecv"), "--leash"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)

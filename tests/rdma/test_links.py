@@ -72,7 +72,7 @@ def begun(sender: End, within_s: float = 15.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
+def test_cut_cable_ends_both_ends(ends: Apart) -> None:
     """Busy and idle transfers end; the producers and consumers are gone, too."""
     into = ["--", "sh", "-c", "cat > busy"]
     busy = ends.pair(["/dev/zero"], into, [])
@@ -91,7 +91,7 @@ def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
     assert not (ends.place / "idle").exists()
 
 
-def test_an_outage_passes(ends: Apart) -> None:
+def test_transfer_survives_outage(ends: Apart) -> None:
     data = os.urandom(6_000_000)
     (ends.place / "in").write_bytes(data)
     out = ends.place / "out"
@@ -122,7 +122,7 @@ def receive_far(ends: Apart, *options: str) -> End:
     return receiver
 
 
-def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
+def test_slow_record_on_narrow_link_does_not_time_out(ends: Apart) -> None:
     """A record takes longer than the time-out, but its bytes count as activity."""
     data = os.urandom(150_000)
     (ends.place / "in").write_bytes(data)
@@ -139,7 +139,7 @@ def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
     assert (ends.place / "out").read_bytes() == data
 
 
-def test_the_reason_arrives_behind_slow_data(ends: Apart) -> None:
+def test_failure_reason_arrives_behind_slow_data(ends: Apart) -> None:
     receiver = receive_far(ends)
     ends.lan.narrow(1_000_000, queue_bytes=20_000)
     produce = ["--", "sh", "-c", "head -c 400000 /dev/zero; sleep 0.3; exit 5"]

@@ -12,7 +12,7 @@ UNDEFINED, DEFINED = "U", "TDBRC"
 """Letters of nm(1) for symbols that other object files see."""
 
 
-def test_no_two_files_need_each_other(rdma_tools: Path) -> None:
+def test_c_files_have_no_cyclic_dependency(rdma_tools: Path) -> None:
     """The check uses the linker's own view: the files that use a function of another one."""
     built = [SOURCE / "build" / f"{path.stem}.o" for path in SOURCE.rglob("*.c")]
     objects = [path for path in built if path.exists()]  # with verbs, or without

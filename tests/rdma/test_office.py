@@ -80,7 +80,7 @@ def rig(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     assert not list(made.root.glob(".outgoing/*")), "litter"
 
 
-async def test_a_session_gets_there_whole_and_comes_back(rig: Rig) -> None:
+async def test_session_reaches_office_whole_and_comes_back(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
     assert await rig.relayed() == {}
     (where,) = rig.where()
@@ -99,7 +99,7 @@ async def test_a_session_gets_there_whole_and_comes_back(rig: Rig) -> None:
     assert not list(rig.root.glob(".incoming/office")), "not even empty folders"
 
 
-async def test_copy_that_rots_at_the_office_is_found_where_it_is(rig: Rig) -> None:
+async def test_rotten_office_copy_is_found_and_sent_again(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
     assert await rig.relayed() == {}
 
@@ -125,7 +125,7 @@ async def test_copy_that_rots_at_the_office_is_found_where_it_is(rig: Rig) -> No
         await judged()
 
 
-async def test_it_tells_how_far_it_is(rig: Rig) -> None:
+async def test_office_copy_reports_progress(rig: Rig) -> None:
     put(rig.store, SECOND, os.urandom(6 * MIB))
     told = list[CopyProgress]()
     listed = rig.store.listed(SESSION)
@@ -136,7 +136,7 @@ async def test_it_tells_how_far_it_is(rig: Rig) -> None:
     assert [one.moved for one in told] == sorted(one.moved for one in told)
 
 
-async def test_a_session_whose_store_is_lost_is_restored_by_its_name(rig: Rig) -> None:
+async def test_session_of_lost_store_is_restored_by_name(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
     assert await rig.relayed() == {}
     shutil.rmtree(rig.root)
@@ -155,7 +155,7 @@ async def test_a_session_whose_store_is_lost_is_restored_by_its_name(rig: Rig) -
     assert not list(rig.root.glob(".incoming/*"))
 
 
-async def test_what_bent_there_is_seen_and_mended(rig: Rig) -> None:
+async def test_damaged_office_copy_is_found_and_repaired(rig: Rig) -> None:
     assert await rig.relayed() == {}
     office, listed = rig.office(), rig.store.listed(SESSION)
     theirs = rig.there / SESSION / NAME
@@ -173,7 +173,7 @@ async def test_what_bent_there_is_seen_and_mended(rig: Rig) -> None:
     assert await office.check(SESSION, listed) == [NAME]
 
 
-async def test_an_office_that_is_away_is_named(rig: Rig, sshd: Sshd) -> None:
+async def test_unreachable_office_is_named(rig: Rig, sshd: Sshd) -> None:
     closed = sshd.command + " -p 1"
     with pytest.raises(OfficeFault) as away:
         await rig.relayed("--ssh", closed)
@@ -186,7 +186,7 @@ async def test_an_office_that_is_away_is_named(rig: Rig, sshd: Sshd) -> None:
         await office.send(SESSION, rig.store.listed(SESSION), anew=False)
 
 
-async def test_an_office_that_is_not_mounted_or_anothers_gets_nothing(rig: Rig) -> None:
+async def test_unmounted_or_foreign_office_gets_no_data(rig: Rig) -> None:
     office, store = rig.office(), rig.store.id
     await office.claim(store, known=False)
     marker = rig.there / MARKER
@@ -200,7 +200,7 @@ async def test_an_office_that_is_not_mounted_or_anothers_gets_nothing(rig: Rig) 
         await office.claim(store, known=True)
 
 
-async def test_what_is_killed_midway_goes_on(rig: Rig, tools: Tools) -> None:
+async def test_killed_relay_resumes(rig: Rig, tools: Tools) -> None:
     put(rig.store, SECOND, os.urandom(6 * MIB))
     relaying = asyncio.create_task(rig.relayed("--rate", "2M"))
     part = rig.there / SESSION / f".{SECOND}.rdcp-part"
@@ -214,7 +214,7 @@ async def test_what_is_killed_midway_goes_on(rig: Rig, tools: Tools) -> None:
     assert rig.where()[0].whole
 
 
-async def test_a_relay_that_ends_leaves_nothing_running(rig: Rig, tools: Tools) -> None:
+async def test_cancelled_relay_leaves_no_process(rig: Rig, tools: Tools) -> None:
     put(rig.store, SECOND, os.urandom(6 * MIB))
     relaying = asyncio.create_task(rig.relayed("--rate", "1M"))
     await seen(lambda: bool(list(rig.there.glob(f"{SESSION}/.*"))))
@@ -225,7 +225,7 @@ async def test_a_relay_that_ends_leaves_nothing_running(rig: Rig, tools: Tools) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
-async def test_a_full_office_gets_no_word_of_a_copy(rig: Rig) -> None:
+async def test_full_office_records_no_copy(rig: Rig) -> None:
     ran("mount", "-t", "tmpfs", "-o", "size=4m", "none", str(rig.there))
     try:
         put(rig.store, SECOND, os.urandom(6 * MIB))

@@ -137,7 +137,7 @@ def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
         (b"h: x", b"h", COMMAND, b" x"),
     ],
 )
-def test_segments(
+def test_segment_is_parsed(
     pure: ctypes.CDLL, text: bytes, host: bytes | None, kind: int, rest: bytes
 ) -> None:
     segment, why = Segment(), ctypes.c_char_p()
@@ -150,7 +150,7 @@ def test_segments(
 @pytest.mark.parametrize(
     "text", [b"", b":", b"host:", b"<", b">", b">>", b"-x:y", b"me@-x:y", b"--a=b:c"]
 )
-def test_segments_refused(pure: ctypes.CDLL, text: bytes) -> None:
+def test_bad_segment_is_refused(pure: ctypes.CDLL, text: bytes) -> None:
     segment, why = Segment(), ctypes.c_char_p()
     assert pure.segment_open(ctypes.byref(segment), text, ctypes.byref(why)) == -1
     assert why.value
@@ -159,14 +159,14 @@ def test_segments_refused(pure: ctypes.CDLL, text: bytes) -> None:
 
 @given(st.text("ab0_.-@:[]%/ ~\n\té", max_size=12).map(str.encode))
 @settings(max_examples=2000, deadline=None)
-def test_hosts_follow_the_expression(pure: ctypes.CDLL, text: bytes) -> None:
+def test_host_prefix_matches_reference_expression(pure: ctypes.CDLL, text: bytes) -> None:
     found = HOST.match(text)
     assert pure.segment_host_length(text) == (found.end() if found else 0)
 
 
 @given(st.binary(max_size=30).map(lambda text: text.replace(b"\0", b"")))
 @settings(max_examples=60, deadline=None)
-def test_a_shell_takes_a_quoted_word_for_what_it_was(pure: ctypes.CDLL, text: bytes) -> None:
+def test_shell_reads_quoted_word_unchanged(pure: ctypes.CDLL, text: bytes) -> None:
     quoted = Bytes()
     pure.quote_word(ctypes.byref(quoted), text, False)
     line = b"printf %s " + (quoted.data or b"")
@@ -213,7 +213,7 @@ TOKEN = b"t" * 32
         (b"", False),
     ],
 )
-def test_what_a_leash_runs(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
+def test_leash_accepts_only_valid_work(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
     taker = ctypes.create_string_buffer(1024)  # more than struct leash_work has
     found, said = next_frame(pure, frame(b"R", body))
     assert found == 1
@@ -240,7 +240,7 @@ def test_what_a_leash_runs(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
         (b"leash 4 - -\n", -1),  # an older rdpipe
     ],
 )
-def test_frames(pure: ctypes.CDLL, data: bytes, found: int) -> None:
+def test_leash_frame_is_parsed_or_refused(pure: ctypes.CDLL, data: bytes, found: int) -> None:
     assert next_frame(pure, data)[0] == found
     if found == 1:
         assert {next_frame(pure, data[:cut])[0] for cut in range(len(data))} == {0}
@@ -272,7 +272,9 @@ def _file(status: int, order: int = 0) -> End:
         ([_command(0, 0), _file(1, 1)], 1, 1),
     ],
 )
-def test_verdicts(pure: ctypes.CDLL, ends: list[End], status: int, which: int) -> None:
+def test_verdict_picks_status_and_segment(
+    pure: ctypes.CDLL, ends: list[End], status: int, which: int
+) -> None:
     row = (End * len(ends))(*ends)
     found = ctypes.c_size_t(0)
     pure.verdict_settle(row, ctypes.c_size_t(len(ends)))
@@ -309,7 +311,7 @@ def _get(pure: ctypes.CDLL, data: bytes) -> int:
 
 
 @pytest.mark.parametrize("data", GOOD)
-def test_records_of_a_tree(pure: ctypes.CDLL, data: bytes) -> None:
+def test_tree_record_is_complete_or_awaited(pure: ctypes.CDLL, data: bytes) -> None:
     assert _get(pure, data + b"more") == len(data)
     assert [_get(pure, data[:cut]) for cut in range(len(data))] == [0] * len(data)
 
@@ -338,13 +340,15 @@ def test_records_of_a_tree(pure: ctypes.CDLL, data: bytes) -> None:
         START_OF_5,
     ],
 )
-def test_what_is_no_record(pure: ctypes.CDLL, data: bytes) -> None:
+def test_malformed_tree_record_is_refused(pure: ctypes.CDLL, data: bytes) -> None:
     assert _get(pure, data) == -1
 
 
 @given(st.sampled_from(GOOD), st.integers(0, 300), st.binary(min_size=1, max_size=8))
 @settings(max_examples=3000, deadline=None)
-def test_no_bytes_lead_astray(pure: ctypes.CDLL, data: bytes, at: int, other: bytes) -> None:
+def test_changed_tree_record_is_parsed_within_bounds(
+    pure: ctypes.CDLL, data: bytes, at: int, other: bytes
+) -> None:
     changed = data[: at % len(data)] + other + data[at % len(data) + len(other) :]
     found = _get(pure, changed)
     assert found == -1 or 0 <= found <= len(changed)
@@ -352,7 +356,7 @@ def test_no_bytes_lead_astray(pure: ctypes.CDLL, data: bytes, at: int, other: by
 
 @given(st.integers(0, 17), st.binary(max_size=120), st.binary(max_size=20))
 @settings(max_examples=3000, deadline=None)
-def test_no_record_of_sound_sums_leads_astray(
+def test_tree_record_with_valid_sums_is_taken_or_refused(
     pure: ctypes.CDLL, kind: int, body: bytes, name: bytes
 ) -> None:
     sent = record(kind, numbers(), name, body)

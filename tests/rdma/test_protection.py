@@ -68,7 +68,7 @@ class TestByHand:
         assert ("AES-256-GCM" if aes else "ChaCha20-Poly1305") in ended.err
 
     @pytest.mark.parametrize("kind", [DATA, END, BYE])
-    def test_nothing_goes_without_a_tag(self, ends: Ends, kind: int) -> None:
+    def test_record_without_tag_is_refused(self, ends: Ends, kind: int) -> None:
         receiver = ends.receive("out", options=["--encrypt"])
         peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
         peer.prove_as_sender(KEY)
@@ -80,7 +80,7 @@ class TestByHand:
 
     @pytest.mark.skipif(SLOWNESS > 1, reason="a sanitizer needs more than the limit")
     @pytest.mark.parametrize("limited", ["rdsend", "rdrecv"])
-    def test_who_has_no_room_says_so_sealed(self, ends: Ends, limited: str) -> None:
+    def test_missing_buffer_memory_is_reported_to_both_ends(self, ends: Ends, limited: str) -> None:
         """The buffers take a GiB, and the process may have half of that."""
         options = ["--sign", "--chunk", "16M", "--credits", "64"]
 
@@ -120,7 +120,9 @@ class TestBeyondLoopback:
         return relay.seen[end : end + 32]
 
     @pytest.mark.parametrize("options", [[], ["--sign"], ["--plain"]])
-    def test_who_mends_the_checksum(self, ends: Ends, lan: Lan, options: list[str]) -> None:
+    def test_forged_data_with_mended_checksum_passes_only_plain(
+        self, ends: Ends, lan: Lan, options: list[str]
+    ) -> None:
         """A man in the middle passes the proofs on. He can change plain data."""
         end = self.forge(ends)
 
@@ -140,7 +142,7 @@ class TestBeyondLoopback:
         assert (sent.status == 0) == (options == ["--plain"])
         assert not out.exists() or out.read_bytes() == FORGED
 
-    def test_it_is_encrypted(self, ends: Ends, lan: Lan) -> None:
+    def test_default_transfer_beyond_loopback_is_encrypted(self, ends: Ends, lan: Lan) -> None:
         receiver = ends.receive("out", options=["-v"])
         relay = Relay(ends.port, lambda data, way: data, lan.near)
         sent = self.far(ends, lan, relay.port, "-v").ended()
@@ -151,7 +153,9 @@ class TestBeyondLoopback:
         assert b"secret" not in relay.seen and KEY not in relay.seen
 
     @pytest.mark.parametrize("times", [1, 2])
-    def test_plain_into_a_foreign_network(self, ends: Ends, lan: Lan, times: int) -> None:
+    def test_plain_into_foreign_network_must_be_given_twice(
+        self, ends: Ends, lan: Lan, times: int
+    ) -> None:
         """Plain data is refused unless the option is given twice. 203.0.113.0/24 is assigned to
         no network."""
         address = "203.0.113.1/32"

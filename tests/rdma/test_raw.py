@@ -43,7 +43,7 @@ def streamed(tools: Tools, store: Path, *more: str) -> tuple[str, float]:
     return ended.stdout.split()[0], time.monotonic() - began_s
 
 
-def test_what_was_recorded_is_seen_on_another_machine(tools: Tools, tmp_path: Path) -> None:
+def test_recording_is_shown_on_second_machine(tools: Tools, tmp_path: Path) -> None:
     root = tmp_path / "store"
     root.mkdir()
     store = Store(Folder(root))

@@ -50,7 +50,7 @@ def copied(ended: Ended) -> None:
 @pytest.mark.parametrize(
     ("source", "target"), [("", ""), ("host1:", ""), ("", "host1:"), ("h1:", "h2:")]
 )
-def test_a_tree_arrives_as_it_is(tools: Tools, source: str, target: str) -> None:
+def test_tree_arrives_unchanged(tools: Tools, source: str, target: str) -> None:
     tree, copy = tools.place / "tree", tools.place / "copy"
     make_tree(tree)
     copied(tools.run("rdcp", "-r", "--verify", f"{source}{tree}", f"{target}{copy}"))
@@ -60,7 +60,7 @@ def test_a_tree_arrives_as_it_is(tools: Tools, source: str, target: str) -> None
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_file_of_a_hostile_name(tools: Tools, name: str) -> None:
+def test_file_with_hostile_name_is_copied(tools: Tools, name: str) -> None:
     (tools.place / name).write_bytes(b"x")
     copied(tools.run("rdcp", "--", f"host1:{tools.place}/{name}", "copy"))
     assert (tools.place / "copy").read_bytes() == b"x"
@@ -90,7 +90,7 @@ def test_slashes_as_in_cp(tools: Tools) -> None:
     assert sorted(os.listdir(place / "d")) == ["f", "g"]
 
 
-def test_a_directory_needs_r(tools: Tools) -> None:
+def test_directory_needs_option_r(tools: Tools) -> None:
     (tools.place / "a").mkdir()
     ended = tools.run("rdcp", "a", "b")
     assert ended.returncode == 1
@@ -98,7 +98,7 @@ def test_a_directory_needs_r(tools: Tools) -> None:
     assert not (tools.place / "b").exists()
 
 
-def test_what_is_no_file_is_skipped_and_the_rest_goes_on(tools: Tools) -> None:
+def test_special_files_are_skipped_and_others_copied(tools: Tools) -> None:
     tree = tools.place / "tree"
     tree.mkdir()
     os.mkfifo(tree / "fifo")
@@ -152,7 +152,7 @@ def test_planted_links_are_not_followed(tools: Tools, host: str) -> None:
     assert (copy / "h").read_bytes() == b"new"
 
 
-def test_what_is_in_the_way_stays(tools: Tools) -> None:
+def test_fifo_or_directory_in_the_way_stays(tools: Tools) -> None:
     os.mkfifo(tools.place / "fifo")
     (tools.place / "dir" / "dir").mkdir(parents=True)
     (tools.place / "a").write_bytes(b"a")
@@ -191,7 +191,7 @@ def test_resume_goes_on_where_it_ended(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("fault", ["other bytes in the part", "another source"])
-def test_resume_begins_anew_where_the_part_is_another(tools: Tools, fault: str) -> None:
+def test_resume_restarts_when_part_does_not_match(tools: Tools, fault: str) -> None:
     data = os.urandom(8_000_000)
     (tools.place / "big").write_bytes(data)
     target = tools.place / "copy"
@@ -213,7 +213,7 @@ def test_resume_begins_anew_where_the_part_is_another(tools: Tools, fault: str) 
         assert len(data) < moved < 2 * len(data)
 
 
-def test_a_file_that_changes_while_read_fails_alone(tools: Tools) -> None:
+def test_file_changed_while_read_fails_alone(tools: Tools) -> None:
     tree = tools.place / "tree"
     tree.mkdir()
     (tree / "a").write_bytes(os.urandom(8_000_000))
@@ -244,7 +244,7 @@ def test_archive_keeps_owners(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("refused", [["a"], ["-ox:y", "b"], ["--", "-ox:y", "b"], []])
-def test_refused(tools: Tools, refused: list[str]) -> None:
+def test_bad_arguments_are_refused(tools: Tools, refused: list[str]) -> None:
     ended = tools.run("rdcp", *refused)
     assert ended.returncode == 2
     assert ended.stderr

@@ -63,7 +63,7 @@ def cut(tools: Tools, part: Path, *arguments: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["tree", "tree/."])
-def test_a_tree_that_was_cut_is_completed(tools: Tools, source: str) -> None:
+def test_cut_tree_copy_is_completed(tools: Tools, source: str) -> None:
     tree, copy = tools.place / "tree", tools.place / "copy"
     (tree / "a").mkdir(parents=True)
     (tree / "a" / "f").write_bytes(b"f")
@@ -85,7 +85,7 @@ def test_a_tree_that_was_cut_is_completed(tools: Tools, source: str) -> None:
     assert copy.stat().st_mtime_ns == tree.stat().st_mtime_ns
 
 
-def test_a_folder_that_was_there_keeps_its_mode(tools: Tools) -> None:
+def test_existing_folder_keeps_its_mode(tools: Tools) -> None:
     (tools.place / "a" / "d").mkdir(parents=True)
     (tools.place / "a" / "d" / "f").write_bytes(b"f")
     (tools.place / "b" / "d").mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_a_folder_that_was_there_keeps_its_mode(tools: Tools) -> None:
     assert (tools.place / "b" / "d").stat().st_mode & 0o7777 == 0o710
 
 
-def test_what_another_copy_writes_and_leaves_is_found_later(tools: Tools) -> None:
+def test_litter_of_concurrent_copy_is_removed_later(tools: Tools) -> None:
     """A folder that has its source's time is not read again, so it must not get that time yet."""
     tree, copy = tools.place / "tree", tools.place / "copy"
     (tree / "d").mkdir(parents=True)
@@ -116,7 +116,7 @@ def test_what_another_copy_writes_and_leaves_is_found_later(tools: Tools) -> Non
     assert (copy / "d").stat().st_mtime_ns == (tree / "d").stat().st_mtime_ns
 
 
-def test_archive_says_whose_owner_was_not_kept(tools: Tools) -> None:
+def test_archive_names_files_whose_owner_was_not_kept(tools: Tools) -> None:
     (tools.place / "d").mkdir()
     (tools.place / "d" / "a").write_bytes(b"a")
     (tools.place / "d" / "a").chmod(0o4755)
@@ -130,7 +130,7 @@ def test_archive_says_whose_owner_was_not_kept(tools: Tools) -> None:
     assert (tools.place / "copy" / "a").stat().st_mode & 0o7777 == 0o755
 
 
-def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
+def test_time_before_1970_keeps_its_fraction(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"a")
     os.utime(tools.place / "a", ns=(1, -1_500_000_000))
     copied(tools.run("rdcp", "a", "b"))
@@ -161,14 +161,14 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
         (start() + file_of(1) + body_of(b"xy", size=1), "data where it does not belong"),
     ],
 )
-def test_a_sink_says_what_it_refused(tools: Tools, stream: bytes, why: str) -> None:
+def test_sink_reports_refused_stream(tools: Tools, stream: bytes, why: str) -> None:
     ended = sink(tools, stream)
     assert ended.returncode == 1
     assert ended.stderr.startswith(b"rdcp: the stream") and why.encode() in ended.stderr
     assert ended.stderr.count(b"\n") == 1
 
 
-def test_a_source_says_that_the_sink_is_another_release(tools: Tools) -> None:
+def test_source_reports_sink_of_other_release(tools: Tools) -> None:
     old = struct.pack("<BBHII", 1, 0, 0, 4, 3)
     ended = tools.run("rdcp", "--serve-source", "a", stdin=old + old)
     assert ended.returncode == 1
@@ -204,12 +204,12 @@ def names_told(source: "subprocess.Popen[bytes]", target: bytes) -> list[bytes]:
     return [name for kind, _, name in records(told) if kind in (ENTER, FILE)]
 
 
-def test_the_walk_begins_before_the_sink_has_answered(tools: Tools) -> None:
+def test_walk_begins_before_sink_answers(tools: Tools) -> None:
     source = walked_ahead(tools)
     assert names_told(source, record(TARGET)) == [b"tree", b"a", b"sub"]
 
 
-def test_a_walk_that_came_by_its_target_begins_anew(tools: Tools) -> None:
+def test_walk_that_met_its_target_restarts(tools: Tools) -> None:
     source = walked_ahead(tools)
     target = (tools.place / "tree" / "sub").stat()
     told = names_told(source, record(TARGET, numbers(target.st_dev, target.st_ino)))
@@ -218,7 +218,7 @@ def test_a_walk_that_came_by_its_target_begins_anew(tools: Tools) -> None:
     assert said == b"rdcp: tree/sub: a directory cannot be copied into itself\n"
 
 
-def test_a_source_takes_answers_while_nobody_reads_it(tools: Tools) -> None:
+def test_source_takes_answers_while_its_output_is_unread(tools: Tools) -> None:
     """Each side would otherwise wait for the other: a sink that places files answers for
     each."""
     files = 20_000
@@ -240,7 +240,7 @@ def test_a_source_takes_answers_while_nobody_reads_it(tools: Tools) -> None:
     source.kill()
 
 
-def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:
+def test_sources_beyond_command_line_limit_are_copied(tools: Tools) -> None:
     names = [f"{i:04}" + "n" * 196 for i in range(2600)]
     (tools.place / "a").mkdir()
     (tools.place / "b").mkdir()
@@ -253,21 +253,21 @@ def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("option", ["-v", "--verbose"])
-def test_verbose_counts(tools: Tools, option: str) -> None:
+def test_verbose_reports_files_and_bytes(tools: Tools, option: str) -> None:
     (tools.place / "a").write_bytes(b"abc")
     ended = tools.run("rdcp", option, "a", "b")
     copied(ended)
     assert b"rdcp: 1 files, 3 bytes" in ended.stderr
 
 
-def test_a_colon_makes_a_name_local(tools: Tools) -> None:
+def test_leading_colon_makes_name_local(tools: Tools) -> None:
     (tools.place / "a:b").write_bytes(b"local")
     copied(tools.run("rdcp", ":a:b", ":c:d"))
     assert (tools.place / "c:d").read_bytes() == b"local"
 
 
 @pytest.mark.parametrize("row", [["", "b"], ["-r", "a", ""], ["-r", ":", "b"]])
-def test_an_empty_name_is_none(tools: Tools, row: list[str]) -> None:
+def test_empty_name_is_refused(tools: Tools, row: list[str]) -> None:
     (tools.place / "a").mkdir()
     ended = tools.run("rdcp", *row)
     assert ended.returncode == 2
@@ -275,7 +275,7 @@ def test_an_empty_name_is_none(tools: Tools, row: list[str]) -> None:
     assert os.listdir(tools.place) == ["a"]
 
 
-def test_one_source_does_not_replace_another(tools: Tools) -> None:
+def test_source_does_not_replace_file_of_other_source(tools: Tools) -> None:
     place = tools.place
     for top in ("a", "b"):
         (place / top / "d").mkdir(parents=True)
@@ -296,14 +296,14 @@ def test_one_source_does_not_replace_another(tools: Tools) -> None:
     assert merged == {"a": b"a", "b": b"b", "both": b"a"}
 
 
-def test_two_machines_files_of_one_name_are_refused(tools: Tools) -> None:
+def test_same_name_from_two_hosts_is_refused(tools: Tools) -> None:
     ended = tools.run("rdcp", "h1:x/notes", "h2:notes/", "to")
     assert ended.returncode == 2
     assert b'"h1:x/notes" and "h2:notes/": both would get' in ended.stderr
 
 
 @pytest.mark.parametrize("target", ["dir/sub", "dir/new", "dir", "link/sub"])
-def test_a_directory_does_not_go_into_itself(tools: Tools, target: str) -> None:
+def test_directory_is_not_copied_into_itself(tools: Tools, target: str) -> None:
     sub = tools.place / "dir" / "sub"
     sub.mkdir(parents=True)
     (tools.place / "dir" / "f").write_bytes(b"f")
@@ -318,7 +318,7 @@ def test_a_directory_does_not_go_into_itself(tools: Tools, target: str) -> None:
 
 
 @pytest.mark.parametrize("length", [244, 245, 255])
-def test_names_as_long_as_can_be(tools: Tools, length: int) -> None:
+def test_longest_names_are_copied(tools: Tools, length: int) -> None:
     tree = tools.place / "tree"
     tree.mkdir()
     (tree / ("n" * length)).write_bytes(b"n")
@@ -328,7 +328,7 @@ def test_names_as_long_as_can_be(tools: Tools, length: int) -> None:
     assert facts(tools.place / "copy") == facts(tree)
 
 
-def test_a_long_name_is_gone_on_with(tools: Tools) -> None:
+def test_cut_copy_of_long_name_resumes(tools: Tools) -> None:
     name = "é" * 127
     (tools.place / "tree").mkdir()
     data = os.urandom(8_000_000)
@@ -351,7 +351,7 @@ def test_a_long_name_is_gone_on_with(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("there", ["link", "hard link", "fifo", "another's", "own"])
-def test_what_stands_where_a_part_is_to_be(tools: Tools, there: str) -> None:
+def test_file_at_place_of_part_is_replaced(tools: Tools, there: str) -> None:
     part, other = tools.place / ".h.rdcp-part", tools.place / "other"
     (tools.place / "a").write_bytes(b"new")
     other.write_bytes(b"kept")
@@ -375,7 +375,7 @@ def test_what_stands_where_a_part_is_to_be(tools: Tools, there: str) -> None:
 
 
 @pytest.mark.parametrize("there", ["folder", "locked"])
-def test_a_part_that_cannot_be_is_named(tools: Tools, there: str) -> None:
+def test_unwritable_part_is_named(tools: Tools, there: str) -> None:
     part = tools.place / ".h.rdcp-part"
     (tools.place / "a").write_bytes(b"new")
     if there == "folder":
@@ -392,7 +392,7 @@ def test_a_part_that_cannot_be_is_named(tools: Tools, there: str) -> None:
     assert not (tools.place / "h").exists()
 
 
-def test_a_part_that_cannot_have_its_note_is_not_left(tools: Tools) -> None:
+def test_part_without_note_is_removed(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"x" * (1 << 20))
     (tools.place / ".h.rdcp-from").mkdir()
     ended = tools.run("rdcp", "a", "h")
@@ -401,7 +401,7 @@ def test_a_part_that_cannot_have_its_note_is_not_left(tools: Tools) -> None:
     assert sorted(os.listdir(tools.place)) == [".h.rdcp-from", "a"]
 
 
-def test_a_tree_that_is_too_deep_fails_alone(tools: Tools) -> None:
+def test_too_deep_tree_fails_alone(tools: Tools) -> None:
     folder = tools.place / "tree"
     folder.mkdir()
     (folder / "beside").write_bytes(b"b")
@@ -420,12 +420,12 @@ def test_a_tree_that_is_too_deep_fails_alone(tools: Tools) -> None:
     assert deepest.is_dir() and not any(deepest.iterdir())
 
 
-def test_a_sink_refuses_to_go_deeper_than_a_source_does(tools: Tools) -> None:
+def test_sink_refuses_tree_deeper_than_source_sends(tools: Tools) -> None:
     ended = sink(tools, start() + enter(b"d") * 600)
     assert b"more folders within each other than this rdcp sends" in ended.stderr
 
 
-def test_no_note_is_left_of_a_file_that_was_longer(tools: Tools) -> None:
+def test_note_of_longer_file_is_removed(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"short")
     (tools.place / ".h.rdcp-part").write_bytes(b"x" * 10**6)
     (tools.place / ".h.rdcp-from").write_bytes(b"2000000 1 1\nh")
@@ -434,7 +434,7 @@ def test_no_note_is_left_of_a_file_that_was_longer(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("size", [200_000, 2_000_000])
-def test_of_a_write_that_failed_nothing_stays(tools: Tools, size: int) -> None:
+def test_failed_write_leaves_only_old_file(tools: Tools, size: int) -> None:
     def limited() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

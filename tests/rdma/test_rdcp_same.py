@@ -65,7 +65,7 @@ def place(tools: Tools) -> Path:
         ["-r", "link", "./link"],
     ],
 )
-def test_a_file(tools: Tools, place: Path, row: list[str], host: str) -> None:
+def test_file_onto_itself_is_refused(tools: Tools, place: Path, row: list[str], host: str) -> None:
     """The target is the file itself, by its own name, a symbolic or a hard link, and by SSH to
     this host."""
     before = facts(place), identity(place / "f")
@@ -76,7 +76,7 @@ def test_a_file(tools: Tools, place: Path, row: list[str], host: str) -> None:
     assert (facts(place), identity(place / "f")) == before
 
 
-def test_the_others_go_on(tools: Tools, place: Path) -> None:
+def test_other_sources_are_copied(tools: Tools, place: Path) -> None:
     (place / "dir" / "g").write_bytes(b"g")
     (place / "dir" / "h").write_bytes(b"h")
     before = identity(place / "f")
@@ -85,7 +85,7 @@ def test_the_others_go_on(tools: Tools, place: Path) -> None:
     assert identity(place / "f") == before
 
 
-def test_within_a_tree(tools: Tools, place: Path) -> None:
+def test_same_file_within_tree_is_refused(tools: Tools, place: Path) -> None:
     for top in ("a", "b"):
         (place / top).mkdir()
     (place / "a" / "x").write_bytes(b"x")
@@ -97,13 +97,13 @@ def test_within_a_tree(tools: Tools, place: Path) -> None:
     assert identity(place / "b" / "x") == before
 
 
-def test_a_directory(tools: Tools, place: Path) -> None:
+def test_directory_onto_itself_is_refused(tools: Tools, place: Path) -> None:
     before = facts(place), (place / "dir").stat().st_ino
     refused(tools.run("rdcp", "-r", "dir", "."), "dir", what=b"directory")
     assert (facts(place), (place / "dir").stat().st_ino) == before
 
 
-def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
+def test_link_replaces_link_to_same_file(tools: Tools, place: Path) -> None:
     """A link replaces a link without harm; so does a copy of a copy."""
     (place / "dir" / "link").symlink_to(place / "f")
     copied(tools.run("rdcp", "-r", "link", "dir"))
@@ -114,7 +114,7 @@ def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
 
 
 @pytest.mark.parametrize("machine", ["this", "another", "unknown"])
-def test_another_machines_file_is_another(tools: Tools, place: Path, machine: str) -> None:
+def test_same_inode_on_other_machine_is_copied(tools: Tools, place: Path, machine: str) -> None:
     """Device and inode are equal by accident."""
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     if machine != "this":

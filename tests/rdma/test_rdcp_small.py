@@ -56,7 +56,7 @@ class Sink:
         return self.process.returncode
 
 
-def test_of_one_that_is_not_judged_there_is_nothing(tools: Tools) -> None:
+def test_unverified_file_leaves_no_trace(tools: Tools) -> None:
     killed = Sink(tools)
     killed.feed(BEGUN + JUDGED)
     killed.await_answer(SEND)
@@ -66,7 +66,7 @@ def test_of_one_that_is_not_judged_there_is_nothing(tools: Tools) -> None:
     assert os.listdir(tools.place / "d") == []
 
 
-def test_a_name_that_was_taken_meanwhile(tools: Tools) -> None:
+def test_file_created_meanwhile_is_replaced(tools: Tools) -> None:
     """A file that another process has put there is replaced, as if it had been there before."""
     late = Sink(tools)
     late.feed(BEGUN)
@@ -79,7 +79,7 @@ def test_a_name_that_was_taken_meanwhile(tools: Tools) -> None:
     assert os.listdir(tools.place / "d") == ["f"]
 
 
-def test_the_second_of_one_name_is_refused(tools: Tools) -> None:
+def test_second_file_of_same_name_is_refused(tools: Tools) -> None:
     stream = BEGUN + file_of(5) + BODY + body_of(b"other", 1) + OVER
     ended = sink(tools, stream)
     assert ended.returncode == SOME_FAILED
@@ -88,7 +88,7 @@ def test_the_second_of_one_name_is_refused(tools: Tools) -> None:
     assert (tools.place / "d" / "f").read_bytes() == DATA
 
 
-def test_of_many_that_get_one_name_the_first_stays(tools: Tools) -> None:
+def test_first_of_same_named_files_stays(tools: Tools) -> None:
     """The result is the same in any order of the threads."""
     for which in "ab":
         (tools.place / which / "d").mkdir(parents=True)

@@ -24,7 +24,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_before_the_next_machine(tools: Tools, number: signal.Signals) -> None:
+def test_signal_ends_rdcp_before_next_machine(tools: Tools, number: signal.Signals) -> None:
     (tools.place / "big").write_bytes(os.urandom(8_000_000))
     (tools.place / "small").touch()
     (tools.place / "to").mkdir()
@@ -42,7 +42,7 @@ def test_a_signal_ends_it_before_the_next_machine(tools: Tools, number: signal.S
     assert not (tools.place / "to" / "small").exists()
 
 
-def test_the_others_go_on_when_one_machine_is_gone(tools: Tools) -> None:
+def test_copy_from_other_machines_survives_a_missing_machine(tools: Tools) -> None:
     (tools.place / "there").write_bytes(b"there")
     (tools.place / "to").mkdir()
     ended = tools.run("rdcp", "gone:x", "host1:there", "to")
@@ -52,26 +52,26 @@ def test_the_others_go_on_when_one_machine_is_gone(tools: Tools) -> None:
     assert (tools.place / "to" / "there").read_bytes() == b"there"
 
 
-def test_a_home_that_cannot_be_reached_is_named(tools: Tools) -> None:
+def test_unreachable_home_is_named(tools: Tools) -> None:
     ended = tools.run("rdcp", "-r", "gone:", "to")
     assert ended.returncode == 1
     assert b"segment 1 (gone:): no session" in ended.stderr
 
 
-def test_tools_that_are_not_there(tools: Tools) -> None:
+def test_missing_remote_tools_are_reported(tools: Tools) -> None:
     ended = tools.run("rdcp", "--remote-path", "/no/where", "host1:x", "to")
     assert ended.returncode == 1
     assert b"no rdpipe found there" in ended.stderr
 
 
-def test_an_option_that_is_no_good_is_bad_usage(tools: Tools) -> None:
+def test_invalid_option_value_is_bad_usage(tools: Tools) -> None:
     (tools.place / "x").touch()
     ended = tools.run("rdcp", "--chunk", "none", "x", "host1:y")
     assert ended.returncode == 2
     assert b'--chunk "none"' in ended.stderr
 
 
-def test_v_says_which_way_it_went(tools: Tools) -> None:
+def test_verbose_names_hop_and_transport(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"a")
     ended = tools.run("rdcp", "-v", "a", "host1:b")
     assert ended.returncode == 0, ended.stderr

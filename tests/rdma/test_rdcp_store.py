@@ -43,7 +43,7 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("host", ["", "host1:"])
-def test_a_manifest_is_what_sha256sum_reads(tools: Tools, tree: Path, host: str) -> None:
+def test_manifest_is_readable_by_sha256sum(tools: Tools, tree: Path, host: str) -> None:
     target = f"{host}{tools.place}/copy"
     copied(tools.run("rdcp", "-r", "--manifest", "SUMS", "tree", target))
     copy = tools.place / "copy"
@@ -65,7 +65,7 @@ def test_a_manifest_is_what_sha256sum_reads(tools: Tools, tree: Path, host: str)
     ]
 
 
-def test_a_manifest_that_is_none_is_named(tools: Tools, tree: Path) -> None:
+def test_malformed_or_unwritable_manifest_is_refused(tools: Tools, tree: Path) -> None:
     (tools.place / "SUMS").write_text("0123  a\n")
     ended = tools.run("rdcp", "--check", "SUMS", "tree")
     assert ended.returncode == 1
@@ -95,7 +95,7 @@ def test_delete_only_with_yes(tools: Tools, tree: Path) -> None:
     assert names(copy) == names(tree)
 
 
-def test_nothing_is_deleted_when_not_all_was_copied(tools: Tools, tree: Path) -> None:
+def test_incomplete_copy_deletes_no_file(tools: Tools, tree: Path) -> None:
     (tools.place / "copy").mkdir()
     (tools.place / "copy" / "old").touch()
     os.mkfifo(tree / "fifo")
@@ -105,7 +105,7 @@ def test_nothing_is_deleted_when_not_all_was_copied(tools: Tools, tree: Path) ->
     assert (tools.place / "copy" / "old").exists()
 
 
-def test_a_dry_run_makes_nothing(tools: Tools, tree: Path) -> None:
+def test_dry_run_creates_no_file(tools: Tools, tree: Path) -> None:
     ended = tools.run("rdcp", "-r", "--dry-run", "tree", "copy")
     copied(ended)
     assert b"rdcp: would copy: tree/d/b\n" in ended.stderr
@@ -133,7 +133,7 @@ def misleading_copy(tools: Tools, tree: Path) -> Path:
     return copy
 
 
-def test_by_content(tools: Tools, tree: Path) -> None:
+def test_checksum_option_compares_by_content(tools: Tools, tree: Path) -> None:
     copy = misleading_copy(tools, tree)
     ended = tools.run("rdcp", "-rv", "tree/.", "copy")
     assert b"1 files, 1500000 bytes, 3 there already" in ended.stderr
@@ -144,7 +144,7 @@ def test_by_content(tools: Tools, tree: Path) -> None:
     assert facts(copy) == facts(tree)
 
 
-def test_a_dry_run_by_content_moves_nothing(tools: Tools, tree: Path) -> None:
+def test_dry_run_by_content_changes_no_file(tools: Tools, tree: Path) -> None:
     copy = misleading_copy(tools, tree)
     before = facts(copy)
     ended = tools.run("rdcp", "-r", "--dry-run", "--checksum", "tree/.", "copy")
@@ -153,7 +153,7 @@ def test_a_dry_run_by_content_moves_nothing(tools: Tools, tree: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["mode", "time"])
-def test_what_is_there_gets_its_attributes(tools: Tools, tree: Path, what: str) -> None:
+def test_existing_file_gets_mode_and_time(tools: Tools, tree: Path, what: str) -> None:
     copied(tools.run("rdcp", "-r", "tree", "copy"))
     if what == "mode":
         (tree / "a").chmod(0o600)
@@ -181,7 +181,7 @@ def test_hard_links(tools: Tools, tree: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user is needed")
-def test_a_hard_link_into_a_folder_that_cannot_be_written(tools: Tools) -> None:
+def test_hard_link_into_unwritable_folder_fails_alone(tools: Tools) -> None:
     for folder in "abc":
         (tools.place / "tree" / folder).mkdir(parents=True)
     (tools.place / "tree" / "a" / "one").write_bytes(b"1")
@@ -197,7 +197,7 @@ def test_a_hard_link_into_a_folder_that_cannot_be_written(tools: Tools) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user is needed")
-def test_a_file_in_a_folder_that_cannot_be_searched(tools: Tools, tree: Path) -> None:
+def test_dry_run_reports_unsearchable_folder(tools: Tools, tree: Path) -> None:
     closed = tools.place / "copy" / "d"
     closed.mkdir(parents=True)
     closed.chmod(0o704)
@@ -241,7 +241,7 @@ def test_extended_attributes_and_acls(tools: Tools, tree: Path) -> None:
     assert sorted(os.listxattr(copy / "a")) == sorted(os.listxattr(tree / "a"))
 
 
-def test_json(tools: Tools, tree: Path) -> None:
+def test_json_reports_progress_and_totals(tools: Tools, tree: Path) -> None:
     with (tree / "big").open("wb") as file:
         file.write(os.urandom(6_000_000))
     ended = tools.run("rdcp", "-r", "--json", "--bwlimit", "4M", "tree", "copy")
@@ -287,18 +287,18 @@ def test_json_copy_of_a_missing_source_prints_its_code(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["xxh3", "sha256"])
-def test_hashes(tools: Tools, tree: Path, algorithm: str) -> None:
+def test_hash_algorithms_copy_tree(tools: Tools, tree: Path, algorithm: str) -> None:
     copied(tools.run("rdcp", "-r", "--hash", algorithm, "--verify", "tree", "copy"))
     assert facts(tools.place / "copy") == facts(tree)
 
 
 @pytest.mark.parametrize("row", [["--hash", "md5"], ["--retry", "soon"], ["--retry", "-5m"]])
-def test_refused(tools: Tools, tree: Path, row: list[str]) -> None:
+def test_bad_option_values_are_refused(tools: Tools, tree: Path, row: list[str]) -> None:
     assert tools.run("rdcp", *row, "-r", "tree", "copy").returncode == 2
     assert not (tools.place / "copy").exists()
 
 
-def test_an_outage_does_not_end_it(tools: Tools) -> None:
+def test_retry_survives_killed_source(tools: Tools) -> None:
     """The source's process is killed under way; rdcp dials again, and goes on."""
     data = os.urandom(8_000_000)
     (tools.place / "big").write_bytes(data)
@@ -322,7 +322,7 @@ def ignore_hangup() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def test_nohup_holds_between_two_tries(tools: Tools) -> None:
+def test_ignored_hangup_stays_ignored_between_retries(tools: Tools) -> None:
     """An ignored signal stays ignored while rdcp waits to dial again."""
     (tools.place / "letter").write_bytes(b"dear")
     process = tools.start(
@@ -340,7 +340,7 @@ def test_nohup_holds_between_two_tries(tools: Tools) -> None:
     assert process.returncode == 128 + signal.SIGTERM
 
 
-def test_what_failed_for_good_is_not_tried_again(tools: Tools, tree: Path) -> None:
+def test_permanent_fault_is_not_retried(tools: Tools, tree: Path) -> None:
     os.mkfifo(tree / "fifo")
     ended = tools.run("rdcp", "-r", "--retry", "1m", "tree", "copy", within_s=15)
     assert ended.returncode == 1

@@ -67,7 +67,7 @@ def test_share_and_time_left(sit: Sit, tools: Tools, source: str, target: str) -
     assert b"rdcp: 3 files, 12000000 bytes" in seat.shown
 
 
-def test_without_a_terminal_or_v_there_is_none(sit: Sit, tools: Tools) -> None:
+def test_progress_needs_terminal_and_verbose(sit: Sit, tools: Tools) -> None:
     make(tools.place / "tree")
     ended = tools.run("rdcp", "-rv", "--rate", "8M", "tree", "copy")
     assert ended.returncode == 0 and b"\r" not in ended.stderr
@@ -75,7 +75,7 @@ def test_without_a_terminal_or_v_there_is_none(sit: Sit, tools: Tools) -> None:
     assert seat.ended(20) == 0 and seat.shown == b""
 
 
-def test_what_was_there_counts_as_done(sit: Sit, tools: Tools) -> None:
+def test_resumed_bytes_count_as_done(sit: Sit, tools: Tools) -> None:
     (tools.place / "f").write_bytes(os.urandom(BIG))
     state = (tools.place / "f").stat()
     part = (tools.place / "f").read_bytes()[: BIG // 2]
@@ -89,7 +89,7 @@ def test_what_was_there_counts_as_done(sit: Sit, tools: Tools) -> None:
     assert f"1 files, {BIG // 2} bytes".encode() in seat.shown
 
 
-def test_what_is_deep_counts_and_what_is_left_out_does_not(sit: Sit, tools: Tools) -> None:
+def test_deep_files_count_and_excluded_files_do_not(sit: Sit, tools: Tools) -> None:
     make(tools.place / "tree")
     deep = tools.place / "tree" / "/".join(["y"] * 70)
     deep.mkdir(parents=True)
@@ -102,7 +102,7 @@ def test_what_is_deep_counts_and_what_is_left_out_does_not(sit: Sit, tools: Tool
     assert rows[0][0] < 50 < rows[-1][0], rows
 
 
-def test_a_complaint_has_a_line_of_its_own(sit: Sit, tools: Tools) -> None:
+def test_complaint_has_its_own_line(sit: Sit, tools: Tools) -> None:
     make(tools.place / "tree")
     os.mkfifo(tools.place / "tree" / "f")
     seat = sit("-rv", "--rate", "4M", "tree", "copy")

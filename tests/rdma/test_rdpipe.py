@@ -15,7 +15,7 @@ from tests.rdma.sshd import Sshd
 pytestmark = pytest.mark.e2e
 
 
-def test_the_articles_first_example(tools: Tools) -> None:
+def test_first_example_of_the_article(tools: Tools) -> None:
     line = (
         f"PATH='{tools.folder}':$PATH; rdpipe() {{ command rdpipe --ssh"
         f' "{tools.ssh}" --remote-path \'{tools.folder}\' "$@"; }}\n'
@@ -41,7 +41,7 @@ def test_the_articles_first_example(tools: Tools) -> None:
         (["echo a; sleep 0.2", "host1:head -n1", "host2:cat"], b"", b"a\n"),
     ],
 )
-def test_what_goes_in_comes_out(
+def test_pipe_passes_data_through_segments(
     tools: Tools, segments: list[str], stdin: bytes, out: bytes
 ) -> None:
     ended = tools.run("rdpipe", *segments, stdin=stdin)
@@ -63,7 +63,7 @@ def test_file_names_reach_the_file_system_as_typed(tools: Tools, name: str) -> N
     assert target.read_bytes() == b"contentcontent"
 
 
-def test_home_is_the_remote_ends(tools: Tools, sshd: Sshd) -> None:
+def test_tilde_is_home_of_remote_user(tools: Tools, sshd: Sshd) -> None:
     ended = tools.run("rdpipe", "echo x", "host1:>~/said")
     assert ended.returncode == 0, ended.stderr
     assert (sshd.folder / "said").read_bytes() == b"x\n"
@@ -85,7 +85,7 @@ def test_home_is_the_remote_ends(tools: Tools, sshd: Sshd) -> None:
         (["echo x", "host1:>>/nothere/x"], 1, b"/nothere/x: No such file"),
     ],
 )
-def test_exit_status_and_who_it_was(
+def test_failed_segment_sets_status_and_is_named(
     tools: Tools, segments: list[str], status: int, said: bytes
 ) -> None:
     ended = tools.run("rdpipe", *segments)
@@ -93,13 +93,13 @@ def test_exit_status_and_who_it_was(
     assert said in ended.stderr
 
 
-def test_v_says_how_and_how_fast(tools: Tools) -> None:
+def test_verbose_reports_transport_and_bandwidth(tools: Tools) -> None:
     ended = tools.run("rdpipe", "-v", "host1:echo x", "cat")
     assert ended.returncode == 0
     assert b"Bandwidth " in ended.stderr and b"over tcp" in ended.stderr
 
 
-def test_the_articles_last_example(tools: Tools) -> None:
+def test_last_example_of_the_article(tools: Tools) -> None:
     (tools.place / "zeroes").write_bytes(bytes(3_000_000))
     before = os.stat("/dev/null")
     row = [f"host1:<{tools.place}/zeroes", "host2:>/dev/null"]
@@ -110,7 +110,7 @@ def test_the_articles_last_example(tools: Tools) -> None:
     assert (after.st_ino, after.st_rdev) == (before.st_ino, before.st_rdev)
 
 
-def test_via_says_where_a_hosts_data_goes(tools: Tools) -> None:
+def test_via_sets_data_address_of_host(tools: Tools) -> None:
     row = ["-v", "--via", "host1=::1", "cat", "host1:cat"]
     ended = tools.run("rdpipe", *row, stdin=b"x")
     assert (ended.stdout, ended.returncode) == (b"x", 0), ended.stderr
@@ -119,13 +119,13 @@ def test_via_says_where_a_hosts_data_goes(tools: Tools) -> None:
     assert tools.run("rdpipe", *row, stdin=b"x").returncode == 2
 
 
-def test_a_first_segment_need_not_read_its_stdin(tools: Tools) -> None:
+def test_first_segment_need_not_read_stdin(tools: Tools) -> None:
     process = tools.start("rdpipe", "host1:echo x", "host2:cat")  # stdin stays open
     assert process.stdout and process.stdout.read() == b"x\n"
     assert process.wait(timeout=10) == 0
 
 
-def test_a_producer_that_fails_publishes_nothing(tools: Tools) -> None:
+def test_failed_producer_leaves_old_file(tools: Tools) -> None:
     target = tools.place / "target"
     target.write_bytes(b"old")
     ended = tools.run("rdpipe", "host1:echo new; exit 1", f"host2:>{target}")
@@ -134,14 +134,14 @@ def test_a_producer_that_fails_publishes_nothing(tools: Tools) -> None:
     assert os.listdir(tools.place) == ["target"]
 
 
-def test_a_consumer_of_a_cut_stream_sees_no_end(tools: Tools) -> None:
+def test_consumer_of_cut_stream_sees_no_end(tools: Tools) -> None:
     seen = tools.place / "seen"
     ended = tools.run("rdpipe", "host1:echo a; exit 9", f"host2:cat; echo end >{seen}")
     assert ended.returncode == 9
     assert not seen.exists()
 
 
-def test_append_and_cut_back(tools: Tools) -> None:
+def test_failed_append_is_cut_back(tools: Tools) -> None:
     target = tools.place / "log"
     assert tools.run("rdpipe", "echo a", f"host1:>>{target}").returncode == 0
     assert tools.run("rdpipe", "echo b; exit 4", f"host1:>>{target}").returncode == 4
@@ -162,7 +162,7 @@ def test_appenders_take_turns(tools: Tools) -> None:
     assert target.read_bytes() in (b"a\na\na\nb\nb\nb\n", b"b\nb\nb\na\na\na\n")
 
 
-def test_a_killed_append_is_cut_back(tools: Tools) -> None:
+def test_killed_append_is_cut_back(tools: Tools) -> None:
     target = tools.place / "log"
     target.write_bytes(b"before\n")
     process = tools.start("rdpipe", "echo x; sleep 100", f"host1:>>{target}")
@@ -189,14 +189,14 @@ def test_a_killed_append_is_cut_back(tools: Tools) -> None:
         [],
     ],
 )
-def test_refused_in_one_line_or_the_usage(tools: Tools, refused: list[str]) -> None:
+def test_bad_arguments_are_refused(tools: Tools, refused: list[str]) -> None:
     ended = tools.run("rdpipe", *refused)
     assert ended.returncode == 2
     assert ended.stderr
     assert os.listdir(tools.place) == []
 
 
-def test_a_host_that_ssh_cannot_reach_is_named(tools: Tools) -> None:
+def test_host_unreachable_by_ssh_is_named(tools: Tools) -> None:
     ended = subprocess.run(
         [tools.folder / "rdpipe", "--ssh", "ssh -F none -p 1", "127.0.0.1:cat", "cat"],
         input=b"",
@@ -231,7 +231,7 @@ def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_rdpipe_gone_leaves_no_process(tools: Tools, number: signal.Signals) -> None:
+def test_ended_rdpipe_leaves_no_process(tools: Tools, number: signal.Signals) -> None:
     process = _chain(tools)
     process.send_signal(number)
     process.communicate(timeout=10)
@@ -239,7 +239,7 @@ def test_rdpipe_gone_leaves_no_process(tools: Tools, number: signal.Signals) -> 
     tools.none_left()
 
 
-def test_ctrl_c_on_the_whole_group(tools: Tools) -> None:
+def test_ctrl_c_on_process_group_leaves_no_process(tools: Tools) -> None:
     process = subprocess.Popen(
         tools.words("rdpipe", ["host1:sleep 1000; true", "host2:cat"]),
         stdin=subprocess.DEVNULL,
@@ -264,7 +264,7 @@ def test_ctrl_c_on_the_whole_group(tools: Tools) -> None:
         ("rdrecv\0", "three"),
     ],
 )
-def test_any_part_killed_leaves_no_process(tools: Tools, needles: tuple[str, ...]) -> None:
+def test_killed_part_leaves_no_process(tools: Tools, needles: tuple[str, ...]) -> None:
     process = _chain(tools)
     os.kill(tools.pid_of(*needles), signal.SIGKILL)
     process.communicate(timeout=15)
@@ -272,7 +272,7 @@ def test_any_part_killed_leaves_no_process(tools: Tools, needles: tuple[str, ...
     tools.none_left()
 
 
-def test_a_link_that_falls_silent_ends_both_sides(tools: Tools) -> None:
+def test_silent_link_ends_both_sides(tools: Tools) -> None:
     process = _chain(tools)
     begun = time.monotonic()
     frozen = tools.pid_of("ssh", "host2", "exec")
@@ -296,7 +296,7 @@ def _shown(tools: Tools, pid: int, words: list[str]) -> str:
     return text
 
 
-def test_the_key_is_on_no_command_line(tools: Tools) -> None:
+def test_key_is_on_no_command_line(tools: Tools) -> None:
     process = _chain(tools)
     shown = {pid: _shown(tools, pid, words) for pid, words in tools.ours().items()}
     process.kill()
@@ -311,9 +311,7 @@ def test_the_key_is_on_no_command_line(tools: Tools) -> None:
         (["cat"], {"RDPIPE_KEY": "0a" * 32}),
     ],
 )
-def test_a_key_that_is_shown_would_be_seen(
-    tools: Tools, words: list[str], variables: dict[str, str]
-) -> None:
+def test_shown_key_is_detected(tools: Tools, words: list[str], variables: dict[str, str]) -> None:
     shows = subprocess.Popen(words, stdin=subprocess.PIPE, env={**tools.environment, **variables})
     tools.await_words(*words)
     shown = _shown(tools, shows.pid, words)
@@ -321,6 +319,6 @@ def test_a_key_that_is_shown_would_be_seen(
     assert KEY_LIKE.search(shown)
 
 
-def test_a_silent_pipe_stays_up_past_every_timeout(tools: Tools) -> None:
+def test_silent_pipe_outlives_timeouts(tools: Tools) -> None:
     ended = tools.run("rdpipe", "host1:sleep 13; echo late", "host2:cat", within_s=40)
     assert (ended.stdout, ended.returncode) == (b"late\n", 0), ended.stderr

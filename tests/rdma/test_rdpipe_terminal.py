@@ -39,7 +39,7 @@ def sit(tools: Tools) -> Iterator[Sit]:
         yield sit_down
 
 
-def test_a_password_goes_to_ssh_alone(sit: Sit, tools: Tools) -> None:
+def test_password_goes_to_ssh_alone(sit: Sit, tools: Tools) -> None:
     seat = sit("host1:cat >got")
     seat.awaits(b"password of host1: ")
     seat.types(b"secret\n")
@@ -50,7 +50,7 @@ def test_a_password_goes_to_ssh_alone(sit: Sit, tools: Tools) -> None:
     assert (tools.place / "got").read_bytes() == b"data\n"
 
 
-def test_one_password_is_asked_for_at_a_time(sit: Sit, tools: Tools) -> None:
+def test_passwords_are_asked_for_in_turn(sit: Sit, tools: Tools) -> None:
     seat = sit("host1:cat", "host2:cat >got")
     seat.awaits(b"password of host1: ")
     assert b"host2" not in seat.shown
@@ -64,7 +64,7 @@ def test_one_password_is_asked_for_at_a_time(sit: Sit, tools: Tools) -> None:
     assert (tools.place / "got").read_bytes() == b"data\n"
 
 
-def test_nothing_is_read_where_nothing_reads_it(sit: Sit, tools: Tools) -> None:
+def test_unread_terminal_input_stays_for_the_shell(sit: Sit, tools: Tools) -> None:
     (tools.place / "file").write_text("content")
     seat = sit("<file", "cat >got; sleep 0.2", below='"$@"; read l; echo "then $l"')
     seat.types(b"for the shell\n")
@@ -73,7 +73,7 @@ def test_nothing_is_read_where_nothing_reads_it(sit: Sit, tools: Tools) -> None:
     assert (tools.place / "got").read_text() == "content"
 
 
-def test_ctrl_c_is_no_end_of_what_is_typed(sit: Sit, tools: Tools) -> None:
+def test_ctrl_c_is_not_end_of_typed_input(sit: Sit, tools: Tools) -> None:
     seat = sit("cat && echo through >&2", ">target")
     tools.pid_of("rdsend\0")
     seat.types(b"half\n")
@@ -84,7 +84,7 @@ def test_ctrl_c_is_no_end_of_what_is_typed(sit: Sit, tools: Tools) -> None:
     assert not (tools.place / "target").exists()
 
 
-def test_nor_is_the_end_of_rdpipe_itself(sit: Sit, tools: Tools) -> None:
+def test_killed_rdpipe_is_not_end_of_typed_input(sit: Sit, tools: Tools) -> None:
     seat = sit("cat && touch through", ">target")
     tools.await_words("cat")
     seat.types(b"half\n")
@@ -101,7 +101,7 @@ def test_nor_is_the_end_of_rdpipe_itself(sit: Sit, tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("segments", [["cat </dev/tty"], ["cat </dev/tty", "cat"]])
-def test_a_command_that_asks_there_is_ended(sit: Sit, segments: list[str]) -> None:
+def test_command_that_reads_the_terminal_is_ended(sit: Sit, segments: list[str]) -> None:
     """A command on another host is in the background, where no user can answer it."""
     seat = sit(*segments, reads=False)
     assert seat.ended() not in (0, 130)

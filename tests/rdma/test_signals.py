@@ -31,20 +31,20 @@ def ends_by(sender: End, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_while_the_other_end_proves_nothing(
+def test_signal_ends_rdsend_before_proof_of_peer(
     ends: Ends, silent: socket.socket, number: signal.Signals
 ) -> None:
     ends_by(ends.send("/etc/hostname", port=silent.getsockname()[1]), number)
 
 
-def test_while_it_connects(ends: Ends, silent: socket.socket) -> None:
+def test_signal_ends_rdsend_while_it_connects(ends: Ends, silent: socket.socket) -> None:
     port = silent.getsockname()[1]
     with socket.create_connection(("127.0.0.1", port)):
         hosts = "127.0.0.1,127.0.0.2"  # the next one is not tried either
         ends_by(ends.send("/etc/hostname", host=hosts, port=port), signal.SIGTERM)
 
 
-def test_a_fifo_that_nobody_writes_to(ends: Ends, silent: socket.socket) -> None:
+def test_signal_ends_rdsend_at_fifo_without_writer(ends: Ends, silent: socket.socket) -> None:
     """Before rdsend dials, no peer needs a message: the signal itself ends it."""
     os.mkfifo(ends.place / "fifo")
     sender = ends.send("fifo", port=silent.getsockname()[1])

@@ -30,7 +30,7 @@ def tools(storm: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
 
 
 @pytest.mark.parametrize("options", [["--rate", "20M"], ["--checksum", "none"], ["--encrypt"]])
-def test_a_file_into_a_file(ends: Ends, options: list[str]) -> None:
+def test_interrupted_file_to_file(ends: Ends, options: list[str]) -> None:
     data = os.urandom(BYTES)
     (ends.place / "in").write_bytes(data)
     theirs = [word for word in options if word not in ("--rate", "20M")]
@@ -40,7 +40,7 @@ def test_a_file_into_a_file(ends: Ends, options: list[str]) -> None:
     assert (ends.place / "out").read_bytes() == data
 
 
-def test_a_fifo_into_a_fifo(ends: Ends) -> None:
+def test_interrupted_fifo_to_fifo(ends: Ends) -> None:
     """Both ends first wait for the other side of their FIFO."""
     data, arrived = os.urandom(BYTES), bytearray()
     for name in ("in", "out"):
@@ -63,21 +63,21 @@ def test_a_fifo_into_a_fifo(ends: Ends) -> None:
     assert bytes(arrived) == data
 
 
-def test_a_command_into_a_command(ends: Ends) -> None:
+def test_interrupted_command_to_command(ends: Ends) -> None:
     receiver = ends.receive("--", "sh", "-c", "sleep 0.5; cksum")
     sender = ends.send("--", "sh", "-c", f"sleep 0.5; head -c {BYTES} /dev/zero")
     assert sender.ended().status == 0
     assert receiver.ended().out.split() == [b"717186274", b"20000000"]
 
 
-def test_a_chain_and_its_failure(tools: Tools) -> None:
+def test_interrupted_chain_keeps_data_and_status(tools: Tools) -> None:
     ended = tools.run("rdpipe", "host1:cat", "host2:cat", "rev", stdin=b"abc\n" * 90000)
     assert (ended.returncode, ended.stdout) == (0, b"cba\n" * 90000), ended.stderr
     ended = tools.run("rdpipe", "host1:echo; exit 3", "host2:cat")
     assert ended.returncode == 3, ended.stderr
 
 
-def test_a_tree(tools: Tools) -> None:
+def test_interrupted_tree_copy(tools: Tools) -> None:
     tree = tools.place / "tree"
     (tree / "deep").mkdir(parents=True)
     (tree / "big").write_bytes(os.urandom(BYTES))

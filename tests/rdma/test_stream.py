@@ -23,7 +23,7 @@ def noise(length: int) -> bytes:
 
 @pytest.mark.parametrize("options", [[], ["--encrypt"], ["--checksum", "none"]])
 @pytest.mark.parametrize("length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK, 9_999_999])
-def test_every_size(ends: Ends, length: int, options: list[str]) -> None:
+def test_transfer_of_boundary_sizes(ends: Ends, length: int, options: list[str]) -> None:
     data = noise(length)
     (ends.place / "in").write_bytes(data)
     receiver = ends.receive("out", options=options)
@@ -40,7 +40,7 @@ def test_every_size(ends: Ends, length: int, options: list[str]) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("checksum", ["xxh3", "none"])
-def test_a_sparse_file(ends: Ends, checksum: str, soaking: bool) -> None:
+def test_sparse_file_arrives_unchanged(ends: Ends, checksum: str, soaking: bool) -> None:
     """The size exceeds 32 bits (in the soak form). It is compared as it comes."""
     size = 5 << 30 if soaking else 64 << 20
     with (ends.place / "in").open("wb") as file:
@@ -56,7 +56,7 @@ def test_a_sparse_file(ends: Ends, checksum: str, soaking: bool) -> None:
     assert receiver.ended(within_s).out == b"same\n"
 
 
-def test_small_chunks_and_one_credit(ends: Ends) -> None:
+def test_transfer_with_small_chunks_and_one_credit(ends: Ends) -> None:
     data = noise(100_001)
     receiver = ends.receive("out", options=["--chunk", "4096", "--credits", "1"])
     assert ends.send_bytes(data, ["--credits", "3"]).status == 0
@@ -64,7 +64,7 @@ def test_small_chunks_and_one_credit(ends: Ends) -> None:
     assert (ends.place / "out").read_bytes() == data
 
 
-def test_from_a_command_into_a_command(ends: Ends) -> None:
+def test_command_output_reaches_command_input(ends: Ends) -> None:
     receiver = ends.receive("--", "tr", "a-z", "A-Z")
     sender = ends.send("--", "sh", "-c", "echo one; sleep 0.3; echo two")
     assert sender.ended().status == 0
@@ -72,7 +72,7 @@ def test_from_a_command_into_a_command(ends: Ends) -> None:
     assert (ended.status, ended.out) == (0, b"ONE\nTWO\n")
 
 
-def test_a_slow_producers_bytes_do_not_wait_for_a_full_chunk(ends: Ends) -> None:
+def test_bytes_of_slow_producer_are_sent_before_chunk_is_full(ends: Ends) -> None:
     receiver = ends.receive()
     sender = ends.send(stdin=subprocess.PIPE)
     assert sender.process.stdin and receiver.process.stdout
@@ -84,7 +84,7 @@ def test_a_slow_producers_bytes_do_not_wait_for_a_full_chunk(ends: Ends) -> None
     assert receiver.ended().status == 0
 
 
-def test_over_ipv6(ends: Ends) -> None:
+def test_transfer_over_ipv6(ends: Ends) -> None:
     receiver = ends.receive(options=["--bind", "::1"])
     assert ends.send("--", "echo", "six", host="::1").ended().status == 0
     assert receiver.ended().out == b"six\n"
@@ -97,7 +97,7 @@ def test_addresses_are_tried_in_order(ends: Ends) -> None:
     assert receiver.ended().out == b"found\n"
 
 
-def test_the_announcement_has_port_transports_and_addresses(ends: Ends) -> None:
+def test_announcement_has_port_transports_and_addresses(ends: Ends) -> None:
     shown, told = os.pipe()
     end = subprocess.Popen(
         [ends.folder / "rdrecv", "--announce-fd", str(told), "0", "/dev/null"],
@@ -116,7 +116,7 @@ def test_the_announcement_has_port_transports_and_addresses(ends: Ends) -> None:
 
 
 class TestTargets:
-    def test_a_file_keeps_its_mode_and_its_symlink(self, ends: Ends) -> None:
+    def test_target_file_keeps_mode_and_symlink(self, ends: Ends) -> None:
         real, link = ends.place / "real", ends.place / "link"
         real.write_bytes(b"old")
         real.chmod(0o640)
@@ -128,7 +128,7 @@ class TestTargets:
         assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-    def test_a_file_keeps_its_owner(self, ends: Ends) -> None:
+    def test_target_file_keeps_owner(self, ends: Ends) -> None:
         target = ends.place / "out"
         target.write_bytes(b"old")
         os.chown(target, 1234, 4321)
@@ -141,7 +141,7 @@ class TestTargets:
         assert (state.st_uid, state.st_gid) == (1234, 4321)
         assert stat.S_IMODE(state.st_mode) == 0o604
 
-    def test_a_symlink_to_nothing_yet(self, ends: Ends) -> None:
+    def test_dangling_symlink_target_is_created(self, ends: Ends) -> None:
         (ends.place / "link").symlink_to("absent")
         receiver = ends.receive("link")
         assert ends.send_bytes(b"new").status == 0
@@ -149,7 +149,7 @@ class TestTargets:
         assert (ends.place / "link").is_symlink()
         assert (ends.place / "absent").read_bytes() == b"new"
 
-    def test_a_device_is_written_in_place(self, ends: Ends) -> None:
+    def test_device_is_written_in_place(self, ends: Ends) -> None:
         before = os.stat("/dev/null")
         receiver = ends.receive("/dev/null")
         assert ends.send_bytes(b"gone").status == 0
@@ -157,7 +157,7 @@ class TestTargets:
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
         assert os.stat("/dev/null").st_ino == before.st_ino
 
-    def test_a_fifo_is_written_in_place(self, ends: Ends) -> None:
+    def test_fifo_is_written_in_place(self, ends: Ends) -> None:
         fifo = ends.place / "fifo"
         os.mkfifo(fifo)
         receiver = ends.receive("fifo")
@@ -166,7 +166,7 @@ class TestTargets:
         assert (sender.ended().status, receiver.ended().status) == (0, 0)
         assert fifo.is_fifo()
 
-    def test_a_socket_is_written_in_place(self, ends: Ends) -> None:
+    def test_socket_is_written_in_place(self, ends: Ends) -> None:
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(ends.place / "socket"))
             server.listen()
@@ -177,7 +177,7 @@ class TestTargets:
             connection.close()
         assert receiver.ended().status == 0
 
-    def test_an_inherited_stdout_is_not_rewound(self, ends: Ends) -> None:
+    def test_inherited_stdout_is_not_rewound(self, ends: Ends) -> None:
         log = ends.place / "log"
         with log.open("wb") as out:
             out.write(b"before ")
@@ -187,7 +187,7 @@ class TestTargets:
             assert receiver.ended().status == 0
         assert log.read_bytes() == b"before after"
 
-    def test_a_target_is_not_there_before_it_is_whole(self, ends: Ends) -> None:
+    def test_target_is_replaced_only_when_complete(self, ends: Ends) -> None:
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
         sender = ends.send(stdin=subprocess.PIPE)
@@ -202,7 +202,7 @@ class TestTargets:
     @pytest.mark.parametrize(
         "name", ["two words", "new\nline", "'\"$HOME`", "é", "n" * 255, "./-x"]
     )
-    def test_any_name(self, ends: Ends, name: str) -> None:
+    def test_unusual_target_name_is_written(self, ends: Ends, name: str) -> None:
         receiver = ends.receive(name)
         assert ends.send_bytes(b"named").status == 0
         assert receiver.ended().status == 0
@@ -257,7 +257,7 @@ def test_rate_and_statistics(ends: Ends) -> None:
     assert json.loads(receiver.ended().err)["bytes"] == 1_000_000
 
 
-def test_what_a_pause_would_have_allowed_is_lost(ends: Ends) -> None:
+def test_rate_limit_grants_no_burst_after_a_pause(ends: Ends) -> None:
     receiver = ends.receive()
     line = "sleep 1; head -c 600000 /dev/zero"
     ends.send("--", "sh", "-c", line, options=["--rate", "600000"])
@@ -269,7 +269,7 @@ def test_what_a_pause_would_have_allowed_is_lost(ends: Ends) -> None:
 
 
 class TestKeys:
-    def test_a_new_key_is_its_owners(self, ends: Ends, rdma_tools: Path) -> None:
+    def test_new_key_is_private_and_usable(self, ends: Ends, rdma_tools: Path) -> None:
         words = [str(rdma_tools / "rdrecv"), "--new-key", "key"]
         assert subprocess.run(words, cwd=ends.place).returncode == 0
         made = ends.place / "key"
@@ -282,7 +282,7 @@ class TestKeys:
         assert sender.ended().status == 0
         assert receiver.ended().out == b"hi\n"
 
-    def test_the_environment_does_not_reach_the_command(self, ends: Ends) -> None:
+    def test_environment_key_does_not_reach_the_command(self, ends: Ends) -> None:
         receiver = ends.receive()
         sender = ends.send("--", "sh", "-c", "echo ${RDPIPE_KEY-none}")
         assert sender.ended().status == 0

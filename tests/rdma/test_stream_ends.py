@@ -30,34 +30,34 @@ def started(ends: Ends, tool: str, *words: str, stdout: int | IO[bytes] = subpro
 
 
 class TestDescriptors:
-    def test_what_is_closed_is_no_place_for_words(self, ends: Ends) -> None:
+    def test_verbose_lines_stay_out_of_target_without_stderr(self, ends: Ends) -> None:
         """Neither socket nor file gets the number 2, where -v would write into it."""
         receiver = ends.receive("out", options=["-v"], before=lambda: os.closerange(0, 3))
         assert ends.send_bytes(b"clean" * 200_000).status == 0
         assert receiver.ended().status == 0
         assert (ends.place / "out").read_bytes() == b"clean" * 200_000
 
-    def test_a_closed_stdin_or_stdout_is_refused_before_anyone_comes(self, ends: Ends) -> None:
+    def test_closed_stdin_or_stdout_is_refused_before_connection(self, ends: Ends) -> None:
         for tool, words, fd in (("rdsend", "127.0.0.1 9", 0), ("rdrecv", "0", 1)):
             line = f"exec {ends.folder / tool} {words} {fd}>&-"
             ended = End(["sh", "-c", line], ends.place).ended(3)
             assert ended.status == 1 and "Bad file descriptor" in ended.err
 
-    def test_a_command_needs_no_stdout(self, ends: Ends) -> None:
+    def test_command_needs_no_stdout(self, ends: Ends) -> None:
         take = ["--", "sh", "-c", "cat >out"]
         receiver = ends.receive(*take, before=lambda: os.close(1))
         assert ends.send_bytes(b"all").status == 0
         assert receiver.ended().status == 0
         assert (ends.place / "out").read_bytes() == b"all"
 
-    def test_a_key_on_stdin_leaves_stdin_to_the_command(self, ends: Ends) -> None:
+    def test_key_on_stdin_leaves_stdin_to_the_command(self, ends: Ends) -> None:
         receiver = ends.receive()
         line = f"printf %s '{KEY.decode()}' | {ends.folder}/rdsend --key-fd 0 127.0.0.1"
         words = ["sh", "-c", f"{line} {ends.port} -- sh -c 'cat && echo open'"]
         assert End(words, ends.place).ended().status == 0
         assert receiver.ended().out == b"open\n"
 
-    def test_a_key_file_does_not_leave_the_other_key_to_the_command(self, ends: Ends) -> None:
+    def test_key_file_hides_environment_key_from_command(self, ends: Ends) -> None:
         (ends.place / "key").write_bytes(KEY)
         receiver = ends.receive()
         sender = ends.send(
@@ -66,7 +66,7 @@ class TestDescriptors:
         assert sender.ended().status == 0
         assert receiver.ended().out == b"none\n"
 
-    def test_a_key_that_does_not_come_can_be_given_up(self, ends: Ends) -> None:
+    def test_wait_for_key_can_be_interrupted(self, ends: Ends) -> None:
         reader, writer = os.pipe()
         words = [str(ends.folder / "rdrecv"), "--key-fd", str(reader), "0"]
         receiver = End(words, ends.place, pass_fds=[reader])
@@ -78,13 +78,13 @@ class TestDescriptors:
 
 
 class TestTargets:
-    def test_what_a_link_in_proc_leads_to_is_written_in_place(self, ends: Ends) -> None:
+    def test_target_of_proc_link_is_written_in_place(self, ends: Ends) -> None:
         receiver = ends.receive("/dev/stdout")  # a pipe
         assert ends.send_bytes(b"through").status == 0
         ended = receiver.ended()
         assert (ended.status, ended.out) == (0, b"through")
 
-    def test_a_file_that_lost_its_name_is_refused(self, ends: Ends) -> None:
+    def test_unlinked_target_file_is_refused(self, ends: Ends) -> None:
         with (ends.place / "gone").open("wb") as gone:
             os.unlink(ends.place / "gone")
             end = started(ends, "rdrecv", "0", "/dev/stdout", stdout=gone)
@@ -93,11 +93,11 @@ class TestTargets:
         assert list(ends.place.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["", "absent/", "absent//"])
-    def test_a_name_of_no_file_is_refused_before_anyone_comes(self, ends: Ends, name: str) -> None:
+    def test_invalid_target_name_is_refused_before_connection(self, ends: Ends, name: str) -> None:
         ended = started(ends, "rdrecv", "0", name).ended(3)
         assert ended.status == 1 and "cannot" in ended.err
 
-    def test_nobody_came_and_it_is_as_it_was(self, ends: Ends) -> None:
+    def test_receiver_without_sender_leaves_target_unchanged(self, ends: Ends) -> None:
         (ends.place / "out").write_bytes(b"old")
         before = (ends.place / "out").stat()
         receiver = ends.receive("out", options=["--connect-timeout", "1"])
@@ -109,7 +109,7 @@ class TestTargets:
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
         assert os.listdir(ends.place) == ["out"]
 
-    def test_what_came_meanwhile_is_not_replaced(self, ends: Ends) -> None:
+    def test_target_created_meanwhile_is_not_replaced(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         os.mkfifo(ends.place / "out")
         sent, received = ends.send_bytes(b"late"), receiver.ended()
@@ -119,7 +119,7 @@ class TestTargets:
         assert os.listdir(ends.place) == ["out"]
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-    def test_a_set_uid_bit_goes_with_its_owner(self, ends: Ends) -> None:
+    def test_set_uid_bit_is_dropped_with_the_owner(self, ends: Ends) -> None:
         target = ends.place / "out"
         target.write_bytes(b"old")
         os.chown(target, 1234, 4321)
@@ -132,7 +132,7 @@ class TestTargets:
         assert stat.S_IMODE(target.stat().st_mode) == 0o755
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-    def test_an_owner_that_is_not_kept_is_told_though_the_group_is(self, ends: Ends) -> None:
+    def test_lost_owner_is_reported_though_group_is_kept(self, ends: Ends) -> None:
         """The file lies in a shared folder."""
 
         def colleague() -> None:
@@ -148,7 +148,7 @@ class TestTargets:
         assert ended.status == 0 and "belong to another owner: " in ended.err
         assert (target.stat().st_uid, target.stat().st_gid) == (0, 4321)
 
-    def test_what_a_command_reads_cannot_be_synced(self, ends: Ends) -> None:
+    def test_sync_with_command_is_refused(self, ends: Ends) -> None:
         with (ends.place / "log").open("wb") as log:
             words = ["--sync", "0", "--", "cat"]
             ended = started(ends, "rdrecv", *words, stdout=log).ended(3)
@@ -156,7 +156,7 @@ class TestTargets:
 
 
 class TestWholeness:
-    def test_an_abort_behind_the_end_leaves_the_old_file(self, ends: Ends, knock: Knock) -> None:
+    def test_abort_after_end_leaves_old_file(self, ends: Ends, knock: Knock) -> None:
         """Much data is still to be written when the end and the abort arrive."""
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
@@ -171,7 +171,7 @@ class TestWholeness:
         whole = (ends.place / "out").read_bytes() != b"old"
         assert whole == (ended.status == 0), ended
 
-    def test_signals_at_the_end_agree_with_what_is_there(self, ends: Ends) -> None:
+    def test_status_after_late_signal_agrees_with_target(self, ends: Ends) -> None:
         """At any moment of the signal, the result is status 0 or a signal after it, or the old
         file."""
         for round_ in range(12):
@@ -186,7 +186,7 @@ class TestWholeness:
             else:
                 assert sent.status == 0, (round_, sent, received)
 
-    def test_sync_is_of_the_folder_too(self, ends: Ends) -> None:
+    def test_sync_includes_the_folder(self, ends: Ends) -> None:
         """An end that cannot open the folder cannot sync it, and reports that."""
         no_folders = without(OPENAT, errno.EACCES, os.O_DIRECTORY)
         receiver = ends.receive("out", options=["--sync"], before=no_folders)
@@ -194,14 +194,14 @@ class TestWholeness:
         ended = receiver.ended()
         assert ended.status == 1 and "cannot sync the folder of" in ended.err, ended
 
-    def test_a_command_may_work_longer_than_the_data_may_rest(self, ends: Ends) -> None:
+    def test_command_may_run_longer_than_idle_timeout(self, ends: Ends) -> None:
         idle = ["--idle-timeout", "1"]
         receiver = ends.receive("--", "sh", "-c", "cat >out; sleep 1.6", options=idle)
         assert ends.send("--", "echo", "all", options=idle).ended().status == 0
         assert receiver.ended().status == 0
 
     @pytest.mark.parametrize("checksum", ["xxh3", "none"])
-    def test_an_empty_file_that_grows(self, ends: Ends, checksum: str) -> None:
+    def test_empty_file_that_grows_is_reported_or_sent(self, ends: Ends, checksum: str) -> None:
         (ends.place / "in").touch()
         fifo = ends.place / "fifo"
         os.mkfifo(fifo)
@@ -220,7 +220,7 @@ class TestWholeness:
 
     @pytest.mark.parametrize("options", [[], NONE])
     @pytest.mark.parametrize("name", ["/proc/self/status", "/sys/kernel/mm/ksm/run"])
-    def test_files_of_the_kernel_say_no_size(
+    def test_kernel_files_without_size_are_sent(
         self, ends: Ends, name: str, options: list[str]
     ) -> None:
         if not Path(name).exists():
@@ -232,19 +232,19 @@ class TestWholeness:
 
 
 class TestWords:
-    def test_json_when_nothing_came_about(self, ends: Ends) -> None:
+    def test_json_reports_refused_connection(self, ends: Ends) -> None:
         ended = started(ends, "rdsend", "--json", "127.0.0.1", "1").ended()
         said = json.loads(ended.err.splitlines()[-1])
         assert ended.status == 1 == said["status"]
         assert said["bytes"] == 0 and "connection refused" in said["error"]
 
-    def test_a_name_stays_in_its_line(self, ends: Ends) -> None:
+    def test_name_with_newline_stays_in_one_line(self, ends: Ends) -> None:
         for words in (["127.0.0.1", "1", "a\nb\x1b[2J"], ["--key-file", "a\nb", "h", "1"]):
             ended = started(ends, "rdsend", *words).ended()
             assert ended.err.count("\n") == 1 and "\x1b" not in ended.err
             assert "a?b" in ended.err
 
-    def test_a_stopped_terminal_stops_no_heartbeat(self, ends: Ends) -> None:
+    def test_blocked_stderr_does_not_stop_heartbeats(self, ends: Ends) -> None:
         """After Ctrl-S its stderr blocks, but the other end still gets heartbeats."""
         receiver = ends.receive("/dev/null", options=["--timeout", "1.5"])
         reader, writer = os.pipe()

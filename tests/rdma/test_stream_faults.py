@@ -59,7 +59,7 @@ def names(place: Path) -> list[str]:
 
 
 class TestProducers:
-    def test_one_that_fails_publishes_nothing(self, ends: Ends) -> None:
+    def test_failed_producer_leaves_old_file(self, ends: Ends) -> None:
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
         sender = ends.send("--", "sh", "-c", "echo half; exit 5")
@@ -69,24 +69,24 @@ class TestProducers:
         assert (ends.place / "out").read_bytes() == b"old"
         assert names(ends.place) == ["out"]
 
-    def test_one_that_is_killed_publishes_nothing(self, ends: Ends) -> None:
+    def test_killed_producer_publishes_no_file(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         sender = ends.send("--", "sh", "-c", "echo half; kill -9 $$")
         one, other = both_fail(sender, receiver)
         assert one.status == 137 and "137" in other.err
         assert names(ends.place) == []
 
-    def test_one_that_is_not_there(self, ends: Ends) -> None:
+    def test_missing_producer_program_fails_both_ends(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         one, _ = both_fail(ends.send("--", "no-such-program"), receiver)
         assert one.status == 127 and "no-such-program" in one.err
 
-    def test_the_command_at_the_other_end_sees_no_end(self, ends: Ends) -> None:
+    def test_consumer_of_failed_producer_sees_no_end(self, ends: Ends) -> None:
         receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; echo complete > told")
         both_fail(ends.send("--", "sh", "-c", "echo half; exit 1"), receiver)
         assert names(ends.place) == []
 
-    def test_a_read_error_is_no_end(self, ends: Ends) -> None:
+    def test_read_error_publishes_no_file(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         sender = ends.send("/proc/self/mem")  # its first page cannot be read
         one, _ = both_fail(sender, receiver)
@@ -95,7 +95,9 @@ class TestProducers:
 
     @pytest.mark.parametrize("checksum", ["xxh3", "none"])
     @pytest.mark.parametrize("size", [11_000_000, 10])
-    def test_a_file_that_changes_its_size(self, ends: Ends, size: int, checksum: str) -> None:
+    def test_file_that_changes_size_fails_both_ends(
+        self, ends: Ends, size: int, checksum: str
+    ) -> None:
         path = ends.place / "in"
         with path.open("wb") as made:
             made.truncate(10_000_000)
@@ -111,12 +113,12 @@ class TestProducers:
 
 
 class TestConsumers:
-    def test_one_that_fails_is_told_to_the_sender(self, ends: Ends) -> None:
+    def test_failed_consumer_is_reported_to_sender(self, ends: Ends) -> None:
         receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; exit 6")
         one, other = both_fail(ends.send("--", "echo", "all"), receiver)
         assert other.status == 6 and "status 6" in one.err
 
-    def test_a_reader_that_leaves_ends_the_sender(self, ends: Ends) -> None:
+    def test_reader_that_leaves_ends_sender(self, ends: Ends) -> None:
         reader, writer = os.pipe()
         receiver = ends.receive(stdout=writer)
         os.close(writer)
@@ -126,7 +128,7 @@ class TestConsumers:
         one, other = both_fail(sender, receiver)
         assert "reader" in one.err and "reader" in other.err
 
-    def test_a_reader_that_had_enough_is_no_fault(self, ends: Ends) -> None:
+    def test_reader_that_leaves_after_last_data_is_no_fault(self, ends: Ends) -> None:
         """The reader leaves before the end record comes, and no data follow."""
         receiver = ends.receive("--", "head", "-n1")
         sender = ends.send("--", "sh", "-c", "echo all; sleep 0.2")
@@ -134,24 +136,24 @@ class TestConsumers:
         ended = receiver.ended()
         assert (ended.status, ended.out) == (0, b"all\n")
 
-    def test_a_reader_that_had_enough_before_more_came(self, ends: Ends) -> None:
+    def test_reader_that_leaves_before_more_data_fails_both_ends(self, ends: Ends) -> None:
         receiver = ends.receive("--", "head", "-n1")
         sender = ends.send("--", "sh", "-c", "echo all; sleep 0.2; echo more")
         _, other = both_fail(sender, receiver)
         assert "left before the end" in other.err and other.out == b"all\n"
 
-    def test_a_reader_that_leaves_is_seen_while_nothing_comes(self, ends: Ends) -> None:
+    def test_reader_that_leaves_idle_stream_is_noticed(self, ends: Ends) -> None:
         receiver = ends.receive("--", "sh", "-c", "exec <&-; exec sleep 60")
         both_fail(ends.send("--", "sleep", "60"), receiver)
 
-    def test_a_reader_that_leaves_before_anyone_came(self, ends: Ends) -> None:
+    def test_reader_that_leaves_before_connection_ends_receiver(self, ends: Ends) -> None:
         reader, writer = os.pipe()
         receiver = ends.receive(stdout=writer)
         os.close(writer)
         os.close(reader)
         assert receiver.ended(SOON_S).status == 1
 
-    def test_a_killed_receiver_shows_its_command_no_end(self, ends: Ends) -> None:
+    def test_consumer_of_killed_receiver_sees_no_end(self, ends: Ends) -> None:
         for _ in range(5):
             receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; echo > told")
             sender = ends.send("/dev/zero", options=["--rate", "20M"])
@@ -161,7 +163,7 @@ class TestConsumers:
             assert names(ends.place) == []
 
 
-def test_a_full_disk_is_told_and_does_not_spin(ends: Ends) -> None:
+def test_full_disk_is_reported_without_busy_loop(ends: Ends) -> None:
     receiver = ends.receive("/dev/full")
     one, other = both_fail_idly(ends.send("/dev/zero"), receiver)
     assert "No space left" in one.err and "No space left" in other.err
@@ -180,9 +182,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
 @pytest.mark.parametrize("options", [[], ["--checksum", "none"], ["--sync"]])
-def test_a_file_system_that_fills_keeps_the_old_file(
-    ends: Ends, disk: Path, options: list[str]
-) -> None:
+def test_filled_file_system_keeps_old_file(ends: Ends, disk: Path, options: list[str]) -> None:
     receiver = ends.receive("disk/out", options=options)
     theirs = [word for word in options if word != "--sync"]  # --sync is the receiver's
     sender = ends.send("/dev/zero", options=theirs)
@@ -193,7 +193,7 @@ def test_a_file_system_that_fills_keeps_the_old_file(
     (disk / "whole").write_bytes(bytes(1_000_000))  # no unnamed file takes the space
 
 
-def test_a_target_beyond_its_limit_leaves_nothing(ends: Ends) -> None:
+def test_target_beyond_size_limit_is_removed(ends: Ends) -> None:
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -206,7 +206,7 @@ def test_a_target_beyond_its_limit_leaves_nothing(ends: Ends) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("which", [0, 1])
-def test_either_end_killed(ends: Ends, which: int, number: int) -> None:
+def test_killed_end_is_noticed_by_the_other(ends: Ends, which: int, number: int) -> None:
     pair = busy(ends, "out")
     pair[which].kill(number)
     ended = both_fail(*pair)
@@ -214,7 +214,7 @@ def test_either_end_killed(ends: Ends, which: int, number: int) -> None:
     assert names(ends.place) == []
 
 
-def test_an_idle_receiver_killed(ends: Ends) -> None:
+def test_killed_idle_receiver_ends_sender(ends: Ends) -> None:
     receiver = ends.receive("/dev/null")
     sender = ends.send("--", "sleep", "60")
     time.sleep(0.3)
@@ -253,7 +253,7 @@ def test_slow_ends_are_not_silent_ends(ends: Ends, soaking: bool) -> None:
     assert (ended.status, ended.out.strip()) == (0, b"30000000")
 
 
-def test_the_silence_of_data_can_be_limited(ends: Ends) -> None:
+def test_idle_timeout_ends_silent_stream(ends: Ends) -> None:
     receiver = ends.receive("/dev/null", options=["--idle-timeout", "1"])
     sender = ends.send("--", "sh", "-c", "echo; sleep 60")
     assert "--idle-timeout" in receiver.ended(5).err
@@ -288,7 +288,7 @@ def test_random_kill_points(ends: Ends, soaking: bool) -> None:
     assert names(ends.place) == ["in", "out"]
 
 
-def test_what_a_killed_run_left_the_next_one_removes(ends: Ends) -> None:
+def test_next_run_removes_file_of_killed_run(ends: Ends) -> None:
     """The test uses a file system without unnamed files. A run that is still at work keeps its
     file."""
     nfs = without(OPENAT, errno.EOPNOTSUPP, TMPFILE)
@@ -312,7 +312,7 @@ def test_what_a_killed_run_left_the_next_one_removes(ends: Ends) -> None:
     assert names(ends.place) == [".out.x.part", "out"]
 
 
-def test_a_sender_without_a_confirmation_says_so(ends: Ends) -> None:
+def test_sender_without_confirmation_reports_unknown_outcome(ends: Ends) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         sender = ends.send("--", "echo", "x", port=server.getsockname()[1])
         peer = Peer(server.accept()[0])

@@ -55,13 +55,13 @@ def still_works(ends: Ends, receiver: End, within_s: float = 20) -> None:
 
 
 class TestStrangers:
-    def test_a_wrong_key_ends_nothing(self, ends: Ends) -> None:
+    def test_receiver_survives_wrong_key(self, ends: Ends) -> None:
         receiver = ends.receive()
         ended = ends.send("--", "echo", "bad", key=b"another key of 16+").ended(3)
         assert ended.status == 1 and "same key" in ended.err
         still_works(ends, receiver)
 
-    def test_a_wrong_key_runs_no_producer(self, ends: Ends) -> None:
+    def test_wrong_key_runs_no_producer(self, ends: Ends) -> None:
         ends.receive()
         ends.send("--", "touch", "ran", key=b"another key of 16+").ended(3)
         assert not (ends.place / "ran").exists()
@@ -87,7 +87,9 @@ class TestStrangers:
             record(ABORT, b"\x1b[2J" * 60),
         ],
     )
-    def test_what_a_stranger_says_ends_nothing(self, ends: Ends, knock: Knock, said: bytes) -> None:
+    def test_receiver_survives_bytes_of_strangers(
+        self, ends: Ends, knock: Knock, said: bytes
+    ) -> None:
         receiver = ends.receive()
         for stays in (False, True):
             stranger = knock()
@@ -108,7 +110,7 @@ class TestStrangers:
         still_works(ends, receiver)
         assert time.monotonic() - since < 12
 
-    def test_without_descriptors_it_waits_and_does_not_spin(self, ends: Ends, knock: Knock) -> None:
+    def test_receiver_without_descriptors_waits_idle(self, ends: Ends, knock: Knock) -> None:
         few = 9
 
         def limit() -> None:
@@ -123,7 +125,7 @@ class TestStrangers:
             stranger.close()
         still_works(ends, receiver)
 
-    def test_one_byte_at_a_time(self, ends: Ends, knock: Knock) -> None:
+    def test_peer_may_send_single_bytes(self, ends: Ends, knock: Knock) -> None:
         receiver = ends.receive()
         peer = knock()
         peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -180,10 +182,12 @@ class TestAgainstTheReceiver:
             (record(ABORT, b"it hurts", 1), "it hurts"),
         ],
     )
-    def test_each_rule(self, ends: Ends, knock: Knock, said: bytes, expected: str) -> None:
+    def test_broken_rule_is_reported(
+        self, ends: Ends, knock: Knock, said: bytes, expected: str
+    ) -> None:
         assert expected in self.broken(ends, knock, said).err
 
-    def test_more_than_its_credits(self, ends: Ends, knock: Knock) -> None:
+    def test_sender_beyond_its_credits_is_refused(self, ends: Ends, knock: Knock) -> None:
         fifo = ends.place / "fifo"
         os.mkfifo(fifo)
         receiver = ends.receive("fifo")  # without a reader, no slot comes back
@@ -196,7 +200,9 @@ class TestAgainstTheReceiver:
         assert "credits" in receiver.ended(3).err
 
     @pytest.mark.parametrize("said", [record(DATA, b"x")[:9], record(DATA, b"xyz")[:-1]])
-    def test_one_that_stops_in_the_middle(self, ends: Ends, knock: Knock, said: bytes) -> None:
+    def test_sender_that_stops_mid_record_times_out(
+        self, ends: Ends, knock: Knock, said: bytes
+    ) -> None:
         """A peer stops in the middle and stays connected."""
         receiver = ends.receive("out", options=["--timeout", "1.5"])
         peer = knock()
@@ -206,7 +212,7 @@ class TestAgainstTheReceiver:
         assert ended.status == 1 and "nothing heard" in ended.err
         assert not (ends.place / "out").exists()
 
-    def test_random_bytes_after_the_proof(self, ends: Ends, knock: Knock) -> None:
+    def test_random_bytes_after_proof_are_refused(self, ends: Ends, knock: Knock) -> None:
         chance = random.Random(7)
         for _ in range(10):
             self.broken(ends, knock, chance.randbytes(300))
@@ -224,7 +230,7 @@ class TestAgainstTheSender:
         assert ended.status in (1, 3)
         return ended
 
-    def test_a_listener_that_reflects(self, ends: Ends) -> None:
+    def test_reflecting_listener_gets_no_data(self, ends: Ends) -> None:
         def reflect(peer: Peer) -> None:
             seen = b""
             peer.socket.settimeout(2)
@@ -241,7 +247,7 @@ class TestAgainstTheSender:
 
         self.serve(ends, reflect)
 
-    def test_a_listener_that_reflects_the_proof(self, ends: Ends) -> None:
+    def test_reflected_proof_is_refused(self, ends: Ends) -> None:
         def reflect(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER).whole())
@@ -265,7 +271,7 @@ class TestAgainstTheSender:
             (record(ABORT, b"no room", 1), "no room"),
         ],
     )
-    def test_each_rule(self, ends: Ends, said: bytes, expected: str) -> None:
+    def test_broken_rule_is_reported(self, ends: Ends, said: bytes, expected: str) -> None:
         def act(peer: Peer) -> None:
             peer.prove_as_receiver(KEY)
             peer.send(said)
@@ -278,7 +284,7 @@ class TestAgainstTheSender:
             peer.close()
         assert ended.status == 1 and expected in ended.err
 
-    def test_another_version(self, ends: Ends) -> None:
+    def test_other_protocol_version_is_reported(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=7).whole())
@@ -286,7 +292,7 @@ class TestAgainstTheSender:
 
         assert "speaks version 7" in self.serve(ends, act).err
 
-    def test_the_version_before(self, ends: Ends) -> None:
+    def test_previous_protocol_version_is_reported(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=2).whole())
@@ -294,7 +300,7 @@ class TestAgainstTheSender:
         said = "speaks version 2 of the protocol, this one 3: install the same release"
         assert said in self.serve(ends, act).err
 
-    def test_the_checksum_of_all_that_was_sent(self, ends: Ends) -> None:
+    def test_end_record_has_checksum_of_sent_bytes(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.prove_as_receiver(KEY)
             _, body = peer.until(END)
@@ -305,7 +311,7 @@ class TestAgainstTheSender:
         self.serve(ends, act)
         assert said == [(7, records.checksum(b"secret\n"))]
 
-    def test_a_confirmation_of_another_number_of_bytes(self, ends: Ends) -> None:
+    def test_confirmation_of_other_byte_count_is_reported(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.prove_as_receiver(KEY)
             number, body = peer.until(END)

@@ -103,7 +103,7 @@ def lost(
 
 @PROTECTED
 @pytest.mark.parametrize("kind", [DATA, END, CREDIT])
-def test_a_whole_record(ends: Ends, how: str, kind: int) -> None:
+def test_lost_record_ends_both_ends(ends: Ends, how: str, kind: int) -> None:
     sent, received, took_s = through(ends, without(kind), how, "echo", "all")
     assert took_s < SOON_S * SLOWNESS
     assert sent.status in (1, 3) and received.status == 1, (sent, received)
@@ -111,7 +111,7 @@ def test_a_whole_record(ends: Ends, how: str, kind: int) -> None:
 
 
 @PROTECTED
-def test_the_confirmation(ends: Ends, how: str) -> None:
+def test_lost_confirmation_leaves_outcome_unknown(ends: Ends, how: str) -> None:
     """The file is there, but the sender cannot know it."""
     sent, received, took_s = through(ends, without(DONE), how, "echo", "all")
     assert took_s < SOON_S * SLOWNESS
@@ -120,12 +120,12 @@ def test_the_confirmation(ends: Ends, how: str) -> None:
 
 
 @PROTECTED
-def test_the_goodbye(ends: Ends, how: str) -> None:
+def test_lost_goodbye_is_no_fault(ends: Ends, how: str) -> None:
     sent, received, _ = through(ends, without(BYE), how, "echo", "all")
     assert (sent.status, received.status) == (0, 0), (sent, received)
 
 
-def test_a_confirmation_that_does_not_come(ends: Ends) -> None:
+def test_missing_confirmation_times_out(ends: Ends) -> None:
     receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; exec sleep 60")
     sender = ends.send("--", "echo", "all", options=["--finish-timeout", "1"])
     ended = sender.ended(4)
@@ -134,7 +134,7 @@ def test_a_confirmation_that_does_not_come(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss[1]}-{loss[0]}")
-def test_bytes_inside_a_record(lost: dict[Loss, Future[Lost]], loss: Loss) -> None:
+def test_lost_bytes_within_record_end_both_ends(lost: dict[Loss, Future[Lost]], loss: Loss) -> None:
     """The bytes that follow fill the gap."""
     end = lost[loss].result()
     assert end.took_s < SOON_S * SLOWNESS
@@ -142,7 +142,7 @@ def test_bytes_inside_a_record(lost: dict[Loss, Future[Lost]], loss: Loss) -> No
     assert not end.out
 
 
-def test_so_many_bytes_that_heartbeats_do_not_fill(lost: dict[Loss, Future[Lost]]) -> None:
+def test_gap_beyond_heartbeats_times_out(lost: dict[Loss, Future[Lost]]) -> None:
     received = lost[MORE_THAN_HEARTBEATS_FILL].result().received
     late = "lost on the way: a record does not end", "nothing heard from"
     assert any(words in received.err for words in late), received

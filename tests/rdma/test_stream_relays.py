@@ -88,16 +88,16 @@ class TestRelays:
         relay.close()
         return sent, received, relay.seen
 
-    def test_the_key_is_not_to_be_seen(self, ends: Ends) -> None:
+    def test_key_is_not_visible_to_relay(self, ends: Ends) -> None:
         sent, _, seen = self.through(ends, lambda data, way: data)
         assert sent.status == 0 and b"secret" in seen and KEY not in seen
 
-    def test_encrypted_data_is_not_to_be_seen(self, ends: Ends) -> None:
+    def test_encrypted_data_is_not_visible_to_relay(self, ends: Ends) -> None:
         sent, _, seen = self.through(ends, lambda data, way: data, "--encrypt")
         assert sent.status == 0 and b"secret" not in seen and KEY not in seen
         assert (ends.place / "out").read_bytes() == b"secret\n"
 
-    def test_a_relay_cannot_strip_encryption(self, ends: Ends) -> None:
+    def test_relay_cannot_strip_encryption(self, ends: Ends) -> None:
         def strip(data: bytes, way: int) -> bytes:
             if data[2] != HELLO:
                 return data
@@ -108,7 +108,7 @@ class TestRelays:
         assert not (ends.place / "out").exists()
 
     @pytest.mark.parametrize("one", [["--encrypt"], ["--plain"]])
-    def test_the_safer_end_decides(self, ends: Ends, one: list[str]) -> None:
+    def test_encrypt_of_either_end_overrides_plain(self, ends: Ends, one: list[str]) -> None:
         (other,) = {"--encrypt", "--plain"} - set(one)
         receiver = ends.receive("out", options=one)
         relay = Relay(ends.port, lambda data, way: data)
@@ -117,13 +117,13 @@ class TestRelays:
         relay.close()
         assert b"secret" not in relay.seen
 
-    def test_signed_data_is_to_be_seen(self, ends: Ends) -> None:
+    def test_signed_data_is_visible_to_relay(self, ends: Ends) -> None:
         sent, _, seen = self.through(ends, lambda data, way: data, "--sign")
         assert sent.status == 0 and b"secret" in seen and KEY not in seen
         assert (ends.place / "out").read_bytes() == b"secret\n"
 
     @pytest.mark.parametrize("options", [(), ("--encrypt",)])
-    def test_a_relay_cannot_play_a_transfer_again(
+    def test_relay_cannot_replay_transfer(
         self, ends: Ends, knock: Knock, options: tuple[str, ...]
     ) -> None:
         said = bytearray()
@@ -142,7 +142,7 @@ class TestRelays:
         receiver.kill(15)
         assert "key is wrong" in receiver.ended().err
 
-    def test_a_relay_cannot_strip_the_checksum(self, ends: Ends) -> None:
+    def test_relay_cannot_strip_checksum(self, ends: Ends) -> None:
         def strip(data: bytes, way: int) -> bytes:
             if data[2] != HELLO:
                 return data
@@ -153,7 +153,7 @@ class TestRelays:
 
     @pytest.mark.parametrize("how", ["--encrypt", "--sign"])
     @pytest.mark.parametrize("kind", [DATA, END, DONE, CREDIT])
-    def test_a_relay_cannot_change_what_is_sealed(self, ends: Ends, kind: int, how: str) -> None:
+    def test_relay_cannot_change_sealed_record(self, ends: Ends, kind: int, how: str) -> None:
         def flip(data: bytes, way: int) -> bytes:
             changed = bytearray(data)
             at = 0

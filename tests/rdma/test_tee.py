@@ -25,7 +25,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 
 @pytest.mark.parametrize("first", [[], ["host1:cat"], ["host1:cat", "cat"]])
-def test_each_target_gets_all_of_it(tools: Tools, first: list[str]) -> None:
+def test_targets_get_complete_data(tools: Tools, first: list[str]) -> None:
     data = os.urandom(SIZE)
     ended = tools.run("rdpipe", *first, "b:>one|c:cat >two|d:cat >three", stdin=data)
     assert (ended.returncode, ended.stderr) == (0, b"")
@@ -33,40 +33,40 @@ def test_each_target_gets_all_of_it(tools: Tools, first: list[str]) -> None:
         assert (tools.place / name).read_bytes() == data
 
 
-def test_what_is_before_them_runs_once(tools: Tools) -> None:
+def test_segment_before_targets_runs_once(tools: Tools) -> None:
     ended = tools.run("rdpipe", "a:echo x >>ran; echo y", "b:cat|c:cat")
     assert (ended.returncode, ended.stdout) == (0, b"y\ny\n"), ended.stderr
     assert (tools.place / "ran").read_bytes() == b"x\n"
 
 
-def test_one_that_fails_is_told_from_one_that_does_not(tools: Tools) -> None:
+def test_failed_and_complete_targets_are_reported(tools: Tools) -> None:
     ended = tools.run("rdpipe", "b:cat >/dev/null; exit 5|c:wc -c", stdin=b"x" * SIZE)
     assert (ended.returncode, int(ended.stdout)) == (5, SIZE)
     assert b"b:cat >/dev/null; exit 5: failed, status 5\n" in ended.stderr
     assert b"c:wc -c: all of it arrived\n" in ended.stderr
 
 
-def test_one_that_has_enough_is_let_go(tools: Tools) -> None:
+def test_target_that_leaves_early_does_not_stop_others(tools: Tools) -> None:
     ended = tools.run("rdpipe", "b:head -c 1|c:wc -c", stdin=b"x" * SIZE)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.replace(b"x", b"").strip() == b"%d" % SIZE
 
 
-def test_what_was_cut_looks_whole_to_none(tools: Tools) -> None:
+def test_failed_producer_shows_targets_no_end(tools: Tools) -> None:
     """A producer that failed ends the targets; no target sees an end of its input."""
     ended = tools.run("rdpipe", "a:echo x; exit 3", "b:cat && echo >one|c:cat && echo >two")
     assert ended.returncode == 3
     assert os.listdir(tools.place) == []
 
 
-def test_one_that_lies_behind_is_let_go(tools: Tools) -> None:
+def test_target_too_far_behind_is_dropped(tools: Tools) -> None:
     slow = "c:exec sleep 1000|b:wc -c"
     ended = tools.run("rdpipe", f"a:head -c {MORE} /dev/zero", slow, within_s=60)
     assert (ended.returncode, int(ended.stdout)) == (1, MORE)
     assert b"c:exec sleep 1000: was let go: 64 MiB behind" in ended.stderr
 
 
-def test_they_wait_for_it_if_asked(tools: Tools) -> None:
+def test_option_wait_keeps_slow_target(tools: Tools) -> None:
     slow = "c:while [ ! -e go ]; do sleep 0.05; done; wc -c|b:head -c 1; echo >go; wc -c"
     words = ["--wait", f"a:head -c {MORE} /dev/zero", slow]
     ended = tools.run("rdpipe", *words, within_s=60)
@@ -75,12 +75,12 @@ def test_they_wait_for_it_if_asked(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("command", ["grep -cE 'x|b:x'", 'grep -cE "x|b:x"', "grep -cE x\\|b:x"])
-def test_within_quotes_there_is_no_target(tools: Tools, command: str) -> None:
+def test_bar_within_quotes_is_no_target_separator(tools: Tools, command: str) -> None:
     ended = tools.run("rdpipe", f"a:{command}", stdin=b"x\nb:x\ny\n")
     assert (ended.returncode, ended.stdout) == (0, b"2\n"), ended.stderr
 
 
-def test_nothing_is_left_when_it_is_ended(tools: Tools) -> None:
+def test_terminated_tee_leaves_no_process(tools: Tools) -> None:
     process = tools.start("rdpipe", "a:cat", "b:sleep 1001|c:sleep 1002")
     for seconds in ("1001", "1002"):
         tools.await_words("sleep", seconds)
@@ -90,7 +90,7 @@ def test_nothing_is_left_when_it_is_ended(tools: Tools) -> None:
     tools.none_left()
 
 
-def test_a_copy_to_each(tools: Tools) -> None:
+def test_tree_is_copied_to_both_targets(tools: Tools) -> None:
     make_tree(tools.place / "tree")
     where = f"b:{tools.place}/one|c:{tools.place}/two"
     copied(tools.run("rdcp", "-r", "tree", where))
@@ -98,7 +98,7 @@ def test_a_copy_to_each(tools: Tools) -> None:
     assert facts(tools.place / "two") == facts(tools.place / "tree")
 
 
-def test_a_copy_that_fails_beside_one_that_does_not(tools: Tools) -> None:
+def test_failed_copy_does_not_stop_other_copy(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"a")
     good, bad = f"b:{tools.place}/one", f"c:{tools.place}/none/two"
     ended = tools.run("rdcp", "a", f"{good}|{bad}")
@@ -108,7 +108,7 @@ def test_a_copy_that_fails_beside_one_that_does_not(tools: Tools) -> None:
     assert (tools.place / "one").read_bytes() == b"a"
 
 
-def test_a_manifest_is_of_one_target(tools: Tools) -> None:
+def test_manifest_with_two_targets_is_refused(tools: Tools) -> None:
     ended = tools.run("rdcp", "--manifest", "-", "a", "b:one|c:two")
     assert ended.returncode == 2
     assert b"--manifest is of one target" in ended.stderr

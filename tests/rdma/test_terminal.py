@@ -62,7 +62,7 @@ def test_lines_are_sent_as_they_are_typed_until_ctrl_d(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("typed", [b"", b"half a line"])
-def test_ctrl_c_leaves_nothing(ends: Ends, typed: bytes) -> None:
+def test_ctrl_c_ends_both_ends_without_a_file(ends: Ends, typed: bytes) -> None:
     receiver = ends.receive("out")
     terminal = Terminal(ends, "-v", "")
     shown = b""
@@ -96,7 +96,7 @@ def test_progress_has_a_rate_and_the_time_left(ends: Ends) -> None:
     assert "Bandwidth" in shown
 
 
-def test_v_without_progress(ends: Ends) -> None:
+def test_option_no_progress_keeps_verbose_summary(ends: Ends) -> None:
     (ends.place / "in").write_bytes(bytes(4_000_000))
     receiver = ends.receive("/dev/null")
     terminal = Terminal(ends, "-v", "--no-progress", "--rate", "4M", "in")

@@ -114,7 +114,7 @@ def attack(tools: Path, place: Path, seed: int) -> None:
 
 
 @pytest.mark.soak
-def test_random_faults(rdma_tools: Path, tmp_path: Path, soaking: bool) -> None:
+def test_copy_survives_random_faults(rdma_tools: Path, tmp_path: Path, soaking: bool) -> None:
     for seed in range(1000 if soaking else 25):
         place = tmp_path / str(seed)
         place.mkdir()
@@ -135,7 +135,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_flipped_bit_is_sent_again_and_the_others_go_on(rdma_tools: Path, place: Path) -> None:
+def test_file_with_flipped_bit_is_sent_again(rdma_tools: Path, place: Path) -> None:
     outcome = line(rdma_tools, place, "tree").run(Fault("flip", 1 << 20))
     assert (outcome.source, outcome.sink) == (0, 0)
     assert outcome.said.count("arrived damaged: asked for again") == 1
@@ -143,9 +143,7 @@ def test_a_flipped_bit_is_sent_again_and_the_others_go_on(rdma_tools: Path, plac
     assert tree.items() <= contents(place / "copy").items()
 
 
-def test_a_file_that_always_arrives_damaged_stays_as_it_was(
-    rdma_tools: Path, tmp_path: Path
-) -> None:
+def test_file_damaged_in_each_try_stays_unchanged(rdma_tools: Path, tmp_path: Path) -> None:
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "bad").write_bytes(folder.encode() * 100_000)
@@ -161,7 +159,7 @@ def test_a_file_that_always_arrives_damaged_stays_as_it_was(
     assert litter(tmp_path / "copy") == []
 
 
-def test_what_is_there_is_not_moved_again(rdma_tools: Path, place: Path) -> None:
+def test_present_files_are_not_sent_again(rdma_tools: Path, place: Path) -> None:
     first = line(rdma_tools, place, "tree").run(Fault("none"))
     shutil.rmtree(place / "old")
     again = line(rdma_tools, place, "tree").run(Fault("none"))
@@ -174,7 +172,7 @@ def test_what_is_there_is_not_moved_again(rdma_tools: Path, place: Path) -> None
     assert facts(place / "tree").items() <= facts(place / "copy").items()
 
 
-def test_a_big_file_that_was_cut_in_half_moves_half_again(rdma_tools: Path, tmp_path: Path) -> None:
+def test_file_cut_halfway_sends_only_the_rest(rdma_tools: Path, tmp_path: Path) -> None:
     size = 64 << 20
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()
@@ -185,9 +183,7 @@ def test_a_big_file_that_was_cut_in_half_moves_half_again(rdma_tools: Path, tmp_
     whole(tmp_path, again)
 
 
-def test_a_part_that_another_copy_made_meanwhile_is_not_believed(
-    rdma_tools: Path, tmp_path: Path
-) -> None:
+def test_part_of_other_source_is_not_resumed(rdma_tools: Path, tmp_path: Path) -> None:
     """Size, inode and time are in the part's note, and are compared under its lock."""
     size = 4 << 20
     for folder in ("tree", "old", "copy"):
@@ -200,12 +196,12 @@ def test_a_part_that_another_copy_made_meanwhile_is_not_believed(
     whole(tmp_path, line(rdma_tools, tmp_path, "tree").run(Fault("none")))
 
 
-def test_two_copies_into_one_folder(rdma_tools: Path, place: Path) -> None:
+def test_concurrent_copies_into_one_folder(rdma_tools: Path, place: Path) -> None:
     two_at_once(rdma_tools, place, Fault("none"))
     judge(place, "tree", "old")
 
 
-def test_a_file_that_does_not_fit_leaves_nothing(rdma_tools: Path, tmp_path: Path) -> None:
+def test_file_that_does_not_fit_leaves_old_file(rdma_tools: Path, tmp_path: Path) -> None:
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()
     (tmp_path / "tree" / "big").write_bytes(os.urandom(3 * LIMIT))
@@ -218,9 +214,7 @@ def test_a_file_that_does_not_fit_leaves_nothing(rdma_tools: Path, tmp_path: Pat
     assert litter(tmp_path / "copy") == []
 
 
-def test_what_a_copy_that_was_cut_has_left_goes_with_the_next(
-    rdma_tools: Path, tmp_path: Path
-) -> None:
+def test_next_copy_removes_litter_of_cut_copy(rdma_tools: Path, tmp_path: Path) -> None:
     """The litter goes although its file is no longer in the source."""
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()

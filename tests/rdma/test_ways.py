@@ -67,7 +67,7 @@ ALL, BUT_NINE = "1-65535", "{ 1-7470, 7480-65535 }"
         (ALL, ALL, ["--port", "7471-7479"], THROUGH),
     ],
 )
-def test_a_copy_there_and_back(
+def test_copy_there_and_back_names_the_route(
     apart: Tools,
     lan: Lan,
     tmp_path: Path,
@@ -88,7 +88,7 @@ def test_a_copy_there_and_back(
     assert (tmp_path / "c").read_bytes() == data
 
 
-def test_a_pipe_through_ssh_keeps_its_endings(apart: Tools, lan: Lan) -> None:
+def test_pipe_through_ssh_keeps_output_and_status(apart: Tools, lan: Lan) -> None:
     """Output and exit status of a command arrive as over a port of its own."""
     close(lan, ALL, ALL)
     ended = apart.run("rdpipe", "far:cat; echo end", stdin=b"x" * SIZE)
@@ -100,7 +100,7 @@ def test_a_pipe_through_ssh_keeps_its_endings(apart: Tools, lan: Lan) -> None:
     assert len(ended.stdout) == 3_000_000, ended.stderr
 
 
-def test_a_stranger_at_the_port_dialed_back_to_is_not_taken(apart: Tools, lan: Lan) -> None:
+def test_stranger_at_dial_back_port_is_dropped(apart: Tools, lan: Lan) -> None:
     """A peer that connects without the token is dropped, and the right one is awaited."""
     close(lan, near="7471", how="drop")  # until the stranger is there
     process = apart.start("rdpipe", "--dial-back", "--port", "7471", "far:cat")
@@ -116,7 +116,7 @@ def test_a_stranger_at_the_port_dialed_back_to_is_not_taken(apart: Tools, lan: L
     assert (process.returncode, output) == (0, b"hello"), said
 
 
-def test_no_port_is_refused_with_its_form(apart: Tools) -> None:
+def test_invalid_port_range_is_refused_with_example(apart: Tools) -> None:
     for ports in ("0", "70000", "9-8", "a", "1-2-3", "-5"):
         ended = apart.run("rdcp", "--port", ports, "a", "far:b")
         assert ended.returncode == 2, ended.stderr

@@ -9,15 +9,15 @@ ELSEWHERE = {
     "benchmarks": "figures of this computer",
     "calibration/test_true_values.py": NO_MUJOCO,
     "drive/test_guard_walls.py": NO_MUJOCO,
-    "fpvstation/test_command_line.py::test_no_interface_is_said": NO_ZEROCONF,
+    "fpvstation/test_command_line.py::test_invalid_interface_is_reported": NO_ZEROCONF,
     "fpvstation/fetch/test_discover.py": NO_ZEROCONF,
     "recordings/library/test_driver_spans.py": NO_MUJOCO,
     "sensors/test_depth_camera.py": NO_MUJOCO,
     "recordings/test_foreign.py": NO_SCHEMAS,
     "recordings/test_messages.py": NO_SCHEMAS,
-    "recordings/export/test_export.py::test_parquet_says_the_same_as_csv": NO_PYARROW,
+    "recordings/export/test_export.py::test_parquet_has_the_same_rows_as_csv": NO_PYARROW,
     "server/test_recordings_offers.py"
-    "::test_tables_alone_are_made_while_they_are_sent[parquet]": NO_PYARROW,
+    "::test_tables_are_exported_without_recordings[parquet]": NO_PYARROW,
 }
 """Folders, files and tests of tests/unit that are left out in every root."""
 PROCESSES = "real processes in real time, which a clock judges"
@@ -25,30 +25,29 @@ DROPPED = "QEMU's sockets do not say what was dropped: no SO_RXQ_OVFL"
 TCP_INFO = "QEMU's user mode gives four bytes of TCP_INFO: no picture is sent"
 COPIES = "server/sockets/test_redundant_link.py"
 EMULATED = {
-    "devices/test_linux_pins.py::test_no_chip_is_said_with_what_there_is": (
+    "devices/test_linux_pins.py::test_missing_chip_error_lists_the_chips_found": (
         "QEMU refuses an ioctl that it does not know: ENOSYS, not ENOTTY"
     ),
     "devices/test_guardian.py": PROCESSES,
-    f"{COPIES}::test_it_ends_with_the_video_it_copies": TCP_INFO,
-    f"{COPIES}::test_it_takes_wishes_alone_and_not_too_many": TCP_INFO,
-    f"{COPIES}::test_strangers_take_no_place_of_it": TCP_INFO,
-    f"{COPIES}::test_units_go_by_both_and_a_wish_by_either": TCP_INFO,
+    f"{COPIES}::test_copies_end_with_their_video_socket": TCP_INFO,
+    f"{COPIES}::test_copies_take_only_wishes_at_a_limited_rate": TCP_INFO,
+    f"{COPIES}::test_strangers_do_not_displace_the_drivers_copies": TCP_INFO,
+    f"{COPIES}::test_units_go_by_both_sockets_and_wishes_by_either": TCP_INFO,
     f"{COPIES}::test_copies_after_another_page_takes_the_wheel_are_closed": TCP_INFO,
     f"{COPIES}::test_copies_after_drive_reconnects_carry_pictures_and_fresh_wishes": TCP_INFO,
     f"{COPIES}::test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce": TCP_INFO,
-    "server/api/test_metrics.py::test_the_car_in_figures": (
+    "server/api/test_metrics.py::test_metrics_give_the_figures_of_a_driving_car": (
         "QEMU's /proc/self/stat says that a process has no memory"
     ),
-    "server/test_routes.py"
-    "::test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button": TCP_INFO,
+    "server/test_routes.py::test_full_video_socket_still_admits_the_driver": TCP_INFO,
     "server/sockets/test_video_socket.py": TCP_INFO,
     "wheels/test_hat.py": PROCESSES,
     "wheels/test_process.py": PROCESSES,
     "video/test_camera.py::test_units_arrive_whole": PROCESSES,
     "video/test_cameras.py": PROCESSES,
-    "video/test_datagrams.py::test_only_the_process_that_was_started_is_heard": DROPPED,
-    "video/test_datagrams.py::test_it_listens_on_loopback_only": DROPPED,
-    "video/test_datagrams.py::test_what_the_kernel_dropped_is_counted": DROPPED,
+    "video/test_datagrams.py::test_receiver_hears_only_the_started_process": DROPPED,
+    "video/test_datagrams.py::test_receiver_listens_on_loopback_only": DROPPED,
+    "video/test_datagrams.py::test_datagrams_dropped_by_the_kernel_count_as_lost_unit": DROPPED,
     "video/test_pi_camera.py": PROCESSES,
     "video/test_rpicam.py": PROCESSES,
     "video/test_webcam.py": PROCESSES,

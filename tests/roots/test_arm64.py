@@ -51,7 +51,7 @@ PARTS = list(parts())
 
 
 @pytest.mark.unhurried
-def test_the_car_starts_on_arm64(soaking: bool) -> None:
+def test_car_starts_on_arm64(soaking: bool) -> None:
     """The long form tests each import of run and wheels. The short form tests the driving
     modules only, and only if the root was made before."""
     wanted = ("arm64", depends("fpvcar"))
@@ -73,7 +73,7 @@ def test_the_car_starts_on_arm64(soaking: bool) -> None:
     [(architecture, files) for architecture, _, files in PARTS],
     ids=[f"{architecture}-{name}" for architecture, name, _ in PARTS],
 )
-def test_the_units_pass(architecture: str, files: list[str], tree: Path) -> None:
+def test_unit_tests_pass_on_trixie(architecture: str, files: list[str], tree: Path) -> None:
     """On amd64 this takes minutes, and shows faults of Trixie that are not the processor's."""
     where = root(architecture, depends("fpvcar"), TEST_PACKAGES)
     folder = f"/usr/lib/{TRIPLETS[architecture]}"

@@ -64,7 +64,7 @@ def installed(bookworm: Root, tree: Path, script: str) -> list[str]:
     return bookworm.discard(tree, *words, timeout_s=INSTALL_S).splitlines()
 
 
-def test_it_installs_what_the_package_does(bookworm: Root, tree: Path) -> None:
+def test_script_installs_files_of_the_package(bookworm: Root, tree: Path) -> None:
     lines = installed(bookworm, tree, INSTALLED)
     assert "  install: next, sudo fpvcar setup" in lines
     assert "2750 fpvcar-wheels fpvcar" in lines
@@ -77,9 +77,7 @@ def test_it_installs_what_the_package_does(bookworm: Root, tree: Path) -> None:
     assert all("Unknown key 'Restart" in line for line in said), said
 
 
-def test_again_it_replaces_itself_and_a_wrong_hash_changes_nothing(
-    bookworm: Root, tree: Path
-) -> None:
+def test_reinstall_replaces_and_wrong_hash_changes_nothing(bookworm: Root, tree: Path) -> None:
     lines = installed(bookworm, tree, AGAIN)
     version = lines[-1]
     assert lines.count(f"  install: {version} is installed") == 1
@@ -95,7 +93,7 @@ def test_again_it_replaces_itself_and_a_wrong_hash_changes_nothing(
     assert len([line for line in lines if line.startswith("/opt/fpvcar")]) == 2, lines
 
 
-def test_removed_it_leaves_profile_and_users(bookworm: Root, tree: Path) -> None:
+def test_remove_leaves_only_profile(bookworm: Root, tree: Path) -> None:
     lines = installed(bookworm, tree, REMOVED)
     left = [line for line in lines if line.startswith("/") and "fpvcar" in line]
     left = [path for path in left if ": " not in path]  # output of systemd-sysusers

@@ -11,7 +11,7 @@ UNIT = TREE / "tests" / "unit"
 
 
 @pytest.mark.parametrize("name", ELSEWHERE | EMULATED)
-def test_what_is_left_out_exists(name: str) -> None:
+def test_left_out_tests_exist(name: str) -> None:
     path, _, test = name.partition("::")
     assert (UNIT / path).exists()
     function = test.partition("[")[0]
@@ -19,7 +19,7 @@ def test_what_is_left_out_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize("architecture", TRIPLETS)
-def test_each_file_is_in_one_run_or_left_out(architecture: str) -> None:
+def test_unit_files_are_in_one_run_or_left_out(architecture: str) -> None:
     ran = [one for which, _, files in PARTS if which == architecture for one in files]
     every = {str(one.relative_to(TREE)) for one in UNIT.rglob("test_*.py")}
     left = every - set(ran)

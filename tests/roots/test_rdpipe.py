@@ -44,7 +44,7 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("architecture", ["arm64", "armhf"])
-def test_it_is_installable_and_copies(debs: Path, architecture: str, tmp_path: Path) -> None:
+def test_package_is_installable_and_copies(debs: Path, architecture: str, tmp_path: Path) -> None:
     (deb,) = debs.glob(f"rdpipe_*_{architecture}.deb")
     depends = subprocess.run(
         ["dpkg-deb", "--field", deb, "Depends"], check=True, capture_output=True, text=True

@@ -15,7 +15,7 @@ def width(path: Path) -> int:
 
 
 @pytest.mark.parametrize("names", pictures.ALBUM, ids=" ".join)
-def test_they_are_taken(
+def test_pictures_are_taken(
     names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = pictures.TARGET

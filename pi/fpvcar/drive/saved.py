@@ -128,7 +128,7 @@ class Saver(Worker):
         try:
             write(self._path, settings)
         except OSError as fault:
-            self.set_state(f"cannot save the grown-ups' settings: {fault}")
+            self.set_state(f"the grown-ups' settings are lost at a restart: {fault}")
         else:
             self._written = settings
             self.set_state("ok")

@@ -15,7 +15,7 @@ from fpvbench.camera import strip
 from fpvbench.camera.picture import Strip
 
 
-def test_the_recipe_is_a_picture_behind_and_the_example_is_not() -> None:
+def test_recipe_is_a_picture_behind_and_example_is_not() -> None:
     recipe, example = Recipe(), Example()
     for data in (SOI + b"one", b" more", SOI + b"two"):
         recipe.write(data)
@@ -24,7 +24,7 @@ def test_the_recipe_is_a_picture_behind_and_the_example_is_not() -> None:
     assert example.frame == SOI + b"one"
 
 
-def test_jpegs_hold_the_strip_and_none_is_held_back() -> None:
+def test_jpegs_contain_the_strip_without_delay() -> None:
     source, encode = Strip(640, 480), encoder(640, 480)
     decoder = av.CodecContext.create("mjpeg", "r")
     assert isinstance(decoder, av.VideoCodecContext)
@@ -37,7 +37,7 @@ def test_jpegs_hold_the_strip_and_none_is_held_back() -> None:
         assert strip.read(luma) == captured_us // 1000 % 2**32
 
 
-async def test_the_track_has_its_own_rate() -> None:
+async def test_track_delivers_at_its_own_rate() -> None:
     start_s, track = time.monotonic(), StripTrack(fps=100.0)
     pictures = [await track.recv() for _ in range(5)]
     assert time.monotonic() - start_s >= 0.04
@@ -92,7 +92,7 @@ def test_firefox_evaluates_functions_clicks_and_presses_keys() -> None:
     assert source["actions"] == [{"type": "keyDown", "value": "\ue013"}]
 
 
-def test_firefox_says_what_went_wrong() -> None:
+def test_firefox_errors_are_raised_with_their_text() -> None:
     thrown = {"type": "exception", "exceptionDetails": {"text": "no such thing"}}
     one, _ = tab(script_evaluate=thrown, browsingContext_navigate="unknown error")
     with pytest.raises(RuntimeError, match="no such thing"):

@@ -28,16 +28,16 @@ def test_statistics_are_samples_that_were_measured() -> None:
         (Aim(least=3.1), False),
     ],
 )
-def test_an_aim_is_met_or_missed(aim: Aim, met: bool | None) -> None:
+def test_aim_is_met_or_missed(aim: Aim, met: bool | None) -> None:
     assert of([1.0, 2.0, 3.0, 4.0, 9.0], aim).met is met
 
 
-def test_nothing_measured_is_an_error() -> None:
+def test_row_without_samples_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing was measured"):
         of([])
 
 
-def test_lines_stand_below_their_heads() -> None:
+def test_values_are_aligned_with_their_heads() -> None:
     said = line(of([1.0, 2.0, 3.25, 4.0], Aim(median=2, p99=24)))
     for name, value in (("median", "2.6"), ("p95", "4.0"), ("worst", "4.0")):
         end = HEAD.index(name) + len(name)
@@ -47,27 +47,27 @@ def test_lines_stand_below_their_heads() -> None:
     assert line(of([1.0, 2.0])).endswith(" 2")
 
 
-def test_one_sample_has_no_percentiles() -> None:
+def test_single_sample_has_no_percentiles() -> None:
     said = line(of([42.0], Aim(worst=150)))
     assert said.count("42.0") == 1
     assert said[: HEAD.index("median") + 6].endswith("42.0")
     assert said[HEAD.index("met" if "met" in HEAD else "(aim)") - 7 :].startswith("met")
 
 
-def test_a_ratio_is_of_medians_and_has_two_digits() -> None:
+def test_ratio_is_of_medians_and_has_two_digits() -> None:
     one = ratio("video", "ours / theirs", of([12.0]), of([30.0]), Aim(median=0.45))
     assert one.unit == RATIO and one.median == pytest.approx(0.4) and one.met
     assert line(one).split()[4:8] == ["0.40", "x", "1", "met"]
 
 
-def test_what_is_left_out_is_a_line() -> None:
+def test_left_out_benchmark_has_a_line() -> None:
     assert line(Note("firefox", "not installed")) == "firefox  left out: not installed"
 
 
 # --- the clock on the glass -----------------------------------------------------------
 
 
-def test_an_age_survives_the_clock_going_round() -> None:
+def test_age_survives_the_clock_wraparound() -> None:
     assert glass.age_ms(1000.0, 501_012.0, 500_000.0) == 12.0
     shown = 2.0**32 + 5.0
     assert glass.age_ms(2**32 - 10, shown, 0.0) == 15.0
@@ -101,7 +101,9 @@ def test_presented_follows_a_new_source() -> None:
 @pytest.mark.parametrize(
     ("share", "late", "served"), [(0.99, 5, True), (0.98, 0, False), (1.0, 6, False)]
 )
-def test_a_crowd_is_served_by_what_comes_and_when(share: float, late: int, served: bool) -> None:
+def test_crowd_is_served_if_enough_pictures_come_in_time(
+    share: float, late: int, served: bool
+) -> None:
     load = Load(1, ages_ms=[33.0] * (100 - late) + [33.1] * late, share=share)
     assert load.in_time == pytest.approx(1 - late / 100)
     assert load.served is served

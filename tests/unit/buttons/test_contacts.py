@@ -26,7 +26,7 @@ bounces = some.lists(some.floats(0.0, UP_S - EPSILON_S), max_size=20)
 
 
 @given(bounces, bounces, some.floats(0.04, 2.0), some.integers(1, 4))
-def test_a_bouncing_contact_never_makes_two_pushes(
+def test_bouncing_contact_never_makes_two_pushes(
     closing: list[float], opening: list[float], hold_s: float, times: int
 ) -> None:
     contact, at_s, counted = Contact(), 10.0, 0
@@ -40,7 +40,7 @@ def test_a_bouncing_contact_never_makes_two_pushes(
     assert counted == times
 
 
-def test_a_push_counts_at_once_and_its_end_a_little_later() -> None:
+def test_push_counts_at_once_and_its_release_later() -> None:
     contact = Contact()
     assert contact.edge(True, 1.0) and contact.down
     assert contact.due_s == math.inf
@@ -52,14 +52,14 @@ def test_a_push_counts_at_once_and_its_end_a_little_later() -> None:
     assert not contact.down and contact.due_s == math.inf
 
 
-def test_the_next_push_counts_even_where_nobody_looked_between() -> None:
+def test_next_push_counts_without_a_settle_between() -> None:
     contact = Contact()
     assert contact.edge(True, 1.0)
     assert not contact.edge(False, 1.1)
     assert contact.edge(True, 1.1 + UP_S)
 
 
-def test_a_contact_that_is_closed_at_first_is_no_push_until_it_was_open() -> None:
+def test_contact_closed_at_start_counts_once_it_was_open() -> None:
     contact = Contact(closed=True)
     assert not contact.edge(True, 1.0) and not contact.down
     assert not contact.edge(False, 2.0)
@@ -68,7 +68,7 @@ def test_a_contact_that_is_closed_at_first_is_no_push_until_it_was_open() -> Non
     assert contact.edge(True, 3.0 + UP_S) and contact.down
 
 
-def test_each_button_is_a_bit_of_what_is_held() -> None:
+def test_held_mask_has_one_bit_per_button() -> None:
     contacts = Contacts([17, None, 4])
     assert contacts.gpios == [17, 4] and contacts.held == 0
     assert contacts.due_s == math.inf
@@ -80,7 +80,7 @@ def test_each_button_is_a_bit_of_what_is_held() -> None:
     assert contacts.held == 0b1
 
 
-def test_what_is_closed_when_somebody_looks_is_no_push() -> None:
+def test_contact_found_closed_is_no_push() -> None:
     contacts = Contacts([17, 4])
     contacts.edge(4, True, 1.0)
     contacts.reset([17])
@@ -88,6 +88,6 @@ def test_what_is_closed_when_somebody_looks_is_no_push() -> None:
     assert contacts.edge(4, True, 2.0) == 0b10
 
 
-def test_a_car_without_contacts_waits_for_none() -> None:
+def test_car_without_contacts_has_no_due_time() -> None:
     assert Contacts([None, None]).due_s == math.inf
     assert Contacts([]).held == 0

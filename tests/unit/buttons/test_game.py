@@ -27,7 +27,7 @@ def lit(play: Play, now_s: float) -> int:
     return play.view.lit
 
 
-def test_a_button_glows_while_it_is_held_and_long_enough_to_be_seen() -> None:
+def test_button_glows_while_held_and_at_least_glow_s() -> None:
     play = playing()
     play.hold("page", 0b0100, 1.0)
     assert play.view == View(lit=0b0100)
@@ -40,7 +40,7 @@ def test_a_button_glows_while_it_is_held_and_long_enough_to_be_seen() -> None:
     assert lit(play, play.due_s) == 0 and play.due_s == math.inf
 
 
-def test_two_hold_the_same_button_and_one_lets_go() -> None:
+def test_button_held_by_two_pages_glows_after_one_release() -> None:
     play = playing()
     play.hold("page 1", 0b1, 1.0)
     play.hold("page 2", 0b11, 1.1)
@@ -58,9 +58,7 @@ taps = some.lists(some.tuples(some.floats(0.0, 0.2), some.booleans()), max_size=
 
 
 @given(taps)
-def test_nobody_can_make_a_light_flash_more_than_four_times_a_second(
-    taps: list[tuple[float, bool]],
-) -> None:
+def test_light_flashes_at_most_four_times_a_second(taps: list[tuple[float, bool]]) -> None:
     play, now_s, changes = playing(), 100.0, [(0.0, 0)]
 
     def note(at_s: float) -> None:
@@ -82,7 +80,7 @@ def test_nobody_can_make_a_light_flash_more_than_four_times_a_second(
 # --- rainbow, and the modes that the car's own buttons start --------------------
 
 
-def test_the_rainbow_lights_one_after_the_other_until_somebody_pushes() -> None:
+def test_rainbow_runs_through_the_buttons_until_a_push() -> None:
     play = playing(count=5)
     play.choose("rainbow", 0.0)
     seen = []
@@ -100,7 +98,7 @@ def test_the_rainbow_lights_one_after_the_other_until_somebody_pushes() -> None:
 @pytest.mark.parametrize(
     ("held", "mode"), [(0b0001, "show"), (0b0110, "rainbow"), (0b0111, "free")]
 )  # three buttons span a whole arm
-def test_buttons_of_the_car_that_are_held_for_long(held: int, mode: str) -> None:
+def test_long_holds_on_the_car_start_and_end_modes(held: int, mode: str) -> None:
     play = playing()
     play.hold(CAR, held, 1.0)
     play.tick(1.0 + LONG_S - EPSILON_S)
@@ -111,7 +109,7 @@ def test_buttons_of_the_car_that_are_held_for_long(held: int, mode: str) -> None
     assert (play.view.mode == "free") == (mode == "free"), "it ends what it began"
 
 
-def test_a_finger_that_is_lifted_begins_nothing() -> None:
+def test_lifted_finger_starts_no_mode() -> None:
     play = playing()
     play.hold(CAR, 0b0111, 1.0)
     play.hold(CAR, 0b0001, 1.5)
@@ -124,7 +122,7 @@ def test_a_finger_that_is_lifted_begins_nothing() -> None:
     assert play.view.mode == "free"
 
 
-def test_a_long_push_ends_the_game_again() -> None:
+def test_long_push_ends_the_game() -> None:
     play = playing()
     play.choose("game", 0.0)
     play.hold(CAR, 0b1, 0.1)
@@ -132,7 +130,7 @@ def test_a_long_push_ends_the_game_again() -> None:
     assert play.view.mode == "free"
 
 
-def test_a_page_holds_as_long_as_it_likes() -> None:
+def test_long_hold_on_a_page_starts_no_mode() -> None:
     play = playing()
     play.hold("page", 0b1, 1.0)
     assert lit(play, 1000.0) == 0b1 and play.view.mode == "free"
@@ -193,7 +191,7 @@ def all_dark(play: Play) -> None:
     some.integers(0, LONGEST - 1),
     some.integers(0, 10_000),
 )
-def test_the_pattern_is_won_by_repeating_it_and_lost_by_anything_else(
+def test_pattern_is_won_by_repeating_and_lost_by_a_wrong_push(
     count: int, dice: list[int], rounds: int, slip: int
 ) -> None:
     play = playing(iter(dice), count)
@@ -213,7 +211,7 @@ def test_the_pattern_is_won_by_repeating_it_and_lost_by_anything_else(
     all_dark(play)
 
 
-def test_whoever_repeats_the_longest_has_won() -> None:
+def test_longest_pattern_ends_with_a_rainbow() -> None:
     play = playing()
     child = Child(play)
     for _ in range(LONGEST):
@@ -225,7 +223,7 @@ def test_whoever_repeats_the_longest_has_won() -> None:
     all_dark(play)
 
 
-def test_a_sad_end_blinks_what_would_have_been_right() -> None:
+def test_sad_end_blinks_the_right_button() -> None:
     play = playing(iter([2]))
     child = Child(play)
     assert child.watch() == [2]
@@ -238,7 +236,7 @@ def test_a_sad_end_blinks_what_would_have_been_right() -> None:
     assert play.view == View(), "no record, no rainbow"
 
 
-def test_a_record_has_a_rainbow_and_is_kept() -> None:
+def test_record_shows_a_rainbow_and_is_kept() -> None:
     play, now_s = playing(), 0.0
     for rounds, party in ((2, True), (1, False), (3, True), (3, False)):
         child = Child(play, now_s)
@@ -266,7 +264,7 @@ def test_pushes_while_the_car_shows_do_not_count() -> None:
     assert play.view.mode == "cheer"
 
 
-def test_a_game_that_nobody_plays_on_ends_quietly() -> None:
+def test_abandoned_game_ends_quietly() -> None:
     play = playing()
     child = Child(play)
     child.watch()
@@ -276,7 +274,7 @@ def test_a_game_that_nobody_plays_on_ends_quietly() -> None:
     assert play.view == View() and play.due_s == math.inf
 
 
-def test_many_play_one_game() -> None:
+def test_several_players_share_one_game() -> None:
     """The first button is repeated by one player, the second by another, on the car."""
     play = playing(iter([0, 2]))
     child = Child(play)
@@ -289,7 +287,7 @@ def test_many_play_one_game() -> None:
     assert (play.view.mode, play.view.best) == ("cheer", 2)
 
 
-def test_the_pictures_end_it() -> None:
+def test_choosing_free_ends_a_mode_after_choose_s() -> None:
     play = playing()
     for now_s, mode in ((0.0, "game"), (10.0, "rainbow")):
         play.choose(mode, now_s)
@@ -310,7 +308,7 @@ def test_the_pictures_end_it() -> None:
         max_size=40,
     )
 )
-def test_whatever_people_do_it_ends_dark(acts: list[tuple[str, int, float]]) -> None:
+def test_lights_end_dark_after_any_input_sequence(acts: list[tuple[str, int, float]]) -> None:
     play, now_s = playing(), 0.0
     for what, mask, after_s in acts:
         now_s += after_s

@@ -29,7 +29,7 @@ CAR = Lights(head=(5, 6), rear=(13,), indicator_left=(26,), indicator_right=(9, 
 NONE, LEFT, RIGHT, BOTH = (False, False), (True, False), (False, True), (True, True)
 
 
-def test_every_light_by_itself() -> None:
+def test_lights_switch_independently() -> None:
     dark = dict.fromkeys((5, 6, 13, 26, 9, 10), 0)
     assert lights.levels(CAR, False, False, NONE) == dark
     assert lights.levels(CAR, True, False, NONE) == {**dark, 5: 1, 6: 1}
@@ -38,13 +38,13 @@ def test_every_light_by_itself() -> None:
     assert lights.levels(CAR, False, False, RIGHT) == {**dark, 9: 1, 10: 1}
 
 
-def test_the_recorders_lamp_is_a_light() -> None:
+def test_recorder_lamp_sets_its_pin() -> None:
     car = Lights(head=(5,), recorder=(15,))
     assert lights.levels(car, False, False, NONE, False) == {5: 0, 15: 0}
     assert lights.levels(car, False, False, NONE, True) == {5: 0, 15: 1}
 
 
-def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
+def test_recorder_lamp_is_steady_blinks_or_is_dark() -> None:
     lamp = RecorderLamp()
     assert not lamp.lit and lamp.due_s == math.inf
     lamp.follow(True, True, 1.0)
@@ -85,15 +85,15 @@ def told(code: str) -> list[int]:
 
 
 @given(some.from_regex(r"[0-9]{6}", fullmatch=True))
-def test_who_counts_the_blinks_reads_the_code(code: str) -> None:
+def test_code_lamp_blinks_spell_the_code(code: str) -> None:
     assert told(code) == [int(digit) or 10 for digit in code]
 
 
-def test_a_code_is_told_in_less_than_a_minute() -> None:
+def test_code_takes_less_than_a_minute() -> None:
     assert lights.blinks("000000")[-1] < 60.0
 
 
-def test_the_lamp_of_the_code_tells_once_each_time_that_somebody_asks() -> None:
+def test_code_lamp_tells_once_per_request() -> None:
     lamp = CodeLamp()
     assert not lamp.lit and lamp.due_s == math.inf
     lamp.blink("1", 0.0)
@@ -122,7 +122,7 @@ def times_told(networks: list[str], every_s: float) -> int:
     return told
 
 
-def test_code_lamp_is_told_again_and_again_stays_dark() -> None:
+def test_code_lamp_limits_repeated_requests() -> None:
     assert times_told(["a"] * 300, 1.0) == ASKED_OWN, "one page asks for five minutes"
     strangers = [str(number) for number in range(300)]
     assert times_told(strangers, 1.0) == ASKED_ALL
@@ -130,13 +130,13 @@ def test_code_lamp_is_told_again_and_again_stays_dark() -> None:
     assert times_told(["a"] * ASKED_OWN + ["b"], 60.0) == ASKED_OWN + 1
 
 
-def test_the_lamp_of_the_code_is_a_light() -> None:
+def test_code_lamp_sets_its_pin() -> None:
     car = Lights(head=(5,), code=(14,))
     assert lights.levels(car, False, False) == {5: 0, 14: 0}
     assert lights.levels(car, False, False, code=True) == {5: 0, 14: 1}
 
 
-def test_car_without_lights() -> None:
+def test_car_without_lights_sets_no_pin() -> None:
     assert lights.levels(Lights(), True, True, BOTH) == {}
 
 
@@ -152,19 +152,19 @@ def seen(indicators: Indicators, from_s: float, to_s: float) -> list[tuple[bool,
 
 
 @pytest.mark.parametrize(("steer", "side"), [(1.0, LEFT), (0.3, LEFT), (-0.5, RIGHT)])
-def test_they_blink_on_the_side_to_which_it_steers(steer: float, side: tuple[bool, bool]) -> None:
+def test_indicators_blink_on_the_steered_side(steer: float, side: tuple[bool, bool]) -> None:
     indicators = Indicators()
     indicators.follow(steer, False, 10.0)
     assert seen(indicators, 10.0, 10.0 + 4 * HALF_S) == [side, NONE, side, NONE, side]
 
 
-def test_a_correction_is_no_turn() -> None:
+def test_small_correction_is_no_turn() -> None:
     indicators = Indicators()
     indicators.follow(0.29, False, 1.0)
     assert indicators.sides(1.0) == NONE and indicators.due_s == math.inf
 
 
-def test_a_short_turn_blinks_once_and_a_long_one_goes_on_in_the_middle() -> None:
+def test_turn_blinks_at_least_once_and_until_straight() -> None:
     indicators = Indicators()
     indicators.follow(1.0, False, 0.0)
     indicators.follow(0.0, False, 0.1)
@@ -178,7 +178,7 @@ def test_a_short_turn_blinks_once_and_a_long_one_goes_on_in_the_middle() -> None
     assert indicators.due_s == math.inf
 
 
-def test_after_a_stop_both_blink_for_a_while() -> None:
+def test_both_indicators_blink_for_a_while_after_a_stop() -> None:
     indicators = Indicators()
     indicators.follow(0.0, True, 1.0)
     states = seen(indicators, 1.0, 1.0 + HAZARD_S + 1.0)
@@ -192,7 +192,7 @@ def test_after_a_stop_both_blink_for_a_while() -> None:
     assert indicators.sides(62.0) == NONE, "it goes on"
 
 
-def test_all_blink_in_step() -> None:
+def test_indicators_blink_in_step() -> None:
     indicators = Indicators()
     indicators.follow(1.0, False, 0.0)
     indicators.follow(1.0, True, 0.2)
@@ -204,9 +204,7 @@ def test_all_blink_in_step() -> None:
         some.tuples(some.floats(0.0, 2.0), some.floats(-1.0, 1.0), some.booleans()), max_size=40
     )
 )
-def test_however_it_is_driven_no_lamp_stays_on_for_longer_than_half_a_beat(
-    acts: list[tuple[float, float, bool]],
-) -> None:
+def test_indicator_is_lit_for_at_most_half_a_beat(acts: list[tuple[float, float, bool]]) -> None:
     indicators, now_s, lit_s = Indicators(), 0.0, {0: -1.0, 1: -1.0}
     for after_s, steer, stopped in acts:
         end_s = now_s + after_s
@@ -229,7 +227,7 @@ def _note(indicators: Indicators, now_s: float, lit_s: dict[int, float]) -> None
             assert now_s - lit_s[side] <= HALF_S + 1e-9
 
 
-def test_an_led_is_bright_at_once_and_goes_out_in_steps() -> None:
+def test_led_is_bright_at_once_and_fades_in_steps() -> None:
     fade = Fade()
     assert fade.share(0.0) == 0.0 and fade.due_s(0.0) == math.inf
     fade.turn(True, 1.0)
@@ -243,7 +241,7 @@ def test_an_led_is_bright_at_once_and_goes_out_in_steps() -> None:
     assert fade.share(3.0) == 0.0, "it goes out once"
 
 
-def test_an_led_that_is_lit_again_while_it_goes_out() -> None:
+def test_led_lit_again_while_fading_is_bright_at_once() -> None:
     fade = Fade()
     fade.turn(True, 1.0)
     fade.turn(False, 2.0)

@@ -84,7 +84,7 @@ class Room:
 # --- pages --------------------------------------------------------------------
 
 
-def test_what_one_page_holds_all_pages_show() -> None:
+def test_button_held_on_one_page_is_lit_on_all_pages() -> None:
     room = Room()
     one, other = room.page("one"), room.page("other")
     room.hold(one, 0b10)
@@ -95,13 +95,13 @@ def test_what_one_page_holds_all_pages_show() -> None:
     assert other.lit == 0
 
 
-def test_a_page_that_comes_later_sees_what_is_lit() -> None:
+def test_later_page_sees_the_lit_buttons() -> None:
     room = Room()
     room.hold(room.page("one"), 0b100)
     assert room.page("late").lit == 0b100
 
 
-def test_a_page_that_is_gone_holds_nothing() -> None:
+def test_page_that_left_holds_no_button() -> None:
     room = Room()
     one, other = room.page("one"), room.page("other")
     room.hold(one, 0b1)
@@ -124,7 +124,7 @@ def test_pages_hear_twice_a_second_that_the_car_is_there() -> None:
     assert room.panel.step() is None, "with nobody there it sleeps"
 
 
-def test_a_crowd_of_fingers_makes_few_words_and_the_last_one_is_said() -> None:
+def test_rapid_pushes_make_few_messages_and_the_last_is_sent() -> None:
     room = Room()
     pages = [room.page(f"page {number}") for number in range(6)]
     eyes = room.page("eyes")
@@ -143,7 +143,7 @@ def test_a_crowd_of_fingers_makes_few_words_and_the_last_one_is_said() -> None:
     assert eyes.lit == 0b1000
 
 
-def test_the_pictures_begin_and_end_things() -> None:
+def test_choose_messages_start_rainbow_and_game() -> None:
     room = Room()
     page = room.page("one")
     room.panel.receive(page, Choose("rainbow"))
@@ -157,7 +157,7 @@ def test_the_pictures_begin_and_end_things() -> None:
     assert page.heard[-1]["mode"] == "cheer" and page.heard[-1]["best"] == 1
 
 
-def test_a_car_without_buttons_has_four_on_its_pages() -> None:
+def test_car_without_buttons_has_four_on_its_pages() -> None:
     panel = Room().panel
     looks = panel.welcome().buttons
     assert [(one.colour, one.shape) for one in looks] == [
@@ -172,7 +172,7 @@ def test_a_car_without_buttons_has_four_on_its_pages() -> None:
 # --- contacts and LEDs --------------------------------------------------------
 
 
-def test_a_push_on_the_car_lights_its_led_and_every_page() -> None:
+def test_push_on_the_car_lights_its_led_and_all_pages() -> None:
     room = Room(WIRED)
     page = room.page("one")
     room.touch(GREEN, True)
@@ -186,7 +186,7 @@ def test_a_push_on_the_car_lights_its_led_and_every_page() -> None:
     assert not any(room.duties.values())
 
 
-def test_a_push_is_shown_before_the_loop_turns_and_what_follows_is_awaited() -> None:
+def test_push_is_shown_at_once_and_its_end_wakes_the_loop() -> None:
     room = Room(WIRED)
     page = room.page("one")
     panel = room.panel
@@ -203,14 +203,14 @@ def test_a_push_is_shown_before_the_loop_turns_and_what_follows_is_awaited() -> 
     assert not panel._wake.is_set(), "nothing new is due: nobody is woken"
 
 
-def test_a_push_on_a_page_lights_the_led_as_bright_as_the_profile_says() -> None:
+def test_push_on_a_page_lights_the_led_at_profile_brightness() -> None:
     room = Room(WIRED)
     room.hold(room.page("one"), 0b1001)
     assert room.bright(RED) == 1.0 and room.bright(BLUE) == 0.8
     assert room.bright(YELLOW) == 0.0
 
 
-def test_a_push_so_short_that_nobody_looked_counts() -> None:
+def test_push_and_release_in_one_report_count() -> None:
     room = Room(WIRED)
     page = room.page("one")
     room.panel.receive(page, Choose("game"))
@@ -229,7 +229,7 @@ def test_a_push_so_short_that_nobody_looked_counts() -> None:
     assert page.heard[-1]["best"] == 2, "two pushes in one report"
 
 
-def test_a_contact_that_is_stuck_begins_nothing() -> None:
+def test_stuck_contact_starts_no_mode() -> None:
     room = Room(WIRED)
     assert RED.button is not None
     room.panel._begin(frozenset({RED.button}))
@@ -242,7 +242,7 @@ def test_a_contact_that_is_stuck_begins_nothing() -> None:
     assert room.bright(RED) == 0.0
 
 
-def test_when_the_pins_are_lost_no_finger_is_left() -> None:
+def test_lost_pins_release_held_buttons() -> None:
     room = Room(WIRED)
     room.touch(RED, True)
     room.panel._begin(frozenset())
@@ -261,7 +261,7 @@ def test_edges_are_dated_by_the_daemon_whose_clock_wraps() -> None:
     assert touches([], 9.0) == []
 
 
-def test_what_lights_up_goes_before_what_fades() -> None:
+def test_leds_lighting_up_are_written_before_fading_ones() -> None:
     said: list[tuple[int, float]] = []
 
     class Daemon:
@@ -304,7 +304,7 @@ def test_lights_are_off_at_first_and_follow() -> None:
     assert lamps(room) == (0, 0, 0, 0)
 
 
-def test_a_stopped_car_blinks_on_both_sides() -> None:
+def test_stopped_car_blinks_on_both_sides() -> None:
     room = Room(WIRED)
     room.panel.follow(0.0, 0.0, True)
     room.panel.step()
@@ -314,7 +314,7 @@ def test_a_stopped_car_blinks_on_both_sides() -> None:
     assert lamps(room) == (0, 0, 0, 0)
 
 
-def test_the_recorders_led_follows_and_blinks_when_nothing_is_recorded() -> None:
+def test_recorder_led_is_steady_and_blinks_on_a_fault() -> None:
     gpio = WIRED.lights.recorder[0]
     room = Room(WIRED)
     assert room.duties[gpio] == 0
@@ -335,7 +335,7 @@ def test_the_recorders_led_follows_and_blinks_when_nothing_is_recorded() -> None
     assert not room.panel._wake.is_set(), "it is told ten times a second"
 
 
-def test_an_led_blinks_the_code_out_for_who_asks() -> None:
+def test_code_led_blinks_the_code_on_request() -> None:
     gpio = WIRED.lights.code[0]
     room = Room(WIRED)
     room.panel._wake.clear()
@@ -353,14 +353,14 @@ def test_an_led_blinks_the_code_out_for_who_asks() -> None:
     assert flashes == 2 + 10 + 4 + 8 + 1 + 6 and not lit
 
 
-def test_a_car_without_that_led_tells_nobody() -> None:
+def test_car_without_a_code_led_ignores_the_request() -> None:
     room = Room()
     room.panel._wake.clear()
     room.panel.blink_code()
     assert not room.panel._wake.is_set() and room.panel.step() is None
 
 
-def test_driving_straight_wakes_nobody() -> None:
+def test_driving_straight_does_not_wake_the_loop() -> None:
     room = Room(WIRED)
     room.panel._wake.clear()
     for _ in range(50):

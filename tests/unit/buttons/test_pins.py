@@ -84,7 +84,7 @@ def level(chip: Chip, gpio: int) -> int:
     return int(chip.soc.pin[gpio].level())
 
 
-async def test_a_push_lights_the_led_and_the_page(chip: Chip) -> None:
+async def test_push_lights_the_led_and_the_page(chip: Chip) -> None:
     async with running(chip) as panel:
         page = Page()
         panel.join(page)
@@ -104,7 +104,7 @@ async def push(chip: Chip, page: Page, number: int) -> None:
     await soon(lambda: bright(chip, number) == 0.0, "no end")
 
 
-async def test_a_contact_that_is_closed_before_anybody_looks(chip: Chip) -> None:
+async def test_contact_closed_before_start_counts_once_released(chip: Chip) -> None:
     press(chip, 1)
     async with running(chip) as panel:
         page = Page()
@@ -117,7 +117,7 @@ async def test_a_contact_that_is_closed_before_anybody_looks(chip: Chip) -> None
         await soon(lambda: page.lit[-1] == 0b110, "it is one no more")
 
 
-async def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
+async def test_dead_daemon_releases_buttons_and_lights_return(chip: Chip) -> None:
     async with running(chip) as panel:
         page = Page()
         panel.join(page)
@@ -138,7 +138,7 @@ async def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
         await soon(lambda: bright(chip, 2) == 1.0 and page.lit[-1] == 0b100, "deaf")
 
 
-async def test_a_daemon_that_hangs_holds_up_no_page(chip: Chip) -> None:
+async def test_hung_daemon_is_noticed_and_lights_return(chip: Chip) -> None:
     async with running(chip) as panel:
         page = Page()
         panel.join(page)
@@ -163,7 +163,7 @@ async def test_lights_follow_and_are_off_at_the_end(chip: Chip) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-async def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_thread_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     panel = Panel(PROFILE)
 
     def fail() -> None:

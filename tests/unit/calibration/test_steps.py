@@ -24,7 +24,7 @@ def play(step: Step, seconds: float, *duties: float, start_s: float = 0.0) -> No
         step.update(CarState(start_s + tick * 0.02, moves, 0.0, duties or (0.0, 0.0)))
 
 
-def test_a_motor_that_turns_the_wrong_way_is_turned_round() -> None:
+def test_backward_motor_is_inverted() -> None:
     step = Direction(BENCH.motors, "drive")
     with pytest.raises(InvalidInput, match="hold the button first"):
         step.answer("backward", [])
@@ -46,7 +46,7 @@ def test_a_motor_that_turns_the_wrong_way_is_turned_round() -> None:
 
 @pytest.mark.parametrize("name", ["left", "right"])
 @pytest.mark.parametrize("limit", [1.0, 0.5])
-def test_one_side_turns_alone(name: str, limit: float) -> None:
+def test_wish_for_a_side_leaves_the_other_at_rest(name: str, limit: float) -> None:
     wish, trial = wish_for(SIDES.motors, name, 0.4, limit)
     motors = profile_of("differential", "motors.turn = 1.0").motors
     assert trial == {"motors.turn": 1.0}
@@ -59,7 +59,7 @@ def test_one_side_turns_alone(name: str, limit: float) -> None:
     assert turned > 0.0 and stands == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_dead_band_that_is_never_left_ends() -> None:
+def test_dead_band_step_ends_if_the_motor_never_turns() -> None:
     step = DeadBand(BENCH.motors, "drive")
     now_s = itertools.count(0.0, 0.02)
     while step.phase == "coarse":
@@ -67,7 +67,7 @@ def test_a_dead_band_that_is_never_left_ends() -> None:
     assert step.phase == "never" and step.wish(1.0, 7.5) == Wish()
 
 
-def test_a_duty_that_does_not_arrive_climbs_no_step() -> None:
+def test_dead_band_level_waits_until_its_duty_arrives() -> None:
     """A guard or a speed limit that holds the car has this effect."""
     step = DeadBand(BENCH.motors, "drive")
     for tick in range(500):
@@ -75,7 +75,7 @@ def test_a_duty_that_does_not_arrive_climbs_no_step() -> None:
     assert step.level == 0.02
 
 
-def test_a_fine_step_that_turns_at_once_begins_lower() -> None:
+def test_fine_step_that_turns_at_once_begins_lower() -> None:
     step = DeadBand(BENCH.motors, "drive")
     play(step, 6.0, 0.5, 0.0)
     step.answer("turns", [])
@@ -90,19 +90,19 @@ def test_a_fine_step_that_turns_at_once_begins_lower() -> None:
         step.answer("turns", [])
 
 
-def test_no_servo_has_a_dead_band() -> None:
+def test_servo_has_no_dead_band() -> None:
     with pytest.raises(InvalidInput, match="expected one of drive"):
         DeadBand(SERVO.motors, "steer")
 
 
-def test_a_spring_that_centres_is_not_set_here() -> None:
+def test_spring_centred_steering_is_refused() -> None:
     with pytest.raises(InvalidInput, match="a spring centres it"):
         StraightLine(BENCH)
     with pytest.raises(InvalidInput, match="no steering servo"):
         SteeringEnds(BENCH)
 
 
-def test_a_car_that_runs_to_the_right_is_put_to_the_left() -> None:
+def test_drift_to_the_right_is_corrected_to_the_left() -> None:
     step = StraightLine(SERVO)
     with pytest.raises(InvalidInput, match="drive first, then enter"):
         step.answer("aside", [1.0, -10.0])
@@ -124,7 +124,7 @@ def test_a_car_that_runs_to_the_right_is_put_to_the_left() -> None:
     assert isinstance(second, float) and 1500.0 < second < first
 
 
-def test_the_ends_of_a_servo_move_by_steps() -> None:
+def test_servo_ends_move_by_steps() -> None:
     step = SteeringEnds(SERVO)
     step.answer("less", [])
     step.answer("right", [])
@@ -164,14 +164,14 @@ def test_speeds_may_be_measured_by_hand() -> None:
             step.answer(word, figures)
 
 
-def test_a_run_that_is_too_short_tells_nothing() -> None:
+def test_short_speed_run_is_not_measured() -> None:
     step = Speed(BENCH)
     play(step, 0.2, 0.35, 0.0)
     play(step, 0.2, start_s=0.2)
     assert step.phase == "short" and not step.figures()["runs"]
 
 
-def test_a_sensor_is_set_by_a_tape_measure() -> None:
+def test_tape_measure_sets_the_sensor_offset() -> None:
     step = Distance(BENCH, "rear")
     with pytest.raises(InvalidInput, match="measures no distance"):
         step.answer("tape", [0.5])
@@ -228,7 +228,7 @@ def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
     assert step.found == {OFFSET: 0.04}, "within 5 cm one measurement is enough"
 
 
-def test_a_full_pack_is_what_it_measures() -> None:
+def test_full_pack_sets_the_measured_full_voltage() -> None:
     step = BatteryPack(BENCH, BENCH.battery)
     with pytest.raises(InvalidInput, match="no voltage measured"):
         step.answer("full", [])

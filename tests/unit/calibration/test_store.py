@@ -27,7 +27,7 @@ DEAD = "motors.drive.dead_band"
 MOTORS = BENCH.motors.names
 
 
-def test_values_lie_over_the_profile_within_its_bounds() -> None:
+def test_values_override_the_profile_within_its_bounds() -> None:
     tuned = overridden(BENCH, {DEAD: 0.2, "guard.top_mps": 2.0, "battery.curve": (0.0, 1.0)})
     assert settings(tuned)[DEAD].value == 0.2 and tuned.guard.top_mps == 2.0
     assert overridden(BENCH, {}) is BENCH
@@ -42,7 +42,7 @@ def test_values_lie_over_the_profile_within_its_bounds() -> None:
             overridden(BENCH, {key: value})
 
 
-def test_every_value_that_can_be_set_is_taken_as_it_is() -> None:
+def test_settable_values_round_trip_through_the_profile() -> None:
     for name in ("bench", "differential", "mx1508-servo", "motor-hat"):
         profile = profile_of(name)
         now = {key: one.value for key, one in settings(profile).items()}
@@ -54,7 +54,7 @@ def text_of(name: str) -> str:
     return (paths.HARDWARE / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def test_an_exported_profile_has_the_values_and_its_comments() -> None:
+def test_exported_profile_has_values_and_comments() -> None:
     values: dict[str, Value] = {
         DEAD: 0.123456,
         "motors.drive.invert": True,
@@ -68,7 +68,7 @@ def test_an_exported_profile_has_the_values_and_its_comments() -> None:
     assert profile == tuned
 
 
-def test_a_key_replaces_its_own_line_only() -> None:
+def test_key_replaces_only_its_own_line() -> None:
     toml = "[a]\nb = 1  # one\n\n[c]\nb = 2\n"
     assert with_key(toml, "a.b", "3") == "[a]\nb = 3  # one\n\n[c]\nb = 2\n"
     assert with_key(toml, "c.d", "4") == "[a]\nb = 1  # one\n\n[c]\nd = 4\nb = 2\n"
@@ -87,7 +87,7 @@ def test_typed_offsets_end_at_5_cm_and_measured_ones_at_15_cm() -> None:
         overridden(BENCH, {key: -0.151})
 
 
-def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
+def test_servo_pulse_stays_within_the_ends_of_the_profile() -> None:
     own: Any = SERVO.motors.pair[1]
     for centre_us in (1400.0, 1500.0, 1600.0):
         for invert in (False, True):
@@ -122,7 +122,7 @@ def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
     assert sent[0] == (0.2, 0.0) and sent[1][1] > 0.0
 
 
-def test_each_step_can_be_undone_and_stays_in_the_list() -> None:
+def test_changes_can_be_undone_and_stay_listed() -> None:
     changes = History().changed("one", {DEAD: 0.1}, 1.0).changed("two", {DEAD: 0.2}, 2.0)
     back = changes.undone()
     assert back.values == {DEAD: 0.1} and len(back.changes) == 2
@@ -149,14 +149,14 @@ def test_undo_after_101_changes_stops_at_the_oldest_change_that_is_known() -> No
     assert again.undone().values == {DEAD: 0.5}, "its change before was dropped"
 
 
-def test_undone_branches_keep_their_change_before_when_the_list_is_cut() -> None:
+def test_undone_branches_keep_their_base_when_the_list_is_cut() -> None:
     history = History().changed("one", {DEAD: 0.1}, 1.0).undone()
     for number in range(CHANGES_MOST):
         history = history.changed(str(number), {DEAD: number / 1000}, 2.0).undone()
         assert history == History(history.changes, OWN), "each began at the profile's own"
 
 
-def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+def test_written_calibration_is_loaded_again(tmp_path: Path) -> None:
     path = tmp_path / store.FILE
     assert store.load(path, MOTORS) == History()
     here = History().changed("battery", {"battery.curve": (0.0, 1.0), DEAD: 0.2}, 5.0)
@@ -176,7 +176,7 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
         '{"other": 1}',
     ],
 )
-def test_a_damaged_file_leaves_every_direction_in_doubt(tmp_path: Path, text: str) -> None:
+def test_damaged_file_leaves_all_directions_in_doubt(tmp_path: Path, text: str) -> None:
     path = tmp_path / store.FILE
     path.write_text(text)
     read = store.load(path, MOTORS)
@@ -197,7 +197,7 @@ def test_a_damaged_file_leaves_every_direction_in_doubt(tmp_path: Path, text: st
     assert list(again.doubts) == ["steer"]
 
 
-def test_a_file_that_cannot_be_read_leaves_every_direction_in_doubt(tmp_path: Path) -> None:
+def test_unreadable_file_leaves_all_directions_in_doubt(tmp_path: Path) -> None:
     path = tmp_path / "file" / store.FILE
     path.parent.write_text("no folder")
     assert store.load(path, MOTORS).doubts == MOTORS
@@ -244,7 +244,7 @@ def test_fitting_adds_voltages_in_the_order_in_which_they_fit(
     assert fitted.values == volts and set(fitted.dropped) == {DEAD}
 
 
-def test_a_direction_that_is_dropped_puts_its_motor_in_doubt() -> None:
+def test_dropped_direction_puts_its_motor_in_doubt() -> None:
     tuner = Calibrator(BENCH, History((Change(1.0, "x", {"motors.drive.invert": 0.5}),), 0))
     assert list(tuner.doubts) == ["drive"] and tuner.in_doubt
     assert "direction of drive in doubt" in tuner.faults[-1]
@@ -267,7 +267,7 @@ def test_a_direction_that_is_dropped_puts_its_motor_in_doubt() -> None:
     assert tuner.in_doubt, "a step that ended keeps nothing"
 
 
-def test_a_direction_of_a_motor_that_is_gone_puts_all_others_in_doubt() -> None:
+def test_direction_of_a_removed_motor_puts_others_in_doubt() -> None:
     before = History((Change(1.0, "x", {"motors.drive.invert": True}),), 0)
     tuner = Calibrator(profile_of("differential"), before)
     assert list(tuner.doubts) == ["left", "right"]
@@ -277,7 +277,7 @@ def test_a_direction_of_a_motor_that_is_gone_puts_all_others_in_doubt() -> None:
     assert not tuner.in_doubt and tuner.faults == ()
 
 
-def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
+def test_calibrated_battery_keeps_the_limits_of_wheels() -> None:
     """`wheels` reads the profile alone: `run` may not send more than its limits."""
     for values in (
         {"battery.empty_v": 3.2},
@@ -310,7 +310,7 @@ class Applied:
         return settings(self.profile)[DEAD].value
 
 
-def test_a_step_is_tried_while_it_lasts() -> None:
+def test_step_values_apply_until_the_step_ends() -> None:
     car = Applied()
     car.tuner.begin("dead_band", "drive", 1.0)
     assert car.dead_band == 0.0
@@ -325,7 +325,7 @@ def test_a_step_is_tried_while_it_lasts() -> None:
         car.tuner.begin("ends", "steer", 1.0)
 
 
-def test_a_step_whose_page_went_away_ends() -> None:
+def test_step_ends_when_its_page_goes_away() -> None:
     car = Applied()
     car.tuner.begin("dead_band", "drive", 1.0)
     drives, rests = (0.2, 0.0), (0.0, 0.0)
@@ -336,7 +336,7 @@ def test_a_step_whose_page_went_away_ends() -> None:
     car.tuner.update(CarState(9.0, 0.0, 0.0, rests))
 
 
-def test_what_is_kept_holds_until_it_is_undone() -> None:
+def test_kept_values_apply_until_they_are_undone() -> None:
     car = Applied()
     car.tuner.begin("speed", "", 1.0)
     for share, took_s in ((0.3, 2.0), (0.8, 1.0)):
@@ -357,7 +357,7 @@ def test_what_is_kept_holds_until_it_is_undone() -> None:
     assert car.profile == BENCH
 
 
-def test_a_word_that_the_profile_refuses_changes_nothing() -> None:
+def test_answer_that_the_profile_refuses_changes_nothing() -> None:
     car = Applied(SERVO)
     car.tuner.begin("ends", "steer", 1.0)
     with pytest.raises(ConfigError, match="the limit of the servo's pulse"):
@@ -365,7 +365,7 @@ def test_a_word_that_the_profile_refuses_changes_nothing() -> None:
     assert car.profile == SERVO
 
 
-def test_a_word_that_changes_no_value_disturbs_no_part() -> None:
+def test_answer_without_a_new_value_applies_no_profile() -> None:
     car = Applied()
     car.tuner.begin("dead_band", "drive", 1.0)
     car.profile = SERVO  # as if the profile were another car's

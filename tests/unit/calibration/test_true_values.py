@@ -28,9 +28,7 @@ def true_dead_band() -> float:
 
 @pytest.mark.parametrize("by", ["sensor", "turns"])
 @pytest.mark.parametrize("limit", [1.0, 0.6])
-def test_the_dead_band_is_found_within_5_percent(
-    by: str, limit: float, true_dead_band: float
-) -> None:
+def test_dead_band_is_found_within_5_percent(by: str, limit: float, true_dead_band: float) -> None:
     car = PlayedCar(profile_of("bench"), limit=limit)
     car.put()
     car.tuner.begin("dead_band", "drive", car.now_s)
@@ -108,7 +106,7 @@ def test_speeds_are_found_within_10_percent() -> None:
         car.go(1.0)
 
 
-def test_a_bent_servo_horn_is_straightened_within_5_percent() -> None:
+def test_bent_servo_horn_is_centred_within_5_percent() -> None:
     """The world's horn is straight at 1540 us: 40 more than the profile's centre."""
     car = PlayedCar(profile_of("mx1508-servo"))
     car.tuner.begin("straight", "", car.now_s)

@@ -35,7 +35,9 @@ def run(*words: str | Path) -> int:
     return __main__.main(["log", *map(str, words)])
 
 
-def test_list_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_and_info_print_the_recordings_facts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     record(tmp_path, 7)
     assert run("list", tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -47,7 +49,7 @@ def test_list_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "/camera" in said and "closed" in said
 
 
-def test_a_folder_is_listed_by_its_index(
+def test_folder_is_listed_by_its_index(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(tmp_path, 3)
@@ -60,7 +62,7 @@ def test_a_folder_is_listed_by_its_index(
     assert run("list", tmp_path) == 1 and capsys.readouterr() == first
 
 
-def test_verify_says_where_and_what_to_do(
+def test_verify_names_the_damage_and_the_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(tmp_path, 3)
@@ -76,7 +78,7 @@ def test_verify_says_where_and_what_to_do(
     assert "never closed, but nothing is damaged" in capsys.readouterr().out
 
 
-def test_what_is_being_recorded_is_well_so_far(
+def test_verify_accepts_a_file_being_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     live, recorder = tmp_path / f"{NAME}.part", Folder(tmp_path)
@@ -94,7 +96,7 @@ def test_what_is_being_recorded_is_well_so_far(
     assert "never closed" in capsys.readouterr().out
 
 
-def test_an_index_that_leads_astray_is_found(
+def test_verify_finds_wrong_chunk_indexes_and_recover_fixes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No CRC of the format covers the index, and other readers use it."""
@@ -119,7 +121,7 @@ def test_an_index_that_leads_astray_is_found(
         (tmp_path / "astray.recovered.mcap").unlink()
 
 
-def test_a_summary_that_is_of_another_file_is_found(tmp_path: Path) -> None:
+def test_verify_finds_a_summary_of_another_file(tmp_path: Path) -> None:
     few, many = file(3), file(5)
     with recording(few) as made:
         (tmp_path / "few.mcap").write_bytes(few)
@@ -130,7 +132,7 @@ def test_a_summary_that_is_of_another_file_is_found(tmp_path: Path) -> None:
     assert said == ["in the summary: no such chunk at byte 0", "in the summary: 2 of 5 chunks"]
 
 
-def test_what_is_kept_is_shown_and_let_go(
+def test_kept_recording_is_listed_and_released(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(tmp_path, 7)
@@ -146,7 +148,7 @@ def test_what_is_kept_is_shown_and_let_go(
     assert (tmp_path / NAME).exists()
 
 
-def test_recover_writes_a_clean_file_and_replaces_none(
+def test_recover_writes_a_clean_file_and_replaces_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = damaged(tmp_path / "bad.mcap")
@@ -165,7 +167,9 @@ def test_recover_writes_a_clean_file_and_replaces_none(
     assert (out / "bad.recovered.mcap").exists()
 
 
-def test_log_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_names_files_that_it_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = tmp_path / "a.png"
     other.write_bytes(b"\x89PNG\r\n\x1a\n")
     for what in ("list", "info", "verify", "recover"):
@@ -184,7 +188,7 @@ def test_log_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert run("destroy", other) == 2
 
 
-def test_a_file_of_somebody_else_has_no_car(
+def test_info_of_a_foreign_mcap_has_no_car(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "other.mcap"
@@ -199,7 +203,7 @@ def test_a_file_of_somebody_else_has_no_car(
     assert "not written by fpvcar" in said and "/x" in said
 
 
-def test_many_damages_are_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_sums_up_many_damages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = bytearray(file(60))
     path = tmp_path / "worn.mcap"
     path.write_bytes(data)
@@ -211,14 +215,14 @@ def test_many_damages_are_summed_up(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"and {30 - log.DAMAGE_SHOWN} more places" in capsys.readouterr().out
 
 
-def test_a_link_in_the_way_leads_nowhere(tmp_path: Path) -> None:
+def test_recover_does_not_follow_a_symlink(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
     (tmp_path / "bad.recovered.mcap").symlink_to(tmp_path / "precious")
     assert run("recover", damaged(tmp_path / "bad.mcap")) == 1
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-def test_a_pipe_is_no_file_and_nobody_waits_for_it(
+def test_verify_refuses_a_pipe_without_waiting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     os.mkfifo(tmp_path / "pipe.mcap")
@@ -227,7 +231,7 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_it(
 
 
 @pytest.mark.parametrize("words", [("log", "info"), ("replay",)])
-def test_it_ends_quietly_where_nobody_reads_on(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_closed_output_pipe_ends_the_verb_quietly(tmp_path: Path, words: tuple[str, ...]) -> None:
     record(tmp_path, 3)
     reading, writing = os.pipe()
     os.close(reading)

@@ -26,7 +26,7 @@ def umask() -> Iterator[None]:
         (errno.EROFS, "Read-only file system; no data can be saved: see dmesg"),
     ],
 )
-def test_a_card_that_takes_no_codes_at_the_first_start(
+def test_unwritable_card_at_first_start_names_the_next_step(
     number: int,
     words: str,
     tmp_path: Path,
@@ -46,7 +46,7 @@ def test_a_card_that_takes_no_codes_at_the_first_start(
     assert "sudo fpvcar doctor" in said
 
 
-def test_another_fault_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_fault_does_not_name_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--csv", "/tmp/nowhere", "/nope"]) == 1
     assert "doctor" not in capsys.readouterr().err
 
@@ -60,7 +60,7 @@ def test_another_fault_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> Non
         (["hil", "--repeat", "1.5"], "1.5 refused: expected 1 to 1000"),
     ],
 )
-def test_a_number_that_is_none_or_out_of_bounds_is_said_with_its_bounds(
+def test_bad_number_is_refused_with_its_bounds(
     words: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -68,13 +68,13 @@ def test_a_number_that_is_none_or_out_of_bounds_is_said_with_its_bounds(
     assert ended.value.code == 2 and says in capsys.readouterr().err
 
 
-def test_without_a_verb_it_says_what_it_can(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_verb_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([])
     assert "fpvcar bench --host 0.0.0.0" in capsys.readouterr().out
 
 
-def test_what_a_verb_lacks_is_named_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_argument_alone_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["profile"])
     assert capsys.readouterr().err.endswith("are required: action\n")

@@ -29,7 +29,7 @@ def proposed(model: str, *answering: int) -> Profile:
     return profiles.parse(tomllib.loads(propose(model, answering).toml))
 
 
-def test_it_lists_each_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_each_profile_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert profile.run("list", [], Path("/"), nobody) == 0
     said = capsys.readouterr().out
     for name in ("bench", "mx1508", "mx1508-servo", "l298n", "motor-hat", "zero-w"):
@@ -37,18 +37,18 @@ def test_it_lists_each_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> No
     assert "A car with a motor a side and nothing that steers" in said
 
 
-def test_it_shows_one_with_its_pins(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_a_profile_with_its_pins(capsys: pytest.CaptureFixture[str]) -> None:
     assert profile.run("show", ["l298n"], Path("/"), nobody) == 0
     said = capsys.readouterr().out
     assert 'name = "Elbow"' in said and "# GPIO 18  motors.drive.enable\n" in said
 
 
-def test_what_is_no_profile_is_not_shown_and_says_what_is() -> None:
+def test_show_of_an_unknown_profile_points_to_the_list() -> None:
     with pytest.raises(ConfigError, match="nope: No such file .* profile list"):
         profile.run("show", ["nope"], Path("/"), nobody)
 
 
-def test_it_checks_files_and_says_what_asks_for_care(
+def test_check_names_warnings_and_refused_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert profile.run("check", ["mx1508", "mx1508-servo"], Path("/"), nobody) == 0
@@ -65,7 +65,9 @@ def test_it_checks_files_and_says_what_asks_for_care(
         profile.run("check", [], Path("/"), nobody)
 
 
-def test_it_proposes_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_propose_uses_the_hat_on_the_bus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked: list[tuple[int, Sequence[int]]] = []
 
     def probe(bus: int, addresses: Sequence[int]) -> Collection[int]:
@@ -84,7 +86,7 @@ def test_it_proposes_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture
     assert made.pca9685.address == 0x6F and isinstance(made.motors.drive, MotorHat)
 
 
-def test_without_the_bus_it_says_that_it_did_not_look(
+def test_propose_without_the_bus_says_how_to_enable_i2c(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """State of a fresh Raspberry Pi OS: I2C is off until setup."""
@@ -93,30 +95,30 @@ def test_without_the_bus_it_says_that_it_did_not_look(
     assert said.startswith("no I2C bus to probe for a HAT: enable I2C: sudo raspi-config")
 
 
-def test_without_a_hat_it_proposes_a_board_on_gpio() -> None:
+def test_propose_without_a_hat_takes_a_gpio_board() -> None:
     made = proposed(ZERO_2)
     assert isinstance(made.motors.drive, Mx1508) and made.camera.fps == 30
     assert made.battery.address is None
     assert "else one of differential, l298n, " in " ".join(propose(ZERO_2, ()).reasons)
 
 
-def test_a_meter_measures_the_battery() -> None:
+def test_propose_uses_the_meter_for_the_battery() -> None:
     assert proposed(PI_4, 0x41).battery.address == 0x41
     assert proposed(PI_5, 0x60, 0x40).battery.address == 0x40
 
 
-def test_one_core_carries_fewer_pictures() -> None:
+def test_propose_takes_15_fps_on_a_single_core() -> None:
     assert proposed(ZERO).camera.fps == 15
 
 
-def test_a_pi_5_drives_on_its_own_pins() -> None:
+def test_propose_takes_a_gpio_board_on_a_pi_5() -> None:
     assert isinstance(proposed(PI_5).motors.drive, Mx1508)
 
 
-def test_what_is_no_pi_is_said(tmp_path: Path) -> None:
+def test_propose_without_a_pi_points_to_the_bench(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no Raspberry Pi; without one: fpvcar bench"):
         profile.run("propose", [], tmp_path, nobody)
 
 
-def test_on_a_machine_without_the_bus_nothing_answers() -> None:
+def test_missing_i2c_bus_has_no_answering_addresses() -> None:
     assert backends.answering(250, (0x40, 0x60)) == []

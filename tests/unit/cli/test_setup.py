@@ -30,7 +30,7 @@ def all_files(card: Path) -> dict[str, str]:
     return {str(path.relative_to(card)): path.read_text() for path in found}
 
 
-def test_one_command_makes_a_car(card: Path) -> None:
+def test_setup_writes_config_profile_and_own_files(card: Path) -> None:
     assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
     made = all_files(card)
     assert set(made) == {"boot/firmware/config.txt", raspberry_pi_os.PROFILE, *setup.OWN_FILES}
@@ -48,7 +48,7 @@ def test_one_command_makes_a_car(card: Path) -> None:
         assert (card / name).stat().st_mode & 0o444 == 0o444, name
 
 
-def test_a_second_time_nothing_is_written(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_second_setup_writes_nothing(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = setting_up(card, "--board=l298n", "--name=Rusty")
     setup.main(arguments)
     before = all_files(card)
@@ -58,7 +58,7 @@ def test_a_second_time_nothing_is_written(card: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == ""
 
 
-def test_a_profile_that_is_there_stays_but_for_its_name(card: Path) -> None:
+def test_setup_changes_only_the_name_of_a_present_profile(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     path = card / raspberry_pi_os.PROFILE
     path.write_text(path.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
@@ -88,7 +88,7 @@ def test_undo_leaves_the_profile_only(card: Path) -> None:
     ]
 
 
-def test_it_asks_two_questions(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_setup_asks_for_board_and_name(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = iter(["l298n", "Rusty"])
     asked = []
 
@@ -114,7 +114,7 @@ def test_it_asks_two_questions(card: Path, capsys: pytest.CaptureFixture[str]) -
         (["--board=l298n", f"--name={'x' * 25}"], "1 to 24 letters"),
     ],
 )
-def test_what_is_no_answer_is_refused_and_nothing_is_written(
+def test_setup_refuses_a_bad_answer_and_writes_nothing(
     card: Path, words: list[str], says: str
 ) -> None:
     before = all_files(card)
@@ -123,7 +123,7 @@ def test_what_is_no_answer_is_refused_and_nothing_is_written(
     assert all_files(card) == before
 
 
-def test_a_profile_that_is_refused_stays_as_it_is(card: Path) -> None:
+def test_setup_does_not_change_a_refused_profile(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     path = card / raspberry_pi_os.PROFILE
     path.write_text(path.read_text().replace("enable = 18", "enable = 17"))
@@ -135,7 +135,7 @@ def test_a_profile_that_is_refused_stays_as_it_is(card: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(setup.boards()))
-def test_every_board_can_be_named(name: str) -> None:
+def test_shipped_board_profile_takes_a_name(name: str) -> None:
     toml = setup.boards()[name].read_text()
     new = setup.named(toml, "Rusty")
     assert new.count('"Rusty"') == 1
@@ -143,12 +143,12 @@ def test_every_board_can_be_named(name: str) -> None:
     assert len(new.splitlines()) == len(toml.splitlines())
 
 
-def test_a_profile_without_a_name_says_so() -> None:
+def test_profile_without_a_name_line_is_refused() -> None:
     with pytest.raises(ConfigError, match="no line name"):
         setup.named("[car]\n[motors]\nname = 'x'\n", "Rusty")
 
 
-def test_where_the_kernel_has_the_pins_no_daemon_is_asked_for(
+def test_linux_backend_starts_no_pin_daemon(
     card: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[tuple[str, ...]] = []
@@ -166,7 +166,7 @@ def test_where_the_kernel_has_the_pins_no_daemon_is_asked_for(
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_it_starts_what_there_is(
+def test_setup_starts_the_units_that_are_there(
     card: Path, there: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran: list[tuple[str, ...]] = []

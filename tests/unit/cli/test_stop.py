@@ -58,7 +58,7 @@ def wheels(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.parametrize(
     "words", [["stop"], ["run"], ["wheels"], ["network", "serve"]], ids=" ".join
 )
-def test_car_verbs_without_profile_take_the_car_s_own(
+def test_car_verbs_without_profile_take_the_installed_profile(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command_line, "ROOT", tmp_path)
@@ -70,7 +70,7 @@ def test_car_verbs_without_profile_take_the_car_s_own(
     assert command_line.parser().parse_args(["bench"]).profile == BENCH
 
 
-def test_car_profile_that_may_not_be_looked_at_is_not_the_bench_s(
+def test_unreadable_car_profile_is_not_replaced_by_the_bench(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> bool:
@@ -81,7 +81,7 @@ def test_car_profile_that_may_not_be_looked_at_is_not_the_bench_s(
     assert command_line.car_profile() == tmp_path / "etc/fpvcar/car.toml"
 
 
-def test_stop_takes_the_published_pins_besides_the_profile_s(tmp_path: Path) -> None:
+def test_stop_takes_published_pins_and_profile_pins(tmp_path: Path) -> None:
     write_pins(tmp_path, (5, 6), ((1, 0x60),))
     off = Off()
     assert stop.run(BENCH, [], [tmp_path, tmp_path / "gone"], off) == 0
@@ -100,7 +100,7 @@ def test_stop_with_a_refused_profile_takes_the_published_pins(
     assert "nonsense" in capsys.readouterr().err
 
 
-def test_stop_with_a_damaged_pins_file_takes_the_profile_s(
+def test_stop_with_a_damaged_pins_file_takes_profile_pins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "motor-pins").write_text("what\n")
@@ -110,7 +110,7 @@ def test_stop_with_a_damaged_pins_file_takes_the_profile_s(
     assert "motor-pins" in capsys.readouterr().err
 
 
-def test_stop_where_the_registers_are_unknown_ends_wheels_and_asks_the_helper(
+def test_stop_without_registers_kills_wheels_and_asks_helper(
     tmp_path: Path, wheels: "subprocess.Popen[str]"
 ) -> None:
     with socket.socket(socket.AF_UNIX) as helper:
@@ -122,13 +122,13 @@ def test_stop_where_the_registers_are_unknown_ends_wheels_and_asks_the_helper(
     assert wheels.wait(5.0) == -signal.SIGKILL
 
 
-def test_stop_ends_wheels_that_hangs(tmp_path: Path, wheels: "subprocess.Popen[str]") -> None:
+def test_stop_kills_hung_wheels(tmp_path: Path, wheels: "subprocess.Popen[str]") -> None:
     os.kill(wheels.pid, signal.SIGSTOP)
     assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
     assert wheels.wait(5.0) == -signal.SIGKILL
 
 
-def test_stop_looks_past_a_run_time_directory_of_somebody_else(
+def test_stop_skips_a_foreign_runtime_directory(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse() -> Path:
@@ -139,7 +139,7 @@ def test_stop_looks_past_a_run_time_directory_of_somebody_else(
     assert "owner 7" in capsys.readouterr().err
 
 
-def test_stop_that_reaches_nothing_fails_with_the_next_step(
+def test_stop_without_any_effect_fails_with_the_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / SOCKET).touch()  # a file without a listener

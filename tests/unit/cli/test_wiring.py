@@ -20,7 +20,7 @@ def mask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_name_and_its_file_are_drawn_alike(capsys: pytest.CaptureFixture[str]) -> None:
+def test_profile_name_and_its_file_are_drawn_alike(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wiring", "mx1508"]) == 0
     drawn = capsys.readouterr().out
     assert drawn.startswith("<svg ") and drawn.endswith("</svg>\n")
@@ -28,19 +28,19 @@ def test_a_name_and_its_file_are_drawn_alike(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == drawn
 
 
-def test_pins_and_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wiring_prints_pins_and_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wiring", "mx1508", "--pins"]) == 0
     assert "green, MX1508 IN1 GPIO 17 [11]" in capsys.readouterr().out
     assert main(["wiring", "mx1508", "--table"]) == 0
     assert "pin 11 (GPIO 17)   MX1508 IN1" in capsys.readouterr().out
 
 
-def test_it_writes_a_file(tmp_path: Path) -> None:
+def test_wiring_writes_a_file(tmp_path: Path) -> None:
     out = tmp_path / "car.svg"
     assert main(["wiring", "l298n", "--out", str(out)]) == 0
     assert "L298N" in out.read_text(encoding="utf-8")
 
 
-def test_what_is_no_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wiring", "mx1509"]) == 2
     assert "`fpvcar profile list` lists" in capsys.readouterr().err

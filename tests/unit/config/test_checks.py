@@ -44,7 +44,7 @@ def four(**red: Any) -> dict[str, dict[str, Any]]:
         ({"color": "red"}, "buttons.red.color; did you mean buttons.red.colour?"),
     ],
 )
-def test_buttons_that_cannot_be(red: dict[str, Any], words: str) -> None:
+def test_impossible_buttons_are_refused(red: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as fault:
         profiles.parse(minimal(battery={"address": 0x40}, buttons=four(**red)))
     assert words in str(fault.value)
@@ -65,7 +65,7 @@ def test_four_to_six_buttons_or_none() -> None:
     assert len(six) == 6 and six["white"].led is None
 
 
-def test_the_bus_pins_are_free_where_nothing_is_on_the_bus() -> None:
+def test_bus_pins_are_free_without_bus_devices() -> None:
     assert profiles.parse(minimal(lights={"head": [2, 3]})).lights.head == (2, 3)
     with pytest.raises(ConfigError, match=r"used by sensors\.tof\.front \(SDA"):
         profiles.parse(minimal(lights={"head": [2]}, sensors={"tof": {"front": {}}}))
@@ -98,12 +98,12 @@ def test_indicators_share_no_pin() -> None:
         ({"a": {"power": 17}}, "GPIO 17 is already used by"),
     ],
 )
-def test_range_sensors_that_cannot_be_told_apart(tofs: dict[str, object], words: str) -> None:
+def test_indistinguishable_range_sensors_are_refused(tofs: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         profiles.parse(minimal(sensors={"tof": tofs}))
 
 
-def test_two_buses_have_one_each_at_the_address_they_wake_with() -> None:
+def test_two_buses_allow_one_default_address_each() -> None:
     tofs = {"front": {}, "back": {"bus": 0}}
     assert len(profiles.parse(minimal(sensors={"tof": tofs})).sensors.tof) == 2
     moved = {"front": {"power": 4, "address": 0x30}}
@@ -133,7 +133,7 @@ ULTRASOUND = {"trigger": 5, "echo": 6}
         ({"battery": {"nominal_v": 8.5}}, "expected 6.2 to 8.4, empty_v to full_v"),
     ],
 )
-def test_what_would_be_mixed_up(more: dict[str, Any], words: str) -> None:
+def test_bad_sensor_names_and_nominal_volts_are_refused(more: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as fault:
         profiles.parse(minimal(**more))
     assert words in str(fault.value)
@@ -147,7 +147,7 @@ def ultrasounds(count: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ["warn", "limit"])
-def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> None:
+def test_ultrasound_round_must_fit_guard_stale_s(mode: str) -> None:
     on = {"mode": mode}
     assert profiles.parse(minimal(sensors=ultrasounds(5), guard=on))
     with pytest.raises(ConfigError) as fault:
@@ -163,11 +163,11 @@ def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> N
     assert profiles.parse(minimal(guard={**on, "stale_s": 0.08})), "none"
 
 
-def test_a_sensor_may_be_called_depth_where_no_camera_is() -> None:
+def test_sensor_may_be_named_depth_without_depth_camera() -> None:
     assert "depth" in profiles.parse(minimal(sensors={"tof": {"depth": {}}})).sensors.tof
 
 
-def test_a_car_without_a_camera_must_not_wait_for_its_picture() -> None:
+def test_car_without_camera_must_not_wait_for_pictures() -> None:
     bare = minimal(camera={"source": "none"})
     with pytest.raises(ConfigError, match="would never drive; expected gate.blind ="):
         profiles.parse(bare)
@@ -176,7 +176,7 @@ def test_a_car_without_a_camera_must_not_wait_for_its_picture() -> None:
     profiles.parse(minimal(camera={"source": "none", "command": ["rpicam-vid"]}))
 
 
-def test_inputs_that_are_pulled_up_at_the_start_are_warned_of() -> None:
+def test_inputs_pulled_up_at_start_are_warned_of() -> None:
     usual = minimal()
     assert checks.warnings(profiles.parse(usual)) == []
     low = usual["motors"]["drive"] | {"forward": 8, "reverse": 9}
@@ -226,7 +226,7 @@ def test_pulses_over_the_peak_are_told_with_both_currents_and_the_cure() -> None
 
 
 @pytest.mark.parametrize("gpio", [2, 3])
-def test_no_motor_hangs_on_a_pin_that_the_board_holds_up(gpio: int) -> None:
+def test_motor_on_a_pin_pulled_up_by_the_board_is_refused(gpio: int) -> None:
     """Letting go of the pin makes it an input that is pulled high: an MX1508 would turn the
     motor."""
     motors = minimal()["motors"]
@@ -259,12 +259,12 @@ MX1508 = {"forward": 17, "reverse": 27}
         ({"drive": HAT, "steer": HAT | {"port": 5}}, "<= 4"),
     ],
 )
-def test_motors_that_no_car_has_together(motors: dict[str, Any], words: str) -> None:
+def test_impossible_motor_combinations_are_refused(motors: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(words)):
         profiles.parse(minimal(motors=motors))
 
 
-def test_a_hat_takes_its_bus_and_its_address() -> None:
+def test_hat_takes_its_bus_and_its_address() -> None:
     motors = {"left": HAT, "right": HAT | {"port": 2}}
     profiles.parse(minimal(motors=motors, battery={"address": 0x40}))
     with pytest.raises(ConfigError, match="battery.address = 0x40: .* by pca9685"):

@@ -21,7 +21,7 @@ L298N = (
 """The bench's car behind another chip."""
 
 
-def test_the_bench_profile_is_wired_as_its_predecessor() -> None:
+def test_bench_profile_is_wired_as_its_predecessor() -> None:
     profile = profiles.load(BENCH)
     assert profile.motor_pins() == (17, 27, 24, 23)
     assert profile.lights.head == (5, 6) and profile.lights.rear == (13,)
@@ -29,7 +29,7 @@ def test_the_bench_profile_is_wired_as_its_predecessor() -> None:
     assert profile.server.first_takes_wheel
 
 
-def test_the_bounds_are_the_promises_of_the_design() -> None:
+def test_gate_bounds_are_the_promises_of_the_design() -> None:
     gate = profiles.parse(minimal()).gate
     assert (gate.silence_s, gate.stale_s) == (0.25, 0.2)
     with pytest.raises(ConfigError, match="0.25"):
@@ -42,7 +42,7 @@ def motor(**drive: Any) -> dict[str, Any]:
     return {"motors": {**motors, "drive": {**motors["drive"], **drive}}}
 
 
-def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
+def test_motor_without_named_driver_is_an_mx1508() -> None:
     raw = minimal()
     profile = profiles.parse(raw)
     assert isinstance(profile.motors.drive, config.Mx1508)
@@ -53,14 +53,14 @@ def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(paths.HARDWARE.glob("*.toml")), ids=str)
-def test_each_profile_that_is_shipped_can_be_had(path: Path) -> None:
+def test_shipped_profiles_load_and_round_trip(path: Path) -> None:
     profile = profiles.load(path)
     assert profiles.parse(msgspec.to_builtins(profile)) == profile
     assert len(profile.motors.pair) == 2
     assert profile.motor_pins() or profile.motors.on_hat
 
 
-def test_a_hat_has_one_frequency_for_motors_and_servos() -> None:
+def test_hat_has_one_frequency_for_motors_and_servos() -> None:
     path = paths.HARDWARE / "motor-hat.toml"
     assert profiles.load(path).hat_hz() == 1526
     servo = ["motors.steer = {}", 'motors.steer.driver = "hat-servo"', "motors.steer.channel = 0"]
@@ -73,7 +73,7 @@ def test_a_hat_has_one_frequency_for_motors_and_servos() -> None:
     assert oe.stop_pins() == (4,) and oe.motor_pins() == ()
 
 
-def test_a_pulse_is_an_angle_within_its_limits() -> None:
+def test_servo_pulse_is_an_angle_within_its_limits() -> None:
     servo = config.Servo(signal=18, left_deg=20.0, right_deg=30.0, us_per_deg=10.0)
     pulses = [servo.pulse_us(steer) for steer in (-1.0, -0.5, 0.0, 0.5, 1.0)]
     assert pulses == [1200.0, 1350.0, 1500.0, 1600.0, 1700.0]
@@ -83,7 +83,7 @@ def test_a_pulse_is_an_angle_within_its_limits() -> None:
         assert one.deg(one.pulse_us(1.0)) == pytest.approx(20.0)
 
 
-def test_an_l298n_names_its_enable() -> None:
+def test_l298n_names_its_enable() -> None:
     profile = profiles.load(paths.HARDWARE / "l298n.toml")
     assert profile.motor_pins() == (18, 17, 27, 25, 24, 23)
     assert profiles.parse(msgspec.to_builtins(profile)) == profile
@@ -157,13 +157,13 @@ def test_an_l298n_names_its_enable() -> None:
         ),
     ],
 )
-def test_a_bad_profile_says_where_and_what(more: dict[str, Any], words: str) -> None:
+def test_bad_profile_error_names_key_and_fault(more: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as fault:
         profiles.parse(minimal(**more))
     assert words in str(fault.value)
 
 
-def test_an_empty_table_takes_all_away() -> None:
+def test_empty_table_removes_all_entries() -> None:
     assert profiles.load(BENCH).sensors.tof
     bare = profiles.load(BENCH, ["sensors.tof = {}"]).sensors
     assert not bare.tof and bare.ultrasound
@@ -187,14 +187,14 @@ def test_errors_name_the_file(tmp_path: Path, text: str | bytes, words: str) -> 
     assert str(fault.value).startswith(str(path)) and words in str(fault.value)
 
 
-def test_an_absent_file_is_said(tmp_path: Path) -> None:
+def test_missing_file_and_malformed_override_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file.*profile list"):
         profiles.load(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="expected KEY=VALUE"):
         profiles.load(BENCH, ["pins.port"])
 
 
-def test_a_rig_hears_each_pin_of_its_motors_or_none() -> None:
+def test_rig_loops_cover_all_motor_pins_or_none() -> None:
     rig = BENCH.with_name("rig.toml")
     with pytest.raises(ConfigError, match=r"rig.loops: 2 inputs; expected 4.*17, 27"):
         profiles.load(rig, ["rig.loops = [5, 6]"])

@@ -77,12 +77,12 @@ def runs(bench: Bench, duty: float) -> Bridge:
     return Bridge(duty, 0.0, rest)
 
 
-def test_each_driver_of_the_profile_is_here() -> None:
+def test_bridges_cover_all_motor_drivers() -> None:
     motors = {kind for kind in DRIVERS if issubclass(kind, DcMotor)}
     assert {type(motor) for motor in WIRED.values()} == motors == set(CHIPS)
 
 
-def test_it_starts_off_whatever_was_on(make: Make) -> None:
+def test_bridge_starts_off_though_pins_were_on(make: Make) -> None:
     motor, pins = make().motor, FakePins()
     gpios = outputs(motor)
     for gpio in gpios:
@@ -93,14 +93,14 @@ def test_it_starts_off_whatever_was_on(make: Make) -> None:
 
 
 @pytest.mark.parametrize("duty", [0.3, -0.3, 1.0, -1.0])
-def test_it_drives_both_ways(make: Make, duty: float) -> None:
+def test_bridge_drives_both_ways(make: Make, duty: float) -> None:
     bench = make()
     bench.driver.drive(duty, 0.0)
     assert bench.now == runs(bench, duty) and bench.driver.due_s is None
     assert all(state in (OFF, runs(bench, duty)) for state in bench.states)
 
 
-def test_what_the_dead_man_cut_is_driven_again(make: Make) -> None:
+def test_motor_cut_by_dead_man_is_driven_again(make: Make) -> None:
     bench = make()
     bench.driver.drive(0.3, 0.0)
     for gpio in outputs(bench.motor):
@@ -109,7 +109,7 @@ def test_what_the_dead_man_cut_is_driven_again(make: Make) -> None:
     assert bench.now == runs(bench, 0.3)
 
 
-def test_a_stop_brakes_then_lets_go(make: Make) -> None:
+def test_stop_brakes_then_lets_go(make: Make) -> None:
     bench = make()
     bench.driver.drive(0.3, 0.0)
     bench.driver.drive(0.0, 1.0)
@@ -121,14 +121,14 @@ def test_a_stop_brakes_then_lets_go(make: Make) -> None:
     assert bench.now == OFF and bench.driver.due_s is None
 
 
-def test_a_stop_without_brake_only_lets_go(make: Make) -> None:
+def test_stop_without_brake_only_lets_go(make: Make) -> None:
     bench = make(brake_s=0.0)
     bench.driver.drive(-0.3, 0.0)
     bench.driver.drive(0.0, 1.0)
     assert bench.now == OFF and BRAKE not in bench.states
 
 
-def test_another_direction_rests_first(make: Make) -> None:
+def test_reversal_rests_first(make: Make) -> None:
     bench = make()
     bench.driver.drive(0.3, 0.0)
     bench.driver.drive(-0.3, 1.0)
@@ -139,7 +139,7 @@ def test_another_direction_rests_first(make: Make) -> None:
     assert bench.now == runs(bench, -0.4)
 
 
-def test_a_stop_while_it_rests_forgets_the_wish(make: Make) -> None:
+def test_stop_during_rest_drops_the_wish(make: Make) -> None:
     bench = make()
     bench.driver.drive(0.3, 0.0)
     bench.driver.drive(-0.3, 1.0)
@@ -148,7 +148,7 @@ def test_a_stop_while_it_rests_forgets_the_wish(make: Make) -> None:
     assert bench.now == OFF
 
 
-def test_a_brake_gives_way_to_a_new_wish(make: Make) -> None:
+def test_brake_gives_way_to_a_new_wish(make: Make) -> None:
     bench = make()
     bench.driver.drive(0.3, 0.0)
     bench.driver.drive(0.0, 1.0)
@@ -161,7 +161,7 @@ def test_a_brake_gives_way_to_a_new_wish(make: Make) -> None:
     assert bench.now == runs(bench, -0.2)
 
 
-def test_a_direction_after_a_long_pause_needs_no_rest(make: Make) -> None:
+def test_reversal_after_a_long_pause_needs_no_rest(make: Make) -> None:
     bench = make()
     bench.driver.drive(0.3, 0.0)
     bench.driver.drive(0.0, 1.0)
@@ -170,7 +170,7 @@ def test_a_direction_after_a_long_pause_needs_no_rest(make: Make) -> None:
     assert bench.now == runs(bench, -0.3)
 
 
-def test_after_a_kick_it_holds_with_less(make: Make) -> None:
+def test_motor_holds_with_less_after_its_kick(make: Make) -> None:
     """A motor held against its stop draws its stall current."""
     bench = make(kick_s=0.3, hold=0.5)
     for now_s in (0.0, 0.1, 0.29):
@@ -189,7 +189,7 @@ def test_after_a_kick_it_holds_with_less(make: Make) -> None:
     assert bench.now == runs(bench, 0.4), "a new wish"
 
 
-def test_a_fault_of_the_pins_comes_through(make: Make) -> None:
+def test_lost_pins_raise_from_drive(make: Make) -> None:
     bench = make()
     bench.pins.cut()
     with pytest.raises(PinsLost):
@@ -197,9 +197,7 @@ def test_a_fault_of_the_pins_comes_through(make: Make) -> None:
 
 
 @pytest.mark.parametrize("duties", [(0.3,), (-0.3,), (0.3, 0.0), (-0.3, 0.0)])
-def test_the_dead_man_lets_go_and_drives_nothing_on_his_way(
-    make: Make, duties: Sequence[float]
-) -> None:
+def test_dead_man_turns_off_without_other_drive_states(make: Make, duties: Sequence[float]) -> None:
     bench = make()
     dead_man = FakeDeadMan(bench.pins, outputs(bench.motor), 0.0)
     for duty in duties:
@@ -219,7 +217,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.sampled_from(sorted(WIRED)), st.sampled_from([0.0, BRAKE_S]))
-def test_between_two_ways_the_bridge_is_off_and_a_brake_is_whole(
+def test_bridge_is_off_between_ways_and_brakes_in_full(
     steps: list[tuple[float, float]], name: str, brake_s: float
 ) -> None:
     """Check at every change of a pin, not only after a call."""

@@ -105,7 +105,7 @@ def gone(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] == "Z"
 
 
-def test_a_silent_one_is_killed_and_the_motors_are_off(start: Start, tmp_path: Path) -> None:
+def test_silent_process_is_killed_and_motors_are_off(start: Start, tmp_path: Path) -> None:
     wheels = start(5)
     wheels.says("silent")
     took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
@@ -113,7 +113,7 @@ def test_a_silent_one_is_killed_and_the_motors_are_off(start: Start, tmp_path: P
     assert wheels.process.wait(START_S) == -signal.SIGKILL
 
 
-def test_what_a_killed_one_wrote_last_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_last_write_of_killed_process_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL does not wait; a bus call of the victim may be finished after our own."""
     victim = subprocess.Popen(["sleep", "60"])
     dead: list[bool] = []
@@ -132,7 +132,7 @@ def test_what_a_killed_one_wrote_last_is_undone(monkeypatch: pytest.MonkeyPatch)
     assert dead == [False, True]
 
 
-def test_a_stopped_one_is_killed_too(start: Start, tmp_path: Path) -> None:
+def test_stopped_process_is_killed(start: Start, tmp_path: Path) -> None:
     wheels = start(1000)
     time.sleep(0.1)
     os.kill(wheels.process.pid, signal.SIGSTOP)
@@ -141,14 +141,14 @@ def test_a_stopped_one_is_killed_too(start: Start, tmp_path: Path) -> None:
     until(lambda: gone(wheels.guardian), START_S, "it stays")
 
 
-def test_of_a_killed_one_it_hears_at_once(start: Start, tmp_path: Path) -> None:
+def test_death_of_killed_process_is_seen_at_once(start: Start, tmp_path: Path) -> None:
     wheels = start(1000)
     wheels.process.kill()
     took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
     assert took_s < MARGIN_S
 
 
-def test_who_rests_may_be_silent(start: Start, tmp_path: Path) -> None:
+def test_resting_process_may_be_silent(start: Start, tmp_path: Path) -> None:
     wheels = start(5, "rest")
     wheels.says("silent")
     time.sleep(PATIENCE_S * 2)
@@ -156,7 +156,9 @@ def test_who_rests_may_be_silent(start: Start, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_it_outlives_what_ends_a_unit(start: Start, tmp_path: Path, number: signal.Signals) -> None:
+def test_guardian_outlives_signals_that_end_a_unit(
+    start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
     """systemd sends SIGTERM to the whole group; the guardian must end last."""
     wheels = start(1000)
     os.kill(wheels.guardian, number)
@@ -165,7 +167,7 @@ def test_it_outlives_what_ends_a_unit(start: Start, tmp_path: Path, number: sign
     until((tmp_path / "off").exists, MARGIN_S, "it does not switch off")
 
 
-def test_a_bus_that_fails_is_opened_and_tried_again(start: Start, tmp_path: Path) -> None:
+def test_failing_bus_is_reopened_and_retried(start: Start, tmp_path: Path) -> None:
     wheels = start(1000, failures=10)
     wheels.process.kill()
     until((tmp_path / "off").exists, MARGIN_S * 2, "it gave up")
@@ -178,7 +180,7 @@ def guardian(tmp_path: Path) -> Iterator[Guardian]:
     made.kill()
 
 
-def test_it_is_awake_once_it_has_answered(guardian: Guardian) -> None:
+def test_guardian_is_awake_once_it_has_answered(guardian: Guardian) -> None:
     assert not guardian.awake(), "nothing is fed yet"
     guardian.feed()
     until(guardian.awake, START_S, "it does not answer")
@@ -189,7 +191,7 @@ def test_it_is_awake_once_it_has_answered(guardian: Guardian) -> None:
     guardian.rest()
 
 
-def test_one_that_hangs_is_noticed(guardian: Guardian) -> None:
+def test_hanging_guardian_is_noticed(guardian: Guardian) -> None:
     guardian.feed()
     until(guardian.awake, START_S, "it does not answer")
     os.kill(guardian.pid, signal.SIGSTOP)
@@ -200,14 +202,14 @@ def test_one_that_hangs_is_noticed(guardian: Guardian) -> None:
         guardian.feed()
 
 
-def test_one_that_was_killed_is_noticed(guardian: Guardian) -> None:
+def test_killed_guardian_is_noticed(guardian: Guardian) -> None:
     os.kill(guardian.pid, signal.SIGKILL)
     until(lambda: gone(guardian.pid), START_S, "it lives")
     with pytest.raises(PinsLost, match="is gone"):
         guardian.feed()
 
 
-def test_one_that_is_removed_switches_nothing(tmp_path: Path) -> None:
+def test_removed_guardian_switches_nothing(tmp_path: Path) -> None:
     guardian = Guardian(switch(tmp_path / "off"))
     guardian.feed()
     guardian.remove()
@@ -215,14 +217,14 @@ def test_one_that_is_removed_switches_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "off").exists()
 
 
-def test_one_that_is_left_switches_off(tmp_path: Path) -> None:
+def test_left_guardian_switches_off(tmp_path: Path) -> None:
     guardian = Guardian(switch(tmp_path / "off"))
     guardian.leave()
     until((tmp_path / "off").exists, START_S, "it does not switch off")
     os.waitpid(guardian.pid, 0)
 
 
-def test_one_that_was_left_is_reaped_by_the_next(tmp_path: Path) -> None:
+def test_left_guardian_is_reaped_by_the_next(tmp_path: Path) -> None:
     guardian = Guardian(switch(tmp_path / "off"))
     guardian.leave()
     until(lambda: gone(guardian.pid), START_S, "it stays")
@@ -230,7 +232,7 @@ def test_one_that_was_left_is_reaped_by_the_next(tmp_path: Path) -> None:
     assert not Path(f"/proc/{guardian.pid}").exists()
 
 
-def test_one_that_has_ended_is_not_killed_again(
+def test_ended_guardian_is_not_killed_again(
     guardian: Guardian, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The number may belong to another process by then."""
@@ -243,7 +245,7 @@ def test_one_that_has_ended_is_not_killed_again(
     assert killed == []
 
 
-def test_what_cannot_be_prepared_is_said() -> None:
+def test_failed_preparation_raises_pins_lost() -> None:
     def prepare() -> Off:
         raise OSError("no such bus")
 
@@ -251,7 +253,7 @@ def test_what_cannot_be_prepared_is_said() -> None:
         Guardian(prepare)
 
 
-def test_it_holds_no_file_of_its_parent(tmp_path: Path) -> None:
+def test_guardian_holds_no_file_of_its_parent(tmp_path: Path) -> None:
     """The lock of a dead process is free."""
     with (tmp_path / "lock").open("w"):
         guardian = Guardian(switch(tmp_path / "off"))
@@ -270,7 +272,7 @@ def slow(path: Path, takes_s: float) -> Callable[[], Off]:
     return lambda: off
 
 
-def test_the_next_waits_until_the_one_before_is_done(tmp_path: Path) -> None:
+def test_next_guardian_waits_until_the_previous_is_done(tmp_path: Path) -> None:
     """The earlier guardian would switch off the pins that the next one drives."""
     turn = take_turn(tmp_path / "lock")
     before = Guardian(slow(tmp_path / "off", TURN_S / 2), turn=turn)
@@ -280,7 +282,7 @@ def test_the_next_waits_until_the_one_before_is_done(tmp_path: Path) -> None:
     assert (tmp_path / "off").exists()
 
 
-def test_one_that_takes_too_long_is_ended_by_the_next(tmp_path: Path) -> None:
+def test_slow_guardian_is_ended_by_the_next(tmp_path: Path) -> None:
     turn = take_turn(tmp_path / "lock")
     before = Guardian(slow(tmp_path / "off", 60.0), turn=turn)
     os.close(turn)
@@ -289,7 +291,7 @@ def test_one_that_takes_too_long_is_ended_by_the_next(tmp_path: Path) -> None:
     assert gone(before.pid) and not (tmp_path / "off").exists()
 
 
-def test_a_lock_that_nobody_can_end_is_said(tmp_path: Path) -> None:
+def test_lock_that_cannot_be_taken_raises_pins_lost(tmp_path: Path) -> None:
     turn = take_turn(tmp_path / "lock")
     with pytest.raises(PinsLost, match="the previous guardian"):
         take_turn(tmp_path / "lock")

@@ -82,7 +82,7 @@ def no_daemon() -> IoPins:
     raise PinsLost("no pigpiod")
 
 
-def test_the_chip_is_off_before_oe_is_asked(chip: Hat) -> None:
+def test_chip_is_off_before_oe_is_asked(chip: Hat) -> None:
     """A hanging daemon would delay the chip, and `wheels` with it."""
     ran: list[bool] = []
     pins = OePins(lambda: ran.append(chip.runs()))
@@ -91,14 +91,14 @@ def test_the_chip_is_off_before_oe_is_asked(chip: Hat) -> None:
 
 
 @pytest.mark.parametrize("how", ["hangs", "is gone"])
-def test_without_its_daemon_the_chips_byte_will_do(chip: Hat, how: str) -> None:
+def test_chip_is_switched_off_by_its_byte_without_daemon(chip: Hat, how: str) -> None:
     pins = OePins()
     pins.hang()
     Switch(profile(), chip.buses, no_daemon if how == "is gone" else lambda: pins)()
     assert not chip.runs()
 
 
-def test_without_the_bus_oe_will_do(chip: Hat) -> None:
+def test_oe_disables_outputs_without_the_bus(chip: Hat) -> None:
     pins = OePins()
     switch = Switch(profile(), chip.buses, lambda: pins)
     chip.wire.failing = 1
@@ -107,7 +107,7 @@ def test_without_the_bus_oe_will_do(chip: Hat) -> None:
 
 
 @pytest.mark.parametrize("oe", [True, False])
-def test_with_neither_it_fails_and_is_closed(chip: Hat, oe: bool) -> None:
+def test_switch_without_bus_and_oe_fails_and_closes(chip: Hat, oe: bool) -> None:
     """A retry every 10 ms would run out of files otherwise."""
     switch = Switch(profile(oe), chip.buses, no_daemon)
     chip.wire.failing = 1
@@ -116,13 +116,13 @@ def test_with_neither_it_fails_and_is_closed(chip: Hat, oe: bool) -> None:
     assert chip.wire.closed == 1
 
 
-def test_a_board_without_oes_daemon_has_its_outputs_off(chip: Hat) -> None:
+def test_board_without_oe_daemon_has_its_outputs_off(chip: Hat) -> None:
     with pytest.raises(PinsLost, match="no pigpiod"):
         HatBoard(profile(), chip.buses, no_daemon, lambda pins: [], chip.lock)
     assert not chip.runs() and chip.wire.closed == 1
 
 
-def test_a_chip_that_does_not_answer_is_disabled_by_oe(chip: Hat) -> None:
+def test_silent_chip_is_disabled_by_oe(chip: Hat) -> None:
     pins = OePins()
     chip.wire.failing = 2
     with pytest.raises(PinsLost, match="PCA9685, tried twice"):
@@ -130,7 +130,7 @@ def test_a_chip_that_does_not_answer_is_disabled_by_oe(chip: Hat) -> None:
     assert pins.duty(OE) == DISABLED and chip.runs()
 
 
-def test_oe_is_waited_for_no_longer_than_motors_may(
+def test_wait_for_oe_is_as_short_as_motors_allow(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """`wheels` waits in its loop."""

@@ -73,7 +73,7 @@ def echo(width_us: int) -> list[tuple[int, int, int]]:
     return [(450, ECHO, 1), (450 + width_us, ECHO, 0)]
 
 
-def test_a_metre_at_twenty_degrees() -> None:
+def test_echo_of_5800_us_is_a_metre_at_twenty_degrees() -> None:
     """Data sheet: 58 us per centimetre."""
     sample = Air(lambda: echo(5800)).sensor().measure()
     assert sample.status is Status.OK
@@ -92,36 +92,36 @@ def test_sound_is_slower_in_the_cold() -> None:
     ("width_us", "status"),
     [(99, Status.NOISE), (100, Status.OK), (25_000, Status.OK), (25_001, Status.FAR)],
 )
-def test_widths_at_their_limits(width_us: int, status: Status) -> None:
+def test_echo_widths_at_limits_give_their_status(width_us: int, status: Status) -> None:
     assert Air(lambda: echo(width_us)).sensor().measure().status is status
 
 
-def test_the_daemons_clock_wraps() -> None:
+def test_range_is_right_when_daemon_clock_wraps() -> None:
     air = Air(lambda: echo(5800), now_us=(1 << 32) - 3000)
     assert air.sensor().measure().range_m == pytest.approx(1.0, abs=0.01)
 
 
-def test_another_sensors_edges_are_not_ours() -> None:
+def test_edges_of_other_sensors_are_ignored() -> None:
     both = [(400, OTHER, 1), (600, OTHER, 0)]
     sample = Air(lambda: [*both, *echo(5800)]).sensor().measure()
     assert sample.range_m == pytest.approx(1.0, abs=0.01)
 
 
-def test_a_spark_before_the_echo_is_passed_over() -> None:
+def test_spark_before_the_echo_is_ignored() -> None:
     spark = [(20, ECHO, 1), (26, ECHO, 0)]
     sample = Air(lambda: [*spark, *echo(5800)]).sensor().measure()
     assert sample.range_m == pytest.approx(1.0, abs=0.01)
     assert Air(lambda: spark).sensor().measure() == (None, Status.NOISE)
 
 
-def test_nobody_there_is_said_soon() -> None:
+def test_absent_sensor_is_reported_within_34_ms() -> None:
     air = Air(list)
     begin_us = air.now_us
     assert air.sensor().measure() == (None, Status.ABSENT)
     assert air.now_us - begin_us <= 34_000
 
 
-def test_a_trigger_that_waits() -> None:
+def test_waiting_trigger_extends_the_wait_for_the_echo() -> None:
     """The pins wait, and the wait for the echo is extended by the same time."""
     air = Air(lambda: echo(5800))
     begin_us = air.now_us
@@ -135,7 +135,7 @@ def test_a_trigger_that_waits() -> None:
     assert 60_000 <= nobody.now_us - begin_us <= 64_000
 
 
-def test_silence_after_the_burst_is_far_and_it_waits_for_the_end() -> None:
+def test_long_echo_is_far_and_sensor_waits_for_its_end() -> None:
     air = Air(lambda: echo(38_000))
     sensor = air.sensor()
     assert sensor.measure().status is Status.FAR
@@ -163,7 +163,7 @@ def stuck_one(
     return air, sensor, statuses
 
 
-def test_right_behind_an_echo_one_that_does_not_end_may_be_stuck() -> None:
+def test_unended_echo_after_an_echo_may_be_stuck() -> None:
     """ "No target" at once would hide a wall; two long echoes in a row are accepted."""
     widths = iter([5800, 5800, 38_000, 5800, 38_000, 38_000])
     sensor = Air(lambda: echo(next(widths))).sensor()
@@ -175,7 +175,7 @@ def test_right_behind_an_echo_one_that_does_not_end_may_be_stuck() -> None:
     assert statuses == [*heard, Status.OK, Status.WAITING, Status.FAR]
 
 
-def test_behind_a_wait_the_median_begins_anew() -> None:
+def test_median_restarts_after_a_wait() -> None:
     """Old values are a quarter of a second old, and a car may have driven."""
     median = Median()
     for range_m in (1.4, 1.3, 1.2):
@@ -186,7 +186,7 @@ def test_behind_a_wait_the_median_begins_anew() -> None:
     assert median.add(Sample(0.6, Status.OK)).range_m == 0.7
 
 
-def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
+def test_unfalling_echo_is_stuck_and_recovers() -> None:
     air, sensor, statuses = stuck_one(list)
     assert statuses[0] is Status.FAR
     assert statuses[1:8] == [Status.WAITING] * 7, "nothing was measured"
@@ -197,20 +197,20 @@ def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
     assert sensor.measure().range_m == pytest.approx(1.0, abs=0.01)
 
 
-def test_one_that_holds_its_echo_until_the_next_trigger_gets_it() -> None:
+def test_sensor_holding_echo_until_trigger_recovers() -> None:
     """Some clones do so if they receive no echo."""
     _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), *echo(5800)])
     assert statuses[:8] == [Status.FAR] + [Status.WAITING] * 7
     assert set(statuses[9:]) == {Status.OK}
 
 
-def test_of_a_stuck_one_only_an_echo_that_ends_is_believed() -> None:
+def test_stuck_sensor_is_believed_only_with_an_ended_echo() -> None:
     """Otherwise the sensor would report a free way every second."""
     _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), (450, ECHO, 1)])
     assert set(statuses[1:]) == {Status.WAITING, Status.STUCK}
 
 
-def test_what_waits_tells_nothing_and_gets_old() -> None:
+def test_waiting_sensor_keeps_status_and_reading_ages() -> None:
     samples = LastReading("rear", 180.0)
     ultrasonic.update(samples, Sample(0.5, Status.OK), 10.0)
     ultrasonic.update(samples, Sample(None, Status.WAITING), 10.2)
@@ -228,7 +228,7 @@ def test_what_waits_tells_nothing_and_gets_old() -> None:
     some.integers(2, 19),
     some.none() | some.floats(0.02, 4.0),
 )
-def test_a_single_wrong_echo_is_never_seen(
+def test_single_wrong_echo_is_filtered_out(
     steady_m: list[float], at: int, wild_m: float | None
 ) -> None:
     median, samples = Median(), list[Sample]()
@@ -241,7 +241,7 @@ def test_a_single_wrong_echo_is_never_seen(
         assert sample.range_m is not None and 0.5 <= sample.range_m <= 0.6
 
 
-def test_a_fault_is_told_at_once_and_the_median_begins_anew() -> None:
+def test_fault_is_told_at_once_and_restarts_the_median() -> None:
     median = Median()
     for _ in range(3):
         median.add(Sample(0.5, Status.OK))
@@ -249,7 +249,7 @@ def test_a_fault_is_told_at_once_and_the_median_begins_anew() -> None:
     assert median.add(Sample(2.0, Status.OK)).range_m == 2.0
 
 
-def test_against_the_daemon(tmp_path: Path) -> None:
+def test_sensor_measures_against_the_emulated_daemon(tmp_path: Path) -> None:
     with emulator(tmp_path, "--hcsr04", f"{TRIGGER},{ECHO},0") as daemon:
         pins = PigpioPins("127.0.0.1", daemon.port, 5.0)
         with contextlib.closing(PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)) as edges:
@@ -272,7 +272,7 @@ def test_against_the_daemon(tmp_path: Path) -> None:
         pins.close()
 
 
-def test_nobody_to_ask(tmp_path: Path) -> None:
+def test_edges_without_a_daemon_raise_pins_fault(tmp_path: Path) -> None:
     with emulator(tmp_path) as daemon:
         port = daemon.port
     with pytest.raises(PinsFault, match=f"port {port}"):

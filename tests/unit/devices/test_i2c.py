@@ -146,11 +146,11 @@ def opens(
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.__name__)
-def test_the_contract(opens: Open, check: Callable[[Open], None]) -> None:
+def test_backend_keeps_the_contract(opens: Open, check: Callable[[Open], None]) -> None:
     check(opens)
 
 
-def test_a_byte_that_is_refused_in_the_middle(opens: Open) -> None:
+def test_byte_refused_in_mid_write_raises_and_bus_goes_on(opens: Open) -> None:
     device = opens(1, MEMORY)
     with pytest.raises(I2cError, match="0x50"):
         device.write(0xED, bytes(12))
@@ -158,7 +158,7 @@ def test_a_byte_that_is_refused_in_the_middle(opens: Open) -> None:
     device.close()
 
 
-def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> None:
+def test_posted_write_fault_is_raised_by_its_own_device(tmp_path: Path) -> None:
     """Another device on the same connection reports no fault."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
@@ -195,11 +195,11 @@ def test_pigpiod_waits_before_a_transfer(tmp_path: Path) -> None:
         assert other.read(0x10, 1) == b"\x02"
 
 
-def test_the_kernels_bus_has_no_patience(kernel: type[FakeSMBus]) -> None:
+def test_kernel_bus_has_no_patience(kernel: type[FakeSMBus]) -> None:
     assert SmbusI2c(1, MEMORY).patience_s == 0.0
 
 
-def test_the_profile_chooses() -> None:
+def test_profile_chooses_the_backend() -> None:
     with backends.open_i2c(profile("linux", 8888)) as opens:
         assert opens is SmbusI2c
 
@@ -215,7 +215,7 @@ def test_the_profile_chooses() -> None:
         (errno.EPERM, "Operation not permitted"),
     ],
 )
-def test_what_the_kernel_says_in_words(kernel: type[FakeSMBus], number: int, words: str) -> None:
+def test_kernel_error_becomes_words(kernel: type[FakeSMBus], number: int, words: str) -> None:
     device = SmbusI2c(1, MEMORY)
     kernel.fault = OSError(number, "Operation not permitted")
     with pytest.raises(I2cError) as fault:
@@ -223,25 +223,25 @@ def test_what_the_kernel_says_in_words(kernel: type[FakeSMBus], number: int, wor
     assert str(fault.value) == f"I2C bus 1 address 0x50: {words}"
 
 
-def test_a_short_answer_is_no_answer(kernel: type[FakeSMBus]) -> None:
+def test_short_answer_is_an_error(kernel: type[FakeSMBus]) -> None:
     kernel.short = True
     with pytest.raises(I2cError, match="1 bytes, expected 12"):
         SmbusI2c(1, MEMORY).read(0, 12)
 
 
-def test_a_machine_without_the_bus_says_what_to_do() -> None:
+def test_missing_kernel_bus_says_how_to_enable_it() -> None:
     with pytest.raises(I2cError, match=r"^/dev/i2c-250: no such bus: enable I2C"):
         SmbusI2c(250, MEMORY)
 
 
-def test_a_bus_that_pigpiod_does_not_have_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_pigpiod_bus_says_how_to_enable_it(tmp_path: Path) -> None:
     with pigpiod(tmp_path, Bus()) as port:
         with backends.open_i2c(profile("pigpio", port)) as opens:
             with pytest.raises(I2cError, match="dtparam=i2c_arm=on"):
                 opens(7, MEMORY)
 
 
-def test_a_bus_that_one_may_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forbidden_bus_names_the_i2c_group(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(number: int) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -250,7 +250,7 @@ def test_a_bus_that_one_may_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
         SmbusI2c(1, MEMORY)
 
 
-def test_the_drivers_over_the_kernel(kernel: type[FakeSMBus]) -> None:
+def test_drivers_work_over_the_kernel_bus(kernel: type[FakeSMBus]) -> None:
     now_s = 10.0
 
     def sleep(seconds: float) -> None:

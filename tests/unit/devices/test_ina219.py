@@ -62,7 +62,7 @@ def test_charging_current_is_negative() -> None:
     assert reading and reading.amps == pytest.approx(-0.5)
 
 
-def test_nothing_new_is_none() -> None:
+def test_read_without_new_sample_is_none() -> None:
     chip = Chip()
     sensor = Ina219(chip, 0.1)
     chip.sense(7.5, 0.1)
@@ -70,7 +70,7 @@ def test_nothing_new_is_none() -> None:
     assert sensor.read() is None
 
 
-def test_a_reading_begins_the_next_average() -> None:
+def test_reading_begins_the_next_average() -> None:
     chip = Chip()
     sensor = Ina219(chip, 0.1)
     chip.sense(7.5, 0.1)
@@ -81,7 +81,7 @@ def test_a_reading_begins_the_next_average() -> None:
     assert BATTERY_EVERY_S > 2 * 64 * 586e-6, "each look begins it anew"
 
 
-def test_brown_out_is_set_right() -> None:
+def test_setting_is_restored_after_brown_out() -> None:
     chip = Chip()
     sensor = Ina219(chip, 0.1)
     chip.power_on()
@@ -91,7 +91,7 @@ def test_brown_out_is_set_right() -> None:
     assert chip.registers[0] == SETTING
 
 
-def test_another_chip_is_refused() -> None:
+def test_other_chip_is_refused() -> None:
     class Another(Chip):
         def power_on(self) -> None:
             self.registers = {0: 0x1120}
@@ -100,7 +100,7 @@ def test_another_chip_is_refused() -> None:
         Ina219(Another(), 0.1)
 
 
-def test_nobody_there() -> None:
+def test_absent_chip_raises() -> None:
     with pytest.raises(I2cError):
         Ina219(Gone(), 0.1)
 
@@ -121,7 +121,7 @@ def test_low_is_the_last_tenth() -> None:
     assert not Gauge(PACK).add(Reading(6.61, 0.0), 1.0).low
 
 
-def test_a_spurt_does_not_empty_the_battery() -> None:
+def test_short_sag_is_not_low_battery() -> None:
     gauge = Gauge(PACK)
     gauge.add(Reading(7.5, 0.2), 0.0)
     sagging = gauge.add(Reading(5.5, 6.0), 0.1)
@@ -131,7 +131,7 @@ def test_a_spurt_does_not_empty_the_battery() -> None:
     assert sagging.low
 
 
-def test_a_curve_says_how_full_a_pack_is_between() -> None:
+def test_curve_gives_charge_between_empty_and_full() -> None:
     pack = msgspec.structs.replace(PACK, curve=(0.0, 0.1, 1.0))
     volts = (pack.empty_v, (pack.empty_v + pack.full_v) / 2, pack.full_v)
     shares = [Gauge(pack).add(Reading(one, 0.1), 1.0).share for one in volts]

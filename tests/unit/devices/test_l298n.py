@@ -15,7 +15,7 @@ def made() -> tuple[L298nBridge, FakePins]:
     return bridge, pins
 
 
-def test_it_starts_with_the_enable() -> None:
+def test_start_turns_the_enable_off_first() -> None:
     pins = FakePins()
     for gpio in (F, R, EN):
         pins.write(gpio, 1)
@@ -25,7 +25,7 @@ def test_it_starts_with_the_enable() -> None:
     assert pins.frequency_hz == {EN: 800}
 
 
-def test_an_input_says_which_way_and_the_enable_how_fast() -> None:
+def test_input_sets_direction_and_enable_sets_speed() -> None:
     bridge, pins = made()
     bridge.drive(0.3, 0.0)
     bridge.drive(0.4, 0.02)
@@ -44,7 +44,7 @@ def test_inputs_change_while_the_enable_is_off() -> None:
     assert pins.history == [(EN, 0.0), (F, 0.0), (R, 1.0), (EN, 0.3)]
 
 
-def test_it_brakes_by_the_enable_alone() -> None:
+def test_brake_uses_the_enable_with_both_inputs_low() -> None:
     bridge, pins = made()
     bridge.drive(0.3, 0.0)
     pins.history.clear()

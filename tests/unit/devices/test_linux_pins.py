@@ -83,7 +83,7 @@ def test_structures_are_as_the_kernel_has_them() -> None:
     assert (gpiochip.GET_VALUES, gpiochip.SET_VALUES) == (0xC010B40E, 0xC010B40F)
 
 
-def test_no_chip_is_said_with_what_there_is(tmp_path: Path) -> None:
+def test_missing_chip_error_lists_the_chips_found(tmp_path: Path) -> None:
     with pytest.raises(PinsLost, match="found: no gpiochip.; without a Pi: fpvcar b"):
         gpiochip.find(tmp_path)
     (tmp_path / "gpiochip0").write_text("no device")
@@ -103,7 +103,7 @@ def test_pins_that_are_claimed_together_switch_by_one_call(chip: FakeChip) -> No
     assert chip.closed and not any(one.open for one in chip.requests)
 
 
-def test_a_line_whose_owner_is_gone_is_pulled_down(chip: FakeChip) -> None:
+def test_lines_of_a_gone_owner_are_pulled_down(chip: FakeChip) -> None:
     """The bias of a request stays when the kernel makes its line an input."""
     pins = LinuxPins("a test")
     pins.claim((FORWARD, REVERSE))
@@ -112,14 +112,14 @@ def test_a_line_whose_owner_is_gone_is_pulled_down(chip: FakeChip) -> None:
     assert chip.asked == [(gpiochip.OUTPUT | gpiochip.PULL_DOWN, 0)] * 3
 
 
-def test_all_or_nothing_is_steady(chip: FakeChip) -> None:
+def test_full_and_zero_duty_are_steady_levels(chip: FakeChip) -> None:
     pins = LinuxPins("a test")
     pins.pwm(FORWARD, 1.0)
     pins.pwm(FORWARD, 0.0)
     assert chip.sets == [{FORWARD: 1}, {FORWARD: 0}]
 
 
-def test_what_it_had_taken_is_let_go_when_the_next_is_refused(chip: FakeChip) -> None:
+def test_taken_line_is_released_after_next_is_refused(chip: FakeChip) -> None:
     chip.taken = (8,)
     pins = LinuxPins("a test")
     pins.input_pull_down(7)
@@ -131,8 +131,8 @@ def test_what_it_had_taken_is_let_go_when_the_next_is_refused(chip: FakeChip) ->
     assert chip.asked == [(inputs, 0)]
 
 
-@pytest.mark.parametrize(("word", "says"), [("Y\n", "would run on"), (None, "nobody knows")])
-def test_a_kernel_that_may_leave_a_motor_on_is_refused(
+@pytest.mark.parametrize(("word", "says"), [("Y\n", "would run on"), (None, "may run on")])
+def test_kernel_that_may_leave_a_motor_on_is_refused(
     tmp_path: Path, chip: FakeChip, monkeypatch: pytest.MonkeyPatch, word: str | None, says: str
 ) -> None:
     monkeypatch.setattr(gpio, "ROOT", tmp_path)
@@ -148,7 +148,7 @@ def test_a_kernel_that_may_leave_a_motor_on_is_refused(
 
 
 @pytest.mark.parametrize("label", gpiochip.LABELS)
-def test_each_chip_has_a_module(label: str) -> None:
+def test_chip_labels_have_a_module(label: str) -> None:
     assert label in strict.MODULES
 
 
@@ -159,7 +159,7 @@ def test_motors_whose_pin_is_taken_are_let_go(chip: FakeChip) -> None:
     assert chip.closed
 
 
-def test_who_drives_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_and_machine_choose_the_backends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpio, "suits", lambda: True)
     for pins, i2c, expected in (
         ("auto", "auto", ("linux", "linux")),
@@ -174,7 +174,7 @@ def test_who_drives_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert backends.pins_backend(loaded()) == "pigpio"
 
 
-def test_a_pi_5_and_a_pi_without_the_daemon(
+def test_pi_5_or_pi_without_daemon_suits_kernel_pins(
     monkeypatch: pytest.MonkeyPatch, chip: FakeChip
 ) -> None:
     daemon, none = (str(BENCH),), ("/nowhere/pigpiod",)
@@ -183,9 +183,7 @@ def test_a_pi_5_and_a_pi_without_the_daemon(
     assert gpio.suits(daemon)
 
 
-def test_a_pi_whose_chip_is_forbidden_says_so_and_no_daemon(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pi_with_forbidden_chip_suits_only_without_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     def find() -> FakeChip:
         raise PinsLost("not allowed")
 
@@ -205,13 +203,13 @@ class TestSchedule:
         assert edges == [1, 0, 1, 0, 1]
         assert schedule.next_s == pytest.approx(1.024)
 
-    def test_nothing_is_due_before_its_time(self) -> None:
+    def test_pulse_edges_are_not_due_early(self) -> None:
         schedule = Schedule()
         assert schedule.next_s is None
         schedule.run(FORWARD, 0.010, 0.004, 1.0)
         assert schedule.due(1.0) == {FORWARD: 1} and schedule.due(1.0039) == {}
 
-    def test_a_change_counts_from_the_next_pulse(self) -> None:
+    def test_change_applies_to_the_next_pulse(self) -> None:
         schedule = Schedule()
         schedule.run(FORWARD, 0.010, 0.004, 1.0)
         schedule.due(1.0)
@@ -220,7 +218,7 @@ class TestSchedule:
         assert schedule.due(1.010) == {FORWARD: 1}
         assert schedule.next_s == pytest.approx(1.018)
 
-    def test_who_was_away_does_not_catch_up(self) -> None:
+    def test_late_schedule_does_not_catch_up(self) -> None:
         schedule = Schedule()
         schedule.run(FORWARD, 0.010, 0.004, 1.0)
         schedule.due(1.0)
@@ -228,14 +226,14 @@ class TestSchedule:
         assert schedule.due(3.0) == {FORWARD: 1}
         assert schedule.next_s == pytest.approx(3.004)
 
-    def test_a_stop_is_one(self) -> None:
+    def test_stopped_pin_has_no_more_edges(self) -> None:
         schedule = Schedule()
         schedule.run(FORWARD, 0.010, 0.004, 1.0)
         schedule.stop(FORWARD)
         assert schedule.due(2.0) == {} and schedule.next_s is None
 
 
-def test_a_chip_that_goes_ends_the_pulses_and_is_said() -> None:
+def test_lost_chip_ends_the_pulses_and_raises() -> None:
     def put(levels: dict[int, int]) -> None:
         raise OSError(19, "No such device")
 
@@ -249,7 +247,7 @@ def test_a_chip_that_goes_ends_the_pulses_and_is_said() -> None:
 
 
 @pytest.mark.parametrize("fault", [KeyError(17), SystemExit()])
-def test_pulses_that_end_for_whatever_reason_are_said(
+def test_pulse_thread_that_dies_is_reported(
     monkeypatch: pytest.MonkeyPatch, fault: BaseException
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda ended: None)
@@ -261,7 +259,7 @@ def test_pulses_that_end_for_whatever_reason_are_said(
     pulses.run(FORWARD, 0.01, 0.004)
     assert pulses._thread is not None
     pulses._thread.join(5.0)
-    with pytest.raises(PinsLost, match="GPIO 17: (KeyError.17|nobody makes)"):
+    with pytest.raises(PinsLost, match="GPIO 17: (KeyError.17|the pulse thread has ended)"):
         pulses.run(FORWARD, 0.01, 0.004)
     pulses.close()
 

@@ -17,13 +17,13 @@ def verdicts(readings: Iterable[float | None]) -> list[bool]:
 
 
 @given(some.floats(0.1, 4.0), some.floats(-0.1, 0.1), some.integers(3, 60))
-def test_whatever_moves_steadily_is_quiet(from_m: float, step_m: float, count: int) -> None:
+def test_steady_motion_is_quiet(from_m: float, step_m: float, count: int) -> None:
     """Speed up to 3 m/s at 30 readings a second."""
     line = [max(0.01, from_m + number * step_m) for number in range(count)]
     assert not any(verdicts(line))
 
 
-def test_the_chips_own_noise_is_quiet() -> None:
+def test_chip_noise_is_quiet() -> None:
     dice = random.Random(1)
     for metres in (0.05, 0.4, 1.2):
         sigma_m = max(0.002, 0.07 * metres)  # DS11555, table 12: the worst indoors
@@ -35,12 +35,12 @@ def test_poles_that_are_passed_are_quiet() -> None:
     assert not any(verdicts(([0.4] * 2 + [3.0] * 10) * 20))
 
 
-def test_a_target_that_flickers_at_the_end_of_the_reach_is_quiet() -> None:
+def test_target_flickering_at_end_of_reach_is_quiet() -> None:
     assert not any(verdicts([1.2, None] * 100))
 
 
 @pytest.mark.parametrize("readings", [[0.3, 1.5], [0.3, 1.5, 0.4, 1.1, 0.2]])
-def test_to_and_fro_is_noisy_within_ten_readings(readings: list[float]) -> None:
+def test_jumping_readings_are_noisy_within_ten(readings: list[float]) -> None:
     said = verdicts(readings * 20)
     assert not said[0] and all(said[LAST:])
 
@@ -53,13 +53,13 @@ def test_noise_all_over_is_noisy_nearly_always_and_ends() -> None:
     assert calm[0] and not calm[-1]
 
 
-def test_noise_that_sees_nothing_any_more_ends() -> None:
+def test_noise_ends_after_readings_without_target() -> None:
     noise = NoiseFilter(0.1)
     assert [noise.add(one) for one in [0.1, 1.0] * LAST][-1]
     assert not [noise.add(None) for _ in range(LAST)][-1]
 
 
-def test_a_share_is_of_the_reading_and_the_least_is_for_small_ones() -> None:
+def test_jump_limit_is_a_share_with_a_minimum() -> None:
     def jumpy(low: float, high: float) -> bool:
         return verdicts([low, high] * LAST)[-1]
 

@@ -33,7 +33,7 @@ def test_prescaler_is_that_of_the_data_sheet() -> None:
     assert frequency_hz(121) == pytest.approx(50, abs=0.1)
 
 
-def test_all_is_off_before_anything_else(wired: tuple[chips.Soc, Wire]) -> None:
+def test_outputs_are_off_before_other_writes(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     before = Pca9685(wire, 1526)
     before.pwm(8, 0.5)
@@ -46,7 +46,7 @@ def test_all_is_off_before_anything_else(wired: tuple[chips.Soc, Wire]) -> None:
 
 
 @pytest.mark.parametrize("hz", [50, 1526])
-def test_a_duty_is_a_share_of_the_time(wired: tuple[chips.Soc, Wire], hz: int) -> None:
+def test_duty_is_a_share_of_the_period(wired: tuple[chips.Soc, Wire], hz: int) -> None:
     soc, wire = wired
     pins = Pca9685(wire, hz)
     assert soc.hat.period_us() == pytest.approx(1e6 / hz, rel=0.01)
@@ -69,7 +69,7 @@ def test_two_inputs_change_in_one_transaction(wired: tuple[chips.Soc, Wire]) -> 
         pins.write_together((9, 11), 1)
 
 
-def test_one_error_is_tried_again_and_the_second_is_lost(wired: tuple[chips.Soc, Wire]) -> None:
+def test_first_error_is_retried_and_second_loses_pins(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     pins = Pca9685(wire, 1526)
     wire.failing = 1
@@ -81,7 +81,7 @@ def test_one_error_is_tried_again_and_the_second_is_lost(wired: tuple[chips.Soc,
     assert soc.hat.duty(8) == 0.5, "it does for ever what it was told"
 
 
-def test_nobody_there_is_said(wired: tuple[chips.Soc, Wire]) -> None:
+def test_absent_chip_raises_pins_lost(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     soc.hat.broken = 1
     with pytest.raises(PinsLost, match="tried twice"):
@@ -104,7 +104,7 @@ def test_motors_drive_brake_and_are_cut_by_one_byte(wired: tuple[chips.Soc, Wire
     assert wiring.bridges(soc).steer == Bridge(-0.5, 0.5, 0.0), "driven again"
 
 
-def test_a_servo_has_no_pulse_before_its_first_zero(wired: tuple[chips.Soc, Wire]) -> None:
+def test_servo_has_no_pulse_before_its_first_zero(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     driver = backends.DRIVERS[HatServo](SERVO, Pca9685(wire, 50))
     wiring = Wiring(Motors(drive=M1, steer=SERVO))
@@ -131,7 +131,7 @@ def test_oe_disables_all(wired: tuple[chips.Soc, Wire]) -> None:
 # --- the model's own rules -----------------------------------------------------
 
 
-def test_the_prescaler_is_written_while_it_sleeps_only(wired: tuple[chips.Soc, Wire]) -> None:
+def test_prescaler_is_written_only_while_asleep(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     assert wire.read(0x00, 1) == b"\x11" and wire.read(0x01, 1) == b"\x04"
     wire.write(0x00, b"\x20")
@@ -142,7 +142,7 @@ def test_the_prescaler_is_written_while_it_sleeps_only(wired: tuple[chips.Soc, W
     assert wire.read(0xFE, 1) == b"\x03", "3 is the least"
 
 
-def test_asleep_nothing_is_on_and_restart_is_set(wired: tuple[chips.Soc, Wire]) -> None:
+def test_sleeping_chip_has_outputs_off_and_restart_set(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     Pca9685(wire, 1526).write(0, 1)
     wire.write(0x00, b"\x30")
@@ -151,13 +151,13 @@ def test_asleep_nothing_is_on_and_restart_is_set(wired: tuple[chips.Soc, Wire]) 
     assert soc.hat.duty(0) == 1.0 and not wire.read(0x00, 1)[0] & 0x80
 
 
-def test_registers_that_are_not_there_are_refused(wired: tuple[chips.Soc, Wire]) -> None:
+def test_missing_registers_are_refused(wired: tuple[chips.Soc, Wire]) -> None:
     with pytest.raises(I2cError):
         wired[1].write(0x46, b"\x00")
     assert wired[1].read(0xFA, 4) == bytes(4), "write only"
 
 
-def test_all_call_and_the_reset_of_all(wired: tuple[chips.Soc, Wire]) -> None:
+def test_chip_answers_all_call_and_general_reset(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     shared, everybody = Wire(wire.bus, 0x70), Wire(wire.bus, 0)
     shared.write(0x00, b"\x21")

@@ -115,7 +115,7 @@ def test_write_together(bench: Bench) -> None:
     shows(bench, gpio17=0.0, gpio27=0.0)
 
 
-def test_a_servo_s_pulse_is_a_share_of_20_ms(bench: Bench) -> None:
+def test_servo_pulse_is_a_share_of_20_ms(bench: Bench) -> None:
     for pulse_us in (1500.0, 1000.0):
         bench.pins.servo(18, pulse_us)
         shows(bench, gpio18=pulse_us / 20_000)
@@ -147,14 +147,14 @@ def test_hung_daemon_is_silent(bench: Bench) -> None:
 # --- only the real client -----------------------------------------------------
 
 
-def test_nobody_there_is_said(chip: Chip) -> None:
+def test_missing_daemon_is_reported_with_its_port(chip: Chip) -> None:
     chip.pigpiod.kill()
     chip.pigpiod.wait()
     with pytest.raises(PinsLost, match=f"port {chip.port}: Connection refused"):
         PigpioPins("127.0.0.1", chip.port)
 
 
-def test_what_to_do_is_said_where_nobody_is(chip: Chip) -> None:
+def test_missing_daemon_error_says_how_to_start_one(chip: Chip) -> None:
     chip.pigpiod.kill()
     chip.pigpiod.wait()
     with pytest.raises(PinsLost, match="systemctl enable --now pigpiod"):
@@ -163,7 +163,7 @@ def test_what_to_do_is_said_where_nobody_is(chip: Chip) -> None:
         PigpioPins("::1", chip.port)
 
 
-def test_a_daemon_that_listens_at_ipv6_alone_is_found(tmp_path: Path) -> None:
+def test_daemon_that_listens_only_at_ipv6_is_found(tmp_path: Path) -> None:
     """Options of Debian's unit: pigpiod -l."""
     with Chip(tmp_path, "--host=::1", host="::1") as chip:
         pins = PigpioPins("127.0.0.1", chip.port)
@@ -172,7 +172,7 @@ def test_a_daemon_that_listens_at_ipv6_alone_is_found(tmp_path: Path) -> None:
         pins.close()
 
 
-def test_an_echo_that_is_unplugged_is_low(chip: Chip, pins: PigpioPins) -> None:
+def test_unplugged_echo_pin_is_low(chip: Chip, pins: PigpioPins) -> None:
     chip.soc.pin[5].external = chips.FLOATING  # pulled up since its reset
     assert chip.soc.pin[5].level() == 1
     pins.input_pull_down(5)
@@ -185,7 +185,7 @@ def test_daemon_that_accepts_and_never_answers_is_silent(chip: Chip) -> None:
         PigpioPins("127.0.0.1", chip.port)
 
 
-def test_what_is_wrong_with_a_trigger_the_next_call_says(pins: PigpioPins) -> None:
+def test_trigger_fault_is_raised_by_the_next_check(pins: PigpioPins) -> None:
     pins.trigger(20, 10)
     pins.trigger(20, 101)  # pigpiod: 1 to 100 us
     with pytest.raises(PinsRefused, match="trigger GPIO 20: "):
@@ -193,7 +193,7 @@ def test_what_is_wrong_with_a_trigger_the_next_call_says(pins: PigpioPins) -> No
     pins.check()
 
 
-def test_a_daemon_that_hangs_behind_a_trigger_is_silent(chip: Chip) -> None:
+def test_daemon_that_hangs_behind_a_trigger_is_silent(chip: Chip) -> None:
     pins = PigpioPins("127.0.0.1", chip.port, timeout_s=0.2)
     with contextlib.closing(pins):
         chip.stop_pigpiod()
@@ -260,7 +260,7 @@ def test_dead_man_outlives_its_client_and_is_replaced(chip: Chip, pins: PigpioPi
     assert len(ours) == 1
 
 
-def test_the_dead_man_lets_go_of_every_enable(chip: Chip, pins: PigpioPins) -> None:
+def test_dead_man_lets_go_of_all_enables(chip: Chip, pins: PigpioPins) -> None:
     profile = profiles.load(paths.HARDWARE / "l298n.toml")
     for gpio in profile.motor_pins():
         pins.write(gpio, 0)
@@ -314,7 +314,7 @@ def test_pigpio_board_close_after_a_silent_call_keeps_the_dead_man(
     until(lambda: chip.soc.pin[17].duty() == 0.0, 2.0, "it runs on")
 
 
-def test_a_board_that_cannot_be_made_ends_its_connection(
+def test_failed_board_closes_its_connection(
     chip: Chip, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bench = profiles.load(paths.HARDWARE / "bench.toml")

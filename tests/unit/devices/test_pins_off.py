@@ -60,7 +60,7 @@ def untouched(before: Chip, after: Chip) -> None:
         assert after.pulls[gpio] == FLOATS
 
 
-def test_the_old_chip_pulls_down_by_its_clock() -> None:
+def test_old_chip_pulls_down_by_its_clock() -> None:
     before, chip = Chip(), Chip()
     pins_off.write(chip, PINS, has_new_pulls=False)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
@@ -69,7 +69,7 @@ def test_the_old_chip_pulls_down_by_its_clock() -> None:
     untouched(before, chip)
 
 
-def test_the_new_chip_has_two_bits_a_pin() -> None:
+def test_new_chip_pulls_down_by_two_bits_a_pin() -> None:
     before, chip = Chip(), Chip()
     pins_off.write(chip, PINS, has_new_pulls=True)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
@@ -79,13 +79,13 @@ def test_the_new_chip_has_two_bits_a_pin() -> None:
     untouched(before, chip)
 
 
-def test_a_daemon_that_writes_at_the_same_time_does_not_win() -> None:
+def test_concurrent_daemon_writes_are_overcome() -> None:
     chip = Chip(stubborn=5)
     pins_off.write(chip, PINS, has_new_pulls=False)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
 
 
-def test_one_that_goes_on_writing_is_said_and_the_pulls_are_set() -> None:
+def test_endless_daemon_writes_raise_after_pulls_are_set() -> None:
     chip = Chip(stubborn=1000)
     with pytest.raises(pins_off.PinsNotReleased, match="17, 27.*no input after 3 tries"):
         pins_off.write(chip, PINS, has_new_pulls=False)
@@ -107,7 +107,7 @@ def register(pi: Path, offset: int) -> int:
     return found
 
 
-def test_the_program_reads_its_pins_and_writes_the_device(
+def test_program_reads_pin_list_and_writes_the_device(
     pi: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (pi / "motor-pins").write_text("17 27\n")
@@ -125,7 +125,7 @@ def test_stop_lets_go_of_every_pin_that_moves_the_car(pi: Path) -> None:
     assert inputs == {18, 17, 27, 25, 24, 23}
 
 
-def test_where_no_pin_was_taken_there_is_nothing_to_do(
+def test_program_without_taken_pins_writes_nothing(
     pi: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pins_off.main(str(pi / "motor-pins")) == 0
@@ -135,16 +135,14 @@ def test_where_no_pin_was_taken_there_is_nothing_to_do(
     assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
 
 
-def test_a_list_of_pins_that_cannot_be_read_is_said(
-    pi: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unreadable_pin_list_is_reported(pi: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (pi / "motor-pins").mkdir()
     assert pins_off.main(str(pi / "motor-pins")) == 1
     assert "group fpvcar" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["54", "-1", "17 x", "17,27"])
-def test_what_is_no_pin_is_refused(pi: Path, text: str) -> None:
+def test_invalid_pin_is_refused(pi: Path, text: str) -> None:
     (pi / "motor-pins").write_text(text)
     assert pins_off.main(str(pi / "motor-pins")) == 1
     assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
@@ -153,11 +151,11 @@ def test_what_is_no_pin_is_refused(pi: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("compatible", "says"),
     [
-        (b"raspberrypi,5-model-b\0brcm,bcm2712\0", r"bcm2712: known are"),
-        (b"acme,board\0", "no chip of a Raspberry Pi: known"),
+        (b"raspberrypi,5-model-b\0brcm,bcm2712\0", r"bcm2712: supported are"),
+        (b"acme,board\0", "no chip of a Raspberry Pi: supported"),
     ],
 )
-def test_another_chip_is_not_written_to(pi: Path, compatible: bytes, says: str) -> None:
+def test_unknown_chip_is_not_written_to(pi: Path, compatible: bytes, says: str) -> None:
     (pi / "compatible").write_bytes(compatible)
     with pytest.raises(pins_off.PinsNotReleased, match=says):
         pins_off.let_go([17])
@@ -182,19 +180,19 @@ def test_wheels_frees_the_pins_of_its_own_computer(
     assert ((pi / "gpiomem").read_bytes() != before) == frees
 
 
-def test_wheels_says_what_keeps_it_from_freeing_them(pi: Path) -> None:
+def test_wheels_says_why_pins_cannot_be_freed(pi: Path) -> None:
     (pi / "gpiomem").unlink()
     free = backends.pin_release(profiles.load(paths.HARDWARE / "mx1508.toml"))
     assert "is this a Raspberry Pi?" in free()
 
 
-def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:
+def test_missing_device_error_asks_for_a_pi(pi: Path) -> None:
     (pi / "gpiomem").unlink()
     with pytest.raises(pins_off.PinsNotReleased, match="is this a Raspberry Pi"):
         pins_off.let_go([17])
 
 
-def test_a_hat_is_switched_off_by_one_byte(pi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hat_is_switched_off_by_one_byte(pi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pins of the HAT fail: either remaining way stops the car."""
     bus, asked = pi / "i2c-1", list[int]()
     bus.write_bytes(b"")

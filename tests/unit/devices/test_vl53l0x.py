@@ -38,7 +38,7 @@ def ranging(rig: Rig) -> Vl53l0x:
     return sensor
 
 
-def test_thirty_samples_a_second_of_what_stands_there() -> None:
+def test_thirty_samples_a_second_give_the_range() -> None:
     rig = Rig(range_m=0.8)
     sensor = ranging(rig)
     got = list(samples(rig, sensor, 1.0))
@@ -48,7 +48,7 @@ def test_thirty_samples_a_second_of_what_stands_there() -> None:
     assert sum(metres) / len(metres) == pytest.approx(0.8, abs=0.02)
 
 
-def test_every_transfer_of_the_set_up_is_the_apis() -> None:
+def test_set_up_transfers_match_the_st_api_trace() -> None:
     """Most registers are secret, and no model covers them: the trace was compared with ST's API
     by hand. Successive equal reads count as one."""
     rig = Rig()
@@ -69,7 +69,7 @@ def test_every_transfer_of_the_set_up_is_the_apis() -> None:
         (0xB0, "ffffffffffff", "00f0ffffffff"),  # there are no more apertures
     ],
 )
-def test_so_many_good_spads_are_chosen_of_their_kind(info: int, good: str, chosen: str) -> None:
+def test_enough_good_spads_of_the_right_kind_are_chosen(info: int, good: str, chosen: str) -> None:
     spads, count = vl53l0x.Register.GLOBAL_SPAD_ENABLES_REF, bytes((info,))
 
     def spoil(register: int, data: bytes) -> bytes:
@@ -82,7 +82,7 @@ def test_so_many_good_spads_are_chosen_of_their_kind(info: int, good: str, chose
     assert f"{spads:02x} {chosen}" in rig.trace
 
 
-def test_a_range_is_of_when_its_measurement_began() -> None:
+def test_range_is_that_of_the_measurement_start() -> None:
     rig = Rig(range_m=0.8)
     sensor = ranging(rig)
     rig.range_m = 0.3
@@ -91,7 +91,7 @@ def test_a_range_is_of_when_its_measurement_began() -> None:
     assert after.range_m == pytest.approx(0.3, abs=0.05)
 
 
-def test_nothing_new_is_none_and_nothing_is_told_twice() -> None:
+def test_sample_is_read_once_and_then_none() -> None:
     rig = Rig()
     sensor = ranging(rig)
     before = rig.transfers
@@ -102,14 +102,14 @@ def test_nothing_new_is_none_and_nothing_is_told_twice() -> None:
 
 
 @pytest.mark.parametrize("range_m", [math.inf, 1.21, 3.0])
-def test_no_target_is_never_a_distance(range_m: float) -> None:
+def test_missing_target_gives_no_distance(range_m: float) -> None:
     rig = Rig(range_m=range_m)
     got = list(samples(rig, ranging(rig), 1.0))
     assert got and all(sample.range_m is None for sample in got)
     assert {sample.status for sample in got} == {Status.SIGNAL, Status.PHASE}
 
 
-def test_too_near_is_said() -> None:
+def test_too_near_target_has_status_near() -> None:
     rig = Rig(range_m=0.01)
     assert {one.status for one in samples(rig, ranging(rig), 0.2)} == {Status.NEAR}
 
@@ -125,9 +125,7 @@ def test_too_near_is_said() -> None:
         (0xFFFF, Status.PHASE),
     ],
 )
-def test_a_valid_status_with_an_impossible_range_is_no_distance(
-    raw_mm: int, status: Status
-) -> None:
+def test_impossible_range_with_valid_status_is_no_distance(raw_mm: int, status: Status) -> None:
     def spoil(register: int, data: bytes) -> bytes:
         if len(data) != vl53l0x.RESULT.size:
             return data
@@ -140,7 +138,7 @@ def test_a_valid_status_with_an_impossible_range_is_no_distance(
 
 
 @given(some.integers(0, 255))
-def test_every_status_byte_is_understood(byte: int) -> None:
+def test_status_byte_alone_decides_whether_range_is_given(byte: int) -> None:
     def spoil(register: int, data: bytes) -> bytes:
         result = len(data) == vl53l0x.RESULT.size
         return data[:1] + bytes((byte,)) + data[2:] if result else data
@@ -153,13 +151,13 @@ def test_every_status_byte_is_understood(byte: int) -> None:
         assert (sample.range_m is not None) == valid == (sample.status is Status.OK)
 
 
-def test_another_chip_is_refused() -> None:
+def test_other_chip_is_refused() -> None:
     rig = Rig(spoils=lambda _, data: b"\xb4" + data[1:])
     with pytest.raises(I2cError, match="no VL53L0X: identity b4aa10, not eeaa10"):
         rig.sensor()
 
 
-def test_nobody_there() -> None:
+def test_unpowered_chip_raises() -> None:
     rig = Rig(power=False)
     with pytest.raises(I2cError, match="without power"):
         rig.sensor()
@@ -168,14 +166,14 @@ def test_nobody_there() -> None:
 @pytest.mark.parametrize(
     ("register", "what"), [(0x83, "its own memory"), (0x13, "reference calibration")]
 )
-def test_a_chip_that_is_never_ready_is_given_up(register: int, what: str) -> None:
+def test_chip_that_is_never_ready_is_given_up(register: int, what: str) -> None:
     rig = Rig(spoils=lambda asked, data: b"\0" if asked == register else data)
     with pytest.raises(I2cError, match=f"{what} not ready after 0.1 s"):
         rig.sensor()
     assert rig.now_s < 10.5
 
 
-def test_a_fault_at_any_transfer_is_said_and_the_next_try_works() -> None:
+def test_set_up_fault_at_any_transfer_raises_and_retry_works() -> None:
     whole = Rig()
     ranging(whole)
     for number in range(1, whole.transfers + 1):
@@ -236,7 +234,7 @@ class Wired(OpenDevice):
             self.tof.turn()
 
 
-def test_a_fault_at_any_transfer_of_its_thread_is_got_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sensor_thread_recovers_from_fault_at_any_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The transfers move it to its address, set it up and read twice."""
     whole = Wired(monkeypatch)
     whole.turns(2, 1.0)
@@ -252,7 +250,7 @@ def test_a_fault_at_any_transfer_of_its_thread_is_got_over(monkeypatch: pytest.M
         assert wired.reading.range_m == pytest.approx(0.5, abs=0.05), number
 
 
-def test_a_dip_of_the_supply_ends_the_samples_until_it_is_set_up_anew() -> None:
+def test_supply_dip_ends_samples_until_set_up_again() -> None:
     rig = Rig()
     sensor = ranging(rig)
     rig.power = False
@@ -266,7 +264,7 @@ def test_a_dip_of_the_supply_ends_the_samples_until_it_is_set_up_anew() -> None:
     assert list(samples(rig, ranging(rig), 0.5)) != []
 
 
-def test_a_new_address_lasts_until_xshut() -> None:
+def test_new_address_lasts_until_xshut() -> None:
     rig = Rig()
     vl53l0x.readdress(rig, 0x30)
     assert rig.transfers == 2, "others wait meanwhile"
@@ -277,14 +275,14 @@ def test_a_new_address_lasts_until_xshut() -> None:
     assert rig.chip.address == model.DEFAULT_ADDRESS
 
 
-def test_another_chip_is_not_moved() -> None:
+def test_other_chip_is_not_readdressed() -> None:
     rig = Rig(spoils=lambda _, data: b"\xb4" + data[1:])
     with pytest.raises(I2cError, match="no VL53L0X"):
         vl53l0x.readdress(rig, 0x30)
     assert rig.chip.address == model.DEFAULT_ADDRESS
 
 
-def test_one_that_still_ranges_for_a_former_run_is_stopped_first() -> None:
+def test_sensor_left_ranging_is_stopped_before_set_up() -> None:
     """A sensor without XSHUT was not reset: its calibrations would be lost."""
     rig = Rig()
     ranging(rig)
@@ -302,12 +300,12 @@ def test_one_that_still_ranges_for_a_former_run_is_stopped_first() -> None:
 
 
 @pytest.mark.parametrize("address", [0x07, 0x78, -1, 0x100])
-def test_an_address_that_no_device_may_have_is_refused(address: int) -> None:
+def test_reserved_address_is_refused(address: int) -> None:
     with pytest.raises(ValueError, match="expected 0x08 to 0x77"):
         vl53l0x.readdress(Rig(), address)
 
 
-def test_registers_that_cannot_be_are_refused() -> None:
+def test_impossible_register_values_are_refused() -> None:
     huge = vl53l0x.Register.PRE_RANGE_TIMEOUT
     rig = Rig(spoils=lambda asked, data: b"\x11\xff" if asked == huge else data)
     with pytest.raises(I2cError, match="VL53L0X: timeout of"):

@@ -167,7 +167,7 @@ def keys(root: Path, machine: PlayedMachine, *words: str) -> list[str]:
     return [one.key for one in report.findings]
 
 
-def test_a_car_that_is_well_has_no_finding_and_all_is_asked(tmp_path: Path) -> None:
+def test_healthy_car_has_no_finding_and_all_parts_checked(tmp_path: Path) -> None:
     report = examined(healthy(tmp_path), PlayedMachine(), "--move")
     assert report.findings == () and report.worst is Severity.OK
     assert report.not_asked == ()
@@ -175,19 +175,19 @@ def test_a_car_that_is_well_has_no_finding_and_all_is_asked(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("key", "ill"), ILL, ids=[key for key, _ in ILL])
-def test_each_illness_gives_exactly_its_finding(key: str, ill: Ill, tmp_path: Path) -> None:
+def test_fault_gives_exactly_its_finding(key: str, ill: Ill, tmp_path: Path) -> None:
     machine = PlayedMachine()
     ill(healthy(tmp_path), machine)
     assert keys(tmp_path, machine) == [key]
 
 
-def test_there_is_an_ill_car_for_every_kind_of_finding() -> None:
+def test_finding_kinds_each_have_a_faulty_car() -> None:
     kinds = [one.key for one in checks.kinds()]
     assert len(kinds) == len(set(kinds))
     assert set(kinds) == {key for key, _ in ILL} | ELSEWHERE
 
 
-def test_a_profile_that_is_refused_hides_nothing_else(tmp_path: Path) -> None:
+def test_refused_profile_hides_no_other_finding(tmp_path: Path) -> None:
     change(healthy(tmp_path), "reverse = 27", "reverse = 17")
     put(tmp_path, HOT, "90000\n")
     report = examined(tmp_path, PlayedMachine())
@@ -204,20 +204,20 @@ def test_motors_turn_only_when_asked_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("free_mb", "key"), [(120.0, "card-full"), (0.0, "card-no-room")])
-def test_a_card_without_room(
+def test_card_without_room_is_a_finding(
     free_mb: float, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux_computer.Machine, "_free_b", lambda self: round(free_mb * 1e6))
     assert keys(healthy(tmp_path), PlayedMachine()) == [key]
 
 
-def test_a_library_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healthy(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "segno" or None)
     assert keys(tmp_path, PlayedMachine()) == ["module"]
 
 
-def test_what_was_not_asked_is_not_called_well(tmp_path: Path) -> None:
+def test_unchecked_part_is_not_reported_as_well(tmp_path: Path) -> None:
     put(healthy(tmp_path), rig.THROTTLED, GONE)
     put(tmp_path, WORN, GONE)
     put(tmp_path, "sys/block/mmcblk0/device/pre_eol_info", GONE)
@@ -229,7 +229,7 @@ def test_what_was_not_asked_is_not_called_well(tmp_path: Path) -> None:
     assert not {"supply", "wear", "Wi-Fi", "motors"} & set(report.well)
 
 
-def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
+def test_sleeping_sensor_is_not_missing(tmp_path: Path) -> None:
     change(healthy(tmp_path), "[sensors.tof.front]", "[sensors.tof.front]\npower = 16")
     machine = PlayedMachine()
     machine.present = {(1, 0x40)}
@@ -246,7 +246,7 @@ def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
         an_answer(tripped=DeadManTest(0.2, False)),
     ],
 )
-def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(ill: Ill, tmp_path: Path) -> None:
+def test_unproven_dead_man_is_not_reported_as_well(ill: Ill, tmp_path: Path) -> None:
     machine = PlayedMachine()
     ill(healthy(tmp_path), machine)
     report = examined(tmp_path, machine)
@@ -254,7 +254,7 @@ def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(ill: Ill, tmp_p
     assert "dead man" not in report.well
 
 
-def test_a_hat_that_is_missing_is_one_finding(tmp_path: Path) -> None:
+def test_missing_hat_is_a_single_finding(tmp_path: Path) -> None:
     hat = (HARDWARE / "motor-hat.toml").read_text()
     put(healthy(tmp_path), raspberry_pi_os.PROFILE, hat)
     machine = PlayedMachine()
@@ -266,7 +266,7 @@ def test_a_hat_that_is_missing_is_one_finding(tmp_path: Path) -> None:
     assert keys(tmp_path, machine) == ["dead-man"]
 
 
-def test_a_card_that_does_not_run_is_read_and_not_touched(
+def test_card_under_another_root_is_read_and_not_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(healthy(tmp_path), rig.PERSIST, "Y\n")

@@ -35,7 +35,7 @@ def made(*levels: Severity) -> report.Report:
         ((Severity.FAULT, Severity.NOTE, Severity.FAULT), 4, "2 faults, 1 note."),
     ],
 )
-def test_the_worst_is_the_exit_status(
+def test_worst_finding_sets_the_exit_status(
     levels: tuple[Severity, ...], status: int, summary: str
 ) -> None:
     found = made(*levels)
@@ -43,7 +43,7 @@ def test_the_worst_is_the_exit_status(
     assert report.text(found).splitlines()[-1] == summary
 
 
-def test_the_worst_comes_first_and_lines_are_short() -> None:
+def test_worst_finding_comes_first_and_lines_are_short() -> None:
     text = report.text(made(Severity.NOTE, Severity.FAULT), 40)
     assert text.index("FAULT: fault of it") < text.index("Note: note of it")
     assert "  Do: sudo mend-it --at-once it" in text
@@ -51,13 +51,13 @@ def test_the_worst_comes_first_and_lines_are_short() -> None:
     assert max(map(len, text.splitlines())) <= 40
 
 
-def test_json_says_the_same() -> None:
+def test_json_has_the_same_findings() -> None:
     said = json.loads(report.as_json(made(Severity.WARNING)))
     assert said["worst"] == "warning" and said["well"] == ["heat"]
     assert said["findings"][0]["mend"] == "sudo mend-it --at-once it"
     assert said["not_asked"] == [{"part": "wear", "why": "no"}]
 
 
-def test_a_gap_in_the_words_is_no_finding() -> None:
+def test_finding_without_its_text_fields_raises() -> None:
     with pytest.raises(KeyError):
         KINDS[Severity.NOTE].finding()

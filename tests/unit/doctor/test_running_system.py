@@ -48,7 +48,7 @@ def tripped(trip: DeadManTest | Unasked, whole: bool) -> None:
     assert trip.after_s is not None and trip.after_s > SOON_S
 
 
-def test_the_dead_man_lets_go_and_no_pin_ever_drives(chip: Chip) -> None:
+def test_dead_man_trips_and_no_pin_ever_drives(chip: Chip) -> None:
     pins = on(chip).motor_pins()
     (chip.runtime / "wheels.lock").touch()  # a `wheels` ran here once
     with PinWatch(chip.soc, pins) as watch:
@@ -56,14 +56,14 @@ def test_the_dead_man_lets_go_and_no_pin_ever_drives(chip: Chip) -> None:
     assert {sample.duties for sample in watch.samples} == {(0.0,) * len(pins)}
 
 
-def test_the_guardian_of_a_hat_kills_who_is_silent(chip: Chip) -> None:
+def test_guardian_of_a_hat_stops_the_motors_on_silence(chip: Chip) -> None:
     (chip.runtime / "wheels.lock").touch()
     tripped(live(chip, HAT).trip(), whole=True)
     drive, steer, *_ = Wiring(on(chip, HAT).motors, None).bridges(chip.soc)
     assert not drive.drive and not steer.drive
 
 
-def test_beside_a_wheels_that_runs_nothing_of_it_is_touched(tmp_path: Path) -> None:
+def test_trip_does_not_touch_a_running_wheels(tmp_path: Path) -> None:
     with Rig(tmp_path) as rig:
         client = Client(rig.runtime)
         client.send(0.0)
@@ -73,7 +73,7 @@ def test_beside_a_wheels_that_runs_nothing_of_it_is_touched(tmp_path: Path) -> N
         client.close()
 
 
-def test_a_wheels_that_has_its_lock_elsewhere_is_not_touched(tmp_path: Path) -> None:
+def test_trip_does_not_touch_a_wheels_with_its_lock_elsewhere(tmp_path: Path) -> None:
     """The lock of the bench, for example, when `fpvcar doctor` is typed beside it."""
     with Rig(tmp_path) as rig:
         client, nobodys = Client(rig.runtime), tmp_path / "nobodys"
@@ -87,7 +87,7 @@ def test_a_wheels_that_has_its_lock_elsewhere_is_not_touched(tmp_path: Path) -> 
         client.close()
 
 
-def test_a_lock_of_somebody_else_is_not_taken(chip: Chip, tmp_path: Path) -> None:
+def test_trip_does_not_take_the_lock_of_another_process(chip: Chip, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     with Rig(other) as rig:
@@ -96,7 +96,7 @@ def test_a_lock_of_somebody_else_is_not_taken(chip: Chip, tmp_path: Path) -> Non
         tripped(RunningSystem(words, [chip.runtime, other], 1).trip(), whole=False)
 
 
-def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
+def test_hanging_pin_daemon_is_reported(chip: Chip) -> None:
     chip.stop_pigpiod()
     trip = live(chip, BENCH).trip()
     assert isinstance(trip, DeadManTest) and trip.after_s is None and trip.fault
@@ -105,16 +105,14 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     assert live(chip, BENCH).pins(on(chip)) == Works()
 
 
-def test_a_proof_that_hangs_is_ended(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_trip_is_ended(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fpvcar.doctor.running_system.TRIP_S", 0.0)
     trip = live(chip, BENCH).trip()
     assert isinstance(trip, DeadManTest) and trip.after_s is None
     assert trip.fault == "no answer within 0 s"
 
 
-def test_each_motor_turns_both_ways_when_it_is_to(
-    chip: Chip, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_motors_turn_both_ways_on_request(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fpvcar.doctor.running_system.TURN_S", 0.3)
     profile = on(chip)
     with PinWatch(chip.soc, profile.motor_pins()) as watch:
@@ -129,20 +127,20 @@ def test_each_motor_turns_both_ways_when_it_is_to(
     assert driven == {0, 1, 2, 3} and not watch.now.driving
 
 
-def test_motors_that_somebody_has_are_not_turned(tmp_path: Path) -> None:
+def test_motors_in_use_are_not_turned(tmp_path: Path) -> None:
     with Rig(tmp_path) as rig:
         Client(rig.runtime).close()
         turned = live(rig, BENCH).turn(rig.profile)
     assert isinstance(turned, Unasked) and "stop fpvcar-wheels" in turned.why
 
 
-def test_who_answers_on_the_bus(chip: Chip) -> None:
+def test_i2c_scan_finds_only_the_present_device(chip: Chip) -> None:
     places = {(1, 0x60), (1, 0x40)}
     found = live(chip, HAT).answering(on(chip, HAT), places)
     assert found == frozenset({(1, 0x60)})
 
 
-def test_a_picture_is_a_picture(tmp_path: Path) -> None:
+def test_camera_check_passes_only_with_a_picture(tmp_path: Path) -> None:
     units = encode(frames=10, slices=4)
     film = tmp_path / "film"
     film.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
@@ -154,14 +152,14 @@ def test_a_picture_is_a_picture(tmp_path: Path) -> None:
     assert "ended with status 1" in str(asked.camera(broken))
 
 
-def test_a_bench_camera_and_no_camera_are_not_asked(tmp_path: Path) -> None:
+def test_bench_camera_or_no_camera_is_not_checked(tmp_path: Path) -> None:
     asked = RunningSystem([], [tmp_path], 1)
     assert isinstance(asked.camera(profiles.load(BENCH)), Unasked)
     none = ['camera.source = "none"', 'gate.blind = "ignore"']
     assert isinstance(asked.camera(profiles.load(BENCH, none)), Unasked)
 
 
-def test_a_small_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_card_speed_check_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = RunningSystem([], [tmp_path], 1)
     speed = asked.speed(tmp_path)
     assert not isinstance(speed, Unasked) and speed.mb_per_s > 0.0 < speed.longest_s
@@ -171,7 +169,7 @@ def test_a_small_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert isinstance(asked.speed(tmp_path / "gone"), Unasked)
 
 
-def test_a_program_that_is_missing_or_fails_is_no_answer(tmp_path: Path) -> None:
+def test_missing_or_failing_program_gives_unasked(tmp_path: Path) -> None:
     asked = RunningSystem([], [tmp_path], 1)
     assert asked.command("echo", "so") == "so\n"
     assert asked.command("no-such-program") == Unasked("no-such-program is not installed")
@@ -179,5 +177,5 @@ def test_a_program_that_is_missing_or_fails_is_no_answer(tmp_path: Path) -> None
     assert failed == Unasked("sh: why")
 
 
-def test_nobody_at_the_port(tmp_path: Path) -> None:
+def test_closed_port_is_not_reported_as_running(tmp_path: Path) -> None:
     assert not isinstance(RunningSystem([], [tmp_path], 1).running(), Running)

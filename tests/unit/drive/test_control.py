@@ -15,7 +15,7 @@ from tests.support.control import PROFILE, Rig
 from tests.support.profiles import mx1508s
 
 
-def test_a_wish_is_sent_at_once() -> None:
+def test_wish_is_sent_at_once() -> None:
     rig = Rig()
     rig.drive_off()
     assert rig.sent[-1][0] > mx1508s(PROFILE)[0].dead_band
@@ -23,7 +23,7 @@ def test_a_wish_is_sent_at_once() -> None:
     assert rig.sent[-1] == (0.0, 0.0)
 
 
-def test_a_wish_puts_the_next_tick_off_to_a_tick_after_it() -> None:
+def test_wish_postpones_next_tick_by_one_period() -> None:
     rig, later = Rig(), list[float]()
     rig.control.timed(later.append)
     rig.drive_off()
@@ -52,16 +52,14 @@ def test_silence_stops_and_waits_for_neutral() -> None:
     rig.drive_off()
 
 
-def test_a_lost_link_in_the_middle_of_a_wish_is_silence() -> None:
+def test_link_lost_while_driving_stops_for_silence() -> None:
     rig = Rig()
     rig.drive_off()
     rig.control.clear_wish(lost=True)
     assert not rig.moving and rig.cause is Cause.SILENCE
 
 
-def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_link_lost_while_driving_is_logged_as_stop(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
     rig.drive_off()
     with caplog.at_level("INFO", "fpvcar.gate"):
@@ -69,7 +67,7 @@ def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
     assert "stopped: silence" in caplog.text
 
 
-def test_what_holds_the_car_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_latched_stop_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """Drivers who come and go under a latched stop add no line to the log."""
     rig = Rig()
     with caplog.at_level("INFO", "fpvcar.gate"):
@@ -80,7 +78,7 @@ def test_what_holds_the_car_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.messages == ["stopped: estop Bob"]
 
 
-def test_why_there_are_no_pins_is_said_in_the_words_of_their_back_end() -> None:
+def test_lost_pins_state_shows_the_back_ends_reason() -> None:
     rig = Rig()
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
@@ -94,7 +92,7 @@ def test_why_there_are_no_pins_is_said_in_the_words_of_their_back_end() -> None:
     assert rig.control.wheels == "ok"
 
 
-def test_pins_that_stay_lost_are_answered_once() -> None:
+def test_repeated_pins_lost_answers_send_no_more_setpoints() -> None:
     """Each setpoint is answered: one for each answer would never end."""
     rig = Rig()
     rig.drive_off()
@@ -109,7 +107,7 @@ def test_pins_that_stay_lost_are_answered_once() -> None:
     assert rig.cause is Cause.PINS
 
 
-def test_a_stop_that_the_wheels_have_answered_counts_before_a_wish() -> None:
+def test_pending_wheels_stop_is_handled_before_a_wish() -> None:
     rig = Rig()
     waiting = [Answer(Status.STOPPED, WheelsReason.BAD_MESSAGE, 1, 0)]
 
@@ -130,7 +128,7 @@ def test_a_stop_that_the_wheels_have_answered_counts_before_a_wish() -> None:
     assert not rig.moving and rig.cause is Cause.WHEELS_STOPPED
 
 
-def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
+def test_tick_reads_wheels_answers_and_runs_the_gate_when_due() -> None:
     rig, heard = Rig(), list[int]()
     control = Control(
         PROFILE,
@@ -148,14 +146,14 @@ def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
     assert control.tick() == IDLE_TICK_S and len(rig.sent) == 2, "nearly due is due"
 
 
-def test_a_link_lost_while_neutral_is_only_a_handover() -> None:
+def test_link_lost_while_neutral_is_only_a_handover() -> None:
     rig = Rig()
     rig.wish(0.0)
     rig.control.clear_wish(lost=True)
     assert rig.cause is Cause.HANDOVER
 
 
-def test_a_handover_voids_the_wish_of_the_one_before() -> None:
+def test_handover_voids_the_previous_drivers_wish() -> None:
     rig = Rig()
     rig.drive_off()
     rig.control.handover()
@@ -164,7 +162,7 @@ def test_a_handover_voids_the_wish_of_the_one_before() -> None:
     assert not rig.moving
 
 
-def test_a_stale_neutral_lets_go_and_clears_nothing() -> None:
+def test_stale_neutral_lets_go_and_clears_no_latch() -> None:
     rig = Rig()
     rig.drive_off()
     rig.control.let_go()
@@ -175,7 +173,7 @@ def test_a_stale_neutral_lets_go_and_clears_nothing() -> None:
     assert not rig.moving
 
 
-def test_a_stale_neutral_does_not_arm_a_gate_that_waits_for_a_fresh_one() -> None:
+def test_stale_neutral_does_not_rearm_the_gate_after_silence() -> None:
     rig = Rig()
     rig.drive_off()
     rig.tick(13)
@@ -188,7 +186,7 @@ def test_a_stale_neutral_does_not_arm_a_gate_that_waits_for_a_fresh_one() -> Non
     rig.drive_off()
 
 
-def test_a_new_driver_owes_a_neutral_wish_even_if_the_one_before_let_go() -> None:
+def test_new_driver_owes_neutral_even_after_a_neutral_driver() -> None:
     rig = Rig()
     rig.wish(0.0)
     rig.control.handover()
@@ -210,7 +208,7 @@ def test_estop_and_resume() -> None:
     rig.drive_off()
 
 
-def test_a_neutral_wish_from_before_go_on_arms_nothing() -> None:
+def test_neutral_wish_before_resume_does_not_arm_the_gate() -> None:
     rig = Rig()
     rig.wish(0.0)
     rig.control.estop("Bob", grown_up=False)
@@ -220,7 +218,7 @@ def test_a_neutral_wish_from_before_go_on_arms_nothing() -> None:
     rig.drive_off()
 
 
-def test_only_a_grown_up_clears_a_grown_ups_stop() -> None:
+def test_grown_ups_stop_is_cleared_by_grown_ups_only() -> None:
     rig = Rig()
     rig.control.estop("Mum", grown_up=True)
     assert not rig.control.resume(grown_up=False)
@@ -228,7 +226,7 @@ def test_only_a_grown_up_clears_a_grown_ups_stop() -> None:
     assert rig.control.resume(grown_up=False), "nothing held: nothing refused"
 
 
-def test_a_stop_of_the_wheels_latches() -> None:
+def test_wheels_stop_latches_with_its_reason() -> None:
     rig = Rig()
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.DEADLINE)
@@ -244,7 +242,7 @@ def test_wheels_that_start_or_see_a_socket_close_latch_nothing() -> None:
     rig.drive_off()
 
 
-def test_wheels_that_wait_for_a_zero_get_one() -> None:
+def test_zero_first_refusal_is_answered_with_zero() -> None:
     rig = Rig()
     rig.drive_off()
     rig.answer(Status.REFUSED, WheelsReason.ZERO_FIRST)
@@ -254,7 +252,7 @@ def test_wheels_that_wait_for_a_zero_get_one() -> None:
     rig.drive_off()
 
 
-def test_a_fault_that_is_gone_at_once_holds_all_the_same() -> None:
+def test_momentary_pins_fault_holds_the_car() -> None:
     rig = Rig()
     rig.drive_off()
     rig.answer(Status.REFUSED, WheelsReason.PINS_SILENT)
@@ -285,7 +283,7 @@ def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
         rig.drive_off()
 
 
-def test_control_with_a_motor_in_doubt_holds_the_car_until_it_is_settled() -> None:
+def test_motor_in_doubt_holds_the_car_until_it_is_settled() -> None:
     rig = Rig()
     rig.drive_off()
     rig.in_doubt = True
@@ -306,7 +304,7 @@ def test_control_with_a_motor_in_doubt_holds_the_car_until_it_is_settled() -> No
     rig.drive_off()
 
 
-def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
+def test_absent_wheels_at_start_hold_after_first_driving_wish() -> None:
     rig = Rig()
     fresh = Control(
         PROFILE,
@@ -322,7 +320,7 @@ def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
     assert fresh.decision.latches.hold is not None
 
 
-def test_every_change_of_reason_is_told() -> None:
+def test_change_of_reason_is_reported() -> None:
     rig = Rig()
     before = rig.changes
     rig.drive_off()
@@ -333,17 +331,17 @@ def test_every_change_of_reason_is_told() -> None:
     assert rig.changes - before == 3
 
 
-def test_the_words_for_the_page_are_the_wires() -> None:
+def test_page_shows_the_wheels_and_reason_texts_unchanged() -> None:
     """`State` carries the texts of Control unchanged."""
     rig = Rig()
     assert rig.control.wheels == "ok"
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
-    assert "switches the motors" in rig.control.wheels
+    assert "motor pins does not answer" in rig.control.wheels
     assert isinstance(rig.control.decision.reason, str)
     assert down.Stop(Cause.PINS, "resume").cause == "pins"
 
 
-def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
+def test_wish_counts_as_tick_and_empty_seat_ticks_rarely() -> None:
     rig = Rig()
     rig.control.step()
     assert rig.control.due_in_s == IDLE_TICK_S < REST_LEASE_NS / 1e9
@@ -357,7 +355,7 @@ def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
     assert rig.control.due_in_s == IDLE_TICK_S
 
 
-def test_a_setpoint_that_nothing_changes_is_renewed_in_time() -> None:
+def test_unchanged_setpoint_is_renewed_before_its_lease_ends() -> None:
     rig = Rig()
     rig.drive_off()
     for _ in range(100):
@@ -378,7 +376,7 @@ def test_a_setpoint_that_nothing_changes_is_renewed_in_time() -> None:
     assert rig.control.due_in_s == TICK_S, "it comes up to speed the other way"
 
 
-def test_the_gate_runs_when_a_wish_becomes_silence() -> None:
+def test_gate_runs_when_a_wish_becomes_silence() -> None:
     rig = Rig()
     rig.drive_off()
     for _ in range(100):
@@ -392,7 +390,7 @@ def test_the_gate_runs_when_a_wish_becomes_silence() -> None:
     assert 0.0 <= late_s < 0.001
 
 
-def test_the_gate_runs_when_the_picture_is_too_old() -> None:
+def test_gate_runs_when_the_picture_is_too_old() -> None:
     rig = Rig()
     rig.drive_off()
     for _ in range(100):
@@ -406,7 +404,7 @@ def test_the_gate_runs_when_the_picture_is_too_old() -> None:
     assert not rig.moving and rig.cause is Cause.BLIND
 
 
-def test_a_weak_supply_halves_the_throttle_while_it_lasts() -> None:
+def test_weak_supply_halves_the_throttle_while_it_lasts() -> None:
     rig = Rig()
     rig.drive_off()
     rig.weak = True
@@ -420,7 +418,7 @@ def test_a_weak_supply_halves_the_throttle_while_it_lasts() -> None:
     assert rig.control.decision.throttle == 1.0
 
 
-def test_a_calibrated_profile_counts_from_now_on() -> None:
+def test_tuned_profile_applies_at_once() -> None:
     rig = Rig()
     rig.drive_off()
     overrides = ["motors.drive.invert = true", "guard.top_mps = 3.0"]

@@ -34,7 +34,7 @@ class Saving(Rig):
         self.control.step()
 
 
-def test_a_grown_ups_stop_outlives_the_one_who_held_it() -> None:
+def test_grown_ups_stop_survives_restarts_until_resumed() -> None:
     rig = Saving()
     rig.drive_off()
     rig.control.estop("Mum", grown_up=True)
@@ -52,14 +52,14 @@ def test_a_grown_ups_stop_outlives_the_one_who_held_it() -> None:
     assert rig.saved == [SavedSettings(stopped_by="Mum"), SavedSettings()]
 
 
-def test_it_stands_before_the_first_run_of_the_gate() -> None:
+def test_saved_stop_holds_before_the_gate_first_runs() -> None:
     rig = Saving()
     rig.control.estop("Mum", grown_up=True)
     rig.restart()
     assert rig.cause is Cause.ESTOP_GROWN_UP
 
 
-def test_no_other_stop_is_kept() -> None:
+def test_stops_of_drivers_and_wheels_are_not_saved() -> None:
     rig = Saving()
     rig.control.estop("Ann", grown_up=False)
     rig.control.wheels_state("hung")
@@ -69,7 +69,7 @@ def test_no_other_stop_is_kept() -> None:
     rig.drive_off()
 
 
-def test_limit_and_guard_outlive_it_too() -> None:
+def test_limit_and_guard_are_saved_and_survive_a_restart() -> None:
     rig = Saving()
     rig.set_limit(0.3)
     rig.control.guard("warn")
@@ -85,7 +85,7 @@ def test_limit_and_guard_outlive_it_too() -> None:
     assert rig.control.limit == PROFILE.gate.limit
 
 
-def test_a_restart_makes_nothing_looser_than_the_profile() -> None:
+def test_restart_applies_no_looser_guard_than_the_profile() -> None:
     rig = Saving()
     rig.control.guard("off")
     rig.restart()
@@ -94,7 +94,7 @@ def test_a_restart_makes_nothing_looser_than_the_profile() -> None:
     assert rig.saved[-1] == SavedSettings(), "what does not hold is not kept"
 
 
-def test_what_is_the_profiles_own_is_never_written_down() -> None:
+def test_settings_equal_to_the_profile_are_not_saved() -> None:
     """A change of the profile then changes the car."""
     rig = Saving()
     rig.control.guard("warn")

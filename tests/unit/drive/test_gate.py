@@ -21,32 +21,32 @@ NEUTRAL = Wish(0.0, 0.0, received_s=10.0)
     [FORWARD, GOOD, FREE, Hold(Cause.ESTOP), decide(FORWARD, FREE, GOOD, 10.1, LIMITS)],
     ids=lambda value: type(value).__name__,
 )
-def test_no_value_changes_once_it_is_made(value: Struct) -> None:
+def test_gate_values_are_immutable(value: Struct) -> None:
     """The recorder's thread reads the values later."""
     field = value.__struct_fields__[0]
     with pytest.raises(AttributeError):
         setattr(value, field, getattr(value, field))
 
 
-def test_a_fresh_wish_drives() -> None:
+def test_fresh_wish_drives() -> None:
     decision = decide(FORWARD, FREE, GOOD, 10.1, LIMITS)
     assert (decision.throttle, decision.steer) == (1.0, -0.5)
     assert decision.reason == "driving"
     assert not decision.neutral
 
 
-def test_the_speed_limit_scales_throttle_and_leaves_steering() -> None:
+def test_speed_limit_scales_throttle_and_leaves_steering() -> None:
     decision = decide(FORWARD, FREE, World(0.0, None, limit=0.25), 10.0, LIMITS)
     assert (decision.throttle, decision.steer) == (0.25, -0.5)
 
 
-def test_nobody_drives_without_a_wish() -> None:
+def test_missing_wish_stays_neutral_and_arms_for_handover() -> None:
     decision = decide(None, FREE, GOOD, 10.0, LIMITS)
     assert decision.neutral and decision.reason == "nobody"
     assert decision.latches.arm is Cause.HANDOVER
 
 
-def test_nobody_keeps_the_reason_for_which_the_car_stopped() -> None:
+def test_missing_wish_keeps_the_cause_of_the_last_stop() -> None:
     decision = decide(None, Latches(arm=Cause.SILENCE), GOOD, 10.0, LIMITS)
     assert decision.latches.arm is Cause.SILENCE
 
@@ -65,7 +65,7 @@ def test_silence_after_a_neutral_wish_latches_nothing() -> None:
 
 
 @pytest.mark.parametrize("arm", [Cause.SILENCE, Cause.BLIND, Cause.HANDOVER])
-def test_an_armed_gate_waits_for_one_fresh_neutral(arm: Cause) -> None:
+def test_armed_gate_waits_for_one_fresh_neutral(arm: Cause) -> None:
     latches = Latches(arm=arm)
     still = decide(FORWARD, latches, GOOD, 10.0, LIMITS)
     assert still.neutral and still.latches.arm is arm
@@ -77,7 +77,7 @@ def test_an_armed_gate_waits_for_one_fresh_neutral(arm: Cause) -> None:
     assert decide(FORWARD, rearmed.latches, GOOD, 10.0, LIMITS).throttle == 1.0
 
 
-def test_a_car_starts_armed_by_nobody() -> None:
+def test_latches_start_armed_for_handover() -> None:
     assert Latches() == Latches(arm=Cause.HANDOVER, hold=None)
 
 
@@ -93,7 +93,7 @@ def test_silence_does_not_rename_another_stop() -> None:
     assert decision.latches.arm is Cause.BLIND
 
 
-def test_a_hold_is_never_cleared_by_neutral() -> None:
+def test_hold_is_never_cleared_by_neutral() -> None:
     latches = Latches(arm=None, hold=Hold(Cause.ESTOP, "Ann"))
     decision = decide(NEUTRAL, latches, GOOD, 10.0, LIMITS)
     assert decision.latches == latches and decision.reason == "stopped"
@@ -106,7 +106,7 @@ def test_resume_clears_an_estop_and_then_neutral_is_needed() -> None:
     assert latches == Latches(arm=Cause.HANDOVER, hold=None)
 
 
-def test_a_grown_ups_estop_only_a_grown_up_clears() -> None:
+def test_grown_ups_estop_is_cleared_by_grown_ups_only() -> None:
     latches = gate.hold(FREE, Hold(Cause.ESTOP_GROWN_UP, "Mum"))
     assert gate.resume(latches, grown_up=False) == latches
     assert gate.resume(latches, grown_up=True).hold is None
@@ -127,12 +127,12 @@ def test_resume_without_a_hold_changes_nothing() -> None:
         (Cause.PINS, Cause.WHEELS_LOST, Cause.PINS),
     ],
 )
-def test_the_hold_that_is_harder_to_clear_stays(first: Cause, second: Cause, stays: Cause) -> None:
+def test_hold_that_is_harder_to_clear_stays(first: Cause, second: Cause, stays: Cause) -> None:
     latches = gate.hold(gate.hold(FREE, Hold(first)), Hold(second))
     assert latches.hold == Hold(stays)
 
 
-def test_a_fault_holds_even_after_it_is_gone() -> None:
+def test_fault_holds_even_after_it_is_gone() -> None:
     broken = World(0.0, Cause.WHEELS_LOST, 1.0)
     decision = decide(FORWARD, FREE, broken, 10.0, LIMITS)
     assert decision.neutral and decision.reason == "stopped"
@@ -140,7 +140,7 @@ def test_a_fault_holds_even_after_it_is_gone() -> None:
     assert later.neutral and later.latches.hold == Hold(Cause.WHEELS_LOST)
 
 
-def test_a_fault_that_is_there_cannot_be_resumed() -> None:
+def test_present_fault_cannot_be_resumed() -> None:
     broken = World(0.0, Cause.PINS, 1.0)
     latches = gate.resume(Latches(None, Hold(Cause.PINS)), grown_up=True)
     assert decide(NEUTRAL, latches, broken, 10.0, LIMITS).latches.hold is not None
@@ -198,51 +198,51 @@ class Page:
 class TestFreshness:
     """Ages on one socket; the browser's clock has any start."""
 
-    def test_the_first_wish_is_the_measure(self) -> None:
+    def test_first_wish_sets_the_reference(self) -> None:
         assert Page(0.15, 0.4).accept(1, 5_000_000.0, 100.0) is None
 
     @pytest.mark.parametrize(("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")])
-    def test_later_than_the_limit_is_stale(self, late_s: float, verdict: str | None) -> None:
+    def test_wish_later_than_the_limit_is_stale(self, late_s: float, verdict: str | None) -> None:
         page = Page(0.15, 0.4)
         page.accept(1, 1000.0, 100.0)
         assert page.accept(2, 1040.0, 100.04 + late_s) == verdict
 
-    def test_exactly_the_limit_is_fresh(self) -> None:
+    def test_wish_exactly_at_the_limit_is_fresh(self) -> None:
         page = Page(0.25, 0.4)  # a number that floats represent exactly
         assert page.accept(0, 0.0, 100.0) is None
         assert page.accept(1, 0.0, 100.25) is None
         assert page.accept(2, 0.0, 100.25 + 2**-20) == "stale"
 
-    def test_the_measure_counts_for_all_of_30_s(self) -> None:
+    def test_reference_counts_for_all_of_30_s(self) -> None:
         page = Page(0.15, 0.4)
         page.accept(1, 0.0, 100.0)
         assert page.accept(2, 29_750.0, 130.0) == "stale"
 
-    def test_a_page_whose_clock_is_ahead_is_measured_too(self) -> None:
+    def test_page_whose_clock_is_ahead_is_measured_too(self) -> None:
         page = Page(0.15, 0.4)
         page.accept(1, 5_000_000.0, 100.0)
         assert page.accept(2, 5_001_000.0, 101.2) == "stale"
 
-    def test_the_next_best_counts_when_the_best_is_forgotten(self) -> None:
+    def test_next_best_reference_counts_after_the_best_expires(self) -> None:
         page = Page(0.15, 0.4)
         for seq, transit_s in enumerate((0.0, 0.3, 0.1)):
             page.accept(seq, seq * 1000.0, 100.0 + seq + transit_s)
         assert page.accept(9, 30_500.0, 130.85) == "stale"  # 0.25 above the 0.1
 
-    def test_doubled_and_reordered_are_old(self) -> None:
+    def test_doubled_and_reordered_wishes_are_old(self) -> None:
         page = Page(0.15, 0.4)
         assert page.accept(5, 1000.0, 100.0) is None
         assert page.accept(5, 1000.0, 100.0) == "old"
         assert page.accept(4, 960.0, 100.0) == "old"
         assert page.accept(6, 1040.0, 100.04) is None
 
-    def test_a_better_link_raises_the_bar(self) -> None:
+    def test_faster_wish_becomes_the_new_reference(self) -> None:
         page = Page(0.15, 0.4)
         page.accept(1, 1000.0, 100.3)  # 300 ms on the way, but no reference yet
         assert page.accept(2, 1040.0, 100.04) is None  # 0 ms: the new reference
         assert page.accept(3, 1080.0, 100.38) == "stale"
 
-    def test_the_measure_is_forgotten_after_30_s(self) -> None:
+    def test_reference_is_forgotten_after_30_s(self) -> None:
         page = Page(0.15, 0.4)
         page.accept(1, 0.0, 100.0)
         assert page.accept(2, 29_000.0, 129.2) == "stale"
@@ -263,18 +263,18 @@ class TestFreshness:
     @pytest.mark.parametrize(
         ("age_s", "verdict"), [(0.0, None), (0.25, None), (0.25 + 2**-19, "late"), (9.0, "late")]
     )
-    def test_a_wish_on_an_old_state_is_late(self, age_s: float, verdict: str | None) -> None:
+    def test_wish_on_an_old_state_is_late(self, age_s: float, verdict: str | None) -> None:
         page = Page(0.15, 0.25)
         assert page.accept(1, 0.0, 100.0, age_s) == verdict
 
     @pytest.mark.parametrize("seen", [0, 7, us(100.0), us(100.1)])
-    def test_a_nonce_that_was_not_sent_is_late(self, seen: int) -> None:
+    def test_wish_with_an_unsent_nonce_is_late(self, seen: int) -> None:
         fresh = Freshness(0.15, 0.4)
         fresh.sent(8, us(100.0))
         assert fresh.accept(1, 0.0, seen, 100.0) == "late"
         assert fresh.sent_us(seen) == 0
 
-    def test_each_nonce_has_the_time_of_its_own_message(self) -> None:
+    def test_nonce_keeps_the_time_of_its_own_message(self) -> None:
         fresh = Freshness(0.15, 0.25)
         fresh.sent(7, us(99.5))
         fresh.sent(8, us(100.0))
@@ -282,7 +282,7 @@ class TestFreshness:
         assert fresh.accept(2, 0.0, 8, 100.0) is None
         assert (fresh.sent_us(7), fresh.sent_us(8)) == (us(99.5), us(100.0))
 
-    def test_a_nonce_from_before_a_pause_is_late(self) -> None:
+    def test_nonce_from_before_a_pause_is_late(self) -> None:
         fresh = Freshness(0.15, 0.4)
         fresh.sent(7, us(100.0))
         fresh.forget()
@@ -290,7 +290,7 @@ class TestFreshness:
         fresh.sent(8, us(100.0))
         assert fresh.accept(2, 0.0, 8, 100.0) is None
 
-    def test_the_newest_128_nonces_count(self) -> None:
+    def test_newest_128_nonces_count(self) -> None:
         fresh = Freshness(0.15, 0.4)
         for nonce in range(1, 130):
             fresh.sent(nonce, us(100.0))
@@ -298,7 +298,7 @@ class TestFreshness:
         assert fresh.accept(2, 0.0, 2, 100.0) is None
 
     @pytest.mark.parametrize("stood_s", [0.3, 20.0, 3600.0])
-    def test_a_clock_that_stood_still_is_measured_anew(self, stood_s: float) -> None:
+    def test_reference_restarts_after_the_page_clock_stood_still(self, stood_s: float) -> None:
         fresh = Freshness(0.15, 0.4)
         fresh.sent(7, us(99.99))
         assert fresh.accept(1, 0.0, 7, 100.0) is None
@@ -311,7 +311,7 @@ class TestFreshness:
         assert fresh.accept(4, 120.0, 10, now_s + 0.3 + 0.16) == "stale"
         assert len(fresh._fastest) == 1
 
-    def test_after_a_stand_a_wish_counts_as_old_as_it_can_be(self) -> None:
+    def test_wish_after_a_clock_stand_counts_as_old_as_possible(self) -> None:
         fresh = Freshness(0.25, 0.5)  # numbers that floats represent exactly
         fresh.sent(7, us(100.0))
         assert fresh.accept(1, 0.0, 7, 100.0) is None
@@ -321,7 +321,7 @@ class TestFreshness:
         fresh.sent(9, us(110.5))
         assert fresh.accept(4, 500.0, 9, 110.5) is None, "a faster one is the measure"
 
-    def test_a_late_wish_is_no_measure(self) -> None:
+    def test_late_wish_sets_no_reference(self) -> None:
         fresh = Freshness(0.25, 0.5)
         fresh.sent(7, us(100.0))
         assert fresh.accept(1, 0.0, 6, 100.0) == "late"
@@ -339,7 +339,7 @@ class TestFreshness:
         (Latches(None, Hold(Cause.PINS)), "stopped: pins"),
     ],
 )
-def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
+def test_decision_words_name_the_stop_and_its_cause(latches: Latches, words: str) -> None:
     assert gate.Decision(0.5, 0.0, "driving", latches).words == words
 
 
@@ -354,7 +354,7 @@ def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
         (0.30, "limit", 0.20),
     ],
 )
-def test_how_long_a_decision_holds(
+def test_decision_holds_until_silence_or_an_old_picture(
     picture_age_s: float | None, blind: Literal["stop", "limit", "ignore"], holds_s: float
 ) -> None:
     limits = Gate(silence_s=0.25, blind_s=0.25, blind=blind)

@@ -26,7 +26,7 @@ def measured(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> t
 # --- the pure part ---
 
 
-def test_who_sees_nothing_knows_of_no_speed() -> None:
+def test_closing_speed_is_zero_once_no_target_is_seen() -> None:
     approach = Approach()
     assert approach.speed_mps() == 0.0
     for number in range(4):
@@ -36,14 +36,14 @@ def test_who_sees_nothing_knows_of_no_speed() -> None:
     assert approach.speed_mps() == 0.0
 
 
-def test_far_is_free_and_near_is_not() -> None:
+def test_guard_frees_far_and_limits_near() -> None:
     guard = Guard(LIMITS)
     assert guard.update([measured(None)], 1.0) == Free(1.0, 1.0)
     assert guard.update([measured(LIMITS.stop_m)], 2.0) == Free(0.0, 1.0)
     assert 0.0 < guard.update([measured(0.4)], 3.0).ahead < 1.0
 
 
-def test_backwards_is_another_way() -> None:
+def test_rear_range_limits_only_driving_backwards() -> None:
     rear = telemetry.Range("rear", 180.0, 0.1, 0.02)
     assert Guard(LIMITS).update([rear], 1.0) == Free(1.0, 0.0)
     aside = telemetry.Range("left", 90.0, 0.1, 0.02)
@@ -51,7 +51,7 @@ def test_backwards_is_another_way() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_what_is_no_number_leaves_nothing(wrong: int) -> None:
+def test_share_is_zero_for_nan(wrong: int) -> None:
     values = [5.0, 0.0, 0.1]
     values[wrong] = math.nan
     range_m, age_s, speed_mps = values
@@ -67,7 +67,7 @@ def test_what_is_no_number_leaves_nothing(wrong: int) -> None:
         telemetry.Range("front", 0.0, None, None),
     ],
 )
-def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: telemetry.Range) -> None:
+def test_blind_sensor_gives_the_unseen_limit(blind: telemetry.Range) -> None:
     assert Guard(LIMITS).update([blind], 1.0).ahead == LIMITS.unseen_limit
 
 
@@ -77,19 +77,23 @@ speeds = some.floats(0.0, 3.0)
 
 
 @given(ranges, ranges, ages, speeds)
-def test_nearer_is_never_faster(a_m: float, b_m: float, age_s: float, v: float) -> None:
+def test_share_never_grows_as_the_range_shrinks(
+    a_m: float, b_m: float, age_s: float, v: float
+) -> None:
     near, far = sorted((a_m, b_m))
     assert share(near, age_s, v, LIMITS) <= share(far, age_s, v, LIMITS)
 
 
 @given(ranges, ages, speeds, speeds)
-def test_faster_is_not_freer(range_m: float, age_s: float, a: float, b: float) -> None:
+def test_share_never_grows_with_the_closing_speed(
+    range_m: float, age_s: float, a: float, b: float
+) -> None:
     slow, fast = sorted((a, b))
     assert share(range_m, age_s, fast, LIMITS) <= share(range_m, age_s, slow, LIMITS)
 
 
 @given(ranges, ages, speeds)
-def test_what_is_allowed_can_be_stopped(range_m: float, age_s: float, v: float) -> None:
+def test_allowed_speed_stops_before_the_obstacle(range_m: float, age_s: float, v: float) -> None:
     most_mps = max(v, share(range_m, age_s, v, LIMITS) * LIMITS.top_mps)
     if share(range_m, age_s, v, LIMITS) > 0.0:
         way_m = most_mps * (age_s + LIMITS.reaction_s)
@@ -105,7 +109,7 @@ def test_closing_speed_is_that_of_a_straight_line(mps: float, count: int) -> Non
     assert approach.speed_mps() == pytest.approx(max(0.0, mps), abs=1e-6)
 
 
-def test_a_target_that_went_away_has_no_speed() -> None:
+def test_new_target_after_a_gap_starts_with_zero_speed() -> None:
     approach = Approach()
     for index in range(5):
         approach.add(1.0 - 0.1 * index, index * 0.03)
@@ -137,7 +141,7 @@ RULE = config.Guard(
         (None, 0.1, 3.0, 1.0),
     ],
 )
-def test_shares_by_hand(
+def test_share_equals_values_computed_by_hand(
     range_m: float | None, age_s: float, speed_mps: float, expected: float
 ) -> None:
     assert share(range_m, age_s, speed_mps, RULE) == pytest.approx(expected, abs=5e-4)
@@ -158,18 +162,18 @@ def test_shares_by_hand(
         (-180.0, Free(1.0, 0.0)),
     ],
 )
-def test_a_sensor_counts_for_the_way_it_looks(bearing_deg: float, free: Free) -> None:
+def test_sensor_counts_only_for_the_way_it_faces(bearing_deg: float, free: Free) -> None:
     near = telemetry.Range("one", bearing_deg, 0.1, 0.0)
     assert Guard(RULE).update([near], 1.0) == free
 
 
-def test_the_nearest_of_several_counts() -> None:
+def test_nearest_of_several_sensors_counts() -> None:
     far, near = telemetry.Range("a", -20.0, 3.0, 0.0), telemetry.Range("b", 20.0, 0.8, 0.1)
     for both in ([far, near], [near, far]):
         assert Guard(RULE).update(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
 
 
-def test_the_sensor_that_limits_is_named() -> None:
+def test_limiting_sensor_is_named() -> None:
     guard = Guard(RULE)
     assert (guard.ahead_by, guard.back_by) == ("", "")
     far, near = telemetry.Range("a", -20.0, 3.0, 0.0), telemetry.Range("b", 20.0, 0.8, 0.1)
@@ -179,7 +183,7 @@ def test_the_sensor_that_limits_is_named() -> None:
     assert (guard.ahead_by, guard.back_by) == ("b", "")
 
 
-def test_an_age_at_the_limit_still_counts() -> None:
+def test_range_aged_exactly_stale_s_still_counts() -> None:
     assert Guard(RULE).update([measured(None, 0.2)], 1.0).ahead == 1.0
     assert Guard(RULE).update([measured(None, 0.201)], 1.0).ahead == RULE.unseen_limit
 
@@ -197,19 +201,19 @@ def remembered(range_m: float | None, mps: float = 0.0) -> object:
 
 
 @pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, measured(None, 9.0, NOISY)])
-def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: telemetry.Range) -> None:
+def test_sensor_failing_at_a_wall_frees_no_throttle(fault: telemetry.Range) -> None:
     guard = Guard(LIMITS)
     assert guard.update([measured(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
     assert guard.update([fault], 1.02, 1.0).ahead == 0.0
     assert guard.update([fault], 1.04, 0.0).ahead == 0.0
 
 
-def test_what_fails_before_it_saw_anything_is_as_the_profile_says() -> None:
+def test_sensor_failed_from_the_start_gives_the_unseen_limit() -> None:
     for settings in (LIMITS, RULE):
         assert Guard(settings).update([LOST], 1.0, 1.0).ahead == settings.unseen_limit
 
 
-def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
+def test_lost_rear_obstacle_moves_with_the_reverse_throttle() -> None:
     guard = Guard(SEE)
     lost = telemetry.Range("rear", 180.0, None, None, "does not answer")
     guard.update([telemetry.Range("rear", 180.0, 1.0, 0.0)], 1.0)
@@ -217,7 +221,7 @@ def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
     assert guard.update([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
 
 
-def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
+def test_obstacle_is_forgotten_after_three_empty_samples() -> None:
     guard = Guard(SEE)
     guard.update([measured(0.5, 0.0)], 1.0)
     for number in (1, 2):
@@ -228,21 +232,21 @@ def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
     assert Guard(SEE).update([NOTHING], 1.0).ahead == 1.0, "nothing ever was"
 
 
-def test_the_same_nothing_again_is_one() -> None:
+def test_repeated_empty_sample_counts_once() -> None:
     guard = Guard(SEE)
     guard.update([measured(0.5, 0.0)], 1.0)
     for age_s in (0.0, 0.0625, 0.125, 0.1875):
         assert guard.update([measured(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
 
 
-def test_what_is_seen_between_begins_the_row_anew() -> None:
+def test_seen_obstacle_restarts_the_count_of_empty_samples() -> None:
     guard = Guard(SEE)
     for number, one in enumerate([measured(0.5, 0.0), NOTHING, NOTHING] * 3):
         free = guard.update([one], 1.0 + number).ahead
     assert free == remembered(0.5)
 
 
-def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
+def test_lost_obstacle_is_extrapolated_from_the_throttle() -> None:
     """Step (throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
     guard, now_s, near_m = Guard(SEE), 1.0, 1.5
     guard.update([measured(near_m, 0.0)], now_s)
@@ -266,7 +270,7 @@ def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
         assert free == remembered(near_m, mps), throttle
 
 
-def test_the_speed_that_was_seen_is_the_speed_when_it_is_lost() -> None:
+def test_lost_obstacle_keeps_the_last_closing_speed() -> None:
     for count, mps in ((2, 0.0), (3, 1.0), (4, 1.0)):
         guard = Guard(SEE)
         for index in range(count):
@@ -275,7 +279,7 @@ def test_the_speed_that_was_seen_is_the_speed_when_it_is_lost() -> None:
         assert guard.update([LOST], now_s).ahead == remembered(near_m, mps)
 
 
-def test_while_a_range_got_old_the_car_drove_on() -> None:
+def test_lost_obstacle_is_moved_by_the_age_of_its_range() -> None:
     guard = Guard(SEE)
     for index in range(4):
         now_s = 1.0 + 0.1 * index
@@ -285,13 +289,13 @@ def test_while_a_range_got_old_the_car_drove_on() -> None:
     assert guard.update([LOST], now_s).ahead == remembered(near_m, 1.0)
 
 
-def test_at_first_it_stands_whatever_the_throttle_was() -> None:
+def test_estimated_speed_is_zero_at_the_first_look() -> None:
     guard = Guard(SEE)
     guard.update([measured(0.8, 0.1)], 1.0, 1.0)
     assert guard.update([LOST], 1.0, 1.0).ahead == remembered(0.8)
 
 
-def test_its_speed_is_reckoned_before_anything_is_there() -> None:
+def test_car_speed_is_estimated_before_an_obstacle_is_seen() -> None:
     guard = Guard(SEE)
     for tenth in range(6):
         guard.update([measured(None, 0.0)], 1.0 + tenth / 10, 1.0)
@@ -300,7 +304,7 @@ def test_its_speed_is_reckoned_before_anything_is_there() -> None:
 
 
 @pytest.mark.parametrize("throttle", [0.0, -1.0])
-def test_a_car_that_stands_or_backs_has_not_driven_on(throttle: float) -> None:
+def test_aged_range_is_not_shortened_at_rest_or_in_reverse(throttle: float) -> None:
     guard = Guard(SEE)
     guard.update([measured(0.8, 0.1)], 1.0, throttle)
     assert guard.update([LOST], 1.0, throttle).ahead == remembered(0.8)
@@ -309,7 +313,7 @@ def test_a_car_that_stands_or_backs_has_not_driven_on(throttle: float) -> None:
     assert guard.update([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
 
 
-def test_what_is_two_metres_off_matters_no_more() -> None:
+def test_lost_obstacle_beyond_two_metres_is_forgotten() -> None:
     guard = Guard(SEE)
     guard.update([measured(1.5, 0.0)], 1.0)
     free = guard.update([LOST], 2.0, -0.5).ahead
@@ -317,7 +321,7 @@ def test_what_is_two_metres_off_matters_no_more() -> None:
     assert guard.update([LOST], 2.0625, -0.5).ahead == 1.0
 
 
-def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
+def test_noisy_sensor_counts_with_its_reported_range() -> None:
     guard = Guard(SEE)
     guard.update([measured(1.5, 0.0)], 1.0)
     for range_m in (0.4, 0.9):
@@ -326,7 +330,7 @@ def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
     assert guard.update([measured(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
 
 
-def test_what_comes_nearer_fast_stops_the_car() -> None:
+def test_fast_approaching_obstacle_stops_the_car() -> None:
     """Approach at 1 m/s from 1.0 m on, seen 30 times a second, each sample 20 ms old."""
     guard, at_s = Guard(RULE), 5.0
     frees = []
@@ -343,7 +347,7 @@ def test_what_comes_nearer_fast_stops_the_car() -> None:
 
 
 @pytest.mark.parametrize(("nearest_m", "expected"), [(0.82, 0.5089), (0.78, 0.0)])
-def test_the_speed_is_by_when_it_was_measured(nearest_m: float, expected: float) -> None:
+def test_closing_speed_uses_measurement_times(nearest_m: float, expected: float) -> None:
     """Speed of 1 m/s: measured every 0.1 s, reported with ages between 0 and 0.19 s.
 
     0.1 + 0.5 m must fit into the rest of the range without stop_m.
@@ -355,7 +359,7 @@ def test_the_speed_is_by_when_it_was_measured(nearest_m: float, expected: float)
     assert free == pytest.approx(expected, abs=1e-3)
 
 
-def test_the_same_sample_again_is_not_a_new_one() -> None:
+def test_repeated_sample_adds_no_point_to_the_speed() -> None:
     approach = Approach()
     for at_s, range_m in ((1.0, 0.9), (1.1, 0.8), (1.1, 0.8), (1.1, 0.8)):
         approach.add(range_m, at_s)
@@ -364,7 +368,7 @@ def test_the_same_sample_again_is_not_a_new_one() -> None:
     assert approach.speed_mps() == pytest.approx(1.0)
 
 
-def test_only_the_last_six_count() -> None:
+def test_closing_speed_uses_the_last_six_samples() -> None:
     approach = Approach()
     for index in range(6):
         approach.add(2.0 - index, index * 1.0)
@@ -384,7 +388,7 @@ def decided(throttle: float, free: Free) -> gate.Decision:
     return gate.decide(wish, gate.Latches(arm=None), world, 10.0, BENCH.gate)
 
 
-def test_the_gate_takes_the_smaller() -> None:
+def test_gate_takes_the_smaller_of_wish_and_free() -> None:
     ahead = decided(1.0, Free(0.4, 1.0))
     assert (ahead.throttle, ahead.steer, ahead.reason) == (0.4, 0.5, "guarded")
     back = decided(-1.0, Free(1.0, 0.25))
@@ -396,7 +400,7 @@ def test_the_gate_takes_the_smaller() -> None:
 
 
 @pytest.mark.parametrize("way", [0.05, -0.05])
-def test_the_gate_takes_the_way_of_the_wish(way: float) -> None:
+def test_gate_takes_the_free_share_of_the_wished_way(way: float) -> None:
     ahead = Free(0.02, 1.0) if way > 0.0 else Free(1.0, 0.02)
     assert abs(decided(way, ahead).throttle) == 0.02
     assert decided(way, Free(ahead.back, ahead.ahead)).throttle == way

@@ -26,31 +26,31 @@ def at_a_wall(mode: GuardMode) -> Rig:
     return rig
 
 
-def test_the_bench_drives_with_the_guard_on() -> None:
+def test_bench_profile_starts_with_the_guard_on() -> None:
     assert PROFILE.guard.mode == "limit"
     assert Rig().control.guarding() == Guarding("limit", STOP_M)
 
 
-def test_limit_holds_the_car_and_says_by_whom() -> None:
+def test_limit_mode_holds_the_car_and_names_the_sensor() -> None:
     rig = at_a_wall("limit")
     assert not rig.moving
     assert rig.control.decision.reason == "guarded"
     assert rig.control.guarding() == Guarding("limit", STOP_M, 0.0, 1.0, "front", "")
 
 
-def test_warn_tells_and_lets_drive() -> None:
+def test_warn_mode_reports_and_lets_the_car_drive() -> None:
     rig = at_a_wall("warn")
     assert rig.moving and rig.control.decision.reason == "driving"
     assert rig.control.guarding() == Guarding("warn", STOP_M, 0.0, 1.0, "front", "")
 
 
-def test_off_looks_at_nothing() -> None:
+def test_off_mode_ignores_ranges() -> None:
     rig = at_a_wall("off")
     assert rig.moving
     assert rig.control.guarding() == Guarding("off", STOP_M)
 
 
-def test_a_mode_counts_from_the_same_moment() -> None:
+def test_mode_change_applies_at_once() -> None:
     rig = at_a_wall("off")
     changes = rig.changes
     rig.control.guard("limit")
@@ -62,7 +62,7 @@ def test_a_mode_counts_from_the_same_moment() -> None:
     assert rig.control.guarding() == Guarding("off", STOP_M)
 
 
-def test_a_wall_makes_no_flood_of_words(caplog: pytest.LogCaptureFixture) -> None:
+def test_wall_at_the_limit_adds_no_log_lines_or_reports(caplog: pytest.LogCaptureFixture) -> None:
     """Noise at the edge of the free range changes the reason many times a second."""
     caplog.set_level("INFO", "fpvcar.gate")
     rig = Rig()
@@ -99,7 +99,7 @@ def test_reasons_and_stops_are_counted_once_each() -> None:
     assert control.reasons["driving"] == 3
 
 
-def test_how_old_the_wish_is() -> None:
+def test_wish_age_counts_from_its_arrival_until_let_go() -> None:
     rig = Rig()
     assert rig.control.wish_age_s(5.0) is None
     rig.wish(0.0)
@@ -111,7 +111,7 @@ def test_how_old_the_wish_is() -> None:
 # --- controlled by the page ---
 
 
-def test_only_a_grown_up_sets_the_guard() -> None:
+def test_guard_is_set_by_grown_ups_only() -> None:
     house = House()
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
     assert ann.state.guard == Guarding("limit", STOP_M)
@@ -131,13 +131,13 @@ def test_only_a_grown_up_sets_the_guard() -> None:
     assert ann.state.guard == Guarding("off", STOP_M)
 
 
-def test_a_profile_says_what_it_starts_with() -> None:
+def test_profile_sets_the_initial_guard_mode() -> None:
     guard = msgspec.structs.replace(PROFILE.guard, mode="warn")
     house = House(msgspec.structs.replace(PROFILE, guard=guard))
     assert house.visitor("Ann").state.guard == Guarding("warn", STOP_M)
 
 
-def test_what_the_drivers_page_measured() -> None:
+def test_hub_keeps_the_drivers_report_and_packet_loss() -> None:
     house = House()
     assert house.hub.driver() is None
     ann = house.visitor("Ann")

@@ -242,7 +242,9 @@ def at_a_wall(
 @pytest.mark.soak
 @pytest.mark.parametrize("furnished", [False, True])
 @pytest.mark.parametrize("car", [Drive, Backing])
-def test_nothing_ahead_is_hit(soaking: bool, car: type[Drive], furnished: bool) -> None:
+def test_guarded_drive_hits_no_obstacle_at_speed(
+    soaking: bool, car: type[Drive], furnished: bool
+) -> None:
     """Drive from full speed with the throttle never released; creeping contact is allowed.
 
     Straight ahead only: a sensor of the bench is one ray from the bumper's middle. The guard cannot
@@ -265,7 +267,7 @@ def test_nothing_ahead_is_hit(soaking: bool, car: type[Drive], furnished: bool) 
 
 @pytest.mark.soak
 @pytest.mark.parametrize(("car", "faults"), [(Failing, 30), (Sticking, 3)])
-def test_a_sensor_that_fails_on_the_way_lets_no_wall_be_hit(
+def test_failing_sensor_lets_no_wall_be_hit(
     soaking: bool, car: type[Failing | Sticking], faults: int
 ) -> None:
     seeds = range(WORLDS_SOAK if soaking else 2 * WORLDS)
@@ -277,7 +279,7 @@ def test_a_sensor_that_fails_on_the_way_lets_no_wall_be_hit(
 
 
 @pytest.mark.parametrize("furnished", [False, True])
-def test_these_walls_are_hard(furnished: bool) -> None:
+def test_reckless_guard_hits_the_wall(furnished: bool) -> None:
     """The same drives with a guard that assumes brakes stronger than the car's."""
     reckless = msgspec.structs.replace(LIMITS, brake_mps2=20.0, reaction_s=0.0)
     runs = [at_a_wall(seed, reckless, furnished=furnished) for seed in range(3)]

@@ -23,7 +23,7 @@ def test_zero_stays_zero() -> None:
     assert after == (0.0, 0.0, 1.0)
 
 
-def test_full_is_what_the_motor_bears() -> None:
+def test_full_setpoint_gives_the_motors_max_volts() -> None:
     assert mixing.duty(1.0, MOTOR, 7.5) == pytest.approx(3.0 / 7.5)
     assert mixing.duty(-1.0, MOTOR, 6.0) == pytest.approx(-0.5)
     assert mixing.duty(1.0, MOTOR, 2.0) == 1.0
@@ -57,7 +57,7 @@ def test_trim_evens_out_the_two_directions() -> None:
     assert mixing.trimmed(-1.0, other) == -1.0
 
 
-def test_the_motors_are_trimmed_before_their_slew() -> None:
+def test_trim_applies_before_slew() -> None:
     drive = Mx1508(forward=17, reverse=27, max_volts=7.5, trim=0.2, slew_per_s=9.0)
     steer = Mx1508(forward=24, reverse=23, max_volts=7.5, trim=-0.2, slew_per_s=9.0)
     before = Slew(at_s=0.0)
@@ -66,7 +66,7 @@ def test_the_motors_are_trimmed_before_their_slew() -> None:
     assert after == pytest.approx((0.6, 0.4, 0.1))
 
 
-def test_rise_takes_its_time() -> None:
+def test_rise_follows_the_slew_rate() -> None:
     slew = Slew(at_s=10.0)
     for step in range(1, 26):
         _, slew = mixing.mix(1.0, 0.0, CAR, 7.5, slew, 10.0 + step * 0.01)
@@ -104,12 +104,12 @@ def test_clock_that_goes_back_earns_nothing() -> None:
     assert slew.drive == 0.5
 
 
-def test_a_car_begins_at_rest_and_leaves_it_in_small_steps() -> None:
+def test_slew_starts_at_rest_and_rises_in_small_steps() -> None:
     assert Slew() == (0.0, 0.0, 0.0)
     assert (FIRST_STEP, LONGEST_STEP_S) == (0.02, 0.1)
 
 
-def test_voltage_to_reckon_with() -> None:
+def test_supply_v_is_measured_or_nominal_and_not_below_empty() -> None:
     battery = Battery(nominal_v=7.5, empty_v=6.2)
     assert mixing.supply_v(None, battery) == 7.5
     assert mixing.supply_v(8.1, battery) == 8.1
@@ -120,7 +120,9 @@ def test_voltage_to_reckon_with() -> None:
 
 
 @given(st.lists(st.tuples(UNIT, UNIT, st.floats(0.0, 0.3)), max_size=30))
-def test_no_sequence_breaks_a_bound(wishes: list[tuple[float, float, float]]) -> None:
+def test_slew_and_duty_bounds_hold_for_any_sequence(
+    wishes: list[tuple[float, float, float]],
+) -> None:
     slew, now_s = Slew(), 0.0
     for throttle, steer, elapsed_s in wishes:
         now_s += elapsed_s
@@ -139,7 +141,7 @@ def test_no_sequence_breaks_a_bound(wishes: list[tuple[float, float, float]]) ->
 # --- other cars ----------------------------------------------------------------
 
 
-def test_a_servo_takes_the_setpoint_as_it_is() -> None:
+def test_servo_takes_the_setpoint_unchanged() -> None:
     servo = config.Servo(signal=18, invert=True)
     assert mixing.duty(-0.3, servo, 7.5) == -0.3, "it knows its directions itself"
     assert mixing.top_duty(servo, 7.5) == 1.0
@@ -158,13 +160,13 @@ def test_a_servo_takes_the_setpoint_as_it_is() -> None:
         (-1.0, 1.0, (-1.0, -1 / 3)),
     ],
 )
-def test_sides_turn_and_keep_their_bend(
+def test_sides_turn_and_keep_the_curve_when_saturated(
     throttle: float, steer: float, sides: tuple[float, float]
 ) -> None:
     assert mixing.by_sides(throttle, steer, 0.5) == pytest.approx(sides)
 
 
-def test_a_motor_a_side_goes_straight_and_turns() -> None:
+def test_motor_per_side_drives_straight_and_turns() -> None:
     side = config.Mx1508(forward=17, reverse=27, max_volts=7.5)
     weak = config.Mx1508(forward=24, reverse=23, max_volts=7.5, trim=-0.2)
     motors = config.Motors(left=side, right=weak)
@@ -177,7 +179,7 @@ def test_a_motor_a_side_goes_straight_and_turns() -> None:
 
 
 @pytest.mark.parametrize("throttle", [0.2, 1.0, -1.0])
-def test_the_stronger_side_is_slowed_by_a_share_of_its_duty(throttle: float) -> None:
+def test_balance_slows_the_stronger_side_by_a_share_of_duty(throttle: float) -> None:
     even, _ = mixing.mix(throttle, 0.0, Motors(left=MOTOR, right=MOTOR), 7.5, Slew(), 1)
     for balance in (0.1, -0.1):
         motors = Motors(left=MOTOR, right=MOTOR, balance=balance)
@@ -186,7 +188,7 @@ def test_the_stronger_side_is_slowed_by_a_share_of_its_duty(throttle: float) -> 
         assert slow == pytest.approx(0.9 * even[0]) and full == even[1]
 
 
-def test_only_sides_have_a_balance() -> None:
+def test_balance_applies_only_to_side_motors() -> None:
     plain, _ = mixing.mix(0.5, 0.5, CAR, 7.5, Slew(), 1.0)
     odd, _ = mixing.mix(0.5, 0.5, Motors(MOTOR, STEER, balance=0.5), 7.5, Slew(), 1.0)
     assert odd == plain

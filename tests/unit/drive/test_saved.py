@@ -45,7 +45,7 @@ def profile(limit: float, guard: str) -> config.Profile:
     )
 
 
-def test_what_is_put_is_there_at_the_next_start(tmp_path: Path) -> None:
+def test_put_settings_are_loaded_at_the_next_start(tmp_path: Path) -> None:
     assert Saver(tmp_path).before == SavedSettings()
     with saving(tmp_path) as saver:
         saver.put(MUMS)
@@ -55,13 +55,13 @@ def test_what_is_put_is_there_at_the_next_start(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == [FILE]
 
 
-def test_what_was_put_before_the_end_is_written(tmp_path: Path) -> None:
+def test_settings_put_before_stop_are_written(tmp_path: Path) -> None:
     with saving(tmp_path) as saver:
         saver.put(MUMS)
     assert Saver(tmp_path).before == MUMS
 
 
-def test_nobody_waits_for_a_card_and_the_newest_is_written(
+def test_slow_card_blocks_no_put_and_the_newest_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free, syncing = threading.Event(), threading.Event()
@@ -81,7 +81,7 @@ def test_nobody_waits_for_a_card_and_the_newest_is_written(
     assert Saver(tmp_path).before == SavedSettings(0.21)
 
 
-def test_a_card_that_fails_is_said_once_and_tried_again(
+def test_failing_card_is_logged_once_and_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     saved.write(tmp_path / FILE, SavedSettings(0.5))
@@ -122,7 +122,7 @@ def test_a_card_that_fails_is_said_once_and_tried_again(
         b"\0" * 40,
     ],
 )
-def test_what_is_damaged_or_not_ours_is_left_out_and_said(
+def test_damaged_or_foreign_file_is_logged_and_ignored(
     tmp_path: Path, found: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / FILE).write_bytes(found)
@@ -132,7 +132,7 @@ def test_what_is_damaged_or_not_ours_is_left_out_and_said(
     assert Saver(tmp_path).before == MUMS
 
 
-def test_nothing_is_looser_than_the_profile() -> None:
+def test_saved_limit_and_guard_never_loosen_the_profile() -> None:
     assert limit_of(SavedSettings(0.3), profile(0.5, "off")) == 0.3
     assert limit_of(SavedSettings(0.8), profile(0.5, "off")) == 0.5
     assert limit_of(SavedSettings(), profile(0.5, "off")) == 0.5

@@ -50,7 +50,9 @@ def test_stamped_records_decode_to_their_time(start: Start) -> None:
 
 @pytest.mark.parametrize("fps", [30, 60, 90])
 @pytest.mark.parametrize(("width", "height"), [(640, 480), (1280, 720)])
-def test_modes_of_a_pi_camera(start: Start, width: int, height: int, fps: int) -> None:
+def test_pi_camera_modes_give_their_size_and_rate(
+    start: Start, width: int, height: int, fps: int
+) -> None:
     strip = start(
         "--source=strip", f"--width={width}", f"--height={height}", f"--fps={fps}", "--gop-s=0.5"
     )
@@ -74,7 +76,7 @@ def test_key_on_request_within_two_frames(start: Start) -> None:
     assert nal_types(key.unit)[:2] == [7, 8]
 
 
-def test_a_key_frame_every_gop(start: Start) -> None:
+def test_key_frame_comes_once_a_gop(start: Start) -> None:
     strip = start(*SMALL, "--gop-s=0.3")
     times = [r.capture_us for r in (strip.record() for _ in range(40)) if r.key]
     assert len(times) >= 3
@@ -82,7 +84,7 @@ def test_a_key_frame_every_gop(start: Start) -> None:
     assert sorted(gaps)[len(gaps) // 2] == pytest.approx(0.3, abs=0.1)
 
 
-def test_bitrate_on_request(start: Start) -> None:
+def test_bitrate_changes_on_request(start: Start) -> None:
     strip, codec = start("--source=strip", "--bitrate=4000000"), decoder()
     first = [strip.record() for _ in range(30)]
     for record in first:
@@ -100,7 +102,7 @@ def test_bitrate_on_request(start: Start) -> None:
     assert mean[1] < mean[0] / 2
 
 
-def test_unknown_lines_are_said_and_ignored(start: Start) -> None:
+def test_unknown_lines_are_reported_and_ignored(start: Start) -> None:
     strip = start(*SMALL)
     strip.record()
     strip.ask("faster")
@@ -110,7 +112,7 @@ def test_unknown_lines_are_said_and_ignored(start: Start) -> None:
     assert "ignored: b'faster'" in strip.said()
 
 
-def test_a_slow_reader_gets_fresh_frames(start: Start) -> None:
+def test_slow_reader_gets_fresh_frames(start: Start) -> None:
     strip = start(*SMALL)
     for _ in range(3):
         strip.record()
@@ -121,14 +123,14 @@ def test_a_slow_reader_gets_fresh_frames(start: Start) -> None:
     assert time.monotonic_ns() // 1000 - next_one.capture_us < 300_000
 
 
-def test_end_of_stdin_ends_it_though_nobody_reads(start: Start) -> None:
+def test_end_of_stdin_ends_camera_without_a_reader(start: Start) -> None:
     strip = start("--source=strip", "--bitrate=20000000")
     strip.record()
     time.sleep(0.2)
     assert strip.end() == 0
 
 
-def test_a_gone_reader_ends_it(start: Start) -> None:
+def test_gone_reader_ends_the_camera(start: Start) -> None:
     strip = start(*SMALL)
     strip.record()
     assert strip.process.stdout
@@ -205,7 +207,7 @@ def test_goes_on_without_a_world_and_follows_a_new_one(
     assert room.end() == 0
 
 
-def test_without_egl_it_says_which_packages(start: Start, chip: soc.Soc, tmp_path: Path) -> None:
+def test_missing_egl_names_the_packages(start: Start, chip: soc.Soc, tmp_path: Path) -> None:
     room = start(f"--soc={tmp_path / 'soc'}", __EGL_VENDOR_LIBRARY_DIRS="/nowhere")
     assert room.process.wait(20) == process.NO_EGL
     said = room.said()

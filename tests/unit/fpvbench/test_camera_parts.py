@@ -23,7 +23,7 @@ def test_strip_is_read_back(clock: int, width: int) -> None:
     assert strip.read(picture) == clock % 2**32
 
 
-def test_strip_refuses_what_is_none() -> None:
+def test_picture_without_valid_strip_reads_none() -> None:
     picture = np.full((240, 640), 90, dtype=np.uint8)
     assert strip.read(picture) is None
     strip.paint(picture, 77, 16, 235)
@@ -32,7 +32,7 @@ def test_strip_refuses_what_is_none() -> None:
 
 
 @pytest.mark.parametrize("size", [(640, 480), (328, 240)])  # lines with padding
-def test_an_led_of_the_chip_shines_in_the_picture(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_chip_led_shines_in_the_picture(tmp_path: Path, size: tuple[int, int]) -> None:
     chip.create(tmp_path / "soc")
     soc = chip.attach(tmp_path / "soc")
     source = WithLed(Strip(*size), soc, 9, size)
@@ -81,7 +81,7 @@ def test_key_frames_stay_within_the_vbv() -> None:
     assert max(len(unit) for unit, _ in units) < 1.3 * 800_000 / 8 * 0.2
 
 
-def test_a_still_picture_does_not_fill_the_bitrate() -> None:
+def test_still_picture_stays_far_below_the_bitrate() -> None:
     encoder, (_, picture) = (Encoder(320, 240, 30, 2_000_000), Strip(320, 240).take())
     sizes = [len(encoder.encode(picture, key=False)[0]) for _ in range(29)]
     assert sum(sizes[5:]) < 24 * 500

@@ -33,9 +33,7 @@ def smoothed(picture: NDArray[np.float64], line: int = WIDTH) -> Luma:
 @pytest.mark.parametrize("line", [WIDTH, WIDTH + 32])
 @pytest.mark.parametrize("upright", [False, True])
 @pytest.mark.parametrize("slope", [0.04, 0.11, 0.26, 0.4, -0.07, -0.33])
-def test_steps_become_the_area_that_each_side_covers(
-    slope: float, upright: bool, line: int
-) -> None:
+def test_steps_are_smoothed_toward_the_true_area(slope: float, upright: bool, line: int) -> None:
     stepped, true = (half_plane(slope, upright, fine) for fine in (1, FINE))
     inner = (slice(8, -8), slice(8, -8))
     worst_before = np.abs(stepped - true)[inner].sum()
@@ -43,7 +41,7 @@ def test_steps_become_the_area_that_each_side_covers(
     assert left < 0.5 * worst_before
 
 
-def test_what_has_no_steps_stays_as_it_is() -> None:
+def test_picture_without_steps_is_unchanged() -> None:
     picture = np.full((HEIGHT, WIDTH), 60.0)
     picture[20:40, 30:70] = 180.0
     assert (smoothed(picture) == picture).all()

@@ -11,7 +11,7 @@ from tests.e2e.harness import wait_for
 BURN = f"{sys.executable} -c 'while True: pass' & echo $!; wait"
 
 
-def test_who_shares_a_core_waits() -> None:
+def test_processes_on_a_shared_core_wait() -> None:
     (core, *_) = sorted(os.sched_getaffinity(0))
     shells = [subprocess.Popen(["sh", "-c", BURN], stdout=subprocess.PIPE) for _ in range(2)]
     busy = [int(one.stdout.readline()) for one in shells if one.stdout]

@@ -58,7 +58,7 @@ def heard_i2c(reports: list[Report]) -> list[str]:
     return out
 
 
-def test_nobody_answers(i2c: Core) -> None:
+def test_i2c_without_a_device_fails_with_nack(i2c: Core) -> None:
     reader = i2c.reader(1 << SDA | 1 << SCL)
     written = program(ADDRESS, 0x53, START, WRITE, 2, 0x12, 0x34, STOP, END)
     assert i2c(Cmd.BI2CZ, SDA, 0, written) == -82
@@ -75,7 +75,7 @@ def test_nobody_answers(i2c: Core) -> None:
     assert (i2c(Cmd.BI2CC, SDA), i2c(Cmd.MODEG, SCL)) == (0, 4)
 
 
-def test_bits_take_their_time(i2c: Core) -> None:
+def test_i2c_bits_take_their_time(i2c: Core) -> None:
     """Half a bit takes 5 us, and the microsecond that pigpio spins longer."""
     reader = i2c.reader(1 << SCL)
     i2c(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 0x53, START, WRITE, 1, 0))
@@ -85,7 +85,7 @@ def test_bits_take_their_time(i2c: Core) -> None:
     assert rises[8] - rises[0] == pytest.approx(8 * 12, abs=5)
 
 
-def test_a_line_that_is_held_low_acknowledges(i2c: Core) -> None:
+def test_data_line_held_low_acknowledges(i2c: Core) -> None:
     drive(i2c.soc, SDA, 0, i2c.now_us)
     head = (ADDRESS, 0x53, START)
     assert i2c(Cmd.BI2CZ, SDA, 0, program(*head, WRITE, 2, 1, 2, STOP)) == 0
@@ -115,19 +115,19 @@ def test_a_line_that_is_held_low_acknowledges(i2c: Core) -> None:
         ((), -90),
     ],
 )
-def test_errors_of_a_program(i2c: Core, parts: tuple[int, ...], error: int) -> None:
+def test_i2c_program_errors_have_their_codes(i2c: Core, parts: tuple[int, ...], error: int) -> None:
     drive(i2c.soc, SDA, 0, i2c.now_us)  # acknowledges
     assert i2c(Cmd.BI2CZ, SDA, 0, bytes(parts)) == error
 
 
-def test_a_clock_that_is_held_low_is_waited_for(i2c: Core) -> None:
+def test_clock_held_low_is_waited_for(i2c: Core) -> None:
     drive(i2c.soc, SCL, 0, i2c.now_us)
     before_us = i2c.now_us
     assert i2c(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 1, START, WRITE, 1, 0)) == -82
     assert i2c.now_us - before_us == pytest.approx(9 * 100_000, rel=0.01)
 
 
-def test_a_long_transfer_lets_others_run(i2c: Core) -> None:
+def test_long_i2c_transfer_lets_others_run(i2c: Core) -> None:
     drive(i2c.soc, SDA, 0, i2c.now_us)
     outcome = i2c.start(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 1, START, ESCAPE, READ, 0, 16))
     waits = 0
@@ -166,7 +166,7 @@ def heard_spi(reports: list[Report], flags: int, before: int) -> list[int]:
 @pytest.mark.parametrize("lsb", [0, TX_LSB | RX_LSB])
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize("high", [0, 4])
-def test_a_slave_hears_and_a_wire_echoes(tmp_path: Path, lsb: int, mode: int, high: int) -> None:
+def test_spi_slave_hears_and_wire_echoes(tmp_path: Path, lsb: int, mode: int, high: int) -> None:
     core = make_core(tmp_path, wires=[(MISO, MOSI)])
     flags = lsb | mode | high
     assert open_spi(core, flags) == 0
@@ -181,21 +181,21 @@ def test_a_slave_hears_and_a_wire_echoes(tmp_path: Path, lsb: int, mode: int, hi
     assert heard_spi(reader.take(), flags, before) == list(data)
 
 
-def test_orders_can_differ(tmp_path: Path) -> None:
+def test_spi_bit_orders_can_differ_by_direction(tmp_path: Path) -> None:
     core = make_core(tmp_path, wires=[(MISO, MOSI)])
     open_spi(core, TX_LSB)
     assert core.raw(Cmd.BSPIX, CS, 0, b"\x01\xc0") == b"\x80\x03"
 
 
 @pytest.mark.parametrize("pull,byte", [(1, 0x00), (2, 0xFF)])
-def test_without_a_device_miso_is_its_pull(core: Core, pull: int, byte: int) -> None:
+def test_miso_without_a_device_reads_its_pull(core: Core, pull: int, byte: int) -> None:
     core(Cmd.PUD, MISO, pull)
     open_spi(core)
     assert core.raw(Cmd.BSPIX, CS, 0, b"abc") == bytes([byte] * 3)
     assert core(Cmd.BSPIX, CS, 0, b"") == -90
 
 
-def test_modes_selects_and_closing(core: Core) -> None:
+def test_spi_selects_share_pins_and_close_restores_modes(core: Core) -> None:
     core(Cmd.MODES, MOSI, 4)
     assert (open_spi(core), open_spi(core), open_spi(core, cs=7)) == (0, -50, 0)
     modes = [core(Cmd.MODEG, gpio) for gpio in (7, CS, MISO, MOSI, SCLK)]
@@ -212,7 +212,7 @@ def test_modes_selects_and_closing(core: Core) -> None:
     assert (core(Cmd.BSPIC, 7), open_spi(core)) == (-142, 0)
 
 
-def test_it_takes_its_time(core: Core) -> None:
+def test_spi_transfer_takes_its_time(core: Core) -> None:
     open_spi(core, baud=50)
     before_us = core.now_us
     core(Cmd.BSPIX, CS, 0, b"ab")

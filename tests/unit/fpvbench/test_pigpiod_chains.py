@@ -44,7 +44,7 @@ def played(core: Core, chain: bytes, for_us: int) -> Played:
     return [(tick - begin_us, level) for tick, level in reader.edges(4)]
 
 
-def test_chain(core: Core) -> None:
+def test_chain_plays_loops_and_waits(core: Core) -> None:
     one, other = square(core, 5, 15), square(core, 50, 50)
     chain = bytes([one, 255, 0, other, 255, 2, 44, 1, 255, 1, 3, 0, one])
     wanted = [(0, 1), (5, 0)]
@@ -56,7 +56,7 @@ def test_chain(core: Core) -> None:
     assert core(Cmd.WVBSY) == 0
 
 
-def test_where_a_chain_is(core: Core) -> None:
+def test_chain_reports_the_wave_it_plays(core: Core) -> None:
     number = square(core, 500, 500)
     core(Cmd.WVCHA, 0, 0, bytes([number, 255, 2, 0, 4]))
     core.run(LEAD_US + 100)
@@ -65,7 +65,7 @@ def test_where_a_chain_is(core: Core) -> None:
     assert (core(Cmd.WVTAT), core(Cmd.WVBSY)) == (9998, 1)
 
 
-def test_a_chain_for_ever_ends_for_what_is_sent_in_step(core: Core) -> None:
+def test_endless_chain_ends_at_loop_end_for_synced_wave(core: Core) -> None:
     reader = core.reader(OFF)
     number, other = square(core, 50, 50), square(core, 50, 50, OFF)
     core(Cmd.WVCHA, 0, 0, bytes([255, 0, number, number, 255, 3]))
@@ -78,13 +78,13 @@ def test_a_chain_for_ever_ends_for_what_is_sent_in_step(core: Core) -> None:
     assert reader.edges(5) == [(start, 1), (start + 50, 0)]
 
 
-def test_a_loop_of_no_times_is_skipped(core: Core) -> None:
+def test_loop_of_zero_times_is_skipped(core: Core) -> None:
     number = square(core, 50, 50)
     skipped = bytes([255, 0, number, 255, 2, 100, 0, 255, 1, 0, 0])
     assert played(core, skipped + bytes([number]), 3000) == [(0, 1), (50, 0)]
 
 
-def test_a_bad_chain_stops_what_is_played(core: Core) -> None:
+def test_bad_chain_stops_the_playing_wave(core: Core) -> None:
     core(Cmd.WVTXR, square(core, 50, 50))
     assert core(Cmd.WVCHA, 0, 0, bytes([9])) == -66
     assert core(Cmd.WVBSY) == 0

@@ -271,16 +271,18 @@ CHECKS = [
 
 
 @pytest.mark.parametrize("name,p1,p2,ext,result", CHECKS)
-def test_check(core: Core, name: str, p1: int, p2: int, ext: bytes, result: int) -> None:
+def test_command_check_gives_pigpios_result(
+    core: Core, name: str, p1: int, p2: int, ext: bytes, result: int
+) -> None:
     assert core(Cmd[name], p1, p2, ext) == result
 
 
 @pytest.mark.parametrize("number", [119, 500, 800, 842, 2**32 - 1])
-def test_unknown_command(core: Core, number: int) -> None:
+def test_unknown_command_gives_error_88(core: Core, number: int) -> None:
     assert core(number) == -88
 
 
-def test_every_command_answers(core: Core) -> None:
+def test_known_commands_all_answer(core: Core) -> None:
     silent = {Cmd.PARSE, Cmd.NOIB}  # over the socket: -88; with a connection
     for command in set(Cmd) - silent:
         assert core(command, 4, 4) != -88, command.name
@@ -328,7 +330,7 @@ def test_mode_is_read_from_the_chip(core: Core) -> None:
     assert core.soc.pin[17].duty() == pytest.approx(196 / 250)
 
 
-def test_another_mode_stops_pwm_and_the_same_does_not(core: Core) -> None:
+def test_mode_change_stops_pwm_and_same_mode_does_not(core: Core) -> None:
     core(Cmd.PWM, 17, 200)
     core(Cmd.MODES, 17, 1)
     assert core(Cmd.GDC, 17) == 200
@@ -349,6 +351,6 @@ def test_tick_is_the_low_half_of_the_clock(core: Core) -> None:
     assert core(Cmd.TICK) == 77
 
 
-def test_permission_mask(core: Core) -> None:
+def test_permission_mask_allows_only_gpio_2_to_27(core: Core) -> None:
     allowed = [gpio for gpio in range(64) if core(Cmd.WRITE, gpio, 0) == 0]
     assert allowed == list(range(2, 28))

@@ -142,7 +142,7 @@ def test_pipe_notifications(pi: Any, tmp_path: Path) -> None:
     pi.notify_close(handle)
 
 
-def test_many_clients(running: Emulator) -> None:
+def test_thirty_two_clients_are_served_at_once(running: Emulator) -> None:
     clients = [pigpio.pi("127.0.0.1", running.port) for _ in range(32)]
     assert all(client.connected for client in clients)
     for number, client in enumerate(clients):
@@ -166,7 +166,7 @@ def test_pwm_outlives_the_daemon_and_stops_with_the_next(tmp_path: Path) -> None
     assert second.close() == 0
 
 
-def test_a_port_in_use_is_one_line(running: Emulator, tmp_path: Path) -> None:
+def test_port_in_use_is_reported_in_one_line(running: Emulator, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "fpvbench.pigpiod", "--soc"]
     argv += [str(tmp_path / "soc"), "--port", str(running.port)]
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=60)
@@ -266,7 +266,7 @@ def test_serial_over_a_wire(pi: Any) -> None:
     assert pi.bb_serial_read(22)[0] == pigpio.PI_NOT_SERIAL_GPIO
 
 
-def test_buses_that_are_bit_banged(pi: Any) -> None:
+def test_bit_banged_buses_work(pi: Any) -> None:
     assert pi.bb_i2c_open(5, 6, 100_000) == 0
     with pytest.raises(pigpio.error, match="GPIO already in use"):
         pi.bb_spi_open(5, 9, 10, 11)
@@ -289,7 +289,7 @@ def test_spi(pi: Any) -> None:
     assert pi.bsc_xfer(0, b"") == (0, 0, bytearray())
 
 
-def test_a_wire(pi: Any) -> None:
+def test_wire_carries_levels_and_edges(pi: Any) -> None:
     seen: list[int] = []
     callback = pi.callback(22, pigpio.EITHER_EDGE, lambda g, v, t: seen.append(v))
     for number in range(6):

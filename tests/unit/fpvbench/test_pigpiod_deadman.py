@@ -45,7 +45,7 @@ def duties(core: Core) -> list[float]:
     return [core.soc.pin[pin].duty() for pin in PINS]
 
 
-def test_it_starts_tripped(core: Core) -> None:
+def test_dead_man_starts_tripped(core: Core) -> None:
     script = started(core)
     core(Cmd.PWM, 17, 128)
     core.run(30_000)
@@ -54,7 +54,7 @@ def test_it_starts_tripped(core: Core) -> None:
 
 
 @pytest.mark.parametrize("offset_us", range(0, 20_000, 1700))
-def test_it_stops_in_time(core: Core, offset_us: int) -> None:
+def test_dead_man_stops_in_time(core: Core, offset_us: int) -> None:
     script = started(core)
     core.run(offset_us)
     drive(core, script, 20)
@@ -69,7 +69,7 @@ def test_it_stops_in_time(core: Core, offset_us: int) -> None:
     assert status(core, script)[9] == 1
 
 
-def test_it_trips_again_each_tick_and_forgives(core: Core) -> None:
+def test_dead_man_trips_each_tick_and_heartbeat_clears(core: Core) -> None:
     script = started(core)
     drive(core, script, 5)
     core.run(400_000)
@@ -83,7 +83,7 @@ def test_it_trips_again_each_tick_and_forgives(core: Core) -> None:
     assert duties(core)[0] > 0.4
 
 
-def test_after_a_trip_the_duty_reads_as_no_pwm(core: Core) -> None:
+def test_duty_after_a_trip_reads_as_no_pwm(core: Core) -> None:
     script = started(core)
     drive(core, script, 3)
     core.run(300_000)
@@ -115,7 +115,7 @@ while True:
 """
 
 
-def test_a_killed_client_for_real(running: Emulator) -> None:
+def test_killed_client_is_stopped_in_real_time(running: Emulator) -> None:
     argv = [sys.executable, "-c", CLIENT, str(running.port), SCRIPT]
     client = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert client.stdout is not None

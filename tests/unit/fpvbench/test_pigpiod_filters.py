@@ -92,14 +92,16 @@ CUTS = st.sets(st.integers(1, 1000), max_size=20)
 
 @settings(max_examples=300)
 @given(traces(), st.integers(1, 400), CUTS)
-def test_glitch_filter(levels: list[int], steady_us: int, cuts: set[int]) -> None:
+def test_glitch_filter_matches_the_reference(
+    levels: list[int], steady_us: int, cuts: set[int]
+) -> None:
     wanted = glitch_reference(levels, steady_us)
     assert filtered(levels, Glitch(steady_us), cuts) == wanted
 
 
 @settings(max_examples=300)
 @given(traces(), st.integers(1, 400), st.integers(0, 600), st.integers(0, 300), CUTS)
-def test_noise_filter(
+def test_noise_filter_matches_the_reference(
     levels: list[int], steady_us: int, active_us: int, early_us: int, cuts: set[int]
 ) -> None:
     noise = Noise()
@@ -115,7 +117,9 @@ def core(tmp_path: Path) -> Core:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_what_a_reader_gets(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_daemon_reports_the_reference_changes(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """Through the daemon: reports are the changes of the reference."""
     core = make_core(tmp_path_factory.getbasetemp())
     levels, steady_us = data.draw(traces()), data.draw(st.integers(1, 400))
@@ -136,7 +140,7 @@ def test_what_a_reader_gets(tmp_path_factory: pytest.TempPathFactory, data: st.D
 
 
 @pytest.mark.parametrize("level", [0, 1])
-def test_a_filter_that_is_set_shows_nothing(core: Core, level: int) -> None:
+def test_setting_a_filter_reports_no_edge(core: Core, level: int) -> None:
     core(Cmd.PUD, 22, 1 + level)
     reader = core.reader(1 << 22)
     core.run(3000)
@@ -149,7 +153,7 @@ def test_a_filter_that_is_set_shows_nothing(core: Core, level: int) -> None:
     assert reader.take() == []
 
 
-def test_a_filter_set_anew_takes_the_level_that_is_there(core: Core) -> None:
+def test_filter_set_again_takes_the_present_level(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 100_000)
     core.run(2000)
@@ -161,7 +165,7 @@ def test_a_filter_set_anew_takes_the_level_that_is_there(core: Core) -> None:
     assert [level for _, level in reader.edges(22)] == [1]
 
 
-def test_a_glitch_filter_feeds_the_noise_filter(core: Core) -> None:
+def test_glitch_filter_feeds_the_noise_filter(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 100)
     core(Cmd.FN, 22, 1000, words(5000))
@@ -175,5 +179,5 @@ FILTERS: list[Callable[[], Filter]] = [lambda: Glitch(10), lambda: Noise(10, 10)
 
 
 @pytest.mark.parametrize("make", FILTERS)
-def test_one_sample(make: Callable[[], Filter]) -> None:
+def test_single_sample_passes_the_filter(make: Callable[[], Filter]) -> None:
     assert make().run([(T0, 0)], T0) == [(T0, 0)]

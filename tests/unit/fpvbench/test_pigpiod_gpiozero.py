@@ -120,7 +120,7 @@ def test_mcp3008(factory: PiGPIOFactory, hardware: bool) -> None:
         gc.collect()
 
 
-def test_a_button_on_a_wire(factory: PiGPIOFactory) -> None:
+def test_button_on_a_wire_is_pressed_by_an_led_pin(factory: PiGPIOFactory) -> None:
     """A program pushes the button of another one: both are the same here."""
     with (
         LED(27, pin_factory=factory) as led,

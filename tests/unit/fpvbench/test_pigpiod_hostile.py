@@ -47,7 +47,7 @@ def still_answers(running: Emulator) -> bool:
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(1, 40), max_size=40))
-def test_the_parser_takes_any_bytes_in_any_pieces(data: bytes, cuts: list[int]) -> None:
+def test_parser_result_is_independent_of_the_pieces(data: bytes, cuts: list[int]) -> None:
     whole, pieces = Parser(), Parser()
     results: list[list[Request | str]] = []
     parts, rest = [], data
@@ -94,7 +94,7 @@ def test_requests_come_back_whole(wanted: list[tuple[int, int, int, bytes]]) -> 
         max_size=40,
     )
 )
-def test_any_commands_in_any_order(
+def test_random_commands_never_break_the_daemon(
     tmp_path: Path, commands: list[tuple[int, int, int, bytes, int]]
 ) -> None:
     core = make_core(tmp_path)
@@ -111,7 +111,9 @@ def test_any_commands_in_any_order(
 
 @settings(max_examples=200, deadline=None)
 @given(st.text("tagjmpzinrcdlvp0123456789 -x", max_size=200))
-def test_any_text_as_a_script(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_random_script_text_never_breaks_the_daemon(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
     core = make_core(tmp_path_factory.getbasetemp())
     script = core(Cmd.PROC, 0, 0, text.encode())
     core.run(1000)
@@ -121,7 +123,7 @@ def test_any_text_as_a_script(tmp_path_factory: pytest.TempPathFactory, text: st
     assert core(Cmd.PIGPV) == 79
 
 
-def test_one_byte_at_a_time(running: Emulator) -> None:
+def test_requests_sent_byte_by_byte_are_answered(running: Emulator) -> None:
     with closing(connect(running)) as peer:
         for byte in request(Cmd.PROC, 0, 0, b"halt") + request(Cmd.WRITE, 17, 1):
             peer.sendall(bytes([byte]))
@@ -129,7 +131,7 @@ def test_one_byte_at_a_time(running: Emulator) -> None:
         assert struct.unpack("<IIIi", replies[16:]) == (Cmd.WRITE, 17, 1, 0)
 
 
-def test_many_at_once_are_answered_in_order(running: Emulator) -> None:
+def test_thousand_requests_at_once_are_answered_in_order(running: Emulator) -> None:
     with closing(connect(running)) as peer:
         peer.sendall(b"".join(request(Cmd.READ, gpio) for gpio in range(1000)))
         replies = receive(peer, 16_000)
@@ -146,14 +148,14 @@ def test_oversize_closes_the_connection(running: Emulator, size: int) -> None:
     assert still_answers(running)
 
 
-def test_the_longest_extension_is_read(running: Emulator) -> None:
+def test_longest_extension_is_read(running: Emulator) -> None:
     with closing(connect(running)) as peer:
         text = b"halt".ljust(EXTENSION_MAX - 1)
         peer.sendall(request(Cmd.PROC, 0, 0, text) + request(9999, 0, 0, text))
         assert struct.unpack("<IIIi", receive(peer, 32)[16:])[3] == -88
 
 
-def test_cut_in_the_middle(running: Emulator) -> None:
+def test_request_cut_in_the_middle_harms_no_other_client(running: Emulator) -> None:
     whole = request(Cmd.PROC, 0, 0, b"frob")
     for cut in range(len(whole)):
         with closing(connect(running)) as peer:
@@ -161,7 +163,7 @@ def test_cut_in_the_middle(running: Emulator) -> None:
     assert still_answers(running)
 
 
-def test_a_client_gone_in_mid_delay(running: Emulator) -> None:
+def test_client_gone_in_mid_delay_harms_no_other_client(running: Emulator) -> None:
     for _ in range(3):
         with closing(connect(running)) as peer:
             peer.sendall(request(Cmd.MILS, 20) + request(Cmd.WRITE, 5, 1))
@@ -169,7 +171,7 @@ def test_a_client_gone_in_mid_delay(running: Emulator) -> None:
     assert still_answers(running)
 
 
-def test_a_client_that_never_reads_replies(running: Emulator) -> None:
+def test_client_that_never_reads_stays_within_memory(running: Emulator) -> None:
     with closing(connect(running)) as peer:
         peer.setblocking(False)
         flood = request(Cmd.BR1) * 4096
@@ -185,7 +187,7 @@ def test_a_client_that_never_reads_replies(running: Emulator) -> None:
     assert resident_kb(running) < 100_000
 
 
-def test_a_slow_reader_loses_reports_and_stalls_nobody(running: Emulator) -> None:
+def test_slow_reader_loses_reports_and_stalls_no_client(running: Emulator) -> None:
     with closing(socket.socket()) as slow, closing(connect(running)) as peer:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.settimeout(LIMIT_S)
@@ -212,7 +214,7 @@ def resident_kb(running: Emulator) -> int:
     return int(line.split()[1])
 
 
-def test_garbage_on_the_socket(running: Emulator) -> None:
+def test_garbage_on_the_socket_harms_no_other_client(running: Emulator) -> None:
     for seed in range(20):
         with closing(connect(running)) as peer:
             peer.sendall(bytes((seed * 37 + n * 101) % 256 for n in range(5000)))
@@ -225,7 +227,7 @@ def test_garbage_on_the_socket(running: Emulator) -> None:
     assert still_answers(running)
 
 
-def test_a_delay_blocks_its_own_connection_only(running: Emulator) -> None:
+def test_delay_blocks_only_its_own_connection(running: Emulator) -> None:
     with closing(connect(running)) as sleeper, closing(connect(running)) as peer:
         sleeper.sendall(request(Cmd.MILS, 2_000) + request(Cmd.TICK))
         for _ in range(20):
@@ -237,7 +239,7 @@ def test_a_delay_blocks_its_own_connection_only(running: Emulator) -> None:
         assert 0 < (after - before) & 0xFFFFFFFF < 2**31
 
 
-def test_a_flood_leaves_others_their_turn(running: Emulator) -> None:
+def test_flood_leaves_other_clients_their_turn(running: Emulator) -> None:
     with closing(connect(running)) as flooder, closing(connect(running)) as peer:
         ticks = request(Cmd.TICK)
         flooder.sendall(ticks * 3000)

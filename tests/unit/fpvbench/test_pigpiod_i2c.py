@@ -111,7 +111,9 @@ CHECKS = [
 
 
 @pytest.mark.parametrize("name,p1,p2,ext,result", CHECKS)
-def test_check(core: Core, name: str, p1: int, p2: int, ext: bytes, result: int) -> None:
+def test_i2c_command_check_gives_pigpios_result(
+    core: Core, name: str, p1: int, p2: int, ext: bytes, result: int
+) -> None:
     assert core(Cmd[name], p1, p2, ext) == result
 
 
@@ -134,7 +136,7 @@ def test_zip_with_long_counts(core: Core) -> None:
 
 
 @pytest.mark.parametrize("between,done", [((), False), ((3,), True)])
-def test_an_error_in_a_zip_leaves_its_transfers_undone(
+def test_zip_error_leaves_its_transfers_undone(
     core: Core, between: tuple[int, ...], done: bool
 ) -> None:
     """A switch of combined mode in between executes the earlier transfers."""
@@ -144,7 +146,7 @@ def test_an_error_in_a_zip_leaves_its_transfers_undone(
     assert (core.raw(Cmd.I2CZ, 0, 0, again) == b"\x09") == done
 
 
-def test_a_zip_does_42_transfers_at_once(core: Core) -> None:
+def test_zip_executes_42_transfers_at_once(core: Core) -> None:
     program = bytes([4, 0x50, *[7, 2, 0x20, 9] * 42, 99])
     assert core(Cmd.I2CZ, 0, 0, program) == -111
     again = bytes([4, 0x50, 7, 1, 0x20, 6, 1, 0])

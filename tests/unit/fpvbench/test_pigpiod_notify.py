@@ -19,7 +19,7 @@ def core(tmp_path: Path) -> Core:
     return make_core(tmp_path)
 
 
-def test_a_change_is_reported_with_its_tick_and_all_levels(core: Core) -> None:
+def test_change_is_reported_with_its_tick_and_all_levels(core: Core) -> None:
     core(Cmd.WRITE, 5, 1)
     reader = core.reader(1 << 17)
     core.run(10)
@@ -30,7 +30,7 @@ def test_a_change_is_reported_with_its_tick_and_all_levels(core: Core) -> None:
     assert report.levels >> 17 & 1 and report.levels >> 5 & 1
 
 
-def test_only_watched_pins_are_reported(core: Core) -> None:
+def test_unwatched_pins_are_not_reported(core: Core) -> None:
     reader, other = core.reader(1 << 17), core.reader(1 << 5)
     core(Cmd.WRITE, 17, 1)
     core.run(2000)
@@ -46,7 +46,7 @@ def test_played_edges_come_in_order_with_exact_ticks(core: Core) -> None:
     assert core(Cmd.READ, 22) == 1
 
 
-def test_a_pulse_between_two_samples_is_missed(core: Core) -> None:
+def test_pulse_between_two_samples_is_missed(core: Core) -> None:
     reader = core.reader(1 << 22)
     core.daemon.lines.play(22, [(T0 + 101, 1), (T0 + 104, 0)])
     core.run(5000)
@@ -62,7 +62,7 @@ def test_external_levels_are_sampled(core: Core) -> None:
     assert level == 1 and T0 + 5000 <= tick <= T0 + 5000 + LOOK_US
 
 
-def test_a_pull_or_mode_changed_behind_its_back_is_seen(core: Core) -> None:
+def test_mode_changed_outside_the_daemon_is_seen(core: Core) -> None:
     core(Cmd.PWM, 17, 255)
     core.run(3000)
     reader = core.reader(1 << 17)
@@ -126,13 +126,13 @@ def test_handles_run_out_and_come_back(core: Core) -> None:
     assert core(Cmd.NB, 7, 1) == -25
 
 
-def test_a_second_noib_replaces_the_first_of_its_connection(core: Core) -> None:
+def test_second_noib_replaces_the_first_of_its_connection(core: Core) -> None:
     client = Client(lambda data: True)
     handles = [core.daemon.execute(client, Request(Cmd.NOIB), core.now_us) for _ in range(3)]
     assert handles == [0, 1, 0]
 
 
-def test_nothing_is_due_while_nobody_watches(core: Core) -> None:
+def test_daemon_has_no_due_time_without_a_reader(core: Core) -> None:
     core(Cmd.PWM, 17, 128)
     assert core.daemon.due_us(core.now_us) is None
     reader = core.reader(1 << 17)
@@ -141,7 +141,7 @@ def test_nothing_is_due_while_nobody_watches(core: Core) -> None:
     assert core.daemon.due_us(core.now_us) is None
 
 
-def test_batches_come_where_something_is_awaited(core: Core) -> None:
+def test_batches_come_only_if_an_edge_is_awaited(core: Core) -> None:
     """Edges come within a millisecond, on the grid of batches; otherwise the daemon only polls."""
     reader = core.reader(1 << 22)
     assert core.daemon.due_us(core.now_us) == T0 + LOOK_US
@@ -162,7 +162,7 @@ def test_batches_come_where_something_is_awaited(core: Core) -> None:
     assert core.daemon.due_us(core.now_us) == T0 + 6000
 
 
-def test_a_filter_is_awaited(core: Core) -> None:
+def test_filtered_edge_is_awaited(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 2000)
     core.run(LOOK_US)
@@ -186,7 +186,7 @@ def test_keep_alive_after_a_minute(core: Core) -> None:
     assert [report.flags for report in quiet.take()] == [0x40]
 
 
-def test_a_reader_that_is_gone_is_freed(core: Core) -> None:
+def test_gone_reader_is_freed(core: Core) -> None:
     client = Client(lambda data: False)
     handle = core.daemon.execute(client, Request(Cmd.NOIB), core.now_us)
     assert isinstance(handle, int)
@@ -211,7 +211,7 @@ def test_watchdog_fires_again_and_again(core: Core) -> None:
     assert reader.take() == []
 
 
-def test_an_edge_restarts_the_watchdog(core: Core) -> None:
+def test_edge_restarts_the_watchdog(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.WDOG, 22, 20)
     edges = [(T0 + 15_000 * n, n % 2) for n in range(1, 6)]
@@ -256,7 +256,7 @@ def test_pipes(tmp_path: Path) -> None:
     assert not (tmp_path / "pigpio0").exists()
 
 
-def test_no_pipe_where_the_directory_is_absent(tmp_path: Path) -> None:
+def test_absent_directory_gives_no_pipe(tmp_path: Path) -> None:
     directory = FifoDirectory(tmp_path / "absent")
     core = make_core(tmp_path, pipes=Pipes(directory.open, directory.close))
     assert core(Cmd.NO) == -23

@@ -32,13 +32,13 @@ def test_pulls_after_a_reset(core: Core) -> None:
     assert {gpio for gpio in range(54) if core(Cmd.READ, gpio)} == high
 
 
-def test_the_boards_own_pulls_hold_i2c_up(core: Core) -> None:
+def test_board_pulls_hold_i2c_pins_up(core: Core) -> None:
     for gpio in (2, 3):
         assert core(Cmd.PUD, gpio, DOWN) == 0
         assert core(Cmd.READ, gpio) == 1
 
 
-def test_an_output_drives_what_is_wired_to_it(core: Core) -> None:
+def test_output_drives_the_pin_wired_to_it(core: Core) -> None:
     reader = core.reader(1 << 22)
     for number in range(4):
         core.run(100)
@@ -52,7 +52,7 @@ def test_an_output_drives_what_is_wired_to_it(core: Core) -> None:
     assert [level for _, level in reader.edges(22)] == [0]
 
 
-def test_it_goes_both_ways_and_over_three(tmp_path: Path) -> None:
+def test_wires_carry_both_ways_and_over_three_pins(tmp_path: Path) -> None:
     core = make_core(tmp_path, wires=[(22, 27), (5, 22)])
     reader = core.reader(1 << 5 | 1 << 27)
     core(Cmd.WRITE, 22, 1)
@@ -71,7 +71,7 @@ def test_pwm_is_seen_at_the_other_end(core: Core) -> None:
     assert len(phases) >= 7 and set(phases) == {(0, 1), (250, 0)}
 
 
-def test_a_trigger_is_seen_at_the_other_end(core: Core) -> None:
+def test_trigger_is_seen_at_the_other_end(core: Core) -> None:
     core(Cmd.WRITE, 27, 0)
     reader = core.reader(1 << 22)
     core(Cmd.TRIG, 27, 50, words(1))
@@ -79,7 +79,7 @@ def test_a_trigger_is_seen_at_the_other_end(core: Core) -> None:
     assert reader.edges(22) == [(T0, 1), (T0 + 50, 0)]
 
 
-def test_an_ultrasonic_sensor_hears_a_trigger_that_comes_over_a_wire(tmp_path: Path) -> None:
+def test_ultrasonic_sensor_hears_a_trigger_over_a_wire(tmp_path: Path) -> None:
     core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)], wires=[(20, 26)])
     core.soc.world.range_m[0] = 1.0
     core(Cmd.WRITE, 26, 0)
@@ -107,7 +107,7 @@ def test_outside_drives_both_ends(core: Core) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
-def test_nets_are_what_can_be_reached(wires: list[tuple[int, int]]) -> None:
+def test_nets_are_the_reachable_pins(wires: list[tuple[int, int]]) -> None:
     nets = Nets(wires)
     for gpio, net in nets.members.items():
         reached = {gpio}
@@ -130,7 +130,7 @@ def test_outside_changes_have_their_own_ticks(core: Core) -> None:
     assert core(Cmd.READ, 5) == 1  # pulled up
 
 
-def test_a_pulse_between_two_batches_is_not_lost(core: Core) -> None:
+def test_pulse_between_two_batches_is_not_lost(core: Core) -> None:
     reader = core.reader(1 << 27)
     drive(core.soc, 27, 1, T0 + 100)
     drive(core.soc, 27, 0, T0 + 200)
@@ -138,7 +138,7 @@ def test_a_pulse_between_two_batches_is_not_lost(core: Core) -> None:
     assert reader.edges(27) == [(T0 + 100, 1), (T0 + 200, 0)]
 
 
-def test_a_change_behind_the_batch_comes_with_the_next(core: Core) -> None:
+def test_change_after_the_batch_comes_with_the_next(core: Core) -> None:
     reader = core.reader(1 << 22)
     core.run(1000)
     drive(core.soc, 22, 1, T0 + 1500)
@@ -156,7 +156,7 @@ def test_outside_does_not_move_an_output(core: Core) -> None:
     assert (reader.take(), core(Cmd.READ, 5)) == ([], 0)
 
 
-def test_what_happened_before_somebody_looked_is_no_edge(core: Core) -> None:
+def test_change_before_the_reader_is_no_edge(core: Core) -> None:
     drive(core.soc, 22, 1, T0 - 10)
     reader = core.reader(1 << 22)
     core.run(2000)
@@ -211,7 +211,7 @@ def test_outside_is_sampled_like_a_pin(
 
 
 @pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "-1,5", "a,b", "1,2,3"])
-def test_a_wire_that_is_none_is_refused(tmp_path: Path, wire: str) -> None:
+def test_invalid_wire_option_is_refused(tmp_path: Path, wire: str) -> None:
     argv = [sys.executable, "-m", "fpvbench.pigpiod", "--soc", str(tmp_path)]
     ended = subprocess.run([*argv, f"--wire={wire}"], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2 and "GPIO,GPIO" in ended.stderr

@@ -29,7 +29,7 @@ def test_glitch_filter_reports_late_and_drops_short_pulses(core: Core) -> None:
     assert reader.edges(22) == [(T0 + 21_000, 1), (T0 + 23_000, 0)]
 
 
-def test_a_glitch_filter_set_long_before_shows_nothing(core: Core) -> None:
+def test_glitch_filter_set_long_before_reports_no_edge(core: Core) -> None:
     core(Cmd.FG, 22, 1000)
     core.run(5000)
     reader = core.reader(1 << 22)

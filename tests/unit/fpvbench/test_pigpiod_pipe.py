@@ -67,11 +67,11 @@ def say(core: Core, line: str) -> str:
         ("add 5", Request(801, 5)),
     ],
 )
-def test_a_line_is_a_command(line: str, request_: Request) -> None:
+def test_line_becomes_a_request(line: str, request_: Request) -> None:
     assert list(command_text.commands(line)) == [request_]
 
 
-def test_a_line_may_hold_many() -> None:
+def test_line_may_hold_many_commands() -> None:
     codes = [request.cmd for request in command_text.commands("w 4 1 mils 5 w 4 0 t")]
     assert codes == [Cmd.WRITE, Cmd.MILS, Cmd.WRITE, Cmd.TICK]
 
@@ -103,7 +103,7 @@ def test_a_line_may_hold_many() -> None:
         "   ",
     ],
 )
-def test_what_is_no_command(core: Core, line: str) -> None:
+def test_invalid_command_answers_error_29(core: Core, line: str) -> None:
     assert say(core, line) == "-29\n"
 
 
@@ -161,7 +161,7 @@ LATIN = st.text(st.characters(max_codepoint=255), max_size=6)
 
 @settings(max_examples=300)
 @given(st.lists(WORDS | LATIN | st.integers(-5, 300).map(str), max_size=12))
-def test_any_line(parts: list[str]) -> None:
+def test_random_lines_parse_and_answer_within_range(parts: list[str]) -> None:
     seen = []
     try:
         for request in command_text.commands(" ".join(parts)):
@@ -196,7 +196,7 @@ def ask(directory: Path, text: bytes, lines: int) -> list[str]:
     return got.decode().splitlines()
 
 
-def test_the_pipes(running: Emulator, tmp_path: Path) -> None:
+def test_pipes_take_commands_and_are_removed_at_the_end(running: Emulator, tmp_path: Path) -> None:
     dev = tmp_path / "dev"
     assert oct((dev / "pigpio").stat().st_mode)[-3:] == "662"
     assert oct((dev / "pigout").stat().st_mode)[-3:] == "664"
@@ -213,14 +213,14 @@ def test_the_pipes(running: Emulator, tmp_path: Path) -> None:
     assert sorted(path.name for path in dev.iterdir()) == []
 
 
-def test_halves_and_giants(running: Emulator, tmp_path: Path) -> None:
+def test_half_lines_wait_and_giant_lines_are_refused(running: Emulator, tmp_path: Path) -> None:
     dev = tmp_path / "dev"
     assert ask(dev, b"\n\npig", 0) == []
     assert ask(dev, b"pv\n", 1) == ["79"]
     assert ask(dev, b"x" * 30_000 + b"\npigpv\n", 2) == ["-29", "79"]
 
 
-def test_answers_that_nobody_takes_are_lost(running: Emulator, tmp_path: Path) -> None:
+def test_unread_answers_are_lost(running: Emulator, tmp_path: Path) -> None:
     dev = tmp_path / "dev"
     for _ in range(40):
         with (dev / "pigpio").open("wb", buffering=0) as pipe:
@@ -236,6 +236,6 @@ def test_answers_that_nobody_takes_are_lost(running: Emulator, tmp_path: Path) -
     os.close(drain)
 
 
-def test_a_command_that_waits_holds_up_the_pipe_alone(core: Core) -> None:
+def test_waiting_command_holds_up_only_the_pipe(core: Core) -> None:
     (request,) = command_text.commands("mils 100")
     assert isinstance(core.start(request.cmd, request.p1), Wait)

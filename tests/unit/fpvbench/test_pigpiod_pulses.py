@@ -20,7 +20,7 @@ def timeline(pulses: list[tuple[int, int, int]]) -> dict[int, tuple[int, int]]:
 
 
 @given(LISTS, LISTS)
-def test_adding_changes_no_time(
+def test_merging_pulses_keeps_all_times(
     one: list[tuple[int, int, int]], other: list[tuple[int, int, int]]
 ) -> None:
     total = generic(one).merged(generic(other))
@@ -67,7 +67,7 @@ def decoded(pulses: Pulses, baud: int, data_bits: int, count: int) -> list[int]:
     st.integers(0, 100_000),
     st.data(),
 )
-def test_serial_is_heard(
+def test_serial_pulses_decode_to_the_sent_bytes(
     baud: int, data_bits: int, half_stops: int, offset_us: int, data: st.DataObject
 ) -> None:
     size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4

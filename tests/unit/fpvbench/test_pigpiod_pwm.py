@@ -114,7 +114,7 @@ def test_two_waves_share_one_time_base(core: Core) -> None:
     assert together and all(entry[1:] == (1, 1) for entry in together)
 
 
-def test_an_unwatched_wave_shows_in_the_levels(core: Core) -> None:
+def test_unwatched_wave_shows_in_the_levels(core: Core) -> None:
     core(Cmd.PWM, 17, 128)
     reader = core.reader(1 << 5)
     core.run(1250 - core.now_us % 1250 + 100)
@@ -125,7 +125,7 @@ def test_an_unwatched_wave_shows_in_the_levels(core: Core) -> None:
     assert [r.levels >> 17 & 1 for r in reader.take()] == [1, 0]
 
 
-def test_a_shorter_duty_lets_the_pulse_end(core: Core) -> None:
+def test_shorter_duty_lets_the_pulse_end(core: Core) -> None:
     core(Cmd.PWM, 17, 250)
     reader = core.reader(1 << 17)
     core.run(3 * 1250 - core.now_us % 1250 + 600)
@@ -201,7 +201,7 @@ def test_clock(core: Core) -> None:
     assert core(Cmd.GDC, 4) == -92
 
 
-def test_a_restarted_daemon_finds_modes_and_levels(tmp_path: Path) -> None:
+def test_restarted_daemon_finds_modes_and_levels(tmp_path: Path) -> None:
     core = make_core(tmp_path)
     core(Cmd.WRITE, 5, 1)
     core(Cmd.PWM, 17, 128)
@@ -213,14 +213,14 @@ def test_a_restarted_daemon_finds_modes_and_levels(tmp_path: Path) -> None:
     assert core.soc.pin[18].duty() == pytest.approx(0.5)  # the PWM hardware continues
 
 
-def test_the_end_of_the_daemon_freezes_the_wave(core: Core) -> None:
+def test_end_of_the_daemon_freezes_the_wave(core: Core) -> None:
     core(Cmd.PWM, 17, 128)
     core.run(1250 - core.now_us % 1250 + 100)
     core.daemon.close(core.now_us)
     assert (core.soc.pin[17].pwm, core.soc.pin[17].duty()) == (0, 1.0)
 
 
-def test_a_restart_forgets_the_wave_of_a_pin_that_was_let_go(core: Core) -> None:
+def test_restart_forgets_the_wave_of_a_released_pin(core: Core) -> None:
     core(Cmd.PWM, 17, 128)
     core.soc.pin[17].mode, core.soc.pin[17].pull = 0, 1  # ExecStopPost's pinctrl
     core.run(1250 - core.now_us % 1250 + 700)  # a low part of the wave

@@ -223,7 +223,7 @@ def test_parse_error(core: Core, text: str, result: int) -> None:
 
 
 @pytest.mark.parametrize("word", sorted(WORDS))
-def test_every_word_parses_and_runs(core: Core, word: str) -> None:
+def test_script_words_all_parse_and_run(core: Core, word: str) -> None:
     shape = WORDS[word][1]
     operand = {"m": "r", "p": "o", "r": "v3", "w": "name", "l": "1"}
     operands = " ".join(operand.get(kind, "4") for kind in shape)
@@ -241,7 +241,7 @@ def test_slots_run_out(core: Core) -> None:
     assert core(Cmd.PROC, 0, 0, b"halt") == 5
 
 
-def test_a_script_is_not_ready_at_once(core: Core) -> None:
+def test_script_is_not_ready_at_once(core: Core) -> None:
     script = core(Cmd.PROC, 0, 0, b"halt")
     assert core(Cmd.PROCR, script) == -62
     assert status(core, script)[0] == INITING
@@ -250,7 +250,7 @@ def test_a_script_is_not_ready_at_once(core: Core) -> None:
     assert core(Cmd.PROCR, script) == 0
 
 
-def test_registers_survive_a_halt_and_a_and_f_do_not(core: Core) -> None:
+def test_variables_survive_a_halt_but_accumulator_does_not(core: Core) -> None:
     script = store(core, "sta p2 inr v0 ld p1 v0 lda 9")
     for count in (1, 2, 3):
         core(Cmd.PROCR, script)
@@ -299,7 +299,7 @@ def test_delete_waits_for_the_script(core: Core) -> None:
 
 
 @pytest.mark.parametrize("text", ["nop", "cmdr 1", "tag 0 jmp 0", "tag 0 inr p0 jmp 0"])
-def test_a_script_that_never_rests_holds_nobody_up(core: Core, text: str) -> None:
+def test_script_without_pauses_holds_up_no_command(core: Core, text: str) -> None:
     script = store(core, text)
     core(Cmd.PROCR, script)
     core.run(20_000)
@@ -358,7 +358,7 @@ def test_edges_of_a_script_have_exact_ticks(core: Core) -> None:
     assert reader.edges(17) == wanted
 
 
-def test_a_stalled_daemon_does_not_make_up_for_lost_time(core: Core) -> None:
+def test_stalled_daemon_does_not_make_up_for_lost_time(core: Core) -> None:
     script = store(core, "tag 0 mils 20 inr p0 jmp 0")
     core(Cmd.PROCR, script)
     core.run(1000)

@@ -51,7 +51,7 @@ def test_serial_loop(core: Core) -> None:
     assert core.daemon.due_us(core.now_us) is None
 
 
-def test_the_pin_that_sends_can_be_read(core: Core) -> None:
+def test_sending_pin_can_be_read(core: Core) -> None:
     assert core(Cmd.SLRO, 17, 4800, words(8)) == 0
     send(core, b"abc", 4800)
     assert received(core, 17) == b"abc"
@@ -59,7 +59,7 @@ def test_the_pin_that_sends_can_be_read(core: Core) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(300, 57_600), st.integers(1, 30), st.data())
-def test_what_is_sent_is_read(
+def test_sent_bytes_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, baud: int, data_bits: int, data: st.DataObject
 ) -> None:
     core = make_core(tmp_path_factory.getbasetemp(), wires=[(17, 27)])
@@ -72,7 +72,7 @@ def test_what_is_sent_is_read(
     assert received(core) == raw
 
 
-def test_a_read_gives_whole_characters(core: Core) -> None:
+def test_read_gives_whole_characters(core: Core) -> None:
     core(Cmd.SLRO, 27, 9600, words(16))
     send(core, b"\x01\x02\x03\x04", 9600, 16)
     assert received(core, count=3) == b"\x01\x02"
@@ -80,7 +80,7 @@ def test_a_read_gives_whole_characters(core: Core) -> None:
     assert received(core, count=2) == b"\x03\x04"
 
 
-def test_inverted(core: Core) -> None:
+def test_inverted_line_is_read(core: Core) -> None:
     """The line rests low, a start bit is high; 0x2A ends with an edge."""
     assert core(Cmd.SLRO, 27, 10_000, words(8)) == 0
     assert (core(Cmd.SLRI, 27, 2), core(Cmd.SLRI, 27, 1)) == (-121, 0)
@@ -94,7 +94,7 @@ def test_inverted(core: Core) -> None:
     assert received(core) == b"\x2a"
 
 
-def test_a_watchdog_ends_what_brings_no_edge(core: Core) -> None:
+def test_watchdog_ends_a_character_without_edges(core: Core) -> None:
     """The watchdog belongs to the pin: a client that watches the pin gets its reports."""
     reader = core.reader(1 << 27)
     core(Cmd.SLRO, 27, 1000, words(8))
@@ -112,7 +112,7 @@ def test_a_watchdog_ends_what_brings_no_edge(core: Core) -> None:
     assert reader.take() == []
 
 
-def test_users_of_a_pin(core: Core) -> None:
+def test_pin_has_one_bit_bang_user(core: Core) -> None:
     assert core(Cmd.SLRO, 27, 9600, words(8)) == 0
     assert core(Cmd.SLRO, 27, 9600, words(8)) == -50
     assert core(Cmd.BI2CO, 27, 22, words(100_000)) == -50
@@ -136,7 +136,7 @@ def character(value: int, bits: int, start_us: int, bit_us: int) -> list[tuple[i
     return out
 
 
-def test_the_ring_keeps_what_was_first() -> None:
+def test_full_ring_keeps_the_first_bytes() -> None:
     receiver = Receiver(10_000, 8)
     for number in range(BUFFER + 100):
         value = number % 128
@@ -148,7 +148,7 @@ def test_the_ring_keeps_what_was_first() -> None:
     assert data == bytes(number % 128 for number in range(BUFFER - 1))
 
 
-def test_a_read_ends_where_the_ring_does() -> None:
+def test_read_ends_at_the_end_of_the_ring() -> None:
     receiver = Receiver(10_000, 8)
     for number in range(BUFFER + 10):
         for level, at_us in character(number % 128, 8, number * 2000, 100):

@@ -40,7 +40,7 @@ def test_pins_while_a_bus_is_open(core: Core) -> None:
     assert core(Cmd.SPIC, second) == -25
 
 
-def test_the_auxiliary_bus(core: Core) -> None:
+def test_auxiliary_bus_sets_and_restores_pin_modes(core: Core) -> None:
     handle = open_spi(core, 2, AUX | 2 << 2)  # the second select is active high
     assert modes(core, AUX_PINS) == [1, 1, 1, 3, 3, 3]
     assert [core(Cmd.READ, gpio) for gpio in (18, 17, 16)] == [1, 0, 1]
@@ -48,7 +48,7 @@ def test_the_auxiliary_bus(core: Core) -> None:
     assert modes(core, AUX_PINS) == [0] * 6
 
 
-def test_selects_that_shall_be_left_alone(core: Core) -> None:
+def test_reserved_selects_are_left_alone(core: Core) -> None:
     core(Cmd.WRITE, 8, 0)
     open_spi(core, 1, 1 << 5)
     assert modes(core, MAIN_PINS) == [1, 4, 4, 4, 4]
@@ -62,7 +62,7 @@ def test_handles_run_out(core: Core) -> None:
 
 
 @pytest.mark.parametrize("pull,byte", [(1, 0x00), (2, 0xFF)])
-def test_nobody_answers(core: Core, pull: int, byte: int) -> None:
+def test_transfer_without_a_device_reads_the_pull(core: Core, pull: int, byte: int) -> None:
     core(Cmd.PUD, 9, pull)
     handle = open_spi(core)
     assert core.raw(Cmd.SPIX, handle, 0, b"abc") == bytes([byte] * 3)
@@ -77,12 +77,12 @@ def test_words_of_the_auxiliary_bus(core: Core) -> None:
     assert core.raw(Cmd.SPIX, handle, 0, b"abcd") == b"\xff\x0f\xff\x0f"
 
 
-def test_a_wire_from_mosi_to_miso(tmp_path: Path) -> None:
+def test_wire_from_mosi_to_miso_echoes(tmp_path: Path) -> None:
     core = make_core(tmp_path, wires=[(9, 10)])
     assert core.raw(Cmd.SPIX, open_spi(core), 0, b"echo") == b"echo"
 
 
-def test_a_select_is_seen(core: Core) -> None:
+def test_select_edges_are_reported(core: Core) -> None:
     core(Cmd.PUD, 7, 2)
     handle = open_spi(core, 1)
     reader = core.reader(1 << 7)
@@ -92,7 +92,7 @@ def test_a_select_is_seen(core: Core) -> None:
     assert (fall, low, high) == (T0, 0, 1) and rise - fall >= 320
 
 
-def test_a_long_transfer_takes_its_time(core: Core) -> None:
+def test_long_transfer_takes_its_time(core: Core) -> None:
     handle = open_spi(core, baud=32_000)
     outcome = core.start(Cmd.SPIX, handle, 0, bytes(100))
     assert isinstance(outcome, Wait) and outcome.until_us == T0 + 25_001
@@ -111,7 +111,7 @@ def test_mcp3008(core: Core, channel: int, value: int) -> None:
     assert answer[1] & 4 == 0  # the null bit
 
 
-def test_mcp3008_is_heard_by_bit_banging_too(core: Core) -> None:
+def test_mcp3008_is_read_by_bit_banging(core: Core) -> None:
     assert core(Cmd.BSPIO, 7, 0, words(9, 10, 11, 100_000, 0)) == 0
     assert core.raw(Cmd.BSPIX, 7, 0, bytes([1, 0xA0, 0])) == bytes([0, 2, 0])
     core(Cmd.BSPIC, 7)
@@ -157,7 +157,7 @@ def status(core: Core, control: int, data: bytes = b"") -> tuple[int, int]:
     return value >> 16, value & 0xFFFF
 
 
-def test_a_slave_without_a_master(core: Core) -> None:
+def test_bsc_slave_without_a_master_fills_its_fifo(core: Core) -> None:
     """The FIFO of 16 fills up; flags: RE 2, TF 4, TE 16, the level from bit 6 on."""
     enabled = 0x33 << 16 | 0x305
     assert status(core, enabled) == (0, 2 | 16)

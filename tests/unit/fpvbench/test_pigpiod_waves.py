@@ -45,7 +45,7 @@ def grid(time_us: int) -> int:
     return -(-time_us // 5) * 5
 
 
-def test_one_shot(core: Core) -> None:
+def test_wave_plays_once_with_exact_edges(core: Core) -> None:
     reader = core.reader(ON)
     number = stored_wave(core, (ON, 0, 100), (0, ON, 300), (ON, 0, 50), (0, ON, 1000))
     assert (number, core(Cmd.WVBSY), core(Cmd.WVTAT)) == (0, 0, 9999)
@@ -62,7 +62,7 @@ def test_one_shot(core: Core) -> None:
     assert core.daemon.transmitter.next_us() is None
 
 
-def test_levels_follow_though_nobody_watches(core: Core) -> None:
+def test_levels_follow_an_unwatched_wave(core: Core) -> None:
     core(Cmd.WVTX, square(core, 3000, 5000))
     core.run(LEAD_US + 1)
     assert (core(Cmd.READ, 4), core.soc.pin[4].out) == (1, 1)
@@ -72,7 +72,7 @@ def test_levels_follow_though_nobody_watches(core: Core) -> None:
     assert core.daemon.due_us(core.now_us) is None
 
 
-def test_repeat_until_halted(core: Core) -> None:
+def test_wave_repeats_until_halted(core: Core) -> None:
     reader = core.reader(ON)
     assert core(Cmd.WVTXR, square(core, 50, 150)) == 5
     core.run(10_000)
@@ -94,7 +94,7 @@ def test_halt_leaves_the_level(core: Core) -> None:
     assert core(Cmd.READ, 4) == 1
 
 
-def test_a_wave_sets_registers_only(core: Core) -> None:
+def test_wave_keeps_pin_modes_and_pwm(core: Core) -> None:
     """An input keeps its mode, PWM continues; an output follows the wave."""
     core(Cmd.PWM, 5, 128)
     core(Cmd.MODES, 6, 0)
@@ -192,7 +192,7 @@ def test_words_run_out_too(core: Core) -> None:
     assert core(Cmd.WVCRE) == -68
 
 
-def test_no_more_numbers(core: Core) -> None:
+def test_wave_numbers_run_out_at_250(core: Core) -> None:
     numbers = [stored_wave(core, (0, 0, 0)) for _ in range(251)]
     assert numbers == [*range(250), -70]
 
@@ -216,7 +216,7 @@ def test_padding(core: Core) -> None:
     assert core(Cmd.WVCAP, 10, 20, words(30)) == 0
 
 
-def test_in_step_begins_at_the_end_of_the_other(core: Core) -> None:
+def test_synced_wave_begins_at_the_end_of_the_other(core: Core) -> None:
     reader = core.reader(ON | OFF)
     first, second = square(core, 100, 100), square(core, 30, 70, OFF)
     core(Cmd.WVTXM, first, 1)
@@ -233,7 +233,7 @@ def test_in_step_begins_at_the_end_of_the_other(core: Core) -> None:
     assert seen == [(0, 1), (100, 0), (200, 1), (300, 0), (400, 2), (430, 0), (500, 1), (600, 0)]
 
 
-def test_in_step_with_nothing_begins_at_once(core: Core) -> None:
+def test_synced_wave_without_another_begins_at_once(core: Core) -> None:
     number = square(core, 100, 100)
     assert core(Cmd.WVTXM, number, 4) == -33
     core(Cmd.WVTXM, number, 2)
@@ -244,7 +244,7 @@ def test_in_step_with_nothing_begins_at_once(core: Core) -> None:
     assert core(Cmd.WVBSY) == 1
 
 
-def test_a_wave_that_is_deleted_or_cleared_plays_on(core: Core) -> None:
+def test_deleted_or_cleared_wave_plays_on(core: Core) -> None:
     reader = core.reader(ON)
     core(Cmd.WVTXR, square(core, 500, 500))
     assert (core(Cmd.WVCLR), core(Cmd.WVTAT)) == (0, 0)
@@ -288,7 +288,7 @@ ENDLESS = bytes([255, 0] * 9 + [0, 255, 1, 0, 0] + [255, 1, 255, 255] * 8)
 )
 @pytest.mark.parametrize("watched", [0, ON])
 @pytest.mark.parametrize("cmd,chain", [(Cmd.WVTXR, b""), (Cmd.WVCHA, ENDLESS)], ids=str)
-def test_a_wave_without_an_end_holds_nobody_up(
+def test_endless_wave_holds_up_no_script(
     core: Core, pulses: list[tuple[int, int, int]], watched: int, cmd: Cmd, chain: bytes
 ) -> None:
     core.reader(watched)
@@ -315,7 +315,7 @@ def test_scripts_send_waves(core: Core) -> None:
     assert len(reader.edges(4)) == 2
 
 
-def test_a_trigger_by_wave_makes_an_echo(tmp_path: Path) -> None:
+def test_trigger_by_wave_makes_an_echo(tmp_path: Path) -> None:
     core = make_core(tmp_path, ultrasonics=[Ultrasonic(4, 21, 0)])
     core.soc.world.range_m[0] = 1.0
     core(Cmd.WRITE, 4, 0)

@@ -13,7 +13,7 @@ from fpvcar.config import ConfigError, profiles
 from fpvcar.runtime import paths
 
 
-def test_a_bench_that_does_not_answer_says_so(
+def test_unanswered_bench_logs_its_address(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "READY_S", 0.01)
@@ -23,7 +23,7 @@ def test_a_bench_that_does_not_answer_says_so(
     assert "nothing answers at 127.0.0.1:1" in caplog.text
 
 
-def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
+def test_units_near_the_pins_get_session_priority() -> None:
     """If sessions are groups of the scheduler, the nice value of a process has little effect."""
     said = subprocess.run(
         ["sh", "-c", "nice; cat /proc/self/autogroup || true"],
@@ -41,7 +41,7 @@ def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
 
 
 @pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "a,b", ""])
-def test_a_wire_that_is_none_is_refused(wire: str) -> None:
+def test_invalid_wire_is_refused(wire: str) -> None:
     profile = paths.HARDWARE / "bench.toml"
     options = supervisor.Options(profile, (), "127.0.0.1", 1, 1, False, True, ("5,6", wire))
     with pytest.raises(ConfigError, match="expected two GPIO, as in --wire 22,27"):
@@ -49,7 +49,7 @@ def test_a_wire_that_is_none_is_refused(wire: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["auto", "linux", "pigpio"])
-def test_a_bench_on_a_pi_drives_no_real_pins(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+def test_bench_on_a_pi_drives_no_real_pins(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     asked = (f'pins.backend = "{backend}"',)
     path = paths.HARDWARE / "bench.toml"
 

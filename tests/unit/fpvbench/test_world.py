@@ -65,7 +65,7 @@ def test_same_seed_and_pins_same_run() -> None:
     assert run() == run()
 
 
-def test_much_faster_than_real_time() -> None:
+def test_world_runs_much_faster_than_real_time() -> None:
     world = World(1)
     start_s = time.process_time()
     drive(world, inputs(0.3, 0, 0.2, 0), 1000)
@@ -86,7 +86,7 @@ def test_dead_band_is_30_to_40_of_255() -> None:
     assert moving.pose[0] > 0.1
 
 
-def test_the_profile_s_dead_band_moves_the_car() -> None:
+def test_profile_dead_band_moves_the_car() -> None:
     profile = profiles.load(PROFILE)
     smallest = mx1508s(profile)[0].dead_band
     world = drive(empty_room(), inputs(smallest + 0.005), 300)
@@ -135,7 +135,7 @@ def test_turning_circle_is_that_of_the_front_wheels() -> None:
     assert (max(across) - min(across)) / 2 == pytest.approx(radius, rel=0.1)
 
 
-def test_a_wall_stops_the_car_and_is_felt() -> None:
+def test_wall_stops_the_car_and_contact_is_kept() -> None:
     world = empty_room(1.2)
     hardest = 0.0
     for _ in range(300):
@@ -149,7 +149,7 @@ def test_a_wall_stops_the_car_and_is_felt() -> None:
     assert world.hardest_mps == hardest, "it is kept when it is over"
 
 
-def test_a_box_stops_the_car() -> None:
+def test_box_stops_the_car() -> None:
     box = Solid(0.8, 0.0, 0.3, (0.2, 0.15, 0.2), "red")
     world = World(1, place=scene.Layout((box,), NOWHERE))
     world.put(0.0, 0.0, 0.0)
@@ -169,7 +169,7 @@ def test_climbs_the_ramp() -> None:
     assert world.rescues == 0
 
 
-def test_ranges_are_the_room_s() -> None:
+def test_ranges_match_the_room() -> None:
     world = drive(empty_room(0.5, 0.3), inputs(), 20)
     front = scene.ROOM_X_M / 2 - 0.5 - 0.115
     assert world.ranges_m[0] == pytest.approx(front, abs=0.01)
@@ -180,7 +180,7 @@ def test_ranges_are_the_room_s() -> None:
     assert world.ranges_m[3] == pytest.approx(scene.ROOM_X_M / 2 + 0.5 - 0.115, abs=0.01)
 
 
-def test_no_range_beyond_4_m() -> None:
+def test_range_beyond_4_m_is_infinite() -> None:
     world = drive(empty_room(-2.2), inputs(), 5)
     assert world.ranges_m[0] == math.inf
 
@@ -200,7 +200,7 @@ def test_wild_driving_breaks_nothing(seed: int, most: float) -> None:
     assert not any(warning.number for warning in world.data.warning)
 
 
-def test_a_load_makes_the_pack_sag() -> None:
+def test_load_makes_the_pack_sag() -> None:
     world = drive(empty_room(2.3), inputs(), 20)
     idle_v = world.battery.volts
     drive(world, inputs(1.0), 30)  # against the wall
@@ -230,7 +230,7 @@ def sides(left: float, right: float) -> Bridges:
     return made._replace(differential=True)
 
 
-def test_a_motor_a_side_goes_straight_bends_and_turns_where_it_stands() -> None:
+def test_two_side_motors_go_straight_bend_and_turn_in_place() -> None:
     straight = drive(empty_room(), sides(0.4, 0.4), 150)
     assert straight.speed_mps > 0.4 and abs(straight.pose[2]) < 0.02
     left = drive(empty_room(), sides(0.25, 0.4), 150)

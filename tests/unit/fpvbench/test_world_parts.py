@@ -29,7 +29,7 @@ def test_bridge_states() -> None:
     assert (drive_share, brake, coast) == pytest.approx((0.4, 0.6, 0.0))
 
 
-def test_an_l298n_is_off_without_its_enable() -> None:
+def test_l298n_is_off_without_its_enable() -> None:
     assert l298n(0, 1, 0) == (0, 0, 1)
     assert l298n(0.4, 1, 0) == (0.4, 0, 0.6)
     assert l298n(0.4, 0, 1) == (-0.4, 0, 0.6)
@@ -37,7 +37,7 @@ def test_an_l298n_is_off_without_its_enable() -> None:
     assert l298n(0.3, 0, 0) == (0, 0.3, 0.7)
 
 
-def test_an_l298n_takes_its_part_of_the_voltage() -> None:
+def test_l298n_drops_its_part_of_the_voltage() -> None:
     """Data sheet: typically 1.8 V at 1 A; a motor that is slow is not braked."""
     motor = Motor(losses=CHIPS[L298n].losses)
     amps = 1.0
@@ -114,7 +114,7 @@ def test_rack_has_a_dead_band_and_holds_in_between() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_car_never_stands_in_a_box(seed: int) -> None:
+def test_start_is_clear_of_boxes_and_boxes_are_in_the_room(seed: int) -> None:
     place = scene.layout(seed)
     assert place == scene.layout(seed)
     assert len(place.boxes) >= 6
@@ -127,7 +127,7 @@ def test_the_car_never_stands_in_a_box(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_first_metre_is_free(seed: int) -> None:
+def test_first_metre_is_free(seed: int) -> None:
     world = World(seed)
     for _ in range(120):
         world.step(inputs(FULL))
@@ -155,7 +155,7 @@ def test_furniture_reaches_the_floor_and_is_broad_where_sensors_look(seed: int) 
 
 
 @pytest.mark.parametrize("seed", [1, 2, 9])
-def test_what_is_drawn_is_what_is_hit(seed: int) -> None:
+def test_drawn_surfaces_are_the_solid_surfaces(seed: int) -> None:
     """A ray at the sensors' height meets both in one place; at a wall, skirting board and door
     are drawn 15 mm before it."""
     model = looks.build(seed, 64, 64)
@@ -187,7 +187,7 @@ MX1508_BEARS_A = 2.5
 
 
 @pytest.mark.parametrize(("hz", "bears"), [(800, False), (4000, True)])
-def test_a_fast_pwm_spares_the_bridge_when_the_motor_stalls(hz: int, bears: bool) -> None:
+def test_fast_pwm_spares_the_bridge_of_a_stalled_motor(hz: int, bears: bool) -> None:
     """Mean of 3 V from a pack of 7.5 V, and the stall current in each slow pulse."""
     motor = Motor(losses=CHIPS[Mx1508].losses._replace(pwm_hz=hz))
     assert motor.henry / motor.ohm == pytest.approx(0.15e-3, rel=0.01)

@@ -59,14 +59,14 @@ def test_wiring_knows_the_chip_of_each_motor(chip: soc.Soc) -> None:
     assert world.speed_mps < -0.1
 
 
-def test_an_inverted_motor_has_swapped_leads(chip: soc.Soc) -> None:
+def test_inverted_motor_has_swapped_leads(chip: soc.Soc) -> None:
     motor = config.Mx1508(forward=17, reverse=27, invert=True)
     output(chip, 17, 0.4)
     same = config.Mx1508(forward=24, reverse=23)
     assert Wiring(config.Motors(motor, same)).bridges(chip).drive.drive == -0.4
 
 
-def test_publish(chip: soc.Soc) -> None:
+def test_world_state_is_published_to_the_chip(chip: soc.Soc) -> None:
     world = World(5)
     for _ in range(50):
         world.step(inputs(0.3))
@@ -83,7 +83,7 @@ def test_publish(chip: soc.Soc) -> None:
     assert out.battery_v == pytest.approx(7.7, abs=0.3)
 
 
-def test_a_world_that_died_while_it_wrote_hangs_nobody(chip: soc.Soc) -> None:
+def test_world_killed_in_mid_write_hangs_no_reader(chip: soc.Soc) -> None:
     chip.world.sequence = 7
     assert soc.peek_world(chip) is None
 

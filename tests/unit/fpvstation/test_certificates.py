@@ -62,7 +62,7 @@ def moved(home: Path, url: str) -> Car:
     return cars.all()[0]
 
 
-async def test_a_car_with_a_new_name_is_the_same_car(folder: Path, tmp_path: Path) -> None:
+async def test_renamed_car_is_accepted_as_the_same_car(folder: Path, tmp_path: Path) -> None:
     """A new name is a new authority, too: the old one may not sign it."""
     state = tmp_path / "car"
     async with paired(folder, state, tmp_path) as was:
@@ -91,7 +91,7 @@ async def refused(home: Path, app: web.Application, tls: ssl.SSLContext) -> str:
     return str(said.value)
 
 
-async def test_a_foreign_car_of_that_name_is_not(folder: Path, tmp_path: Path) -> None:
+async def test_foreign_car_of_the_same_name_is_refused(folder: Path, tmp_path: Path) -> None:
     state, foreign = tmp_path / "car", tmp_path / "foreign"
     async with paired(folder, state, tmp_path):
         pass
@@ -102,7 +102,7 @@ async def test_a_foreign_car_of_that_name_is_not(folder: Path, tmp_path: Path) -
     assert "update fpvcar on the car" in await refused(tmp_path, web.Application(), tls)
 
 
-async def test_who_passes_on_what_the_car_says_is_not(folder: Path, tmp_path: Path) -> None:
+async def test_relay_of_the_cars_answers_is_refused(folder: Path, tmp_path: Path) -> None:
     state, foreign = tmp_path / "car", tmp_path / "foreign"
     relayed: list[str] = []
     async with paired(folder, state, tmp_path) as car:

@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
-def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
+def test_verify_counts_good_segments_and_exits_1_on_damage(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", "--store", str(root)]) == 0
@@ -44,7 +44,7 @@ def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
     assert "good: 0 segments" in said.out and "set aside" in said.err
 
 
-def test_what_verify_cannot_read_is_not_called_bad(
+def test_verify_does_not_call_an_unreadable_file_bad(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no(*_: object) -> str:
@@ -66,7 +66,7 @@ def test_what_verify_cannot_read_is_not_called_bad(
         (["cars", "--seconds", "inf"], "inf refused"),
     ],
 )
-def test_a_number_that_means_nothing_is_refused(
+def test_number_out_of_range_is_refused(
     argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -78,7 +78,7 @@ def test_a_number_that_means_nothing_is_refused(
     ("argv", "variable"),
     [(["pair", "127.0.0.1:8080"], "FPVSTATION_CODE"), (["passwd"], "FPVSTATION_PASSWORD")],
 )
-def test_where_nobody_can_be_asked_it_says_so(
+def test_missing_terminal_names_the_environment_variable(
     argv: list[str],
     variable: str,
     capsys: pytest.CaptureFixture[str],
@@ -94,12 +94,12 @@ def test_where_nobody_can_be_asked_it_says_so(
     assert f"set {variable}" in capsys.readouterr().err
 
 
-def test_no_interface_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_interface_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cars", "--interface", "300.1.1.1"]) == 0
     assert "'300.1.1.1' does not appear to be" in capsys.readouterr().err
 
 
-def test_a_file_of_settings_is_named_once(
+def test_bad_settings_file_is_named_once(
     tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "station.toml"
@@ -111,7 +111,7 @@ def test_a_file_of_settings_is_named_once(
 
 
 @pytest.mark.parametrize("verb", ["run", "rebuild"])
-def test_a_store_that_cannot_be_written_says_what_to_do(
+def test_unwritable_store_names_the_next_step(
     verb: str, root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / ".lock").mkdir()
@@ -145,12 +145,14 @@ def test_rm_takes_a_session_by_its_name(root: Path, capsys: pytest.CaptureFixtur
     assert len(list(root.glob(f".trash/*/{SESSION}/{NAME}"))) == 1
 
 
-def test_what_is_no_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_that_is_no_store_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["verify", "--store", str(tmp_path)]) == 1
     assert "is not a store: name one with --store" in capsys.readouterr().err
 
 
-def test_cars_are_listed_and_forgotten_though_they_are_away(
+def test_absent_cars_are_listed_and_forgotten(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state.mkdir()
@@ -166,7 +168,7 @@ def test_cars_are_listed_and_forgotten_though_they_are_away(
     assert Cars(state).all() == []
 
 
-def test_without_a_password_the_page_is_for_this_machine_only(
+def test_page_for_other_machines_needs_a_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], state: Path
 ) -> None:
     store = tmp_path / "store"
@@ -175,7 +177,7 @@ def test_without_a_password_the_page_is_for_this_machine_only(
     assert not store.exists(), "it was refused before anything was opened"
 
 
-def test_nobody_runs_is_said_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_without_a_station_names_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--port", "1"]) == 1
     assert capsys.readouterr().err == (
         "fpvstation: no station answers at http://localhost:1/ (Connection refused): "
@@ -217,18 +219,18 @@ def test_status_of_a_port_that_never_answers_says_so(
     assert "(no answer): start one" in capsys.readouterr().err
 
 
-def test_an_address_that_gives_the_key_away_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_http_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pair", "http://192.168.1.5"]) == 1
     assert "over plain http" in capsys.readouterr().err
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "fpvstation pair 192.168.1.5" in capsys.readouterr().out
 
 
-def test_restore_brings_back_what_rm_took(
+def test_restore_brings_back_a_removed_session(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session, none = SESSION.rpartition("/")[2], f"--config={tmp_path / 'none'}"
@@ -246,7 +248,7 @@ def test_restore_brings_back_what_rm_took(
     assert "Arrow/2026-11-22/Arrow-20261122T100000Z not found" in capsys.readouterr().err
 
 
-def test_raw_pictures_are_not_for_a_terminal_and_need_a_session_that_is_here(
+def test_raw_refuses_a_terminal_and_an_absent_session(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ["raw", f"--store={root}", "Arrow-20261122T100000Z"]

@@ -52,7 +52,7 @@ def targets() -> Iterator[tuple[str, Any]]:
             yield panel["title"], one
 
 
-def test_every_figure_is_there_with_its_labels(labels: dict[str, set[str]]) -> None:
+def test_queried_metrics_exist_with_their_labels(labels: dict[str, set[str]]) -> None:
     asked = set()
     for title, one in targets():
         names = set(re.findall(r"\bfpvcar_\w+", one["expr"]))
@@ -64,7 +64,7 @@ def test_every_figure_is_there_with_its_labels(labels: dict[str, set[str]]) -> N
     assert "fpvcar_wheel_up" not in labels, "one that is misspelt would be seen"
 
 
-def test_no_panel_covers_another() -> None:
+def test_panels_do_not_overlap() -> None:
     taken = set[tuple[int, int]]()
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]

@@ -60,7 +60,7 @@ def test_trash_of_a_clock_in_1970_has_its_thirty_days_too(store: Store, tmp_path
         assert (trash / "2026-12-24" / CAR / NAME).exists() == there
 
 
-def test_what_never_came_whole_goes_after_thirty_days(store: Store, tmp_path: Path) -> None:
+def test_unfinished_segment_goes_after_thirty_days(store: Store, tmp_path: Path) -> None:
     store.write(CAR, NAME, sums_of(DATA), 0, DATA[:99])
     (part,) = (tmp_path / ".incoming" / CAR).iterdir()
     os.utime(part, (0.0, NOW.timestamp() - 29 * 86400.0))
@@ -70,7 +70,7 @@ def test_what_never_came_whole_goes_after_thirty_days(store: Store, tmp_path: Pa
     assert not part.exists()
 
 
-def test_nothing_goes_below_another_disk(store: Store, tmp_path: Path) -> None:
+def test_clean_up_on_an_unmounted_disk_deletes_nothing(store: Store, tmp_path: Path) -> None:
     (tmp_path / ".trash" / "2020-01-01").mkdir(parents=True)
     (tmp_path / ".fpvstation.json").unlink()
     with pytest.raises(StoreGone):
@@ -135,7 +135,7 @@ def test_chore_without_faults_forgets_the_last_fault() -> None:
     assert chore.state.fault == "" and chore.state.fault_s
 
 
-def test_undeletable_trash_is_reported_and_keeps_no_bound_from_its_chore(
+def test_undeletable_trash_is_reported_and_the_bound_still_runs(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for day in ("2025-01-01", "2025-01-02"):

@@ -72,7 +72,7 @@ def stored(root: Path) -> set[str]:
         (("WRITE EIO",), "does not write a file (Input/output error)"),
     ],
 )
-def test_what_can_be_no_store_is_said_at_the_start(
+def test_unsuitable_file_system_is_reported_at_the_start(
     odd: Mounted,
     refused: tuple[str, ...],
     word: str,
@@ -95,7 +95,7 @@ def test_what_can_be_no_store_is_said_at_the_start(
 
 
 @pytest.mark.parametrize("fault", ["ENOSPC", "EDQUOT"])
-def test_a_full_disk_is_a_store_all_the_same(odd: Mounted, fault: str) -> None:
+def test_full_disk_is_accepted_as_a_store(odd: Mounted, fault: str) -> None:
     """The oldest sessions may be removed to make room."""
     store = opened(odd.root)
     odd.refuse(f"WRITE {fault}")
@@ -103,14 +103,14 @@ def test_a_full_disk_is_a_store_all_the_same(odd: Mounted, fault: str) -> None:
     assert not set(os.listdir(odd.root)) & set(TRIALS)
 
 
-def test_what_a_kill_left_of_a_trial_is_no_strangers(tmp_path: Path) -> None:
+def test_trial_files_left_by_a_kill_are_removed(tmp_path: Path) -> None:
     for name in TRIALS:
         (tmp_path / name).touch()
     opened(tmp_path)
     assert os.listdir(tmp_path) == [MARKER]
 
 
-async def test_without_links_it_is_a_store(odd: Mounted) -> None:
+async def test_file_system_without_links_is_a_store(odd: Mounted) -> None:
     """FAT has no links, and refuses modes, too."""
     odd.refuse(*NO_LINK, "SETATTR EPERM")
     done = await pull_into(opened(odd.root), PlayedCar({})).once(False)
@@ -131,7 +131,7 @@ async def test_without_links_it_is_a_store(odd: Mounted) -> None:
         (("READ EIO",), "Input/output error"),
     ],
 )
-async def test_what_is_refused_later_is_said_and_made_good(
+async def test_later_refusal_is_reported_and_made_good(
     odd: Mounted, refused: tuple[str, ...], words: str
 ) -> None:
     car, store = PlayedCar({}), opened(odd.root)
@@ -145,7 +145,7 @@ async def test_what_is_refused_later_is_said_and_made_good(
     assert set(car.receipts) == stored(odd.root) == set(NAMES)
 
 
-async def test_a_disk_whose_server_is_gone(tmp_path: Path) -> None:
+async def test_disk_with_a_dead_server_gives_no_receipt(tmp_path: Path) -> None:
     """Behaviour of a network file system."""
     car = PlayedCar({})
     with mounted(tmp_path) as odd:
@@ -159,7 +159,7 @@ async def test_a_disk_whose_server_is_gone(tmp_path: Path) -> None:
     assert not (await pull_into(store, car).once(False)).bad, "it is there again"
 
 
-async def test_bytes_that_a_disk_did_not_take_come_again(tmp_path: Path) -> None:
+async def test_bytes_lost_by_a_failed_sync_are_fetched_again(tmp_path: Path) -> None:
     """After a failed sync Linux forgets which bytes it lost: fsync(2)."""
     disk, car = FakeDisk(Random(1)), PlayedCar({})
     store = Store(disk)
@@ -205,7 +205,7 @@ def test_rewrite_keeps_bytes_and_size(tmp_path: Path, monkeypatch: pytest.Monkey
         disk.rewrite("absent")
 
 
-def test_a_disk_that_cannot_lock_is_refused(
+def test_disk_without_locks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def flock(file: int, how: int) -> None:

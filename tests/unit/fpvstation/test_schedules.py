@@ -28,7 +28,7 @@ def seeds(soaking: bool) -> range:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_nothing_is_lost_whatever_fails(
+def test_random_failures_lose_no_recording(
     batch: int, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checksums, "PIECE", PIECE)
@@ -49,7 +49,7 @@ def recorded(dice: Random) -> bytes:
 
 
 @pytest.mark.soak
-def test_strangers_can_judge_and_read_what_is_stored(
+def test_foreign_tools_verify_and_read_stored_segments(
     tmp_path: Path, soaking: bool, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checks use `sha256sum -c`, and the MCAP library of Foxglove."""

@@ -16,7 +16,7 @@ from fpvstation.fetch.pull import CarFault
 URL = "http://127.0.0.1:1"
 
 
-async def test_pairing_beside_goes_on_whatever_fails_and_leaves_tries_to_others(
+async def test_pairing_beside_retries_and_leaves_code_tries_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -47,7 +47,7 @@ async def test_pairing_beside_goes_on_whatever_fails_and_leaves_tries_to_others(
         assert words in caplog.text
 
 
-async def test_the_units_watchdog_is_fed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watchdog_of_the_unit_is_fed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(tmp_path / "notify"))
         heard.settimeout(5.0)

@@ -20,12 +20,12 @@ CELLS = [7] * (COLUMNS * ROWS)
 SHOWN = {"kind": "picture", "shown_us": 1500, "captured_us": 1400, "path": "mse", "cells": CELLS}
 
 
-def test_a_ping_is_answered_with_the_clock_of_hil() -> None:
+def test_ping_is_answered_with_the_clock_of_hil() -> None:
     said = browser_probe.answer('{"kind":"ping","t":2.5}', 77)
     assert json.loads(str(said)) == {"kind": "pong", "t": 2.5, "clock_us": 77}
 
 
-def test_a_picture_is_one_cell_for_one() -> None:
+def test_picture_report_needs_all_cells_in_range() -> None:
     heard = browser_probe.answer(json.dumps(SHOWN), 0)
     assert isinstance(heard, Picture) and heard.cells == tuple(map(float, CELLS))
     for wrong in (
@@ -48,7 +48,7 @@ async def _says(port: int, origin: str, *texts: str | bytes) -> list[str]:
         return [await ws.receive_str() for text in texts if "ping" in str(text)]
 
 
-def test_the_cars_own_page_is_heard() -> None:
+def test_report_of_the_cars_own_page_is_heard() -> None:
     port = free_port()
     with BrowserProbe("127.0.0.1", port) as heard:
         assert not heard.opened(0.0)
@@ -59,7 +59,7 @@ def test_the_cars_own_page_is_heard() -> None:
         assert next(heard.pictures()) == (1_500_000, 1_400_000, tuple(map(float, CELLS)))
 
 
-def test_a_newer_page_ends_the_older() -> None:
+def test_newer_page_ends_the_older() -> None:
     port = free_port()
 
     async def second() -> None:
@@ -75,7 +75,7 @@ def test_a_newer_page_ends_the_older() -> None:
         assert heard.opened(5.0)
 
 
-def test_whose_page_it_is() -> None:
+def test_own_page_has_the_host_of_the_request() -> None:
     assert browser_probe.own_page("http://192.0.2.1:8080", "192.0.2.1:41234")
     assert browser_probe.own_page("http://[::1]:8080", "[::1]:41234")
     for origin in ("", "null", "http://[", "http://192.0.2.2", "192.0.2.1"):
@@ -83,7 +83,7 @@ def test_whose_page_it_is() -> None:
     assert not browser_probe.own_page("", "") and not browser_probe.own_page("http://a", "[")
 
 
-def test_another_sites_page_is_not() -> None:
+def test_page_of_another_site_is_refused() -> None:
     port = free_port()
     with BrowserProbe("127.0.0.1", port):
         for origin in ("http://evil.example", "http://localhost:8080"):
@@ -92,7 +92,7 @@ def test_another_sites_page_is_not() -> None:
 
 
 @pytest.mark.parametrize("nonsense", ["{}", b"{}"])
-def test_a_page_that_says_nonsense_is_closed(nonsense: str | bytes) -> None:
+def test_page_sending_nonsense_is_closed(nonsense: str | bytes) -> None:
     port = free_port()
     with BrowserProbe("127.0.0.1", port) as heard:
         with pytest.raises(TypeError, match="not WSMsgType.TEXT"):
@@ -101,14 +101,14 @@ def test_a_page_that_says_nonsense_is_closed(nonsense: str | bytes) -> None:
         assert not heard.opened(0.0)
 
 
-def test_a_page_that_falls_silent_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_page_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser_probe, "SILENCE_S", 0.0)
     with BrowserProbe("127.0.0.1", free_port()) as heard:
         with pytest.raises(CheckFailed, match="no picture from the browser for 0 s"):
             next(heard.pictures())
 
 
-def test_without_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_browser_raises_with_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHROMIUM", "/no/chromium")
     assert browsers.program() is None
     with pytest.raises(MissingPart, match="no browser .*apt install chromium.*--browser"):
@@ -116,7 +116,7 @@ def test_without_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
             pass
 
 
-def test_a_browser_is_found_by_name_and_ends(
+def test_browser_is_found_by_name_and_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     said = tmp_path / "said"
@@ -136,7 +136,7 @@ def test_a_browser_is_found_by_name_and_ends(
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_an_invitation_has_the_address_twice() -> None:
+def test_invitation_has_the_address_as_text_and_qr_code() -> None:
     words = browsers.invitation("http://192.0.2.1:8080/hil?port=9")
     assert words.startswith("Open http://192.0.2.1:8080/hil?port=9 in any browser")
     assert len(words.splitlines()) > 10, "and the picture of it"

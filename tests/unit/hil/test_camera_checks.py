@@ -46,7 +46,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
 
-def test_it_is_the_time_from_the_led_to_the_first_picture_that_shows_it() -> None:
+def test_latency_is_from_led_on_to_the_first_lit_picture() -> None:
     rig: Any = PlayedCamera()
     measured = camera.flashed(rig, rig.pictures())
     assert measured.value == pytest.approx(0.132)  # 100 ms, at the next picture
@@ -54,25 +54,25 @@ def test_it_is_the_time_from_the_led_to_the_first_picture_that_shows_it() -> Non
     assert measured.waited_s == 0.25, "the bench's, for who judges"
 
 
-def test_a_picture_that_is_seconds_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_seconds_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.LATE_NS", 4_000_000_000)
     rig: Any = PlayedCamera()
     assert 4.0 < camera.flashed(rig, rig.pictures()).value < 4.04
 
 
-def test_an_led_out_of_sight_fails() -> None:
+def test_led_out_of_sight_fails_the_check() -> None:
     rig: Any = PlayedCamera(bright=5.0)
     with pytest.raises(CheckFailed, match="before the lens"):
         camera.flashed(rig, rig.pictures())
 
 
-def test_light_that_stays_fails() -> None:
+def test_light_that_stays_bright_fails_the_check() -> None:
     rig: Any = PlayedCamera(sticks=True)
     with pytest.raises(CheckFailed, match="stays bright"):
         camera.flashed(rig, rig.pictures())
 
 
-def test_a_flash_that_nobody_sees_fails() -> None:
+def test_flash_without_a_lit_picture_fails_the_check() -> None:
     rig: Any = PlayedCamera()
 
     def then_dark() -> Iterator[SeenPicture]:

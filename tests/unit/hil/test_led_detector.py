@@ -22,14 +22,14 @@ def pictures(lit: bool, led: float, noise: float = 10.0, seed: int = 1) -> list[
 
 
 @pytest.mark.parametrize("led", [60.0, 150.0])
-def test_the_brightest_change_is_the_led(led: float) -> None:
+def test_brightest_change_is_the_led(led: float) -> None:
     found = led_detector.find(pictures(False, led), pictures(True, led))
     assert found.cell == LED
     assert all(map(found.lit, pictures(True, led, seed=5)))
     assert not any(map(found.lit, pictures(False, led, seed=5)))
 
 
-def test_an_led_that_nobody_sees_is_no_spot() -> None:
+def test_invisible_led_gives_no_spot() -> None:
     with pytest.raises(CheckFailed, match="24 of 255 brighter, at most .*before the lens"):
         led_detector.find(pictures(False, 0.0), pictures(True, 0.0))
     with pytest.raises(CheckFailed, match="place the LED"):  # the LED makes the picture darker

@@ -69,9 +69,7 @@ def scope_of(rig: MetalRig) -> Iterator[None]:
         yield
 
 
-def test_on_a_pi_the_kernel_hears_what_pigpiod_does_and_that_it_died(
-    pi: Path, opened: list[str]
-) -> None:
+def test_scope_on_a_pi_reads_by_the_kernel_to_outlive_pigpiod(pi: Path, opened: list[str]) -> None:
     rig = MetalRig(PIGPIO, 8080, root=pi)
     assert rig.lacks("pin daemon") == ""
     with scope_of(rig):
@@ -80,19 +78,21 @@ def test_on_a_pi_the_kernel_hears_what_pigpiod_does_and_that_it_died(
         assert opened[2:] == ["pigpio", "pigpio"], "the other checks, as the car does"
 
 
-def test_elsewhere_the_daemon_hears_and_cannot_be_ended(tmp_path: Path, opened: list[str]) -> None:
+def test_scope_off_a_pi_reads_by_pigpiod_and_cannot_end_it(
+    tmp_path: Path, opened: list[str]
+) -> None:
     rig = MetalRig(PIGPIO, 8080, root=tmp_path)
     assert rig.lacks("pin daemon") == "the check ends pigpiod, which reads the pins"
     with scope_of(rig):
         assert opened == ["pigpio", "pigpio"]
 
 
-def test_where_the_kernel_has_the_pins_there_is_no_daemon(pi: Path) -> None:
+def test_linux_backend_has_no_pin_daemon(pi: Path) -> None:
     rig = MetalRig(LINUX, 8080, root=pi)
     assert rig.lacks("pin daemon") == "no pigpiod: the kernel drives the pins"
 
 
-def test_that_pigpiod_dies_is_a_check_for_metal_alone(pi: Path) -> None:
+def test_killed_pigpiod_is_checked_on_metal_only(pi: Path) -> None:
     (check,) = (one for one in CHECKS if one.name == "metal-pigpiod-killed")
     assert check.metal and check.act is not None
     rig = MetalRig(PIGPIO, 8080, root=pi)
@@ -110,6 +110,6 @@ def test_at_rest_the_led_is_dark(pi: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert pins.written[-1] == (led, 0)
 
 
-def test_a_browser_is_a_persons(pi: Path) -> None:
+def test_browser_check_needs_a_person(pi: Path) -> None:
     assert "hil --browser" in MetalRig(PIGPIO, 8080, root=pi).lacks("browser")
     assert MetalRig(PIGPIO, 8080, root=pi, person=True).lacks("browser") == ""

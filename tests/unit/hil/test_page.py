@@ -27,7 +27,7 @@ NOW = report(
 )
 
 
-def test_the_page_is_whole_and_asks_for_nothing_else() -> None:
+def test_html_report_is_well_formed_and_loads_no_other_file() -> None:
     text = page.html(NOW)
     assert "emulated car. Real hardware may differ" in text
     assert not re.search(r"(src|href|url\()", text)
@@ -36,13 +36,13 @@ def test_the_page_is_whole_and_asks_for_nothing_else() -> None:
     ET.fromstring(re.sub(r"(?s).*(<body>.*</body>).*", r"\1", text).replace("<br>", ""))
 
 
-def test_it_shows_worst_median_and_limit() -> None:
+def test_html_report_shows_worst_median_and_limit() -> None:
     row = next(one for one in page.html(NOW).splitlines() if "<code>one<" in one)
     figures = re.findall(r'data-head="[^"]+">([^<]*)<', row)
     assert figures[:3] == ["250 ms", "188 ms", "0.3 s"]
 
 
-def test_it_is_compared_with_the_last_report() -> None:
+def test_html_report_is_compared_with_the_last_report() -> None:
     last = report(result("one", "passed", 0.1), date="2026-11-01")
     text = page.html(NOW, last)
     assert "compared with 2026-11-01" in text
@@ -52,11 +52,11 @@ def test_it_is_compared_with_the_last_report() -> None:
     assert "250 ms<br><small>-150 ms</small>" in better
 
 
-def test_a_metals_report_says_so() -> None:
+def test_html_report_of_metal_names_real_pins() -> None:
     assert "on a real car's pins" in page.html(Report("metal", "d", "v", "m", ()))
 
 
-def test_junit_names_what_failed_and_what_was_not_run() -> None:
+def test_junit_report_names_failed_and_skipped_checks() -> None:
     suite = ET.fromstring(page.junit(NOW))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     cases = {one.get("name"): one for one in suite}
@@ -67,7 +67,7 @@ def test_junit_names_what_failed_and_what_was_not_run() -> None:
     assert skipped.tag == "skipped" and skipped.get("message") == "no relay on pin 9"
 
 
-def test_plots_have_a_dot_a_value_and_a_step_a_change() -> None:
+def test_plot_has_a_dot_per_value_and_a_step_per_change() -> None:
     one = NOW.results[0]
     assert plots.values(one).count("<circle") == 2
     assert plots.values(one, NOW.results[1]).count("<circle") == 3

@@ -21,23 +21,23 @@ def seen(*looks: tuple[int, tuple[float, ...]]) -> Scope:
     return scope
 
 
-def test_one_input_of_a_bridge_drives_both_brake() -> None:
+def test_bridge_with_one_input_drives_with_both_brakes() -> None:
     assert Sample(0, FORWARD).driving and Sample(0, (0.0, 0.0, 0.0, 1.0)).driving
     assert not Sample(0, BRAKE).driving and not Sample(0, OFF).driving
 
 
-def test_the_stop_is_the_end_of_the_last_drive_after_the_failure() -> None:
+def test_stop_is_the_end_of_the_last_drive_after_the_failure() -> None:
     scope = seen((0, OFF), (10, FORWARD), (150, BRAKE), (350, OFF))
     assert scope.drove_at(100 * MS) and not scope.drove_at(5 * MS)
     assert scope.stopped_after_s(100 * MS) == pytest.approx(0.05)
     assert scope.trace(100 * MS)[1:3] == ((-0.09, 0.4), (0.05, 0.0))
 
 
-def test_a_stop_before_the_failure_took_no_time() -> None:
+def test_stop_before_the_failure_took_no_time() -> None:
     assert seen((0, FORWARD), (50, OFF)).stopped_after_s(100 * MS) == 0.0
 
 
-def test_a_motor_that_turns_again_is_seen_a_glitch_is_none() -> None:
+def test_motor_turning_again_is_motion_a_glitch_is_not() -> None:
     glitch = seen((0, FORWARD), (50, OFF), (100, FORWARD), (120, FORWARD), (121, OFF))
     assert not glitch.moved_since(1) and glitch.samples[2].driving
     turned = seen((0, FORWARD), (50, OFF), (100, FORWARD), (121, FORWARD))
@@ -45,7 +45,7 @@ def test_a_motor_that_turns_again_is_seen_a_glitch_is_none() -> None:
     assert not seen((0, OFF), (50, FORWARD), (90, OFF)).moved_since(0), "one look"
 
 
-def test_it_stands_once_no_motor_has_run_for_a_moment() -> None:
+def test_car_stands_once_the_motors_are_off_for_a_moment() -> None:
     stopped = ((0, FORWARD), (10, BRAKE), (35, OFF))
     assert not seen(*stopped).stands
     assert seen(*stopped, (45, OFF)).stands
@@ -55,7 +55,7 @@ def test_it_stands_once_no_motor_has_run_for_a_moment() -> None:
     assert seen(*stopped, (66, OFF)).released
 
 
-def test_what_breaks_the_poll_is_told_to_whoever_asks() -> None:
+def test_exception_of_the_poll_thread_is_raised_on_reading() -> None:
     answers = iter([OFF])
     with Scope(lambda: next(answers)) as scope:
         scope._thread.join(5.0)
@@ -79,7 +79,7 @@ class PlayedEdges:
         return self.levels.get(gpio, 0)
 
 
-def test_a_pin_with_edges_pulses_and_is_steady_two_periods_after_the_last() -> None:
+def test_pin_is_steady_two_periods_after_its_last_edge() -> None:
     edges, now_s = PlayedEdges(), 10.0
     duties = EdgeDuties(edges, (5, 6), 0.001, lambda: now_s)
     assert duties() == (0.0, 0.0)

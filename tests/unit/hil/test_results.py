@@ -22,21 +22,21 @@ def result(verdict: Verdict, metal: bool = False, *values: float) -> Result:
         ([result("failed", True, 1.0)], 4),
     ],
 )
-def test_the_exit_status_is_the_worsts(found: list[Result], status: int) -> None:
+def test_exit_status_is_that_of_the_worst_result(found: list[Result], status: int) -> None:
     assert results.status(found) == status
 
 
-def test_a_check_of_metal_that_broke_without_a_figure_counts() -> None:
+def test_failed_metal_check_without_a_value_counts() -> None:
     assert results.status([result("failed", True)]) == 4
 
 
-def test_it_says_how_many_of_what() -> None:
+def test_summary_counts_results_by_verdict() -> None:
     found = [result("passed"), result("not run"), result("passed")]
     assert results.summary(found) == "2 passed, 1 not run"
     assert results.summary([]) == "no check"
 
 
-def test_a_report_is_the_same_after_json() -> None:
+def test_report_is_unchanged_by_json_round_trip() -> None:
     report = Report("bench", "2026-11-23", "0.1", "2 cores", (result("passed"),))
     assert results.from_json(results.as_json(report)) == report
     with pytest.raises(msgspec.DecodeError):

@@ -38,20 +38,20 @@ def raising(*faults: Exception | None) -> Any:
     return act
 
 
-def test_what_keeps_its_limit_passes_the_limit_included() -> None:
+def test_check_with_a_value_at_the_limit_passes() -> None:
     result, said = ran(check(values(0.25, 1.0, 0.5)), 3)
     assert (result.verdict, result.values) == ("passed", (0.25, 1.0, 0.5))
     assert (result.median, result.worst) == (0.5, 1.0)
     assert said.startswith("passed   one") and "worst of 3 (limit 1 s)" in said
 
 
-def test_one_value_above_the_limit_fails_it() -> None:
+def test_single_value_above_the_limit_fails_the_check() -> None:
     result, said = ran(check(values(0.25, 1.5, 0.5)), 3)
     assert result.verdict == "failed"
     assert result.why == "1 of 3 above 1 s: 1.5" and result.why in said
 
 
-def test_the_trace_that_is_kept_is_the_worst_ones() -> None:
+def test_trace_of_the_worst_value_is_kept() -> None:
     result, _ = ran(check(values(0.25, 0.75, 0.5)), 3)
     assert result.trace == ((0.0, 1.0), (0.5, 0.0))
 
@@ -66,18 +66,18 @@ def test_the_trace_that_is_kept_is_the_worst_ones() -> None:
         InvalidMeasurement("stood before"),
     ],
 )
-def test_what_breaks_a_check_is_its_failure(fault: Exception) -> None:
+def test_exception_in_a_check_is_its_failure(fault: Exception) -> None:
     result, _ = ran(check(raising(fault, fault, fault)))
     assert (result.verdict, result.why) == ("failed", str(fault))
 
 
-def test_a_failure_among_others_is_told_beside_their_values() -> None:
+def test_failure_among_values_keeps_the_values() -> None:
     result, _ = ran(check(raising(None, CheckFailed("no edge"), None)), 3)
     assert (result.verdict, result.why) == ("failed", "no edge")
     assert result.values == (0.5, 0.5)
 
 
-def test_a_spoilt_measurement_is_repeated_twice() -> None:
+def test_spoilt_measurement_is_repeated_twice() -> None:
     spoilt = InvalidMeasurement("stood before")
     result, said = ran(check(raising(spoilt, spoilt, None)))
     assert (result.verdict, result.values) == ("passed", (0.5,))
@@ -85,7 +85,7 @@ def test_a_spoilt_measurement_is_repeated_twice() -> None:
     assert "2 repeated: stood before; stood before" in said
 
 
-def test_so_is_one_that_was_late_because_the_bench_had_no_core() -> None:
+def test_measurement_late_by_a_busy_bench_is_repeated() -> None:
     late = [Measured(1.3, waited_s=0.4), Measured(1.2, waited_s=0.2), Measured(0.5)]
     result, said = ran(check(lambda rig: late.pop(0)))
     assert (result.verdict, result.values) == ("passed", (0.5,))
@@ -95,18 +95,18 @@ def test_so_is_one_that_was_late_because_the_bench_had_no_core() -> None:
 
 
 @pytest.mark.parametrize("waited_s", [0.0, 0.29])
-def test_what_would_be_late_all_the_same_fails(waited_s: float) -> None:
+def test_measurement_late_beyond_its_wait_fails(waited_s: float) -> None:
     result, _ = ran(check(lambda rig: Measured(1.3, waited_s=waited_s)))
     assert (result.verdict, result.repeated) == ("failed", ())
     assert "1 of 1 above 1 s: 1.3" in result.why
 
 
-def test_so_are_pins_that_are_lost_and_come_back() -> None:
+def test_measurement_is_repeated_after_lost_pins() -> None:
     result, _ = ran(check(raising(PinsLost("gone"), None)))
     assert (result.verdict, result.repeated) == ("passed", ("gone",))
 
 
-def test_what_is_missing_is_named_and_the_check_not_run() -> None:
+def test_check_with_a_missing_part_is_not_run_and_names_it() -> None:
     act = raising(AssertionError("it was run"))
     result, said = ran(check(act, "loops", "contact"), contact="no relay on pin 9")
     assert (result.verdict, result.why) == ("not run", "no relay on pin 9")
@@ -115,18 +115,18 @@ def test_what_is_missing_is_named_and_the_check_not_run() -> None:
     assert (result.verdict, result.why) == ("not run", "no PyAV")
 
 
-def test_what_a_person_has_to_do_says_how() -> None:
+def test_check_by_hand_says_how_and_is_not_run() -> None:
     result, _ = ran(check(None, by_hand="Hold the shaft."))
     assert (result.verdict, result.why) == ("not run", "by hand: Hold the shaft.")
 
 
-def test_the_rig_rests_after_each_measurement_broken_or_not() -> None:
+def test_rig_rests_after_each_measurement_broken_or_not() -> None:
     rig: Any = PlayedRig()
     list(runner.run([check(raising(None, CheckFailed("no"), None))], rig, 3, lambda _: None))
     assert rig.rests == 3
 
 
-def test_only_those_that_are_named_run() -> None:
+def test_named_checks_alone_are_chosen() -> None:
     names = [one.name for one in runner.chosen(CHECKS, "stop-silence, echo")]
     assert names == ["echo", "stop-silence"]
     assert runner.chosen(CHECKS, "") == CHECKS
@@ -134,7 +134,7 @@ def test_only_those_that_are_named_run() -> None:
         runner.chosen(CHECKS, "ecko,echo")
 
 
-def test_checks_have_names_of_their_own_and_need_what_there_is() -> None:
+def test_checks_have_unique_names_and_known_parts() -> None:
     assert len({one.name for one in CHECKS}) == len(CHECKS) > 30
     for one in CHECKS:
         assert set(one.needs) <= set(PARTS), one.name

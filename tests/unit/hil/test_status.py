@@ -34,7 +34,7 @@ def rows(where: RigKind, **verdicts: Verdict) -> dict[str, list[str]]:
     return {one[1].strip("`"): one for one in cells}
 
 
-def test_a_bench_confirms_what_passed_there_and_says_bench() -> None:
+def test_bench_confirms_its_passed_checks_as_bench() -> None:
     found = rows("bench", one="passed", two="not run")
     assert found["one"][2:4] == ["bench", "100 ms"]
     assert found["two"][2] == found["three"][2] == "not yet confirmed"
@@ -42,16 +42,16 @@ def test_a_bench_confirms_what_passed_there_and_says_bench() -> None:
 
 
 @pytest.mark.parametrize("verdict", ["passed", "failed"])
-def test_a_bench_says_nothing_of_what_only_metal_can_confirm(verdict: Verdict) -> None:
+def test_bench_does_not_confirm_metal_checks(verdict: Verdict) -> None:
     assert rows("bench", two=verdict)["two"][2] == "not yet confirmed"
 
 
-def test_metal_confirms_both() -> None:
+def test_metal_confirms_bench_and_metal_checks() -> None:
     found = rows("metal", one="passed", two="passed")
     assert found["one"][2] == found["two"][2] == "metal"
 
 
-def test_what_failed_or_is_not_there_is_not_confirmed() -> None:
+def test_failed_or_missing_check_is_not_confirmed() -> None:
     assert rows("bench", one="failed")["one"][2] == "**failed** on bench"
     assert rows("bench")["one"][2] == "not yet confirmed"
     assert rows("bench", one="not run")["one"][2] == "not yet confirmed"

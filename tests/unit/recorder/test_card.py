@@ -19,7 +19,7 @@ from tests.support.recording import step
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_stalled_card_costs_pictures_first_up_to_the_next_key() -> None:
+def test_stalled_card_drops_pictures_up_to_the_next_key_frame() -> None:
     rig = Rig()
     for _ in range(75):
         rig.picture(100_000)
@@ -41,7 +41,7 @@ def test_a_stalled_card_costs_pictures_first_up_to_the_next_key() -> None:
     assert rig.events() == ["21 messages were not recorded"]
 
 
-def test_a_card_that_never_answers_costs_everything_but_no_memory() -> None:
+def test_hung_card_drops_messages_with_bounded_memory() -> None:
     rig = Rig()
     one, most = step(), ALL_MOST // encoder.SIZE
     for _ in range(most + 200):
@@ -50,7 +50,7 @@ def test_a_card_that_never_answers_costs_everything_but_no_memory() -> None:
     assert rig.recorder.dropped == 200
 
 
-def test_a_stall_is_told_while_it_lasts() -> None:
+def test_stall_is_reported_while_it_lasts() -> None:
     rig = Rig()
     states: list[str] = []
 
@@ -76,7 +76,7 @@ def test_a_stall_is_told_while_it_lasts() -> None:
         (RuntimeError("a bug"), "RuntimeError('a bug')"),
     ],
 )
-def test_every_fault_is_a_state_in_words_and_tried_again(
+def test_card_fault_is_reported_in_words_and_retried(
     fault: Exception, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Rig()
@@ -105,7 +105,7 @@ def test_every_fault_is_a_state_in_words_and_tried_again(
 LEFT = "Plague-20261120T193100Z-0001.mcap.part"
 
 
-def test_what_is_left_of_a_run_before_does_not_hold_up_this_one() -> None:
+def test_salvage_of_an_old_file_does_not_delay_recording() -> None:
     rig = Rig()
     rig.disk.files[LEFT] = bytearray(b"x")
     rig.salvage_steps = 100
@@ -131,7 +131,7 @@ def test_what_is_left_of_a_run_before_does_not_hold_up_this_one() -> None:
 @pytest.mark.parametrize(
     "fault", [OSError("no"), RecordError("it held before"), MemoryError(), KeyError()]
 )
-def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
+def test_failed_salvage_does_not_disturb_recording(fault: Exception) -> None:
     rig = Rig()
     rig.salvage_fault = fault
     rig.disk.files[LEFT] = bytearray(b"x")
@@ -150,7 +150,7 @@ def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
 
 
 @pytest.mark.parametrize(("faults", "sealed"), [(1, True), (3, True), (4, False)])
-def test_what_a_fault_interrupts_is_sealed_later(faults: int, sealed: bool) -> None:
+def test_interrupted_salvage_resumes_after_up_to_three_faults(faults: int, sealed: bool) -> None:
     """The folder was released in between; the fault of the card may be this file."""
     rig = Rig()
     rig.salvage_steps = 10_000
@@ -167,7 +167,7 @@ def test_what_a_fault_interrupts_is_sealed_later(faults: int, sealed: bool) -> N
     assert "Plague-20261121T193100Z-0001.mcap.part" in rig.salvaged
 
 
-def test_a_fault_at_a_switch_loses_no_recording() -> None:
+def test_fault_at_a_switch_loses_no_recording() -> None:
     rig = Rig()
     rig.drive(2)
     rig.disk.fault = FULL
@@ -179,7 +179,7 @@ def test_a_fault_at_a_switch_loses_no_recording() -> None:
     assert "Plague-20261121T193102Z-0001.mcap.part" in rig.disk.names
 
 
-def test_the_thread_writes_and_seals(tmp_path: object) -> None:
+def test_thread_writes_and_seals(tmp_path: object) -> None:
     rig = Rig(sync_s=0.1)
     rig.recorder.start()
     rig.drive(2, turns=False)
@@ -194,7 +194,7 @@ class Strange(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_ends_is_told_and_another_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_dead_thread_is_reported_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig(sync_s=0.1)
     append = rig.disk.append
 

@@ -98,7 +98,7 @@ class Car:
         ]
 
 
-def test_a_step_is_recorded_as_it_was() -> None:
+def test_step_is_recorded_unchanged() -> None:
     car = Car()
     stepped = car.step()
     (one,) = car.said(messages.STEP)
@@ -132,7 +132,7 @@ def events(car: Car) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("reason", get_args(gate.Reason))
-def test_stop_has_the_same_level_whoever_drives(reason: gate.Reason) -> None:
+def test_stop_level_does_not_depend_on_the_driver(reason: gate.Reason) -> None:
     car = Car()
     car.step(0.0, reason, Latches(None, Hold(Cause.WHEELS_LOST, "closed")))
     words = "stopped: wheels_lost closed"
@@ -152,7 +152,7 @@ def test_car_that_waits_for_its_driver_is_no_warning() -> None:
     assert events(car) == [("stopped", messages.INFO, messages.GATE)]
 
 
-def test_lost_part_is_noted_while_nobody_drives() -> None:
+def test_lost_part_is_noted_without_a_driver() -> None:
     car = Car()
     for camera, wheels, board in (
         ("starting", "starting", "ok"),
@@ -186,7 +186,7 @@ def test_lost_part_is_noted_in_each_recording() -> None:
     assert noted.count("wheels: closed") == 2
 
 
-def test_a_wall_makes_no_events() -> None:
+def test_guarded_driving_makes_no_events() -> None:
     car = Car()
     for _ in range(10):
         car.step(0.5, "driving")
@@ -197,7 +197,7 @@ def test_a_wall_makes_no_events() -> None:
     assert len(car.said(messages.EVENT)) == 3
 
 
-def test_each_file_of_a_drive_knows_who_drives() -> None:
+def test_driver_is_repeated_in_all_files_of_a_drive() -> None:
     car = Car()
     car.feed.turn("Ann", "Ann took the wheel")
     for _ in range(21):
@@ -206,7 +206,7 @@ def test_each_file_of_a_drive_knows_who_drives() -> None:
     assert len(car.said(messages.EVENT)) == 1, "it happened once"
 
 
-def test_each_measurement_of_a_range_is_recorded_once() -> None:
+def test_range_measurement_is_recorded_once() -> None:
     """Recorded once even if the gate runs rarely; a sensor's fault is recorded once, too."""
     car = Car()
     car.measure(0.6)  # before this recording began
@@ -238,7 +238,7 @@ def test_each_measurement_of_a_range_is_recorded_once() -> None:
 @pytest.mark.parametrize(
     "end", [lambda feed: feed.switch(False, "Ann"), Feed.stop], ids=["off", "stop"]
 )
-def test_no_measurement_is_lost_at_the_end(end: Callable[[Feed], None]) -> None:
+def test_last_measurement_is_recorded_at_off_and_stop(end: Callable[[Feed], None]) -> None:
     car = Car()
     car.step()
     car.measure(0.5)
@@ -248,7 +248,7 @@ def test_no_measurement_is_lost_at_the_end(end: Callable[[Feed], None]) -> None:
     assert messages.decode(reading.topic, reading.data) == messages.Reading(0.0, 0.5)
 
 
-def test_a_sensor_that_fails_again_says_so_again() -> None:
+def test_sensor_that_fails_again_is_recorded_again() -> None:
     car, silent = Car(), (telemetry.Range("front", 0.0, None, 0.5, "silent"),)
     for _ in range(2):
         car.ranges = silent
@@ -259,7 +259,7 @@ def test_a_sensor_that_fails_again_says_so_again() -> None:
     assert states == ["silent", "ok", "silent", "ok"]
 
 
-def test_a_battery_is_recorded_once_a_measurement() -> None:
+def test_battery_is_recorded_once_per_measurement() -> None:
     car = Car()
     car.step()
     car.battery = telemetry.Battery(None, None, None, False, None, "absent")
@@ -289,7 +289,7 @@ def test_buttons_and_lights_are_recorded_when_they_change() -> None:
     ]
 
 
-def test_a_panel_tells_the_feed() -> None:
+def test_panel_changes_reach_the_feed() -> None:
     car = Car()
     panel = Panel(PROFILE, car.feed.panel, lambda: 5.0)
     page = SimpleNamespace(source="page", send_newest=lambda text: None)
@@ -302,7 +302,7 @@ def test_a_panel_tells_the_feed() -> None:
     assert car.said(messages.LIGHTS)[-1] == messages.Lights(True)
 
 
-def test_a_recording_that_begins_knows_what_holds() -> None:
+def test_new_recording_repeats_the_current_state() -> None:
     car = Car()
     car.feed.turn("Ann", "Ann took the wheel")
     car.feed.panel(View(1), (True, False, False, False))
@@ -330,7 +330,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
     assert [one for one in car.said(messages.DRIVER)] == [said[messages.DRIVER]] * 4
 
 
-def test_a_recorder_that_is_idle_costs_nothing() -> None:
+def test_idle_recorder_reads_and_queues_no_data() -> None:
     car = Car(on=False, minute=False)
     looked: list[float] = []
     car.feed._sources = car.feed._sources._replace(battery=looked.append)
@@ -339,7 +339,7 @@ def test_a_recorder_that_is_idle_costs_nothing() -> None:
     assert looked == [] and not car.rig.handover.waiting_bytes
 
 
-def test_pictures_and_the_second() -> None:
+def test_pictures_and_health_are_recorded() -> None:
     car = Car()
     now_us = car.rig.now_ns // 1000
     car.feed.picture(AccessUnit(True, now_us, KEY))
@@ -350,7 +350,7 @@ def test_pictures_and_the_second() -> None:
     assert car.said(messages.HEALTH) == [messages.Health("ok", "ok", "ok", 1)]
 
 
-def test_a_drive_is_a_file_soon_after_it() -> None:
+def test_file_ends_at_a_key_frame_soon_after_a_drive() -> None:
     """A station takes closed files: its page has a drive within a minute."""
     car = Car(segment_s=60.0)
     car.feed.picture(AccessUnit(True, car.rig.now_ns // 1000, KEY))
@@ -368,7 +368,7 @@ def test_a_drive_is_a_file_soon_after_it() -> None:
     assert [one.rpartition(".")[2] for one in files] == ["mcap", "part"]
 
 
-def test_people_switch_keep_and_mark() -> None:
+def test_switch_keep_and_mark_are_recorded_with_the_name() -> None:
     car = Car()
     car.step()
     car.feed.mark("here", "Ann")
@@ -389,7 +389,7 @@ def test_people_switch_keep_and_mark() -> None:
     assert [(one.text, one.name) for one in marks] == [("Ann: here", "Ann"), ("Ann", "Ann")]
 
 
-def test_a_fault_of_the_feed_stays_in_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_feed_fault_is_logged_once_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
     car = Car()
 
     def broken(topic: str, message: Message, at_ns: int | None = None) -> None:
@@ -403,7 +403,7 @@ def test_a_fault_of_the_feed_stays_in_it(caplog: pytest.LogCaptureFixture) -> No
     assert car.feed.broken == {"step", "turn"}
 
 
-def test_the_recorder_has_its_second_whatever_is_wrong_with_health() -> None:
+def test_recorders_second_runs_despite_a_health_fault() -> None:
     car = Car()
 
     def broken() -> messages.Health:
@@ -415,7 +415,7 @@ def test_the_recorder_has_its_second_whatever_is_wrong_with_health() -> None:
     assert car.rig.recorder.begun == 3 and car.feed.broken == {"_second"}
 
 
-async def test_it_has_a_second() -> None:
+async def test_feed_run_records_health() -> None:
     car, health = Car(), messages.Health("ok", "ok", "ok", 1)
     running = asyncio.create_task(car.feed.run(lambda: health))
     await asyncio.sleep(0)
@@ -423,7 +423,7 @@ async def test_it_has_a_second() -> None:
     assert car.said(messages.HEALTH) == [health]
 
 
-def test_health_is_figures_and_words() -> None:
+def test_health_holds_figures_and_fault_words() -> None:
     computer = telemetry.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
     assert messages.health_of("ok", "ok", "lost", 2, computer) == messages.Health(
         "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0}, ("hot",)
@@ -433,7 +433,7 @@ def test_health_is_figures_and_words() -> None:
 # --- calls of the hub and the gate's owner ---
 
 
-def test_the_house_tells_the_recorder() -> None:
+def test_hub_and_gate_events_reach_the_recorder() -> None:
     car = Car()
     house = House(recorder=car.feed, watcher=car.feed.step)
     ann = house.visitor("Ann")
@@ -465,7 +465,7 @@ def test_the_house_tells_the_recorder() -> None:
         assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
 
 
-def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
+def test_drivers_mark_and_keep_but_grown_ups_switch_recording() -> None:
     car = Car()
     house = House(recorder=car.feed)
     ann = house.visitor("Ann")
@@ -487,7 +487,7 @@ def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
     assert names.count(messages.RECORDER) == 3 and len(car.said(messages.MARK)) == 1
 
 
-def test_nobody_writes_without_a_recorder() -> None:
+def test_hub_without_a_recorder_ignores_recording_messages() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.5)

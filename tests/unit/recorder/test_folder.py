@@ -33,7 +33,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_what_is_recorded_is_for_its_owner(folder: Folder) -> None:
+def test_recordings_are_accessible_to_the_owner_only(folder: Folder) -> None:
     number = folder.create(NAME)
     folder.append(number, [b"a", b"", b"bc"])
     folder.sync(number)
@@ -52,7 +52,7 @@ def test_what_is_recorded_is_for_its_owner(folder: Folder) -> None:
     assert folder.free() > 0
 
 
-def test_many_parts_are_written_whole(folder: Folder) -> None:
+def test_append_of_many_parts_is_written_whole(folder: Folder) -> None:
     number = folder.create(NAME)
     parts = [bytes([n % 251]) * (n % 7) for n in range(3 * PIECES_MOST)]
     folder.append(number, parts)
@@ -65,7 +65,7 @@ def test_many_parts_are_written_whole(folder: Folder) -> None:
     assert (folder.path / NAME).read_bytes() == b"".join(parts)[:10] + b"x"
 
 
-def test_a_short_write_is_finished(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_write_is_completed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     number = folder.create(NAME)
 
     def some(file: int, parts: list[bytes]) -> int:
@@ -77,7 +77,7 @@ def test_a_short_write_is_finished(folder: Folder, monkeypatch: pytest.MonkeyPat
     assert (folder.path / NAME).read_bytes() == b"abcdefghi"
 
 
-def test_one_folder_has_one_recorder(folder: Folder) -> None:
+def test_second_recorder_in_a_folder_is_refused(folder: Folder) -> None:
     other = Folder(folder.path)
     with pytest.raises(OSError, match="another fpvcar records here"):
         other.enter()
@@ -87,7 +87,7 @@ def test_one_folder_has_one_recorder(folder: Folder) -> None:
     folder.enter()
 
 
-def test_a_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
+def test_vanished_folder_is_not_created_again(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "stick")
     folder.enter()
     folder.leave()
@@ -104,7 +104,7 @@ def replace(path: Path, old: Path) -> None:
     path.mkdir(mode=0o700)
 
 
-def test_a_folder_that_is_replaced_is_seen_at_the_next_sync(tmp_path: Path) -> None:
+def test_replaced_folder_is_detected_at_the_next_sync(tmp_path: Path) -> None:
     path = tmp_path / "card"
     rotation = Rotation(Folder(path), config.Recording(keep_free_mb=0), CATALOGUE)
     rotation.begin(about(0), False)
@@ -123,7 +123,7 @@ def test_a_folder_that_is_replaced_is_seen_at_the_next_sync(tmp_path: Path) -> N
         assert made.counts["/camera"] == 3
 
 
-def test_a_folder_that_goes_is_seen_at_the_next_sync(tmp_path: Path) -> None:
+def test_removed_folder_is_detected_at_the_next_sync(tmp_path: Path) -> None:
     path = tmp_path / "card"
     rotation = Rotation(Folder(path), config.Recording(keep_free_mb=0), CATALOGUE)
     rotation.begin(about(0), False)
@@ -158,7 +158,7 @@ def test_recording_goes_on_in_the_folder_that_is_there_now(tmp_path: Path) -> No
     assert any("replaced by another one" in words for words in said)
 
 
-def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_raises_os_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("not a folder")
     with pytest.raises(OSError):
         Folder(tmp_path / "a").enter()
@@ -186,7 +186,7 @@ def test_files_on_disk_are_whole(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
+def test_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
     record(tmp_path, 3, close=False)
     part = tmp_path / (NAME + ".part")
     with part.open("ab") as cut:
@@ -197,7 +197,9 @@ def test_a_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
         assert made.whole and made.counts["/camera"] == 9
 
 
-def test_a_card_without_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_salvage_works_on_a_card_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(old: Path, new: Path) -> None:
         raise PermissionError("FAT")
 

@@ -14,7 +14,7 @@ def noted(number: int, size: int = 512) -> QueuedMessage:
     return QueuedMessage(number, number, 0, 0, step(), size)
 
 
-def test_all_is_taken_in_the_order_in_which_it_came() -> None:
+def test_messages_are_taken_in_order() -> None:
     handover, begin = Handover(), BeginCommand(about(0), False, False)
     handover.begin(begin)
     handover.put(noted(1))
@@ -25,7 +25,7 @@ def test_all_is_taken_in_the_order_in_which_it_came() -> None:
 
 
 @given(some.lists(some.integers(1, ALL_MOST // 3), max_size=20))
-def test_what_has_room_never_outgrows_it(sizes: list[int]) -> None:
+def test_waiting_bytes_never_exceed_the_bound(sizes: list[int]) -> None:
     handover, put = Handover(), list[QueuedMessage]()
     for number, size in enumerate(sizes):
         one, before = noted(number, size), handover.waiting_bytes
@@ -41,7 +41,7 @@ def test_what_has_room_never_outgrows_it(sizes: list[int]) -> None:
     assert handover.waiting_bytes == 0
 
 
-def test_a_minute_is_asked_for_once_until_it_was_taken() -> None:
+def test_repeated_keep_is_queued_once_until_taken() -> None:
     handover = Handover()
     for now_ns in (5, 6, 7):
         handover.keep(now_ns)
@@ -50,7 +50,7 @@ def test_a_minute_is_asked_for_once_until_it_was_taken() -> None:
     assert handover.take() == [KeepCommand(8)]
 
 
-def test_two_threads_lose_nothing() -> None:
+def test_two_threads_lose_no_message() -> None:
     handover, taken, count = Handover(), list[object](), 20_000
 
     def loop() -> None:

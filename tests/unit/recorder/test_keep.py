@@ -25,7 +25,7 @@ def at(seconds: float) -> int:
     return UTC_NS + round(seconds * SECOND_NS)
 
 
-def test_what_is_kept_ends_before_the_next_key_frame() -> None:
+def test_kept_file_ends_before_the_next_key_frame() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 3)
     film = second(at(3))  # key, delta, delta
@@ -40,7 +40,7 @@ def test_what_is_kept_ends_before_the_next_key_frame() -> None:
     assert name(2) + ".keep" not in disk.names
 
 
-def test_a_car_at_rest_ends_a_file_and_keeps_nothing() -> None:
+def test_car_at_rest_ends_a_file_without_keeping_it() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 2)
     rotation.end_soon(at(1.9))
@@ -53,7 +53,7 @@ def test_a_car_at_rest_ends_a_file_and_keeps_nothing() -> None:
     assert rotation.keep(at(6)) == 2, "the one that rested is of the last minute"
 
 
-def test_what_was_deleted_leaves_no_mark_when_it_is_kept() -> None:
+def test_deleted_file_gets_no_keep_mark() -> None:
     """A grown-up deleted one of two files of the last minute."""
     disk = FakeFolder()
     rotation = recorded(disk, 3)
@@ -68,7 +68,7 @@ def test_what_was_deleted_leaves_no_mark_when_it_is_kept() -> None:
     assert rotation.keep(at(5)) == 0 and opened in disk.names
 
 
-def test_without_key_frames_it_ends_all_the_same() -> None:
+def test_kept_file_without_key_frames_ends_after_the_grace() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 2)
     rotation.keep(at(2))
@@ -78,7 +78,7 @@ def test_without_key_frames_it_ends_all_the_same() -> None:
     assert at(2) + GRACE_NS - SECOND_NS <= made.end_ns < at(2) + GRACE_NS
 
 
-def test_what_rolls_is_safe_as_soon_as_it_is_kept() -> None:
+def test_rolling_file_is_safe_as_soon_as_it_is_kept() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 5, rolling=True)
     assert disk.names == [name(1) + ".roll"]
@@ -90,7 +90,7 @@ def test_what_rolls_is_safe_as_soon_as_it_is_kept() -> None:
     assert other.leftovers == [name(1) + ".part"]
 
 
-def test_a_file_that_was_not_kept_goes_on_rolling() -> None:
+def test_file_after_a_kept_file_rolls_again() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 5, rolling=True)
     rotation.keep(at(5))
@@ -100,7 +100,7 @@ def test_a_file_that_was_not_kept_goes_on_rolling() -> None:
     assert disk.names == [name(1), name(1) + ".keep"]
 
 
-def test_a_fault_while_it_rolls_leaves_the_minute() -> None:
+def test_fault_while_rolling_leaves_the_last_minute() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 40, rolling=True)
     rotation.abandon()
@@ -111,7 +111,7 @@ def test_a_fault_while_it_rolls_leaves_the_minute() -> None:
     assert {name(1), name(2), name(4) + ".part"} <= set(disk.names)
 
 
-def test_what_rolled_when_a_run_died_may_be_kept_for_a_minute() -> None:
+def test_rolling_file_of_a_dead_run_is_keepable_for_a_minute() -> None:
     for kept in (True, False):
         disk = FakeFolder()
         disk.files[DEAD + ".roll"] = bytearray(b"x")
@@ -125,7 +125,7 @@ def test_what_rolled_when_a_run_died_may_be_kept_for_a_minute() -> None:
         assert DEAD + ".roll" not in disk.names
 
 
-def test_a_minute_that_is_not_kept_at_once_is_kept_at_the_next_push() -> None:
+def test_keep_that_failed_succeeds_at_the_next_push() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 20, rolling=True)
     disk.fault = OSError(errno.EIO, "Input/output error")
@@ -148,7 +148,7 @@ STRANGE = (
 )
 
 
-def test_what_is_not_its_own_is_never_touched() -> None:
+def test_foreign_files_are_never_touched() -> None:
     disk = FakeFolder()
     for one in STRANGE:
         disk.files[one] = bytearray(b"x")
@@ -160,7 +160,7 @@ def test_what_is_not_its_own_is_never_touched() -> None:
     assert all(disk.files[one] == b"x" for one in STRANGE)
 
 
-def test_after_a_fault_nothing_is_left_to_seal_until_the_folder_is_ours() -> None:
+def test_leftovers_are_empty_after_a_fault_until_the_next_write() -> None:
     disk = FakeFolder()
     disk.files[DEAD + ".part"] = bytearray(b"x")
     rotation = recorded(disk, 1)

@@ -25,7 +25,7 @@ def steps(rig: Rig, names: Sequence[str]) -> int:
     return sum(rig.disk.recording(one).counts[messages.STEP] for one in found)
 
 
-def test_a_push_while_the_card_fails_is_not_forgotten() -> None:
+def test_keep_during_a_card_fault_is_done_later() -> None:
     for on in (False, True):
         rig = Rig(on=on, segment_s=15.0)
         rig.drive(20)
@@ -41,7 +41,7 @@ def test_a_push_while_the_card_fails_is_not_forgotten() -> None:
         assert rig.recorder.status().state == "ok"
 
 
-def test_the_minute_before_a_fault_may_be_kept_after_it() -> None:
+def test_minute_before_a_fault_can_be_kept_after_it() -> None:
     """The file that the fault had interrupted is kept, too."""
     rig = Rig(segment_s=15.0)
     rig.drive(20)
@@ -57,7 +57,7 @@ def test_the_minute_before_a_fault_may_be_kept_after_it() -> None:
 
 @pytest.mark.parametrize("on", [False, True])
 @pytest.mark.parametrize("good", range(6))
-def test_whichever_step_of_it_fails(on: bool, good: int) -> None:
+def test_keep_succeeds_after_a_fault_at_any_step(on: bool, good: int) -> None:
     rig = Rig(on=on, segment_s=15.0)
     rig.drive(20)
     attempt, left = rig.disk._try, good
@@ -78,7 +78,7 @@ def test_whichever_step_of_it_fails(on: bool, good: int) -> None:
     assert SECOND in rig.disk.names or rig.salvaged == [SECOND + ".part"]
 
 
-def test_a_minute_that_can_never_be_kept_stops_no_recording() -> None:
+def test_keep_that_always_fails_does_not_stop_recording() -> None:
     rig = Rig(segment_s=15.0)
     rig.drive(5)
 
@@ -96,7 +96,7 @@ def test_a_minute_that_can_never_be_kept_stops_no_recording() -> None:
     assert rig.recorder.dropped == dropped
 
 
-def test_a_recording_that_begins_at_a_fault_does_not_seal_half_a_chunk() -> None:
+def test_switch_at_a_fault_leaves_no_half_chunk() -> None:
     rig = Rig()
     rig.drive(2)
     append = rig.disk.append
@@ -118,7 +118,7 @@ def test_a_recording_that_begins_at_a_fault_does_not_seal_half_a_chunk() -> None
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -3600.0])
-def test_a_clock_that_is_set_does_not_cost_the_minute(by_s: float) -> None:
+def test_clock_change_does_not_lose_the_minute(by_s: float) -> None:
     rig = Rig(on=False)
     rig.drive(20)
     rig.utc_ns += round(by_s * SECOND_NS)
@@ -130,7 +130,7 @@ def test_a_clock_that_is_set_does_not_cost_the_minute(by_s: float) -> None:
     assert rig.recorder.status().kept == 1
 
 
-def test_a_clock_that_is_set_just_after_the_push() -> None:
+def test_clock_change_after_keep_still_keeps_the_minute() -> None:
     rig = Rig(on=False)
     rig.drive(20)
     rig.recorder.keep()
@@ -141,7 +141,7 @@ def test_a_clock_that_is_set_just_after_the_push() -> None:
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -3600.0])
-def test_nor_does_it_keep_more_than_the_minute(by_s: float) -> None:
+def test_clock_change_keeps_no_more_than_the_minute(by_s: float) -> None:
     rig = Rig(on=False)
     rig.drive(20)
     rig.utc_ns += round(by_s * SECOND_NS)
@@ -154,7 +154,7 @@ def test_nor_does_it_keep_more_than_the_minute(by_s: float) -> None:
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -3600.0])
-def test_a_clock_that_is_set_while_the_card_fails(by_s: float) -> None:
+def test_clock_change_during_a_card_fault_keeps_the_minute(by_s: float) -> None:
     rig = Rig(on=False)
     rig.drive(20)
     rig.disk.fault = FAULT

@@ -21,14 +21,14 @@ def files(count: int, *parked: int) -> list[File]:
     return names.files_of(entries + [(name(one) + ".parked", 0) for one in parked])
 
 
-def test_parked_ones_go_first_and_then_the_oldest() -> None:
+def test_parked_files_are_removed_before_the_oldest() -> None:
     some = files(8, 3, 5)
     assert make_room(some, 95, ROOM, False) == Removal((name(3),), True)
     more = make_room(some, 65, ROOM, False)
     assert more == Removal((name(3), name(5), name(1), name(2)), True)
 
 
-def test_the_newest_are_no_less_than_drives() -> None:
+def test_newest_parked_files_rank_as_drives() -> None:
     """Otherwise a log of sensors would be removed as it is made, in a ring full of drives."""
     some = files(16, 2, 15, 16)
     verdict = make_room(some, 0, ROOM, False)
@@ -36,11 +36,11 @@ def test_the_newest_are_no_less_than_drives() -> None:
     assert verdict.gone[-2:] == (name(9), name(10)), "then the oldest"
 
 
-def test_a_station_has_to_have_them_all_the_same() -> None:
+def test_parked_file_stays_until_the_station_has_it() -> None:
     assert make_room(files(8, 3), 0, ROOM, True) == Removal((), False)
 
 
-def test_nobody_is_parked_where_nothing_is_known() -> None:
+def test_car_counts_as_attended_by_default() -> None:
     rotation = Rotation(FakeFolder(), SETTINGS, CATALOGUE)
     assert rotation.attended_ns == math.inf
 
@@ -65,14 +65,14 @@ def parked(disk: FakeFolder) -> list[int]:
     return [one.number for one in found if one is not None]
 
 
-def test_a_file_is_parked_if_nobody_had_the_wheel_in_all_of_it() -> None:
+def test_file_without_any_driver_is_marked_parked() -> None:
     disk = FakeFolder()
     disk.files[name(3) + ".parked"] = bytearray()  # its file was removed
     recorded(disk, range(26), range(9, 12))
     assert parked(disk) == [1, 4, 5]
 
 
-def test_what_is_parked_and_kept_stays() -> None:
+def test_parked_file_that_is_kept_stays() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, range(26), range(0))
     assert parked(disk) == [1, 2, 3, 4, 5]
@@ -81,7 +81,7 @@ def test_what_is_parked_and_kept_stays() -> None:
     assert make_room(some, 0, ROOM, False) == Removal((), False)
 
 
-def test_a_night_on_the_charger_leaves_the_drives() -> None:
+def test_night_on_the_charger_leaves_the_drives() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, range(200), range(100))
     drives = [name(number) for number in range(1, 21)]
@@ -95,7 +95,7 @@ def test_a_night_on_the_charger_leaves_the_drives() -> None:
         assert mark.removesuffix(".parked") in disk.names, "they go together"
 
 
-def test_what_may_yet_be_kept_is_not_taken_before() -> None:
+def test_parked_files_of_the_last_minute_are_not_removed() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, range(100), range(100))
     used = sum(map(len, disk.files.values()))
@@ -111,7 +111,7 @@ def car(rig: Rig) -> Feed:
     return Feed(rig.recorder, Sources(lambda _: (), tuple, lambda _: None, lambda: True))
 
 
-def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:
+def test_driver_or_mark_makes_a_file_attended() -> None:
     rig = Rig(segment_s=5.0)
     feed = car(rig)
 

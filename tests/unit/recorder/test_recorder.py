@@ -10,7 +10,7 @@ from tests.support.recorder import Rig
 from tests.support.recording import KEY, UTC_NS, step
 
 
-def test_what_is_put_stands_in_the_file_with_its_times() -> None:
+def test_put_message_is_written_with_its_times() -> None:
     rig = Rig()
     rig.picture()
     rig.recorder.put(messages.STEP, step(), rig.now_ns - 7)
@@ -27,7 +27,7 @@ def test_what_is_put_stands_in_the_file_with_its_times() -> None:
     assert picture.unit.startswith(KEY)
 
 
-def test_a_recording_begins_with_a_key_frame() -> None:
+def test_recording_begins_with_a_key_frame() -> None:
     rig = Rig()
     rig.pictures = 3
     rig.drive(2)
@@ -38,7 +38,7 @@ def test_a_recording_begins_with_a_key_frame() -> None:
     assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
 
 
-def test_told_says_how_it_is() -> None:
+def test_status_reports_state_seconds_and_free_space() -> None:
     rig = Rig()
     rig.drive(3)
     told = rig.recorder.status()
@@ -81,7 +81,7 @@ def test_off_and_on_begins_another_recording() -> None:
     assert rig.disk.names == [names[0], names[2].removesuffix(".part")]
 
 
-def test_a_car_that_drives_by_another_profile_begins_another_recording() -> None:
+def test_profile_change_begins_another_recording() -> None:
     rig = Rig()
     rig.drive(2)
     begun = rig.recorder.begun
@@ -134,7 +134,7 @@ def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:
     ]
 
 
-def test_a_message_that_cannot_be_encoded_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_message_that_cannot_be_encoded_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
 
     def broken() -> messages.Message:
@@ -149,7 +149,7 @@ def test_a_message_that_cannot_be_encoded_costs_no_other(caplog: pytest.LogCaptu
     assert caplog.text.count("not recorded: channel") == 1
 
 
-def test_what_came_before_it_was_switched_off_is_written() -> None:
+def test_messages_before_switching_off_are_written() -> None:
     rig = Rig(minute=False)
     rig.drive(2, turns=False)
     rig.recorder.switch(False)
@@ -169,7 +169,7 @@ def test_off_without_the_minute_writes_nothing() -> None:
     assert rig.recorder.status().kept == 0
 
 
-def test_the_last_minute_can_be_kept_while_recording_is_off() -> None:
+def test_last_minute_can_be_kept_while_recording_is_off() -> None:
     rig = Rig(on=False)
     rig.drive(70)
     rig.recorder.keep()
@@ -180,7 +180,7 @@ def test_the_last_minute_can_be_kept_while_recording_is_off() -> None:
     assert shots >= 600
 
 
-def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
+def test_kept_minute_ends_before_a_key_frame() -> None:
     for on in (True, False):
         rig = Rig(on=on, segment_s=60.0)
         rig.drive(5)
@@ -204,7 +204,7 @@ def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
         assert first in rig.disk.names and len(rig.disk.names) == 3
 
 
-def test_who_pushes_again_while_the_card_hangs_keeps_one_minute() -> None:
+def test_repeated_keep_while_the_card_hangs_keeps_one_minute() -> None:
     rig = Rig()
     rig.drive(2)
     waiting_before = len(rig.handover._queue)
@@ -220,7 +220,7 @@ def test_who_pushes_again_while_the_card_hangs_keeps_one_minute() -> None:
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -86400.0, 1.0])
-def test_a_clock_that_is_set_moves_no_message_backwards(by_s: float) -> None:
+def test_clock_change_moves_no_message_backwards(by_s: float) -> None:
     rig = Rig()
     rig.drive(3)
     rig.utc_ns += round(by_s * SECOND_NS)
@@ -239,7 +239,7 @@ def test_a_clock_that_is_set_moves_no_message_backwards(by_s: float) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"), [({}, True), ({"on": False, "minute": False}, False)]
 )
-def test_a_recording_of_1970_is_said_with_what_to_do(
+def test_recording_dated_1970_is_logged_with_a_remedy(
     settings: dict[str, bool], said: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Rig(**settings)

@@ -25,25 +25,25 @@ FILES = [(name(number), 10) for number in range(1, 6)]
 ROOMY = SpaceLimits(keep_free=100, most=1000)
 
 
-def test_with_room_nothing_goes() -> None:
+def test_enough_room_removes_no_file() -> None:
     assert make_room(ring(*FILES), 100, ROOMY, False) == Removal((), True)
 
 
-def test_without_a_station_the_oldest_goes() -> None:
+def test_oldest_file_is_removed_without_a_station() -> None:
     verdict = make_room(ring(*FILES), 85, ROOMY, False)
     assert verdict == Removal((name(1), name(2)), True)
     capped = make_room(ring(*FILES), 100, SpaceLimits(100, 25), False)
     assert capped == Removal((name(1), name(2), name(3)), True)
 
 
-def test_with_a_station_only_what_it_has_goes() -> None:
+def test_station_limits_removal_to_acknowledged_files() -> None:
     files = ring(*FILES, (name(4) + ".ack", 0))
     assert make_room(files, 85, ROOMY, True) == Removal((name(4),), False)
     assert make_room(files, 95, ROOMY, True) == Removal((name(4),), True)
     assert make_room(ring(*FILES), 0, ROOMY, True) == Removal((), False)
 
 
-def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
+def test_acknowledged_files_go_first_and_kept_files_stay() -> None:
     files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
     verdict = make_room(files, 85, ROOMY, False)
     assert verdict == Removal((name(4), name(2)), True)
@@ -51,7 +51,7 @@ def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
     assert most == Removal((name(4), name(2), name(3), name(5)), False)
 
 
-def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
+def test_wrong_clock_removes_the_current_drive_last() -> None:
     now = [(f"Plague-19700101T000{n}00Z-0001.mcap", 10) for n in (1, 2)]
     files = ring(*now, *FILES)
     current = "Plague-19700101T000200Z"
@@ -61,7 +61,7 @@ def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
     assert most.gone[-1] == now[1][0] and not most.enough
 
 
-def test_what_was_parked_goes_first_unless_it_is_new() -> None:
+def test_parked_file_goes_first_unless_it_is_new() -> None:
     files = [
         one._replace(parked=one.name.number in (2, 15, 16))
         for one in ring(*((name(number), 10) for number in range(1, 17)))
@@ -78,13 +78,13 @@ def test_open_files_never_go() -> None:
 # --- room left ---
 
 
-def test_it_ends_where_the_first_of_both_bounds_is() -> None:
+def test_room_left_ends_at_the_nearer_bound() -> None:
     assert ROOM.left(500, Usage()) == 400
     assert ROOM.left(5000, Usage(own=700)) == 300
     assert ROOM.left(90, Usage()) == ROOM.left(5000, Usage(own=1200)) == 0
 
 
-def test_what_a_base_station_has_is_room() -> None:
+def test_acknowledged_files_count_as_room() -> None:
     files = names.files_of(
         [(name(1), 10), (name(1) + ".ack", 0), (name(2), 20), (name(3) + ".part", 5)]
     )
@@ -93,7 +93,7 @@ def test_what_a_base_station_has_is_room() -> None:
 
 
 @given(SOME, st.integers(0, 1500), st.integers(0, 300), st.integers(0, 1500))
-def test_the_ring_agrees_to_the_byte(
+def test_room_left_and_make_room_agree_to_the_byte(
     some: list[tuple[int, bool]], free: int, keep_free: int, most: int
 ) -> None:
     """Check that exactly this size fits without a loss, and one byte more does not."""
@@ -111,7 +111,7 @@ def test_the_ring_agrees_to_the_byte(
 
 
 @pytest.mark.parametrize("card", [6 * MB, 20 * MB])
-def test_a_tape_knows_it_after_every_write(card: int) -> None:
+def test_rotation_knows_the_room_left_after_each_write(card: int) -> None:
     disk = FakeFolder(room=card)
     settings = config.Recording(segment_s=5.0, keep_free_mb=2, max_mb=8)
     disk.files[name(1)] = bytearray(MB)
@@ -126,7 +126,7 @@ def test_a_tape_knows_it_after_every_write(card: int) -> None:
     assert len(disk.names) == 6, "an acknowledged one, its mark, three sealed, the open"
 
 
-def test_it_is_known_after_a_file_went_for_the_open_one() -> None:
+def test_room_left_stays_right_after_a_file_is_removed() -> None:
     disk = FakeFolder(room=3 * MB)
     settings = config.Recording(keep_free_mb=2, max_mb=8)
     disk.files[name(1)] = bytearray(MB - 30_000)
@@ -144,7 +144,7 @@ def test_it_is_known_after_a_file_went_for_the_open_one() -> None:
     assert own < len(disk.files[name(2) + ".part"]) == MB - (rotation.left or 0)
 
 
-def test_the_page_is_told_with_what_comes_then() -> None:
+def test_status_reports_free_space_and_station() -> None:
     for station in (False, True):
         rig = Rig(keep_free_mb=100, max_mb=8, station=station)
         assert rig.recorder.status().free_mb is None

@@ -30,13 +30,13 @@ def item(at_s: float, key: bool = False) -> EncodedMessage:
 # --- start of the next file ---
 
 
-def test_a_file_ends_before_a_key_frame() -> None:
+def test_file_ends_before_a_key_frame() -> None:
     items = [item(0, True), item(4.9, True), item(5.1), item(5.5, True), item(5.6)]
     assert split(items, 0, 5 * SECOND_NS) == (items[:3], items[3:])
     assert split(items[:3], 0, 5 * SECOND_NS) == (items[:3], ())
 
 
-def test_without_key_frames_it_ends_all_the_same() -> None:
+def test_file_without_key_frames_ends_after_the_grace() -> None:
     items = [item(at_s) for at_s in (0, 5, 6, 6.9, 7, 8)]
     assert split(items, 0, 5 * SECOND_NS) == (items[:4], items[4:])
 
@@ -44,7 +44,7 @@ def test_without_key_frames_it_ends_all_the_same() -> None:
 # --- the rotation ---
 
 
-def test_a_file_every_segment_sealed_and_synced() -> None:
+def test_files_are_sealed_and_synced_once_per_segment() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 12)
     assert disk.names == [name(1), name(2), name(3) + ".part"]
@@ -58,7 +58,7 @@ def test_a_file_every_segment_sealed_and_synced() -> None:
     assert disk.did[-1] == "leave"
 
 
-def test_what_was_written_is_synced_before_write_returns() -> None:
+def test_write_returns_after_the_data_is_synced() -> None:
     disk = FakeFolder()
     rotation = Rotation(disk, SETTINGS, CATALOGUE)
     rotation.begin(about(0), False)
@@ -68,7 +68,7 @@ def test_what_was_written_is_synced_before_write_returns() -> None:
         assert recording(cut).counts["/camera"] == 3 * (number + 1)
 
 
-def test_another_recording_begins_another_file() -> None:
+def test_new_recording_begins_another_file() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 2)
     other = about(0)
@@ -78,7 +78,7 @@ def test_another_recording_begins_another_file() -> None:
     assert disk.names == [name(1), "Plague-20261121T200000Z-0001.mcap.part"]
 
 
-def test_a_name_that_is_taken_is_passed_over() -> None:
+def test_taken_file_name_is_skipped() -> None:
     disk = FakeFolder()
     disk.files[name(1) + ".part"] = bytearray(b"x")
     rotation = recorded(disk, 1)
@@ -86,7 +86,7 @@ def test_a_name_that_is_taken_is_passed_over() -> None:
     assert rotation.leftovers == [name(1) + ".part"]
 
 
-def test_while_it_rolls_only_the_last_minute_is_there() -> None:
+def test_rolling_holds_only_the_last_minute() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 200, rolling=True)
     rolling = [one for one in disk.names if one.endswith(".roll")]
@@ -102,7 +102,7 @@ def test_while_it_rolls_only_the_last_minute_is_there() -> None:
     assert not any(one.endswith(".roll") for one in disk.names)
 
 
-def test_what_nobody_kept_is_thrown_away() -> None:
+def test_rolling_files_that_are_not_kept_are_removed() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 20, rolling=True)
     rotation.close()
@@ -118,14 +118,14 @@ def test_keeping_while_it_records_marks_the_files_of_the_minute() -> None:
     assert name(1) + ".keep" not in kept and name(18) + ".keep" in kept
 
 
-def test_what_is_older_than_the_minute_is_not_kept() -> None:
+def test_files_older_than_the_minute_are_not_kept() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 20)
     assert rotation.keep(UTC_NS + 75 * SECOND_NS) == 1
     assert [one for one in disk.names if one.endswith(".keep")] == [name(4) + ".keep"]
 
 
-def test_what_rolled_may_be_kept_after_recording_began() -> None:
+def test_rolled_files_can_be_kept_after_recording_begins() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 20, rolling=True)
     other = about(0)
@@ -136,7 +136,7 @@ def test_what_rolled_may_be_kept_after_recording_began() -> None:
     assert name(1) in disk.names and name(2) in disk.names
 
 
-def test_a_full_card_makes_room_by_the_oldest() -> None:
+def test_full_card_removes_the_oldest_file() -> None:
     disk = FakeFolder(room=200_000)
     settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
     rotation = recorded(disk, 5, settings)
@@ -147,7 +147,7 @@ def test_a_full_card_makes_room_by_the_oldest() -> None:
     assert any(one.endswith(".part") for one in disk.names)
 
 
-def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
+def test_full_card_removes_other_files_before_the_current_drive() -> None:
     disk = FakeFolder(room=600_000)
     for number in range(1, 4):  # of a future day, by the present clock
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
@@ -160,7 +160,7 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
 
 
 @pytest.mark.parametrize("segment_s", [5.0, 60.0], ids=["next file", "within one"])
-def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(segment_s: float) -> None:
+def test_full_ring_raises_no_room_and_leaves_whole_files(segment_s: float) -> None:
     disk = FakeFolder(room=150_000)
     settings = config.Recording(segment_s=segment_s, station=True, max_mb=8)
     rotation = Rotation(disk, settings, CATALOGUE)
@@ -174,7 +174,7 @@ def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(segment_s: float
     assert all(disk.recording(one).whole for one in disk.names)
 
 
-def test_a_card_that_fills_in_the_middle_of_a_chunk_keeps_whole_ones() -> None:
+def test_card_filling_inside_a_chunk_keeps_whole_chunks() -> None:
     disk = FakeFolder(room=60_000)
     settings = config.Recording(keep_free_mb=0, max_mb=8)
     rotation = Rotation(disk, settings, CATALOGUE)
@@ -190,7 +190,7 @@ def test_a_card_that_fills_in_the_middle_of_a_chunk_keeps_whole_ones() -> None:
     assert made.counts["/camera"] == 3 * written and not made.damage
 
 
-def test_after_a_fault_a_new_file_begins_and_the_old_is_a_leftover() -> None:
+def test_fault_begins_a_new_file_and_leaves_a_leftover() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 2)
     disk.fault = OSError(errno.EIO, "Input/output error")
@@ -205,7 +205,7 @@ def test_after_a_fault_a_new_file_begins_and_the_old_is_a_leftover() -> None:
     assert counts(disk, name(1) + ".part") == 6 and counts(disk, name(2)) == 3
 
 
-def test_a_file_that_never_got_a_chunk_leaves_no_litter() -> None:
+def test_file_without_a_chunk_is_removed() -> None:
     disk = FakeFolder(room=2_500)
     rotation = Rotation(disk, config.Recording(keep_free_mb=0, max_mb=8), CATALOGUE)
     rotation.begin(about(0), False)

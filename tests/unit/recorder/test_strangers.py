@@ -17,7 +17,7 @@ def recorded_bytes(car: Car) -> int:
     return sum(len(one.data) for one in car.rig.messages())
 
 
-def test_a_crowd_that_floods_is_hardly_recorded() -> None:
+def test_flood_from_viewers_adds_little_to_the_recording() -> None:
     """Second with all messages that the sockets accept: wishes, reports, and STOP pushed."""
     car = Car()
     runs: list[GateRun] = []
@@ -40,7 +40,7 @@ def test_a_crowd_that_floods_is_hardly_recorded() -> None:
     assert "not at the wheel" in said, "that somebody tried is known all the same"
 
 
-def test_the_driver_is_recorded_meanwhile() -> None:
+def test_driver_is_recorded_during_a_flood() -> None:
     car = Car()
     house = House(recorder=car.feed)
     ann = house.visitor("Ann")
@@ -56,7 +56,7 @@ def test_the_driver_is_recorded_meanwhile() -> None:
     assert len(car.said(messages.LATENCY)) == 100
 
 
-def test_a_harder_stop_counts_on_top_of_a_softer_one() -> None:
+def test_harder_stop_replaces_a_softer_one() -> None:
     house = House()
     ann = house.visitor("Ann")
     mum = house.visitor("Mum", code="grownups")

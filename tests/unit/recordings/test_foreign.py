@@ -38,7 +38,7 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["whole", "recovered"])
-def test_they_see_what_we_see(name: str, request: pytest.FixtureRequest) -> None:
+def test_foreign_readers_see_the_same_messages(name: str, request: pytest.FixtureRequest) -> None:
     path: Path = request.getfixturevalue(name)
     with reader.read(path) as made:
         ours = made.counts
@@ -64,7 +64,7 @@ def test_they_see_what_we_see(name: str, request: pytest.FixtureRequest) -> None
     assert theirs["streamed"]["done"] and theirs["streamed"]["schemas"] > 0
 
 
-def test_schemas_of_a_file_are_each_there_once(whole: Path) -> None:
+def test_schemas_are_stored_once_per_file(whole: Path) -> None:
     with whole.open("rb") as file:
         summary = make_reader(file).get_summary()
     assert summary is not None and summary.statistics is not None
@@ -88,6 +88,8 @@ def test_calibration_known_is_in_front_of_each_copy_of_the_profile(whole: Path) 
 
 @pytest.mark.skipif(not HAS_RERUN, reason="rerun is not built for this machine")
 @pytest.mark.parametrize("name", ["whole", "recovered"])
-def test_rerun_sees_it_too(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_rerun_sees_the_same_message_counts(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     path: Path = request.getfixturevalue(name)
     assert by_rerun(path, tmp_path) == by_mcap(path)

@@ -44,7 +44,7 @@ def field_of(schema: dict[str, Any], path: list[str]) -> bool:
     return found(schema, path)
 
 
-def test_every_topic_and_field_is_recorded() -> None:
+def test_layout_topics_and_fields_are_recorded() -> None:
     named = [one for one in texts(LAYOUT["configById"]) if one.startswith("/")]
     assert len(named) >= 10
     for one in named:
@@ -55,13 +55,13 @@ def test_every_topic_and_field_is_recorded() -> None:
             assert field_of(schema, match[2].strip(".").split(".")), one
 
 
-def test_a_field_that_is_none_is_seen() -> None:
+def test_unknown_field_is_detected() -> None:
     schema = msgspec.json.decode(TOPICS[messages.STEP].schema_data)
     assert field_of(schema, ["wish", "throttle"])
     assert not field_of(schema, ["wish", "brake"]) and not field_of(schema, ["brake"])
 
 
-def test_every_panel_has_its_place_and_every_range_is_drawn() -> None:
+def test_panels_are_placed_and_all_ranges_drawn() -> None:
     placed = {one for one in texts(LAYOUT["layout"]) if "!" in one}
     assert placed == set(LAYOUT["configById"])
     drawn = LAYOUT["configById"]["3D!around"]["topics"]

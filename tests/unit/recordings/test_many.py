@@ -63,7 +63,7 @@ def few_descriptors() -> Iterator[None]:
         ("export", "--mp4", "OUT"),
     ],
 )
-def test_they_are_opened_one_after_the_other(
+def test_commands_open_files_one_after_the_other(
     folder: Path,
     tmp_path: Path,
     few_descriptors: None,
@@ -80,7 +80,7 @@ def test_they_are_opened_one_after_the_other(
         assert said.err.count("never closed") == 1, "said where it comes"
 
 
-def test_every_file_is_verified(
+def test_verify_covers_all_files(
     folder: Path, few_descriptors: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert __main__.main(["log", "verify", str(folder)]) == 1

@@ -57,7 +57,7 @@ STEPS = st.builds(
 
 
 @given(STEPS)
-def test_a_step_comes_back_bit_for_bit(one: messages.Step) -> None:
+def test_step_round_trips_bit_for_bit(one: messages.Step) -> None:
     back = messages.decode(messages.STEP, messages.encode(one))
     assert back == one
     assert repr(back) == repr(one), "-0.0 too"
@@ -67,7 +67,7 @@ SMALL = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
 @given(TIMES, st.lists(st.tuples(SMALL, SMALL, SMALL), max_size=6), st.text(max_size=9))
-def test_points_are_what_protobuf_makes_of_them(
+def test_points_encoded_equal_protobuf(
     when: int, points: list[tuple[float, float, float]], frame: str
 ) -> None:
     theirs = PointCloud(frame_id=frame, point_stride=12)
@@ -83,7 +83,7 @@ def test_points_are_what_protobuf_makes_of_them(
     assert messages.decode("/points/front", ours) == said
 
 
-def test_a_reading_is_an_arc_around_the_car() -> None:
+def test_range_reading_becomes_an_arc_around_the_car() -> None:
     """Left is +y; the place of an echo within its cone is unknown."""
     arc = points_of(5, messages.Reading(90.0, 2.0)).points
     assert len(arc) == BEAM_POINTS and arc[2] == pytest.approx((0.0, 2.0, 0.0))
@@ -94,13 +94,13 @@ def test_a_reading_is_an_arc_around_the_car() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x30\x05", b"\x32\x01x", b"\x0a\x05"])
-def test_points_that_are_none_are_refused(data: bytes) -> None:
+def test_malformed_points_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="/points/front"):
         messages.decode("/points/front", data)
 
 
 @given(TIMES, st.binary(max_size=300), st.text(max_size=9))
-def test_video_is_what_protobuf_makes_of_it(when: int, unit: bytes, frame: str) -> None:
+def test_video_encoded_equals_protobuf(when: int, unit: bytes, frame: str) -> None:
     theirs = CompressedVideo(frame_id=frame, data=unit, format="h264")
     theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
     picture = messages.Picture(when, unit, "h264", frame)
@@ -113,9 +113,7 @@ def test_video_is_what_protobuf_makes_of_it(when: int, unit: bytes, frame: str) 
 
 
 @given(TIMES, st.integers(0, 5), st.text(max_size=40), st.text(max_size=9))
-def test_a_log_line_is_what_protobuf_makes_of_it(
-    when: int, level: int, text: str, name: str
-) -> None:
+def test_log_line_encoded_equals_protobuf(when: int, level: int, text: str, name: str) -> None:
     theirs = Log(level=level, message=text, name=name)  # type: ignore[arg-type]
     theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
     theirs.line = 7  # an unused field
@@ -126,7 +124,7 @@ def test_a_log_line_is_what_protobuf_makes_of_it(
     assert messages.encode(event) == theirs.SerializeToString(deterministic=True)
 
 
-def test_transforms_are_what_protobuf_makes_of_them() -> None:
+def test_transforms_encoded_equal_protobuf() -> None:
     theirs = FrameTransforms()
     for child, x, w in (("camera", 0.0, 0.5), ("range_front", 0.1, 1.0)):
         one = theirs.transforms.add(parent_frame_id="car", child_frame_id=child)
@@ -163,7 +161,7 @@ def test_transforms_are_what_protobuf_makes_of_them() -> None:
         b"\x0a\x0b\x2a\x09\x29" + bytes(8),  # a fifth double
     ],
 )
-def test_transforms_that_are_none_are_refused(data: bytes) -> None:
+def test_malformed_transforms_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="/tf: "):
         messages.decode(messages.TRANSFORMS, data)
 
@@ -254,7 +252,7 @@ def test_intrinsics_mirrored_or_unknown_are_none(flip: str) -> None:
     assert mounts.intrinsics({}) is None
 
 
-def test_the_schemas_are_foxgloves_own() -> None:
+def test_schemas_equal_those_of_foxglove() -> None:
     by_name = {one.name: one for one in TOPICS}
     for topic, kind in (
         (messages.CAMERA, CompressedVideo),
@@ -281,7 +279,7 @@ def test_the_schemas_are_foxgloves_own() -> None:
         telemetry.Battery(7.4, 1.25, 0.6, False),
     ],
 )
-def test_every_other_message_comes_back(message: Any) -> None:
+def test_other_messages_round_trip(message: Any) -> None:
     topics: dict[Any, str] = {
         messages.WishIn: messages.WISH,
         messages.Turn: messages.DRIVER,
@@ -296,13 +294,13 @@ def test_every_other_message_comes_back(message: Any) -> None:
     assert messages.decode(topic, messages.encode(message)) == message
 
 
-def test_the_profile_of_then_is_a_profile() -> None:
+def test_recorded_profile_parses() -> None:
     back = messages.decode(messages.ABOUT, messages.encode(about()))
     assert isinstance(back, messages.About) and back.parsed() == PROFILE
     assert (back.car, back.segment, back.utc_offset_ns) == ("Plague", 1, 17)
 
 
-def test_a_wish_that_is_never_fresh_comes_back_so() -> None:
+def test_never_fresh_wish_round_trips() -> None:
     let_go = gate.Wish(0.0, 0.0, -math.inf)
     recorded = step(wish=messages.wish_of(let_go))
     back = messages.decode(messages.STEP, messages.encode(recorded))
@@ -312,7 +310,7 @@ def test_a_wish_that_is_never_fresh_comes_back_so() -> None:
     assert step(wish=messages.wish_of(fresh)).wished() == fresh
 
 
-def test_a_step_hands_the_gate_what_it_had() -> None:
+def test_step_gives_world_and_decision_of_the_gate() -> None:
     one = step(fault=gate.Cause.PINS, free=guard.Free(0.5, 1.0))
     assert one.world() == gate.World(0.0123, gate.Cause.PINS, 1.0, guard.Free(0.5, 1.0))
     assert one.decision() == (0.5, -0.25, "driving", gate.Latches(None, None))
@@ -339,12 +337,12 @@ def test_a_step_hands_the_gate_what_it_had() -> None:
         ("/mark", b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x01", "expected 1970 to 2262"),
     ],
 )
-def test_what_is_no_message_is_refused_in_words(topic: str, data: bytes, words: str) -> None:
+def test_malformed_message_is_refused_with_its_reason(topic: str, data: bytes, words: str) -> None:
     with pytest.raises(FormatError, match=words):
         messages.decode(topic, data)
 
 
-def test_fixed_fields_are_stepped_over() -> None:
+def test_fixed_size_fields_are_skipped() -> None:
     data = b"\x39" + bytes(8) + b"\x3d" + bytes(4) + b"\x22\x04h264"
     assert list(protobuf.fields(data))[-1] == (4, b"h264")
     assert messages.decode(messages.CAMERA, data) == messages.Picture(0, b"", "h264", "")
@@ -356,7 +354,7 @@ def test_schemas_have_an_object_at_their_root() -> None:
             assert b'"type":"object"' in topic.schema_data.partition(b"properties")[0]
 
 
-def test_foreign_readers_open_it() -> None:
+def test_foreign_readers_open_a_recording() -> None:
     data = file(chunks=12)
     reader = make_reader(io.BytesIO(data), validate_crcs=True, decoder_factories=[DecoderFactory()])
     summary = reader.get_summary()

@@ -12,7 +12,7 @@ from tests.support.recording import UTC_NS, name
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 
 
-def test_names_say_whose_when_and_which() -> None:
+def test_names_contain_car_time_and_number() -> None:
     name = names.recording_name("Plague", UTC_NS)
     assert name == "Plague-20261121T193100Z"
     assert names.file_name(name, 1) == FIRST
@@ -35,7 +35,7 @@ def test_names_say_whose_when_and_which() -> None:
         "Plague-20261121T193100-0001.mcap",
     ],
 )
-def test_strangers_are_none_of_ours(text: str) -> None:
+def test_foreign_file_names_do_not_parse(text: str) -> None:
     assert names.parse(text) is None
 
 
@@ -44,13 +44,13 @@ def test_strangers_are_none_of_ours(text: str) -> None:
     st.integers(0, 2**62),
     st.integers(1, 10**7),
 )
-def test_every_name_is_found_again(car: str, when: int, number: int) -> None:
+def test_file_names_round_trip(car: str, when: int, number: int) -> None:
     name = names.recording_name(car, when)
     found = names.parse(names.file_name(name, number))
     assert found is not None and (found.recording, found.number) == (name, number)
 
 
-def test_files_know_their_markers() -> None:
+def test_files_have_their_markers() -> None:
     found = names.files_of(
         [
             (name(2), 5),

@@ -42,7 +42,7 @@ ALL = [one for chunk in GOOD for one in chunk]
 SPANS = recording(WHOLE).chunks
 
 
-def test_a_whole_file_is_read_whole() -> None:
+def test_whole_file_is_read_completely() -> None:
     with recording(WHOLE) as made:
         assert made.whole and made.closed and not made.damage
         assert made.counts == {
@@ -75,7 +75,7 @@ def test_topics_and_times_can_be_chosen() -> None:
     assert list(made.messages([])) == []
 
 
-def test_a_file_that_was_never_closed_is_read_to_its_end() -> None:
+def test_unclosed_file_is_read_to_its_end() -> None:
     made = recording(OPEN)
     assert not made.closed and not made.whole and not made.damage
     assert list(made.messages()) == ALL
@@ -83,7 +83,7 @@ def test_a_file_that_was_never_closed_is_read_to_its_end() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(OPEN) - 1))
-def test_a_file_cut_anywhere_yields_all_whole_chunks(cut: int) -> None:
+def test_file_cut_anywhere_yields_all_whole_chunks(cut: int) -> None:
     ends = [span.at + span.length for span in recording(OPEN).chunks]
     whole = sum(end <= cut for end in ends)
     expected = [one for chunk in GOOD[:whole] for one in chunk]
@@ -114,11 +114,11 @@ def check_flip(whole: bytes, at: int, mask: int) -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(st.booleans(), st.integers(0, len(OPEN) - 1), st.integers(1, 255))
-def test_one_flipped_byte_costs_one_chunk(closed: bool, at: int, mask: int) -> None:
+def test_flipped_byte_costs_at_most_its_chunk(closed: bool, at: int, mask: int) -> None:
     check_flip(WHOLE if closed else OPEN, at, mask)
 
 
-def test_every_byte_of_a_head_and_an_index_may_flip() -> None:
+def test_flipped_byte_in_head_or_index_costs_at_most_a_chunk() -> None:
     """The structure is a small part of a file; chance would seldom hit it."""
     dice = random.Random(5)
     first, second = SPANS[0], SPANS[1]
@@ -133,7 +133,7 @@ def test_every_byte_of_a_head_and_an_index_may_flip() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(OPEN)), st.binary(max_size=400), st.integers(0, 400))
-def test_garbage_in_the_middle_costs_what_it_covers(at: int, garbage: bytes, gone: int) -> None:
+def test_garbage_costs_only_the_chunks_it_covers(at: int, garbage: bytes, gone: int) -> None:
     data = OPEN[:at] + garbage + OPEN[at + gone :]
     hit = {
         n
@@ -167,18 +167,18 @@ def test_schemas_survive_the_loss_of_the_first_chunk() -> None:
         (records.MAGIC[:5], "no MCAP"),
     ],
 )
-def test_what_is_no_recording_is_refused(data: bytes, words: str) -> None:
+def test_file_that_is_no_recording_is_refused(data: bytes, words: str) -> None:
     with pytest.raises(ReadError, match=words):
         recording(data)
 
 
-def test_a_head_without_a_chunk_is_an_empty_recording() -> None:
+def test_head_without_a_chunk_is_an_empty_recording() -> None:
     made = recording(OPEN[: SPANS[0].at])
     assert not made.chunks and not made.damage and made.start_ns == made.end_ns == 0
     assert made.about is not None, "by the metadata"
 
 
-def test_lengths_that_lie_are_not_believed() -> None:
+def test_wrong_record_length_costs_only_its_chunk() -> None:
     at = SPANS[2].at
     huge = struct.pack("<Q", 2**63)
     for size in (huge, struct.pack("<Q", len(OPEN)), struct.pack("<Q", 0)):
@@ -203,7 +203,7 @@ def test_recovered_files_are_whole(data: bytes) -> None:
     assert summary.statistics.message_count == count
 
 
-def test_a_file_that_is_cut_while_it_is_read_is_no_crash(tmp_path: Path) -> None:
+def test_file_cut_while_read_yields_its_remaining_chunks(tmp_path: Path) -> None:
     path = tmp_path / "a.mcap"
     path.write_bytes(WHOLE)
     with reader.read(path) as made:
@@ -216,7 +216,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_no_crash(tmp_path: Path) -> None
         reader.read(path)
 
 
-def test_after_a_lost_length_a_bad_chunk_is_passed_too() -> None:
+def test_bad_chunk_after_a_lost_length_is_skipped() -> None:
     bad = flipped(flipped(OPEN, SPANS[1].at + 2, 1), SPANS[2].at + 90, 1)
     kept = [one for n, chunk in enumerate(GOOD) if n not in (1, 2) for one in chunk]
     assert list(recording(bad).messages()) == kept
@@ -224,9 +224,7 @@ def test_after_a_lost_length_a_bad_chunk_is_passed_too() -> None:
     assert list(recording(lies).messages()) == kept
 
 
-def test_a_card_that_fails_while_it_is_read_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_error_of_the_card_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: object, at: int, size: int) -> bytes:
         raise OSError(5, "Input/output error")
 
@@ -244,7 +242,7 @@ class Shrinking(BytesSource):
         return super().read(at, size) if at < SPANS[2].at else b""
 
 
-def test_what_has_no_two_ends_is_no_file_to_read(tmp_path: Path) -> None:
+def test_pipe_or_folder_is_refused_as_a_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, tmp_path):
@@ -252,12 +250,12 @@ def test_what_has_no_two_ends_is_no_file_to_read(tmp_path: Path) -> None:
             FileSource(path)
 
 
-def test_a_file_that_shrinks_under_the_walk_ends_there() -> None:
+def test_file_that_shrinks_under_the_walk_ends_there() -> None:
     made = Recording(Shrinking(OPEN))
     assert len(made.chunks) == 2 and made.damage
 
 
-def test_records_say_what_is_wrong_with_them() -> None:
+def test_malformed_records_raise_damaged() -> None:
     for opcode, body in (
         (records.SCHEMA, b"\1\0"),
         (records.CHANNEL, b"\1\0\1\0\xff\0\0\0"),

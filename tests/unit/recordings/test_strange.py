@@ -56,13 +56,13 @@ def test_foreign_files_are_read(compression: CompressionType) -> None:
         (theirs(CompressionType.NONE, chunked=False), "outside of a chunk"),
     ],
 )
-def test_what_is_not_read_is_refused_by_name(data: bytes, words: str) -> None:
+def test_unsupported_parts_of_a_file_are_named(data: bytes, words: str) -> None:
     made = recording(data)
     assert list(made.messages()) == [] and made.damage and made.closed
     assert all(words in one.reason for one in made.damage)
 
 
-def test_a_package_that_is_not_there_is_named(
+def test_missing_zstandard_package_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def absent(name: str) -> None:
@@ -84,7 +84,7 @@ def test_a_package_that_is_not_there_is_named(
     assert any("compressed by 'zstx'" in one for one in said_of_it)
 
 
-def test_a_compressed_chunk_that_lies_about_its_size_is_refused() -> None:
+def test_compressed_chunk_with_a_wrong_size_is_refused() -> None:
     data = bytearray(theirs(CompressionType.ZSTD))
     at = recording(bytes(data)).chunks[1].at + 9 + 16
     for size in (2**40, 7, 100_000):
@@ -93,7 +93,7 @@ def test_a_compressed_chunk_that_lies_about_its_size_is_refused() -> None:
         assert sum(made.counts.values()) == 30 and len(made.damage) == 1
 
 
-def test_a_recovered_foreign_file_stays_compressed() -> None:
+def test_recovered_foreign_file_stays_compressed() -> None:
     data = theirs(CompressionType.ZSTD)
     broken = flipped(data, recording(data).chunks[1].at + 70, 4)
     clean = recording(b"".join(recover.rewritten(recording(broken))))
@@ -103,7 +103,7 @@ def test_a_recovered_foreign_file_stays_compressed() -> None:
 
 
 @pytest.mark.parametrize("data", [file(6), file(6, closed=False), theirs(CompressionType.ZSTD)])
-def test_a_glance_says_what_a_reading_says(data: bytes, tmp_path: Path) -> None:
+def test_overview_equals_a_full_read(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.mcap"
     path.write_bytes(data)
     seen = overview_of(path)
@@ -133,7 +133,7 @@ LIGHTS = records.schema(1, "x", "", b"") + records.channel(1, 1, "/lights", "jso
         (records.record(records.CHANNEL, b""), "0 are left"),
     ],
 )
-def test_a_chunk_that_is_not_made_of_records_is_no_chunk(inner: bytes, words: str) -> None:
+def test_chunk_not_made_of_records_is_dropped(inner: bytes, words: str) -> None:
     good = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     bad = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, b"{}"), inner)
     next_one = raw_chunk(LIGHTS, records.message(1, 3, 5, 5, b"{}"))
@@ -143,7 +143,7 @@ def test_a_chunk_that_is_not_made_of_records_is_no_chunk(inner: bytes, words: st
     assert made.counts == {"/lights": 2}
 
 
-def test_a_chunk_that_is_too_large_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_chunk_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk, "CHUNK_MOST", 400)
     small = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     large = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, bytes(400)))
@@ -153,7 +153,7 @@ def test_a_chunk_that_is_too_large_is_left_alone(monkeypatch: pytest.MonkeyPatch
     assert "expected <= 400" in made.damage[0].reason
 
 
-def test_what_is_unknown_in_a_chunk_is_stepped_over() -> None:
+def test_unknown_records_in_a_chunk_are_skipped() -> None:
     private = records.record(0x81, b"somebody's own")
     stray = records.message(9, 1, 5, 5, b"of no channel")
     known = records.message(1, 1, 5, 5, b"{}")
@@ -163,7 +163,7 @@ def test_what_is_unknown_in_a_chunk_is_stepped_over() -> None:
     assert len(list(made.messages())) == 1 and made.chunks[0].messages == 2
 
 
-def test_an_about_that_is_none_is_none() -> None:
+def test_malformed_about_is_none() -> None:
     front = LIGHTS + records.channel(2, 1, messages.ABOUT, "json")
     chunk = raw_chunk(front, records.message(2, 0, 5, 5, b'{"car":7}'))
     texts = {"profile": "{", "car": "a"}
@@ -177,7 +177,7 @@ def closed(*groups: tuple[int, bytes], chunk: bytes = b"") -> bytes:
     return head + records.summary(len(head), groups)
 
 
-def test_a_summary_is_believed_if_it_is_one(tmp_path: Path) -> None:
+def test_summary_is_used_only_if_valid(tmp_path: Path) -> None:
     chunk = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     strange = (0x80, records.record(0x80, b"somebody's own"))
     odd = (records.SCHEMA, records.record(records.SCHEMA, b"\1"))
@@ -190,7 +190,7 @@ def test_a_summary_is_believed_if_it_is_one(tmp_path: Path) -> None:
         assert seen.counts == {"/lights": 1} and seen.start_ns == 5
 
 
-def test_an_empty_closed_file_is_seen_so(tmp_path: Path) -> None:
+def test_empty_closed_file_is_recognised(tmp_path: Path) -> None:
     counts = records.Counts({}, 0, 0, 0, 0)
     path = tmp_path / "a.mcap"
     path.write_bytes(closed((records.STATISTICS, records.statistics(counts))))

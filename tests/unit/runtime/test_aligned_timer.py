@@ -28,7 +28,7 @@ def slept_s(period_s: float, from_s: float) -> float:
     return timer.when() - from_s
 
 
-def test_it_wakes_at_multiples_whenever_it_began() -> None:
+def test_timer_wakes_at_multiples_of_its_period() -> None:
     assert slept_s(1.0, 7.25) == 0.75
     assert slept_s(0.5, 7.25) == 0.25
     assert slept_s(0.5, 7.5) == 0.5, "a whole period, not none"

@@ -16,9 +16,7 @@ PIECE_BYTES = 64
 
 
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_a_long_line_in_pieces_keeps_its_beginning(
-    end: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_line_in_pieces_keeps_its_beginning(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault comes first in the line, then the next step."""
     monkeypatch.setattr(child_process, "READ_BYTES", PIECE_BYTES)
     line = "no EGL; apt install libegl1 " + "why " * 100

@@ -90,7 +90,7 @@ WITHOUT_LINKS = [*REPLACES[:5], "link", "rename", "open", "fsync"]
     ("replace", "links", "steps"),
     [(True, True, REPLACES), (False, True, IS_NEW), (False, False, WITHOUT_LINKS)],
 )
-def test_it_is_synced_before_it_has_its_name_and_its_name_after(
+def test_data_is_synced_before_rename_and_folder_after(
     tmp_path: Path, card: Card, replace: bool, links: bool, steps: list[str]
 ) -> None:
     if not links:
@@ -103,9 +103,7 @@ def test_it_is_synced_before_it_has_its_name_and_its_name_after(
 
 
 @pytest.mark.parametrize("at", range(len(REPLACES)))
-def test_power_that_goes_leaves_the_old_one_or_the_new_one(
-    tmp_path: Path, card: Card, at: int
-) -> None:
+def test_power_cut_leaves_the_old_or_the_new_file(tmp_path: Path, card: Card, at: int) -> None:
     path = tmp_path / "a"
     path.write_bytes(OLD)
     card.synced.add(path.stat().st_ino)
@@ -121,7 +119,7 @@ def test_power_that_goes_leaves_the_old_one_or_the_new_one(
 
 @pytest.mark.parametrize("links", [True, False])
 @pytest.mark.parametrize("at", range(len(IS_NEW)))
-def test_power_that_goes_leaves_none_or_a_whole_one(
+def test_power_cut_leaves_no_file_or_a_whole_file(
     tmp_path: Path, card: Card, at: int, links: bool
 ) -> None:
     path = tmp_path / "a"
@@ -138,7 +136,7 @@ def test_power_that_goes_leaves_none_or_a_whole_one(
 
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("at", range(len(IS_NEW)))
-def test_a_card_that_fails_once_leaves_no_litter(
+def test_card_fault_leaves_no_temporary_file(
     tmp_path: Path, card: Card, at: int, replace: bool
 ) -> None:
     path = tmp_path / "a"
@@ -150,7 +148,7 @@ def test_a_card_that_fails_once_leaves_no_litter(
     assert not path.exists() or path.read_bytes() == b"".join(NEW)
 
 
-def test_a_fault_of_what_is_written_leaves_what_was_there(tmp_path: Path) -> None:
+def test_fault_of_the_data_source_keeps_the_old_file(tmp_path: Path) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"half"
         raise ZeroDivisionError
@@ -164,7 +162,7 @@ def test_a_fault_of_what_is_written_leaves_what_was_there(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_what_is_there_is_not_replaced_unasked(
+def test_existing_file_is_not_replaced_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
     if not links:
@@ -179,7 +177,7 @@ def test_what_is_there_is_not_replaced_unasked(
     assert files.write_whole(tmp_path / "a", NEW) == sum(map(len, NEW))
 
 
-def test_a_folder_is_published_whole_and_replaces_none(tmp_path: Path) -> None:
+def test_published_folder_is_whole_and_replaces_no_other(tmp_path: Path) -> None:
     for name in ("new", "taken"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "inside").write_text(name)

@@ -9,7 +9,7 @@ import pytest
 from fpvcar.runtime import paths
 
 
-def test_a_runtime_directory_that_others_may_write_is_refused(tmp_path: Path) -> None:
+def test_shared_runtime_directory_is_refused(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir(mode=0o700)
     paths.refuse_shared(own, os.getuid())
@@ -24,7 +24,7 @@ def test_a_runtime_directory_that_others_may_write_is_refused(tmp_path: Path) ->
         paths.refuse_shared(link, os.getuid())
 
 
-def test_without_a_given_one_the_runtime_directory_is_our_own(
+def test_default_runtime_directory_is_private_to_the_user(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
@@ -34,7 +34,7 @@ def test_without_a_given_one_the_runtime_directory_is_our_own(
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_the_state_directory_follows_systemd(
+def test_state_directory_follows_systemd_then_xdg(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "a"))
@@ -45,7 +45,7 @@ def test_the_state_directory_follows_systemd(
     assert (tmp_path / "b" / "fpvcar").is_dir()
 
 
-def test_a_car_records_beside_its_codes_or_where_it_is_told(
+def test_recordings_are_in_the_state_or_the_given_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))

@@ -19,17 +19,17 @@ def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.
         yield listener
 
 
-def test_without_systemd_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notify_without_systemd_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     sd_notify.notify("READY=1")
 
 
-def test_a_state_is_one_datagram(manager: socket.socket) -> None:
+def test_state_is_sent_as_one_datagram(manager: socket.socket) -> None:
     sd_notify.notify("READY=1")
     assert manager.recv(100) == b"READY=1"
 
 
-def test_the_socket_may_have_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notify_socket_may_be_abstract(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind("")  # the kernel gives it an abstract name
         name = listener.getsockname().decode()
@@ -38,7 +38,7 @@ def test_the_socket_may_have_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
         assert listener.recv(100) == b"READY=1"
 
 
-def test_a_manager_that_does_not_read_holds_up_nobody(manager: socket.socket) -> None:
+def test_manager_that_does_not_read_blocks_no_notify(manager: socket.socket) -> None:
     for _ in range(10_000):
         sd_notify.notify("WATCHDOG=1")
     manager.close()
@@ -55,7 +55,7 @@ def test_a_manager_that_does_not_read_holds_up_nobody(manager: socket.socket) ->
         ("x", None, None),
     ],
 )
-def test_it_is_fed_twice_as_often_as_it_asks(
+def test_watchdog_is_fed_twice_as_often_as_asked(
     monkeypatch: pytest.MonkeyPatch, us: str, pid: str | None, every_ns: int | None
 ) -> None:
     monkeypatch.setenv("WATCHDOG_USEC", us)
@@ -65,7 +65,7 @@ def test_it_is_fed_twice_as_often_as_it_asks(
     assert sd_notify.watchdog_ns() == every_ns
 
 
-def test_a_beat_is_due_at_once_and_then_in_time(manager: socket.socket) -> None:
+def test_beat_is_due_at_once_and_then_each_period(manager: socket.socket) -> None:
     beat = sd_notify.Heartbeat(100)
     for now_ns in (7, 50, 106, 107, 120, 500):
         beat.beat(now_ns)
@@ -76,7 +76,7 @@ def test_a_beat_is_due_at_once_and_then_in_time(manager: socket.socket) -> None:
         manager.recv(100)
 
 
-def test_where_nobody_watches_no_beat_is_ever_due(manager: socket.socket) -> None:
+def test_beat_without_a_watchdog_is_never_due(manager: socket.socket) -> None:
     beat = sd_notify.Heartbeat(None)
     beat.beat(10**12)
     assert beat.due_ns is None

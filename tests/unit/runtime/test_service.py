@@ -79,7 +79,7 @@ async def test_parts_start_in_order_and_stop_in_reverse() -> None:
         (returns, "the site ended", False),
     ],
 )
-async def test_one_that_ends_ends_all_and_says_why(
+async def test_part_that_ends_ends_all_parts_with_the_reason(
     loop: Loop, why: str, traceback: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorded = Service()
@@ -89,7 +89,7 @@ async def test_one_that_ends_ends_all_and_says_why(
     assert record.getMessage() == why and bool(record.exc_info) is traceback
 
 
-async def test_a_thread_that_dies_ends_all(caplog: pytest.LogCaptureFixture) -> None:
+async def test_thread_that_dies_ends_all_parts(caplog: pytest.LogCaptureFixture) -> None:
     recorded = Service()
 
     class Thread:
@@ -104,7 +104,7 @@ async def test_a_thread_that_dies_ends_all(caplog: pytest.LogCaptureFixture) -> 
     assert "the thread of battery has failed" in caplog.text
 
 
-async def test_a_turn_by_timer_says_when_the_next_one_is_due() -> None:
+async def test_timer_turn_returns_the_delay_to_the_next_turn() -> None:
     turns: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -119,7 +119,7 @@ async def test_a_turn_by_timer_says_when_the_next_one_is_due() -> None:
     assert len(turns) == 3 and turns[1] - turns[0] > 0.009
 
 
-async def test_a_turn_by_timer_is_put_off() -> None:
+async def test_timer_turn_is_put_off() -> None:
     loop, turns, handed = asyncio.get_running_loop(), list[float](), list[PutOff]()
 
     def turn() -> float:
@@ -142,7 +142,7 @@ async def test_a_turn_by_timer_is_put_off() -> None:
     assert len(turns) == 2, "it has ended"
 
 
-async def test_a_turn_by_timer_ends_with_its_task() -> None:
+async def test_timer_turns_end_with_their_task() -> None:
     turns, twice = list[int](), asyncio.Event()
 
     def turn() -> float:

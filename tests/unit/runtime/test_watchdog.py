@@ -17,7 +17,7 @@ def looks(dog: Watchdog, count: int, every_s: float = CHECK_S, at_s: float = 0.0
     return next((n for n in range(count) if dog.check(at_s + (n + 1) * every_s)), count)
 
 
-def test_a_loop_that_beats_is_left_alone() -> None:
+def test_beating_loop_is_not_ended() -> None:
     dog = Watchdog()
     for number in range(1000):
         dog.beat()
@@ -25,7 +25,7 @@ def test_a_loop_that_beats_is_left_alone() -> None:
         assert not dog.check((number + 0.5) * CHECK_S)
 
 
-def test_a_loop_that_stands_still_is_ended() -> None:
+def test_loop_that_stands_still_is_ended() -> None:
     dog = Watchdog()
     dog.beat()
     assert not dog.check(0.0)
@@ -33,7 +33,7 @@ def test_a_loop_that_stands_still_is_ended() -> None:
     assert dog.blocked_s == PATIENCE_S
 
 
-def test_a_beat_forgives_everything() -> None:
+def test_beat_resets_the_stillness() -> None:
     dog = Watchdog()
     dog.check(0.0)
     assert looks(dog, 3) == 3
@@ -42,13 +42,13 @@ def test_a_beat_forgives_everything() -> None:
     assert looks(dog, 3, at_s=4 * CHECK_S) == 3
 
 
-def test_a_loop_that_never_began_is_ended_too() -> None:
+def test_loop_that_never_began_is_ended() -> None:
     dog = Watchdog()
     assert looks(dog, 100) < 10
 
 
 @pytest.mark.parametrize("slept_s", [3.0, 3600.0, 1e6])
-def test_a_process_that_was_stopped_is_not_a_loop_that_hangs(slept_s: float) -> None:
+def test_stopped_process_is_not_a_hung_loop(slept_s: float) -> None:
     """After SIGCONT or a wake-up of the machine the thread may run before the loop does."""
     dog = Watchdog()
     dog.beat()
@@ -60,7 +60,7 @@ def test_a_process_that_was_stopped_is_not_a_loop_that_hangs(slept_s: float) -> 
     assert dog.blocked_s == 0.0
 
 
-def test_stopped_again_and_again_with_a_beat_between() -> None:
+def test_process_stopped_often_with_beats_between_is_not_hung() -> None:
     dog, now_s = Watchdog(), 0.0
     for _ in range(100):
         now_s += 60.0
@@ -68,13 +68,13 @@ def test_stopped_again_and_again_with_a_beat_between() -> None:
         dog.beat()
 
 
-def test_a_clock_that_goes_back_counts_nothing() -> None:
+def test_clock_that_goes_back_counts_no_stillness() -> None:
     dog = Watchdog()
     dog.check(100.0)
     assert looks(dog, 50, every_s=-1.0, at_s=100.0) == 50
 
 
-async def test_it_lives_and_ends_with_the_loop() -> None:
+async def test_watchdog_ends_with_the_loop_without_a_bite() -> None:
     bitten: list[float] = []
     task = asyncio.create_task(watchdog.run(Watchdog(), bitten.append))
     await asyncio.sleep(2 * CHECK_S)
@@ -100,7 +100,7 @@ asyncio.run(main())
 """
 
 
-def test_a_blocked_process_says_where_and_ends() -> None:
+def test_blocked_process_reports_the_place_and_exits() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -30,7 +30,7 @@ class Waiter(Worker):
         self.ending = True
 
 
-def test_a_wake_ends_a_pause_or_the_next_one() -> None:
+def test_wake_ends_the_current_or_the_next_pause() -> None:
     for early in (True, False):
         waiter = Waiter("waiter")
         if early:
@@ -58,7 +58,7 @@ class Failing(Worker):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("before", [True, False])
-async def test_a_thread_that_dies_is_told_of_at_once(before: bool) -> None:
+async def test_thread_that_dies_is_reported_at_once(before: bool) -> None:
     failing = Failing("failing")
     failing.start()
     assert failing._thread is not None
@@ -73,7 +73,7 @@ async def test_a_thread_that_dies_is_told_of_at_once(before: bool) -> None:
     failing._thread.join(5.0)  # its traceback belongs to this test
 
 
-async def test_a_thread_that_is_ended_has_not_died() -> None:
+async def test_stopped_thread_is_not_reported_as_failed() -> None:
     failing = Failing("failing")
     failing.start()
     watching = asyncio.create_task(failing.watch())
@@ -84,7 +84,7 @@ async def test_a_thread_that_is_ended_has_not_died() -> None:
     watching.cancel()
 
 
-def test_a_loop_that_has_ended_is_told_nothing() -> None:
+def test_thread_outliving_its_loop_stops_cleanly() -> None:
     failing = Failing("failing")
     failing.start()
     with pytest.raises(TimeoutError):
@@ -93,7 +93,7 @@ def test_a_loop_that_has_ended_is_told_nothing() -> None:
     assert failing._thread is not None and not failing._thread.is_alive()
 
 
-def test_what_woke_is_used_up() -> None:
+def test_wake_is_used_up_by_one_pause() -> None:
     waiter = Waiter("waiter")
     waiter.wake()
     waiter.pause(60.0)
@@ -113,7 +113,7 @@ def test_what_woke_is_used_up() -> None:
     assert not second.is_alive()
 
 
-def test_a_sensor_rests_only_while_nobody_is_here() -> None:
+def test_sensor_rests_only_without_visitors() -> None:
     sleeper = Sleeper()
     sleeper.rest()
     assert sleeper.pauses == [], "somebody may be here at the start"
@@ -125,7 +125,7 @@ def test_a_sensor_rests_only_while_nobody_is_here() -> None:
     assert sleeper.pauses == [REST_S]
 
 
-def test_whoever_comes_ends_a_rest() -> None:
+def test_visitor_ends_the_rest_of_a_sensor() -> None:
     waiter = Waiter("waiter")
     waiter.attend(False)
     waiter.attend(True)

@@ -65,7 +65,7 @@ def test_battery_is_read_and_young(chip: Chip) -> None:
         assert battery.share and 0.4 < battery.share < 0.8 and not battery.low
 
 
-def test_a_daemon_that_dies_leaves_an_age(chip: Chip) -> None:
+def test_dead_daemon_leaves_an_ageing_reading(chip: Chip) -> None:
     with measuring(chip) as status_now:
         until(lambda: fresh(status_now()), SOON_S, "no battery")
         chip.pigpiod.kill()
@@ -79,7 +79,7 @@ def test_a_daemon_that_dies_leaves_an_age(chip: Chip) -> None:
         until(lambda: fresh(status_now()), SOON_S, "not connected again")
 
 
-def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
+def test_hung_daemon_is_reported(chip: Chip) -> None:
     with measuring(chip) as status_now:
         until(lambda: fresh(status_now()), SOON_S, "no battery")
         chip.stop_pigpiod()
@@ -88,13 +88,13 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
         until(lambda: fresh(status_now()), SOON_S, "not connected again")
 
 
-def test_no_sensor_at_the_address(tmp_path: Path) -> None:
+def test_missing_sensor_is_reported_with_its_address(tmp_path: Path) -> None:
     with Chip(tmp_path) as chip, measuring(chip) as status_now:
         until(lambda: "0x40" in status_now().state, SOON_S, "nothing is said")
         assert (status_now().volts, status_now().age_s) == (None, None)
 
 
-def test_a_car_without_one_says_nothing() -> None:
+def test_car_without_a_gauge_has_no_status() -> None:
     profile = profiles.load(BENCH)
     sensor = BatterySensor(msgspec.structs.replace(profile, battery=config.Battery()))
     sensor.start()
@@ -105,7 +105,7 @@ def test_a_car_without_one_says_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_thread_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     sensor = BatterySensor(profiles.load(BENCH))
 
     def fail() -> None:
@@ -172,7 +172,7 @@ class Stage(OpenDevice):
         self.chip.write(data)
 
 
-def test_one_wake_a_reading_and_none_is_a_tenth_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thread_wakes_once_per_reading_and_stays_current(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     stage.run(2.0)
     assert stage.sensor.readings == pytest.approx(2.0 / BATTERY_EVERY_S, abs=2)
@@ -183,7 +183,7 @@ def test_one_wake_a_reading_and_none_is_a_tenth_old(monkeypatch: pytest.MonkeyPa
     assert stage.states == ["starting", "ok"]
 
 
-def test_volts_are_for_motors_while_they_are_young(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_volts_are_given_only_while_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     assert stage.sensor.volts(stage.now_s) is None
     stage.run(1.0)
@@ -191,7 +191,7 @@ def test_volts_are_for_motors_while_they_are_young(monkeypatch: pytest.MonkeyPat
     assert stage.sensor.volts(stage.now_s + YOUNG_S + 0.1) is None
 
 
-def test_a_chip_that_converts_no_more_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chip_that_stops_converting_is_reported_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     """The chip answers with a constant value: the ready flag shows the fault."""
     stage = Stage(monkeypatch)
     stage.run(1.0)
@@ -212,7 +212,7 @@ TRANSFERS = 12
 
 
 @pytest.mark.parametrize("fails_at", range(1, TRANSFERS + 1))
-def test_a_fault_at_any_transfer_is_said_and_healed(
+def test_fault_at_any_transfer_is_reported_and_recovered(
     monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     stage = Stage(monkeypatch)
@@ -223,7 +223,7 @@ def test_a_fault_at_any_transfer_is_said_and_healed(
     assert stage.sensor.state == "ok" and stage.begun == stage.closed == 2
 
 
-def test_the_model_nacks_nothing_and_takes_its_time() -> None:
+def test_model_converts_in_68_ms_and_nacks_other_addresses() -> None:
     """Two averages of 64 samples are 68 ms; CNVR falls when POWER is read."""
     now_s = 5.0
     chip = model.Ina219(lambda: 7.5, lambda: 0.4, clock_s=lambda: now_s)
@@ -245,7 +245,7 @@ def test_the_model_nacks_nothing_and_takes_its_time() -> None:
         model.Bus(chip).read(0x41, 1)
 
 
-def test_a_pack_that_sags_is_weak_for_a_while() -> None:
+def test_sagging_pack_is_weak_for_a_while() -> None:
     """A Pi Zero has no detector of under-voltage."""
     sensor = BatterySensor(profiles.load(BENCH))
     assert not sensor.weak(0.0)

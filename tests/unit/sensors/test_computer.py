@@ -40,18 +40,18 @@ WELL = ComputerReadings(
 )
 
 
-def test_a_pi_that_is_well() -> None:
+def test_healthy_pi_gives_figures_and_no_faults() -> None:
     assert health_of(WELL) == telemetry.Health(
         (), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5
     )
 
 
-def test_a_machine_that_says_nothing_is_unknown_and_no_fault() -> None:
+def test_machine_without_data_is_unknown_and_has_no_fault() -> None:
     assert health_of(ComputerReadings()) == telemetry.Health()
 
 
 @pytest.mark.parametrize("text", ["50005\n", "0x50005\n", "throttled=0x50005\n"])
-def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
+def test_throttled_word_is_parsed_in_all_spellings(text: str) -> None:
     health = health_of(WELL._replace(throttled=text))
     assert health.throttled == 0x50005
     assert health.faults == (
@@ -76,7 +76,7 @@ def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
         (WELL._replace(wireless=WIRELESS.replace("-56.", "-81.")), "weak Wi-Fi: -81"),
     ],
 )
-def test_each_fault_is_said_and_no_other(found: ComputerReadings, reason: str) -> None:
+def test_fault_is_reported_alone(found: ComputerReadings, reason: str) -> None:
     (one,) = health_of(found).faults
     assert one.startswith(reason)
 
@@ -91,11 +91,11 @@ def test_each_fault_is_said_and_no_other(found: ComputerReadings, reason: str) -
         WELL._replace(wireless=WIRELESS.replace("-56.", "-80.")),
     ],
 )
-def test_just_well_is_well(found: ComputerReadings) -> None:
+def test_values_just_within_limits_are_no_fault(found: ComputerReadings) -> None:
     assert health_of(found).faults == ()
 
 
-def test_what_the_kernel_cannot_tell_of_the_wifi_is_unknown() -> None:
+def test_wifi_signal_unknown_to_the_kernel_is_none() -> None:
     for level in ("-256.", "0.", "56.", "?"):
         health = health_of(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
         assert health.wifi_dbm is None, level
@@ -110,7 +110,7 @@ words = some.none() | some.text(max_size=60)
 
 
 @given(words, words, words, words, words, words, words)
-def test_no_file_of_any_kind_is_an_error(
+def test_judge_accepts_any_file_contents(
     a: str | None,
     b: str | None,
     c: str | None,
@@ -131,7 +131,7 @@ def put(root: Path, name: str, text: str) -> None:
     path.write_text(text)
 
 
-def test_a_pi_4s_files(tmp_path: Path) -> None:
+def test_pi_4_files_are_read(tmp_path: Path) -> None:
     put(tmp_path, "sys/devices/platform/soc/soc:firmware/get_throttled", "50000\n")
     put(tmp_path, "sys/class/hwmon/hwmon0/name", "cpu_thermal\n")
     put(tmp_path, "sys/class/hwmon/hwmon1/name", "rpi_volt\n")
@@ -149,19 +149,19 @@ def test_a_pi_4s_files(tmp_path: Path) -> None:
     assert health.disk_free_mb and health.disk_free_mb > 0
 
 
-def test_a_pi_5_has_it_elsewhere(tmp_path: Path) -> None:
+def test_pi_5_throttled_file_is_found(tmp_path: Path) -> None:
     name = "sys/devices/platform/axi/soc@107c000000:firmware/get_throttled"
     put(tmp_path, name, "0\n")
     assert Machine(tmp_path).read().throttled == "0\n"
 
 
-def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
+def test_machine_without_files_is_unknown(tmp_path: Path) -> None:
     found = Machine(tmp_path).read()
     assert found._replace(disk_b=None, disk="", utc_s=None) == ComputerReadings()
     assert Machine(tmp_path, tmp_path / "gone").read().disk_b is None
 
 
-def test_a_file_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+def test_unreadable_file_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "proc/meminfo").mkdir(parents=True)
     assert Machine(tmp_path).read().meminfo is None
 
@@ -181,7 +181,7 @@ def fake_vcgencmd(folder: Path, body: str) -> None:
         ("echo 'VCHI initialization failed'; exit 255", None),
     ],
 )
-def test_vcgencmd_where_there_is_no_file(
+def test_vcgencmd_is_asked_if_there_is_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, health: int | None
 ) -> None:
     fake_vcgencmd(tmp_path, body)
@@ -191,7 +191,7 @@ def test_vcgencmd_where_there_is_no_file(
     assert health_of(machine.read()).throttled == health
 
 
-def test_a_vcgencmd_that_hangs_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_vcgencmd_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_vcgencmd(tmp_path, "exec sleep 60")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(device, "VCGENCMD_S", 0.1)
@@ -200,18 +200,18 @@ def test_a_vcgencmd_that_hangs_is_unknown(tmp_path: Path, monkeypatch: pytest.Mo
     assert machine._throttled_now() is None
 
 
-def test_this_machine_has_figures() -> None:
+def test_running_machine_has_figures() -> None:
     health = health_of(Machine().read())
     assert health.load is not None and health.memory_free_mb and health.uptime_s
 
 
-def test_no_such_interface_has_no_rate() -> None:
+def test_missing_interface_has_no_bit_rate() -> None:
     assert device.bit_rate(None) is None
     assert device.bit_rate("nowhere0") is None
     assert device.IFREQ.size == 32, "struct iwreq"
 
 
-def test_the_thread_looks_and_ages(tmp_path: Path) -> None:
+def test_health_thread_reads_repeatedly_and_reports_age(tmp_path: Path) -> None:
     put(tmp_path, "proc/loadavg", "0.1 0 0 1/1 1\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
     assert thread.status(1.0) == telemetry.Health()
@@ -225,7 +225,7 @@ def test_the_thread_looks_and_ages(tmp_path: Path) -> None:
     assert thread.status(time.monotonic() + 9.0).age_s == pytest.approx(9.0, abs=0.5)
 
 
-def test_a_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "85000\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
     reads: list[None] = []
@@ -243,9 +243,7 @@ def test_a_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFix
 @pytest.mark.parametrize(
     ("bits", "weak"), [("50001", True), ("1", True), ("50000", False), ("e", False)]
 )
-def test_the_supply_is_weak_while_the_firmware_says_so(
-    tmp_path: Path, bits: str, weak: bool
-) -> None:
+def test_supply_is_weak_while_the_firmware_says_so(tmp_path: Path, bits: str, weak: bool) -> None:
     put(tmp_path, "sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
     thread = HealthThread(Machine(tmp_path))
     assert not thread.weak(), "nobody has looked yet"
@@ -258,7 +256,7 @@ def test_the_supply_is_weak_while_the_firmware_says_so(
     assert thread.weak() is weak
 
 
-def test_where_nothing_measures_the_supply_it_is_not_weak(tmp_path: Path) -> None:
+def test_supply_without_a_detector_is_not_weak(tmp_path: Path) -> None:
     thread = HealthThread(Machine(tmp_path))
     thread.pause = lambda seconds: setattr(thread, "ending", True)  # type: ignore[method-assign]
     thread.live()

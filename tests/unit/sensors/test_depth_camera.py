@@ -55,7 +55,7 @@ def at_a_wall(start_m: float, soc: chips.Soc) -> float:
     return nearest_m(small)
 
 
-def test_the_benchs_camera_sees_the_wall(tmp_path: Path) -> None:
+def test_bench_depth_camera_sees_the_wall(tmp_path: Path) -> None:
     chips.create(tmp_path / "soc")
     soc = chips.attach(tmp_path / "soc")
     assert at_a_wall(0.5, soc) == pytest.approx(0.5, abs=0.05)
@@ -92,21 +92,21 @@ async def until_state(looking: DepthCamera, words: str) -> None:
     raise AssertionError(f"{looking.reading.state}: expected {words}")
 
 
-async def test_it_is_a_range_sensor() -> None:
+async def test_depth_record_becomes_a_range_reading() -> None:
     async with depth_camera(PROGRAM.format(metres=1.5, then="sys.stdin.read()")) as looking:
         await until_state(looking, "ok")
         assert looking.reading.range_m == 1.5 and looking.png == b"png"
         assert looking.reading.readings == 1
 
 
-async def test_nothing_near_is_no_target() -> None:
+async def test_infinite_depth_is_no_target() -> None:
     program = PROGRAM.format(metres="math.inf", then="sys.stdin.read()")
     async with depth_camera(program) as looking:
         await until_state(looking, "ok")
         assert looking.reading.range_m is None
 
 
-async def test_a_blind_one_is_said() -> None:
+async def test_blind_depth_camera_is_reported() -> None:
     program = PROGRAM.format(metres="math.nan", then="sys.stdin.read()")
     async with depth_camera(program) as looking:
         await until_state(looking, BLIND)
@@ -122,7 +122,7 @@ async def test_a_blind_one_is_said() -> None:
         ("sys.stdin.read()", "sent nothing for 0.2 s"),
     ],
 )
-async def test_how_it_ends_is_said(then: str, words: str) -> None:
+async def test_end_of_the_program_is_reported(then: str, words: str) -> None:
     program = PROGRAM.format(metres=1.0, then=then)
     async with depth_camera(program, silent_s=0.2) as looking:
         await until_state(looking, words)
@@ -154,24 +154,24 @@ async def pauses(argv: list[str], count: int) -> list[float]:
     return hurried.pauses[:count]
 
 
-async def test_one_that_is_not_there_is_started_less_and_less_often() -> None:
+async def test_missing_program_is_started_less_and_less_often() -> None:
     doubles = [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     assert await pauses(["/nowhere/depth"], 6) == doubles
 
 
-async def test_one_that_worked_is_started_again_soon() -> None:
+async def test_program_that_worked_is_started_again_soon() -> None:
     program = PROGRAM.format(metres=1.5, then="")
     assert await pauses([sys.executable, "-c", program], 3) == [2.0, 2.0, 2.0]
 
 
-async def test_a_program_that_is_not_there() -> None:
+async def test_missing_program_is_named() -> None:
     looking = DepthCamera(["/nowhere/depth"], LastReading("depth", 0.0))
     task = asyncio.create_task(looking.run())
     await until_state(looking, "no program /nowhere/depth")
     task.cancel()
 
 
-def test_records_at_any_cut() -> None:
+def test_records_are_parsed_across_any_cut() -> None:
     whole = pack_depth(0.5, 7, b"abc") + pack_depth(math.inf, 8, b"")
     for cut in range(len(whole)):
         records = RecordParser()
@@ -180,12 +180,12 @@ def test_records_at_any_cut() -> None:
 
 
 @pytest.mark.parametrize("head", [b"\xff" * 16, struct.pack("<IfQ", 0, -0.5, 1)])
-def test_what_is_no_record_is_refused(head: bytes) -> None:
+def test_invalid_record_is_refused(head: bytes) -> None:
     with pytest.raises(WireError):
         list(RecordParser().feed(head))
 
 
-def test_the_profile_chooses_the_program(tmp_path: Path) -> None:
+def test_profile_chooses_the_program(tmp_path: Path) -> None:
     assert argv_of(config.Depth(), None) == []
     with pytest.raises(ConfigError, match="needs a bench"):
         argv_of(config.Depth(source="bench"), None)
@@ -238,7 +238,7 @@ def end_of(*frames: bytes) -> tuple[int, str]:
     return len(written), str(fault.value)
 
 
-def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
+def test_camera_that_repeats_a_frame_is_stuck() -> None:
     frame = np.full((45, 80), 600, dtype="<u2")
     same, most = frame.tobytes(), device.SAME_MOST
     frame[44, 79] += 1  # an unused pixel
@@ -250,7 +250,7 @@ def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
     assert end_of(*[bytes(len(same))] * 100) == (100, silent), "covered, not stuck"
 
 
-def test_the_numbers_are_the_kernels() -> None:
+def test_v4l2_numbers_equal_the_kernels() -> None:
     """Numbers in <linux/videodev2.h> on 64 bits."""
     assert v4l2_uapi.QUERYCAP == 0x80685600 and v4l2_uapi.ENUM_FMT == 0xC0405602
     assert v4l2_uapi.S_FMT == 0xC0D05605 and v4l2_uapi.REQBUFS == 0xC0145608
@@ -260,7 +260,7 @@ def test_the_numbers_are_the_kernels() -> None:
     assert v4l2.fourcc("Z16 ") == 0x2036315A
 
 
-def test_no_camera_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_missing_camera_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CaptureError, match=r"offers Z16 \(looked at: there is"):
         v4l2.find("Z16 ", tmp_path)
     (tmp_path / "video0").write_bytes(b"no device")

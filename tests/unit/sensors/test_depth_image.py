@@ -26,16 +26,16 @@ def range_of(frame: NDArray[np.uint16]) -> float:
     return nearest_m(decimated(view, width, height, 2 * width))
 
 
-def test_a_wall() -> None:
+def test_flat_wall_gives_its_range() -> None:
     assert range_of(frame_of(1234)) == 1.234
 
 
-def test_nothing_near_and_nothing_measured_are_not_the_same() -> None:
+def test_empty_view_is_infinite_and_unmeasured_view_is_nan() -> None:
     assert range_of(frame_of(FAR_MM)) == math.inf
     assert math.isnan(range_of(frame_of(0)))
 
 
-def test_a_box_is_nearest_and_a_speck_is_not() -> None:
+def test_box_is_nearest_and_speck_is_ignored() -> None:
     frame = frame_of(3000)
     frame[100:140, 220:260] = 700
     assert range_of(frame) == 0.7
@@ -44,7 +44,7 @@ def test_a_box_is_nearest_and_a_speck_is_not() -> None:
     assert range_of(frame) == 3.0
 
 
-def test_what_stands_aside_is_passed_by() -> None:
+def test_obstacle_beside_the_way_is_ignored() -> None:
     """Box of 0.2 m, half a metre ahead, from the edge of the way outwards."""
     for aside_m, expected in ((0.0, 0.5), (0.12, 0.5), (0.16, math.inf), (0.3, math.inf)):
         frame = frame_of(65535)
@@ -55,13 +55,13 @@ def test_what_stands_aside_is_passed_by() -> None:
         assert range_of(frame) == expected, aside_m
 
 
-def test_the_floor_before_the_car_is_no_wall() -> None:
+def test_floor_before_the_car_is_ignored() -> None:
     frame = frame_of(3000)
     frame[136:] = 250
     assert range_of(frame) == 3.0
 
 
-def test_what_is_not_measured_hides_nothing() -> None:
+def test_unmeasured_pixels_hide_no_obstacle() -> None:
     frame = frame_of(0)
     frame[60:100] = 900
     assert range_of(frame) == 0.9
@@ -70,7 +70,7 @@ def test_what_is_not_measured_hides_nothing() -> None:
     assert math.isnan(range_of(frame)), "too little is measured"
 
 
-def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
+def test_unmeasurable_surface_in_the_way_gives_nan() -> None:
     """A surface nearer than the D435's least range, black or shiny: zeros, and a room on both
     sides."""
     frame = frame_of(3000)
@@ -85,7 +85,7 @@ def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
 
 @settings(max_examples=40)
 @given(some.integers(1, 200), some.integers(1, 150), some.integers(0, 9))
-def test_every_size_and_every_padding(width: int, height: int, pad: int) -> None:
+def test_decimation_handles_any_size_and_padding(width: int, height: int, pad: int) -> None:
     frame = np.zeros((height, width + pad), dtype="<u2")
     frame[:, :width] = np.arange(width) + 1
     frame[:, width:] = 7  # padding is ignored
@@ -97,12 +97,12 @@ def test_every_size_and_every_padding(width: int, height: int, pad: int) -> None
 
 
 @pytest.mark.parametrize(("size", "line_b"), [(100, 20), (199, 20), (200, 18), (210, 21)])
-def test_a_frame_that_is_cut_is_refused(size: int, line_b: int) -> None:
+def test_truncated_frame_is_refused(size: int, line_b: int) -> None:
     with pytest.raises(ValueError, match=f"depth frame of {size} bytes"):
         decimated(memoryview(bytes(size)), 10, 10, line_b)
 
 
-def test_the_small_picture_is_a_picture() -> None:
+def test_small_picture_is_a_png_with_depth_colours() -> None:
     pixels = [0, 1, FAR_MM // 2, FAR_MM - 1, FAR_MM, 65535]
     shown = Image.open(io.BytesIO(depth_image.png(DepthImage(pixels, 3, 2))))
     assert shown.size == (3, 2)
@@ -114,7 +114,7 @@ def test_the_small_picture_is_a_picture() -> None:
     assert blue > 200 and red < 20
 
 
-def test_a_small_picture_is_small() -> None:
+def test_small_picture_stays_below_8000_bytes() -> None:
     chance = np.random.default_rng(1)
     frame = chance.integers(0, 5000, (270, 480)).astype("<u2")
     small = decimated(memoryview(frame.tobytes()), *SIZE, 960)

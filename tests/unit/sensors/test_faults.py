@@ -69,7 +69,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(monkeypatch)
 
 
-def test_a_tof_sensor_is_absent_and_comes(bench: Bench) -> None:
+def test_absent_tof_is_reported_and_recovers(bench: Bench) -> None:
     bench.absent = True
     bench.run(2.0)
     reported = bench.reading.status(bench.rig.now_s)
@@ -78,7 +78,7 @@ def test_a_tof_sensor_is_absent_and_comes(bench: Bench) -> None:
     assert bench.run(AGAIN_MOST_S)[-1] == "ok"
 
 
-def test_one_that_stays_absent_is_tried_less_often(bench: Bench) -> None:
+def test_tof_that_stays_absent_is_tried_less_often(bench: Bench) -> None:
     bench.absent = True
     bench.run(60.0)
     assert bench.tries <= 11
@@ -90,7 +90,7 @@ def test_one_that_stays_absent_is_tried_less_often(bench: Bench) -> None:
     assert bench.tries >= 2, "and one that worked is tried soon"
 
 
-def test_one_that_stays_absent_for_hours_comes_all_the_same(bench: Bench) -> None:
+def test_tof_absent_for_hours_recovers(bench: Bench) -> None:
     bench.absent = True
     bench.run(9000.0)
     assert bench.tries > 1024
@@ -98,7 +98,7 @@ def test_one_that_stays_absent_for_hours_comes_all_the_same(bench: Bench) -> Non
     assert bench.run(2 * AGAIN_MOST_S)[-1] == "ok"
 
 
-def test_a_tof_sensor_falls_silent_and_is_set_up_anew(bench: Bench) -> None:
+def test_silent_tof_is_set_up_again(bench: Bench) -> None:
     bench.run(1.0)
     bench.rig.power = False  # a dip
     assert bench.rig.chip.address
@@ -113,7 +113,9 @@ def test_a_tof_sensor_falls_silent_and_is_set_up_anew(bench: Bench) -> None:
     assert bench.run(2.0)[-1] == "ok"
 
 
-def test_a_tof_sensor_is_stuck(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stuck_tof_is_reported_and_set_up_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.run(1.0)
     real = Vl53l0x.read
 
@@ -130,7 +132,7 @@ def test_a_tof_sensor_is_stuck(bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
     assert bench.run(SAME_MOST * 0.05) == ["ok"]
 
 
-def test_a_wall_that_keeps_its_distance_is_not_stuck(
+def test_tof_before_a_still_wall_is_not_stuck(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A range constant to the millimetre, before a white wall: but the light changes."""
@@ -147,14 +149,14 @@ def test_a_wall_that_keeps_its_distance_is_not_stuck(
     assert bench.run(SAME_MOST * 0.05) == ["ok"]
 
 
-def test_what_has_no_target_or_is_too_near_is_not_stuck(bench: Bench) -> None:
+def test_tof_without_target_or_too_near_is_not_stuck(bench: Bench) -> None:
     for range_m in (math.inf, 0.01):
         bench.rig.range_m = range_m
         bench.run(1.0)
         assert bench.run(SAME_MOST * 0.05) == ["ok"]
 
 
-def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
+def test_noisy_tof_is_reported_with_its_age(bench: Bench) -> None:
     bench.run(1.0)
     bench.rig.chip.off_m = OFF_M
     assert NOISY in bench.run(1.0)
@@ -166,7 +168,7 @@ def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
     assert bench.run(1.0)[-1] == "ok"
 
 
-def test_a_tof_sensor_is_asked_little_and_loses_nothing(bench: Bench) -> None:
+def test_tof_needs_few_transfers_and_loses_no_sample(bench: Bench) -> None:
     """A sample takes a little more than one look, each with one transfer, and one transfer that
     clears it."""
     bench.run(2.0)
@@ -177,7 +179,7 @@ def test_a_tof_sensor_is_asked_little_and_loses_nothing(bench: Bench) -> None:
     assert bench.rig.transfers - transfers <= 2.4 * readings
 
 
-def test_a_sonar_is_noisy() -> None:
+def test_noisy_sonar_is_reported_and_recovers() -> None:
     dice = random.Random(1)
     air = Air(lambda: echo(dice.randrange(600, 8000)))
     sensor = air.sensor()
@@ -187,14 +189,14 @@ def test_a_sonar_is_noisy() -> None:
     assert [sensor.measure().status for _ in range(12)][-1] == "ok"
 
 
-def test_one_wrong_echo_in_five_is_only_the_medians_matter() -> None:
+def test_median_hides_one_wrong_echo_in_five() -> None:
     widths = iter([5800, 5800, 1200, 5800, 5800] * 20)
     sensor = Air(lambda: echo(next(widths))).sensor()
     ranges = [sensor.measure().range_m for _ in range(100)]
     assert all(one == pytest.approx(1.0, abs=0.01) for one in ranges[3:])
 
 
-def test_a_loose_contact_at_the_battery(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loose_battery_contact_is_noisy_and_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     stage.run(1.0)
     before = stage.sensor.status(stage.now_s)
@@ -209,7 +211,7 @@ def test_a_loose_contact_at_the_battery(monkeypatch: pytest.MonkeyPatch) -> None
     assert stage.sensor.state == "ok"
 
 
-def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_throttle_spurts_are_not_noisy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Throttle to and fro as fast as a thumb can: three readings each."""
     stage = Stage(monkeypatch)
     volts = iter(([7.5] * 3 + [5.4] * 3) * 100)
@@ -218,7 +220,7 @@ def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
     assert NOISY not in stage.states and stage.sensor.state == "ok"
 
 
-def test_a_depth_camera_is_noisy() -> None:
+def test_noisy_depth_camera_is_reported_and_recovers() -> None:
     reading, now_s = LastReading("depth", 0.0), 50.0
     camera = DepthCamera([], reading, lambda: now_s)
     for number in range(3 * outlier_filter.LAST):
@@ -249,7 +251,7 @@ class Never(OpenDevice):
         pass
 
 
-def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
+def test_tof_that_is_never_ready_delays_no_other(bench: Bench) -> None:
     ill = Tof(
         config.Tof(),
         LastReading("ill", 0.0),

@@ -63,7 +63,7 @@ def near(reported: telemetry.Range, range_m: float | None) -> bool:
     return abs(reported.range_m - range_m) < 0.06
 
 
-def test_both_follow_the_world(chip: Chip) -> None:
+def test_both_range_sensors_follow_the_world(chip: Chip) -> None:
     with sensing(chip) as reported:
         for front_m, rear_m in ((0.8, 1.5), (0.1, 0.3), (math.inf, math.inf)):
             put(chip, front_m, rear_m)
@@ -74,7 +74,7 @@ def test_both_follow_the_world(chip: Chip) -> None:
         assert names == [("front", 0.0), ("rear", 180.0)]
 
 
-def test_a_stuck_echo_is_said_and_the_other_goes_on(chip: Chip) -> None:
+def test_stuck_echo_is_reported_and_the_other_sensor_goes_on(chip: Chip) -> None:
     with sensing(chip) as reported:
         until(lambda: near(reported()[1], 1.5), SOON_S, "no range")
         chip.soc.pin[ECHO].external = 1
@@ -85,7 +85,7 @@ def test_a_stuck_echo_is_said_and_the_other_goes_on(chip: Chip) -> None:
         until(lambda: near(reported()[1], 1.5), SOON_S, "not back")
 
 
-def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
+def test_sensor_that_loses_power_is_set_up_again(chip: Chip) -> None:
     with sensing(chip) as reported:
         until(lambda: near(reported()[0], 0.8), SOON_S, "no range")
         chip.soc.pin[POWER].out = 0  # an unexpected power dip
@@ -94,7 +94,7 @@ def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
         until(lambda: near(reported()[0], 0.8), SOON_S, "not back")
 
 
-def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
+def test_absent_sensors_are_reported_without_an_age(tmp_path: Path) -> None:
     with Chip(tmp_path) as chip, sensing(chip) as reported:
         until(
             lambda: [one.state for one in reported()][1] == "does not answer",
@@ -105,7 +105,7 @@ def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
         assert [one.age_s for one in reported()] == [None, None]
 
 
-def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
+def test_two_tof_sensors_share_a_bus_after_xshut(tmp_path: Path) -> None:
     with Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:10") as chip:
         put(chip, 0.4, 0.9)
         with sensing(
@@ -117,7 +117,7 @@ def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
             until(lambda: near(reported()[0], 0.4) and near(reported()[1], 0.9), SOON_S, "not both")
 
 
-def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
+def test_dead_daemon_is_reported_and_reconnected(chip: Chip) -> None:
     with sensing(chip) as reported:
         until(lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5), SOON_S, "none")
         chip.pigpiod.kill()
@@ -159,7 +159,7 @@ def one_that(sample: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, 
         (Sample(None, Status.NONE), (0.5, Status.NONE, 50.0)),
     ],
 )
-def test_what_is_near_is_there_and_what_is_far_is_not(
+def test_tof_status_decides_range_and_state(
     sample: Sample, reported: tuple[float | None, str, float]
 ) -> None:
     now_s = 50.0
@@ -170,7 +170,7 @@ def test_what_is_near_is_there_and_what_is_far_is_not(
     assert reading.readings == (reported[1] == "ok")
 
 
-def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
+def test_tof_that_stops_ranging_is_given_up() -> None:
     now_s = 50.0
     tof, reading = one_that(None, lambda: now_s)
     now_s += SILENT_S - 0.01
@@ -182,7 +182,7 @@ def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
     assert tof.due_s == now_s + AGAIN_S
 
 
-def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
+def test_echo_pin_of_another_former_use_becomes_an_input(chip: Chip) -> None:
     """Former uses: an output for an LED; a filtered input for a button. pigpiod keeps that."""
     pins = PigpioPins("127.0.0.1", chip.port, 5.0)
     pins.input_pull_up(ECHO, 20_000)
@@ -230,9 +230,7 @@ def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
     return thread
 
 
-def test_on_the_kernels_bus_nothing_waits_for_the_pin_daemon(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_kernel_i2c_bus_needs_no_pin_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = Bus()
     thread = tof_thread(bus, monkeypatch)
     note = thread._readings[0].update
@@ -246,7 +244,7 @@ def test_on_the_kernels_bus_nothing_waits_for_the_pin_daemon(
     assert thread._readings[0].readings == 10 and bus.closed == 1
 
 
-def test_what_is_open_is_closed_when_the_daemon_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_devices_are_closed_when_the_daemon_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = Bus()
     thread = tof_thread(bus, monkeypatch)
     bus.fault = PinsSilent("it hangs")
@@ -255,7 +253,7 @@ def test_what_is_open_is_closed_when_the_daemon_fails(monkeypatch: pytest.Monkey
     assert bus.closed == 1
 
 
-def test_an_offset_is_added_from_the_moment_it_is_known() -> None:
+def test_offset_is_added_as_soon_as_it_is_tuned() -> None:
     bench = profiles.load(paths.HARDWARE / "bench.toml")
     ranges = Ranges(bench)
     front = ranges._readings[0]
@@ -276,7 +274,7 @@ def test_an_offset_is_added_from_the_moment_it_is_known() -> None:
     assert front.range_m is None
 
 
-def test_what_was_measured_is_taken_out_once_and_in_order() -> None:
+def test_measurements_are_taken_once_and_in_order() -> None:
     ranges = Ranges(profiles.load(paths.HARDWARE / "bench.toml"))
     front, other = ranges._readings[:2]
     for number in range(UNREAD_MOST + 2):

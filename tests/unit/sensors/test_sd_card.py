@@ -47,13 +47,15 @@ def root(tmp_path: Path, **cards: str) -> Path:
         ("0x01 0x01; 0x02", 0.9),
     ],
 )
-def test_how_much_of_its_life_is_used(tmp_path: Path, text: str, used: float | None) -> None:
+def test_used_life_is_read_from_the_card_registers(
+    tmp_path: Path, text: str, used: float | None
+) -> None:
     disk = tmp_path / "var/lib/fpvcar/recordings"
     found = Machine(root(tmp_path, mmcblk0=text), disk).read()
     assert card_of(found).used == used
 
 
-def test_of_two_cards_the_worse_one(tmp_path: Path) -> None:
+def test_worse_of_two_cards_counts(tmp_path: Path) -> None:
     machine = Machine(root(tmp_path, mmcblk0="0x01 0x02; 0x01", mmcblk1="0x0a 0x01"))
     assert card_of(machine.read()).used == 1.0
 
@@ -69,16 +71,16 @@ def test_of_two_cards_the_worse_one(tmp_path: Path) -> None:
         ("relative", None),
     ],
 )
-def test_which_mount_counts(path: str, verdict: bool | None) -> None:
+def test_longest_matching_mount_decides_read_only(path: str, verdict: bool | None) -> None:
     assert read_only(MOUNTS, path) is verdict
 
 
-def test_of_two_mounts_at_a_place_the_later_one_counts() -> None:
+def test_later_of_two_mounts_at_a_place_counts() -> None:
     assert read_only(MOUNTS + "/dev/sdb / ext4 ro 0 0\n", "/home") is True
     assert read_only(None, "/home") is None
 
 
-def test_people_are_told_what_to_do_next() -> None:
+def test_card_faults_name_the_next_step() -> None:
     said = health_of(
         ComputerReadings(
             life_times=("0x0b 0x01",), mounts=MOUNTS, disk="/var/lib/fpvcar/recordings"
@@ -91,7 +93,7 @@ def test_people_are_told_what_to_do_next() -> None:
     assert "replace it" in said[0] and "replace it" in said[1]
 
 
-def test_a_good_card_and_an_unknown_one_are_no_fault() -> None:
+def test_good_or_unknown_card_is_no_fault() -> None:
     assert faults(Card()) == faults(Card(0.8, False)) == []
 
 
@@ -99,7 +101,7 @@ def test_a_good_card_and_an_unknown_one_are_no_fault() -> None:
     ("utc_s", "said"),
     [(0.0, "1970-01-01 00:00"), (-5.0, "1970"), (1_767_225_599.0, "2025-12-31 23:59")],
 )
-def test_a_clock_in_1970_is_said(utc_s: float, said: str) -> None:
+def test_clock_before_2026_is_reported_as_wrong(utc_s: float, said: str) -> None:
     (one,) = health_of(ComputerReadings(utc_s=utc_s)).faults
     assert one.startswith(f"the clock is wrong, {said}") and "sudo date -s" in one
     assert health_of(ComputerReadings(utc_s=1_767_225_600.0)).faults == ()

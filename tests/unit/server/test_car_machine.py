@@ -347,7 +347,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
 
 @pytest.mark.soak
-def test_whatever_happens_the_invariants_hold(soaking: bool) -> None:
+def test_car_invariants_hold_under_random_events(soaking: bool) -> None:
     run_state_machine_as_test(
         Car,
         settings=settings(

@@ -378,7 +378,7 @@ class FaultyCar(WiredCar):
 
 
 @pytest.mark.soak
-def test_random_faults_neither_late_nor_driving_again(soaking: bool) -> None:
+def test_random_faults_cause_no_late_stop_and_no_restart(soaking: bool) -> None:
     drives = 0
     for seed in range(SOAK if soaking else SAMPLE):
         car = FaultyCar(seed)
@@ -388,7 +388,7 @@ def test_random_faults_neither_late_nor_driving_again(soaking: bool) -> None:
 
 
 @pytest.mark.parametrize("stood_ms", [300, 5000])
-def test_a_page_whose_clock_stood_still_drives_at_once(stood_ms: int) -> None:
+def test_page_whose_clock_stood_still_drives_at_once(stood_ms: int) -> None:
     car = FaultyCar(1)
     car.live(500)
     car.drive_off()

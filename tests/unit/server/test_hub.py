@@ -14,7 +14,7 @@ from fpvcar.wire import down, telemetry, up
 from tests.support.hub import PROFILE, House, Visitor
 
 
-def test_the_first_visitor_of_the_bench_drives() -> None:
+def test_first_visitor_of_the_bench_drives() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     assert (ann.state.role, bob.state.role) == ("driver", "watching")
@@ -25,7 +25,7 @@ def test_the_first_visitor_of_the_bench_drives() -> None:
     assert ann.state.reason == "driving"
 
 
-def test_a_real_car_waits_until_somebody_takes_the_wheel() -> None:
+def test_real_car_has_no_driver_until_a_take() -> None:
     server = msgspec.structs.replace(PROFILE.server, first_takes_wheel=False)
     house = House(msgspec.structs.replace(PROFILE, server=server))
     ann = house.visitor("Ann")
@@ -34,7 +34,7 @@ def test_a_real_car_waits_until_somebody_takes_the_wheel() -> None:
     assert ann.state.role == "driver"
 
 
-def test_a_second_driver_gets_an_error_and_no_motion() -> None:
+def test_second_driver_gets_an_error_and_no_motion() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
@@ -46,7 +46,7 @@ def test_a_second_driver_gets_an_error_and_no_motion() -> None:
     assert "Ann" in bob.errors()[0].value
 
 
-def test_taking_an_occupied_wheel_says_who_and_how_long() -> None:
+def test_take_of_an_occupied_wheel_names_driver_and_wait() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
@@ -60,7 +60,7 @@ def test_taking_an_occupied_wheel_says_who_and_how_long() -> None:
     assert (ann.state.role, bob.state.role) == ("watching", "driver")
 
 
-def test_a_new_driver_must_let_go_first() -> None:
+def test_new_driver_must_let_go_first() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.say(up.Release())
@@ -74,7 +74,7 @@ def test_a_new_driver_must_let_go_first() -> None:
     assert house.duties[0] > 0.0 and bob.state.stop is None
 
 
-def test_who_gives_the_wheel_away_while_driving_stops_the_car() -> None:
+def test_release_while_driving_stops_the_car() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.0)
@@ -93,7 +93,7 @@ def test_neutral_wishes_do_not_keep_the_wheel() -> None:
     assert bob.state.role == "driver"
 
 
-def test_without_the_code_one_only_watches_and_stops() -> None:
+def test_visitor_without_a_code_only_watches_and_stops() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
     for message in (up.Take(), up.Lights(), up.Limit(0.5), up.Resume()):
@@ -110,7 +110,7 @@ def test_without_the_code_one_only_watches_and_stops() -> None:
     assert bob.state.stop == down.Stop("estop", "resume", "Bob")
 
 
-def test_a_code_to_drive_does_not_clear_what_another_driver_stopped() -> None:
+def test_watcher_with_a_drive_code_does_not_clear_a_stop() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     bob.say(up.Estop())
@@ -119,7 +119,7 @@ def test_a_code_to_drive_does_not_clear_what_another_driver_stopped() -> None:
     assert ann.state.stop == down.Stop("estop", "resume", "Bob")
 
 
-def test_codes_unlock() -> None:
+def test_unlock_gives_the_rights_of_the_code() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
     bob.say(up.Unlock("999999"))
@@ -130,7 +130,7 @@ def test_codes_unlock() -> None:
     assert mum.state.may_drive and mum.state.grown_up
 
 
-def test_the_sixth_wrong_code_waits() -> None:
+def test_sixth_wrong_code_waits_a_minute() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
     for _ in range(6):
@@ -143,7 +143,7 @@ def test_the_sixth_wrong_code_waits() -> None:
     assert bob.state.may_drive
 
 
-def test_a_grown_up_takes_the_wheel_stops_and_limits() -> None:
+def test_grown_up_takes_the_wheel_stops_and_limits() -> None:
     house = House()
     ann = house.visitor("Ann")
     mum = house.visitor("Mum", code="grownups")
@@ -161,7 +161,7 @@ def test_a_grown_up_takes_the_wheel_stops_and_limits() -> None:
     assert (ann.state.role, mum.state.role) == ("watching", "driver")
 
 
-def test_the_same_client_gets_its_seat_back_latched() -> None:
+def test_same_client_gets_its_seat_back_latched() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.0)
@@ -177,7 +177,7 @@ def test_the_same_client_gets_its_seat_back_latched() -> None:
     assert house.duties[0] > 0.0, "the old socket's end stopped the new driver"
 
 
-def test_a_socket_that_was_replaced_acts_no_more() -> None:
+def test_replaced_socket_acts_no_more() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.0)
@@ -192,14 +192,14 @@ def test_a_socket_that_was_replaced_acts_no_more() -> None:
     assert house.hub.sessions == [again.session]
 
 
-def test_a_code_given_once_lasts_while_the_page_opens_another_socket() -> None:
+def test_rights_last_while_the_page_opens_another_socket() -> None:
     house = House()
     house.visitor("Mum", drive=False, code="grownups")
     again = house.visitor("Mum", drive=False)
     assert again.state.may_drive and again.state.grown_up
 
 
-def test_the_rights_of_a_lost_driver_wait_with_the_seat_and_no_longer() -> None:
+def test_rights_of_a_lost_driver_end_with_the_seat() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Take())
@@ -213,7 +213,7 @@ def test_the_rights_of_a_lost_driver_wait_with_the_seat_and_no_longer() -> None:
     assert again.state.role == "watching" and not again.state.may_drive
 
 
-def test_what_stands_in_a_url_takes_nobodys_seat() -> None:
+def test_video_id_from_a_url_takes_no_seat() -> None:
     house = House()
     ann = house.visitor("Ann")
     welcome = ann.session._outbox[0]
@@ -230,7 +230,7 @@ def test_what_stands_in_a_url_takes_nobodys_seat() -> None:
     assert house.hub.page_of(welcome.video) is again.session
 
 
-def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> None:
+def test_driver_leaving_stops_the_car_and_keeps_the_seat_10_s() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
@@ -272,7 +272,7 @@ def test_ten_thousand_old_commands_move_nothing() -> None:
     assert house.duties[0] > 0.0, "it was not their age that was refused"
 
 
-def test_stale_wishes_move_nothing_and_a_stale_neutral_lets_go() -> None:
+def test_stale_wish_moves_nothing_stale_neutral_lets_go() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.0)
@@ -284,7 +284,7 @@ def test_stale_wishes_move_nothing_and_a_stale_neutral_lets_go() -> None:
     assert house.duties == (0.0, 0.0)
 
 
-def test_a_ping_is_answered_with_the_cars_clock() -> None:
+def test_ping_is_answered_with_the_cars_clock() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.say(up.Ping(7, 12.5))
@@ -306,7 +306,7 @@ def test_hello_comes_first_and_once() -> None:
     assert ann.errors()[-1].what == "hello twice"
 
 
-def test_a_report_is_kept() -> None:
+def test_report_of_a_page_is_kept() -> None:
     house = House()
     ann = house.visitor("Ann")
     report = up.Report("webcodecs", 13.0, 4.0, 30.0, 0)
@@ -328,7 +328,7 @@ def test_a_report_is_kept() -> None:
     ]
 
 
-def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
+def test_slow_reader_has_a_bounded_outbox_with_newest_state() -> None:
     house = House()
     ann = house.visitor("Ann")
     for seq in range(1000):
@@ -352,7 +352,7 @@ def messages() -> list[Any]:
     ]
 
 
-def test_no_message_but_a_drivers_wish_moves_the_car() -> None:
+def test_drivers_wish_is_the_sole_message_that_moves_the_car() -> None:
     house = House()
     ann = house.visitor("Ann")
     for message in messages():
@@ -360,7 +360,7 @@ def test_no_message_but_a_drivers_wish_moves_the_car() -> None:
         assert house.duties == (0.0, 0.0)
 
 
-def test_the_recorders_led_is_told_what_the_pages_are() -> None:
+def test_recorder_status_reaches_the_led() -> None:
     house = House()
     house.hub.broadcast()
     assert house.lights.recorder is None
@@ -370,7 +370,7 @@ def test_the_recorders_led_is_told_what_the_pages_are() -> None:
     assert house.lights.recorder == told
 
 
-def test_sensors_rest_when_nobody_was_here_for_a_while() -> None:
+def test_sensors_rest_a_while_after_the_last_visitor() -> None:
     house = House()
 
     def here(after_s: float) -> bool:
@@ -386,7 +386,7 @@ def test_sensors_rest_when_nobody_was_here_for_a_while() -> None:
     assert not here(0.2)
 
 
-def test_time_passes_for_the_rest_beside_a_driver_too() -> None:
+def test_wishes_do_not_postpone_the_tidying_for_good() -> None:
     """The driver's wishes send the states, and postpone the timer that does both."""
     house = House()
     ann, hub = house.visitor("Ann"), house.hub
@@ -405,9 +405,7 @@ def test_time_passes_for_the_rest_beside_a_driver_too() -> None:
 
 
 @pytest.mark.parametrize(("wishes", "most_gap_ms"), [(True, 130), (False, 100)])
-def test_states_go_out_with_what_answers_a_driver_ten_a_second(
-    wishes: bool, most_gap_ms: int
-) -> None:
+def test_states_go_out_ten_a_second_with_or_without_wishes(wishes: bool, most_gap_ms: int) -> None:
     """Only without wishes the timer alone sends them."""
     house = House()
     ann, hub, sent, by_timer = house.visitor("Ann"), house.hub, [0], 0

@@ -37,7 +37,7 @@ def invited(house: House, name: str = "Bo", minutes: float = 60.0) -> Visitor:
     return guest
 
 
-def test_a_guest_drives_until_the_hour_and_then_the_car_stops(house: House) -> None:
+def test_guest_drives_for_the_hour_and_then_the_car_stops(house: House) -> None:
     bo = invited(house)
     offered = bo.session._outbox[-1]
     assert isinstance(offered, down.Pass) and offered.left_s == HOUR_S
@@ -56,7 +56,7 @@ def test_a_guest_drives_until_the_hour_and_then_the_car_stops(house: House) -> N
     assert house.duties == (0.0, 0.0) and not house.devices.all()
 
 
-def test_an_invitation_is_for_one_device_and_known_there(house: House) -> None:
+def test_invitation_is_for_one_device_and_remembered_there(house: House) -> None:
     token = house.devices.invite(60.0, house.now_s)
     bo, eve = house.visitor("Bo", drive=False), house.visitor("Eve", drive=False)
     bo.say(up.Unlock(token))
@@ -86,12 +86,12 @@ def test_valid_invitation_opens_while_strangers_guess(house: House) -> None:
     assert mum.state.grown_up
 
 
-def test_an_invitation_in_the_greeting_lets_in_too(house: House) -> None:
+def test_invitation_in_the_hello_gives_drive_rights(house: House) -> None:
     bo = house.visitor("Bo", drive=False, code=house.devices.invite(5, house.now_s))
     assert bo.state.may_drive and not bo.state.grown_up
 
 
-def test_an_invitation_of_yesterday_is_none(house: House) -> None:
+def test_expired_invitation_is_a_wrong_code(house: House) -> None:
     token = house.devices.invite(5.0, house.now_s)
     house.now_s += 5 * 60.0
     bo = house.visitor("Bo", drive=False, code=token)
@@ -108,7 +108,7 @@ def test_guesser_of_invitations_waits_like_a_guesser_of_codes(house: House) -> N
     assert not eve.state.may_drive
 
 
-def test_who_may_drive_uses_no_invitation_up(house: House) -> None:
+def test_unlock_by_a_driver_does_not_use_up_an_invitation(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     token = house.devices.invite(60.0, house.now_s)
     mum.say(up.Unlock(token))
@@ -117,7 +117,7 @@ def test_who_may_drive_uses_no_invitation_up(house: House) -> None:
     assert bo.state.may_drive
 
 
-def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(house: House) -> None:
+def test_grown_up_sees_and_ends_guests_and_open_invitations(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     bo = invited(house)
     token = house.devices.invite(30.0, house.now_s)
@@ -136,7 +136,7 @@ def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(house: House)
 
 
 @pytest.mark.parametrize("code", [CODES.drive, CODES.grown_up])
-def test_a_guest_who_says_a_code_stays(house: House, code: str) -> None:
+def test_guest_entering_a_code_stays(house: House, code: str) -> None:
     bo = invited(house)
     remembered(house, bo)
     bo.say(up.Unlock(code))
@@ -161,7 +161,7 @@ def test_invitations_outlive_a_restart_and_hold_no_token(tmp_path: Path) -> None
     assert not others.find_invitation(token, 1000.0), "new codes end it"
 
 
-def test_of_too_many_invitations_the_oldest_goes(tmp_path: Path) -> None:
+def test_oldest_of_too_many_invitations_is_dropped(tmp_path: Path) -> None:
     devices = Devices(bytes(32), CODES, tmp_path / FILE)
     tokens = [devices.invite(60.0, 1000.0 + n) for n in range(INVITATIONS_MAX + 2)]
     good = [bool(devices.find_invitation(token, 1100.0)) for token in tokens]
@@ -192,7 +192,7 @@ class Rig:
         asyncio.run(run())
 
 
-def test_a_grown_up_has_a_link_that_phones_reach_and_its_picture(
+def test_invitation_has_a_reachable_link_and_its_qr_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "lan_address", lambda: "10.1.2.3")
@@ -213,7 +213,7 @@ def test_a_grown_up_has_a_link_that_phones_reach_and_its_picture(
 
 
 @pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
-def test_an_invitation_is_for_a_time_that_makes_sense(tmp_path: Path, minutes: str) -> None:
+def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes: str) -> None:
     rig = Rig(tmp_path)
 
     async def act(client: Client) -> None:
@@ -231,7 +231,7 @@ def test_an_invitation_is_for_a_time_that_makes_sense(tmp_path: Path, minutes: s
         (CODES.grown_up, "127.0.0.1", 409, "--host 0.0.0.0"),
     ],
 )
-def test_who_cannot_invite_is_told_why(
+def test_refused_invitation_names_the_reason(
     tmp_path: Path, code: str, host: str, status: int, words: str
 ) -> None:
     rig = Rig(tmp_path, host)
@@ -244,7 +244,7 @@ def test_who_cannot_invite_is_told_why(
     assert not rig.devices.invitations()
 
 
-def test_a_guests_cookie_ends_with_the_guest_until_a_code_is_said(tmp_path: Path) -> None:
+def test_guest_cookie_lasts_the_hour_and_longer_after_a_code(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     token = rig.devices.invite(60.0, rig.now_s)
     guest = rig.devices.find_invitation(token, rig.now_s)

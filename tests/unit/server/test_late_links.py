@@ -134,7 +134,9 @@ def pushes(car: LateCar, count: int = 3) -> None:
 @pytest.mark.parametrize("ways", ["up", "down", "both"])
 @pytest.mark.parametrize("from_s", [0.0, 40.0])
 @pytest.mark.parametrize("delay_s", DELAYS_S)
-def test_a_link_that_is_late_from_some_moment_on(delay_s: float, from_s: float, ways: str) -> None:
+def test_link_late_from_some_moment_never_drives_by_history(
+    delay_s: float, from_s: float, ways: str
+) -> None:
     late = after(from_s, delay_s)
     car = LateCar(late if ways != "down" else in_time, late if ways != "up" else in_time)
     car.hold(0.0, from_s)
@@ -146,7 +148,7 @@ def test_a_link_that_is_late_from_some_moment_on(delay_s: float, from_s: float, 
 
 
 @pytest.mark.parametrize("ways", ["up", "down", "both"])
-def test_a_link_that_creeps_by_10_ms_a_second(ways: str) -> None:
+def test_link_drifting_10_ms_a_second_stops_driving_in_time(ways: str) -> None:
     """Drift below the one that the fastest of the last 30 s can show."""
 
     def creeping(now_s: float) -> float:
@@ -163,7 +165,7 @@ def test_a_link_that_creeps_by_10_ms_a_second(ways: str) -> None:
 
 @pytest.mark.parametrize("stall_s", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("up_too", [True, False])
-def test_what_a_stall_held_back_comes_at_once(stall_s: float, up_too: bool) -> None:
+def test_wishes_held_back_by_a_stall_move_nothing_late(stall_s: float, up_too: bool) -> None:
     def stalled(now_s: float) -> float:
         return max(0.005, 2.0 + stall_s - now_s) if 2.0 <= now_s else 0.005
 
@@ -175,7 +177,7 @@ def test_what_a_stall_held_back_comes_at_once(stall_s: float, up_too: bool) -> N
     assert car.moved_s > 1.0
 
 
-def test_a_new_socket_that_stalls_and_then_delivers() -> None:
+def test_new_socket_that_stalls_first_moves_nothing() -> None:
     """The best speed of this link is unknown: its first wishes are the reference."""
     car = LateCar(after(0.0, 3.0), in_time)
     car.hold(0.0, 0.1)
@@ -186,7 +188,7 @@ def test_a_new_socket_that_stalls_and_then_delivers() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("ways", ["up", "down", "both"])
-def test_a_round_trip_with_jitter_up_to_200_ms_drives_without_a_stop(seed: int, ways: str) -> None:
+def test_jitter_up_to_200_ms_drives_without_a_stop(seed: int, ways: str) -> None:
     dice, most_s = random.Random(seed), 0.1 if ways == "both" else 0.2
 
     def jitter(now_s: float) -> float:
@@ -202,7 +204,7 @@ Delays = st.lists(st.one_of(st.floats(0.0, 0.3), st.floats(0.0, 4.0)), min_size=
 
 
 @given(upward=Delays, downward=Delays, held=st.lists(st.floats(0.1, 2.0), max_size=6))
-def test_whatever_the_link_does_nothing_moves_by_history(
+def test_random_delays_never_move_the_car_by_history(
     upward: list[float], downward: list[float], held: list[float]
 ) -> None:
     """Another delay every half a second, each way; the stick is pushed and released."""

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return one_drive(tmp_path)
 
 
-def test_strangers_say_the_code_first(folder: Path) -> None:
+def test_recordings_need_a_code_and_its_cookie(folder: Path) -> None:
     async def status(client: Client, method: str, path: str, **more: Any) -> int:
         answer: ClientResponse = await client.request(method, path, **more)
         return answer.status
@@ -54,7 +54,7 @@ def test_strangers_say_the_code_first(folder: Path) -> None:
     ask(folder, act, at_home=False)
 
 
-def test_five_wrong_codes_a_minute(folder: Path) -> None:
+def test_sixth_wrong_code_a_minute_has_to_wait(folder: Path) -> None:
     async def act(client: Client) -> None:
         tries = [
             await client.post("/api/recordings/unlock", headers={CODE: f"{number:06d}"})
@@ -69,7 +69,7 @@ def test_five_wrong_codes_a_minute(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_foreign_pages_get_nothing(folder: Path, site: str) -> None:
+def test_foreign_site_is_refused(folder: Path, site: str) -> None:
     async def act(client: Client) -> None:
         head = {"Sec-Fetch-Site": site}
         for end in ("", f"/{NAME}", f"/{NAME}/table"):
@@ -81,7 +81,7 @@ def test_foreign_pages_get_nothing(folder: Path, site: str) -> None:
     ask(folder, act)
 
 
-def test_who_may_drive_sees_and_an_ended_device_sees_nothing_more(folder: Path) -> None:
+def test_driver_sees_recordings_until_the_device_is_ended(folder: Path) -> None:
     house = House()
     rights = DeviceRights(CodeCheck(CODES), house.devices)
     mum = house.visitor("Mum", drive=False, code="grownups")
@@ -110,7 +110,7 @@ def test_who_may_drive_sees_and_an_ended_device_sees_nothing_more(folder: Path) 
     ask(folder, act, at_home=False, rights=rights)
 
 
-def test_a_code_that_is_said_again_makes_no_second_device(folder: Path) -> None:
+def test_repeated_code_makes_no_second_device(folder: Path) -> None:
     known = no_devices()
     ann = known.add("Ann", "192.0.2.7", Rights(drive=True), time.time())
     head = {"Cookie": f"{COOKIE}={known.cookie(ann)}"}
@@ -125,7 +125,7 @@ def test_a_code_that_is_said_again_makes_no_second_device(folder: Path) -> None:
     ask(folder, act, at_home=False, rights=DeviceRights(CodeCheck(CODES), known))
 
 
-def test_the_page_of_some_files_is_for_this_machine_only(folder: Path) -> None:
+def test_play_page_is_read_only_and_for_this_machine(folder: Path) -> None:
     async def act() -> None:
         app = play.application([folder / NAME], "Plague")
         async with TestClient(TestServer(app)) as client:
@@ -151,7 +151,7 @@ def test_the_page_of_some_files_is_for_this_machine_only(folder: Path) -> None:
     asyncio.run(act())
 
 
-def test_the_page_refuses_what_is_no_recording(
+def test_play_refuses_other_files_and_equal_names(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "letter").write_text("Dear reader")
@@ -163,7 +163,7 @@ def test_the_page_refuses_what_is_no_recording(
     assert "two files are named" in capsys.readouterr().err
 
 
-def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
+def test_server_rules_hold_for_the_recordings_routes(folder: Path) -> None:
     """Rules of the server: Host, Origin, no bodies; its pages do not hide the routes."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
 
@@ -183,7 +183,7 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
     asyncio.run(act())
 
 
-def test_the_cars_own_page_asks_for_a_film_with_a_body(folder: Path) -> None:
+def test_export_request_may_have_a_bounded_body(folder: Path) -> None:
     """The body names its files: those of a day do not fit into an address."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
     wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}

@@ -14,7 +14,7 @@ def folder(tmp_path: Path) -> Path:
     return one_drive(tmp_path)
 
 
-def test_a_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
+def test_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
 
     async def act(client: Client) -> None:
@@ -54,7 +54,7 @@ def test_a_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
         "%ff",
     ],
 )
-def test_no_name_leads_elsewhere(folder: Path, name: str) -> None:
+def test_names_do_not_lead_outside_the_folder(folder: Path, name: str) -> None:
     (folder / "link.mcap").symlink_to(folder.parent / "secret.mcap")
     (folder / "notes.txt").write_text("not for everybody")
 
@@ -69,7 +69,7 @@ def test_no_name_leads_elsewhere(folder: Path, name: str) -> None:
     ask(folder, act)
 
 
-def test_names_with_dots_and_spaces_are_names(folder: Path) -> None:
+def test_name_with_dots_and_spaces_is_downloaded(folder: Path) -> None:
     odd = "my..car v1.2 ä.mcap"
     os.rename(folder / NAME, folder / odd)
 
@@ -83,7 +83,7 @@ def test_names_with_dots_and_spaces_are_names(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_name_cannot_write_headers(folder: Path) -> None:
+def test_file_name_cannot_inject_headers(folder: Path) -> None:
     os.rename(folder / NAME, folder / 'a"\r\nX-Evil: 1\\.mcap')
 
     async def act(client: Client) -> None:
@@ -98,7 +98,7 @@ def test_a_name_cannot_write_headers(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_download_goes_on_only_with_the_same_file(folder: Path) -> None:
+def test_download_resumes_only_with_the_same_file(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
 
     async def act(client: Client) -> None:

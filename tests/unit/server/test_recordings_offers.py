@@ -13,7 +13,7 @@ from tests.support.recordings import NAME, Client, ask, one_drive, units
 BASE = "/api/recordings"
 
 
-def test_a_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
+def test_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         answer = await client.get(f"{BASE}/{NAME}/sheet?from=1&seconds=2")
         assert answer.status == 200, await answer.text()
@@ -28,7 +28,7 @@ def test_a_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_tables_alone_are_made_while_they_are_sent(tmp_path: Path, kind: str) -> None:
+def test_tables_are_exported_without_recordings(tmp_path: Path, kind: str) -> None:
     async def act(client: Client) -> None:
         wanted = {"kind": kind, "files": [NAME]}
         answer = await client.post(BASE + "/exports", json=wanted)
@@ -52,7 +52,7 @@ def test_tables_alone_are_made_while_they_are_sent(tmp_path: Path, kind: str) ->
     ask(one_drive(tmp_path), act)
 
 
-def test_without_what_writes_parquet_none_is_offered(
+def test_parquet_is_not_offered_without_pyarrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
@@ -66,7 +66,7 @@ def test_without_what_writes_parquet_none_is_offered(
     ask(one_drive(tmp_path), act)
 
 
-def test_the_cars_list_says_what_a_station_has(tmp_path: Path) -> None:
+def test_drives_list_names_copies_on_a_station(tmp_path: Path) -> None:
     folder = one_drive(tmp_path)
 
     async def act(client: Client) -> None:

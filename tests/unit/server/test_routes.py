@@ -99,7 +99,7 @@ class Connections(Places):
         self.ranks.append(rank)
 
 
-def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(tmp_path: Path) -> None:
+def test_full_video_socket_still_admits_the_driver(tmp_path: Path) -> None:
     async def crowd() -> None:
         async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
             viewers = [await client.ws_connect("/ws/video?id=eve") for _ in range(2)]
@@ -115,9 +115,7 @@ def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(tmp_pa
 
 
 @pytest.mark.parametrize("proof", ["origin", "cookie"])
-def test_video_of_a_page_at_home_or_with_a_cookie_needs_no_hello(
-    tmp_path: Path, proof: str
-) -> None:
+def test_video_with_own_origin_or_cookie_needs_no_hello(tmp_path: Path, proof: str) -> None:
     house = House(FEW)
 
     async def crowd() -> None:
@@ -137,7 +135,7 @@ def test_video_of_a_page_at_home_or_with_a_cookie_needs_no_hello(
     asyncio.run(crowd())
 
 
-def test_strangers_with_the_id_of_a_driver_take_no_place_of_a_driver(tmp_path: Path) -> None:
+def test_strangers_with_a_driver_id_take_no_drivers_place(tmp_path: Path) -> None:
     """The same address as the driver's: the worst case. The newest waiting socket stays."""
     connections = Connections()
 
@@ -160,7 +158,7 @@ def test_strangers_with_the_id_of_a_driver_take_no_place_of_a_driver(tmp_path: P
     asyncio.run(crowd())
 
 
-def test_a_waiting_socket_without_a_hello_ends(
+def test_waiting_video_socket_without_a_hello_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def crowd() -> None:
@@ -181,12 +179,12 @@ def test_a_waiting_socket_without_a_hello_ends(
     asyncio.run(crowd())
 
 
-def test_a_body_is_refused(tmp_path: Path) -> None:
+def test_request_body_is_refused(tmp_path: Path) -> None:
     assert status("/healthz", tmp_path, body=b"x") == 413
     assert status("/healthz", tmp_path) == 200
 
 
-def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> None:
+def test_full_drive_socket_keeps_a_place_for_a_driver(tmp_path: Path) -> None:
     """Two may watch. The third is refused, the driver gets in and stays."""
 
     async def crowd() -> None:
@@ -205,7 +203,7 @@ def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> Non
     asyncio.run(crowd())
 
 
-def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
+def test_drive_sockets_without_a_hello_are_counted(tmp_path: Path) -> None:
     most = FEW.server.max_viewers + RESERVED
 
     async def crowd() -> None:
@@ -224,7 +222,7 @@ def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Upgrade", "Sec-WebSocket-Version"])
-def test_a_handshake_of_odd_bytes_is_a_bad_request(tmp_path: Path, name: str) -> None:
+def test_handshake_with_non_ascii_header_is_a_bad_request(tmp_path: Path, name: str) -> None:
     hub: Any = SimpleNamespace()
     app = serving(hub, tmp_path)
 
@@ -241,7 +239,7 @@ def test_a_handshake_of_odd_bytes_is_a_bad_request(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin"])
-def test_a_refused_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path, name: str) -> None:
+def test_refused_undecodable_name_is_shown_escaped_and_cut(tmp_path: Path, name: str) -> None:
     hub: Any = SimpleNamespace()
     app = serving(hub, tmp_path)
     head = {"Host": "localhost", name: "caf\xe9" + "x" * 200}
@@ -260,7 +258,7 @@ def test_a_refused_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path, na
     assert b"x" * 77 not in answer
 
 
-def test_a_path_that_no_file_can_have_is_not_found(tmp_path: Path) -> None:
+def test_path_impossible_for_a_file_is_not_found(tmp_path: Path) -> None:
     assert status(f"/{'a' * 300}.js", tmp_path) == 404
     assert status("/%ff%fe.js", tmp_path) == 404
     assert status("/a%00b.js", tmp_path) == 404

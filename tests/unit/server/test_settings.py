@@ -5,7 +5,7 @@ from fpvcar.wire import up
 from tests.support.hub import House
 
 
-def test_lights_follow_and_toggle() -> None:
+def test_head_lights_are_set_and_toggled() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.say(up.Lights())
@@ -36,7 +36,7 @@ def test_rear_lights_follow_reversing() -> None:
     assert house.lights.told[-1] == ("reversing", False), "after silence"
 
 
-def test_indicators_hear_of_steering_and_stops() -> None:
+def test_indicators_are_told_steering_and_stops() -> None:
     house = House()
     ann = house.visitor("Ann")
     house.hub.broadcast()
@@ -63,7 +63,7 @@ class Marks(NoRecorder):
         self.count += 1
 
 
-def test_a_stuck_button_marks_a_few_moments_only() -> None:
+def test_stuck_mark_button_is_limited_to_ten_marks() -> None:
     recorder = Marks()
     house = House(recorder=recorder)
     ann = house.visitor("Ann")

@@ -44,7 +44,7 @@ class OpenLink:
         self.aborted = True
 
 
-async def test_a_link_is_looked_at_between_units_only_if_it_matters() -> None:
+async def test_link_is_polled_between_units_only_at_low_bitrate() -> None:
     """At the full bitrate a sent unit needs no second look."""
     stream = Car().stream
     viewer = stream.add_viewer(lambda: True)
@@ -94,7 +94,7 @@ class Copied:
         return self.first.written > 0, self.copies.written > 0
 
 
-async def test_each_unit_goes_by_every_connection_with_room() -> None:
+async def test_unit_goes_by_all_connections_with_room() -> None:
     for rooms in ((True, True), (True, False), (False, True), (False, False)):
         copied = Copied(*rooms)
         copied.publish()
@@ -103,7 +103,7 @@ async def test_each_unit_goes_by_every_connection_with_room() -> None:
         assert copied.copies.aborted and not copied.first.aborted
 
 
-async def test_sender_sends_by_the_other_connection_what_one_stands_still_with() -> None:
+async def test_sender_repeats_stalled_units_on_the_other_connection() -> None:
     copied = Copied()
     copied.units("K")
     copied.copies.room = False
@@ -120,7 +120,7 @@ async def test_sender_sends_by_the_other_connection_what_one_stands_still_with()
     copied.sender.close()
 
 
-async def test_sender_sends_nothing_again_that_has_arrived() -> None:
+async def test_sender_does_not_repeat_units_that_arrived() -> None:
     copied = Copied()
     copied.copies.room = False
     copied.units("Kab")
@@ -136,7 +136,7 @@ async def test_sender_sends_nothing_again_that_has_arrived() -> None:
     copied.sender.close()
 
 
-async def test_sender_looks_again_while_one_connection_lacks_a_unit() -> None:
+async def test_sender_polls_while_a_connection_lacks_a_unit() -> None:
     copied = Copied(room=False)
     copied.units("K")
     assert copied.sender._timer is not None
@@ -146,7 +146,7 @@ async def test_sender_looks_again_while_one_connection_lacks_a_unit() -> None:
     copied.sender.close()
 
 
-async def test_what_fails_on_the_second_connection_is_not_the_viewers(
+async def test_second_connection_failure_does_not_end_the_viewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gone, closing, dead = Copied(), Copied(), Copied()
@@ -167,7 +167,7 @@ async def test_what_fails_on_the_second_connection_is_not_the_viewers(
         copied.sender.close()
 
 
-async def test_a_newer_second_connection_ends_the_older() -> None:
+async def test_newer_second_connection_ends_the_older() -> None:
     copied, newer = Copied(), OpenLink()
     copied.sender.copy_to(cast(Link, newer))
     copied.sender.copy_no_more(cast(Link, copied.copies))  # its end is reported late
@@ -197,7 +197,7 @@ async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
     copied.sender.close()
 
 
-async def test_round_trips_that_are_longer_on_one_connection_are_no_queue() -> None:
+async def test_longer_round_trip_on_one_connection_is_no_queue() -> None:
     """The minimum is of a time when the way was shorter: the phone has walked away."""
     copied = Copied()
     copied.first.queue_s = video_socket.QUEUED_S
@@ -207,7 +207,7 @@ async def test_round_trips_that_are_longer_on_one_connection_are_no_queue() -> N
 
 
 @pytest.mark.parametrize(("recent", "copies"), [(0.02, 2), (0.0, 1)])
-async def test_that_units_go_twice_is_reported_while_some_are_lost(
+async def test_doubled_units_are_reported_only_while_there_is_loss(
     monkeypatch: pytest.MonkeyPatch, recent: float, copies: int
 ) -> None:
     """After a narrow link is wide again, units may be as large as before."""

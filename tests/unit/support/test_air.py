@@ -26,20 +26,20 @@ def test_delay_and_jitter_keep_the_order() -> None:
     assert arrivals == sorted(arrivals)
 
 
-def test_some_overtake_if_asked() -> None:
+def test_reordered_packets_overtake_others() -> None:
     times = flight(Weather(jitter_s=0.01, reordered=0.1))
     arrivals = [number / 1000 + (one or 0.0) for number, one in enumerate(times)]
     overtakers = sum(b < a for a, b in zip(arrivals, arrivals[1:], strict=False))
     assert 300 < overtakers < 1500
 
 
-def test_loss_is_as_often_as_said_and_the_same_each_time() -> None:
+def test_loss_matches_its_rate_and_is_repeatable() -> None:
     lost = flight(Weather(loss=0.1)).count(None)
     assert 900 < lost < 1100
     assert flight(Weather(loss=0.1)) == flight(Weather(loss=0.1))
 
 
-def test_a_rate_lets_no_more_through_and_no_queue_grows_for_ever() -> None:
+def test_rate_limits_throughput_and_queue_is_bounded() -> None:
     channel, size = Channel(seed=1), 1250
     channel.set(Weather(bits_per_s=1e6), 0.0)
     arrivals = [channel.arrival(number / 1000, size) for number in range(5000)]

@@ -5,7 +5,7 @@ import pytest
 from tests.support import wifi
 
 
-def test_power_falls_as_the_recommendation_says() -> None:
+def test_received_power_falls_as_p1238_predicts() -> None:
     """P.1238: 39.7 dB at a metre on channel 6, and DECADE_DB for each ten times."""
     assert wifi.received_dbm(1.0) == pytest.approx(wifi.SENT_DBM - 39.7, abs=0.1)
     for near_m in (1.0, 7.0):
@@ -13,7 +13,7 @@ def test_power_falls_as_the_recommendation_says() -> None:
         assert fall_db == pytest.approx(wifi.DECADE_DB)
 
 
-def test_one_of_ten_frames_is_lost_at_the_limit_of_a_rate() -> None:
+def test_tenth_of_frames_is_lost_at_the_limit_of_a_rate() -> None:
     assert wifi.frames_lost(0.0) == pytest.approx(0.1)
     assert wifi.frames_lost(2.0) == pytest.approx(0.01)
     assert wifi.frames_lost(-9.0) == 1.0
@@ -29,7 +29,7 @@ def test_farther_is_never_better() -> None:
     assert all(b <= a * 1.05 for a, b in zip(rates, rates[1:], strict=False))
 
 
-def test_at_the_edge_frames_are_sent_often_and_then_lost() -> None:
+def test_frames_at_the_edge_are_resent_and_then_lost() -> None:
     (near, well), (edge, weak), (_, gone) = map(wifi.link, (100.0, 126.0, 140.0))
     assert near > 3e6 and well < 1e-4
     assert 5e5 < edge < 2e6 and 0.01 < weak < 0.2

@@ -16,7 +16,7 @@ from tests.support.video_source import decode, encode
 BENCH = Path(__file__).parents[3] / "hardware" / "bench.toml"
 
 
-def test_records_in_any_chunks() -> None:
+def test_records_are_parsed_from_any_chunks() -> None:
     units = encode(frames=6)
     data = b"".join(pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units))
     for size in (1, 7, 5000, len(data)):
@@ -41,7 +41,7 @@ def test_plain_units_are_stamped_when_they_begin() -> None:
     assert plain.idle() == [AccessUnit(False, 30, three)]
 
 
-def test_a_torn_unit_makes_the_silence_longer() -> None:
+def test_torn_unit_lengthens_the_idle_time() -> None:
     one, two, *_ = encode(frames=3)
     plain = AnnexBSplitter()
     for expected_s in (0.004, 0.008, 0.016, 0.016):
@@ -53,7 +53,7 @@ def test_a_torn_unit_makes_the_silence_longer() -> None:
         assert plain.idle_s == expected_s
 
 
-def test_the_profile_chooses_the_program() -> None:
+def test_profile_chooses_the_program() -> None:
     profile = profiles.load(BENCH)
     words, framed = argv_of(profile, Path("/run/soc"))
     assert words[1:6] == ["-m", "fpvcar", "camera", "bench", "--soc=/run/soc"] and framed

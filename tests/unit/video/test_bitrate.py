@@ -131,7 +131,7 @@ def narrow(rate: float, begin_s: float, end_s: float) -> Callable[[float], float
     return lambda now_s: rate if begin_s <= now_s < end_s else 20e6
 
 
-def test_a_good_link_is_left_alone() -> None:
+def test_good_link_keeps_the_full_bitrate() -> None:
     for rtt_s in (0.002, 0.05, 0.2):
         car = Car(lambda now_s: 20e6, rtt_s=rtt_s)
         car.run(20.0)
@@ -140,7 +140,7 @@ def test_a_good_link_is_left_alone() -> None:
 
 @pytest.mark.parametrize("rate", [300e3, 500e3, 1e6, 1.5e6])
 @pytest.mark.parametrize("rtt_s", [0.005, 0.03, 0.1])
-def test_a_narrow_link(rate: float, rtt_s: float) -> None:
+def test_narrow_link_lowers_the_bitrate_and_recovers(rate: float, rtt_s: float) -> None:
     car = Car(narrow(rate, 5.0, 30.0), rtt_s=rtt_s)
     car.run(40.0)
     # The rate falls quickly; a link that is only a little too narrow shows it at key frames.
@@ -157,7 +157,7 @@ def test_a_narrow_link(rate: float, rtt_s: float) -> None:
 
 
 @pytest.mark.parametrize("most", [2_000_000, 25_000_000])
-def test_an_outage(most: int) -> None:
+def test_outage_drops_to_the_least_bitrate_and_recovers(most: int) -> None:
     car = Car(lambda now_s: 0.0 if 5.0 <= now_s < 8.0 else 60e6, most=most)
     car.run(14.0)
     assert car.bitrate_at(7.0) == LEAST_BITRATE
@@ -171,7 +171,7 @@ def report(
     return LinkReport(delivered, burst, blocked_s, dropped)
 
 
-def test_down_by_what_was_delivered_and_not_twice_at_once() -> None:
+def test_decrease_follows_the_delivered_rate_with_a_pause() -> None:
     control = Bitrate(MOST)
     assert control.update(1.0, report(blocked_s=0.1, delivered=5e5)) is None
     assert control.update(2.0, report(blocked_s=0.15, delivered=5e5)) == 400_000
@@ -181,12 +181,12 @@ def test_down_by_what_was_delivered_and_not_twice_at_once() -> None:
     assert control.update(4.0, report(dropped=1)) is None
 
 
-def test_a_burst_that_was_stored_on_the_way_is_no_rate() -> None:
+def test_stored_burst_does_not_count_as_delivered_rate() -> None:
     control = Bitrate(MOST)
     assert control.update(1.0, report(dropped=1, delivered=9e6)) == 1_600_000
 
 
-def test_up_by_evidence_in_steps() -> None:
+def test_increase_follows_burst_evidence_in_steps() -> None:
     control = Bitrate(MOST)
     control.update(1.0, report(dropped=1))
     assert control.update(1.4, report(burst=9e6)) is None  # not calm for long enough
@@ -198,14 +198,14 @@ def test_up_by_evidence_in_steps() -> None:
     assert control.update(9.0, report(burst=9e6)) is None
 
 
-def test_up_a_little_without_evidence_after_long_calm() -> None:
+def test_increase_without_evidence_is_small_and_late() -> None:
     control = Bitrate(MOST)
     control.update(1.0, report(dropped=1))
     assert control.update(8.9, report()) is None
     assert control.update(9.0, report()) == 187_500
 
 
-def test_the_last_step_may_be_small() -> None:
+def test_last_increase_may_be_small() -> None:
     control = Bitrate(MOST)
     assert control.update(1.0, report(dropped=1, delivered=2.4e6)) == 1_600_000
     assert control.update(9.5, report(burst=9e6)) == MOST
@@ -226,7 +226,7 @@ def test_increases_that_fail_at_once_come_less_often() -> None:
     assert 1.4 < gaps_s[0] < gaps_s[-1] <= 2.7
 
 
-def test_full_when_nobody_drives() -> None:
+def test_full_returns_the_highest_bitrate_once() -> None:
     control = Bitrate(MOST)
     assert control.at_most
     control.update(0.0, report(dropped=1))
@@ -235,7 +235,7 @@ def test_full_when_nobody_drives() -> None:
     assert Bitrate(100_000).least == 100_000
 
 
-def test_units_that_go_twice_are_half_as_large() -> None:
+def test_two_copies_halve_the_bitrate() -> None:
     control, twice = Bitrate(MOST), report(burst=9e6)._replace(copies=2)
     assert control.update(1.0, twice) == MOST // 2 and control.at_most
     assert control.update(1.1, twice) is None
@@ -247,7 +247,7 @@ def test_units_that_go_twice_are_half_as_large() -> None:
     assert Bitrate(200_000).update(0.0, twice) == LEAST_BITRATE
 
 
-def test_the_meter_forgets() -> None:
+def test_meter_forgets_old_rates_and_bursts() -> None:
     meter = LinkMeter(0.0, 0)
     assert meter.limit_bytes == 8000
     meter.sample(0.0, 0, 0, 0.0)
@@ -270,7 +270,7 @@ def burst(meter: LinkMeter) -> float:
     return meter.report(0.0, 0).burst / 8
 
 
-def test_a_unit_behind_others_is_measured_by_its_own_acknowledgements() -> None:
+def test_queued_unit_is_measured_by_its_own_acknowledgements() -> None:
     meter = LinkMeter(0.0, 0)
     meter.sample(0.0, 0, 10_000, 0.02)
     meter.sent(0.0, 10_000, 10_000)
@@ -280,7 +280,7 @@ def test_a_unit_behind_others_is_measured_by_its_own_acknowledgements() -> None:
     assert burst(meter) == pytest.approx((9_000 - 1448) / 0.055)
 
 
-def test_the_larger_of_two_units_is_measured() -> None:
+def test_meter_measures_the_larger_of_two_units() -> None:
     meter = LinkMeter(0.0, 0)
     meter.sent(0.0, 0, 2_000)
     meter.sent(0.0, 2_000, 3_000)
@@ -291,14 +291,14 @@ def test_the_larger_of_two_units_is_measured() -> None:
     assert burst(meter) == pytest.approx((20_000 - 1448) / 0.105)
 
 
-def test_a_unit_below_a_segment_tells_nothing() -> None:
+def test_unit_below_a_segment_gives_no_burst() -> None:
     meter = LinkMeter(0.0, 0)
     meter.sent(0.0, 0, 500)
     meter.sample(0.05, 500, 0, 0.02)
     assert burst(meter) == 0.0
 
 
-def test_progress() -> None:
+def test_progress_stops_while_acknowledgements_are_due() -> None:
     meter = LinkMeter(1.0, 0)
     meter.sample(2.0, 0, 0, 0.02)
     assert meter.progress_s == 2.0  # no acknowledgement is due

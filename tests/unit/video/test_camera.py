@@ -87,7 +87,7 @@ async def test_units_arrive_whole(film: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["framed", "plain"])
-async def test_pictures_that_nobody_sees_wait_in_the_pipe(
+async def test_unwatched_pictures_wait_in_the_pipe(
     film: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first viewer requests a key frame. A plain program's pictures cannot wait."""
@@ -106,7 +106,7 @@ async def test_pictures_that_nobody_sees_wait_in_the_pipe(
     assert stamps_us == sorted(set(stamps_us))
 
 
-async def test_the_last_pictures_of_a_dead_camera_come_though_nobody_sees_them(
+async def test_last_pictures_of_a_dead_camera_arrive_unwatched(
     film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(video_camera, "REST_S", 30.0)
@@ -133,7 +133,7 @@ async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
         await until(lambda: "bitrate 500000" in process.last_line)
 
 
-async def test_a_plain_program_cannot_be_asked(film: Path) -> None:
+async def test_plain_program_takes_no_requests(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(argv(film, "plain"), False)
     async with running(camera, units.append):
@@ -142,7 +142,7 @@ async def test_a_plain_program_cannot_be_asked(film: Path) -> None:
         assert not camera.set_bitrate(300_000)
 
 
-async def test_a_program_that_does_not_listen_never_blocks() -> None:
+async def test_program_that_reads_no_stdin_never_blocks_requests() -> None:
     camera = Camera(["sleep", "60"], True)
     async with running(camera):
         await until(lambda: camera.process)
@@ -150,7 +150,7 @@ async def test_a_program_that_does_not_listen_never_blocks() -> None:
         assert said[0] and not said[-1]
 
 
-async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
+async def test_dead_camera_reports_its_reason_and_restarts(film: Path) -> None:
     units: list[AccessUnit] = []
     sentence = "no EGL: install libegl1"
     camera = Camera(argv(film, "framed", "--after", "3", "--say", sentence), True)
@@ -174,7 +174,7 @@ async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
         (False, process.MISSING, [0.2, 0.4]),
     ],
 )
-async def test_one_that_cannot_work_yet_is_not_tried_all_the_time(
+async def test_camera_that_cannot_work_yet_is_retried_rarely(
     framed: bool, status: int, pauses_s: list[float]
 ) -> None:
     camera = Camera(["camera"], framed)
@@ -183,7 +183,7 @@ async def test_one_that_cannot_work_yet_is_not_tried_all_the_time(
     assert [camera.back_off.pause_s(False) for _ in pauses_s] == pauses_s
 
 
-async def test_one_that_is_unplugged_is_tried_again_at_once() -> None:
+async def test_unplugged_camera_is_retried_at_once() -> None:
     camera = Camera(["camera"], True)
     camera.begin(0.0)
     for unit in encode(frames=1):
@@ -192,7 +192,7 @@ async def test_one_that_is_unplugged_is_tried_again_at_once() -> None:
     assert camera.back_off.pause_s(False) == 0.2
 
 
-async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
+async def test_hanging_camera_is_killed_and_restarted(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(
         argv(film, "plain", "--after", "5", "--then", "hang", "--say", "timeout"),
@@ -212,7 +212,7 @@ async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
     assert len(pids) >= 2 and not any(alive(pid) for pid in pids)
 
 
-async def test_a_stopped_camera_is_killed(film: Path) -> None:
+async def test_stopped_camera_is_killed_and_restarted(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(argv(film, "framed"), True, silence_s=0.5)
     async with running(camera, units.append):
@@ -229,7 +229,7 @@ async def test_a_stopped_camera_is_killed(film: Path) -> None:
         await until(lambda: camera.state == "ok")
 
 
-async def test_a_camera_that_never_writes(film: Path) -> None:
+async def test_camera_that_never_writes_is_lost_and_restarted(film: Path) -> None:
     camera = Camera(argv(film, "framed", "--after", "0", "--then", "hang"), True, start_s=0.5)
     async with running(camera):
         await until(lambda: camera.restarts)
@@ -242,7 +242,7 @@ async def test_a_camera_that_never_writes(film: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "why"), [("plain", "needs plain H.264 (Annex B)"), ("framed", "not a camera record")]
 )
-async def test_garbage_is_named(film: Path, mode: str, why: str) -> None:
+async def test_garbage_output_is_named(film: Path, mode: str, why: str) -> None:
     units: list[AccessUnit] = []
     camera = Camera(
         argv(film, mode, "--after", "0", "--then", "garbage"), mode == "framed", silence_s=0.5
@@ -253,14 +253,14 @@ async def test_garbage_is_named(film: Path, mode: str, why: str) -> None:
     assert units == []
 
 
-async def test_a_closed_output_is_named(film: Path) -> None:
+async def test_closed_output_is_named(film: Path) -> None:
     camera = Camera(argv(film, "plain", "--after", "2", "--then", "close"), False)
     async with running(camera):
         await until(lambda: camera.restarts)
         assert camera.state == ("lost: its program closed its output; it is started again")
 
 
-async def test_a_missing_program_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_program_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(["no-such-camera"], False)
     async with running(camera):
         await until(lambda: camera.restarts > 1)
@@ -271,7 +271,7 @@ async def test_a_missing_program_is_named_once(caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize("leash", [True, False])
-async def test_a_program_that_cannot_run_is_named(
+async def test_program_that_cannot_run_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leash: bool
 ) -> None:
     program = tmp_path / "camera"
@@ -286,7 +286,7 @@ async def test_a_program_that_cannot_run_is_named(
         assert camera.state.endswith("check that it is complete and its interpreter installed")
 
 
-async def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
+async def test_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
     program = tmp_path / "camera"
     program.write_text("#!/bin/sh\n")
     camera = Camera([str(program)], False)
@@ -295,7 +295,7 @@ async def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None
     assert camera.state == f"lost: {program} is not executable; chmod +x {program}"
 
 
-async def test_a_killed_camera_is_not_explained_by_an_old_line(film: Path) -> None:
+async def test_killed_camera_is_not_explained_by_an_old_line(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(argv(film, "framed"), True)
     async with running(camera, units.append):
@@ -311,7 +311,7 @@ async def test_a_killed_camera_is_not_explained_by_an_old_line(film: Path) -> No
     )
 
 
-async def test_a_line_from_long_before_the_silence_is_not_its_cause(
+async def test_line_long_before_the_silence_is_not_its_cause(
     film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults, "BEFORE_S", -0.001)  # otherwise half a second of pictures
@@ -329,7 +329,7 @@ async def test_a_line_from_long_before_the_silence_is_not_its_cause(
     assert "key" not in camera.state and "has sent nothing" in camera.state
 
 
-async def test_without_setpriv_the_camera_runs_all_the_same(
+async def test_camera_runs_without_setpriv(
     film: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     units: list[AccessUnit] = []
@@ -338,14 +338,14 @@ async def test_without_setpriv_the_camera_runs_all_the_same(
         await until(lambda: units)
 
 
-async def test_no_camera_waits_for_the_end() -> None:
+async def test_camera_without_a_program_has_state_none() -> None:
     camera = Camera([], False)
     async with running(camera):
         await asyncio.sleep(0)
         assert camera.state == "none"
 
 
-async def test_a_camera_that_ignores_sigterm_ends_within_a_second(film: Path) -> None:
+async def test_camera_that_ignores_sigterm_ends_within_a_second(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(argv(film, "plain", "--then", "ignore-term"), False)
     async with running(camera, units.append):
@@ -355,7 +355,7 @@ async def test_a_camera_that_ignores_sigterm_ends_within_a_second(film: Path) ->
     assert not alive(pid)
 
 
-async def test_a_shell_takes_its_children_along(film: Path) -> None:
+async def test_children_of_a_shell_end_with_it(film: Path) -> None:
     units: list[AccessUnit] = []
     words = " ".join(argv(film, "plain"))
     camera = Camera(["sh", "-c", f"{words} | cat; true"], False)
@@ -414,7 +414,7 @@ def orphan(request: pytest.FixtureRequest, film: Path) -> Iterator[tuple[int, in
     parent.stdout.close()
 
 
-def test_the_child_ends_when_run_is_killed(orphan: tuple[int, int]) -> None:
+def test_child_ends_when_run_is_killed(orphan: tuple[int, int]) -> None:
     parent, child = orphan
     time.sleep(0.3)  # past setpriv's own start
     assert alive(child)

@@ -47,10 +47,10 @@ def test_last_words_are_quoted_and_followed_by_a_step(line: str, step: str) -> N
         faults.refused("/x", OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))),
     ],
 )
-def test_each_has_a_cause_and_a_step(said: str) -> None:
+def test_fault_text_has_a_cause_and_a_step(said: str) -> None:
     cause, _, step = said.partition("; ")
     assert cause and step and "ready" not in said and "setpriv" not in said
 
 
-def test_what_is_there_is_tried() -> None:
+def test_present_program_gives_no_fault() -> None:
     assert faults.not_started("sh") is None

@@ -93,7 +93,7 @@ def test_units_are_whole_stamped_and_begin_with_a_key(start: Start, kind: Kind) 
 
 
 @some("keys")
-def test_a_key_frame_comes_soon_after_it_is_asked_for(start: Start, kind: Kind) -> None:
+def test_requested_key_frame_comes_soon(start: Start, kind: Kind) -> None:
     camera = start(kind)
     for _ in range(5):
         camera.record()
@@ -106,7 +106,7 @@ def test_a_key_frame_comes_soon_after_it_is_asked_for(start: Start, kind: Kind) 
 
 
 @some("rates")
-def test_the_bitrate_changes_while_it_runs(start: Start, kind: Kind) -> None:
+def test_bitrate_changes_while_the_camera_runs(start: Start, kind: Kind) -> None:
     camera, codec = start(kind), decoder()
     for _ in range(5):
         decode(codec, camera.record().unit)
@@ -127,7 +127,7 @@ def test_nonsense_on_stdin_is_said_and_ignored(start: Start, kind: Kind) -> None
 
 
 @some()
-def test_it_ends_with_its_stdin_and_leaves_nobody(start: Start, kind: Kind) -> None:
+def test_process_ends_with_its_stdin_and_leaves_no_child(start: Start, kind: Kind) -> None:
     camera = start(kind)
     camera.record()
     group = camera.process.pid
@@ -138,7 +138,7 @@ def test_it_ends_with_its_stdin_and_leaves_nobody(start: Start, kind: Kind) -> N
 
 
 @some()
-def test_it_ends_when_nobody_reads(start: Start, kind: Kind) -> None:
+def test_process_ends_when_its_output_is_closed(start: Start, kind: Kind) -> None:
     camera = start(kind)
     camera.record()
     assert camera.process.stdout
@@ -148,7 +148,7 @@ def test_it_ends_when_nobody_reads(start: Start, kind: Kind) -> None:
 
 
 @some()
-def test_a_slow_reader_gets_a_picture_of_now(start: Start, kind: Kind) -> None:
+def test_slow_reader_gets_a_current_picture(start: Start, kind: Kind) -> None:
     camera, codec = start(kind), decoder()
     for _ in range(3):
         decode(codec, camera.record().unit)

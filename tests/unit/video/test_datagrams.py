@@ -34,7 +34,7 @@ def unit_of(size: int) -> bytes:
 @given(
     st.lists(st.integers(5, 3 * DATAGRAM_BYTES).filter(lambda n: n % DATAGRAM_BYTES), max_size=5)
 )
-def test_what_was_split_is_put_together(sizes: list[int]) -> None:
+def test_split_units_are_reassembled(sizes: list[int]) -> None:
     reassembly, units = Reassembly(), [unit_of(size) for size in sizes]
     sent = [piece for unit in units for piece in pieces(unit)]
     got = [reassembly.feed(piece) for piece in sent]
@@ -42,7 +42,7 @@ def test_what_was_split_is_put_together(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2])
-def test_of_a_unit_with_a_hole_nothing_is_left(missing: int) -> None:
+def test_unit_with_a_missing_piece_is_dropped(missing: int) -> None:
     reassembly, large, small = Reassembly(), unit_of(150_000), unit_of(900)
     for at, piece in enumerate(pieces(large)):
         if at == missing:
@@ -55,7 +55,7 @@ def test_of_a_unit_with_a_hole_nothing_is_left(missing: int) -> None:
     assert reassembly.lost == 1
 
 
-def test_a_unit_without_an_end_is_given_up() -> None:
+def test_unit_without_an_end_is_dropped() -> None:
     reassembly = Reassembly()
     for _ in range(UNIT_MAX_BYTES // DATAGRAM_BYTES + 2):
         assert reassembly.feed(b"x" * DATAGRAM_BYTES) is None
@@ -74,7 +74,7 @@ def receiver() -> Iterator[Receiver]:
     made.close()
 
 
-def test_only_the_process_that_was_started_is_heard(receiver: Receiver) -> None:
+def test_receiver_hears_only_the_started_process(receiver: Receiver) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         to = ("127.0.0.1", receiver.port)
         sender.sendto(unit_of(100), to)
@@ -89,13 +89,13 @@ def test_only_the_process_that_was_started_is_heard(receiver: Receiver) -> None:
         assert [one.data for one in receiver.buffers(os.getpid())] == [unit_of(400)]
 
 
-def test_it_listens_on_loopback_only(receiver: Receiver) -> None:
+def test_receiver_listens_on_loopback_only(receiver: Receiver) -> None:
     assert receiver._socket.getsockname()[0] == "127.0.0.1"
     assert not owns(os.getpid(), 1) and not owns(1 << 22, receiver.port)
     assert owns(os.getpid(), receiver.port)
 
 
-def test_what_the_kernel_dropped_is_counted(receiver: Receiver) -> None:
+def test_datagrams_dropped_by_the_kernel_count_as_lost_unit(receiver: Receiver) -> None:
     receiver._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for _ in range(20):
@@ -126,7 +126,7 @@ class Pipe:
         os.close(self._theirs)
 
 
-def test_each_buffer_has_the_stamp_of_its_frame() -> None:
+def test_buffer_gets_the_stamp_of_its_frame() -> None:
     pipe = Pipe()
     pipe.write(1000, 2000)
     os.write(pipe._theirs, b"SensorTimes")
@@ -137,7 +137,7 @@ def test_each_buffer_has_the_stamp_of_its_frame() -> None:
     assert pipe.stamps.known == 3
 
 
-def test_without_its_metadata_a_buffer_is_as_old_as_the_one_before() -> None:
+def test_buffer_without_metadata_takes_the_last_known_age() -> None:
     pipe = Pipe()
     pipe.write(1000)
     assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 1400), 0.0) == 1400, "not read yet"
@@ -148,7 +148,7 @@ def test_without_its_metadata_a_buffer_is_as_old_as_the_one_before() -> None:
     assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 4300), 1.0) == 4000
 
 
-def test_the_metadata_of_a_lost_buffer_is_forgotten() -> None:
+def test_metadata_of_a_lost_buffer_is_forgotten() -> None:
     pipe = Pipe()
     pipe.write(1000)
     assert pipe.stamps.read()

@@ -49,7 +49,7 @@ def test_real_streams_in_any_chunks(which: int, sizes: list[int]) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 3), st.integers(0, 8000))
-def test_starts_anywhere(which: int, skipped: int) -> None:
+def test_splitter_starts_anywhere_in_a_stream(which: int, skipped: int) -> None:
     units = variants()[which]
     got = split(b"".join(units)[skipped:], [])
     want = list(units)[len(units) - len(got) :]
@@ -58,7 +58,7 @@ def test_starts_anywhere(which: int, skipped: int) -> None:
     assert want[0].endswith(got[0])  # its head may be in the skipped part
 
 
-def test_a_unit_comes_whole_when_flushed() -> None:
+def test_flush_returns_the_whole_unit() -> None:
     for units in variants():
         splitter = AnnexB()
         for unit in units:
@@ -69,7 +69,7 @@ def test_a_unit_comes_whole_when_flushed() -> None:
         assert splitter.torn == 0
 
 
-def test_nothing_to_flush() -> None:
+def test_flush_without_a_unit_returns_none() -> None:
     splitter = AnnexB()
     assert splitter.flush() is None
     splitter.feed(b"\0\0")
@@ -118,7 +118,7 @@ def test_remembered_sets_are_bounded() -> None:
     assert ParameterSets().ahead_of(C4 + b"\x67\x42") == C4 + b"\x67\x42"
 
 
-def test_what_opens_a_unit() -> None:
+def test_nal_type_decides_if_a_new_unit_begins() -> None:
     for opener in (AUD, SEI, SPS, PPS, C4 + b"\x0e\x01", C4 + b"\x12\x01", P):
         splitter = AnnexB()
         assert splitter.feed(KEY + opener + b"\x55") == [KEY]
@@ -128,11 +128,11 @@ def test_what_opens_a_unit() -> None:
         assert splitter.flush() == KEY + follower + b"\x55"
 
 
-def test_zeros_between_units_belong_to_none() -> None:
+def test_zeros_between_units_are_dropped() -> None:
     assert split(KEY + b"\0\0\0\0" + P + b"\0" + P_SECOND, []) == [KEY, P + b"\0" + P_SECOND]
 
 
-def test_a_flush_in_the_middle_loses_the_tail_and_says_so() -> None:
+def test_flush_inside_a_unit_loses_its_tail_and_counts_it() -> None:
     splitter = AnnexB()
     splitter.feed(KEY + b"\x11")
     assert splitter.flush() == KEY + b"\x11"
@@ -141,7 +141,7 @@ def test_a_flush_in_the_middle_loses_the_tail_and_says_so() -> None:
     assert splitter.flush() == b"\0\0\1\x41\x9a"
 
 
-def test_a_flush_between_slices_loses_the_later_slices() -> None:
+def test_flush_between_slices_loses_the_later_slices() -> None:
     splitter = AnnexB()
     splitter.feed(KEY)
     splitter.flush()
@@ -149,7 +149,7 @@ def test_a_flush_between_slices_loses_the_later_slices() -> None:
     assert (splitter.torn, splitter.flush()) == (1, P)
 
 
-def test_a_flush_in_a_start_code_keeps_the_start_code() -> None:
+def test_flush_inside_a_start_code_keeps_the_start_code() -> None:
     for cut in range(1, len(P) - 1):
         splitter = AnnexB()
         splitter.feed(KEY + P[:cut])
@@ -158,7 +158,7 @@ def test_a_flush_in_a_start_code_keeps_the_start_code() -> None:
         assert (splitter.flush(), splitter.torn) == (P, 0)
 
 
-def test_a_unit_that_is_too_long_is_dropped() -> None:
+def test_unit_that_is_too_long_is_dropped() -> None:
     splitter = AnnexB(most=100)
     assert splitter.feed(KEY + b"\x11" * 100) == []
     assert splitter.dropped == 1
@@ -172,7 +172,7 @@ def test_a_unit_that_is_too_long_is_dropped() -> None:
     assert splitter.flush() == P
 
 
-def test_types_and_key() -> None:
+def test_nal_types_and_key_frames_are_recognised() -> None:
     assert h264.nal_types(AUD + KEY + P_SECOND) == [9, 7, 8, 5, 1]
     assert h264.nal_types(b"") == []
     assert h264.is_key(KEY) and h264.is_key(AUD + KEY)
@@ -185,7 +185,7 @@ pieces = st.sampled_from([SPS, PPS, AUD, SEI, IDR, P, P_SECOND, C3, C4, b"\0", b
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(pieces, st.binary(max_size=30), st.none()), max_size=60))
-def test_any_bytes_and_flushes(feeds: list[bytes | None]) -> None:
+def test_arbitrary_bytes_and_flushes_give_valid_units(feeds: list[bytes | None]) -> None:
     splitter, units = AnnexB(most=64), []
     for feed in feeds:
         if feed is None:

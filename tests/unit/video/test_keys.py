@@ -24,7 +24,7 @@ def test_key_requests_answered_late_but_in_time_count_as_answered() -> None:
     assert keys.answered
 
 
-def test_key_requests_ignored_count_as_unanswered_until_a_streak_of_answers() -> None:
+def test_key_requests_ignored_stay_unanswered_until_a_streak() -> None:
     keys = KeyRequests()
     film(keys, "?" + ANSWER_UNITS * "P")
     assert not keys.answered

@@ -3,7 +3,7 @@
 from fpvcar.video.packet_loss import EVERY_S, LossMeter
 
 
-def test_the_share_is_of_the_last_five_seconds() -> None:
+def test_share_covers_the_last_five_seconds() -> None:
     meter = LossMeter()
     assert meter.due_s < 0.0 and meter.share is None
     shares: list[float | None] = []
@@ -16,7 +16,7 @@ def test_the_share_is_of_the_last_five_seconds() -> None:
     assert shares[9:] == [0.0, 0.0, 0.0]
 
 
-def test_what_is_recent_is_of_three_seconds() -> None:
+def test_recent_share_covers_three_seconds() -> None:
     meter = LossMeter()
     assert meter.recent == 0.0
     shares: list[float] = []
@@ -26,7 +26,7 @@ def test_what_is_recent_is_of_three_seconds() -> None:
     assert shares == [0.0, 0.1, 0.1, 2 / 30, 1 / 30, 0.0, 0.0]
 
 
-def test_of_few_packets_nothing_is_said() -> None:
+def test_share_is_none_for_few_packets() -> None:
     meter = LossMeter()
     meter.sample(0.0, 0, 0)
     meter.sample(1.0, 49, 20)
@@ -35,7 +35,7 @@ def test_of_few_packets_nothing_is_said() -> None:
     assert meter.share == 0.4
 
 
-def test_more_than_all_cannot_be_lost() -> None:
+def test_share_is_at_most_one() -> None:
     """The kernel counts a retransmission when it is sent; the two figures are not read at once."""
     meter = LossMeter()
     meter.sample(0.0, 0, 0)

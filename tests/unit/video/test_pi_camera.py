@@ -29,7 +29,7 @@ def pi(cameras: list[Camera], board: str, *options: str, **env: str) -> Camera:
 
 
 @BOARDS
-def test_it_is_the_sensors_picture_not_padded(cameras: list[Camera], board: str) -> None:
+def test_picture_is_the_sensors_without_padding(cameras: list[Camera], board: str) -> None:
     picture = seen(pi(cameras, board))
     assert picture.shape == (240, 336)
     assert middle(picture) == pytest.approx(LEVEL, abs=8)
@@ -39,7 +39,7 @@ def test_it_is_the_sensors_picture_not_padded(cameras: list[Camera], board: str)
 
 
 @BOARDS
-def test_one_frame_in_one_unit_out(cameras: list[Camera], board: str) -> None:
+def test_encoder_gives_one_unit_per_frame_without_delay(cameras: list[Camera], board: str) -> None:
     """No thread of the encoder holds a frame back: the first comes at once, each is new."""
     camera, codec = pi(cameras, board, "--fps=10"), decoder()
     records = [camera.record() for _ in range(4)]
@@ -62,7 +62,7 @@ def test_less_bitrate_makes_smaller_units(cameras: list[Camera], board: str) -> 
 
 
 @BOARDS
-def test_its_look_changes_while_it_runs(cameras: list[Camera], board: str) -> None:
+def test_look_changes_while_the_camera_runs(cameras: list[Camera], board: str) -> None:
     camera, codec = pi(cameras, board), decoder()
     for _ in range(5):
         decode(codec, camera.record().unit)
@@ -91,7 +91,7 @@ def test_its_look_changes_while_it_runs(cameras: list[Camera], board: str) -> No
         ("", ("--device=/dev/video0",), process.BAD_OPTIONS, "expected 0 or 1"),
     ],
 )
-def test_why_it_cannot_is_its_last_line(
+def test_start_failure_is_explained_in_the_last_line(
     cameras: list[Camera], board: str, env: str, options: tuple[str, ...], status: int, said: str
 ) -> None:
     name, _, value = env.partition("=")
@@ -102,7 +102,7 @@ def test_why_it_cannot_is_its_last_line(
 
 
 @BOARDS
-def test_a_camera_that_hangs_ends_with_its_stdin(cameras: list[Camera], board: str) -> None:
+def test_hanging_camera_ends_with_its_stdin(cameras: list[Camera], board: str) -> None:
     camera = pi(cameras, board, PICAMERA_HANG_AFTER="5")
     for _ in range(5):
         camera.record()

@@ -44,7 +44,7 @@ def settings(
     return PictureSettings(own, before, None, camera, kept.append), camera, kept
 
 
-def test_every_source_of_a_profile_is_known() -> None:
+def test_abilities_are_known_for_all_sources() -> None:
     hint = config.Camera.__annotations__["source"]
     assert set(ABLE) == set(hint.__args__)
     assert settable_keys(config.Camera(source="v4l2", command=("raspivid",))) == ()
@@ -61,7 +61,7 @@ def test_field_of_view_other_size_is_unknown_until_back() -> None:
     assert kept[0].width == 320 and kept[-1] == Picture(flip="both")
 
 
-def test_a_look_is_told_the_running_camera() -> None:
+def test_look_change_is_sent_to_the_running_camera() -> None:
     own = profile("picamera2")
     picture, camera, kept = settings(own)
     assert picture.change(Picture(brightness=0.25, night=True)) is None
@@ -82,7 +82,7 @@ def test_a_look_is_told_the_running_camera() -> None:
         (Picture(flip="both", brightness=0.5), "--flip=both"),
     ],
 )
-def test_size_rate_and_flip_start_it_anew(wanted: Picture, word: str) -> None:
+def test_size_rate_and_flip_restart_the_camera(wanted: Picture, word: str) -> None:
     picture, camera, kept = settings(profile("rpicam"))
     assert picture.change(wanted) is None
     assert word in camera.argv and len(camera.ends) == 1 and camera.lines == []
@@ -90,7 +90,7 @@ def test_size_rate_and_flip_start_it_anew(wanted: Picture, word: str) -> None:
     assert picture.as_json()["can"] == ABLE["rpicam"]
 
 
-def test_what_the_camera_has_not_got_is_refused() -> None:
+def test_unsupported_picture_setting_is_refused() -> None:
     picture, camera, kept = settings(profile("v4l2"))
     assert picture.change(Picture(exposure="sport", night=True)) == "exposure"
     picture_none, *_ = settings(profile("none"))
@@ -99,7 +99,7 @@ def test_what_the_camera_has_not_got_is_refused() -> None:
     assert picture.as_json()["night"] is False
 
 
-def test_what_was_kept_holds_from_the_start(tmp_path: Path) -> None:
+def test_saved_picture_applies_from_the_start(tmp_path: Path) -> None:
     own, before = profile("v4l2", width=320), Picture(fps=20.0, exposure="long")
     now = with_picture(own, before)
     assert (now.camera.fps, now.camera.width, now.camera.exposure) == (20.0, 320, "normal")
@@ -113,7 +113,7 @@ CARD_S = 30.0
 """Longest time that a busy disk may take."""
 
 
-def test_neither_part_of_the_car_forgets_the_others_settings(tmp_path: Path) -> None:
+def test_saved_picture_and_limit_do_not_overwrite_each_other(tmp_path: Path) -> None:
     saver = Saver(tmp_path)
     saver.start()
     saver.put(SavedSettings(limit=0.5))
@@ -140,7 +140,7 @@ def test_saver_stopped_before_its_first_turn_still_writes(tmp_path: Path) -> Non
 # --- rights --------------------------------------------------------------------------
 
 
-def test_only_a_grown_up_sets_the_picture() -> None:
+def test_picture_is_set_by_grown_ups_only() -> None:
     house = House()
     picture, camera, _ = settings(profile("picamera2"))
     vehicle = dataclasses.replace(house.vehicle, picture=picture)
@@ -155,14 +155,14 @@ def test_only_a_grown_up_sets_the_picture() -> None:
     assert mum.errors()[-1].what == "too many pushes"
 
 
-def test_a_car_that_cannot_says_so() -> None:
+def test_set_picture_without_support_is_an_error() -> None:
     house = House()
     mum = house.visitor("Mum", code="grownups")
     mum.say(up.SetPicture(Picture(night=True)))
     assert mum.errors()[-1].what == "this camera lacks the setting"
 
 
-def test_the_profile_refuses_an_exposure_that_a_webcam_has_not_got() -> None:
+def test_profile_refuses_an_exposure_that_a_webcam_lacks() -> None:
     path = Path(__file__).parents[3] / "hardware" / "bench.toml"
     sets = ['camera.source = "v4l2"', 'camera.exposure = "sport"']
     with pytest.raises(config.ConfigError, match=r'camera.exposure = "sport": a v4l2'):

@@ -51,7 +51,7 @@ def test_control_says_what_it_ignores(line: str) -> None:
     assert (control.key, control.bitrate, control.image) == (False, None, None)
 
 
-def test_a_look_comes_as_it_was_written() -> None:
+def test_look_line_round_trips() -> None:
     for look in (
         ImageSettings(),
         ImageSettings("sport", -0.5, True),
@@ -67,7 +67,7 @@ def test_a_look_comes_as_it_was_written() -> None:
 # --- options -------------------------------------------------------------------------
 
 
-def test_options_are_the_profiles() -> None:
+def test_options_round_trip_the_profiles_camera() -> None:
     made = options.parser("test", "A camera.")
     assert options.arguments_of(config.Camera()) == []
     camera = config.Camera(
@@ -181,7 +181,7 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def test_what_is_asked_for_reaches_the_camera() -> None:
+def test_requests_reach_the_camera() -> None:
     camera = Coded()
     with serving(camera) as reader:
         reader.say("bitrate 300000\nkey\nlook sport 0.5 1\n")
@@ -191,7 +191,7 @@ def test_what_is_asked_for_reaches_the_camera() -> None:
     assert camera.asked == [ImageSettings("sport", 0.5, True), 300_000, "key"]
 
 
-def test_nothing_comes_before_the_first_key_frame_which_is_asked_for() -> None:
+def test_output_starts_at_a_requested_key_frame() -> None:
     camera = Coded()
     with serving(camera) as reader:
         camera.give(False, 1)
@@ -202,7 +202,7 @@ def test_nothing_comes_before_the_first_key_frame_which_is_asked_for() -> None:
     assert camera.asked == ["key"]
 
 
-def test_after_units_that_the_reader_missed_comes_a_key_frame() -> None:
+def test_key_frame_follows_units_that_the_reader_missed() -> None:
     camera = Coded()
     with serving(camera) as reader:
         camera.give(True, 1)
@@ -225,7 +225,7 @@ def test_after_units_that_the_reader_missed_comes_a_key_frame() -> None:
         (PackageMissing("apt install it"), process.MISSING),
     ],
 )
-def test_a_fault_is_one_line_and_a_status_of_its_own(
+def test_fault_is_one_line_with_its_own_status(
     fault: Exception, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert process.status_of(fault) == status

@@ -30,7 +30,7 @@ def rpicam(cameras: list[Camera], *options: str, **env: str) -> Camera:
     return cameras[-1]
 
 
-def test_it_is_told_only_what_its_help_knows() -> None:
+def test_command_uses_only_options_from_the_help() -> None:
     everything = (
         "--timeout --width --height --bitrate --intra --low-latency --nopreview "
         "--inline --flush --hflip --vflip --exposure --brightness --framerate"
@@ -58,11 +58,11 @@ def test_it_is_told_only_what_its_help_knows() -> None:
     assert words[words.index("--intra") + 1] == "5"
 
 
-def test_an_old_one_works_as_well(cameras: list[Camera]) -> None:
+def test_old_rpicam_works(cameras: list[Camera]) -> None:
     assert middle(seen(rpicam(cameras, RPICAM_OLD="1"))) == pytest.approx(LEVEL, abs=6)
 
 
-def test_stamps_are_the_sensors(cameras: list[Camera]) -> None:
+def test_stamps_are_sensor_times(cameras: list[Camera]) -> None:
     """Arrival times differ: the stand-in stamps before it paints and encodes."""
     camera = rpicam(cameras, "--width=1280", "--height=720", RPICAM_NOISE="100")
     for _ in range(3):
@@ -75,7 +75,7 @@ def test_stamps_are_the_sensors(cameras: list[Camera]) -> None:
 
 
 @pytest.mark.parametrize("board", ["zero", "pi5"])
-def test_a_unit_of_many_datagrams_is_whole(cameras: list[Camera], board: str) -> None:
+def test_unit_of_many_datagrams_is_whole(cameras: list[Camera], board: str) -> None:
     camera = rpicam(
         cameras,
         "--width=1280",
@@ -103,7 +103,7 @@ def test_parameter_sets_that_come_apart_stand_before_their_idr(cameras: list[Cam
     assert stamps == sorted(stamps) and stamps[0] > 1000
 
 
-def test_flip_and_another_look(cameras: list[Camera]) -> None:
+def test_flip_applies_and_look_changes_while_running(cameras: list[Camera]) -> None:
     camera = rpicam(cameras, "--flip=horizontal")
     assert corner(seen(camera)) == ("top", "right")
     camera.ask("look normal 0.5 0")
@@ -122,7 +122,7 @@ def test_flip_and_another_look(cameras: list[Camera]) -> None:
         ("RPICAM_DIE_AFTER", process.FAILED, "failed to queue request"),
     ],
 )
-def test_why_it_ends_is_its_last_line(
+def test_end_is_explained_in_the_last_line(
     cameras: list[Camera], env: str, status: int, said: str
 ) -> None:
     camera = rpicam(cameras, **{env: "3"})
@@ -131,7 +131,7 @@ def test_why_it_ends_is_its_last_line(
     assert said in last and last.startswith("camera: ")
 
 
-def test_one_that_hangs_ends_with_us(cameras: list[Camera], tmp_path: Path) -> None:
+def test_hanging_rpicam_ends_with_its_stdin(cameras: list[Camera], tmp_path: Path) -> None:
     camera = rpicam(cameras, RPICAM_HANG_AFTER="3")
     for _ in range(3):
         camera.record()

@@ -45,7 +45,7 @@ def test_scaling_lists_and_fields_are_passed_by(matrices: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["baseline", "high"])
-def test_one_that_is_cut_is_refused(profile: str) -> None:
+def test_truncated_sps_is_refused(profile: str) -> None:
     sps = sps_of(640, 480, profile, "yuv420p")
     whole = shape_of(sps)
     refused = 0
@@ -57,7 +57,7 @@ def test_one_that_is_cut_is_refused(profile: str) -> None:
     assert refused >= 8
 
 
-def test_an_impossible_size_is_refused() -> None:
+def test_impossible_size_is_refused() -> None:
     bits = "1" * 3 + "010" + "1" * 2 + "0" + 2 * ("0" * 14 + "1" * 15) + "1" * 8
     data = int(bits.ljust(96, "1"), 2).to_bytes(12, "big")
     with pytest.raises(SpsError, match="expected at most 16888"):

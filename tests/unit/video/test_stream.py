@@ -65,7 +65,7 @@ class Bench:
         return got
 
 
-def test_a_unit_is_packed_once_for_all() -> None:
+def test_unit_is_packed_once_for_all_viewers() -> None:
     bench = Bench()
     one, two = bench.viewer(), bench.viewer()
     bench.publish("K")
@@ -79,7 +79,7 @@ def test_a_unit_is_packed_once_for_all() -> None:
     assert third is not None and parse_video(third.packet)[0].sequence == 1
 
 
-def test_a_frame_says_its_length_as_rfc_6455_does() -> None:
+def test_frame_length_is_encoded_as_in_rfc_6455() -> None:
     for size, head in (
         (0, b"\x82\x00"),
         (125, b"\x82\x7d"),
@@ -91,7 +91,7 @@ def test_a_frame_says_its_length_as_rfc_6455_does() -> None:
         assert stream.framed(packet) == head + packet
 
 
-def test_a_new_viewer_starts_at_a_key_frame_and_asks_at_once() -> None:
+def test_new_viewer_requests_and_starts_at_a_key_frame() -> None:
     bench = Bench()
     bench.publish("KP")
     viewer = bench.viewer()
@@ -104,7 +104,7 @@ def test_a_new_viewer_starts_at_a_key_frame_and_asks_at_once() -> None:
     assert bench.drain(viewer) == "P"
 
 
-def test_a_new_viewer_takes_the_key_frame_that_is_the_newest() -> None:
+def test_new_viewer_takes_the_newest_key_frame_if_current() -> None:
     bench = Bench()
     bench.publish("PK")
     assert bench.drain(bench.viewer()) == "K"
@@ -114,14 +114,14 @@ def test_a_new_viewer_takes_the_key_frame_that_is_the_newest() -> None:
     assert bench.drain(viewer) == "" and len(bench.source.keys) == 1
 
 
-def test_without_viewers_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unit_is_not_packed_without_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "pack_video", None)
     bench = Bench()
     bench.publish("KP")
     assert bench.stream.sequence == 2
 
 
-def test_a_third_waiting_unit_drops_all() -> None:
+def test_third_waiting_unit_drops_all() -> None:
     bench = Bench()
     viewer = bench.viewer()
     bench.publish("KP")
@@ -132,7 +132,7 @@ def test_a_third_waiting_unit_drops_all() -> None:
     assert (viewer.waiting, viewer.dropped) == (0, 6)
 
 
-def test_never_more_than_two_wait() -> None:
+def test_viewer_never_has_more_than_two_units_waiting() -> None:
     bench = Bench()
     viewer = bench.viewer()
     for kind in "KPPPKPKKPPPPKPPKK":
@@ -140,7 +140,7 @@ def test_never_more_than_two_wait() -> None:
         assert viewer.waiting <= 2
 
 
-def test_viewer_of_a_camera_without_requests_keeps_a_second_of_units() -> None:
+def test_viewer_without_key_requests_keeps_a_second_of_units() -> None:
     bench = Bench(Deaf())
     viewer = bench.viewer(driver=True)
     bench.publish("K" + "P" * 29)
@@ -150,7 +150,7 @@ def test_viewer_of_a_camera_without_requests_keeps_a_second_of_units() -> None:
     assert (viewer.dropped, bench.drain(viewer)) == (3, "K"), "the newest wins"
 
 
-def test_viewer_of_a_camera_without_requests_drops_units_older_than_a_second() -> None:
+def test_viewer_without_key_requests_drops_units_older_than_1_s() -> None:
     bench = Bench(Deaf())
     viewer = bench.viewer(driver=True)
     most = 0
@@ -171,7 +171,7 @@ def test_viewer_backlog_is_bounded_in_number_whatever_the_stamps() -> None:
         assert viewer.waiting <= stream.BACKLOG_MAX
 
 
-def test_viewer_of_a_camera_that_ignores_requests_keeps_units_once_that_shows() -> None:
+def test_viewer_keeps_units_once_its_key_requests_are_ignored() -> None:
     bench = Bench()
     viewer = bench.viewer(driver=True)
     bench.publish("PPPPPPP")  # these do not answer the new viewer's request
@@ -179,14 +179,14 @@ def test_viewer_of_a_camera_that_ignores_requests_keeps_units_once_that_shows() 
     assert (viewer.waiting, viewer.needs_key) == (8, False)
 
 
-def test_a_key_frame_supersedes_what_waits() -> None:
+def test_key_frame_supersedes_waiting_units() -> None:
     bench = Bench()
     viewer = bench.viewer()
     bench.publish("KPK")
     assert (viewer.dropped, bench.drain(viewer)) == (2, "K")
 
 
-def test_the_key_is_asked_for_when_there_is_room_again_not_at_the_drop() -> None:
+def test_key_frame_is_requested_when_room_returns_not_at_a_drop() -> None:
     bench = Bench()
     viewer = bench.viewer(driver=True)
     bench.publish("K")
@@ -202,7 +202,7 @@ def test_the_key_is_asked_for_when_there_is_room_again_not_at_the_drop() -> None
     assert bench.drain(viewer) == "KP"
 
 
-def test_the_driver_is_served_at_once_and_asks_again() -> None:
+def test_drivers_key_request_is_sent_at_once_and_repeated() -> None:
     bench = Bench()
     watcher, driver = bench.viewer(), bench.viewer(driver=True)
     assert bench.source.keys == [0.0, 0.0]
@@ -219,7 +219,7 @@ def test_the_driver_is_served_at_once_and_asks_again() -> None:
     assert bench.drain(driver) == "" and len(bench.source.keys) == 5
 
 
-def test_other_viewers_are_pooled() -> None:
+def test_key_requests_of_other_viewers_are_pooled() -> None:
     bench = Bench()
     for _ in range(10):
         bench.viewer()
@@ -231,7 +231,7 @@ def test_other_viewers_are_pooled() -> None:
     assert len(bench.source.keys) == 2
 
 
-def test_a_key_frame_on_the_way_serves_the_pool() -> None:
+def test_arriving_key_frame_serves_the_pooled_requests() -> None:
     bench = Bench()
     bench.viewer()
     bench.viewer()
@@ -239,7 +239,7 @@ def test_a_key_frame_on_the_way_serves_the_pool() -> None:
     assert bench.source.keys == [0.0]
 
 
-def test_a_bad_watcher_costs_few_key_frames() -> None:
+def test_bad_viewer_costs_few_key_frames() -> None:
     bench = Bench()
     driver, watcher = bench.viewer(driver=True), bench.viewer()
     bench.publish("K")
@@ -253,7 +253,7 @@ def test_a_bad_watcher_costs_few_key_frames() -> None:
     assert 4 <= len(bench.source.keys) <= 6, bench.source.keys
 
 
-def test_viewers_do_not_share_their_fate() -> None:
+def test_stalled_viewer_does_not_delay_another() -> None:
     bench = Bench()
     stalled, good = bench.viewer(), bench.viewer()
     got = ""
@@ -264,7 +264,7 @@ def test_viewers_do_not_share_their_fate() -> None:
     assert got == "KPPPPKPPPP" and good.dropped == 0
 
 
-def test_the_driver_comes_first() -> None:
+def test_driver_is_woken_before_other_viewers() -> None:
     bench = Bench()
     order: list[str] = []
     watcher, driver = bench.viewer(), bench.viewer(driver=True)
@@ -274,7 +274,7 @@ def test_the_driver_comes_first() -> None:
     assert order == ["driver", "watcher"]
 
 
-def test_a_removed_viewer_gets_nothing() -> None:
+def test_removed_viewer_gets_no_units() -> None:
     bench = Bench()
     viewer = bench.viewer()
     bench.stream.remove(viewer)
@@ -282,7 +282,7 @@ def test_a_removed_viewer_gets_nothing() -> None:
     assert viewer.waiting == 0 and bench.stream.viewers == []
 
 
-def test_a_camera_that_cannot_be_asked_is_watched_all_the_same() -> None:
+def test_camera_without_requests_can_be_watched() -> None:
     alone = Stream(Deaf(), clock_s=lambda: 5.0)
     viewer = alone.add_viewer(lambda: True)
     alone.report(viewer, LinkReport(0, 0, 1.0, 9))
@@ -291,7 +291,7 @@ def test_a_camera_that_cannot_be_asked_is_watched_all_the_same() -> None:
     assert isinstance(frame, Frame) and frame.key
 
 
-def test_only_the_drivers_link_sets_the_bitrate() -> None:
+def test_bitrate_follows_only_the_drivers_link() -> None:
     bench = Bench()
     bad = LinkReport(delivered=400_000, burst=400_000, blocked_s=0.3, dropped=3)
     bench.stream.report(bench.viewer(), bad)
@@ -300,7 +300,7 @@ def test_only_the_drivers_link_sets_the_bitrate() -> None:
     assert bench.source.bitrates == [320_000]
 
 
-def test_without_a_driver_the_full_bitrate_returns() -> None:
+def test_full_bitrate_returns_without_a_driver() -> None:
     bench = Bench()
     dead = LinkReport(delivered=0, burst=0, blocked_s=0.3, dropped=3)
     bench.stream.report(bench.viewer(driver=True), dead)
@@ -311,7 +311,7 @@ def test_without_a_driver_the_full_bitrate_returns() -> None:
     assert bench.source.bitrates == [LEAST_BITRATE, 2_000_000]
 
 
-def test_figures() -> None:
+def test_viewer_stats_count_frames_bytes_fps_and_age() -> None:
     bench = Bench()
     viewer = bench.viewer(driver=True)
     assert viewer.stats(0.0) == (True, 0, 0, 0, 0, None)

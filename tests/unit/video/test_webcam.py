@@ -45,7 +45,7 @@ def test_levels_are_as_the_webcam_gave_them(cameras: list[Camera], form: str) ->
         ("both", ("bottom", "right")),
     ],
 )
-def test_flipped_here_where_the_webcam_cannot(
+def test_picture_is_flipped_if_the_webcam_cannot(
     cameras: list[Camera], flip: str, place: tuple[str, str]
 ) -> None:
     assert corner(seen(webcam(cameras, f"--flip={flip}"))) == place
@@ -54,7 +54,7 @@ def test_flipped_here_where_the_webcam_cannot(
 
 
 @pytest.mark.parametrize("controls", ["", "brightness"])
-def test_brightness_while_it_runs(cameras: list[Camera], controls: str) -> None:
+def test_brightness_changes_while_the_camera_runs(cameras: list[Camera], controls: str) -> None:
     camera = webcam(cameras, "--brightness=-0.2", WEBCAM_CONTROLS=controls)
     assert middle(seen(camera)) < LEVEL - 10
     camera.ask("look normal 0.5 0")
@@ -73,7 +73,7 @@ def test_night_is_brighter(cameras: list[Camera]) -> None:
     assert middle(seen(dark)) == pytest.approx(LEVEL, abs=4), "it exposes longer itself"
 
 
-def test_the_format_is_the_first_that_it_has(cameras: list[Camera]) -> None:
+def test_most_preferred_offered_format_is_used(cameras: list[Camera]) -> None:
     own = "YUYV MJPG H264"
     for options, expected in (([], "H264"), (["--format=mjpeg"], "MJPG")):
         camera = webcam(cameras, *options, WEBCAM_FORMATS=own)
@@ -102,7 +102,7 @@ def test_keys_that_a_slow_reader_missed_are_not_rare() -> None:
 
 
 @pytest.mark.parametrize(("form", "whole"), [("H264", False), ("YUYV", True)])
-def test_the_coder_is_told_what_is_skipped(
+def test_coder_is_told_of_skipped_frames(
     monkeypatch: pytest.MonkeyPatch, form: str, whole: bool
 ) -> None:
     source = FakeWebcam(form, 160, 120, 30.0)
@@ -112,7 +112,7 @@ def test_the_coder_is_told_what_is_skipped(
     assert told == [True]
 
 
-def test_a_torn_jpeg_is_left_out(cameras: list[Camera]) -> None:
+def test_torn_jpeg_is_skipped(cameras: list[Camera]) -> None:
     env = {"WEBCAM_FORMATS": "MJPG", "WEBCAM_AFTER": "5", "WEBCAM_THEN": "torn"}
     camera = webcam(cameras, **env)
     assert seen(camera, 3).shape == (120, 160)
@@ -130,7 +130,7 @@ def test_a_torn_jpeg_is_left_out(cameras: list[Camera]) -> None:
         ({"WEBCAM_FORMATS": ""}, process.NO_CAMERA, "camera: no webcam on USB"),
     ],
 )
-def test_why_it_ends_is_its_last_line(
+def test_end_is_explained_in_the_last_line(
     cameras: list[Camera], env: dict[str, str], status: int, said: str
 ) -> None:
     camera = webcam(cameras, **env)
@@ -138,7 +138,7 @@ def test_why_it_ends_is_its_last_line(
     assert camera.said().strip().splitlines()[-1].startswith(said)
 
 
-def test_without_pyav_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyav_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fpvcar.video.transcoder", None)
     source = FakeWebcam("YUYV", 160, 120, 30.0)
     with pytest.raises(PackageMissing, match="sudo apt install python3-av"):

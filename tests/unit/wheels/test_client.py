@@ -115,13 +115,13 @@ async def wheels(tmp_path: Path) -> AsyncIterator[Wheels]:
     wheels.close()
 
 
-async def test_absent_wheels_take_nothing(client: WheelsClient, observed: Observed) -> None:
+async def test_send_to_absent_wheels_fails(client: WheelsClient, observed: Observed) -> None:
     await asyncio.sleep(0)
     assert not client.send((0.0, 0.0), 1)
     assert client.state == "absent" and observed.states == []
 
 
-async def test_setpoint_and_answer(
+async def test_answer_to_a_setpoint_makes_the_state_ok(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()
@@ -135,7 +135,7 @@ async def test_setpoint_and_answer(
     assert observed.answers[0].seq == 1 and observed.states == ["ok"]
 
 
-async def test_what_follows_the_newest_answer_is_heard_next(
+async def test_answers_behind_the_newest_are_heard_next(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     """The wheels stop by themselves right after an answer, and once before one."""
@@ -153,7 +153,7 @@ async def test_what_follows_the_newest_answer_is_heard_next(
     assert [one.status for one in observed.answers[2:]] == [Status.STOPPED, Status.REFUSED]
 
 
-async def test_a_car_at_rest_has_a_longer_lease(client: WheelsClient, wheels: Wheels) -> None:
+async def test_car_at_rest_has_a_longer_lease(client: WheelsClient, wheels: Wheels) -> None:
     peer = await wheels.accept()
     assert LEASE_NS < REST_LEASE_NS < AHEAD_MAX_NS
     for steer, lease_ns in ((0.0, REST_LEASE_NS), (-0.5, LEASE_NS)):
@@ -161,7 +161,7 @@ async def test_a_car_at_rest_has_a_longer_lease(client: WheelsClient, wheels: Wh
         assert parse_setpoint(peer.recv(64)).deadline_ns == lease_ns
 
 
-async def test_why_there_are_no_pins(
+async def test_reason_for_missing_pins_is_passed_on(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()
@@ -184,7 +184,7 @@ async def test_unanswered_is_hung_until_answered(
     assert observed.states == ["hung", "ok"]
 
 
-async def test_mute_wheels_make_it_ask_the_helper(
+async def test_mute_wheels_make_the_client_ask_the_helper(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     """Moving or not, the client cannot determine the state of the pins."""
@@ -207,7 +207,7 @@ async def test_mute_wheels_make_it_ask_the_helper(
     ("duties", "stopped", "asked"),
     [((0.3, 0.0), False, 1), ((0.3, 0.0), True, 0), ((0.0, 0.0), False, 0)],
 )
-async def test_wheels_that_went_in_the_middle_of_a_drive(
+async def test_helper_is_asked_only_if_wheels_vanish_while_driving(
     client: WheelsClient,
     wheels: Wheels,
     observed: Observed,
@@ -232,7 +232,7 @@ async def test_wheels_that_went_in_the_middle_of_a_drive(
     assert observed.asked == asked
 
 
-async def test_they_are_lost_from_the_send_on_after_which_nobody_was_heard(
+async def test_silence_counts_from_the_first_failed_send(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     """Each send reads first; the loop need not turn in between."""
@@ -249,7 +249,7 @@ async def test_they_are_lost_from_the_send_on_after_which_nobody_was_heard(
     assert observed.asked == 1
 
 
-async def test_late_loop_of_our_own_is_no_hang(
+async def test_late_own_loop_is_not_a_hang_of_the_wheels(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     await wheels.accept()
@@ -269,7 +269,9 @@ async def test_full_socket_is_hung(client: WheelsClient, wheels: Wheels) -> None
     assert client.state == "hung"
 
 
-async def test_closed_and_back(client: WheelsClient, wheels: Wheels, observed: Observed) -> None:
+async def test_client_reconnects_after_the_socket_was_closed(
+    client: WheelsClient, wheels: Wheels, observed: Observed
+) -> None:
     peer = await wheels.accept()
     wheels.answer(0, Status.STOPPED)
     await observed.until(lambda: client.state == "ok")
@@ -281,7 +283,7 @@ async def test_closed_and_back(client: WheelsClient, wheels: Wheels, observed: O
     assert observed.states == ["ok", "absent", "ok"]
 
 
-async def test_nonsense_is_hung_up_on(
+async def test_nonsense_from_the_wheels_closes_the_connection(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()

@@ -9,14 +9,14 @@ from tests.support.fake_pins import FakeDeadMan
 from tests.support.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 
-def test_nothing_moves_before_a_zero() -> None:
+def test_car_does_not_move_before_a_zero() -> None:
     car = Car()
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
     assert car.drive(0.0).status == Status.APPLIED
     assert not car.powered
 
 
-def test_nothing_moves_before_the_dead_man_is_awake() -> None:
+def test_car_does_not_move_before_the_dead_man_is_awake() -> None:
     car = Car()
     assert car.drive(0.0).status == Status.APPLIED
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
@@ -74,14 +74,14 @@ def test_superseded_zero_does_not_unlatch() -> None:
         (1e9, WheelsReason.TOO_FAR_AHEAD),
     ],
 )
-def test_deadlines_that_are_refused(ahead_ms: float, reason: WheelsReason) -> None:
+def test_past_or_far_deadline_is_refused(ahead_ms: float, reason: WheelsReason) -> None:
     car = Car().ready()
     assert why(car.drive(0.3, ahead_ms)) == (Status.REFUSED, reason)
     assert not car.powered
     assert car.drive(0.3, 150).status == Status.APPLIED
 
 
-def test_after_a_stall_nothing_queued_moves() -> None:
+def test_queued_packets_after_a_stall_move_nothing() -> None:
     car = Car().driving()
     queue = []
     for _ in range(100):  # the client continues while the process is stopped
@@ -165,7 +165,7 @@ def test_close_while_the_pins_are_silent_leaves_the_dead_man() -> None:
     assert not car.powered
 
 
-def test_only_applied_setpoints_feed() -> None:
+def test_dead_man_is_fed_by_applied_setpoints_alone() -> None:
     car = Car().driving()
     assert car.board
     before = car.board.dead_man.feedings
@@ -174,13 +174,13 @@ def test_only_applied_setpoints_feed() -> None:
     assert car.board.dead_man.feedings == before
 
 
-def test_the_times_of_the_wheels() -> None:
+def test_wheels_times_are_the_designed_values() -> None:
     """FED_NS is shorter than the dead man's time-out: it never trips while driving."""
     assert (RETRY_NS, SILENT_TRIES, CHECKED_NS) == (250 * MS, 8, 1000 * MS)
     assert FED_NS == 150 * MS < FakeDeadMan.TICK_S * FakeDeadMan.PATIENCE_TICKS * 1e9
 
 
-def test_an_applied_zero_brakes_for_its_time_and_lets_go() -> None:
+def test_applied_zero_brakes_for_its_time_and_lets_go() -> None:
     car = Car().driving()
     assert car.drive(0.0, ahead_ms=150).status == Status.APPLIED
     assert car.pins.duty(17) == car.pins.duty(27) == 1.0
@@ -190,13 +190,13 @@ def test_an_applied_zero_brakes_for_its_time_and_lets_go() -> None:
     assert car.pins.duty(17) == car.pins.duty(27) == 0.0
 
 
-def test_a_bad_message_alone_stops() -> None:
+def test_bad_message_alone_stops() -> None:
     car = Car().driving()
     car.send(b"?")
     assert not car.powered
 
 
-def test_it_is_due_for_whatever_comes_first() -> None:
+def test_due_time_is_the_earliest_event() -> None:
     car = Car().driving()
     assert car.wheels.due_ns == car.now_ns + 100 * MS, "the deadline"
     car.drive(0.0, ahead_ms=50)
@@ -210,7 +210,7 @@ def test_it_is_due_for_whatever_comes_first() -> None:
     assert car.wheels.due_ns == car.now_ns + RETRY_NS, "not before"
 
 
-def test_a_stop_of_a_moving_car_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_stop_is_logged_if_the_car_moved(caplog: pytest.LogCaptureFixture) -> None:
     car = Car().ready()
     car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert not caplog.records
@@ -218,7 +218,7 @@ def test_a_stop_of_a_moving_car_is_logged(caplog: pytest.LogCaptureFixture) -> N
     assert [one.getMessage() for one in caplog.records] == ["stopped: closed"]
 
 
-def test_it_stops_and_then_says_so() -> None:
+def test_car_stops_before_the_stop_is_logged() -> None:
     car = Car().driving()
     with at_each_line(lambda: car.powered) as powered:
         car.wait(101)

@@ -49,7 +49,7 @@ class Watched(Car):
 @settings(max_examples=300, deadline=None)
 @given(ACTS)
 @example([("send", 0.0, 21), ("hang", 20, True), ("hang", 100, True)])  # hung in a brake
-def test_whatever_comes_the_car_stops_in_time(acts: list[tuple[str, float, int]]) -> None:
+def test_random_events_always_stop_the_car_in_time(acts: list[tuple[str, float, int]]) -> None:
     car, sent = Watched(), {}
     for kind, value, extra in acts:
         if kind == "send":

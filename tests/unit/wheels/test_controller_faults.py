@@ -15,14 +15,14 @@ from tests.support.fake_pins import FakeBoard, FakePins
 from tests.support.wheels_car import MS, Car, at_each_line, why
 
 
-def test_it_ends_although_the_daemon_is_gone() -> None:
+def test_wheels_close_although_the_daemon_is_gone() -> None:
     car = Car().driving()
     car.pins.cut()
     car.wheels.close(car.now_ns)
     assert car.board and car.board.closed and not car.board.dead_man.removed
 
 
-def test_killed_process_leaves_the_car_to_the_dead_man() -> None:
+def test_killed_process_is_stopped_by_the_dead_man() -> None:
     car = Car().driving()
     car.skip(199)
     assert car.powered
@@ -42,7 +42,7 @@ def test_dead_man_that_is_gone_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("silent", [True, False])
-def test_lost_pins_are_said_and_connected_to_again(silent: bool) -> None:
+def test_lost_pins_are_reported_and_reconnected(silent: bool) -> None:
     car = Car().driving()
     reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
     car.refuse = PinsLost("connection refused")
@@ -118,7 +118,7 @@ def test_pin_that_may_not_be_used_is_tried_again() -> None:
     assert wheels.due_ns == RETRY_NS
 
 
-def test_it_ends_without_pins_too() -> None:
+def test_wheels_close_without_pins() -> None:
     car = Car().driving()
     car.refuse = PinsLost("connection refused")
     car.pins.cut()
@@ -129,7 +129,7 @@ def test_it_ends_without_pins_too() -> None:
     assert car.board and not car.board.dead_man.removed
 
 
-def test_a_dead_man_that_tripped_must_wake_before_anything_moves() -> None:
+def test_tripped_dead_man_must_wake_before_the_car_moves() -> None:
     """The dead man was awake a moment ago; that no longer counts."""
     car = Car().driving()
     car.skip(240)
@@ -137,7 +137,7 @@ def test_a_dead_man_that_tripped_must_wake_before_anything_moves() -> None:
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_a_new_dead_man_must_wake_though_the_one_before_was_awake() -> None:
+def test_new_dead_man_must_wake_before_the_car_moves() -> None:
     car = Car().driving()
     car.pins.cut()
     car.drive(0.3)
@@ -146,7 +146,7 @@ def test_a_new_dead_man_must_wake_though_the_one_before_was_awake() -> None:
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fed_dead_man_is_checked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     car, looked_ns = Car().driving(), []
     assert car.board
     awake = car.board.dead_man.awake
@@ -181,7 +181,7 @@ class Refused:
         self.wheels.tick(self.tries * RETRY_NS)
 
 
-def test_the_helper_is_asked_again_and_again() -> None:
+def test_helper_is_asked_again_every_eight_silent_tries() -> None:
     refused = Refused()
     for count in range(1, 4 * SILENT_TRIES + 1):
         refused.try_once()
@@ -207,7 +207,7 @@ def test_silent_tries_are_counted_anew_after_each_loss() -> None:
     assert car.alarms == before + 2
 
 
-def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_repeated_fault_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     refused = Refused()
     for words in ("no answer", "no answer", "refused", "refused", "no answer"):
@@ -217,7 +217,7 @@ def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert len(logged) == 3, logged
 
 
-def test_the_helper_is_asked_before_a_word_is_said() -> None:
+def test_helper_is_asked_before_the_fault_is_logged() -> None:
     refused = Refused()
     with at_each_line(lambda: refused.alarms) as asked:
         for number in range(SILENT_TRIES):
@@ -226,7 +226,7 @@ def test_the_helper_is_asked_before_a_word_is_said() -> None:
     assert asked == [0] + [1] * (SILENT_TRIES - 2) + [2]
 
 
-def test_the_dead_man_is_told_whenever_the_motors_stand() -> None:
+def test_dead_man_is_told_at_each_stop_of_the_motors() -> None:
     """Otherwise a guardian would take the silence of standing wheels for that of hanging ones."""
     car = Car().driving()
     assert car.board is not None and car.board.dead_man.rests == 0
@@ -241,7 +241,7 @@ def test_the_dead_man_is_told_whenever_the_motors_stand() -> None:
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_a_dead_man_that_is_gone_when_the_car_stands_is_replaced() -> None:
+def test_dead_man_lost_while_standing_closes_the_board() -> None:
     car = Car().driving()
     board = car.board
     car.wait(60)
@@ -254,7 +254,7 @@ def _refuses(*_: object) -> None:
     raise PinsLost("I2C bus 1: no answer")
 
 
-def test_a_dead_man_that_takes_no_rest_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_man_that_refuses_rest_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     car = Car().driving()
     assert car.board is not None
     monkeypatch.setattr(car.board.dead_man, "rest", _refuses)
@@ -263,7 +263,7 @@ def test_a_dead_man_that_takes_no_rest_is_lost(monkeypatch: pytest.MonkeyPatch) 
     assert car.board.closed
 
 
-def test_a_motor_that_takes_no_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_motor_that_refuses_a_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dead man does not rest: the motor may still turn."""
     car = Car().driving()
     assert car.board is not None

@@ -37,7 +37,7 @@ def guardian(rig: Rig) -> int:
     return int(children[0]) if children else 0
 
 
-def test_it_drives_and_stops_with_its_driver(rig: Rig) -> None:
+def test_car_drives_and_stops_with_its_driver(rig: Rig) -> None:
     driver = rig.drive(-0.3)
     driver.kill()
     rig.stands(0.05)
@@ -45,7 +45,7 @@ def test_it_drives_and_stops_with_its_driver(rig: Rig) -> None:
     rig.drive(0.3)
 
 
-def test_a_driver_that_hangs(rig: Rig) -> None:
+def test_hung_driver_stops_the_car(rig: Rig) -> None:
     """`wheels` itself stops the car, without a kill."""
     driver = rig.drive()
     os.kill(driver.pid, signal.SIGSTOP)
@@ -57,7 +57,7 @@ def test_a_driver_that_hangs(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_wheels_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
+def test_killed_or_hung_wheels_stop_the_car(rig: Rig, number: signal.Signals) -> None:
     driver = rig.drive()
     os.kill(rig.wheels.pid, number)
     rig.stands(0.3)
@@ -69,7 +69,9 @@ def test_wheels_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_guardian_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
+def test_killed_or_hung_guardian_stops_the_car_and_is_replaced(
+    rig: Rig, number: signal.Signals
+) -> None:
     """No guardian could stop the car after us: `wheels` does, and takes a new guardian."""
     driver = rig.drive()
     before = guardian(rig)
@@ -82,7 +84,7 @@ def test_guardian_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
     rig.drive()
 
 
-def test_a_guardian_that_is_late_stops_no_new_wheels(tmp_path: Path) -> None:
+def test_late_guardian_does_not_stop_new_wheels(tmp_path: Path) -> None:
     """A late guardian would set OE, and the car would stand for ever while `wheels` drives."""
     with rig_of(tmp_path, f"pca9685.oe = {OE}") as rig:
         driver = rig.drive()
@@ -99,7 +101,7 @@ def test_a_guardian_that_is_late_stops_no_new_wheels(tmp_path: Path) -> None:
         assert rig.powered
 
 
-def test_one_error_on_the_bus_is_lived_through(rig: Rig) -> None:
+def test_single_bus_error_does_not_stop_the_car(rig: Rig) -> None:
     """The wire fails for less than two transactions take."""
     driver = rig.drive()
     for _ in range(20):
@@ -109,7 +111,7 @@ def test_one_error_on_the_bus_is_lived_through(rig: Rig) -> None:
     assert driver.poll() is None
 
 
-def test_a_bus_that_fails_stops_the_car_when_it_is_back(rig: Rig) -> None:
+def test_car_stops_when_the_failed_bus_is_back(rig: Rig) -> None:
     """The chip is unreachable in that time without OE; `wheels` reports the cause."""
     client = Client(rig.runtime)
     until(lambda: drives(rig, client), START_S, "it does not drive")
@@ -133,7 +135,7 @@ def drives(rig: Rig, client: Client) -> bool:
 
 
 @pytest.mark.parametrize("unit", ["bus", "wheels", "both"])
-def test_with_oe_a_bus_that_fails_stops_it_at_once(tmp_path: Path, unit: str) -> None:
+def test_failed_bus_with_oe_stops_the_car_at_once(tmp_path: Path, unit: str) -> None:
     with rig_of(tmp_path, f"pca9685.oe = {OE}") as rig:
         rig.drive()
         assert rig.soc.pin[OE].level() == 0
@@ -148,7 +150,7 @@ def test_with_oe_a_bus_that_fails_stops_it_at_once(tmp_path: Path, unit: str) ->
         rig.soc.hat.broken = 0
 
 
-def test_wheels_end_politely(rig: Rig) -> None:
+def test_terminated_wheels_turn_off_motors_and_guardian(rig: Rig) -> None:
     rig.drive(-0.3)
     watcher = guardian(rig)
     rig.wheels.terminate()
@@ -158,7 +160,7 @@ def test_wheels_end_politely(rig: Rig) -> None:
     assert not Path(f"/proc/{watcher}").exists()
 
 
-def test_both_hung_leaves_the_helper(rig: Rig) -> None:
+def test_helper_stops_the_car_when_wheels_and_guardian_hang(rig: Rig) -> None:
     rig.drive()
     watcher = guardian(rig)
     os.kill(watcher, signal.SIGSTOP)
@@ -173,7 +175,7 @@ def test_both_hung_leaves_the_helper(rig: Rig) -> None:
     assert (rig.runtime / "motor-pins").read_text() == "i2c-1:0x60\n"
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_chip_is_named_on_stderr(tmp_path: Path) -> None:
     words = "PCA9685, tried twice: I2C bus 1 address 0x6f"
     with rig_of(tmp_path, "pca9685.address = 0x6f") as rig:
         late = threading.Timer(START_S, rig.wheels.kill)

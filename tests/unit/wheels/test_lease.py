@@ -19,14 +19,14 @@ def armed() -> Lease:
     return lease
 
 
-def test_a_new_lease_is_nothing() -> None:
+def test_new_lease_is_idle_and_wants_a_zero_first() -> None:
     lease = Lease(MOST)
     assert lease.zero_first and not lease.moving
     assert lease.deadline_ns is None and not lease.expired(NOW_NS)
     assert lease.standing(7) == (Status.STOPPED, WheelsReason.START, 0, 7)
 
 
-def test_what_is_applied_is_in_force_until_its_deadline() -> None:
+def test_applied_setpoint_holds_until_its_deadline() -> None:
     lease = Lease(MOST)
     answer = lease.applied(Setpoint(5, NOW_NS + 10, (0.0, -0.1)), NOW_NS)
     assert answer == (Status.APPLIED, WheelsReason.NONE, 5, NOW_NS)
@@ -35,7 +35,7 @@ def test_what_is_applied_is_in_force_until_its_deadline() -> None:
     assert lease.expired(NOW_NS + 10) and lease.expired(NOW_NS + 11)
 
 
-def test_a_stop_ends_it() -> None:
+def test_stop_ends_the_lease() -> None:
     lease = armed()
     lease.applied(Setpoint(5, NOW_NS + 10, (0.1, 0.0)), NOW_NS)
     answer = lease.stop(WheelsReason.DEADLINE, NOW_NS + 20)
@@ -55,7 +55,9 @@ def test_a_stop_ends_it() -> None:
         (AHEAD_MAX_NS + 1, WheelsReason.TOO_FAR_AHEAD),
     ],
 )
-def test_deadlines(ahead_ns: int, reason: WheelsReason | None) -> None:
+def test_deadline_past_or_too_far_ahead_is_refused(
+    ahead_ns: int, reason: WheelsReason | None
+) -> None:
     taken = armed().take([packet(2, 0.1, ahead_ns=ahead_ns)], NOW_NS)
     if reason is None:
         assert taken.setpoint is not None and taken.answers == ()
@@ -64,12 +66,12 @@ def test_deadlines(ahead_ns: int, reason: WheelsReason | None) -> None:
         assert taken.answers == ((Status.REFUSED, reason, 2, NOW_NS),)
 
 
-def test_the_longest_lease_is_the_designs() -> None:
+def test_longest_lease_is_150_ms() -> None:
     assert AHEAD_MAX_NS == 150_000_000
 
 
 @pytest.mark.parametrize("duties", [(0.1, 0.0), (0.0, 0.1), (-0.1, 0.0)])
-def test_zero_comes_first(duties: tuple[float, float]) -> None:
+def test_first_setpoint_must_be_zero(duties: tuple[float, float]) -> None:
     lease = Lease(MOST)
     taken = lease.take([packet(2, *duties)], NOW_NS)
     assert taken.setpoint is None
@@ -78,14 +80,14 @@ def test_zero_comes_first(duties: tuple[float, float]) -> None:
     assert lease.zero_first, "taken is not applied"
 
 
-def test_only_the_newest_counts_and_the_others_are_told() -> None:
+def test_older_packets_are_answered_as_superseded() -> None:
     taken = armed().take([packet(2), packet(3), packet(4, 0.2)], NOW_NS)
     assert taken.setpoint is not None and taken.setpoint.seq == 4
     superseded = [(Status.REFUSED, WheelsReason.SUPERSEDED, n, NOW_NS) for n in (2, 3)]
     assert list(taken.answers) == superseded
 
 
-def test_nothing_gives_nothing() -> None:
+def test_empty_read_gives_no_setpoint_and_no_answer() -> None:
     assert armed().take([], NOW_NS) == (None, ())
 
 
@@ -99,7 +101,7 @@ def test_nothing_gives_nothing() -> None:
         ((0.0, -0.25 - 2 * ROUNDING), False),
     ],
 )
-def test_the_largest_duty_of_each_motor(duties: tuple[float, float], taken: bool) -> None:
+def test_duty_beyond_a_motors_largest_stops(duties: tuple[float, float], taken: bool) -> None:
     lease = armed()
     came = lease.take([packet(2, *duties)], NOW_NS)
     assert (came.setpoint is not None) is taken
@@ -107,7 +109,7 @@ def test_the_largest_duty_of_each_motor(duties: tuple[float, float], taken: bool
     assert ROUNDING == 1e-6
 
 
-def test_exactly_the_largest_duty_is_taken() -> None:
+def test_duty_exactly_at_the_bound_is_no_bad_packet() -> None:
     most = 0.5 - ROUNDING
     assert most + ROUNDING == 0.5
     lease = Lease((most, most))
@@ -116,7 +118,7 @@ def test_exactly_the_largest_duty_is_taken() -> None:
 
 @pytest.mark.parametrize("bad", [b"", b"?", packet(2) + b"\0"])
 @pytest.mark.parametrize("first", [True, False])
-def test_a_bad_packet_stops_even_a_good_newest(bad: bytes, first: bool) -> None:
+def test_bad_packet_stops_even_beside_a_good_newest(bad: bytes, first: bool) -> None:
     lease = armed()
     packets = [bad, packet(3, 0.1)] if first else [packet(3, 0.1), bad]
     taken = lease.take(packets, NOW_NS)
@@ -128,12 +130,12 @@ def test_a_bad_packet_stops_even_a_good_newest(bad: bytes, first: bool) -> None:
     assert lease.reason == WheelsReason.BAD_MESSAGE
 
 
-def test_a_packet_for_another_car_is_bad() -> None:
+def test_packet_with_another_motor_count_is_bad() -> None:
     one = pack_setpoint(Setpoint(2, NOW_NS + 1000, (0.0,)))
     assert armed().take([one], NOW_NS).answers[0].status == Status.STOPPED
 
 
-def test_what_the_motors_refuse_is_said() -> None:
+def test_setpoint_refused_by_the_motors_is_answered() -> None:
     lease = armed()
     answer = lease.refuse(Setpoint(9, 0, (0.1, 0.0)), WheelsReason.PINS_LOST, NOW_NS)
     assert answer == (Status.REFUSED, WheelsReason.PINS_LOST, 9, NOW_NS)

@@ -30,13 +30,13 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
         yield rig
 
 
-def test_client_killed(rig: Rig) -> None:
+def test_killed_client_stops_the_car(rig: Rig) -> None:
     driver = rig.drive()
     driver.kill()
     rig.stands(0.05)
 
 
-def test_who_lets_go_of_the_pins_knows_which(rig: Rig) -> None:
+def test_published_pins_are_those_of_the_motors(rig: Rig) -> None:
     client = Client(rig.runtime)
     until(lambda: _applied(client.send(0.0)), START_S, "never ready")
     said = pins_off.parse((rig.runtime / MOTOR_PINS).read_text())
@@ -44,7 +44,7 @@ def test_who_lets_go_of_the_pins_knows_which(rig: Rig) -> None:
     client.close()
 
 
-def test_client_stopped(rig: Rig) -> None:
+def test_suspended_client_stops_the_car_also_after_resuming(rig: Rig) -> None:
     driver = rig.drive()
     os.kill(driver.pid, signal.SIGSTOP)
     rig.stands(0.15)
@@ -53,7 +53,7 @@ def test_client_stopped(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_wheels_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
+def test_killed_or_hung_wheels_stop_the_car(rig: Rig, number: signal.Signals) -> None:
     driver = rig.drive()
     os.kill(rig.wheels.pid, number)
     rig.stands(0.3)
@@ -72,7 +72,7 @@ def test_wheels_start_again_after_a_kill(rig: Rig) -> None:
     rig.drive()
 
 
-def test_wheels_start_again_after_their_unit_let_go(rig: Rig) -> None:
+def test_wheels_start_again_after_their_unit_freed_the_pins(rig: Rig) -> None:
     """ExecStopPost runs while the pin daemon stays alive and unaware of it."""
     driver = rig.drive()
     rig.wheels.kill()
@@ -85,7 +85,7 @@ def test_wheels_start_again_after_their_unit_let_go(rig: Rig) -> None:
     rig.drive()
 
 
-def test_wheels_end_politely(rig: Rig) -> None:
+def test_terminated_wheels_turn_off_all_pins(rig: Rig) -> None:
     rig.drive(-0.3)
     rig.wheels.terminate()
     rig.stands(0.05)
@@ -94,7 +94,7 @@ def test_wheels_end_politely(rig: Rig) -> None:
     assert [rig.soc.pin[gpio].level() for gpio in pins] == [0, 0, 0, 0]
 
 
-def test_pigpiod_killed_then_back(rig: Rig) -> None:
+def test_wheels_reconnect_to_a_restarted_pigpiod(rig: Rig) -> None:
     client = Client(rig.runtime)
     until(lambda: _applied(client.send(0.0)), START_S, "never ready")
     rig.pigpiod.kill()
@@ -119,7 +119,7 @@ def test_pigpiod_killed_while_driving_keeps_the_duty(rig: Rig) -> None:
     rig.stands(2.0)
 
 
-def test_pigpiod_hangs(rig: Rig) -> None:
+def test_hung_pigpiod_makes_the_wheels_ask_the_helper(rig: Rig) -> None:
     driver = rig.drive()
     rig.stop_pigpiod()
     until(rig.asked, 0.12 + MARGIN_S, "the helper was not asked")
@@ -155,7 +155,7 @@ def duties(rig: Rig) -> list[float]:
     return [rig.soc.pin[gpio].duty() for gpio in rig.profile.motor_pins()]
 
 
-def test_an_l298n_drives_and_stops_with_its_driver(l298n: Rig) -> None:
+def test_l298n_drives_and_stops_with_its_driver(l298n: Rig) -> None:
     driver = l298n.drive(-0.3)
     enable, forward, reverse, *_ = duties(l298n)
     assert enable == pytest.approx(0.3, abs=0.01) and (forward, reverse) == (0, 1)
@@ -165,14 +165,14 @@ def test_an_l298n_drives_and_stops_with_its_driver(l298n: Rig) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_an_l298n_is_let_go_of_by_the_dead_man(l298n: Rig, number: signal.Signals) -> None:
+def test_l298n_is_turned_off_by_the_dead_man(l298n: Rig, number: signal.Signals) -> None:
     l298n.drive()
     os.kill(l298n.wheels.pid, number)
     l298n.stands(0.3)
     until(lambda: not any(duties(l298n)), 0.1 + MARGIN_S, "an enable is on")
 
 
-def test_an_l298n_is_let_go_of_by_the_unit_of_pigpiod(l298n: Rig) -> None:
+def test_l298n_is_turned_off_by_the_unit_of_pigpiod(l298n: Rig) -> None:
     l298n.drive()
     l298n.pigpiod.kill()
     l298n.pigpiod.wait()
@@ -181,7 +181,7 @@ def test_an_l298n_is_let_go_of_by_the_unit_of_pigpiod(l298n: Rig) -> None:
     assert not any(duties(l298n))
 
 
-def test_second_client_is_hung_up_on(rig: Rig) -> None:
+def test_second_client_is_disconnected(rig: Rig) -> None:
     first = Client(rig.runtime)
     answer = first.hear()
     assert answer and answer.reason == WheelsReason.START
@@ -192,7 +192,7 @@ def test_second_client_is_hung_up_on(rig: Rig) -> None:
     first.close()
 
 
-def test_client_that_never_reads_holds_nobody_up(rig: Rig) -> None:
+def test_client_that_never_reads_does_not_delay_the_stop(rig: Rig) -> None:
     client = Client(rig.runtime)
 
     def drives() -> bool:
@@ -214,7 +214,7 @@ def test_second_wheels_is_refused(rig: Rig) -> None:
     assert other.returncode == 1 and "another `fpvcar wheels`" in line
 
 
-def test_no_pigpiod_is_said(tmp_path: Path) -> None:
+def test_missing_pigpiod_is_logged_with_a_retry(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [
             sys.executable,
@@ -249,7 +249,7 @@ def test_wheels_logs_pulses_that_are_cut_or_exceed_the_bridge(
     assert all("motors." in one and "100 Hz" in one for one in said)
 
 
-def test_wheels_is_small_and_loads_little(rig: Rig) -> None:
+def test_wheels_use_little_memory_and_few_modules(rig: Rig) -> None:
     rig.drive()
     status = Path(f"/proc/{rig.wheels.pid}/status").read_text()
     resident_kb = int(status.split("VmRSS:")[1].split()[0])
@@ -271,7 +271,7 @@ print(sorted(heavy & sys.modules.keys()))
 # --- a servo that steers -------------------------------------------------------
 
 
-def test_a_servo_begins_in_its_centre_and_is_let_go_of(tmp_path: Path) -> None:
+def test_servo_starts_centred_and_is_released_on_a_kill(tmp_path: Path) -> None:
     with Rig(tmp_path, paths.HARDWARE / "mx1508-servo.toml") as rig:
 
         def angle() -> float | None:
@@ -288,7 +288,7 @@ def test_a_servo_begins_in_its_centre_and_is_let_go_of(tmp_path: Path) -> None:
         client.close()
 
 
-def test_a_motor_a_side_drives_both(tmp_path: Path) -> None:
+def test_differential_car_drives_both_motors(tmp_path: Path) -> None:
     with Rig(tmp_path, paths.HARDWARE / "differential.toml") as rig:
         driver = rig.drive()
         left, _, *more = Wiring(rig.profile.motors).bridges(rig.soc)

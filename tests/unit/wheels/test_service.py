@@ -24,7 +24,7 @@ def nobody() -> MotorBoard:
     raise PinsFault("no pins here")
 
 
-def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
+def test_harmless_signal_leaves_no_busy_loop(tmp_path: Path) -> None:
     """The signal's byte is taken from the pipe; otherwise poll would return at once for good."""
     wheels = Wheels(
         profiles.load(paths.HARDWARE / "bench.toml"), connect=nobody, alarm=lambda: None
@@ -43,7 +43,7 @@ def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
             signal.signal(signal.SIGUSR1, before)
 
 
-def test_the_loop_feeds_the_watchdog_of_its_unit(
+def test_loop_feeds_the_watchdog_of_its_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An idle loop waits no longer than the unit's watchdog."""
@@ -69,7 +69,7 @@ def test_the_loop_feeds_the_watchdog_of_its_unit(
     assert heard[0] == b"READY=1" and heard[1:] == [b"WATCHDOG=1"] * (len(heard) - 1)
 
 
-def test_the_helper_reads_the_pins_that_the_profile_names(tmp_path: Path) -> None:
+def test_helper_reads_the_published_pins_and_chips(tmp_path: Path) -> None:
     write_pins(tmp_path, (17, 27), ((1, 0x60),))
     said = pins_off.parse((tmp_path / MOTOR_PINS).read_text())
     assert said == ([17, 27], [(1, 0x60)])
@@ -77,7 +77,7 @@ def test_the_helper_reads_the_pins_that_the_profile_names(tmp_path: Path) -> Non
     assert Path(pins_off.PINS).name == MOTOR_PINS
 
 
-def test_the_helper_is_asked_before_a_word_is_said(tmp_path: Path) -> None:
+def test_helper_is_asked_before_the_log_line(tmp_path: Path) -> None:
     """The reader of the log may hang, and pigpiod does."""
     path = tmp_path / "pins-off.sock"
     with socket.socket(socket.AF_UNIX) as helper:
@@ -88,9 +88,7 @@ def test_the_helper_is_asked_before_a_word_is_said(tmp_path: Path) -> None:
         assert asked == [[helper]]
 
 
-def test_a_helper_that_is_not_there_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_missing_helper_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ask_helper(tmp_path / "pins-off.sock")
     assert [one.getMessage() for one in caplog.records] == [
         f"no helper at {tmp_path / 'pins-off.sock'}: No such file or directory"

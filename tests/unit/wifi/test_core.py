@@ -25,7 +25,7 @@ def opened(machine: Machine, at_s: float) -> None:
     assert phase(machine) == "own"
 
 
-def test_a_known_network_is_left_alone(machine: Machine) -> None:
+def test_known_network_is_left_alone(machine: Machine) -> None:
     assert machine.update(IDLE, False, 101.0) is None
     assert machine.update(HOME, False, 102.0) is None
     assert machine.state == State("known", 102.0, "Home")
@@ -34,20 +34,20 @@ def test_a_known_network_is_left_alone(machine: Machine) -> None:
     assert machine.state.since_s == 102.0
 
 
-def test_without_one_it_opens_its_own_after_the_search(machine: Machine) -> None:
+def test_own_network_opens_after_a_vain_search(machine: Machine) -> None:
     assert machine.due_s() == 100.0 + SEARCH_S
     assert machine.update(IDLE, False, 99.9 + SEARCH_S) is None
     opened(machine, 100.0 + SEARCH_S)
 
 
-def test_a_network_that_is_lost_is_searched_for_first(machine: Machine) -> None:
+def test_lost_network_is_searched_for_first(machine: Machine) -> None:
     machine.update(HOME, False, 200.0)
     assert machine.update(IDLE, False, 300.0) is None, "NetworkManager does"
     assert machine.update(IDLE, False, 299.9 + SEARCH_S) is None
     opened(machine, 300.0 + SEARCH_S)
 
 
-def test_an_unused_own_network_makes_room_for_known_ones(machine: Machine) -> None:
+def test_unused_own_network_makes_room_for_a_search(machine: Machine) -> None:
     opened(machine, 200.0)
     assert machine.update(OWN, False, 199.9 + OWN_S) is None
     assert machine.update(OWN, False, 200.0 + OWN_S) == Search()
@@ -56,7 +56,7 @@ def test_an_unused_own_network_makes_room_for_known_ones(machine: Machine) -> No
     assert phase(machine) == "known"
 
 
-def test_while_pages_are_open_nobody_is_thrown_out(machine: Machine) -> None:
+def test_own_network_stays_while_pages_are_open(machine: Machine) -> None:
     opened(machine, 200.0)
     for more_s in range(0, 3000, 30):
         assert machine.update(OWN, True, 200.0 + more_s) is None
@@ -65,7 +65,7 @@ def test_while_pages_are_open_nobody_is_thrown_out(machine: Machine) -> None:
     assert machine.update(OWN, False, last_s + OWN_S) == Search()
 
 
-def test_joined_from_its_own(machine: Machine) -> None:
+def test_join_from_the_own_network_makes_it_known(machine: Machine) -> None:
     opened(machine, 200.0)
     machine.join("Home", 210.0)
     assert machine.state == State("joining", 210.0, "Home")
@@ -73,7 +73,7 @@ def test_joined_from_its_own(machine: Machine) -> None:
     assert machine.state == State("known", 220.0, "Home")
 
 
-def test_a_wrong_key_brings_its_own_back_with_the_reason(machine: Machine) -> None:
+def test_wrong_key_reopens_the_own_network_with_the_reason(machine: Machine) -> None:
     opened(machine, 200.0)
     machine.join("Home", 210.0)
     assert machine.not_joined("wrong key", 220.0) == Open()
@@ -85,7 +85,7 @@ def test_a_wrong_key_brings_its_own_back_with_the_reason(machine: Machine) -> No
     assert machine.state.reason == ""
 
 
-def test_from_a_known_network_it_goes_back_to_that(machine: Machine) -> None:
+def test_failed_join_from_a_known_network_searches_again(machine: Machine) -> None:
     machine.update(HOME, False, 200.0)
     machine.join("Other", 210.0)
     assert machine.not_joined("wrong key", 220.0) == Search()
@@ -94,7 +94,7 @@ def test_from_a_known_network_it_goes_back_to_that(machine: Machine) -> None:
     assert machine.state.reason == "wrong key"
 
 
-def test_an_own_network_that_does_not_open_is_tried_again(machine: Machine) -> None:
+def test_own_network_that_fails_to_open_is_tried_again(machine: Machine) -> None:
     machine.update(IDLE, False, 100.0 + SEARCH_S)
     machine.not_opened("no dnsmasq", 140.0)
     assert machine.state == State("failed", 140.0, "", "no dnsmasq")
@@ -104,7 +104,7 @@ def test_an_own_network_that_does_not_open_is_tried_again(machine: Machine) -> N
     assert machine.state.reason == "no dnsmasq", "said once"
 
 
-def test_both_reasons_are_said(machine: Machine) -> None:
+def test_failed_join_and_failed_open_are_both_told(machine: Machine) -> None:
     opened(machine, 200.0)
     machine.join("Home", 210.0)
     machine.not_joined("wrong key", 220.0)
@@ -112,7 +112,7 @@ def test_both_reasons_are_said(machine: Machine) -> None:
     assert machine.state == State("failed", 221.0, "Home", "wrong key; no dnsmasq")
 
 
-def test_a_radio_that_cannot_be_used_says_why(machine: Machine) -> None:
+def test_unusable_radio_gives_its_reason(machine: Machine) -> None:
     machine.update(Link("none", reason="switched off"), False, 105.0)
     assert machine.state == State("absent", 105.0, "", "switched off")
     assert machine.due_s() is None
@@ -120,7 +120,7 @@ def test_a_radio_that_cannot_be_used_says_why(machine: Machine) -> None:
     assert phase(machine) == "searching"
 
 
-def test_where_the_profile_wants_none_it_opens_none() -> None:
+def test_profile_without_own_network_opens_no_network() -> None:
     machine = Machine(False, 100.0)
     assert machine.due_s() is None
     assert machine.update(IDLE, False, 10_000.0) is None

@@ -41,7 +41,7 @@ def device(played: Path, *lines: str) -> Link:
     return asyncio.run(NetworkManager().link())
 
 
-def test_terse_lines() -> None:
+def test_terse_line_is_split_at_unescaped_colons() -> None:
     assert fields(r" :My\: net:77:WPA1 WPA2") == [" ", "My: net", "77", "WPA1 WPA2"]
     assert fields(r"a\\b::") == ["a\\b", "", ""]
     assert fields("") == [""]
@@ -62,11 +62,11 @@ def test_terse_lines() -> None:
         ("WPA3-802.1X", "other"),
     ],
 )
-def test_which_need_a_key(words: str, security: str) -> None:
+def test_security_words_tell_if_a_key_is_needed(words: str, security: str) -> None:
     assert security_of(words) == security
 
 
-def test_what_the_device_is_at(played: Path) -> None:
+def test_device_state_gives_the_link(played: Path) -> None:
     lo = "lo:loopback:connected (externally):lo"
     assert device(played, lo).reason == nmcli.NO_RADIO
     assert device(played, lo, "wlan0:wifi:unmanaged:").reason == nmcli.NO_RADIO
@@ -79,7 +79,7 @@ def test_what_the_device_is_at(played: Path) -> None:
     assert device(played, "wlan0:wifi:connected:preconfigured") == Link("network", "Home")
 
 
-def test_each_name_once_the_strongest_first(played: Path) -> None:
+def test_networks_are_listed_once_strongest_first(played: Path) -> None:
     lines = (" :Weak:20:WPA2", " :Home:50:WPA2", " :Home:80:WPA2", " ::99:WPA2", " :Café:60:")
     (played / "list").write_text("\n".join(lines) + "\n")
     assert asyncio.run(NetworkManager().networks()) == [
@@ -114,13 +114,13 @@ def test_connection_name_with_newline_still_gives_the_state(played: Path) -> Non
 
 
 @pytest.mark.parametrize(("anew", "rescan"), [(True, "yes"), (False, "no")])
-def test_it_listens_around_only_where_it_is_asked_to(played: Path, anew: bool, rescan: str) -> None:
+def test_scan_happens_only_on_request(played: Path, anew: bool, rescan: str) -> None:
     asyncio.run(NetworkManager().networks(anew))
     argv = (played / "argv").read_text().splitlines()
     assert argv[-1].endswith(f" --rescan {rescan}")
 
 
-def test_no_key_stands_on_a_command_line(played: Path) -> None:
+def test_key_is_never_on_a_command_line(played: Path) -> None:
     radio, key = NetworkManager(), "home: sweet \\ home"
     asyncio.run(radio.join(Network("Home", 80, "key"), key))
     asyncio.run(radio.open("Rusty", "twelve chars"))
@@ -129,7 +129,7 @@ def test_no_key_stands_on_a_command_line(played: Path) -> None:
     assert "set 802-11-wireless-security.psk twelve chars\n" in ((played / "edited").read_text())
 
 
-def test_only_wpa3_is_asked_for_so(played: Path) -> None:
+def test_wpa3_only_network_is_joined_with_sae(played: Path) -> None:
     (played / "list").write_text(" :Three:50:WPA3\n :Both:40:WPA2 WPA3\n")
     radio = NetworkManager()
     three, both = asyncio.run(radio.networks())
@@ -140,7 +140,7 @@ def test_only_wpa3_is_asked_for_so(played: Path) -> None:
     assert "key-mgmt wpa-psk" in (played / "argv").read_text()
 
 
-def test_what_was_not_joined_is_forgotten(played: Path) -> None:
+def test_failed_join_deletes_its_connection(played: Path) -> None:
     (played / "up").write_text(
         "Error: Connection activation failed: Secrets were required, but not "
         "provided.\nHint: use 'journalctl ...'\n"
@@ -153,12 +153,12 @@ def test_what_was_not_joined_is_forgotten(played: Path) -> None:
     assert asked[-1] == f"connection delete id {name}"
 
 
-def test_what_nobody_thought_of_is_said_as_it_is() -> None:
+def test_unknown_nmcli_error_is_passed_on() -> None:
     assert why("Error: The moon is full.\nHint: wait\n") == "The moon is full"
     assert why("") == "nmcli printed no message"
 
 
-def test_without_network_manager_it_says_what_to_install(
+def test_missing_network_manager_names_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -60,7 +60,7 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
             await task
 
 
-async def test_a_socket_that_was_given_outlives_the_service(tmp_path: Path) -> None:
+async def test_given_socket_outlives_the_service(tmp_path: Path) -> None:
     """The socket is systemd's: clients in between wait there for the next service."""
     rig = Rig(tmp_path / SOCKET)
     with socket.socket(socket.AF_UNIX) as given:
@@ -82,7 +82,7 @@ async def opened(rig: Rig) -> None:
     await rig.phase("own")
 
 
-async def test_it_opens_its_own_and_says_what_it_heard(rig: Rig) -> None:
+async def test_service_opens_its_network_and_lists_those_heard(rig: Rig) -> None:
     await opened(rig)
     state = await rig.phase("own")
     assert [one.ssid for one in state.networks] == [HOME, "Café"]
@@ -91,14 +91,14 @@ async def test_it_opens_its_own_and_says_what_it_heard(rig: Rig) -> None:
     assert rig.radio.own == (OWN.ssid, OWN.key)
 
 
-async def test_joined_by_a_wish(rig: Rig) -> None:
+async def test_wish_to_join_makes_the_network_known(rig: Rig) -> None:
     await opened(rig)
     assert rig.client.wish(Join(HOME, HOME_KEY))
     state = await rig.phase("known")
     assert state.ssid == HOME and state.reason == "" and rig.radio.own is None
 
 
-async def test_a_wrong_key_brings_its_own_back_and_why(rig: Rig) -> None:
+async def test_wrong_key_reopens_the_own_network_with_the_reason(rig: Rig) -> None:
     await opened(rig)
     rig.radio.takes_s = 0.05
     rig.client.wish(Join(HOME, "not the right key"))
@@ -109,7 +109,7 @@ async def test_a_wrong_key_brings_its_own_back_and_why(rig: Rig) -> None:
     assert rig.radio.history[-2:] == [("join", HOME), ("open", OWN.ssid)]
 
 
-async def test_while_it_is_used_its_own_stays(rig: Rig) -> None:
+async def test_own_network_stays_while_it_is_used(rig: Rig) -> None:
     rig.used = True
     await opened(rig)
     for now_s in (OWN_S, 2 * OWN_S, 3 * OWN_S):
@@ -118,7 +118,7 @@ async def test_while_it_is_used_its_own_stays(rig: Rig) -> None:
     assert ("close", "") not in rig.radio.history
 
 
-async def test_unused_it_comes_home_by_itself(rig: Rig) -> None:
+async def test_unused_own_network_gives_way_to_a_known_network(rig: Rig) -> None:
     await opened(rig)
     rig.radio.known[HOME] = HOME_KEY
     await rig.at(SEARCH_S + OWN_S)
@@ -126,7 +126,7 @@ async def test_unused_it_comes_home_by_itself(rig: Rig) -> None:
     assert state.ssid == HOME and rig.radio.history[-1] == ("close", "")
 
 
-async def test_it_looks_again_when_asked(rig: Rig) -> None:
+async def test_service_scans_again_on_request(rig: Rig) -> None:
     await rig.phase("searching")
     rig.radio.around["New"] = Station("12345678", 99)
     rig.client.wish(Scan())
@@ -135,7 +135,7 @@ async def test_it_looks_again_when_asked(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("known", [False, True])
-async def test_at_its_start_it_listens_around_only_outside_a_network(
+async def test_start_scans_only_outside_a_known_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     """A scanning radio carries no traffic, and a driver may be active."""
@@ -156,7 +156,9 @@ async def test_at_its_start_it_listens_around_only_outside_a_network(
     assert looks == [not known]
 
 
-async def test_a_name_that_is_taken_is_said(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+async def test_taken_host_name_is_reported_with_the_new_name(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     rig.radio.called = "rusty-2.local"
     await opened(rig)
@@ -166,7 +168,9 @@ async def test_a_name_that_is_taken_is_said(rig: Rig, caplog: pytest.LogCaptureF
     assert OWN.key not in caplog.text
 
 
-async def test_its_own_name_is_not_taken(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+async def test_own_host_name_is_not_reported_as_taken(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     rig.radio.called = "rusty.local"
     await opened(rig)
@@ -174,7 +178,7 @@ async def test_its_own_name_is_not_taken(rig: Rig, caplog: pytest.LogCaptureFixt
     assert "taken" not in caplog.text
 
 
-async def test_a_radio_that_cannot_be_used(rig: Rig) -> None:
+async def test_unusable_radio_is_absent_and_joins_nothing(rig: Rig) -> None:
     await rig.phase("searching")
     rig.radio.broken = "Wi-Fi is switched off"
     rig.radio.stir()
@@ -185,7 +189,7 @@ async def test_a_radio_that_cannot_be_used(rig: Rig) -> None:
     assert ("join", HOME) not in rig.radio.history
 
 
-async def test_one_that_does_not_open_says_so(rig: Rig) -> None:
+async def test_own_network_that_fails_to_open_gives_its_reason(rig: Rig) -> None:
     await rig.phase("searching")
     rig.service._own = OwnNetwork("Rusty", "short")
     await rig.at(SEARCH_S)
@@ -194,7 +198,7 @@ async def test_one_that_does_not_open_says_so(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("line", [b"{\n", b'{"kind":"fly"}\n', b"x" * 100_000 + b"\n"])
-async def test_what_cannot_be_understood_closes_one_only(rig: Rig, line: bytes) -> None:
+async def test_malformed_line_closes_only_its_connection(rig: Rig, line: bytes) -> None:
     await rig.phase("searching")
     reader, writer = await asyncio.open_unix_connection(rig.path)
     await reader.readline()
@@ -207,7 +211,7 @@ async def test_what_cannot_be_understood_closes_one_only(rig: Rig, line: bytes) 
     assert rig.client.wish(Scan())
 
 
-async def test_without_the_service_there_is_no_state(tmp_path: Path) -> None:
+async def test_client_without_the_service_has_no_state(tmp_path: Path) -> None:
     client = NetworkClient(tmp_path / SOCKET, lambda: False)
     listening = asyncio.create_task(client.run())
     await asyncio.sleep(0.05)
@@ -215,13 +219,13 @@ async def test_without_the_service_there_is_no_state(tmp_path: Path) -> None:
     listening.cancel()
 
 
-async def test_the_fake_keeps_the_contract() -> None:
+async def test_fake_radio_keeps_the_contract() -> None:
     radio = FakeRadio({HOME: Station(HOME_KEY)})
     for check in radio_contract.IN_ORDER[:-1]:
         await check(radio)
 
 
-async def test_a_radio_with_its_own_network_hears_no_other() -> None:
+async def test_fake_radio_with_an_own_network_hears_no_other() -> None:
     radio = FakeRadio({HOME: Station(HOME_KEY)})
     await radio.open(OWN.ssid, OWN.key)
     assert await radio.networks() == []
@@ -230,7 +234,7 @@ async def test_a_radio_with_its_own_network_hears_no_other() -> None:
     assert NETWORK.ssid == HOME
 
 
-def test_the_key_is_made_once(tmp_path: Path) -> None:
+def test_own_network_key_is_made_once_and_private(tmp_path: Path) -> None:
     key = load_key(tmp_path)
     assert len(key) == 12 and load_key(tmp_path) == key
     assert (tmp_path / "own.key").stat().st_mode & 0o077 == 0
@@ -238,7 +242,7 @@ def test_the_key_is_made_once(tmp_path: Path) -> None:
     assert len(load_key(tmp_path)) == 12
 
 
-def test_a_phones_camera_can_read_it() -> None:
+def test_wifi_text_is_escaped_and_its_qr_code_is_square() -> None:
     assert wifi_text('a;"b', "c:d,e\\f") == r"WIFI:T:WPA;S:a\;\"b;P:c\:d\,e\\f;;"
     own = own_network("Rusty", "twelve chars")
     assert len(own.qr) >= 21 and {len(row) for row in own.qr} == {len(own.qr)}

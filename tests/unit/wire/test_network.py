@@ -20,13 +20,13 @@ from fpvcar.wire.network import (
 
 
 @pytest.mark.parametrize("wish", [Join("Home", "12345678"), Join("C"), Scan(), PagesOpen(True)])
-def test_a_wish_arrives(wish: Wish) -> None:
+def test_wish_survives_encoding(wish: Wish) -> None:
     line = encode(wish)
     assert line.endswith(b"\n") and line.count(b"\n") == 1
     assert parse_wish(line) == wish
 
 
-def test_a_state_arrives() -> None:
+def test_state_survives_encoding() -> None:
     state = NetworkState(
         "own",
         OwnNetwork("Rusty", "12345678", ("10", "01")),
@@ -54,18 +54,18 @@ def test_a_state_arrives() -> None:
         b'{"kind":"join","ssid":"a","more":1}',
     ],
 )
-def test_another_wish_is_refused(line: bytes) -> None:
+def test_unknown_wish_is_refused(line: bytes) -> None:
     with pytest.raises(WireError, match="message refused"):
         parse_wish(line)
 
 
-def test_another_state_is_refused() -> None:
+def test_unknown_state_is_refused() -> None:
     with pytest.raises(WireError, match="message refused"):
         parse_state(b'{"phase":"flying","own":{"ssid":"a","key":"b"}}')
 
 
 @pytest.mark.parametrize("parse", [parse_wish, parse_state])
-def test_no_text_and_what_is_deep_are_refused(parse: Callable[[bytes], object]) -> None:
+def test_invalid_utf8_and_deep_nesting_are_refused(parse: Callable[[bytes], object]) -> None:
     for line in (b'{"kind":"\xff"}', b'{"x":' + b"[" * 5000):
         with pytest.raises(WireError):
             parse(line)

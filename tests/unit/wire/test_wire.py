@@ -41,7 +41,7 @@ def vectors(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", make.FILES)
-def test_the_files_are_what_wire_makes(name: str) -> None:
+def test_vector_files_are_up_to_date(name: str) -> None:
     """A difference breaks older pages; for a change on purpose: python -m tests.vectors.make"""
     assert (VECTORS / f"{name}.json").read_text("utf-8") == make.rendered(name)
 
@@ -62,7 +62,7 @@ def test_refused_messages_of_a_browser(one: dict[str, Any]) -> None:
     assert len(fault.value.value) <= 80
 
 
-def test_an_unknown_kind_is_named_with_those_that_are_known() -> None:
+def test_unknown_kind_error_lists_the_known_kinds() -> None:
     for one in vectors("drive_up")["unknown"]:
         with pytest.raises(UnknownKind) as fault:
             up.parse_upward(one["text"])
@@ -97,7 +97,7 @@ def test_refused_and_unknown_messages_of_a_page_of_buttons() -> None:
             parse_buttons_upward(one["text"])
 
 
-def test_what_a_page_of_buttons_is_told() -> None:
+def test_messages_to_a_page_of_buttons() -> None:
     kinds: dict[str, type[ButtonsDownward]] = {"panel": Panel, "glow": Glow, "error": down.Error}
     for one in vectors("buttons_down")["good"]:
         message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
@@ -113,7 +113,7 @@ def test_video_frames() -> None:
             parse_video(bytes.fromhex(one["hex"]))
 
 
-def test_the_sequence_of_video_frames_wraps() -> None:
+def test_video_frame_sequence_wraps() -> None:
     header, _ = parse_video(pack_video(True, 2**32 + 5, 0, b"x"))
     assert header.sequence == 5
 
@@ -177,7 +177,7 @@ def test_answers() -> None:
 
 
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
-def test_any_frame_of_a_browser_is_taken_or_refused(frame: bytes | str) -> None:
+def test_random_browser_frame_is_parsed_or_refused(frame: bytes | str) -> None:
     for parse in (up.parse_upward, parse_buttons_upward):
         try:
             parse(frame)
@@ -186,7 +186,7 @@ def test_any_frame_of_a_browser_is_taken_or_refused(frame: bytes | str) -> None:
 
 
 @given(st.binary(max_size=64))
-def test_any_bytes_on_the_binary_wires(data: bytes) -> None:
+def test_random_bytes_on_binary_wires_are_parsed_or_refused(data: bytes) -> None:
     for parse in (parse_video, parse_setpoint, parse_packet):
         try:
             parse(data)
@@ -195,7 +195,7 @@ def test_any_bytes_on_the_binary_wires(data: bytes) -> None:
 
 
 @given(st.binary(min_size=16, max_size=16))
-def test_any_record_header(head: bytes) -> None:
+def test_random_record_header_is_bounded_or_refused(head: bytes) -> None:
     try:
         length, _, _ = parse_record_header(head)
     except WireError:
@@ -208,12 +208,12 @@ def test_any_record_header(head: bytes) -> None:
     st.integers(0, 2**64 - 1),
     st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=4),
 )
-def test_setpoints_come_through(seq: int, deadline: int, duties: list[float]) -> None:
+def test_setpoints_survive_packing(seq: int, deadline: int, duties: list[float]) -> None:
     setpoint = Setpoint(seq, deadline, tuple(duties))
     assert parse_setpoint(pack_setpoint(setpoint)) == setpoint
 
 
-def test_errors_name_what_value_and_limit() -> None:
+def test_errors_name_fault_value_and_limit() -> None:
     assert str(WireError("duty", 1.5, "-1 to 1")) == "duty: 1.5 (expected -1 to 1)"
     assert str(WireError("gone")) == "gone"
     assert len(WireError("x", "y" * 500).value) == 80
@@ -221,7 +221,7 @@ def test_errors_name_what_value_and_limit() -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 @pytest.mark.parametrize("head", ["", '{"kind":"mark","text":'])
-def test_deep_nesting_is_malformed_and_no_fault_of_ours(opening: str, head: str) -> None:
+def test_deep_nesting_is_refused_as_malformed(opening: str, head: str) -> None:
     """Brackets of a stranger cost a strike, and no traceback in the log."""
     frame = (head + opening * 4096)[:4096]
     for parse in (up.parse_upward, parse_buttons_upward):
@@ -229,7 +229,7 @@ def test_deep_nesting_is_malformed_and_no_fault_of_ours(opening: str, head: str)
             parse(frame)
 
 
-def test_every_control_and_format_character_is_refused() -> None:
+def test_control_and_format_characters_are_refused() -> None:
     """Comparison of the pattern with Unicode's own tables, as far as both cover."""
     bad = {"Cc", "Cf", "Zl", "Zp"}
     plain = re.compile(PLAIN)
@@ -242,19 +242,19 @@ def test_every_control_and_format_character_is_refused() -> None:
     assert not plain.search("Ann\n"), "also at the end"
 
 
-def test_a_name_with_a_control_character_is_refused_in_words() -> None:
+def test_name_with_control_character_is_refused_in_words() -> None:
     frame = '{"kind":"hello","v":1,"client":"abcdefgh-1","name":"a\\u001b[2J"}'
     with pytest.raises(WireError) as refused:
         up.parse_upward(frame)
     assert refused.value.limit == "Expected `str` of plain characters - at `$.name`"
 
 
-def test_what_is_refused_writes_no_line_of_a_log() -> None:
+def test_refused_value_writes_no_log_line() -> None:
     fault = WireError("name", "a\nfpvcar.gate: driving\x1b[2J")
     assert str(fault).isprintable()
 
 
-def test_each_error_that_the_server_sends_names_its_code() -> None:
+def test_server_errors_all_name_their_code() -> None:
     sent = set()
     for path in Path(drive_socket.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -129,26 +129,26 @@ def read(path: Path) -> ET.Element:
     return ET.fromstring(path.read_text(encoding="utf-8"))
 
 
-def test_each_profile_that_ships_has_a_drawing_and_nothing_else_has() -> None:
+def test_drawings_exist_for_shipped_profiles_only() -> None:
     drawn = {path.stem for path in wiring_docs.PICTURES.glob("*.svg")}
     assert drawn == set(SHIPPED) and "bench" in drawn
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_lines_of_the_committed_drawing_are_the_profiles_wires(name: str) -> None:
+def test_committed_drawing_lines_are_the_profile_wires(name: str) -> None:
     root = read(wiring_docs.PICTURES / f"{name}.svg")
     seen = {(line.colour, line.ends) for line in lines_of(root)}
     assert seen == wanted(parts.plan_of(CARS[name], name)), "stale: make docs"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_committed_drawing_is_what_make_docs_writes(name: str) -> None:
+def test_committed_drawing_is_the_output_of_make_docs(name: str) -> None:
     committed = (wiring_docs.PICTURES / f"{name}.svg").read_text(encoding="utf-8")
     assert committed == wiring_docs.drawings()[name], "stale: make docs"
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_every_terminal_says_in_letters_where_its_wire_comes_from(name: str) -> None:
+def test_terminal_labels_name_the_wire_start_and_colour(name: str) -> None:
     """A print in black and white is enough."""
     plan = parts.plan_of(CARS[name], name)
     root = ET.fromstring(drawing.svg(plan))
@@ -161,7 +161,7 @@ def test_every_terminal_says_in_letters_where_its_wire_comes_from(name: str) -> 
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_a_pin_has_the_colour_of_its_wire(name: str) -> None:
+def test_pin_has_the_colour_of_its_wire(name: str) -> None:
     plan = parts.plan_of(CARS[name], name)
     root = ET.fromstring(drawing.svg(plan))
     uses = {str(wire.start): wire.use.rgb for wire in plan.wires()}
@@ -184,7 +184,7 @@ def overlap(one: Line, other: Line) -> bool:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_no_two_wires_run_on_one_line(name: str) -> None:
+def test_wires_never_overlap(name: str) -> None:
     root = ET.fromstring(drawing.svg(parts.plan_of(CARS[name], name)))
     for one, other in combinations(lines_of(root), 2):
         for line in one.pieces:
@@ -229,7 +229,7 @@ def boxes(root: ET.Element) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_no_part_lies_on_another_nor_outside(name: str) -> None:
+def test_parts_neither_overlap_nor_leave_the_picture(name: str) -> None:
     root = ET.fromstring(drawing.svg(parts.plan_of(CARS[name], name)))
     *_, width, height = (int(one) for one in root.attrib["viewBox"].split())
     assert not {"width", "height"} & set(root.attrib), "it would print on two pages"

@@ -12,10 +12,10 @@ def names_by_gpiozero() -> list[str]:
     return [pins[number].get("gpio") or pins[number][""] for number in range(1, 41)]
 
 
-def test_the_forty_pins_are_those_that_gpiozero_knows() -> None:
+def test_forty_pins_match_gpiozero() -> None:
     ours = [pin.name.replace(" ", "") for pin in PINS]
     assert ours == names_by_gpiozero()
 
 
-def test_each_gpio_has_one_pin() -> None:
+def test_gpios_have_one_pin_each() -> None:
     assert sorted(PIN_OF) == list(range(28)) and len(set(PIN_OF.values())) == 28

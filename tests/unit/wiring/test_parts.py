@@ -44,7 +44,7 @@ def ways(name: str, part: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_each_gpio_of_a_profile_has_one_wire_in_its_colour(name: str) -> None:
+def test_profile_gpio_has_one_wire_in_its_colour(name: str) -> None:
     """Some pins of a rig have two wires: to a part, and to the pin that measures or drives it."""
     wires = list(plan(name).wires())
     for number, key in checks.used_pins(CARS[name], ""):
@@ -55,7 +55,7 @@ def test_each_gpio_of_a_profile_has_one_wire_in_its_colour(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_no_other_pin_has_a_wire_but_supplies_and_the_bus(name: str) -> None:
+def test_unused_pins_have_wires_only_for_supply_and_bus(name: str) -> None:
     used = {str(gpio(number)) for number, _ in checks.used_pins(CARS[name], "")}
     rails = {
         "pin 1 (3V3)": "orange",
@@ -70,7 +70,7 @@ def test_no_other_pin_has_a_wire_but_supplies_and_the_bus(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_each_wire_begins_and_ends_at_a_terminal_that_is_there_once(name: str) -> None:
+def test_wire_ends_are_unique_terminals(name: str) -> None:
     made = Counter(
         End(part.name, terminal.name) for part in plan(name).all() for terminal in part.terminals
     )
@@ -81,7 +81,7 @@ def test_each_wire_begins_and_ends_at_a_terminal_that_is_there_once(name: str) -
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_what_the_battery_feeds_is_never_a_pin(name: str) -> None:
+def test_battery_wires_never_reach_a_pin(name: str) -> None:
     for wire in plan(name).wires():
         assert wire.end.part != PI
         if wire.use.colour == "brown":
@@ -90,7 +90,7 @@ def test_what_the_battery_feeds_is_never_a_pin(name: str) -> None:
         assert ways(name, "5 V regulator")["IN -"] == "Battery -"
 
 
-def test_each_resistor_of_a_rig_joins_the_two_pins_that_its_profile_says() -> None:
+def test_rig_resistors_join_the_pins_of_the_profile() -> None:
     profile = CARS["rig"]
     rig, sonar = profile.rig, profile.sensors.ultrasound["rear"]
     wanted = [
@@ -106,18 +106,18 @@ def test_each_resistor_of_a_rig_joins_the_two_pins_that_its_profile_says() -> No
             assert pin is not None and found[f"R{number} {end}"] == str(gpio(pin))
 
 
-def test_a_rig_has_no_motor_no_driver_and_no_battery() -> None:
+def test_rig_has_no_motor_no_driver_and_no_battery() -> None:
     names = {part.name for part in plan("rig").all()}
     assert not names & {"MX1508", "Battery", "Drive motor", "Steering"}
     assert ways("rig", "INA219")["VIN+"] == "pin 2 (5V)"
     assert ways("rig", "Load 15 Ω") == {"1": "INA219 VIN-", "2": "pin 6 (GND)"}
 
 
-def test_a_colour_means_one_thing() -> None:
+def test_wire_colours_have_one_use_each() -> None:
     assert len({use.colour for use in USES}) == len({use.rgb for use in USES}) == 10
 
 
-def test_motors_hang_on_their_half() -> None:
+def test_motors_are_wired_to_their_half_of_the_driver() -> None:
     assert ways("mx1508", "Steering") == {"1": "MX1508 MOTOR-B 1", "2": "MX1508 MOTOR-B 2"}
     assert ways("l298n", "Steering") == {"1": "L298N OUT3", "2": "L298N OUT4"}
     assert ways("differential", "Right motor")["1"] == "MX1508 MOTOR-B 1"
@@ -126,7 +126,7 @@ def test_motors_hang_on_their_half() -> None:
     assert ways("hat-servo", "Drive motor")["1"] == "PCA9685 M3 1"
 
 
-def test_a_servo_has_five_volts_of_its_own() -> None:
+def test_servo_has_its_own_five_volts() -> None:
     assert ways("mx1508-servo", "Steering servo") == {
         "signal": "pin 12 (GPIO 18)",
         "+": "5 V for the servo OUT +",
@@ -137,7 +137,7 @@ def test_a_servo_has_five_volts_of_its_own() -> None:
     assert ways("hat-servo", "Steering servo") == {"plug": "PCA9685 channel 14"}
 
 
-def test_an_echo_goes_through_a_divider_and_an_led_through_a_resistor() -> None:
+def test_echo_has_a_divider_and_led_a_resistor() -> None:
     echo = ends("bench")["HC-SR04 rear Echo"]
     assert echo.via == "divider" and "2 kΩ" in echo.notes[0]
     assert ends("bench")["Buttons red LED"].via == "330 Ω"
@@ -145,7 +145,7 @@ def test_an_echo_goes_through_a_divider_and_an_led_through_a_resistor() -> None:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_each_input_of_a_driver_has_a_pull_down(name: str) -> None:
+def test_driver_inputs_have_a_pull_down(name: str) -> None:
     """hardware/assembly.md requires it: a green wire's terminal, 10 kΩ, ground."""
     for wire in plan(name).wires():
         pull_down = wire.use.colour == "green" and wire.start.part == PI
@@ -164,9 +164,7 @@ def test_each_input_of_a_driver_has_a_pull_down(name: str) -> None:
         ("bench", "MX1508", "+", "-"),
     ],
 )
-def test_each_driver_has_470_uf_on_its_supply(
-    name: str, driver: str, plus: str, minus: str
-) -> None:
+def test_driver_supply_has_470_uf(name: str, driver: str, plus: str, minus: str) -> None:
     capacitor, supply = ways(name, f"470 µF, {driver}"), ways(name, driver)
     assert capacitor == {"+": supply[plus], "- (stripe)": supply[minus]}
     assert "stripe at -" in ends(name)[f"470 µF, {driver} +"].notes[0]
@@ -178,13 +176,13 @@ def test_two_boards_have_a_capacitor_each_and_a_rig_has_none() -> None:
     assert not any("470" in part.name for part in plan("rig").all())
 
 
-def test_what_measures_the_battery_is_before_what_it_feeds() -> None:
+def test_battery_meter_is_wired_before_the_load() -> None:
     assert ways("bench", "INA219")["VIN+"] == "Fuse, switch out"
     assert ways("bench", "MX1508")["+"] == "INA219 VIN-"
     assert ways("mx1508", "MX1508")["+"] == "Fuse, switch out"
 
 
-def test_a_bus_that_an_overlay_makes_has_no_pins_of_ours() -> None:
+def test_overlay_bus_uses_no_header_pins_of_the_plan() -> None:
     assert ways("hat-servo", "PCA9685")["SDA"] == "I2C bus 3 SDA"
     assert ways("sensors", "VL53L0X front")["SCL"] == "I2C bus 3 SCL"
     assert ways("sensors", "VL53L0X left")["SCL"] == "pin 5 (GPIO 3)"

@@ -15,22 +15,22 @@ def total(nets: list[Net], order: list[int]) -> int:
     )
 
 
-def test_a_wire_crosses_the_track_that_it_passes() -> None:
+def test_wire_crosses_the_track_that_it_passes() -> None:
     assert crossings(DOWN, LOWER) == 2
     assert crossings(LOWER, DOWN) == 0
 
 
-def test_two_that_do_not_meet_never_cross() -> None:
+def test_nets_that_do_not_meet_never_cross() -> None:
     above, below = Net((0,), (10,)), Net((30,), (40,))
     assert crossings(above, below) == crossings(below, above) == 0
 
 
-def test_the_lower_of_two_that_go_down_is_on_the_left() -> None:
+def test_lower_of_two_descending_nets_is_on_the_left() -> None:
     assert tracks([DOWN, LOWER]) == [1, 0]
     assert tracks([]) == []
 
 
-def test_no_order_of_five_is_better() -> None:
+def test_track_order_of_five_nets_has_fewest_crossings() -> None:
     nets = [DOWN, LOWER, Net((60,), (10, 90)), Net((40, 130), ()), Net((80,), (30,))]
     least = min(total(nets, list(order)) for order in permutations(range(5)))
     assert total(nets, tracks(nets)) == least

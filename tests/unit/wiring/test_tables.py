@@ -14,7 +14,7 @@ LINE = re.compile(r"^(.*?) *(GPIO \d+|3V3|5V|GND) (.{4})(.{4}) (GPIO \d+|3V3|5V|
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_the_pins_lie_as_on_the_board_and_say_their_wires(name: str) -> None:
+def test_pin_table_follows_the_board_and_names_wires(name: str) -> None:
     plan = parts.plan_of(CARS[name], name)
     lines = tables.pins(plan).splitlines()[3:]
     used = {wire.start.terminal for wire in plan.wires() if wire.start.part == PI}
@@ -35,7 +35,7 @@ def test_the_pins_lie_as_on_the_board_and_say_their_wires(name: str) -> None:
             assert mark == (f"[{pin.number:2}]" if wired else f" {pin.number:2} ")
 
 
-def test_a_pin_says_colour_and_terminal_a_rail_how_many() -> None:
+def test_pin_row_names_colour_and_terminal_or_rail_count() -> None:
     text = tables.pins(parts.plan_of(CARS["bench"], "bench"))
     assert "green, MX1508 IN1 GPIO 17 [11]" in text
     assert "[38] GPIO 20 violet, HC-SR04 rear Trig" in text
@@ -43,7 +43,7 @@ def test_a_pin_says_colour_and_terminal_a_rail_how_many() -> None:
 
 
 @pytest.mark.parametrize("name", CARS)
-def test_the_list_has_every_wire_and_every_note(name: str) -> None:
+def test_wire_list_has_all_wires_and_notes(name: str) -> None:
     plan = parts.plan_of(CARS[name], name)
     text = tables.wires(plan)
     lines = text.splitlines()

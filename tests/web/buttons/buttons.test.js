@@ -21,7 +21,7 @@ const glow = (more = {}) => ({
   ...more,
 });
 
-test('what the page sends is what the car takes', () => {
+test('messages of the page encode to the shared vectors', () => {
   const {good, refused} = vectors('buttons_up');
   assert.ok(good.length >= 6);
   for (const {text, fields} of good) assert.deepEqual(JSON.parse(encode(fields)), JSON.parse(text));
@@ -31,14 +31,14 @@ test('what the page sends is what the car takes', () => {
   assert.throws(() => encode(/** @type {any} */ ({kind: 'drive', throttle: 1})), /unknown kind/);
 });
 
-test('what the car says is understood, and what it does not say refused', () => {
+test('messages of the car are parsed, malformed ones refused, unknown ones ignored', () => {
   const {good, refused, unknown} = vectors('buttons_down');
   for (const {text, fields} of good) assert.deepEqual(parse(text), fields);
   for (const {text} of refused) assert.throws(() => parse(text), WireError, text);
   for (const {text} of unknown) assert.equal(parse(text), null);
 });
 
-test('a push glows before the car has heard of it, and for a while at least', () => {
+test('button glows at once on a push, and for a minimum time', () => {
   const model = new Model();
   assert.equal(model.finger('thumb', 2, 0), 'push');
   assert.equal(model.shown(0), 0b100);
@@ -49,7 +49,7 @@ test('a push glows before the car has heard of it, and for a while at least', ()
   assert.equal(model.shown(GLOW_MS), 0);
 });
 
-test('many fingers, and one that slides', () => {
+test('several fingers hold several buttons, and a finger can slide to the next', () => {
   const model = new Model();
   model.finger('left', 0, 0);
   model.finger('right', 3, 0);
@@ -61,7 +61,7 @@ test('many fingers, and one that slides', () => {
   assert.equal(model.release(), false);
 });
 
-test('what others push is seen and heard once; what we push does not sound twice', () => {
+test('remote push is shown and sounds once; own push does not sound again', () => {
   const model = new Model();
   assert.deepEqual(model.heard(glow(), 0), {tones: [], jingle: ''});
   assert.deepEqual(model.heard(glow({lit: 0b0110}), 1).tones, [1, 2]);
@@ -71,11 +71,11 @@ test('what others push is seen and heard once; what we push does not sound twice
   assert.deepEqual(model.heard(glow({lit: 0b0111}), 20).tones, []);
 });
 
-test('what is lit when the page comes is no push', () => {
+test('buttons lit when the page opens do not sound', () => {
   assert.deepEqual(new Model().heard(glow({lit: 1}), 0).tones, []);
 });
 
-test('while the car plays fingers do not glow', () => {
+test('fingers do not glow while the car plays', () => {
   for (const mode of ['show', 'cheer', 'sad']) {
     const model = new Model();
     model.heard(glow({mode, lit: 0b10}), 0);
@@ -86,7 +86,7 @@ test('while the car plays fingers do not glow', () => {
   }
 });
 
-test('the pattern sounds, the rainbow does not, endings have a jingle', () => {
+test('pattern sounds, rainbow does not, endings have a jingle', () => {
   const model = new Model();
   model.heard(glow(), 0);
   assert.deepEqual(model.heard(glow({mode: 'rainbow', lit: 1}), 1), {tones: [], jingle: ''});
@@ -96,7 +96,7 @@ test('the pattern sounds, the rainbow does not, endings have a jingle', () => {
   assert.deepEqual(model.heard(glow({mode: 'sad'}), 5), {tones: [], jingle: 'sad'});
 });
 
-test('without a link it is a toy by itself', () => {
+test('buttons glow locally when the link is lost', () => {
   const model = new Model();
   model.heard(glow({mode: 'show', lit: 0b1000}), 0);
   model.lost();
@@ -106,7 +106,7 @@ test('without a link it is a toy by itself', () => {
   assert.equal(model.shown(3), 0b10);
 });
 
-test('stars tell the game without a word', () => {
+test('stars show the state of the game', () => {
   assert.deepEqual(stars({mode: 'free', length: 0, done: 0, best: 7}), []);
   assert.deepEqual(stars({mode: 'turn', length: 3, done: 1, best: 4}),
     ['gold', 'now', 'now', 'goal']);
@@ -114,7 +114,7 @@ test('stars tell the game without a word', () => {
   assert.equal(stars({mode: 'turn', length: 32, done: 1, best: 32}).length, 16);
 });
 
-test('the line: tried, up, silent, tried again', () => {
+test('reconnect retries after a timeout, a silence and a failure', () => {
   const line = new Reconnect(0);
   /** Reconnect times. @param {number} from @param {number} to */
   const opens = (from, to) => {
@@ -135,7 +135,7 @@ test('the line: tried, up, silent, tried again', () => {
   assert.deepEqual(opens(5050, 5000 + AGAIN_MS + 50), [5000 + AGAIN_MS + 50]);
 });
 
-test('a page that slept does not take its own sleep for silence', () => {
+test('sleep of the page does not count as silence', () => {
   const line = new Reconnect(0);
   line.heard(10);
   line.tick(100);
@@ -158,7 +158,7 @@ function contrast(one, other) {
   return (high + 0.05) / (low + 0.05);
 }
 
-test('buttons and shapes are seen by who sees no colours, lit and dark', () => {
+test('buttons and shapes have enough contrast without colour, lit and dark', () => {
   const css = file('web/buttons/buttons.css');
   const grounds = [...css.matchAll(/--ground: (#[0-9a-f]{6})/g)].map(([, ground]) => ground);
   assert.equal(grounds.length, 2, 'by night and by day');
@@ -175,7 +175,7 @@ test('buttons and shapes are seen by who sees no colours, lit and dark', () => {
   }
 });
 
-test('every colour and shape of a profile is known here', () => {
+test('colours and shapes of a profile all exist on the page', () => {
   const config = file('pi/fpvcar/config/schema.py');
   /** @param {string} name */
   const listed = (name) =>
@@ -190,7 +190,7 @@ test('every colour and shape of a profile is known here', () => {
     ['red circle', 'yellow triangle', 'green square', 'blue star']);
 });
 
-test('the page has one socket, and it is not the one that drives', () => {
+test('page opens only the buttons socket, not the drive socket', () => {
   const html = file('web/buttons.html');
   const loaded = [...html.matchAll(/(?:href|src)="([\w/]+\.js)"/g)].map(([, name]) => name);
   assert.ok(loaded.length > 8);
@@ -199,7 +199,7 @@ test('the page has one socket, and it is not the one that drives', () => {
   }
 });
 
-test('bits', () => {
+test('bits lists the positions of the bits that are set', () => {
   assert.deepEqual(bits(0), []);
   assert.deepEqual(bits(0b101001), [0, 3, 5]);
 });

@@ -19,7 +19,7 @@ function held(context) {
   return {element, acts, send, pass: (/** @type {number} */ ms) => context.mock.timers.tick(ms)};
 }
 
-test('a long push is followed once', (context) => {
+test('long push acts once', (context) => {
   const {element, acts, send, pass} = held(context);
   send('pointerdown');
   assert.equal(element.dataset.held, '');
@@ -33,7 +33,7 @@ test('a long push is followed once', (context) => {
 });
 
 for (const end of ['pointerup', 'pointercancel', 'pointerleave', 'blur']) {
-  test(`a push that ends by ${end} goes nowhere`, (context) => {
+  test(`push that ends by ${end} does not act`, (context) => {
     const {element, acts, send, pass} = held(context);
     send('pointerdown');
     pass(HOLD_MS / 2);
@@ -44,7 +44,7 @@ for (const end of ['pointerup', 'pointercancel', 'pointerleave', 'blur']) {
   });
 }
 
-test('a click of a finger goes nowhere; a key goes', (context) => {
+test('click of a pointer does not act; a key does', (context) => {
   const {element, acts} = held(context);
   for (const [detail, count] of [[1, 0], [2, 0], [0, 1]]) {
     const click = Object.assign(new Event('click', {cancelable: true}), {detail});

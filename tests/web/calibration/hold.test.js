@@ -22,7 +22,7 @@ function rig() {
   return {clock, hold, sent, held, last: () => sent.at(-1)?.throttle};
 }
 
-test('what the car wishes is sent while it is held only', () => {
+test('wish of the car is sent only while the button is held', () => {
   const {hold, sent, held, last} = rig();
   hold.hear({throttle: 0.2, steer: 0});
   hold.beat();
@@ -41,7 +41,7 @@ test('what the car wishes is sent while it is held only', () => {
   assert.deepEqual(held, [true, false]);
 });
 
-test('a car that says nothing for half a second is wished nothing', () => {
+test('wish is zero after half a second without a message of the car', () => {
   const {clock, hold, last} = rig();
   hold.hear({throttle: 0.2, steer: 0});
   hold.down();
@@ -59,7 +59,7 @@ test('a car that says nothing for half a second is wished nothing', () => {
 /** A picture of one level. @param {number} level */
 const grey = (level) => new Uint8Array(WIDTH * HEIGHT).fill(level);
 
-test('a picture that changes more than while it stood has moved', () => {
+test('picture that changes more than at rest has moved', () => {
   const motion = new Motion();
   for (let look = 0; look < 20; look += 1) {
     assert.equal(motion.look(grey(100 + (look % 2)), false), false);
@@ -71,7 +71,7 @@ test('a picture that changes more than while it stood has moved', () => {
   assert.equal(motion.look(grey(120), true), true);
 });
 
-test('without a look at rest nothing is said', () => {
+test('motion is not reported without pictures at rest', () => {
   const motion = new Motion();
   for (let look = 0; look < 20; look += 1) {
     assert.equal(motion.look(grey(look * 10), true), false);
@@ -89,7 +89,7 @@ test('values and changes have names', () => {
   assert.equal(STRINGS.value([0, 0.5, 1]), '0%, 50%, 100%');
 });
 
-test('a step in words: what holds the car back, a failure, figures that are asked for', () => {
+test('step texts name a failure, the figures and the cause that holds the car back', () => {
   const step = {
     kind: 'battery', of: '', phase: 'odd_full', wish: {throttle: 0, steer: 0}, found: {}, moves: false,
     held_back: null, volts: 7.68, expected_v: 8.4,

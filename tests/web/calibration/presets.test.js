@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import '../english.js';
 import {presets, shareOf} from '../../../web/calibration/presets.js';
 
-test('a speed between the least and the top is its share of the way', () => {
+test('speed between least and top maps to a share', () => {
   assert.equal(shareOf(0.8, 0.2, 1.4, 1), 0.5);
   assert.equal(shareOf(1.4, 0.2, 1.4, 1), 1);
   assert.equal(shareOf(2, 0.2, 1.4, 1), 1);
@@ -15,7 +15,7 @@ test('a speed between the least and the top is its share of the way', () => {
   assert.equal(shareOf(0.5, 1, 1, 1), 1);
 });
 
-test('what the car knows of its speed is reckoned with', () => {
+test('presets use the calibrated speeds of the car', () => {
   const values = Object.entries({
     'speeds.least_mps': 0.2, 'speeds.small_child_mps': 0.4, 'speeds.child_mps': 0.8, 'guard.top_mps': 1.2,
   }).map(([key, value]) => ({key, value, own: value, least: null, most: null}));

@@ -17,7 +17,7 @@ const pad = (axes, down = {}) => /** @type {any} */ ({
     ({pressed: (down[index] ?? 0) > 0.5, value: down[index] ?? 0})),
 });
 
-test('the part that is pushed or moved furthest is meant', () => {
+test('part that is pushed or moved furthest is selected', () => {
   const before = parts(pad([0.1, 0]));
   assert.equal(movedPart(before, parts(pad([0.3, 0]))), null);
   assert.equal(movedPart(before, parts(pad([0.3, -0.9]))), 'a1-');
@@ -26,14 +26,14 @@ test('the part that is pushed or moved furthest is meant', () => {
   assert.equal(movedPart(new Map(), new Map()), null);
 });
 
-test('a part has one role: the other role gets what was free', () => {
+test('part has one role: assigning it swaps the two roles', () => {
   const now = assigned(FEEL.pad, 'stop', 'b0');
   assert.deepEqual([now.stop, now.lights], ['b0', 'b1']);
   assert.equal(assigned(FEEL.pad, 'forward', 'a1-').forward, 'a1-');
   assert.deepEqual(assigned(FEEL.pad, 'stop', 'b1'), FEEL.pad);
 });
 
-test('a gamepad drives by what was said', () => {
+test('gamepad drives by the assigned parts', () => {
   FEEL.pad = assigned(assigned(FEEL.pad, 'forward', 'a1-'), 'stop', 'b9');
   assert.equal(padWish(pad([0, -1])).throttle, 1);
   assert.equal(padWish(pad([0, 1])).throttle, 0);
@@ -41,7 +41,7 @@ test('a gamepad drives by what was said', () => {
   assert.ok(!pushes(pad([0, 0], {1: 1}), new Set()).stop);
 });
 
-test('what was saved is taken as far as it is whole', () => {
+test('saved settings are restored as far as they are valid', () => {
   const pads = {...FEEL.pad, forward: 'b99', back: 'boom', left: 'a10-', stop: 7};
   feel(JSON.stringify({expo: 0.2, leftHanded: true, pad: pads}));
   assert.deepEqual([FEEL.expo, FEEL.leftHanded], [0.2, true]);
@@ -51,7 +51,7 @@ test('what was saved is taken as far as it is whole', () => {
   assert.equal(FEEL.expo, 0.2);
 });
 
-test('more of the cubic makes slow easier, and full stays full', () => {
+test('more expo lowers the middle of the stick, and full stays full', () => {
   const half = [0, 0.5, 1].map((expo) => {
     FEEL.expo = expo;
     assert.equal(stick(1), 1);
@@ -60,7 +60,7 @@ test('more of the cubic makes slow easier, and full stays full', () => {
   assert.ok(half[0] > half[1] && half[1] > half[2]);
 });
 
-test('while somebody says what a part does it drives nothing, and STOP stops', () => {
+test('gamepad does not drive while parts are assigned, but STOP works', () => {
   let stops = 0;
   let lights = 0;
   /** @type {{throttle: number, steer: number}[]} */

@@ -49,7 +49,7 @@ const unused = (all, code, marked, path = 't') => Object.entries(all).flatMap(([
   return typeof one === 'string' || isForms(one) ? [here] : unused(one, code, marked, here);
 });
 
-test('the languages of the menu, of boot.js and of lang/ are the same', () => {
+test('languages of the menu, boot.js, offline page and lang/ are the same', () => {
   const there = readdirSync(new URL('lang/', ROOT)).filter((name) => !name.includes('.')).sort();
   assert.deepEqual(Object.keys(LANGUAGES).sort(), there);
   const [, known] = /const known = \[([^\]]*)\]/.exec(text('boot.js')) ?? [];
@@ -62,7 +62,7 @@ test('the languages of the menu, of boot.js and of lang/ are the same', () => {
   }
 });
 
-test('each page asks for a language, and for words that are there', () => {
+test('pages load boot.js with an existing part of the texts', () => {
   const pages = markup.filter((one) => !one.includes('/'));
   assert.ok(pages.length >= 4);
   for (const name of pages) {
@@ -82,7 +82,7 @@ test('translations have only the names of English, and its values', async () => 
   }
 });
 
-test('what differs between languages is found', () => {
+test('differences between languages are found', () => {
   const english = {a: 'It sees {metres}.', b: {c: 'Yes'}, d: {one: '{count} file', other: '{count} files'}};
   assert.deepEqual(differences(english, {...english}), []);
   /** @type {[Messages, RegExp][]} */
@@ -98,7 +98,7 @@ test('what differs between languages is found', () => {
   assert.match(differences(long, {...long}).join(), /^a is English/);
 });
 
-test('a text without a translation is shown in English', () => {
+test('text without a translation is shown in English', () => {
   const english = {demo: {title: 'Title', files: {one: '{count} file', other: '{count} files'}}};
   register(english);
   register({demo: {files: {other: '{count} Dateien'}}});
@@ -108,7 +108,7 @@ test('a text without a translation is shown in English', () => {
   assert.equal(english.demo.files.other, '{count} files');
 });
 
-test('each language has the forms of its own plural', async () => {
+test('languages have exactly the forms of their plural', async () => {
   for (const language of Object.keys(LANGUAGES)) {
     const rules = new Intl.PluralRules(language);
     const {pluralCategories: known} = rules.resolvedOptions();
@@ -120,7 +120,7 @@ test('each language has the forms of its own plural', async () => {
   }
 });
 
-test('each message is used, and each that is used is there, once', async () => {
+test('messages are all used, and all used ones exist once', async () => {
   const all = await wordsOf('en');
   const marked = new Set(markup.flatMap(named));
   assert.deepEqual(unused(all, source, marked), []);
@@ -132,14 +132,14 @@ test('each message is used, and each that is used is there, once', async () => {
   assert.deepEqual(named('index.html').filter((name) => !(name.slice(2) in seat)), [], 'the first screen has its own');
 });
 
-test('what nothing names is found', () => {
+test('unused messages are found', () => {
   /** @type {Messages} */
   const all = {a: 'A', b: {c: 'C', d: 'D'}, e: {f: 'F'}, g: {one: '1', other: '2'}};
   assert.deepEqual(unused(all, 't.a t.b.c t.g', new Set()), ['t.b.d', 't.e.f']);
   assert.deepEqual(unused(all, 't.b[x]; const {e} = t;', new Set(['t.a'])), ['t.g']);
 });
 
-test('a page takes the words that it has, and no other page’s', async () => {
+test('page uses only texts of its own part', async () => {
   for (const name of modules) {
     const [folder] = name.split('/');
     const used = new Set([...text(name).matchAll(/\bt\.(\w+)/g)].map(([, one]) => one));
@@ -150,7 +150,7 @@ test('a page takes the words that it has, and no other page’s', async () => {
   }
 });
 
-test('what stopped and what to do is whole in every language', async () => {
+test('situations have a complete title and text in all languages', async () => {
   const by = {driving: true, byUs: false, mayGoOn: false, silenceMs: 250};
   /** @type {any[]} */
   const situations = [
@@ -175,7 +175,7 @@ test('what stopped and what to do is whole in every language', async () => {
   assert.ok(seen.size > 40, 'they differ');
 });
 
-test('a browser that holds the offline page of before fetches the new one', () => {
+test('cache name changes with the offline page', () => {
   const hash = createHash('sha256').update(text('offline.html')).digest('hex').slice(0, 8);
   assert.match(text('offline-worker.js'), new RegExp(`'offline-${hash}'`), 'HOLDS in offline-worker.js');
 });

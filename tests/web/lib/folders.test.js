@@ -24,7 +24,7 @@ const imports = everything.filter((name) => name.endsWith('.js')).flatMap((from)
 /** @param {string} path */
 const folder = (path) => path.split('/')[0];
 
-test('a folder imports what stands below it', () => {
+test('folder imports only from allowed folders', () => {
   assert.ok(imports.length > 150);
   for (const {from, to} of imports) {
     const allowed = [folder(from), ...BELOW[folder(from)]];
@@ -32,7 +32,7 @@ test('a folder imports what stands below it', () => {
   }
 });
 
-test('what only one folder uses does not stand in lib/', () => {
+test('lib/ has only modules that several folders use', () => {
   for (const name of everything.filter((one) => /^lib\/.+\.js$/.test(one))) {
     const users = new Set(imports.filter(({to}) => to === name).map(({from}) => folder(from)));
     users.delete('lib');
@@ -40,7 +40,7 @@ test('what only one folder uses does not stand in lib/', () => {
   }
 });
 
-test('each file that markup names is there', () => {
+test('files named in markup exist', () => {
   for (const page of everything.filter((name) => name.endsWith('.html'))) {
     for (const [, name] of text(page).matchAll(/(?:href|src)="(?!api\/)([^"#]+\.\w+)"/g)) {
       assert.ok(existsSync(new URL(name, ROOT)), `${page} names ${name}`);

@@ -9,7 +9,7 @@ import {clientId, saved, session} from '../../../web/lib/storage.js';
 const store = (name, get) =>
   Object.defineProperty(globalThis, name, {get, configurable: true});
 
-test('kept where there is storage', () => {
+test('values are kept if storage is available', () => {
   /** @type {Record<string, string>} */
   const items = {};
   store('sessionStorage', () => ({
@@ -22,7 +22,7 @@ test('kept where there is storage', () => {
   assert.equal(clientId(), id, 'the seat is ours for the session');
 });
 
-test('no storage is no fault', () => {
+test('missing or forbidden storage raises no error', () => {
   const forbidden = () => {
     throw new DOMException('switched off', 'SecurityError');
   };

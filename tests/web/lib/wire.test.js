@@ -20,7 +20,7 @@ const bytes = (hex) => {
   return made.buffer;
 };
 
-test('what the page sends is what the car takes', () => {
+test('messages of the page encode to the shared vectors', () => {
   const {good} = vectors('drive_up');
   assert.ok(good.length >= 12);
   for (const {text, fields} of good) {
@@ -28,7 +28,7 @@ test('what the page sends is what the car takes', () => {
   }
 });
 
-test('what the car would refuse the page does not send', () => {
+test('page refuses to send messages that the car refuses', () => {
   for (const {fields, text} of vectors('drive_up').refused) {
     if (fields) assert.throws(() => encode(fields), WireError, text);
   }
@@ -40,7 +40,7 @@ test('what the car would refuse the page does not send', () => {
   assert.throws(() => encode(/** @type {any} */ ({kind: 'toString'})), /unknown kind/);
 });
 
-test('a refusal says what, the value and the limit', () => {
+test('refusal names the message, the value and the limit', () => {
   try {
     encode({kind: 'drive', seq: 1, t: 1, seen: 1, throttle: 99, steer: 0});
     assert.fail('was sent');
@@ -52,13 +52,13 @@ test('a refusal says what, the value and the limit', () => {
   }
 });
 
-test('what the car says is understood', () => {
+test('messages of the car are parsed', () => {
   for (const {text, fields} of vectors('drive_down').good) {
     assert.deepEqual(parseDown(text), fields);
   }
 });
 
-test('what no car says is refused, what a newer one says is ignored', () => {
+test('malformed messages are refused, unknown kinds ignored', () => {
   const {refused, unknown} = vectors('drive_down');
   for (const {text} of refused) assert.throws(() => parseDown(text), WireError, text);
   for (const {text} of unknown) assert.equal(parseDown(text), null);
@@ -75,7 +75,7 @@ test('parts of a state are checked too', () => {
   }
 });
 
-test('video frames', () => {
+test('video frames are parsed without a copy, and malformed ones refused', () => {
   const {good, refused} = vectors('video');
   for (const {hex, fields} of good) {
     const frame = parseVideo(bytes(hex));
@@ -88,7 +88,7 @@ test('video frames', () => {
   for (const {hex} of refused) assert.throws(() => parseVideo(bytes(hex)), WireError);
 });
 
-test('a code is taken as people write it', () => {
+test('code is normalised from any usual spelling', () => {
   for (const typed of ['abcd2345', 'ABCD2345', ' Abcd 2345 ', 'abcd-2345', 'ab–cd—23 45', 'ＡＢＣＤ２３４５']) {
     assert.equal(tidyCode(typed), 'abcd2345', typed);
   }

@@ -13,30 +13,30 @@ const STATE = {
   address: '10.42.0.1',
 };
 
-test('where the car is, in each phase', () => {
+test('phases of the network all have a sentence', () => {
   for (const phase of /** @type {const} */ ([
     'absent', 'searching', 'known', 'opening', 'own', 'joining', 'failed',
   ])) assert.match(stateText({...STATE, phase}, ':8080'), /^The car .*\.$/);
 });
 
-test('who joins it is told where to go, and what happens if it fails', () => {
+test('joining text names the new address and the fallback network', () => {
   const words = stateText({...STATE, phase: 'joining'}, ':8080');
   assert.match(words, /joining Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45 s/);
   const taken = stateText({...STATE, phase: 'joining', name: 'rusty-2.local'}, '');
   assert.match(taken, /http:\/\/rusty-2\.local\//);
 });
 
-test('why it is not in the network that somebody wanted', () => {
+test('failed join is shown with its reason', () => {
   assert.equal(reasonText(STATE), 'The car could not join Home: wrong key.');
   assert.equal(reasonText({...STATE, phase: 'absent', reason: 'switched off'}), 'switched off.');
   assert.equal(reasonText({...STATE, reason: ''}), '');
 });
 
-test('the dark squares with four quiet ones around', () => {
+test('QR path has the dark squares and a quiet zone of four', () => {
   assert.deepEqual(qrPath(['10', '01']), {path: 'M4 4h1v1h-1zM5 5h1v1h-1z', size: 10});
 });
 
-test('how old the list is', () => {
+test('list of networks shows its age', () => {
   assert.equal(scanText({...STATE, phase: 'known', seen_s: null}), 'No networks found yet.');
   assert.equal(scanText({...STATE, phase: 'known'}), 'Last search: 7 seconds ago.');
   assert.match(scanText({...STATE, seen_s: 300}), /5 minutes ago\. The car cannot search/);
@@ -44,6 +44,6 @@ test('how old the list is', () => {
   assert.match(scanText({...STATE, seen_s: 90_000}), /1 day ago/);
 });
 
-test('how strong a network is', () => {
+test('signal strength is shown as a word', () => {
   assert.deepEqual([66, 65, 40, 39].map(strength), ['strong', 'good', 'good', 'weak']);
 });

@@ -7,7 +7,7 @@ import {Refused} from '../../../web/recordings/api.js';
 import {Rate} from '../../../web/recordings/player/exports.js';
 import {firstPictureS} from '../../../web/recordings/player/first.js';
 
-test('the rate is that of the last seconds', () => {
+test('rate covers only the last seconds', () => {
   const rate = new Rate();
   assert.equal(rate.bytesS, null);
   rate.add(0, 0);
@@ -20,7 +20,7 @@ test('the rate is that of the last seconds', () => {
   assert.ok(rate.seen.length <= 7, 'it is not kept for ever');
 });
 
-test('what begins anew has a rate of its own, what stands has none', () => {
+test('restarted or stalled export has no rate', () => {
   const rate = new Rate();
   rate.add(0, 5e6);
   rate.add(1000, 6e6);
@@ -51,7 +51,7 @@ const part = (startS, pictures) => ({
 /** @param {ReturnType<typeof part>[]} parts @returns {any} */
 const drive = (...parts) => ({startMs: 1e9, seconds: 150, bytes: 1, parts, state: 'closed'});
 
-test('the first picture is looked for in the files that have some', async () => {
+test('first picture is searched only in files with pictures', async () => {
   /** @type {[string, number][]} */
   const asked = [];
   const thumbnail = async (/** @type {string} */ name, /** @type {number} */ fromS) => {
@@ -65,7 +65,7 @@ test('the first picture is looked for in the files that have some', async () => 
   assert.equal(await firstPictureS(drive(part(0, 0)), 0, thumbnail), null);
 });
 
-test('a picture behind the drive is none of it; a car that is silent is said', async () => {
+test('picture after the drive does not count; a network error is raised', async () => {
   assert.equal(await firstPictureS(drive(part(0, 5)), 0, async () => unitAt(151)), null);
   await assert.rejects(firstPictureS(drive(part(0, 5)), 0, async () => {
     throw new Error('no network');

@@ -15,7 +15,7 @@ function drive(count) {
     file(`Plague-20251121T200000Z-${String(index).padStart(4, '0')}.mcap`, index * 60)));
 }
 
-test('a line has about as many points however long the drive', () => {
+test('number of points of a line is independent of the length of the drive', () => {
   for (const count of [1, 7, 60, 480]) {
     const points = pointsOf(drive(count));
     assert.ok(points * count >= 1200 && points * count <= 1700, `${points} of ${count}`);
@@ -24,7 +24,7 @@ test('a line has about as many points however long the drive', () => {
   assert.deepEqual([1, 20, 480, 3000].map((count) => bucketOf(drive(count))), [0.1, 2, 60, 60]);
 });
 
-test('where only the least and the greatest of a minute are known, a value is about', () => {
+test('value from the extremes of a minute is shown as approximate', () => {
   for (const [count, words] of /** @type {[number, string][]} */ ([[20, '3.00 m'], [480, '≈ 3.00 m']])) {
     const page = plots();
     page.clear(count * 60, bucketOf(drive(count)));
@@ -34,7 +34,7 @@ test('where only the least and the greatest of a minute are known, a value is ab
   }
 });
 
-test('the car is asked for so many', async () => {
+test('table request has the number of points', async () => {
   const asked = mock.method(globalThis, 'fetch', async () => new Response('{}'));
   try {
     await API.table('a b.mcap', 3);
@@ -116,7 +116,7 @@ const plots = () => new Plots(/** @type {any} */ (new FakeElement()), {
 const line = (page) => String(
   page.plots.get('range')?.lines.get('range/one')?.path.getAttribute('d'));
 
-test('parts that come within a frame are drawn once, and only what grew', () => {
+test('parts that arrive within a frame are drawn once, and only changed plots', () => {
   const page = plots();
   const draw = mock.method(page, 'draw');
   page.clear(480 * 60, bucketOf(drive(480)));
@@ -133,7 +133,7 @@ test('parts that come within a frame are drawn once, and only what grew', () => 
   assert.equal(page.lines.get('range/one')?.v.filter((value) => value !== null).length, 200);
 });
 
-test('what came of a drive that is not open any more is not drawn', () => {
+test('data of a closed drive is not drawn', () => {
   const page = plots();
   const draw = mock.method(page, 'draw');
   page.clear(60, 0);
@@ -145,7 +145,7 @@ test('what came of a drive that is not open any more is not drawn', () => {
   assert.deepEqual([...page.plots.keys()], ['battery']);
 });
 
-test('another stretch is drawn with finer values where they are here', () => {
+test('zoomed range is drawn with finer values if they are loaded', () => {
   const page = plots();
   page.clear(120, 30);
   page.add(table('range', 1), 0);

@@ -59,14 +59,14 @@ function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, ro
   return {player, pushed, pass, missing, says, units};
 }
 
-test('at rest the first picture is shown, and no other', () => {
+test('player at rest shows only the first picture', () => {
   const {pushed, pass, player} = playing();
   pass(500);
   assert.deepEqual(pushed, [{timeS: 0, decodeOnly: false}]);
   assert.equal(player.timeS, 0);
 });
 
-test('before the first picture that one is shown, and the next when it is due', () => {
+test('first picture is shown early, and the next when it is due', () => {
   const {player, pushed, pass} = playing({beginS: 1});
   pass(100);
   assert.deepEqual(pushed.map(({timeS}) => Math.round(timeS * 30)), [30]);
@@ -78,7 +78,7 @@ test('before the first picture that one is shown, and the next when it is due', 
 });
 
 for (const speed of SPEEDS) {
-  test(`at ${speed}x every picture goes in once, in order, when it is due`, () => {
+  test(`pictures at ${speed}x are decoded once, in order, when they are due`, () => {
     const {player, pushed, pass, units} = playing();
     player.setSpeed(speed);
     player.play();
@@ -90,7 +90,7 @@ for (const speed of SPEEDS) {
   });
 }
 
-test('at the end it stands, and play begins anew', () => {
+test('player stops at the end, and play restarts at the beginning', () => {
   const {player, pass} = playing({seconds: 1});
   player.play();
   pass(1500);
@@ -100,7 +100,7 @@ test('at the end it stands, and play begins anew', () => {
   assert.equal(player.timeS, 0);
 });
 
-test('a moment is sought from the key frame before it; only it is shown', () => {
+test('seek decodes from the key frame before, and shows only the target', () => {
   const {player, pushed, pass} = playing();
   pass(50);
   pushed.length = 0;
@@ -113,7 +113,7 @@ test('a moment is sought from the key frame before it; only it is shown', () => 
   assert.ok(10.2 - pushed[0].timeS < 0.34);
 });
 
-test('to a moment in the same group it goes on, and does not decode it anew', () => {
+test('forward seek within a group does not decode from the key frame again', () => {
   const {player, pushed, pass} = playing();
   player.seek(10.05);
   pass(50);
@@ -127,7 +127,7 @@ test('to a moment in the same group it goes on, and does not decode it anew', ()
   assert.ok(pushed[0].timeS <= 10.0001, 'back: from the key frame');
 });
 
-test('one picture on and back', () => {
+test('step shows the next or the previous picture', () => {
   const {player, pushed, pass} = playing();
   player.seek(5);
   pass(50);
@@ -140,7 +140,7 @@ test('one picture on and back', () => {
   }
 });
 
-test('it waits for what is on its way, and then goes on where it stood', () => {
+test('player waits for missing units, then continues where it stopped', () => {
   const {player, pass, missing, pushed} = playing();
   missing.add(8);
   player.seek(7.5);
@@ -155,7 +155,7 @@ test('it waits for what is on its way, and then goes on where it stood', () => {
   assert.deepEqual(times, [...times].sort((a, b) => a - b), 'what leads up is not shown again');
 });
 
-test('a span is enough for each of its moments, its first ones too', () => {
+test('span has all units for its moments, including the first ones', () => {
   const {player, pushed, pass, missing} = playing({gop: 7});
   player.seek(8.05);
   missing.add(0);
@@ -167,7 +167,7 @@ test('a span is enough for each of its moments, its first ones too', () => {
   assert.equal(Math.round((pushed.at(-1)?.timeS ?? 0) * 30), 247);
 });
 
-test('nothing here says so', () => {
+test('player reports that it waits for missing units', () => {
   const {player, pass, missing} = playing();
   missing.add(16);
   player.seek(17);
@@ -178,7 +178,7 @@ test('nothing here says so', () => {
   assert.equal(player.waiting, false);
 });
 
-test('a decoder that cannot keep up skips to a key frame', () => {
+test('slow decoder skips to a key frame', () => {
   let budget = 0;
   const {player, pushed, pass} = playing({gop: 30, room: () => (budget -= 1) >= 0});
   player.setSpeed(8);
@@ -192,7 +192,7 @@ test('a decoder that cannot keep up skips to a key frame', () => {
   assert.ok(pushed.length < 70);
 });
 
-test('a unit that is refused is followed by the next key frame', () => {
+test('refused unit is followed by the next key frame', () => {
   const {player, pushed, pass, says} = playing();
   player.play();
   pass(50);
@@ -205,7 +205,7 @@ test('a unit that is refused is followed by the next key frame', () => {
   assert.equal(Math.round((next?.timeS ?? 0) * 30) % 10, 0);
 });
 
-test('a page that slept does not jump', () => {
+test('player does not jump after a sleep of the page', () => {
   const {player} = playing();
   player.play();
   player.tick(100);

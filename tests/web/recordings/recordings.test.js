@@ -17,7 +17,7 @@ import {driveOfFiles, file, START_MS} from './files.js';
 
 // --- drives ---
 
-test('files stand where they are in their drive, which may begin and end within them', () => {
+test('files have their place in a drive that begins and ends within them', () => {
   const drive = driveOfFiles(
     file('a', 0, {from_s: 40, marks: [{t: 50, text: 'here'}]}), file('b', 60, {to_s: 30}),
   );
@@ -26,7 +26,7 @@ test('files stand where they are in their drive, which may begin and end within 
   assert.deepEqual(marksOf(drive), [{t: 10, text: 'here'}]);
 });
 
-test('an address names a drive by its id, or by one of its files', () => {
+test('address names a drive by its id or by one of its files', () => {
   const [first, second] = [
     driveOfFiles(file('a.mcap', 0), file('b.mcap', 60, {to_s: 10})),
     driveOfFiles(file('b.mcap', 60, {from_s: 45}), file('c.mcap.part', 120)),
@@ -37,7 +37,7 @@ test('an address names a drive by its id, or by one of its files', () => {
   ])) assert.equal(driveNamed(drives, name), found, name);
 });
 
-test('a drive says by the names of its files which car it is of', () => {
+test('car of a drive comes from the names of its files', () => {
   for (const [name, car] of [
     ['Plague-20251121T200000Z-0001.mcap', 'Plague'],
     ['my-car-2-20251121T200000Z-0001.mcap.part', 'my-car-2'],
@@ -46,7 +46,7 @@ test('a drive says by the names of its files which car it is of', () => {
   ]) assert.equal(carOf(/** @type {any} */ ({parts: [{name}]})), car);
 });
 
-test('of what was measured in a file only what is in the drive counts', () => {
+test('measurements of a file are clipped to the drive', () => {
   const [part] = driveOfFiles(file('a', 0, {from_s: 10, to_s: 20})).parts;
   const line = {group: 'range', name: 'front', unit: 'm'};
   const table = clipped({
@@ -60,7 +60,7 @@ test('of what was measured in a file only what is in the drive counts', () => {
   assert.deepEqual(table.gaps, [{t: 15, words: 'b'}]);
 });
 
-test('the car is asked for what is wanted', () => {
+test('filters become the query to the car', () => {
   const all = {driver: '', parked: false, day: '', text: ' '};
   const asked = (/** @type {Partial<import('../../../web/recordings/types.js').DriveQuery>} */ more, causes = /** @type {string[]} */ ([])) =>
     String(queryOf({...all, ...more}, 50, causes));
@@ -75,7 +75,7 @@ test('the car is asked for what is wanted', () => {
   assert.match(asked({day: '0001-01-01'}), /since=0&until=0$/);
 });
 
-test('a list says stops with their causes, and finds causes by their words', () => {
+test('list shows stops with their causes, and finds causes by their words', () => {
   assert.equal(STRINGS.stops({}), '');
   assert.equal(STRINGS.stops({estop: 2, odd: 1}), '3 stops: STOP pushed 2×, odd');
   assert.deepEqual(STRINGS.causes('STOP p'), ['estop', 'estop_grown_up']);
@@ -85,13 +85,13 @@ test('a list says stops with their causes, and finds causes by their words', () 
   assert.match(STRINGS.sure(0, '0 B', 2), /^2 files also belong to another drive and stay/);
 });
 
-test('an address names a file, and a malformed one none', () => {
+test('address names a file, and a malformed address none', () => {
   assert.equal(named('#Plague-20251121T200000Z-0001.mcap'), 'Plague-20251121T200000Z-0001.mcap');
   assert.equal(named('#a%20b'), 'a b');
   for (const hash of ['', '#', '#%', '#%E0%A4%A', '#a%']) assert.equal(named(hash), '', hash);
 });
 
-test('what the car will never give is not asked for again', async () => {
+test('permanent refusals and temporary errors have different types', async () => {
   const real = globalThis.fetch;
   try {
     for (const [status, kind] of /** @type {[number, typeof Error][]} */ ([
@@ -108,7 +108,7 @@ test('what the car will never give is not asked for again', async () => {
 
 // --- lines ---
 
-test('a moment has the last value before it', () => {
+test('moment has the last value before it', () => {
   assert.deepEqual([-1, 0, 0.5, 3, 9].map((at) => lastUpTo([0, 1, 3], at)), [-1, 0, 0, 2, 2]);
   const line = {t: [0, 1, 2], v: [5, null, 7]};
   assert.deepEqual([-1, 0, 1.5, 2].map((at) => valueAt(line, at)), [null, 5, null, 7]);
@@ -116,7 +116,7 @@ test('a moment has the last value before it', () => {
   assert.equal(extent([null]), null);
 });
 
-test('an axis has round ends that hold the values', () => {
+test('axis has round ends that enclose the values', () => {
   assert.deepEqual(axis({low: 0.3, high: 1.7}, true), {low: 0, high: 2});
   const volts = axis({low: 7.31, high: 7.42}, false);
   assert.deepEqual([volts.low.toFixed(3), volts.high.toFixed(3)], ['7.300', '7.500']);
@@ -126,7 +126,7 @@ test('an axis has round ends that hold the values', () => {
   }
 });
 
-test('a line is a path, and null breaks it', () => {
+test('line becomes a path, and null breaks it', () => {
   const box = {fromS: 0, toS: 4, low: 0, high: 2, width: 100, height: 10};
   assert.equal(linePath({t: [0, 1, 2, 3, 4], v: [0, 1, null, 2, 5]}, box),
     'M0 10h.1L25 5M75 0h.1L100 0');
@@ -145,7 +145,7 @@ test('parts of a drive make one line, broken where nothing was recorded', () => 
   assert.deepEqual(line?.v, [0, 1, 0.5, 1, null, 0, 1]);
 });
 
-test('words: lengths, sizes, and one for each state', () => {
+test('lengths, sizes and values are formatted', () => {
   assert.equal(STRINGS.length(3725.9), '1:02:05');
   assert.equal(STRINGS.length(65), '1:05');
   assert.deepEqual([5, 999, 1500, 15_300_000].map(STRINGS.size), ['5 bytes', '999 bytes', '1.5 kB', '15 MB']);
@@ -175,7 +175,7 @@ function body(/** @type {number} */ fromS, /** @type {number} */ seconds, /** @t
   return bytes.buffer;
 }
 
-test('an answer is cut into its units', () => {
+test('answer is split into its units', () => {
   const units = unitsOf(body(2, 0.2, START_MS), START_MS);
   assert.equal(units.length, 6);
   assert.deepEqual(units.map(({key}) => key), [true, false, false, true, false, false]);
@@ -207,7 +207,7 @@ function cache() {
   return {drive, made, asked, faults, clock};
 }
 
-test('a span is asked for once, and is here when it came', async () => {
+test('span is requested once, and is available when it arrives', async () => {
   const {made, asked} = cache();
   assert.equal(made.at(1), null);
   assert.equal(made.at(2), null);
@@ -220,7 +220,7 @@ test('a span is asked for once, and is here when it came', async () => {
   assert.deepEqual([asked[1].name, asked[1].fromS], ['a', SPAN_S]);
 });
 
-test('the last span of a file reaches to the next file, the very last for ever', async () => {
+test('last span of a file reaches to the next file, the very last without end', async () => {
   const {made, asked} = cache();
   made.at(20.2);
   await asked[0].answer();
@@ -233,7 +233,7 @@ test('the last span of a file reaches to the next file, the very last for ever',
   assert.ok(Math.abs((made.at(99)?.units[0].timeS ?? 0) - 20.5) < 1e-4);
 });
 
-test('a car that does not answer is asked again after a second', async () => {
+test('failed request is repeated after a second', async () => {
   const {made, asked, faults, clock} = cache();
   made.at(0);
   await asked[0].answer(new Error('no link'));
@@ -245,7 +245,7 @@ test('a car that does not answer is asked again after a second', async () => {
   assert.equal(asked.length, 2);
 });
 
-test('of many spans only the last used are kept', async () => {
+test('cache keeps only the spans used last', async () => {
   const drive = driveOfFiles(file('a', 0, {seconds: 200}));
   const made = new UnitCache(drive, {
     fetch: async (_, fromS) => body(fromS, 0.1, START_MS), failed: () => undefined,

@@ -11,7 +11,7 @@ const part = (fields) => ({
   name: 'a', pictures: 1, startS: 0, from_s: 0, to_s: 60, ...fields,
 });
 
-test('a request is for a minute of one file at most', () => {
+test('request covers at most a minute of one file', () => {
   const drive = /** @type {any} */ ({parts: [
     part({to_s: 130}), part({name: 'dark', pictures: 0}), part({name: 'b', from_s: 5, startS: 130}),
   ]});
@@ -22,11 +22,11 @@ test('a request is for a minute of one file at most', () => {
   ]);
 });
 
-test('an answer without pictures has no frames', () => {
+test('answer without pictures has no frames', () => {
   assert.deepEqual(framesOf(new ArrayBuffer(0)), []);
 });
 
-test('what waits is said with rate and time to go', () => {
+test('waiting files are shown with rate and time left', () => {
   const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6});
   assert.equal(STATION_STRINGS.car({...car, rate: 4e6}),
     'fetching: 2 files pending, 32 MB, 4.0 MB/s, 8 seconds to go');

@@ -9,7 +9,7 @@ import {TimeView} from '../../../web/recordings/plots/timeview.js';
 /** @param {TimeView} view */
 const shown = ({fromS, toS}) => [fromS, toS];
 
-test('zooming leaves the moment where it is, and stays in the drive', () => {
+test('zoom keeps the moment in place, and stays within the drive', () => {
   const view = new TimeView(100);
   assert.equal(view.whole, true);
   view.zoom(0.5, 20);
@@ -25,7 +25,7 @@ test('zooming leaves the moment where it is, and stays in the drive', () => {
   assert.deepEqual(shown(view), [0, 0.5]);
 });
 
-test('a stretch may be marked backwards, and beyond the ends', () => {
+test('range may be set backwards and beyond the ends', () => {
   const view = new TimeView(60);
   view.set(30, 20);
   assert.deepEqual(shown(view), [20, 30]);
@@ -38,7 +38,7 @@ test('a stretch may be marked backwards, and beyond the ends', () => {
   assert.deepEqual(shown(short), [0, 0.2]);
 });
 
-test('it goes along with a moment that leaves it', () => {
+test('range follows a moment that leaves it', () => {
   const view = new TimeView(100);
   view.set(10, 30);
   assert.equal(view.follow(30), false);
@@ -66,7 +66,7 @@ test('marks of the time axis are round, and no more than fit', () => {
     ['1:01.0', '1:01.2', '1:01.4', '1:01.6', '1:01.8', '1:02.0']);
 });
 
-test('a moment is said as finely as it is asked', () => {
+test('moment is formatted as finely as its step', () => {
   assert.equal(STRINGS.moment(59.96, 0.1), '1:00.0');
   assert.equal(STRINGS.moment(3.14159, 0.01), '0:03.14');
   assert.equal(STRINGS.moment(75, 15), '1:15');

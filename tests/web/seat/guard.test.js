@@ -23,7 +23,7 @@ const alarm = (more) => alarmOf(/** @type {State} */ ({
 }));
 const ahead = {back: false, name: 'front', metres: 0.4, acts: true, stands: false};
 
-test('the guard says where and how far', () => {
+test('guard message has direction and distance', () => {
   assert.deepEqual(alarm({}), ahead);
   assert.equal(DRAWER_STRINGS.guardText(ahead), 'Wall 0.4 m ahead: the car slows down');
   const stands = alarm({throttle: 0, guard: {...guard, ahead: 0}});
@@ -31,14 +31,14 @@ test('the guard says where and how far', () => {
   assert.equal(DRAWER_STRINGS.guardText({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
 });
 
-test('behind is behind, also where nothing is let through', () => {
+test('guard message names the rear, also when the car stands', () => {
   const back = {back: true, name: 'rear', metres: 0.2, acts: true, stands: false};
   assert.deepEqual(alarm({throttle: -0.2, guard: {...guard, back: 0.2}}), back);
   assert.deepEqual(alarm({throttle: 0, guard: {...guard, back: 0}}), {...back, stands: true});
   assert.match(DRAWER_STRINGS.guardText(back), /^Wall 0.2 m behind: the car slows down$/);
 });
 
-test('nothing is said where nothing is the matter', () => {
+test('guard message is absent if the guard does not act', () => {
   assert.equal(alarm({reason: 'driving'}), null, 'just as fast as it may');
   assert.equal(alarm({reason: 'neutral', throttle: 0, guard: {...guard, ahead: 0, back: 0}}), null);
   assert.equal(alarm({guard: {...guard, mode: 'off'}}), null);
@@ -46,7 +46,7 @@ test('nothing is said where nothing is the matter', () => {
   assert.equal(alarm({guard: undefined}), null);
 });
 
-test('a guard that warns does not act', () => {
+test('guard in warn mode asks the driver to brake', () => {
   const warn = {...guard, mode: 'warn'};
   const said = alarm({guard: warn, reason: 'driving', throttle: 0.41});
   assert.deepEqual(said, {...ahead, acts: false});
@@ -54,7 +54,7 @@ test('a guard that warns does not act', () => {
   assert.equal(alarm({guard: warn, reason: 'driving', throttle: -1}), null, 'away from it');
 });
 
-test('a sensor that says nothing is not a wall', () => {
+test('sensor without a measurement is not shown as a wall', () => {
   for (const one of [{...front, state: 'does not answer'}, {...front, age_s: 2}, {...front, name: 'x'}]) {
     const said = alarm({ranges: [one]});
     assert.deepEqual(said, {...ahead, metres: null});
@@ -68,7 +68,7 @@ test('a sensor that says nothing is not a wall', () => {
     'No reading behind: first drive forward');
 });
 
-test('of two that look the same way the nearer one is drawn', () => {
+test('nearer of two sensors with the same bearing is drawn', () => {
   /** @param {Record<string, unknown>} more */
   const seen = (more, good = true) => ({range: {...front, ...more}, good});
   const depth = seen({name: 'depth', range_m: 0.3});
@@ -83,7 +83,7 @@ test('of two that look the same way the nearer one is drawn', () => {
   assert.deepEqual(names(seen({bearing_deg: 30}), seen({name: 'two', bearing_deg: -30})), ['front', 'two']);
 });
 
-test('a sensor that is ill is not hidden behind one that looks the same way', () => {
+test('faulty sensor marks a good one with the same bearing as doubted', () => {
   const of = (/** @type {object} */ more, good = true) =>
     /** @type {any} */ ({range: {...front, ...more}, good});
   assert.equal(isDoubted(front, [of({}), of({name: 'sonar', bearing_deg: 5}, false)]), true);
@@ -91,7 +91,7 @@ test('a sensor that is ill is not hidden behind one that looks the same way', ()
   assert.equal(isDoubted(front, [of({}), of({name: 'rear', bearing_deg: 180}, false)]), false);
 });
 
-test('beeps: nearer is faster, steady where the car is to stand', () => {
+test('beeps: faster when nearer, steady within the stop distance', () => {
   assert.equal(rhythm(null, 0.15), null);
   assert.equal(rhythm(1.51, 0.15), null);
   assert.equal(rhythm(0.15, 0.15), 0);
@@ -105,7 +105,7 @@ test('beeps: nearer is faster, steady where the car is to stand', () => {
   assert.ok(Number.isFinite(rhythm(1.49, 1.5) ?? NaN) && rhythm(1.5, 1.5) === 0);
 });
 
-test('behind is the nearest of what looks back and measures', () => {
+test('distance behind is the nearest of the rear sensors', () => {
   const left = {...rear, name: 'left', bearing_deg: -140, range_m: 0.1};
   assert.equal(behindM([front, rear]), 0.2);
   assert.equal(behindM([front, rear, left]), 0.1);
@@ -114,7 +114,7 @@ test('behind is the nearest of what looks back and measures', () => {
   assert.equal(behindM([]), null);
 });
 
-test('behind is unknown where nothing that looks back measures, and not free', () => {
+test('distance behind is unknown if all rear sensors fail', () => {
   const ill = [{...rear, state: 'does not answer'}, {...rear, age_s: 2}, {...rear, age_s: null}];
   for (const one of ill) {
     assert.equal(behindM([front, one]), 'unknown');
@@ -125,7 +125,7 @@ test('behind is unknown where nothing that looks back measures, and not free', (
   assert.equal(behindM([front, {...ill[0], bearing_deg: 90}]), null, 'it looks aside');
 });
 
-test('unknown beeps seldom and long, as nothing that is known does', () => {
+test('unknown distance has rare and long beeps of its own', () => {
   const every = rhythm('unknown', 0.15);
   assert.ok(every !== null && every > 2 * Number(rhythm(1.5, 0.15)), `${every}`);
   const {context, loudAt} = studio();
@@ -140,7 +140,7 @@ test('unknown beeps seldom and long, as nothing that is known does', () => {
   assert.ok(loud >= 36 && loud <= 44, `two of 0.4 s, not ${loud * 0.02} s`);
 });
 
-test('each sensor that says no distance has a line: why, and since when', () => {
+test('sensors without a distance have a line with reason and age', () => {
   const well = [front, {...rear, range_m: null}];
   assert.deepEqual(rangeFaults(well), []);
   assert.equal(rangesInWords(well), 'front: 0.40 m, rear: –');
@@ -193,7 +193,7 @@ function studio() {
   return {plan, context, loudAt};
 }
 
-test('nothing is made before the first beep; it ends by itself, and at once', () => {
+test('audio starts with the first beep; beeps end without updates, or at once on request', () => {
   Object.assign(globalThis, {addEventListener: () => {}});
   let made = 0;
   const {context, loudAt} = studio();
@@ -217,12 +217,12 @@ test('nothing is made before the first beep; it ends by itself, and at once', ()
   assert.ok(loudAt(11.01) > 0 && loudAt(11.1) === 0 && loudAt(11.21) > 0);
 });
 
-test('a browser without sound is not in the way', () => {
+test('browser without audio raises no error', () => {
   new Beeps(null).update(0);
   new Beeps().update(0.2);  // Node has no audio
 });
 
-test('an old voltage says its age', () => {
+test('old voltage shows its age', () => {
   assert.equal(STRINGS.battery(7.42, false, null), '7.4 V');
   assert.equal(STRINGS.battery(6.3, true, null), '6.3 V – low');
   assert.equal(STRINGS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
@@ -233,7 +233,7 @@ test('an old voltage says its age', () => {
   assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
 });
 
-test('the computer shows its known values only', () => {
+test('computer shows only its known values', () => {
   const {good} = JSON.parse(
     readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
   const {health} = good[1].fields;
@@ -252,7 +252,7 @@ test('the computer shows its known values only', () => {
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
 });
 
-test('keys and pushes only of what the car has', () => {
+test('list of keys has only functions of the car', () => {
   const bare = keysOf({has_lights: false});
   assert.deepEqual(bare.map(([key]) => key), ['↑ ↓ ← → or W S A D', 'Space, Esc', 'F', 'P', 'M', '?', 'Gamepad']);
   assert.doesNotMatch(bare.flat().join(), /lights/);

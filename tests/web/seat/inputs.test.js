@@ -10,7 +10,7 @@ import {across, tilt} from '../../../web/seat/input/tilt.js';
 import {Pad} from '../../../web/seat/input/touch.js';
 import {LateLinkFilter, NEUTRAL, StopRequest, Sender, Wishes, isNeutral} from '../../../web/seat/input/command.js';
 
-test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
+test('stick: dead zone, fine control when slow, full at the end, symmetric', () => {
   assert.equal(stick(0), 0);
   assert.equal(stick(0.08), 0);
   assert.equal(stick(-0.05), 0);
@@ -29,7 +29,7 @@ test('a stick: dead zone, slow made easy, all at the end, the same both ways', (
   assert.equal(clamp(-3), -1);
 });
 
-test('a key moves at once and ramps up', () => {
+test('key moves at once and ramps up', () => {
   assert.equal(ramp(0, 0.4, 500), 0.4);
   assert.equal(ramp(250, 0.4, 500), 0.7);
   assert.equal(ramp(9999, 0.4, 500), 1);
@@ -38,7 +38,7 @@ test('a key moves at once and ramps up', () => {
   assert.equal(throttleRamp(2000), 1);
 });
 
-test('tilt: the side that is lower, from the centre, in every turn of the screen', () => {
+test('tilt: steers to the lower side from the centre, at any screen rotation', () => {
   /** @param {number} beta @param {number} gamma @param {number} angle */
   const whole = (beta, gamma, angle) => Math.round(across(beta, gamma, angle));
   assert.equal(whole(10, 20, 0), 20);
@@ -58,7 +58,7 @@ const pad = (more) => /** @type {any} */ ({
   axes: [0, 0], buttons: Array.from({length: 17}, () => ({pressed: false, value: 0})), ...more,
 });
 
-test('a gamepad: triggers drive, the left stick steers', () => {
+test('gamepad: triggers drive, the left stick steers', () => {
   const one = pad({axes: [-1, 0]});
   one.buttons[7] = {pressed: true, value: 1};
   assert.deepEqual(padWish(one), {throttle: 1, steer: 1});
@@ -69,7 +69,7 @@ test('a gamepad: triggers drive, the left stick steers', () => {
   assert.ok(Object.is(drift.steer, 0), 'a worn stick does not creep');
 });
 
-test('a gamepad: A, B, X and Y count once a push', () => {
+test('gamepad: A, B, X and Y count once per push', () => {
   const one = pad({});
   one.buttons[1] = {pressed: true, value: 1};
   const first = pushes(one, new Set());
@@ -82,7 +82,7 @@ test('a gamepad: A, B, X and Y count once a push', () => {
   assert.deepEqual(pushes(one, more.down).commands, []);
 });
 
-test('a gamepad let go rests once, in a window that has the focus, before it drives', () => {
+test('gamepad has to rest once in the focused window before it drives', () => {
   let focused = true;
   /** @type {number[]} */
   const asked = [];
@@ -155,7 +155,7 @@ test('arrows and WASD drive, left is +, release is at once', () => {
   assert.equal(did.set.at(-1).throttle, 0, 'both ways are none');
 });
 
-test('Space stops and Esc escapes once a push, whatever button has the focus', () => {
+test('Space stops and Esc escapes once per push, with any element focused', () => {
   const {keys, did, event} = keyboard();
   for (const target of [null, inputOf('checkbox'), inputOf('range'), new globalThis.HTMLSelectElement()]) {
     keys.down(event('Space', {key: ' ', target}));
@@ -168,7 +168,7 @@ test('Space stops and Esc escapes once a push, whatever button has the focus', (
   assert.equal(did.swallowed, 14, 'a focused button sees none of it');
 });
 
-test('a text field keeps what is typed in it: no stop, no shortcut, no wish', () => {
+test('text field keeps its keys: no stop, no shortcut, no wish', () => {
   const {keys, did, event} = keyboard();
   const editable = Object.assign(new globalThis.HTMLElement(), {isContentEditable: true});
   const fields = ['text', 'password', 'search', 'number', 'email', 'url', 'tel', 'date'].map(inputOf);
@@ -192,7 +192,7 @@ test('Esc in a text field escapes, but never while it ends a composition', () =>
   assert.deepEqual([did.escapes, did.stops], [1, 0]);
 });
 
-test('a key that is still down after a stop moves nothing', () => {
+test('key still down after a stop does not drive', () => {
   const {keys, did, event} = keyboard();
   keys.down(event('ArrowUp'));
   keys.release();
@@ -204,7 +204,7 @@ test('a key that is still down after a stop moves nothing', () => {
   assert.equal(keys.busy, true);
 });
 
-test('Cmd lets go: macOS would not say when the key below it is lifted', () => {
+test('Cmd releases all keys: macOS does not report when a key is lifted under it', () => {
   const {keys, did, event} = keyboard();
   keys.down(event('ArrowUp'));
   keys.down(event('MetaLeft', {key: 'Meta', metaKey: true}));
@@ -247,7 +247,7 @@ class FakePad extends EventTarget {
   }
 }
 
-test('a pad whose pointer cannot be captured moves nothing, and takes the next one', () => {
+test('pad ignores a pointer that it cannot capture, and takes the next one', () => {
   Object.assign(globalThis, {innerHeight: 800});
   const element = new FakePad();
   /** @type {number[]} */
@@ -282,7 +282,7 @@ test('wishes: most wins on each axis; tilt only while something drives', () => {
   assert.equal(wishes.merged.steer, 0.333);
 });
 
-test('a wish goes out at once on change, else every 40 ms', () => {
+test('wish is sent at once on change, else every 40 ms', () => {
   const sender = new Sender(40);
   const go = {throttle: 0.5, steer: 0};
   assert.equal(sender.offer(NEUTRAL, 100)?.seq, 1);
@@ -296,7 +296,7 @@ test('a wish goes out at once on change, else every 40 ms', () => {
   assert.equal(sender.offer(NEUTRAL, 170)?.seq, 1);
 });
 
-test('on a late link nothing moves until everything was let go', () => {
+test('late link blocks driving until all inputs are released', () => {
   const bar = new LateLinkFilter();
   const go = {throttle: 0.5, steer: 0};
   assert.equal(bar.pass(go, false), go);
@@ -308,7 +308,7 @@ test('on a late link nothing moves until everything was let go', () => {
   assert.equal(bar.pass(go, true), NEUTRAL, 'pushed while it is late');
 });
 
-test('a STOP waits for the pong to a ping behind it', () => {
+test('STOP waits for the pong to a ping sent after it', () => {
   const stop = new StopRequest();
   assert.equal(stop.waiting, false);
   stop.push(0);
@@ -327,7 +327,7 @@ test('a STOP waits for the pong to a ping behind it', () => {
   assert.equal(stop.waiting, true, 'a second push is another one');
 });
 
-test('a STOP waits as long as somebody looks; put away for a minute it is history', () => {
+test('STOP waits while the page is visible; after a minute hidden it is dropped', () => {
   const stop = new StopRequest();
   stop.push(1000);
   stop.pageSeen(61_000);

@@ -35,7 +35,7 @@ function late(fails, build = () => {}) {
   return {part, did, timers, waits, push};
 }
 
-test('the first push brings it and opens it; later ones only act', async () => {
+test('first push loads and opens the part; later pushes only open it', async () => {
   const {did, push} = late(0);
   push();
   assert.deepEqual(did, ['load 0'], 'nothing opens before it is there');
@@ -44,7 +44,7 @@ test('the first push brings it and opens it; later ones only act', async () => {
   assert.deepEqual(did, ['load 0', 'use', 'open', 'open']);
 });
 
-test('fetched ahead it opens at the push, without another load', async () => {
+test('prefetched part opens on a push without another load', async () => {
   const {part, did, push} = late(0);
   void part.fetch();
   push();
@@ -52,7 +52,7 @@ test('fetched ahead it opens at the push, without another load', async () => {
   assert.deepEqual(did, ['load 0', 'use', 'open']);
 });
 
-test('what did not come is asked for again, and the push is remembered', async () => {
+test('failed load is repeated, and the push is remembered', async () => {
   const {did, timers, push} = late(2);
   push();
   await settled();
@@ -64,7 +64,7 @@ test('what did not come is asked for again, and the push is remembered', async (
   assert.equal(timers.length, 0);
 });
 
-test('a second push while it is absent takes the first back', async () => {
+test('second push during the load cancels the first', async () => {
   const {did, push} = late(0);
   push();
   push();
@@ -72,7 +72,7 @@ test('a second push while it is absent takes the first back', async () => {
   assert.deepEqual(did, ['load 0', 'use']);
 });
 
-test('a part that never comes is asked for ten times, ever more seldom, then by a push', async () => {
+test('failing load is tried ten times with growing pauses, then on each push', async () => {
   const {did, timers, waits, push, part} = late(99);
   void part.fetch();
   await settled();
@@ -89,7 +89,7 @@ test('a part that never comes is asked for ten times, ever more seldom, then by 
   assert.deepEqual(did.slice(10), ['load 10', 'late', 'load 11', 'late']);
 });
 
-test('a push that asks at once replaces the retry that waits', async () => {
+test('push replaces the pending retry', async () => {
   const {did, timers, push, part} = late(3);
   void part.fetch();
   await settled();
@@ -103,7 +103,7 @@ test('a push that asks at once replaces the retry that waits', async () => {
   assert.deepEqual(did, ['load 0', 'load 1', 'late', 'load 2', 'late'], 'one retry, not two');
 });
 
-test('a part that throws while it is built is built once, and a push says so', async () => {
+test('part that throws while it is built is built once, and a push reports it', async () => {
   const {did, timers, push, part} = late(0, () => {
     throw new Error('no #menu in the page');
   });

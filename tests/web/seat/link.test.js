@@ -25,7 +25,7 @@ function run(policy, from, to) {
   return acts;
 }
 
-test('alive as long as anything comes, and a pong now and then', () => {
+test('link stays up with messages or pictures and an occasional pong', () => {
   const policy = up();
   for (let ms = 50; ms < 3000; ms += 50) {
     if (ms % 600 === 0) policy.heard(ms);
@@ -36,7 +36,7 @@ test('alive as long as anything comes, and a pong now and then', () => {
   assert.equal(policy.state.kind, 'up');
 });
 
-test('pictures and states without a pong: TCP holds a STOP back, so a new socket', () => {
+test('link without pongs is replaced, despite pictures and states: TCP would delay a STOP', () => {
   for (const [rttMs, lostMs] of [[5, 550], [125, 550], [300, 1250]]) {
     for (const word of /** @type {const} */ (['pictured', 'heard'])) {
       const policy = up(rttMs);
@@ -50,14 +50,14 @@ test('pictures and states without a pong: TCP holds a STOP back, so a new socket
   }
 });
 
-test('a picture is no welcome', () => {
+test('picture alone does not open the link', () => {
   const policy = new Reconnect(0, 5);
   policy.opened(0);
   policy.pictured(10);
   assert.equal(policy.state.kind, 'opening');
 });
 
-test('pongs that a page slept through do not count either, nor for ever', () => {
+test('pongs missed during a sleep of the page do not count, but later ones do', () => {
   const policy = up(20);
   run(policy, 50, 100);
   assert.deepEqual(policy.tick(60_100), []);
@@ -69,7 +69,7 @@ test('pongs that a page slept through do not count either, nor for ever', () => 
   assert.equal(policy.tick(60_550)[0]?.do, 'close');
 });
 
-test('300 ms of silence: close both, probe every 200 ms, at most 5, each for 2 s', () => {
+test('300 ms of silence: close both, probe every 200 ms, at most 5 at once, 2 s each', () => {
   const policy = up();
   const acts = run(policy, 50, 2700);
   assert.deepEqual(acts.slice(0, 2), [[350, 'close'], [350, 'probe 1']]);
@@ -80,7 +80,7 @@ test('300 ms of silence: close both, probe every 200 ms, at most 5, each for 2 s
   assert.equal(policy.state.kind, 'probing');
 });
 
-test('ticks that come early or late do not slow the probes down', () => {
+test('early or late ticks do not slow the probes down', () => {
   const policy = new Reconnect(0, 5);
   policy.failed(0);
   const sent = [0];
@@ -90,7 +90,7 @@ test('ticks that come early or late do not slow the probes down', () => {
   assert.deepEqual(sent, [0, 197, 440, 610]);
 });
 
-test('the first answer cancels the others and opens', () => {
+test('first answer cancels the other probes and opens', () => {
   const policy = up();
   run(policy, 50, 900);
   assert.deepEqual(policy.answered(2, 980), [
@@ -103,7 +103,7 @@ test('the first answer cancels the others and opens', () => {
   assert.equal(policy.state.kind, 'up');
 });
 
-test('a connecting socket gets max(1 s, 4 round trips), and so does its first message', () => {
+test('connecting socket gets max(1 s, 4 round trips), and so does its first message', () => {
   for (const [rttMs, patience] of [[5, 1000], [700, 2800]]) {
     const policy = new Reconnect(0, rttMs);
     assert.deepEqual(run(policy, 50, patience), []);
@@ -117,7 +117,7 @@ test('a connecting socket gets max(1 s, 4 round trips), and so does its first me
   }
 });
 
-test('a page that slept does not take its own sleep for a dead link', () => {
+test('sleep of the page does not count as a dead link', () => {
   const policy = up(20);
   run(policy, 50, 100);
   assert.deepEqual(policy.tick(60_100), [], 'hidden for a minute');
@@ -127,7 +127,7 @@ test('a page that slept does not take its own sleep for a dead link', () => {
   assert.equal(acts[0]?.[1], 'close', 'but silence while awake is one');
 });
 
-test('what came during a sleep does not make the link live on after it', () => {
+test('message received during a sleep does not keep the link up after it', () => {
   const policy = up(20);
   run(policy, 50, 100);
   policy.heard(40_000); // a hidden page still receives; then its Wi-Fi went
@@ -141,14 +141,14 @@ test('what came during a sleep does not make the link live on after it', () => {
   assert.equal(run(opening, 60_150, 61_200)[0]?.[1], 'close');
 });
 
-test('a sleep while connecting does not count either', () => {
+test('sleep of the page while connecting does not count', () => {
   const policy = new Reconnect(0, 5);
   policy.tick(50);
   assert.deepEqual(policy.tick(30_000), []);
   assert.equal(policy.state.kind, 'opening');
 });
 
-test('a socket that closes is dead at once', () => {
+test('closed socket is dead at once', () => {
   const policy = up();
   assert.deepEqual(policy.failed(100), [{do: 'close'}, {do: 'probe', id: 1}]);
   policy.unanswered(1);
@@ -156,7 +156,7 @@ test('a socket that closes is dead at once', () => {
   assert.deepEqual(policy.failed(410), [], 'nothing left to fail');
 });
 
-test('a car that answers probes but refuses sockets is not hammered', () => {
+test('car that answers probes but refuses sockets gets few tries', () => {
   const policy = new Reconnect(0, 5);
   let [ms, probes] = [0, 0];
   for (; ms < 10_000; ms += 50) {
@@ -174,7 +174,7 @@ test('a car that answers probes but refuses sockets is not hammered', () => {
   assert.equal(policy.refusals, 0);
 });
 
-test('parked until somebody asks', () => {
+test('parked link stays closed until it is woken', () => {
   const policy = up();
   assert.deepEqual(policy.park('opened again elsewhere'), [{do: 'close'}]);
   assert.deepEqual(run(policy, 50, 5000), []);
@@ -186,7 +186,7 @@ test('parked until somebody asks', () => {
   assert.deepEqual(policy.park('closed'), [{do: 'cancel', id: 1}, {do: 'close'}]);
 });
 
-test('the clock offset is the fastest ping of the last 10 s', () => {
+test('clock offset comes from the fastest ping of the last 10 s', () => {
   const clock = new CarClock();
   assert.equal(clock.ageMs(0, 5), null);
   assert.equal(clock.samples.length, 0);
@@ -204,7 +204,7 @@ test('the clock offset is the fastest ping of the last 10 s', () => {
   assert.equal(clock.samples.length, 0);
 });
 
-test('a round trip is the middle of the last ones, and no less than what one has waited', () => {
+test('round trip is the median of the last ones, and at least the age of an open ping', () => {
   const trips = new RoundTrips();
   trips.sent(0);
   assert.equal(trips.ms(400), null, 'nothing is known before the first');
@@ -227,7 +227,7 @@ test('a round trip is the middle of the last ones, and no less than what one has
   assert.equal(trips.ms(9900), null);
 });
 
-test('a page whose clock stood still measures the offset anew, at the next pong', () => {
+test('clock that stood still leads to a new offset at the next pong', () => {
   const clock = new CarClock();
   for (let ms = 0; ms < 5000; ms += 100) clock.add(ms, ms + 4, (ms + 2 + 1e6) * 1000);
   assert.equal(clock.ageMs(1e9, 1000), 1000);
@@ -237,7 +237,7 @@ test('a page whose clock stood still measures the offset anew, at the next pong'
   assert.equal(clock.ageMs((20_050 + 1e6) * 1000, 1000), 1000, 'once more, for 50 ms');
 });
 
-test('drift, and a round trip that is longer one way, are no stand of the clock', () => {
+test('drift or an asymmetric round trip does not reset the clock offset', () => {
   const clock = new CarClock();
   clock.add(0, 4, 2000);
   clock.add(100, 300, 299_000);

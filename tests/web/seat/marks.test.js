@@ -8,13 +8,13 @@ import {fileName, markRefusal} from '../../../web/seat/drawer/marks.js';
 
 const CAPTURED = Date.UTC(2026, 10, 23, 9, 5, 7, 250);
 
-test('a picture is named like the recordings: the car, and when it was captured', () => {
+test('picture file is named by car and capture time, like the recordings', () => {
   assert.equal(fileName('Plague', CAPTURED), 'Plague-20261123T090507Z.jpg');
   assert.equal(fileName('Zoë’s car / 2', CAPTURED), 'Zoë-s-car-2-20261123T090507Z.jpg');
   assert.equal(fileName('../..', CAPTURED), 'car-20261123T090507Z.jpg');
 });
 
-test('what cannot be marked says why', () => {
+test('reasons for a missing mark are shown', () => {
   const state = /** @type {any} */ ({may_drive: true, recording: {on: true}});
   assert.equal(markRefusal(state), '');
   assert.match(markRefusal(null), /no link/);

@@ -25,38 +25,38 @@ const times = (count, second) => new Array(count).fill(second);
 const GOOD = [30, 30, 0];
 const HALF = [30, 15, 0];
 
-test('a device that keeps up is never called slow', () => {
+test('device that keeps up is never reported as slow', () => {
   assert.ok(!answers(times(60, GOOD)).includes(true));
   assert.ok(!answers(times(60, [30, 20, 0])).includes(true), 'some paints are skipped');
 });
 
-test('six seconds of half the pictures say it, not five', () => {
+test('half the pictures for six seconds are reported as slow, for five not', () => {
   assert.deepEqual(answers(times(7, HALF)), [false, false, false, false, false, true, true]);
   assert.ok(!answers([...times(5, HALF), ...times(20, GOOD)]).includes(true));
 });
 
-test('a busy moment now and then says nothing', () => {
+test('short busy moments are not reported', () => {
   const moments = [...times(3, HALF), ...times(3, GOOD)];
   assert.ok(!answers([...moments, ...moments, ...moments, ...moments]).includes(true));
 });
 
-test('a decoder whose queue overran again and again is slow, whatever it shows', () => {
+test('decoder with repeated queue overruns is slow, whatever it shows', () => {
   const overran = [25, 20, 1];
   assert.equal(answers(times(6, overran)).at(-1), true);
 });
 
-test('five good seconds take it back, not four', () => {
+test('five good seconds clear the report, four do not', () => {
   const said = answers([...times(8, HALF), ...times(4, GOOD), GOOD]);
   assert.deepEqual(said.slice(-2), [true, false]);
 });
 
-test('a page that slept, or a camera that paused, begins anew', () => {
+test('sleep of the page or pause of the camera restarts the measurement', () => {
   assert.ok(!answers(times(20, HALF), 1700).includes(true), 'timers that come late');
   assert.ok(!answers(times(20, [9, 0, 0])).includes(true), 'hardly a picture comes');
   assert.equal(answers([...times(8, HALF), [0, 0, 0]]).at(-1), false);
 });
 
-test('the words say how slow, and what to do at this address', () => {
+test('message has the decoding time and the advice for this address', () => {
   const pace = new Pace();
   pace.second({fed: 0, decoded: 0, refused: 0}, 0);
   pace.second({fed: 30, decoded: 15, refused: 0}, 990);

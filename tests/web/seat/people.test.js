@@ -57,13 +57,13 @@ function listed() {
   return {who, sent, element, rows: () => element.children[1].children};
 }
 
-test('it asks while a grown-up looks, every other second', () => {
+test('list is requested every other second while it is visible', () => {
   const {who, sent} = listed();
   for (const visible of [false, true, true, true, false, true]) who.second(visible);
   assert.deepEqual(sent, Array(3).fill({kind: 'who'}));
 });
 
-test('each is named, and all but oneself can be ended', () => {
+test('people are listed by name, and all but the own entry can be ended', () => {
   const {who, sent, rows, element} = listed();
   who.update([mum, ann]);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
@@ -73,7 +73,7 @@ test('each is named, and all but oneself can be ended', () => {
   assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);
 });
 
-test('a list that says the same leaves the buttons where they are', () => {
+test('unchanged list keeps its buttons', () => {
   const {who, rows} = listed();
   who.update([mum, {...ann, away_s: 61}]);
   const [before] = rows();
@@ -83,7 +83,7 @@ test('a list that says the same leaves the buttons where they are', () => {
   assert.equal(rows().length, 1);
 });
 
-test('how long somebody has been away, in one unit', () => {
+test('absence is shown in one unit', () => {
   const says = (/** @type {number} */ away_s) => PEOPLE_STRINGS.describe({...ann, drives: false, away_s});
   assert.equal(says(0), 'driver, elsewhere');
   assert.equal(says(59), 'driver, elsewhere, left just now');
@@ -92,7 +92,7 @@ test('how long somebody has been away, in one unit', () => {
   assert.equal(says(200_000), 'driver, elsewhere, last seen 2 days ago');
 });
 
-test('a guest is listed with the time of the end', () => {
+test('guest is listed with the end time', () => {
   const says = PEOPLE_STRINGS.describe({...ann, drives: false, left_s: 3600});
   const until = new Date(Date.now() + 3_600_000).toLocaleTimeString(LOCALE, {timeStyle: 'short'});
   assert.equal(says, `driver, until ${until}, elsewhere`);
@@ -100,14 +100,14 @@ test('a guest is listed with the time of the end', () => {
   assert.equal(unused, `driver, until ${until}, not used yet`);
 });
 
-test('who only watches is named, and there is nothing to end', () => {
+test('watcher is listed without an end button', () => {
   const {who, rows} = listed();
   who.update([mum, {...ann, drives: false, watches: true}]);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
     ['Mum you, grown-up, home network', 'Ann watching, elsewhere']);
 });
 
-test('a list that the car cannot save is said, and no longer once it is saved', () => {
+test('unsaved list is reported until the car has saved it', () => {
   const {who, element} = listed();
   const [, , unsaved] = element.children;
   who.update([mum]);

@@ -7,18 +7,18 @@ import '../english.js';
 import {encode} from '../../../web/lib/wire.js';
 import {sizeOf, withNow} from '../../../web/seat/drawer/picture-settings.js';
 
-test('what is set now is among the choices, in order', () => {
+test('current value is among the choices, in order', () => {
   assert.deepEqual(withNow([10, 20, 30], 20), [10, 20, 30]);
   assert.deepEqual(withNow([10, 20, 30], 12.5), [10, 12.5, 20, 30]);
   assert.deepEqual(withNow(['320 × 240', '1280 × 720'], '800 × 600'),
     ['320 × 240', '800 × 600', '1280 × 720']);
 });
 
-test('a size is two numbers', () => {
+test('size is parsed into two numbers', () => {
   assert.deepEqual(sizeOf('640 × 480'), {width: 640, height: 480});
 });
 
-test('a setting that no camera has is not sent', () => {
+test('unknown or malformed picture setting is not sent', () => {
   assert.match(encode({kind: 'picture', to: {night: true, fps: 25}}), /"night":true/);
   for (const to of [{zoom: 2}, {width: 641}, {flip: 'over'}, {night: 1}, null]) {
     assert.throws(() => encode(/** @type {any} */ ({kind: 'picture', to})), /picture refused/);

@@ -13,7 +13,7 @@ const recording = (more = {}) => ({
   on: true, state: 'ok', seconds: 75.9, free_mb: 11_200, kept: 0, dropped: 0, station: false, ...more,
 });
 
-test('it says for how long it records, and the room that is left', () => {
+test('recording line shows its duration and the remaining room', () => {
   const said = recorderTexts(recording(), null);
   assert.deepEqual(said, {
     tone: 'on', news: '', alarm: false,
@@ -25,14 +25,14 @@ test('it says for how long it records, and the room that is left', () => {
   assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
 });
 
-test('off is no fault, and the minute can be kept', () => {
+test('recorder that is off is no fault, and the last minute can be kept', () => {
   const said = recorderTexts(recording({on: false, free_mb: 950}), recording());
   assert.equal(said.tone, 'off');
   assert.match(said.text, /^Not recording; you can still keep the last minute, room for 950 MB/);
   assert.equal(said.news, '');
 });
 
-test('a fault is told once, and its end', () => {
+test('recorder fault is announced once, and so is its end', () => {
   const bad = recording({state: 'Read-only file system'});
   const first = recorderTexts(bad, recording());
   assert.equal(first.tone, 'bad');
@@ -43,7 +43,7 @@ test('a fault is told once, and its end', () => {
   assert.equal(recorderTexts(recording(), bad).news, 'Recording again.');
 });
 
-test('a minute that was kept is told, on every page', () => {
+test('kept minute is announced on all pages', () => {
   assert.equal(recorderTexts(recording({kept: 2}), recording({kept: 1})).news,
     'The last minute is kept.');
   assert.equal(recorderTexts(recording({kept: 2}), null).news, '', 'not when it was before');

@@ -55,7 +55,7 @@ function page() {
   return {copies, link, arrived, state};
 }
 
-test('only who drives has it, where packets are lost, and once', () => {
+test('second connection opens once, only for the driver when packets are lost', () => {
   const {copies, link, state} = page();
   state(0.3, 0, 'watching');
   state(0.01, 100);
@@ -75,7 +75,7 @@ test('only who drives has it, where packets are lost, and once', () => {
   assert.deepEqual(JSON.parse(socket.said[0]), {kind: 'hello', v: 1, client: 'client-me', name: 'Ann'});
 });
 
-test('wishes and pictures go by it, but nothing waits in it', () => {
+test('second connection carries wishes and pictures, but drops wishes if its buffer fills', () => {
   const {copies, arrived, state} = page();
   copies.wish('early');
   state(0.03, 0);
@@ -92,7 +92,7 @@ test('wishes and pictures go by it, but nothing waits in it', () => {
   assert.deepEqual(arrived, [[frame, 1]]);
 });
 
-test('it ends with the wheel, or when all has been well for long', () => {
+test('second connection ends with the wheel, or after a long time without loss', () => {
   for (const [lost, ms, role] of /** @type {const} */ ([[0.03, 200, 'watching'], [0, 20_101, 'driver']])) {
     const {copies, state} = page();
     state(0.03, 100);
@@ -105,7 +105,7 @@ test('it ends with the wheel, or when all has been well for long', () => {
   }
 });
 
-test('one that ends comes again, a second later; pictures go on by the other', () => {
+test('closed second connection is opened again after a second', () => {
   const {copies, state} = page();
   state(0.03, 0);
   FakeSocket.made[0].opens();
@@ -117,7 +117,7 @@ test('one that ends comes again, a second later; pictures go on by the other', (
   assert.equal(FakeSocket.made.length, 2);
 });
 
-test('a new /ws/video counts anew; what the old copies still say is not heard', () => {
+test('new /ws/video starts a new merge; messages of the old copies are ignored', () => {
   const {copies, arrived, state} = page();
   state(0.03, 0);
   const [socket] = FakeSocket.made;

@@ -5,21 +5,21 @@ import {test} from 'node:test';
 
 import {StaleQueue, captureUs} from '../../../web/seat/link/stale.js';
 
-test('stale queue: young pictures and an unknown clock leave the connection alone', () => {
+test('stale queue: young pictures or an unknown clock keep the connection', () => {
   const queue = new StaleQueue();
   assert.equal(queue.arrived(null, 5, 0), false);
   assert.equal(queue.arrived(2000, 5, 0), false);
   assert.equal(queue.arrived(2900, 500, 0), false, 'a long way');
 });
 
-test('stale queue: an old picture asks for another connection, once', () => {
+test('stale queue: old picture requests one new connection', () => {
   const queue = new StaleQueue();
   assert.equal(queue.arrived(2100, 5, 1000), true);
   for (let ms = 1033; ms < 4000; ms += 33) assert.equal(queue.arrived(9000, 5, ms), false);
   assert.equal(queue.arrived(2100, 5, 4033), true, 'the page has fallen behind again');
 });
 
-test('stale queue: where another connection does not help, it is tried ever more rarely', () => {
+test('stale queue: reconnects become rarer if they do not help', () => {
   const queue = new StaleQueue();
   const at = [];
   for (let ms = 0; ms < 300_000; ms += 33) if (queue.arrived(5000, 5, ms)) at.push(ms);
@@ -29,7 +29,7 @@ test('stale queue: where another connection does not help, it is tried ever more
   assert.equal(queue.arrived(5000, 5, 403_033), true);
 });
 
-test('stale queue: the capture time is read from the header', () => {
+test('stale queue: capture time is read from the header', () => {
   const frame = new ArrayBuffer(20);
   new DataView(frame).setBigUint64(8, 5_000_000_123n, true);
   assert.equal(captureUs(frame), 5_000_000_123);

@@ -130,7 +130,7 @@ afterEach(() => {
   mock.restoreAll();
 });
 
-test('pictures are asked for by the name that the car gave, never by our id', async () => {
+test('pictures are requested by the id from the welcome, never by the client id', async () => {
   const {video} = JSON.parse(welcome);
   assert.equal(newest('/ws/video').url, `ws://car/ws/video?id=${video}`);
   const before = newest('/ws/video');
@@ -142,7 +142,7 @@ test('pictures are asked for by the name that the car gave, never by our id', as
   assert.ok(!sockets.some(({url}) => url.includes('a-client')));
 });
 
-test('a picture socket says whose it is, as the car gave its name to anybody', () => {
+test('picture socket sends a hello with the client id', () => {
   const socket = newest('/ws/video');
   assert.deepEqual(socket.sent, []);
   socket.opens();
@@ -150,7 +150,7 @@ test('a picture socket says whose it is, as the car gave its name to anybody', (
     [{kind: 'hello', v: 1, client: 'a-client'}]);
 });
 
-test('a wish returns the nonce of the message that the car made last, on this socket', async () => {
+test('wish returns the nonce of the newest message of the car on this socket', async () => {
   /** @param {number} clockUs @param {number} nonce */
   const pong = (clockUs, nonce) => JSON.stringify(
     {kind: 'pong', seq: 0, t: nowMs, clock_us: clockUs, nonce});
@@ -168,7 +168,7 @@ test('a wish returns the nonce of the message that the car made last, on this so
   assert.equal(link.seen.nonce, 53, 'a car that started again counts from 0');
 });
 
-test('link: pictures that still come go on while /ws/drive is connected anew', async () => {
+test('link: arriving pictures continue while /ws/drive reconnects', async () => {
   const [old, pictures] = [drive(), newest('/ws/video')];
   pictures.opens();
   pass(600, picture);
@@ -184,7 +184,7 @@ test('link: pictures that still come go on while /ws/drive is connected anew', a
   assert.equal(pictures.readyState, FakeSocket.OPEN);
 });
 
-test('link: a video socket without pictures is closed with /ws/drive', async () => {
+test('link: video socket without pictures is closed with /ws/drive', async () => {
   const silent = newest('/ws/video');
   silent.opens();
   picture();
@@ -194,7 +194,7 @@ test('link: a video socket without pictures is closed with /ws/drive', async () 
   assert.notEqual(newest('/ws/video'), silent);
 });
 
-test('link: pictures that waited for 2 s are left behind with their connection', () => {
+test('link: pictures older than 2 s are dropped with their connection', () => {
   nowMs = 10_000;
   link.clock.reset();
   link.clock.add(nowMs, nowMs, nowMs * 1000);
@@ -211,7 +211,7 @@ test('link: pictures that waited for 2 s are left behind with their connection',
   assert.equal(queued.readyState, 3);
 });
 
-test('link: a page opened elsewhere closes its pictures, too', () => {
+test('link: page opened elsewhere closes its video socket, too', () => {
   newest('/ws/video').opens();
   picture();
   drive().onclose({code: 4001, reason: ''});
@@ -219,7 +219,7 @@ test('link: a page opened elsewhere closes its pictures, too', () => {
   assert.equal(link.video, null);
 });
 
-test('the first pictures wait for the name that the car gives', async () => {
+test('first video socket waits for the id from the welcome', async () => {
   link.videoId = '';
   await another();
   const before = newest('/ws/video');
@@ -229,7 +229,7 @@ test('the first pictures wait for the name that the car gives', async () => {
   assert.notEqual(newest('/ws/video'), before);
 });
 
-test('a STOP that the car answers goes out once', async () => {
+test('STOP that the car answers is sent once', async () => {
   link.stop();
   assert.equal(stops(), 1);
   pass(200, () => drive().pongs());
@@ -239,7 +239,7 @@ test('a STOP that the car answers goes out once', async () => {
   assert.equal(stops(), 0);
 });
 
-test('a STOP pushed while the link is down goes out behind the next hello', async () => {
+test('STOP pushed while the link is down is sent right after the next hello', async () => {
   const dead = drive();
   pass(400);
   assert.equal(link.state.kind, 'probing');
@@ -256,7 +256,7 @@ test('a STOP pushed while the link is down goes out behind the next hello', asyn
   assert.equal(link.pushedStop.waiting, false);
 });
 
-test('a STOP that went into a socket which died without an answer goes out again', async () => {
+test('STOP sent into a socket that died without an answer is sent again', async () => {
   drive().pongs();
   link.stop();
   assert.equal(stops(), 1);
@@ -266,7 +266,7 @@ test('a STOP that went into a socket which died without an answer goes out again
   assert.equal(stops(), 1);
 });
 
-test('a STOP waits through a page that is put away for a moment, not for an hour', async () => {
+test('STOP waits while the page is hidden for a moment, not for an hour', async () => {
   for (const [awayMs, expected] of [[30_000, 1], [3_600_000, 0]]) {
     pass(400);
     link.stop();
@@ -283,7 +283,7 @@ test('a STOP waits through a page that is put away for a moment, not for an hour
   }
 });
 
-test('a page is parked by the close code, whatever the words', () => {
+test('page is parked by the close code, whatever the reason text', () => {
   drive().onclose({code: 4000, reason: 'opened again elsewhere'});
   assert.notEqual(link.state.kind, 'parked');
   pass(200);
@@ -293,7 +293,7 @@ test('a page is parked by the close code, whatever the words', () => {
   assert.equal(link.state.kind, 'parked');
 });
 
-test('a STOP in a tab that was parked takes the link back', async () => {
+test('STOP in a parked tab takes the link back', async () => {
   link.act(link.policy.park('elsewhere'));
   link.stop();
   await settled();
@@ -303,7 +303,7 @@ test('a STOP in a tab that was parked takes the link back', async () => {
   assert.equal(stops(), 1);
 });
 
-test('pictures do not hide that /ws/drive is stuck; a STOP in it goes out on the next', async () => {
+test('stuck /ws/drive is replaced despite pictures; its STOP goes to the next one', async () => {
   const stuck = drive();
   stuck.pongs();
   link.stop();

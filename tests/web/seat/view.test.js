@@ -27,7 +27,7 @@ const page = (more) => /** @type {import('../../../web/seat/types.js').Page} */ 
 /** @param {Record<string, unknown>} more */
 const kind = (more) => situationOf(page(more)).kind;
 
-test('one situation at a time, the worst first', () => {
+test('page shows one situation at a time, the worst first', () => {
   assert.equal(kind({}), 'driving');
   assert.equal(kind({wishing: false}), 'ready');
   assert.equal(kind({welcome: null}), 'connecting');
@@ -46,7 +46,7 @@ test('one situation at a time, the worst first', () => {
     pictureOld: true}), 'stopped');
 });
 
-test('a late link says how late, and that the car waits', () => {
+test('late link is shown with its delay, and that the car waits', () => {
   const late = page({lateMs: 1540});
   assert.deepEqual(situationOf(late), {kind: 'late', ms: 1540});
   assert.match(sentence(situationOf(late))?.text ?? '', /^The link is 1\.5 s late: the car waits\./);
@@ -58,13 +58,13 @@ test('a late link says how late, and that the car waits', () => {
   assert.equal(kind({lateMs: 500, state: watching}), 'watching');
 });
 
-test('a handover is no alarm, but says to let go first', () => {
+test('handover is no alarm, but asks to let go first', () => {
   const state = {...driving, stop: {cause: 'handover', clears: 'neutral', by: ''}};
   assert.deepEqual(situationOf(page({state})), {kind: 'ready', letGo: true});
   assert.deepEqual(situationOf(page({state, wishing: false})), {kind: 'ready', letGo: false});
 });
 
-test('a low battery is a state of the driver, below what passes sooner', () => {
+test('low battery is shown to the driver, below more urgent situations', () => {
   const state = {...driving, battery: {...driving.battery, low: true}};
   const low = {...state, stop: {cause: 'handover', clears: 'neutral', by: ''}};
   assert.deepEqual(situationOf(page({state})), {kind: 'battery', wishing: true});
@@ -76,7 +76,7 @@ test('a low battery is a state of the driver, below what passes sooner', () => {
   assert.match(sentence(situationOf(page({state})))?.text ?? '', /charge it/);
 });
 
-test('without a link the page claims of the car only what it knows', () => {
+test('page without a link states only what it knows of the car', () => {
   const link = {kind: 'probing'};
   /** @param {Record<string, unknown>} more */
   const says = (more) => {
@@ -92,7 +92,7 @@ test('without a link the page claims of the car only what it knows', () => {
   }
 });
 
-test('what was measured before the link was lost is of then', () => {
+test('measurements age and become invalid when the link is lost', () => {
   const old = aged(driving, 3, 'no link');
   assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: 'no link'});
   assert.deepEqual(old.ranges?.map(({range_m, age_s, state}) => [range_m, age_s, state]),
@@ -102,7 +102,7 @@ test('what was measured before the link was lost is of then', () => {
   assert.equal(aged({...driving, battery: undefined, ranges: undefined}, 1, '').battery, null);
 });
 
-test('who may go on', () => {
+test('right to go on depends on role and stop', () => {
   /** @param {Record<string, unknown>} state @param {string} clears */
   const may = (state, clears) => {
     const it = situationOf(page({state: {...state, stop: {cause: 'estop', clears, by: ''}}}));
@@ -116,7 +116,7 @@ test('who may go on', () => {
   assert.equal(may(driving, 'neutral'), false);
 });
 
-test('every situation has its sentence; every stop says why and what to do', () => {
+test('situations have a sentence; stops give cause and next step', () => {
   const causes = ['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost',
     'wheels_stopped', 'pins', 'direction', 'something new'];
   for (const cause of causes) {
@@ -146,7 +146,7 @@ test('every situation has its sentence; every stop says why and what to do', () 
   assert.equal(sentence(situationOf(page({}))), null);
 });
 
-test('errors about codes go to the dialog by their code, whatever their words', () => {
+test('errors about access codes go to the dialog by their error code, whatever the text', () => {
   /** @type {string[]} */
   const got = [];
   const drawer = {unlock: {refused: (/** @type {{code: string}} */ {code}) => got.push(code)}};
@@ -159,13 +159,13 @@ test('errors about codes go to the dialog by their code, whatever their words', 
   assert.deepEqual(got, ['wrong_code', 'too_many_codes', 'watch_only']);
 });
 
-test('a watcher who asks for the wheel sees the dialog, and no toast beside it', () => {
+test('watcher who requests the wheel sees the dialog, and no toast beside it', () => {
   const unlock = Object.assign(Object.create(Unlock.prototype), {tried: 'abc'});
   unlock.refused({kind: 'error', code: 'watch_only', what: 'anders gesagt', value: 'take'});
   assert.equal(unlock.tried, 'abc');
 });
 
-test('why there is no picture, and what to do, in the words of the car', () => {
+test('missing picture is explained in the words of the car', () => {
   /** @param {string} camera */
   const says = (camera) => sentence(situationOf(page({state: {...driving, camera}})));
   assert.equal(says('no program x; install it; or not')?.text,
@@ -178,13 +178,13 @@ test('why there is no picture, and what to do, in the words of the car', () => {
   }
 });
 
-test('a car without a camera is driven like others', () => {
+test('car without a camera can be driven', () => {
   const state = {...driving, camera: 'none'};
   assert.equal(situationOf(page({state, wishing: false})).kind, 'ready');
   assert.equal(situationOf(page({state, wishing: true})).kind, 'driving');
 });
 
-test('who took the wheel', () => {
+test('driver who took the wheel is named', () => {
   assert.equal(takenBy(driving, watching, false), 'Ann');
   assert.equal(takenBy(driving, watching, true), null);
   assert.equal(takenBy(watching, watching, false), null);
@@ -192,7 +192,7 @@ test('who took the wheel', () => {
   assert.equal(takenBy(driving, {...watching, driver: null}, false), '');
 });
 
-test('the link chip', () => {
+test('link chip grades the link', () => {
   assert.equal(gradeOf(true, false, 13, 4, false), 'good');
   assert.equal(gradeOf(true, false, null, null, false), 'good');
   assert.equal(gradeOf(true, false, 200, 4, false), 'slow');
@@ -202,7 +202,7 @@ test('the link chip', () => {
   assert.equal(gradeOf(true, false, 13, 4, true), 'slow');
 });
 
-test('a sparkline ends at the right edge, breaks where nothing is known', () => {
+test('sparkline ends at the right edge, and breaks at unknown values', () => {
   const box = {width: 10, height: 4, high: 8};
   assert.equal(sparkline([0, 8], 3, box), 'M5 4L10 0');
   assert.equal(sparkline([0, null, 4, 99], 4, box), 'M0 4M6.7 2L10 0');
@@ -214,7 +214,7 @@ test('a sparkline ends at the right edge, breaks where nothing is known', () => 
   assert.equal(median([4, 1, 2, 3]), 2.5);
 });
 
-test('arcs: nearer is more, and ahead is up', () => {
+test('arcs: more rings when nearer, ahead is up', () => {
   assert.deepEqual(nearness(null), {rings: 0, tone: 'far'});
   assert.deepEqual(nearness(3), {rings: 0, tone: 'far'});
   assert.deepEqual(nearness(1), {rings: 1, tone: 'far'});
@@ -223,7 +223,7 @@ test('arcs: nearer is more, and ahead is up', () => {
   assert.match(arc(50, 0), /^M-20\.3 -45\.7A50 50 0 0 1 20\.3 -45\.7$/);
 });
 
-test('errors of the car: what, value, limit, next', () => {
+test('errors of the car show message, value, limit and next step', () => {
   assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'throttle refused', value: '99',
     limit: '-1 to 1', next: 'reload'}), 'Throttle refused (99; -1 to 1). Next: reload.');
   assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no', value: '', limit: '', next: ''}), 'No.');
@@ -232,7 +232,7 @@ test('errors of the car: what, value, limit, next', () => {
 /** @param {string} name */
 const text = (name) => readFileSync(new URL(`../../../web/${name}`, import.meta.url), 'utf8');
 
-test('every id that a module asks for is in index.html, or in drawer.html for the drawer', () => {
+test('ids used by modules exist in index.html, or in drawer.html for the drawer', () => {
   const first = ids('index.html');
   const all = new Set([...first, ...ids('seat/drawer/drawer.html')]);
   const late = ['app', 'drawer', 'help', 'recorder', 'secure', 'unlock'].map((name) => `drawer/${name}`);
@@ -248,7 +248,7 @@ test('every id that a module asks for is in index.html, or in drawer.html for th
 /** @param {string} name */
 const ids = (name) => new Set([...text(name).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
-test('only a young good measurement is a distance', () => {
+test('distance is shown only from a young, good measurement', () => {
   const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: 'ok'};
   assert.equal(isFresh(range), true);
   assert.equal(isFresh({...range, range_m: null}), true, 'nothing there is known, too');

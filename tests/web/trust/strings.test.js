@@ -14,19 +14,19 @@ const AGENTS = {
   'Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0': 'Linux',
 };
 
-test('each system is known by what its browser says', () => {
+test('systems are recognised by the user agent', () => {
   for (const [agent, name] of Object.entries(AGENTS)) {
     assert.equal(SYSTEMS[systemOf(agent, 0)].name, name);
   }
   assert.equal(systemOf('curl/8', 0), -1);
 });
 
-test('an iPad says it is a Macintosh, and is touched by five fingers', () => {
+test('iPad is recognised by its touch points despite a Macintosh user agent', () => {
   const [, , , mac] = Object.keys(AGENTS);
   assert.equal(SYSTEMS[systemOf(mac, 5)].name, 'iPhone, iPad');
 });
 
-test('a fingerprint stands in pairs', () => {
+test('fingerprint is grouped in pairs', () => {
   assert.equal(grouped('9f86d0'), '9F:86:D0');
   assert.equal(grouped(''), '');
 });

@@ -78,7 +78,7 @@ function orRefused(act, kind) {
   }
 }
 
-test('a damaged video frame is parsed whole or refused', () => {
+test('damaged video frame is parsed whole or refused', () => {
   const roll = dice(1);
   let [good, refused] = [0, 0];
   for (let count = 0; count < INPUTS; count += 1) {
@@ -95,7 +95,7 @@ test('a damaged video frame is parsed whole or refused', () => {
   assert.ok(good > 500 && refused > 500, `${good} good, ${refused} refused`);
 });
 
-test('a damaged message is understood, ignored or refused', () => {
+test('damaged message is parsed, ignored or refused', () => {
   const roll = dice(2);
   const text = new TextEncoder().encode(
     '{"kind":"pong","seq":3,"t":12.5,"clock_us":99887766}');
@@ -106,7 +106,7 @@ test('a damaged message is understood, ignored or refused', () => {
   }
 });
 
-test('a damaged unit is cut into what lies in it, and nothing else', () => {
+test('damaged unit is split only into its own bytes', () => {
   const roll = dice(3);
   for (let count = 0; count < INPUTS; count += 1) {
     const unit = damaged(KEYS[count % KEYS.length], roll);
@@ -143,7 +143,7 @@ function boxed(bytes) {
   return at === bytes.length;
 }
 
-test('whatever the unit: boxes that fill the fragment', () => {
+test('boxes fill the fragment for any damaged unit', () => {
   const roll = dice(5);
   for (let count = 0; count < INPUTS; count += 1) {
     const unit = damaged(KEYS[count % KEYS.length], roll);
@@ -153,7 +153,7 @@ test('whatever the unit: boxes that fill the fragment', () => {
   }
 });
 
-test('a damaged stream never throws out of the handler, and asks for key frames', () => {
+test('damaged stream never throws out of the handler, and requests key frames', () => {
   const roll = dice(6);
   let [asked, pushed] = [0, 0];
   console.warn = () => {};

@@ -39,7 +39,7 @@ function two() {
   return merge;
 }
 
-test('whatever comes first counts, its copy does not', () => {
+test('first arrival of a unit counts, its copy is dropped', () => {
   const merge = two();
   assert.deepEqual(numbers(merge.take(frame(7, true), 1)), [7]);
   assert.deepEqual(numbers(merge.take(frame(7, true), 0)), []);
@@ -47,7 +47,7 @@ test('whatever comes first counts, its copy does not', () => {
   assert.deepEqual(numbers(merge.take(frame(8), 1)), []);
 });
 
-test('a unit waits for the one before it, and both come in order', () => {
+test('unit waits for the missing unit before it, and both come in order', () => {
   const merge = two();
   merge.take(frame(1, true), 0);
   assert.deepEqual(merge.take(frame(3), 1), []);
@@ -56,7 +56,7 @@ test('a unit waits for the one before it, and both come in order', () => {
   assert.equal(merge.held.size, 0);
 });
 
-test('a key frame waits for nothing, and what is older is forgotten', () => {
+test('key frame does not wait, and older units are dropped', () => {
   const merge = two();
   merge.take(frame(1, true), 0);
   merge.take(frame(3), 1);
@@ -66,7 +66,7 @@ test('a key frame waits for nothing, and what is older is forgotten', () => {
   assert.equal(merge.held.size, 0);
 });
 
-test('what both connections are past comes no more: the gap is shown at once', () => {
+test('gap that both connections have passed is skipped at once', () => {
   const merge = two();
   merge.take(frame(1, true), 0);
   assert.deepEqual(merge.take(frame(3), 0), []);
@@ -74,7 +74,7 @@ test('what both connections are past comes no more: the gap is shown at once', (
   assert.deepEqual(numbers(merge.take(frame(5), 0)), [5]);
 });
 
-test('merge: a unit that stands still for a second is given up', () => {
+test('merge: unit missing for a second is given up', () => {
   const merge = two();
   merge.take(frame(1, true), 0);
   let shown = 0;
@@ -85,7 +85,7 @@ test('merge: a unit that stands still for a second is given up', () => {
   assert.ok(shown > 25, 'the other connection brings a late unit in time');
 });
 
-test('by one connection alone every unit goes on at once, a gap too', () => {
+test('single connection passes all units on at once, despite a gap', () => {
   const merge = new Merge();
   assert.deepEqual(numbers(merge.take(frame(5), 0)), [5]);
   assert.deepEqual(numbers(merge.take(frame(6), 0)), [6]);
@@ -93,14 +93,14 @@ test('by one connection alone every unit goes on at once, a gap too', () => {
   assert.deepEqual(merge.take(new ArrayBuffer(3), 0).length, 1, 'for the reader to refuse');
 });
 
-test('numbers wrap', () => {
+test('sequence numbers wrap around', () => {
   const merge = two();
   assert.deepEqual(numbers(merge.take(frame(2 ** 32 - 1, true), 0)), [2 ** 32 - 1]);
   assert.deepEqual(merge.take(frame(1), 0), []);
   assert.deepEqual(numbers(merge.take(frame(0), 1)), [0, 1]);
 });
 
-test('in any interleaving: in order, none twice, none missing but before a key or a gap', () => {
+test('interleaved frames give units in order, once, complete except before a key frame', () => {
   for (let run = 0; run < RUNS; run += 1) {
     const roll = dice(run);
     const first = run % 2 ? 2 ** 32 - 20 : 1000;

@@ -92,7 +92,7 @@ beforeEach(() => {
   URL.revokeObjectURL = () => {};
 });
 
-test('mse: a source that opens holds what came since the key frame', () => {
+test('mse: opened source gets the units since the key frame', () => {
   const {path, faults} = mse();
   assert.equal(path.push(frame(DELTA, 1)), false);
   assert.equal(path.push(frame(SMALL, 1000)), true);
@@ -105,7 +105,7 @@ test('mse: a source that opens holds what came since the key frame', () => {
   assert.deepEqual(faults, []);
 });
 
-test('mse: another codec takes a new source and loses no key frame', () => {
+test('mse: new codec takes a new source and loses no key frame', () => {
   const {path, faults, left} = mse();
   sources[0].opens();
   assert.equal(path.push(frame(SMALL, 1000)), true);
@@ -117,7 +117,7 @@ test('mse: another codec takes a new source and loses no key frame', () => {
   assert.deepEqual(faults, []);
 });
 
-test('mse: a clock that went back plays on in the same source', () => {
+test('mse: playback continues in the same source when the clock goes back', () => {
   const {path, faults} = mse();
   sources[0].opens();
   path.push(frame(SMALL, 9_000_000));
@@ -127,7 +127,7 @@ test('mse: a clock that went back plays on in the same source', () => {
   assert.deepEqual(faults, []);
 });
 
-test('mse: far behind, the position jumps; it does not play catch-up', () => {
+test('mse: position jumps when far behind, and speeds up when a little behind', () => {
   const {path, video} = mse();
   sources[0].opens();
   path.push(frame(SMALL, 1_000_000));
@@ -173,7 +173,7 @@ for (const [what, breaks] of /** @type {const} */ ([
   });
 }
 
-test('mse: an element that errs is a fault; an old one is nobody\'s', () => {
+test('mse: error of the element is a fault once; a repeated old error is ignored', () => {
   const {path, video, faults} = mse();
   const old = video.onerror;
   old?.();
@@ -184,7 +184,7 @@ test('mse: an element that errs is a fault; an old one is nobody\'s', () => {
   assert.equal(path.push(frame(SMALL, 1)), false);
 });
 
-test('mse: a type that is refused is a fault; cut parameter sets are none', () => {
+test('mse: refused type is a fault; cut parameter sets are not', () => {
   const {path, faults} = mse();
   sources[0].opens();
   assert.equal(path.push(frame(CUT, 1)), false);
@@ -235,7 +235,7 @@ function webcodecs() {
   return {path, faults};
 }
 
-test('webcodecs: a configuration that is refused is a fault, not a throw', () => {
+test('webcodecs: refused configuration is a fault, not a throw', () => {
   const {path, faults} = webcodecs();
   refuses = true;
   assert.equal(path.push(frame(SMALL, 1)), false);
@@ -244,7 +244,7 @@ test('webcodecs: a configuration that is refused is a fault, not a throw', () =>
   assert.equal(path.push(frame(SMALL, 2)), true);
 });
 
-test('webcodecs: a decoder that the browser took away is replaced', () => {
+test('webcodecs: decoder closed by the browser is replaced', () => {
   const {path, faults} = webcodecs();
   path.push(frame(SMALL, 1));
   decoders[0].state = 'closed';
@@ -254,7 +254,7 @@ test('webcodecs: a decoder that the browser took away is replaced', () => {
   assert.equal(decoders.length, 2);
 });
 
-test('webcodecs: the error of a decoder that is no longer ours harms nobody', () => {
+test('webcodecs: late error of a replaced decoder is ignored', () => {
   const {path, faults} = webcodecs();
   path.push(frame(SMALL, 1));
   path.push(frame(WIDE, 2));
@@ -275,7 +275,7 @@ test('webcodecs: cut parameter sets are dropped; the decoder goes on', () => {
   assert.deepEqual(faults, []);
 });
 
-test('webcodecs: a burst that the decoder soon works off is no fault', (context) => {
+test('webcodecs: short burst is no fault', (context) => {
   let nowMs = 5000;
   context.mock.method(performance, 'now', () => nowMs);
   const {path, faults} = webcodecs();
@@ -290,7 +290,7 @@ test('webcodecs: a burst that the decoder soon works off is no fault', (context)
   assert.deepEqual(faults, []);
 });
 
-test('webcodecs: a decoder that stays behind is a fault after 0.4 s', (context) => {
+test('webcodecs: decoder that stays behind is a fault after 0.4 s', (context) => {
   let nowMs = 5000;
   context.mock.method(performance, 'now', () => nowMs);
   const {path, faults} = webcodecs();
@@ -300,7 +300,7 @@ test('webcodecs: a decoder that stays behind is a fault after 0.4 s', (context) 
   assert.ok(nowMs > 5400 && nowMs < 5500, `${nowMs}`);
 });
 
-test('webcodecs: units of more than 2 s in the decoder are a fault at once', () => {
+test('webcodecs: decoder queue of more than 2 s is a fault at once', () => {
   const {path, faults} = webcodecs();
   path.push(frame(SMALL, 1));
   decoders[0].decodeQueueSize = 61;

@@ -16,7 +16,7 @@ function silenceMs(remedy, everyMs = 33, fromMs = 0) {
   return Infinity;
 }
 
-test('a decoder that swallows is noticed; the first picture may take longer', () => {
+test('decoder without output is detected; the first picture may take longer', () => {
   const remedy = new Remedy();
   const start = silenceMs(remedy);
   assert.ok(start > 1200 && start < 1700, `${start}`);
@@ -25,7 +25,7 @@ test('a decoder that swallows is noticed; the first picture may take longer', ()
   assert.ok(later > 500 && later < 1000, `${later}`);
 });
 
-test('a picture for every unit, or a camera that pauses: no silence', () => {
+test('regular pictures or a camera pause are no decoder silence', () => {
   const remedy = new Remedy();
   for (let nowMs = 0; nowMs < 10_000; nowMs += 33) {
     assert.equal(remedy.fed(nowMs), false);
@@ -37,7 +37,7 @@ test('a picture for every unit, or a camera that pauses: no silence', () => {
   }
 });
 
-test('rebuilt twice, changed at the third fault; old faults are forgotten', () => {
+test('path is rebuilt twice, changed at the third fault; old faults are forgotten', () => {
   const remedy = new Remedy();
   assert.deepEqual([0, 1000, 2000].map((nowMs) => remedy.failed(nowMs)),
     ['rebuild', 'rebuild', 'change']);
@@ -51,7 +51,7 @@ const watching = (ageMs) => new Video(/** @type {any} */ ({
   canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs, changed: () => {},
 }));
 
-test('the age goes on when the clock is lost with the link', () => {
+test('picture age keeps growing when the clock is lost with the link', () => {
   /** @type {number | null} */
   let clockMs = 120;
   const video = watching(() => clockMs);
@@ -62,7 +62,7 @@ test('the age goes on when the clock is lost with the link', () => {
   assert.equal(video.ageSure(1500), true);
 });
 
-test('without a clock the age is a least one, and says so', () => {
+test('picture age without a clock is shown as a minimum', () => {
   /** @type {number | null} */
   let clockMs = null;
   const video = watching(() => clockMs);
@@ -76,7 +76,7 @@ test('without a clock the age is a least one, and says so', () => {
   assert.equal(STRINGS.old(1.44, false), 'picture is at least 1.4 s old');
 });
 
-test('a page that sleeps counts no faults', () => {
+test('hidden page counts no decoder faults', () => {
   console.warn = () => {};
   const video = watching(() => 0);
   video.setVisible(false);

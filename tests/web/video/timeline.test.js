@@ -11,17 +11,17 @@ function placed(capturesUs) {
   return {timeline, startsUs: capturesUs.map((captureUs) => timeline.place(captureUs))};
 }
 
-test('units lie as far apart as they were captured', () => {
+test('units keep the spacing of their capture times', () => {
   assert.deepEqual(placed([7_000_000, 7_033_000, 7_067_000]).startsUs, [0, 33_000, 67_000]);
 });
 
-test('a pause, a clock that went back, a clock that stood: no gap, no overlap', () => {
+test('pause or clock jump leaves no gap and no overlap', () => {
   for (const next of [8_500_000, 5000, 7_000_000]) {
     assert.deepEqual(placed([7_000_000, next]).startsUs, [0, DURATION_US]);
   }
 });
 
-test('what is shown is told by its place, up to the next one', () => {
+test('shown picture is found by its media time, up to the next one', () => {
   const {timeline} = placed([7_000_000, 9_000_000, 9_033_000]);
   for (const [mediaS, captureUs] of [
     [0, 7_000_000], [0.0999999, 9_000_000], [0.1, 9_000_000], [0.12, 9_000_000],
@@ -29,7 +29,7 @@ test('what is shown is told by its place, up to the next one', () => {
   ]) assert.equal(timeline.captureUs(mediaS), captureUs, `${mediaS}`);
 });
 
-test('a media time that is not ours, or long past, shows nothing known', () => {
+test('foreign or old media time gives no capture time', () => {
   assert.equal(new Timeline().captureUs(3), null);
   const {timeline} = placed([7_000_000, 7_033_000]);
   assert.equal(timeline.captureUs(5), null);

@@ -25,13 +25,13 @@ const SETS = [
 const PPS = '68ce0fc8';
 const KEY = bytes(`0000000109f0 00000001${SETS[0].sps} 000001${PPS} 0000000165b8000004`);
 
-test('an SPS tells codec and cropped size', () => {
+test('SPS gives codec and cropped size', () => {
   for (const {sps, codec, width, height} of SETS) {
     assert.deepEqual(readSps(bytes(sps)), {codec, width, height});
   }
 });
 
-test('an SPS that is cut is refused, not guessed', () => {
+test('cut SPS is refused', () => {
   for (const {sps} of SETS) {
     assert.throws(() => readSps(bytes(sps).subarray(0, 7)), RangeError);
   }
@@ -48,7 +48,7 @@ test('Annex B is cut at start codes of three and four bytes', () => {
   assert.deepEqual([...unescaped(bytes('0000030100000301'))], [0, 0, 1, 0, 0, 1]);
 });
 
-test('a key frame without its parameter sets is none', () => {
+test('key frame without its parameter sets is not accepted', () => {
   assert.equal(readKeyFrame(bytes('0000000165b80000')), null);
   assert.equal(readKeyFrame(KEY)?.codec, 'avc1.42C01E');
 });
@@ -85,7 +85,7 @@ function find(list, path) {
 const u32At = (box, at) =>
   new DataView(box.body.buffer, box.body.byteOffset, box.body.byteLength).getUint32(at);
 
-test('the init segment: codec and size stand where players look', () => {
+test('init segment has codec and size at the standard places', () => {
   const key = readKeyFrame(KEY);
   assert.ok(key);
   const all = boxes(initSegment(key));
@@ -108,7 +108,7 @@ test('the init segment: codec and size stand where players look', () => {
   assert.equal(find(all, 'moov/trak/tkhd').body.length, 84);
 });
 
-test('a fragment: one sample, its time, its place', () => {
+test('fragment has one sample with its time and offset', () => {
   const timeUs = 2 ** 33 + 7;
   const made = fragment({unit: KEY, key: true}, 3, timeUs, 33_333);
   const all = boxes(made);
@@ -134,14 +134,14 @@ test('samples are length-prefixed, without delimiters', () => {
   assert.deepEqual(types, [7, 8, 5]);
 });
 
-test('behind: faster; ahead: slower; never wild', () => {
+test('playback rate: faster behind, slower ahead, within limits', () => {
   assert.ok(playbackRate(0.1) > 1.3);
   assert.ok(playbackRate(-0.05) < 1);
   assert.ok(playbackRate(60) <= 4 && playbackRate(-60) >= 0.5);
   assert.equal(playbackRate(-0.035), 1);
 });
 
-test('a picture is at least as old as its time on the glass', () => {
+test('picture is at least as old as its time on screen', () => {
   /** @type {number | null} */
   let clockMs = null;
   const video = new Video(/** @type {any} */ ({

@@ -59,13 +59,13 @@ def drives(catalogue: Catalogue, before_ms: float = FOREVER, **wanted: object) -
     return [msgspec.json.decode(msgspec.json.encode(one), type=Drive) for one in found.drives]
 
 
-def test_a_drive_of_the_store_is_listed_once(catalogue: Catalogue) -> None:
+def test_stored_drive_is_listed_once(catalogue: Catalogue) -> None:
     (drive,) = drives(catalogue)
     assert drive.parts[0].name == NAME and drive.parts[0].pictures == 120
     assert catalogue.sync() == 0, "nothing changed"
 
 
-def test_two_cars_of_one_name_hide_nothing_of_each_other(
+def test_two_cars_of_one_name_are_both_listed(
     catalogue: Catalogue, store: Store, made: bytes
 ) -> None:
     other = made + b"\0"
@@ -79,7 +79,7 @@ def test_two_cars_of_one_name_hide_nothing_of_each_other(
     assert {path.read_bytes() for path in found.values()} == {made, other}
 
 
-def test_a_name_that_a_car_gave_twice_is_listed_twice(
+def test_segment_name_used_twice_is_listed_twice(
     catalogue: Catalogue, store: Store, made: bytes
 ) -> None:
     put(store, NAME, made + b"\0")
@@ -124,7 +124,7 @@ def test_catalogue_lists_all_but_an_unreadable_session(
 
 
 @pytest.mark.parametrize("harm", [b"", b"no catalogue at all " * 999, None])
-def test_a_catalogue_that_is_lost_or_damaged_is_made_anew_and_says_so(
+def test_lost_or_damaged_catalogue_is_rebuilt_and_logged(
     catalogue: Catalogue,
     tmp_path: Path,
     store: Store,
@@ -147,7 +147,7 @@ def test_a_catalogue_that_is_lost_or_damaged_is_made_anew_and_says_so(
     again.close()
 
 
-def test_one_that_is_removed_while_it_is_open_is_made_anew(
+def test_catalogue_removed_while_open_is_rebuilt(
     catalogue: Catalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = drives(catalogue)
@@ -158,7 +158,7 @@ def test_one_that_is_removed_while_it_is_open_is_made_anew(
     assert drives(catalogue) == before and "it was removed" in caplog.text
 
 
-def test_closed_it_is_by_every_thread_and_each_may_open_it_again(
+def test_close_acts_on_all_threads_and_they_may_reopen(
     catalogue: Catalogue, tmp_path: Path
 ) -> None:
     """The last thread that closes an SQLite file removes its log."""
@@ -171,7 +171,7 @@ def test_closed_it_is_by_every_thread_and_each_may_open_it_again(
             assert not log.exists()
 
 
-def test_another_store_has_another_catalogue(
+def test_catalogue_of_another_store_is_replaced(
     catalogue: Catalogue, tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     catalogue.close()
@@ -179,7 +179,7 @@ def test_another_store_has_another_catalogue(
     assert "it belongs to the store s1" in caplog.text
 
 
-def test_one_of_a_newer_station_is_made_anew(
+def test_catalogue_of_a_newer_station_is_rebuilt(
     catalogue: Catalogue, tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     catalogue.close()
@@ -191,7 +191,7 @@ def test_one_of_a_newer_station_is_made_anew(
     again.close()
 
 
-def test_one_of_an_older_station_is_brought_on(
+def test_catalogue_of_an_older_station_is_migrated(
     catalogue: Catalogue, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalogue.close()
@@ -206,14 +206,14 @@ def test_one_of_an_older_station_is_brought_on(
     again.close()
 
 
-def test_what_is_removed_from_the_store_is_not_listed(catalogue: Catalogue, store: Store) -> None:
+def test_session_removed_from_the_store_is_not_listed(catalogue: Catalogue, store: Store) -> None:
     (session,) = store.sessions()
     store.remove(session, ".trash/today")
     catalogue.sync()
     assert drives(catalogue) == [] and catalogue.paths([NAME]) == {}
 
 
-def test_a_name_is_found_and_outlives_the_catalogue(
+def test_title_is_searchable_and_outlives_the_catalogue(
     catalogue: Catalogue, tmp_path: Path, store: Store
 ) -> None:
     (drive,) = drives(catalogue)
@@ -244,14 +244,14 @@ def test_a_name_is_found_and_outlives_the_catalogue(
         ("zz", ("estop",), 0),
     ],
 )
-def test_words_are_looked_for_as_they_are(
+def test_search_takes_words_literally(
     catalogue: Catalogue, text: str, causes: tuple[str, ...], found: int
 ) -> None:
     some = drives(catalogue, text=text, causes=frozenset(causes))
     assert len(some) == found
 
 
-def test_the_list_is_that_of_the_car(catalogue: Catalogue) -> None:
+def test_filters_give_the_same_results_as_the_car(catalogue: Catalogue) -> None:
     """Equal filters give equal results on both: see recordings/library/drives.py."""
     (drive,) = drives(catalogue)
     for wanted in (
@@ -268,7 +268,7 @@ def test_the_list_is_that_of_the_car(catalogue: Catalogue) -> None:
     assert drives(catalogue, drive.start_ms) == []
 
 
-def test_pages_of_files(catalogue: Catalogue, store: Store, made: bytes) -> None:
+def test_files_are_listed_in_pages(catalogue: Catalogue, store: Store, made: bytes) -> None:
     second = NAME.replace("-0001", "-0002")
     put(store, second, made)
     catalogue.sync()
@@ -279,14 +279,14 @@ def test_pages_of_files(catalogue: Catalogue, store: Store, made: bytes) -> None
     assert [one.name for one in page.entries] == [NAME] and not page.more
 
 
-def test_what_cannot_be_read_is_listed_as_damaged(catalogue: Catalogue, store: Store) -> None:
+def test_unreadable_file_is_listed_as_damaged(catalogue: Catalogue, store: Store) -> None:
     put(store, NAME.replace("T2000", "T2100"), b"no recording")
     catalogue.sync()
     bad = [one for one in drives(catalogue) if one.state == "damaged"]
     assert len(bad) == 1 and bad[0].parts[0].lost
 
 
-def test_a_list_needs_nothing_of_what_a_file_begins_with(
+def test_listing_does_not_read_the_start_of_a_file(
     tmp_path: Path, made: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list of files has the name: car and profile are not needed."""
@@ -296,13 +296,13 @@ def test_a_list_needs_nothing_of_what_a_file_begins_with(
     assert entry.state == "closed" and entry.pictures == 120 and entry.marks
 
 
-def test_places_are_in_the_order_of_time() -> None:
+def test_places_sort_by_time() -> None:
     times = (-1.0, 0.0, 1.0, 1.5, 1.7e12, 1.7e12 + 0.5, FOREVER)
     places = [place_of(one) for one in times]
     assert places == sorted(places) and places[-1] < 2**63
 
 
-def test_a_key_is_the_name_in_the_cars_folder() -> None:
+def test_key_is_the_segment_name_with_the_cars_folder() -> None:
     day = "Plague-abc123/2026-11-21"
     one = "Plague-20261121T193100Z"
     assert probe.key_of(f"{day}/{one}/{one}-0001.mcap") == (

@@ -37,7 +37,7 @@ def of_the_film(files: list[Path], out: Path) -> bytes:
         )
 
 
-def test_they_are_those_of_the_film(files: list[Path], tmp_path: Path) -> None:
+def test_raw_pictures_equal_those_of_the_film(files: list[Path], tmp_path: Path) -> None:
     out, said = io.BytesIO(), list[str]()
     report = export.Report(said.append)
     count = decode.write(out, files, report, False)
@@ -55,7 +55,7 @@ def test_raw_of_a_damaged_file_exits_3_unless_partial(files: list[Path], tmp_pat
     assert (report.status(partial=False), report.status(partial=True)) == (3, 0)
 
 
-def test_what_cannot_be_decoded_is_left_out() -> None:
+def test_undecodable_unit_is_left_out() -> None:
     units = encode(10)
     whole = [Frame(n * SECOND_NS, n == 0, one) for n, one in enumerate(units)]
     bad = [*whole[:5], Frame(5 * SECOND_NS, False, b"\0\0\0\1\x41\xff"), *whole[5:]]
@@ -66,7 +66,7 @@ def test_what_cannot_be_decoded_is_left_out() -> None:
     assert list(decode.decoded([])) == []
 
 
-def test_all_have_the_size_of_the_first() -> None:
+def test_pictures_have_the_size_of_the_first() -> None:
     """A grown-up changed the size in between; raw video cannot signal a change."""
     units = [*encode(3), *encode(3, width=320, height=192), *encode(3)]
     frames = [Frame(n * SECOND_NS, n % 3 == 0, one) for n, one in enumerate(units)]
@@ -75,7 +75,7 @@ def test_all_have_the_size_of_the_first() -> None:
     assert {len(one.data) for one in shown} == {160 * 128 * 3 // 2}
 
 
-def test_a_long_pause_is_shortened_and_a_clock_that_jumps_back_is_none() -> None:
+def test_long_pause_is_cut_and_backward_clock_jump_is_no_pause() -> None:
     unit = encode(1)[0]
     at_s = (100, 101, 5000, 3, 5001)
     shown = decode.decoded(Frame(one * SECOND_NS, True, unit) for one in at_s)
@@ -89,7 +89,7 @@ def test_a_long_pause_is_shortened_and_a_clock_that_jumps_back_is_none() -> None
     ]
 
 
-def test_each_is_shown_at_its_time_and_late_ones_at_once() -> None:
+def test_pictures_are_paced_and_late_ones_shown_at_once() -> None:
     now_ns, slept = [7 * SECOND_NS], list[float]()
 
     def sleep(seconds: float) -> None:

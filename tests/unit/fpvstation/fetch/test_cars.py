@@ -22,7 +22,7 @@ from fpvstation.fetch.cars import FILE, Cars, CarsError, url_of
         ("[::1]:8080", "http://[::1]:8080"),
     ],
 )
-def test_addresses(address: str, url: str) -> None:
+def test_address_gives_its_url(address: str, url: str) -> None:
     assert url_of(address) == url
 
 
@@ -64,7 +64,7 @@ def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rubbish", [b"[{", b'[{"name":"\xff"', b'[{"x":' + b"[" * 5000])
-def test_a_list_that_is_torn_says_what_to_do(tmp_path: Path, rubbish: bytes) -> None:
+def test_damaged_list_of_cars_names_the_next_step(tmp_path: Path, rubbish: bytes) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
     with pytest.raises(CarsError, match="pair the cars again"):
         Cars(tmp_path).all()

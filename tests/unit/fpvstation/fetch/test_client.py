@@ -73,7 +73,7 @@ async def pull(car: Car, root: Path, everything: bool = False) -> Round:
         return await pull.once(everything)
 
 
-def test_what_a_car_has_comes_home_over_tls(folder: Path, tmp_path: Path) -> None:
+def test_station_pulls_all_segments_over_tls(folder: Path, tmp_path: Path) -> None:
     tls = credentials.server_context(tmp_path, ["localhost"])
 
     async def run() -> None:
@@ -98,7 +98,7 @@ def test_what_a_car_has_comes_home_over_tls(folder: Path, tmp_path: Path) -> Non
     assert (folder / (NAME + ".ack")).exists()
 
 
-def test_it_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
+def test_pull_resumes_where_it_ended(folder: Path, tmp_path: Path) -> None:
     async def run() -> None:
         async with car_at(car_application(folder, stations_of(tmp_path))) as url:
             car = await paired(url)
@@ -113,7 +113,7 @@ def test_it_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_is_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path) -> None:
+def test_segment_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path) -> None:
     async def run() -> None:
         async with car_at(car_application(folder, stations_of(tmp_path))) as url:
             car = await paired(url)
@@ -132,7 +132,7 @@ def test_what_is_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path
     assert (folder / (SECOND + ".ack")).exists(), "the others come all the same"
 
 
-def test_a_wrong_code_and_a_station_that_was_ended(folder: Path, tmp_path: Path) -> None:
+def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Path) -> None:
     async def run() -> None:
         stations = stations_of(tmp_path)
         async with car_at(car_application(folder, stations)) as url:
@@ -200,7 +200,7 @@ LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
         (None, KEY, "answer refused: over 4000000 bytes"),
     ],
 )
-def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
+def test_impostor_or_false_answer_is_a_fault_and_stores_nothing(
     tmp_path: Path, answer: bytes | None, key: str | None, words: str
 ) -> None:
     async def run() -> None:
@@ -213,7 +213,7 @@ def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
     assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [".fpvstation.json"]
 
 
-def test_nobody_is_sent_elsewhere(tmp_path: Path) -> None:
+def test_redirects_are_not_followed(tmp_path: Path) -> None:
     asked = list[str]()
 
     async def elsewhere(request: web.Request) -> web.StreamResponse:
@@ -241,7 +241,7 @@ def test_nobody_is_sent_elsewhere(tmp_path: Path) -> None:
     assert len(asked) == 5 and "/elsewhere" not in asked
 
 
-def test_sums_of_no_file_are_refused(tmp_path: Path) -> None:
+def test_malformed_checksums_are_refused(tmp_path: Path) -> None:
     async def run() -> None:
         body = LONG.replace(b"}]}", b'}],"size":3,"sha256":"no","pieces":[]}')
         async with car_at(lying(body % NAME.encode(), KEY)) as url:
@@ -252,7 +252,7 @@ def test_sums_of_no_file_are_refused(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_nobody_there_is_a_fault_in_words() -> None:
+def test_unreachable_car_is_a_fault_with_its_address() -> None:
     async def run() -> None:
         with pytest.raises(CarFault, match="127.0.0.1:1"):
             await client.pair("http://127.0.0.1:1", "", "code", "office")
@@ -263,7 +263,7 @@ def test_nobody_there_is_a_fault_in_words() -> None:
     asyncio.run(run())
 
 
-def test_a_segment_that_has_gone_is_no_fault(folder: Path, tmp_path: Path) -> None:
+def test_deleted_segment_raises_gone_and_no_fault(folder: Path, tmp_path: Path) -> None:
     async def run() -> None:
         async with car_at(car_application(folder, stations_of(tmp_path))) as url:
             car = await paired(url)
@@ -277,7 +277,7 @@ def test_a_segment_that_has_gone_is_no_fault(folder: Path, tmp_path: Path) -> No
     asyncio.run(run())
 
 
-def test_a_car_that_knows_no_stations_is_named(tmp_path: Path) -> None:
+def test_car_too_old_for_stations_is_named(tmp_path: Path) -> None:
     async def run() -> None:
         async with car_at(web.Application()) as url:
             car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
@@ -290,7 +290,7 @@ def test_a_car_that_knows_no_stations_is_named(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-async def test_a_piece_that_drips_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_dripping_piece_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is never silent, and the piece would never be complete."""
     monkeypatch.setattr(client, "PIECE_S", 0.2)
 
@@ -336,7 +336,7 @@ def test_station_goes_on_after_its_clock_was_set(
     asyncio.run(run())
 
 
-async def test_refusal_that_the_car_did_not_sign_moves_no_number() -> None:
+async def test_unsigned_refusal_does_not_move_the_request_number() -> None:
     async def refuse(_: web.Request) -> web.StreamResponse:
         raise web.HTTPForbidden(headers={wire.NEWEST: "9" * 16, wire.MAC: "0" * 64})
 

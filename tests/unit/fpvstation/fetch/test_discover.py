@@ -32,7 +32,7 @@ async def announced(name: str) -> AsyncZeroconf:
     return car
 
 
-async def test_a_car_is_heard_and_one_that_left_is_not() -> None:
+async def test_announced_car_is_found_until_it_leaves() -> None:
     name = "Plague-of-the-test"
     car = await announced(name)
     try:
@@ -48,7 +48,7 @@ async def test_a_car_is_heard_and_one_that_left_is_not() -> None:
     assert not [one for one in await browse(0.5, [LOOPBACK]) if one.name == name]
 
 
-def test_the_list_says_the_next_step(
+def test_list_of_cars_shows_the_pair_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
@@ -64,13 +64,13 @@ def test_the_list_says_the_next_step(
     assert line in capsys.readouterr().out
 
 
-async def test_what_is_lacking_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_zeroconf_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zeroconf", None)
     with pytest.raises(Exception, match=ZEROCONF_MISSING.partition(":")[0]):
         await browse(0.0)
 
 
-def test_the_cars_avahi_announces_what_is_looked_for() -> None:
+def test_avahi_file_announces_the_service_that_is_searched() -> None:
     service = xml.etree.ElementTree.fromstring(setup.ANNOUNCED).find("service")
     assert service is not None
     assert f"{service.findtext('type')}.local." == TYPE

@@ -47,7 +47,7 @@ def arrival_of(store: Store, sums: Sums = SUMS) -> IncomingSegment:
     return IncomingSegment(store, CAR, NAME, sums)
 
 
-def test_what_comes_in_one_go_is_not_read_again(store: Store, disk: Reading) -> None:
+def test_segment_received_in_one_go_is_not_read_again(store: Store, disk: Reading) -> None:
     coming = arrival_of(store)
     assert coming.missing() == [0, 1, 2]
     disk.reads = 0
@@ -57,7 +57,7 @@ def test_what_comes_in_one_go_is_not_read_again(store: Store, disk: Reading) -> 
     assert disk.reads == 0 and disk.read(f"{SESSION}/{NAME}") == DATA
 
 
-def test_a_piece_that_bent_is_asked_for_again(store: Store, disk: Reading) -> None:
+def test_damaged_piece_is_requested_again(store: Store, disk: Reading) -> None:
     coming = arrival_of(store)
     coming.missing()
     for number, data in enumerate([PIECES[0], bytes(MIB), PIECES[2]]):
@@ -69,7 +69,7 @@ def test_a_piece_that_bent_is_asked_for_again(store: Store, disk: Reading) -> No
     assert disk.read(f"{SESSION}/{NAME}") == DATA
 
 
-def test_it_goes_on_where_another_try_ended(store: Store, disk: Reading) -> None:
+def test_arrival_resumes_where_another_try_ended(store: Store, disk: Reading) -> None:
     before = arrival_of(store)
     before.missing()
     before.write_piece(0, PIECES[0])
@@ -81,7 +81,7 @@ def test_it_goes_on_where_another_try_ended(store: Store, disk: Reading) -> None
     assert disk.reads == 1, "nobody hashed all of it on its way"
 
 
-def test_sums_that_contradict_each_other_publish_nothing(store: Store, tmp_path: Path) -> None:
+def test_contradictory_checksums_publish_nothing(store: Store, tmp_path: Path) -> None:
     coming = arrival_of(store, Sums(SUMS.size, "0" * 64, SUMS.pieces))
     coming.missing()
     for number, data in enumerate(PIECES):
@@ -92,9 +92,7 @@ def test_sums_that_contradict_each_other_publish_nothing(store: Store, tmp_path:
     assert not (tmp_path / SESSION).exists()
 
 
-def test_bytes_that_nobody_judged_never_reach_a_published_file(
-    store: Store, tmp_path: Path
-) -> None:
+def test_unverified_bytes_never_reach_a_published_file(store: Store, tmp_path: Path) -> None:
     """A kill between link and unlink leaves the temporary name in place, too."""
     coming = arrival_of(store)
     coming.missing()  # requested while its disk was unmounted, for example
@@ -110,7 +108,7 @@ def test_bytes_that_nobody_judged_never_reach_a_published_file(
     assert published.read_bytes() == DATA
 
 
-def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
+def test_copy_at_an_office_keeps_its_name(store: Store, tmp_path: Path) -> None:
     """Set-up: a clock that gave a name twice, and a disk that lost the first file."""
     first, other = store_of(store, DATA), store_of(store, b"another minute")
     assert first == f"{SESSION}/{NAME}" and other != first
@@ -122,7 +120,7 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
     assert store_of(store, DATA) == first
 
 
-def test_what_a_power_cut_brought_back_bent_makes_way(store: Store, tmp_path: Path) -> None:
+def test_file_damaged_by_a_power_cut_is_replaced(store: Store, tmp_path: Path) -> None:
     first = store_of(store, DATA)
     ReplicaLog(Folder(tmp_path)).record(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
     (tmp_path / first).write_bytes(bytes(len(DATA)))

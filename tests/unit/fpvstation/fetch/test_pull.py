@@ -60,7 +60,7 @@ def pull_of(car: PlayedCar) -> Pull:
 @pytest.mark.parametrize(
     "fault", [CarFault("500"), StoreError("two others"), OSError(errno.EIO, "card")]
 )
-async def test_one_that_fails_keeps_nobody_from_the_next(fault: Exception) -> None:
+async def test_failed_segment_does_not_block_the_next(fault: Exception) -> None:
     car = PlayedCar({NAMES[0]: fault, NAMES[1]: fault, NAMES[3]: fault})
     done = await pull_of(car).once(False)
     assert done.bad == dict.fromkeys(car.faults, str(fault))
@@ -68,7 +68,7 @@ async def test_one_that_fails_keeps_nobody_from_the_next(fault: Exception) -> No
     assert done.waiting == 3
 
 
-async def test_three_in_a_row_are_a_fault_of_the_car() -> None:
+async def test_three_failures_in_a_row_are_a_fault_of_the_car() -> None:
     car = PlayedCar(dict.fromkeys(NAMES[:3], CarFault("cut")))
     pull = pull_of(car)
     with pytest.raises(CarFault, match="cut"):
@@ -80,14 +80,14 @@ async def test_three_in_a_row_are_a_fault_of_the_car() -> None:
 
 
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-async def test_a_disk_that_takes_nothing_more_is_told_at_once(fault: int) -> None:
+async def test_full_or_read_only_disk_ends_the_round_at_once(fault: int) -> None:
     car = PlayedCar({NAMES[0]: OSError(fault, "full")})
     with pytest.raises(OSError, match="full"):
         await pull_of(car).once(False)
     assert not car.receipts
 
 
-async def test_a_list_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of a million segments must not be held in memory first."""
     monkeypatch.setattr(pull_module, "SEGMENTS_MOST", 1500)
     asked = list[str]()
@@ -130,14 +130,14 @@ async def unmounted(at: int) -> bool:
     return True
 
 
-async def test_an_unmounted_disk_gets_no_byte_and_gives_no_receipt() -> None:
+async def test_unmounted_disk_gets_no_byte_and_gives_no_receipt() -> None:
     at = 0
     while await unmounted(at):
         at += 1
     assert at > 4 * len(NAMES)
 
 
-async def test_what_waits_for_more_copies_gets_no_receipt_and_is_not_read_again() -> None:
+async def test_segment_awaiting_copies_gets_no_receipt_and_no_reread() -> None:
     car, disk = PlayedCar({}), FakeDisk(Random(1))
     store, safe = Store(disk), set[str]()
     store.open("")
@@ -155,7 +155,7 @@ async def test_what_waits_for_more_copies_gets_no_receipt_and_is_not_read_again(
     assert car.receipts == NAMES[:1]
 
 
-async def test_what_people_removed_before_its_receipt_is_told() -> None:
+async def test_segment_removed_before_its_receipt_is_reported() -> None:
     car = PlayedCar({})
     pull = pull_of(car)
     await pull.once(False)
@@ -183,7 +183,7 @@ async def test_evicted_segment_is_fetched_again_only_without_its_receipt() -> No
     assert not done.removed
 
 
-async def test_the_next_one_comes_while_one_is_published() -> None:
+async def test_next_segment_is_pulled_while_one_is_published() -> None:
     car, second = PlayedCar({}), asyncio.Event()
 
     async def publishing(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -205,7 +205,7 @@ async def test_the_next_one_comes_while_one_is_published() -> None:
     assert car.receipts == NAMES
 
 
-async def test_who_is_cancelled_leaves_nothing_behind() -> None:
+async def test_cancelled_round_leaves_no_task_behind() -> None:
     car, publishing = PlayedCar({}), asyncio.Event()
 
     async def never(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -247,7 +247,7 @@ class SlowCar(PlayedCar):
             yield self.data[number * MIB : (number + 1) * MIB]
 
 
-async def test_a_slow_car_does_not_keep_its_place() -> None:
+async def test_slow_car_gives_up_its_place_after_each_turn() -> None:
     now_s = [0.0]
     turns = FairSemaphore(lambda: now_s[0], places=1)
     slow, quick = SlowCar(bytes(3 * MIB), now_s), PlayedCar({})
@@ -260,7 +260,7 @@ async def test_a_slow_car_does_not_keep_its_place() -> None:
     assert slow.asked == [(0, 2), (1, 2), (2, 2)], "each MiB in a turn of its own"
 
 
-async def test_who_is_alone_keeps_its_place() -> None:
+async def test_single_car_keeps_its_place() -> None:
     now_s = [0.0]
     slow = SlowCar(bytes(3 * MIB), now_s)
     store = Store(FakeDisk(Random(1)))

@@ -53,7 +53,7 @@ class Played(FetchScheduler):
         return self.states[car.id]
 
 
-async def test_what_fails_is_tried_again_ever_more_rarely(tmp_path: Path) -> None:
+async def test_failed_round_is_retried_with_growing_pauses(tmp_path: Path) -> None:
     faults: list[Round | Exception] = [CarFault("away")] * 7
     keeper = Played(tmp_path, [*faults, Round(), OSError(28, "full")])
     state = await keeper.one_car()
@@ -62,7 +62,7 @@ async def test_what_fails_is_tried_again_ever_more_rarely(tmp_path: Path) -> Non
     assert "disk is full" in state.state and "fpvstation rm" in state.state
 
 
-async def test_what_waits_is_known_while_the_car_is_away(
+async def test_waiting_count_is_kept_while_the_car_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = PlayedCar(dict.fromkeys(NAMES[-2:], CarFault("500")))
@@ -96,13 +96,13 @@ async def test_what_waits_is_known_while_the_car_is_away(
     assert await asked() == (9000.0, 9000.0, 1, NAMES[:1]), "it waits since now"
 
 
-async def test_all_is_compared_at_first_and_not_each_time(tmp_path: Path) -> None:
+async def test_full_comparison_repeats_until_a_round_succeeds(tmp_path: Path) -> None:
     keeper = Played(tmp_path, [CarFault("away"), Round(), Round()])
     await keeper.one_car()
     assert keeper.everything == [True, True, False, False]
 
 
-async def test_what_does_not_come_is_asked_for_ever_more_rarely(tmp_path: Path) -> None:
+async def test_bad_segment_is_retried_with_growing_pauses(tmp_path: Path) -> None:
     bad = {"x.mcap": "1 MiB arrived damaged"}
     new = Round(bad=bad, stored=["y.mcap"])
     keeper = Played(tmp_path, [*[Round(bad=bad)] * 6, new, Round(bad=bad), Round()])
@@ -112,13 +112,13 @@ async def test_what_does_not_come_is_asked_for_ever_more_rarely(tmp_path: Path) 
     assert not state.bad and state.state == "ok"
 
 
-async def test_a_segment_that_does_not_come_is_told(tmp_path: Path) -> None:
+async def test_bad_segment_is_named_in_the_state(tmp_path: Path) -> None:
     bad = {"x.mcap": "1 MiB arrived damaged"}
     state = await Played(tmp_path, [Round(bad=bad)]).one_car()
     assert state.bad == bad and "x.mcap: 1 MiB arrived damaged" in state.state
 
 
-async def test_what_failed_while_all_was_compared_is_compared_soon(
+async def test_failed_full_comparison_is_repeated_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = iter((0.0, BACK_OFF_S[-1] - 1.0, BACK_OFF_S[-1], 2 * BACK_OFF_S[-1]))
@@ -129,7 +129,7 @@ async def test_what_failed_while_all_was_compared_is_compared_soon(
     assert keeper.everything == [True, False, True, False]
 
 
-async def test_a_fault_that_nobody_thought_of_is_tried_again(
+async def test_internal_fault_is_logged_and_retried(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     keeper = Played(tmp_path, [ZeroDivisionError("oh"), LookupError("no"), Round()])

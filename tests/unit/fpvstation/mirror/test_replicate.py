@@ -112,7 +112,7 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-async def test_a_session_goes_when_it_is_finished(rig: Rig) -> None:
+async def test_finished_session_is_sent_once(rig: Rig) -> None:
     put(rig.store)
     await rig.relay.once(False)
     assert rig.office.sent == []
@@ -128,14 +128,14 @@ async def test_a_session_goes_when_it_is_finished(rig: Rig) -> None:
     assert (rig.relay.state.sent, rig.relay.state.waiting) == (1, 0)
 
 
-async def test_an_office_is_known_once_it_has_judged(rig: Rig) -> None:
+async def test_office_is_known_after_its_first_verification(rig: Rig) -> None:
     for name in (NAME, SECOND):
         put(rig.store, name)
         await rig.later()
     assert rig.office.known == [False, True]
 
 
-async def test_a_session_that_does_not_end_goes_all_the_same(rig: Rig) -> None:
+async def test_endless_session_is_sent_after_the_time_limit(rig: Rig) -> None:
     began_s = rig.now_s
     for number in range(1, 30):
         put(rig.store, NAME.replace("0001", f"{number:04d}"), b"a minute")
@@ -146,7 +146,7 @@ async def test_a_session_that_does_not_end_goes_all_the_same(rig: Rig) -> None:
     assert rig.now_s - began_s >= LATEST_S and rig.office.sent
 
 
-async def test_what_was_missed_is_found(rig: Rig) -> None:
+async def test_full_round_finds_a_missed_session(rig: Rig) -> None:
     put(rig.store, LATER)
     fresh = Replicator(rig.office, rig.store, rig.copies, act)
     await fresh.once(False)
@@ -155,7 +155,7 @@ async def test_what_was_missed_is_found(rig: Rig) -> None:
     assert len(rig.office.sent) == 1
 
 
-async def test_what_the_office_has_bent_is_sent_anew(rig: Rig) -> None:
+async def test_copy_damaged_at_the_office_is_sent_again(rig: Rig) -> None:
     put(rig.store)
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent"
     await rig.later()
@@ -163,7 +163,7 @@ async def test_what_the_office_has_bent_is_sent_anew(rig: Rig) -> None:
     assert rig.office.there[f"{SESSION}/{NAME}"] == DATA
 
 
-async def test_what_is_not_judged_well_is_not_noted(rig: Rig) -> None:
+async def test_unverified_copy_is_not_recorded(rig: Rig) -> None:
     put(rig.store)
     rig.office.check = never_good  # type: ignore[method-assign]
     await rig.later()
@@ -175,7 +175,7 @@ async def never_good(session: str, listed: list[StoredSegment]) -> list[str]:
     return [NAME]
 
 
-async def test_what_bent_here_replaces_no_good_copy_and_comes_back(rig: Rig) -> None:
+async def test_local_damage_spares_the_copy_and_is_repaired_from_it(rig: Rig) -> None:
     put(rig.store)
     await rig.later()
     rig.bend()
@@ -186,7 +186,7 @@ async def test_what_bent_here_replaces_no_good_copy_and_comes_back(rig: Rig) -> 
     assert len(list(rig.store.segments())) == 1
 
 
-async def test_what_bends_before_it_goes_is_not_sent(rig: Rig) -> None:
+async def test_file_damaged_before_sending_is_not_sent(rig: Rig) -> None:
     put(rig.store)
     rig.bend()
     put(rig.store, SECOND, b"second")
@@ -195,7 +195,7 @@ async def test_what_bends_before_it_goes_is_not_sent(rig: Rig) -> None:
     assert len(list(rig.root.glob(f".bad/{SESSION}/*"))) == 1
 
 
-async def test_what_the_office_has_lost_too_is_asked_for_once(rig: Rig) -> None:
+async def test_file_lost_at_the_office_too_is_requested_once(rig: Rig) -> None:
     put(rig.store)
     await rig.later()
     rig.bend()
@@ -208,7 +208,7 @@ async def test_what_the_office_has_lost_too_is_asked_for_once(rig: Rig) -> None:
     assert rig.office.faults and not rig.relay.state.bad
 
 
-async def test_what_people_removed_does_not_come_back(rig: Rig) -> None:
+async def test_removed_session_does_not_come_back(rig: Rig) -> None:
     put(rig.store)
     await rig.later()
     rig.store.remove(SESSION, ".trash/2026-11-23")
@@ -217,7 +217,7 @@ async def test_what_people_removed_does_not_come_back(rig: Rig) -> None:
     assert rig.office.faults and list(rig.store.segments()) == []
 
 
-async def test_one_session_that_fails_keeps_nobody_from_the_next(rig: Rig) -> None:
+async def test_failed_session_does_not_block_the_next(rig: Rig) -> None:
     put(rig.store)
     put(rig.store, LATER)
     rig.office.faults = [OfficeFault("its disk is full")]
@@ -228,7 +228,7 @@ async def test_one_session_that_fails_keeps_nobody_from_the_next(rig: Rig) -> No
     assert not rig.relay.state.bad and rig.relay.state.sent == 2
 
 
-async def test_three_in_a_row_are_a_fault_of_the_office(rig: Rig) -> None:
+async def test_three_failures_in_a_row_are_a_fault_of_the_office(rig: Rig) -> None:
     for day in range(21, 26):
         put(rig.store, NAME.replace("20261121", f"202611{day}"))
     rig.office.faults = [OfficeFault("away")] * 4
@@ -237,7 +237,7 @@ async def test_three_in_a_row_are_a_fault_of_the_office(rig: Rig) -> None:
     assert len(rig.office.faults) == 1 and rig.relay.state.waiting == 5
 
 
-async def test_an_unmounted_store_gets_no_record(rig: Rig) -> None:
+async def test_unmounted_store_gets_no_record(rig: Rig) -> None:
     put(rig.store)
     away = rig.root.with_name("away")
 
@@ -252,7 +252,7 @@ async def test_an_unmounted_store_gets_no_record(rig: Rig) -> None:
     assert list(rig.root.iterdir()) == []
 
 
-async def test_the_car_may_forget_when_so_many_have_it(rig: Rig) -> None:
+async def test_segment_is_safe_once_enough_places_have_it(rig: Rig) -> None:
     put(rig.store)
     (stored,) = rig.store.segments()
     alone, two, three = (
@@ -357,7 +357,7 @@ class Enough(BaseException):
     """Exception that ends a test early."""
 
 
-async def test_an_office_that_is_away_is_tried_ever_more_rarely(rig: Rig) -> None:
+async def test_absent_office_is_retried_with_growing_pauses(rig: Rig) -> None:
     put(rig.store)
     slept = list[float]()
 
@@ -381,7 +381,7 @@ async def test_an_office_that_is_away_is_tried_ever_more_rarely(rig: Rig) -> Non
     assert segments_of(rig.store.segments()).keys() == {NAME} and CAR in SESSION
 
 
-async def test_what_waits_and_since_when_is_known(rig: Rig) -> None:
+async def test_waiting_sessions_and_their_age_are_known(rig: Rig) -> None:
     put(rig.store)
     put(rig.store, LATER)
     offices = Offices([rig.office], 1, rig.copies, clock_s=rig._clock_s)
@@ -399,7 +399,7 @@ async def test_what_waits_and_since_when_is_known(rig: Rig) -> None:
     assert offices.alone() == (0, 0.0)
 
 
-async def test_how_far_a_session_is_is_known_while_it_goes(rig: Rig) -> None:
+async def test_progress_of_a_session_is_known_while_it_is_sent(rig: Rig) -> None:
     put(rig.store)
     seen = list[tuple[int, int, float]]()
     state, size = rig.relay.state, len(DATA)
@@ -424,7 +424,7 @@ async def never_bad(session: str, listed: list[StoredSegment]) -> list[str]:
     return []
 
 
-async def test_a_missing_rdcp_is_named(
+async def test_missing_rdcp_is_named(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

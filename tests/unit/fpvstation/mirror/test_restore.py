@@ -38,7 +38,7 @@ def names_here(rig: Rig) -> set[str]:
     return {one.path.rpartition("/")[2] for one in rig.store.listed(SESSION)}
 
 
-async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
+async def test_good_files_stay_and_are_counted(rig: Rig) -> None:
     before = (rig.root / SESSION / NAME).stat().st_ino
     told = Told()
     done = await restored(rig, rig.office, told=told)
@@ -48,7 +48,7 @@ async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
     assert told[-1] == ("segments here", CopyProgress(whole, whole, whole))
 
 
-async def test_what_people_removed_comes_back_from_the_trash(rig: Rig) -> None:
+async def test_removed_session_comes_back_from_the_trash(rig: Rig) -> None:
     rig.store.remove(SESSION, TRASH)
     done = await restored(rig)
     assert (done.restored, done.missing) == ({"the trash": 2}, [])
@@ -56,7 +56,7 @@ async def test_what_people_removed_comes_back_from_the_trash(rig: Rig) -> None:
     assert not (rig.root / ".trash").exists(), "no empty folders"
 
 
-async def test_what_bent_in_the_trash_comes_from_the_office(rig: Rig) -> None:
+async def test_file_damaged_in_the_trash_comes_from_the_office(rig: Rig) -> None:
     await rig.later()
     rig.store.remove(SESSION, TRASH)
     (rig.root / TRASH / SESSION / NAME).write_bytes(b"bent")
@@ -66,7 +66,7 @@ async def test_what_bent_in_the_trash_comes_from_the_office(rig: Rig) -> None:
     assert (rig.root / TRASH / SESSION / NAME).read_bytes() == b"bent", "not deleted"
 
 
-async def test_what_bent_here_is_found_and_mended(rig: Rig) -> None:
+async def test_damaged_local_file_is_found_and_replaced(rig: Rig) -> None:
     await rig.later()
     rig.bend()
     done = await restored(rig, rig.office)
@@ -75,14 +75,14 @@ async def test_what_bent_here_is_found_and_mended(rig: Rig) -> None:
     assert not (rig.root / "came").exists()
 
 
-async def test_what_is_nowhere_is_named_and_what_an_office_says(rig: Rig) -> None:
+async def test_missing_file_and_office_fault_are_reported(rig: Rig) -> None:
     rig.bend()
     rig.office.faults = [OfficeFault("away")]
     done = await restored(rig, rig.office)
     assert (done.present, done.missing, done.faults) == (1, [NAME], ["away"])
 
 
-async def test_the_next_office_has_it(rig: Rig) -> None:
+async def test_file_bad_at_an_office_comes_from_the_next_one(rig: Rig) -> None:
     await rig.later()
     rig.bend()
     first = PlayedOffice(rig.root)
@@ -91,7 +91,7 @@ async def test_the_next_office_has_it(rig: Rig) -> None:
     assert done.restored == {PLACE: 1} and done.missing == []
 
 
-def test_a_session_is_found_by_its_name_wherever_it_is(rig: Rig) -> None:
+def test_session_is_found_by_name_in_store_or_trash(rig: Rig) -> None:
     name, disk = SESSION.rpartition("/")[2], Folder(rig.root)
 
     def found(word: str) -> str:
@@ -106,12 +106,12 @@ def test_a_session_is_found_by_its_name_wherever_it_is(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "x", "../../etc", f"../{SESSION}", "a/b/c"])
-def test_what_is_no_session_is_refused(rig: Rig, word: str) -> None:
+def test_malformed_session_name_is_refused(rig: Rig, word: str) -> None:
     with pytest.raises(StoreError, match="names 0 sessions: none here; name it as CAR/DAY"):
         session_of(word, rig.store, Folder(rig.root), ReplicaLog(Folder(rig.root)))
 
 
-def test_one_that_nobody_knows_is_looked_for_where_it_would_be(rig: Rig) -> None:
+def test_unknown_session_gets_the_path_of_its_name(rig: Rig) -> None:
     disk = Folder(rig.root)
     for word in ("Arrow-20261122T100000Z", "Arrow/2026-11-22/Arrow-20261122T100000Z"):
         found = session_of(word, rig.store, disk, rig.copies)

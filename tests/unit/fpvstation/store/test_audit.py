@@ -62,7 +62,7 @@ def rig() -> Rig:
 
 
 @pytest.mark.parametrize("records", [True, False])
-def test_any_flipped_bit_of_a_list_is_named_and_mended(records: bool) -> None:
+def test_flipped_bit_of_a_list_is_named_and_repaired(records: bool) -> None:
     rig = Rig()
     for bit in range(8 * len(rig.right)):
         damaged = bytearray(rig.right)
@@ -150,7 +150,7 @@ def test_record_that_cannot_be_decoded_is_named_and_written_again(rig: Rig) -> N
     assert rig.copies.of(SESSION)[HERE].segments.keys() == set(NAMES)
 
 
-def test_bad_file_that_its_car_proves_right_comes_back_without_a_transfer(rig: Rig) -> None:
+def test_bad_file_proved_right_comes_back_without_a_transfer(rig: Rig) -> None:
     """Line and file disagree, no record is left, and the line was wrong."""
     rig.forget_records()
     wrong = rig.right.replace(rig.right[:64], b"0" * 64)

@@ -78,9 +78,7 @@ def test_bound_without_offices_evicts_the_oldest_but_never_the_newest(ring: Rig)
     assert "the rest is the newest session" in fault and ring.left() == {days[2]}
 
 
-def test_eviction_is_no_removal_and_the_car_brings_it_back_only_without_a_receipt(
-    ring: Rig,
-) -> None:
+def test_eviction_is_no_removal_and_ends_when_segment_returns(ring: Rig) -> None:
     old, _ = ring.add("20261121"), ring.add("20261122")
     ring.keep(1)
     sha256 = sums_of(DATA).sha256

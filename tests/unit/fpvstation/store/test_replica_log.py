@@ -19,7 +19,7 @@ def copies(tmp_path: Path) -> ReplicaLog:
     return ReplicaLog(Folder(tmp_path))
 
 
-def test_what_was_judged_is_known_until_the_session_grows(copies: ReplicaLog) -> None:
+def test_copy_counts_as_whole_until_the_session_grows(copies: ReplicaLog) -> None:
     assert copies.states(SESSION, [ONE]) == []
     copies.record(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 5.0)
     copies.record(SESSION, HERE, {"01.mcap": ONE.sha256}, 7.0)
@@ -30,7 +30,7 @@ def test_what_was_judged_is_known_until_the_session_grows(copies: ReplicaLog) ->
     assert [one.whole for one in copies.states(SESSION, [ONE, TWO])] == [False, False]
 
 
-def test_a_segment_counts_where_its_own_bytes_were_judged(copies: ReplicaLog) -> None:
+def test_segment_counts_where_its_own_bytes_were_verified(copies: ReplicaLog) -> None:
     copies.record(SESSION, OFFICE, {"01.mcap": ONE.sha256, "02.mcap": "x"}, 5.0)
     copies.record(SESSION, OTHER, {"01.mcap": ONE.sha256}, 5.0)
     assert copies.count(ONE, [OFFICE, OTHER, "third:/store"], 5.0) == 2
@@ -39,7 +39,7 @@ def test_a_segment_counts_where_its_own_bytes_were_judged(copies: ReplicaLog) ->
 
 
 @pytest.mark.parametrize("text", [b"", b'{"x":', b'{"x":{}}', b'{"x":' * 5000])
-def test_a_record_that_is_damaged_is_none(copies: ReplicaLog, tmp_path: Path, text: bytes) -> None:
+def test_damaged_record_counts_as_none(copies: ReplicaLog, tmp_path: Path, text: bytes) -> None:
     copies.record(SESSION, OFFICE, {}, 5.0)
     (tmp_path / COPIES / f"{SESSION}.json").write_bytes(text)
     assert copies.of(SESSION) == {} and copies.count(ONE, [OFFICE], 5.0) == 0
@@ -47,6 +47,6 @@ def test_a_record_that_is_damaged_is_none(copies: ReplicaLog, tmp_path: Path, te
     assert copies.count(ONE, [OFFICE], 5.0) == 1
 
 
-def test_a_store_does_not_take_the_records_for_a_car(tmp_path: Path) -> None:
+def test_store_does_not_take_the_records_for_a_car(tmp_path: Path) -> None:
     ReplicaLog(Folder(tmp_path)).record(SESSION, OFFICE, {}, 5.0)
     assert list(Store(Folder(tmp_path)).sessions()) == []

@@ -47,7 +47,7 @@ def put(store: Store, name: str = NAME, data: bytes = DATA, car: str = CAR) -> S
     return made
 
 
-def test_sha256sum_judges_it_without_us(store: Store, tmp_path: Path) -> None:
+def test_sha256sum_verifies_a_session(store: Store, tmp_path: Path) -> None:
     put(store)
     put(store, NAME.replace("0001", "0002"), b"second")
     put(store, NAME.replace("0001", "0003"), b"")
@@ -71,7 +71,7 @@ def test_removed_damaged_line_is_reported_and_the_others_hold(
     assert caplog.text.count("damaged lines: 1 of 2") == 1
 
 
-def test_what_came_is_not_asked_for_again(store: Store, tmp_path: Path) -> None:
+def test_received_pieces_are_not_requested_again(store: Store, tmp_path: Path) -> None:
     made = sums_of(DATA)
     assert store.missing(CAR, NAME, made) == [0, 1]
     store.write(CAR, NAME, made, 1, DATA[MIB:])
@@ -86,7 +86,7 @@ def test_what_came_is_not_asked_for_again(store: Store, tmp_path: Path) -> None:
     assert store.missing(CAR, NAME, made) == []
 
 
-def test_a_line_that_a_kill_left_out_is_written_later(store: Store, tmp_path: Path) -> None:
+def test_list_line_lost_by_a_kill_is_written_later(store: Store, tmp_path: Path) -> None:
     put(store)
     (tmp_path / SESSION / "SHA256SUMS").unlink()
     assert not store.find(CAR, NAME, len(DATA)) and not list(store.segments())
@@ -96,7 +96,7 @@ def test_a_line_that_a_kill_left_out_is_written_later(store: Store, tmp_path: Pa
     assert store.find(CAR, NAME, len(DATA))
 
 
-def test_a_clock_that_gives_a_name_twice_costs_neither(store: Store, tmp_path: Path) -> None:
+def test_name_used_twice_keeps_both_segments(store: Store, tmp_path: Path) -> None:
     one, other = put(store), put(store, data=b"another minute of that name")
     found = {stored.sha256: stored.path for stored in store.segments()}
     assert found.keys() == {one.sha256, other.sha256}
@@ -104,9 +104,7 @@ def test_a_clock_that_gives_a_name_twice_costs_neither(store: Store, tmp_path: P
     assert store.find(CAR, NAME, one.size) and store.find(CAR, NAME, other.size)
 
 
-def test_a_name_that_is_at_an_office_is_given_to_no_other_segment(
-    store: Store, tmp_path: Path
-) -> None:
+def test_name_at_an_office_is_given_to_no_other_segment(store: Store, tmp_path: Path) -> None:
     """The office's file is gone from here, and must not be replaced."""
     theirs = {NAME: sums_of(b"gone from here").sha256}
     ReplicaLog(Folder(tmp_path)).record(SESSION, "office", theirs, 1.0)
@@ -115,7 +113,7 @@ def test_a_name_that_is_at_an_office_is_given_to_no_other_segment(
     assert stored.path == f"{SESSION}.{made.sha256[:8]}/{NAME}"
 
 
-def test_a_disk_that_is_not_mounted_is_no_empty_store(tmp_path: Path) -> None:
+def test_unmounted_or_other_disk_is_not_taken_for_the_store(tmp_path: Path) -> None:
     known = Store(Folder(tmp_path)).open("")
     assert Store(Folder(tmp_path)).open(known) == known
     (tmp_path / "mount").mkdir()
@@ -135,13 +133,13 @@ def test_a_disk_that_is_not_mounted_is_no_empty_store(tmp_path: Path) -> None:
         (b'{"format":2,"id":"x"}', "update fpvstation"),
     ],
 )
-def test_a_marker_of_another_kind_is_refused(tmp_path: Path, text: bytes, words: str) -> None:
+def test_foreign_marker_is_refused(tmp_path: Path, text: bytes, words: str) -> None:
     (tmp_path / MARKER).write_bytes(text)
     with pytest.raises(StoreError, match=words):
         Store(Folder(tmp_path)).open("")
 
 
-def test_a_folder_with_other_things_is_no_store(tmp_path: Path) -> None:
+def test_folder_with_other_files_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "holidays").mkdir()
     with pytest.raises(StoreError, match="holidays is here"):
         Store(Folder(tmp_path)).open("")
@@ -150,14 +148,12 @@ def test_a_folder_with_other_things_is_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("car", "name"), [("..", NAME), ("a/b", NAME), (CAR, "../x.mcap"), (CAR, "x.mcap")]
 )
-def test_no_name_leads_out_of_the_store(store: Store, car: str, name: str) -> None:
+def test_name_that_leads_out_of_the_store_is_refused(store: Store, car: str, name: str) -> None:
     with pytest.raises(StoreError, match="not a segment's name"):
         store.missing(car, name, sums_of(DATA))
 
 
-def test_what_is_removed_is_in_the_trash_and_not_fetched_again(
-    store: Store, tmp_path: Path
-) -> None:
+def test_removed_session_is_in_trash_and_not_fetched_again(store: Store, tmp_path: Path) -> None:
     made = put(store)
     assert len(store.remove(SESSION, ".trash/2026-11-22")) == 1
     assert (tmp_path / ".trash/2026-11-22" / SESSION / NAME).read_bytes() == DATA
@@ -169,7 +165,7 @@ def faults(store: Store, root: Path) -> Iterator[str]:
         yield one.fault
 
 
-def test_the_scrub_finds_what_bent_and_what_is_gone(store: Store, tmp_path: Path) -> None:
+def test_scrub_finds_damaged_and_missing_files(store: Store, tmp_path: Path) -> None:
     put(store)
     second = NAME.replace("0001", "0002")
     put(store, second, b"second")
@@ -202,7 +198,7 @@ def test_two_processes_never_lose_a_line_of_each_other(store: Store, tmp_path: P
     assert len(list(store.segments())) == 1
 
 
-def test_a_segment_that_cannot_be_read_ends_no_scrub(
+def test_unreadable_segment_does_not_end_the_scrub(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second, third = (NAME.replace("0001", number) for number in ("0002", "0003"))
@@ -221,9 +217,7 @@ def test_a_segment_that_cannot_be_read_ends_no_scrub(
     assert left == [second, third], "what this user may not read is not bad"
 
 
-def test_a_scrub_of_a_disk_that_was_unmounted_takes_nothing_off(
-    store: Store, tmp_path: Path
-) -> None:
+def test_scrub_of_an_unmounted_disk_drops_no_line(store: Store, tmp_path: Path) -> None:
     put(store)
     (tmp_path / MARKER).rename(tmp_path / "away")
     (tmp_path / SESSION / NAME).unlink()
@@ -232,7 +226,7 @@ def test_a_scrub_of_a_disk_that_was_unmounted_takes_nothing_off(
     assert len(list(store.segments())) == 1
 
 
-def test_what_somebody_mended_meanwhile_is_not_set_aside(store: Store, tmp_path: Path) -> None:
+def test_file_repaired_meanwhile_is_not_set_aside(store: Store, tmp_path: Path) -> None:
     """The scrub has read a damaged file; the station fetched it again; now the scrub acts."""
     put(store)
     (stored,) = store.segments()
@@ -243,7 +237,7 @@ def test_what_somebody_mended_meanwhile_is_not_set_aside(store: Store, tmp_path:
     assert path.read_bytes() == DATA and list(store.segments()) == [stored]
 
 
-def test_a_session_without_segments_leaves_no_list(store: Store, tmp_path: Path) -> None:
+def test_session_without_segments_leaves_no_list(store: Store, tmp_path: Path) -> None:
     """`sha256sum -c` exits with 1 for an empty list."""
     put(store)
     store.remove(SESSION, ".trash/2026-11-22")
@@ -253,7 +247,7 @@ def test_a_session_without_segments_leaves_no_list(store: Store, tmp_path: Path)
     assert list(faults(store, tmp_path))[0] and not list(tmp_path.glob("[!.]*"))
 
 
-def test_what_was_removed_may_be_wanted_again(store: Store) -> None:
+def test_removed_segment_can_be_wanted_again(store: Store) -> None:
     made = put(store)
     store.remove(SESSION)
     assert store.removed() == {made.sha256}
@@ -261,7 +255,7 @@ def test_what_was_removed_may_be_wanted_again(store: Store) -> None:
     assert store.removed() == set()
 
 
-def test_a_file_that_comes_back_is_taken_for_its_session(store: Store, tmp_path: Path) -> None:
+def test_returned_file_is_adopted_into_its_session(store: Store, tmp_path: Path) -> None:
     made = sums_of(DATA)
     for was in (None, DATA, b"bent"):
         (tmp_path / "came").write_bytes(DATA)
@@ -276,7 +270,7 @@ def test_a_file_that_comes_back_is_taken_for_its_session(store: Store, tmp_path:
         store.adopt(SESSION, NAME, "came", sums_of(b"another"))
 
 
-def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:
+def test_scrub_reads_at_the_given_rate(store: Store, tmp_path: Path) -> None:
     put(store)
     slept: list[float] = []
     disk, every = Folder(tmp_path), store.sessions()
@@ -284,7 +278,7 @@ def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:
     assert slept == [pytest.approx(len(DATA) / 1e6)]
 
 
-def test_a_file_that_bent_is_set_aside_when_it_is_asked_for(store: Store, tmp_path: Path) -> None:
+def test_damaged_file_is_set_aside_when_requested(store: Store, tmp_path: Path) -> None:
     made = put(store)
     path = tmp_path / SESSION / NAME
     path.write_bytes(bytes(len(DATA)))
@@ -293,7 +287,7 @@ def test_a_file_that_bent_is_set_aside_when_it_is_asked_for(store: Store, tmp_pa
     assert path.read_bytes() == DATA
 
 
-def test_a_full_copy_of_a_store_is_that_store(store: Store, tmp_path: Path) -> None:
+def test_full_copy_of_a_store_is_a_store(store: Store, tmp_path: Path) -> None:
     put(store)
     copy = tmp_path.parent / f"{tmp_path.name}-copy"
     shutil.copytree(tmp_path, copy)

@@ -47,7 +47,7 @@ def standing(**more: object) -> StationHealth:
     return msgspec.structs.replace(made, **more)
 
 
-def test_what_waits_how_fast_and_how_long_yet_is_said() -> None:
+def test_status_lines_have_waiting_rate_and_time_left() -> None:
     car, office, store = lines_of(standing(), NOW_S)
     assert car == (
         "Plague: fetching; seen 3 s ago; 2 pending (10 MB, 2.0 MB/s, 5 s left), 7 stored (5 MB)"
@@ -58,7 +58,7 @@ def test_what_waits_how_fast_and_how_long_yet_is_said() -> None:
     assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB are free")
 
 
-def test_the_last_fault_is_said_after_it_is_over() -> None:
+def test_last_fault_is_shown_after_it_is_over() -> None:
     (office,) = standing().offices
     office.last_fault, office.fault_s = "nas:/srv: it is full", NOW_S - 120
     said = list(lines_of(standing(offices=[office]), NOW_S))
@@ -68,7 +68,7 @@ def test_the_last_fault_is_said_after_it_is_over() -> None:
     assert said[1].count("it is full") == 1
 
 
-def test_a_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
+def test_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
     young = standing(alone=2, alone_s=NOW_S - OLD_S)
     assert list(young.faults(NOW_S)) == []
     old = standing(alone=2, alone_s=NOW_S - 2 * OLD_S)
@@ -100,7 +100,7 @@ def test_office_with_a_copy_that_was_not_judged_for_long_is_a_fault() -> None:
     assert fault == ("nas:/srv: a copy was last verified 31 days ago, the limit is 30 (sending)")
 
 
-def test_every_figure_is_for_prometheus() -> None:
+def test_figures_are_exposed_to_prometheus() -> None:
     text = exposition(standing(alone=2, alone_s=NOW_S).metrics())
     for line in (
         'station_office_up{office="nas:/srv"} 1',
@@ -130,7 +130,7 @@ def half() -> StationHealth:
 
 
 @pytest.mark.parametrize("out", [Terminal(), io.StringIO()])
-def test_it_is_followed_until_nothing_waits(out: io.StringIO) -> None:
+def test_follow_ends_when_nothing_waits(out: io.StringIO) -> None:
     follow(played(standing(), half(), gone()), out, lambda seconds: None)
     seen = out.getvalue()
     assert "Plague: [###############...............]  50%  2.0 MB/s, 2 s left" in seen
@@ -138,7 +138,7 @@ def test_it_is_followed_until_nothing_waits(out: io.StringIO) -> None:
     assert ("\x1b[2A" in seen) == out.isatty()
 
 
-def test_a_rate_is_of_the_last_seconds() -> None:
+def test_rate_covers_the_last_seconds() -> None:
     rate = Rate()
     assert rate.add(0, 0.0) == 0.0
     assert rate.add(100, 1.0) == 100.0

@@ -57,7 +57,7 @@ def faults(page: Page, now_s: float) -> list[str]:
     return list(asyncio.run(page.health()).faults(now_s))
 
 
-def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
+def test_page_lists_the_recordings_of_all_cars(page: Page, tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         answer = await client.get("/")
         assert "recordings/main.js" in await answer.text()
@@ -73,7 +73,7 @@ def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
     ask(page, act)
 
 
-def test_without_a_password_nobody_deletes(page: Page, tmp_path: Path) -> None:
+def test_delete_without_a_password_is_refused(page: Page, tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         said = await (await client.get("/api/recordings/drives")).json()
         assert not said["removable"]
@@ -87,7 +87,7 @@ def test_without_a_password_nobody_deletes(page: Page, tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*/*/*/*.mcap"))) == 2
 
 
-def test_a_name_of_somebody_else_is_refused(page: Page) -> None:
+def test_foreign_host_or_origin_is_refused(page: Page) -> None:
     async def act(client: Client) -> None:
         answer = await client.get("/", headers={"Host": "evil.example"})
         assert answer.status == 403
@@ -97,7 +97,7 @@ def test_a_name_of_somebody_else_is_refused(page: Page) -> None:
     ask(page, act)
 
 
-def test_figures_and_health(page: Page) -> None:
+def test_metrics_status_and_health_report_cars(page: Page) -> None:
     async def act(client: Client) -> None:
         text = await (await client.get("/metrics")).text()
         assert 'fpvcar_station_car_up{car="Plague"} 1' in text
@@ -113,7 +113,7 @@ def test_figures_and_health(page: Page) -> None:
     ask(page, act)
 
 
-def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
+def test_car_that_answers_but_delivers_nothing_is_a_fault(page: Page) -> None:
     state = page._scheduler.states["1"]
     state.waiting, state.seen_s = 2, 1e9 + 3 * OLD_S
     assert faults(page, 1e9 + OLD_S) == []
@@ -123,7 +123,7 @@ def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
     assert faults(page, 1e9 + 3 * OLD_S) == [], "it is the storing that counts"
 
 
-def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
+def test_segment_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._scheduler.states["1"]
     state.bad, state.state = {NAME: "2 MiB arrived damaged"}, "1 damaged on the car"
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
@@ -139,7 +139,7 @@ def test_health_without_a_catalogue_is_503(page: Page, tmp_path: Path) -> None:
     ask(page, act)
 
 
-def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:
+def test_copy_on_the_car_is_listed_first(page: Page, tmp_path: Path) -> None:
     inventory, sizes = page._scheduler.inventory, {NAME: (tmp_path / ".made").stat().st_size}
 
     def places() -> set[tuple[str, bool]]:
@@ -157,7 +157,7 @@ def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:
     assert places() == {("", True)}, "the ring let it go"
 
 
-def test_storage_says_how_full_it_is_and_what_waits(page: Page) -> None:
+def test_status_has_storage_sizes_and_waiting_bytes(page: Page) -> None:
     async def act(client: Client) -> None:
         said = await (await client.get("/api/status")).json()
         store, (car,) = said["store"], said["cars"]

@@ -58,7 +58,9 @@ def ask(
     asyncio.run(run())
 
 
-def test_another_machine_says_the_password_once(page: Page, rights: PasswordRights) -> None:
+def test_wrong_passwords_from_another_machine_are_limited(
+    page: Page, rights: PasswordRights
+) -> None:
     page._rights = rights
 
     async def act(client: Client) -> None:
@@ -75,7 +77,7 @@ def test_another_machine_says_the_password_once(page: Page, rights: PasswordRigh
     ask(page, act)
 
 
-def test_whoever_said_it_sees_and_moves_to_the_trash(
+def test_unlocked_client_lists_drives_and_deletes_to_trash(
     page: Page, rights: PasswordRights, tmp_path: Path
 ) -> None:
     page._rights = rights
@@ -126,7 +128,7 @@ def test_other_machine_over_http_gets_no_password_and_no_recordings(
     ask(page, act, scheme="http")
 
 
-def test_this_machine_may_use_http(page: Page, rights: PasswordRights) -> None:
+def test_local_machine_may_use_http(page: Page, rights: PasswordRights) -> None:
     page._rights = rights
 
     async def act(client: Client) -> None:
@@ -139,7 +141,7 @@ def test_this_machine_may_use_http(page: Page, rights: PasswordRights) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_without_password_metrics_name_no_recording_and_health_counts_faults(
+def test_public_metrics_name_no_recording_health_counts_faults(
     page: Page, rights: PasswordRights, scheme: str
 ) -> None:
     page._rights = rights
@@ -173,9 +175,7 @@ def test_station_prints_https_for_other_machines(
     assert where in line and line.endswith("(store: /srv)")
 
 
-def test_all_tries_at_a_password_have_one_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_password_tries_share_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = password.PasswordHash("", "hash")
     monkeypatch.setattr(password.PasswordHash, "of", lambda *_: "other")
     check = PasswordCheck(saved)
@@ -185,7 +185,7 @@ def test_all_tries_at_a_password_have_one_limit(
         assert check.wait_s(code, "new", 2.0) == 59.0
 
 
-def test_it_is_kept_as_scrypt_and_a_new_one_ends_all_cookies(tmp_path: Path) -> None:
+def test_password_is_kept_as_scrypt_and_a_new_one_ends_cookies(tmp_path: Path) -> None:
     password.save(tmp_path, RIGHT)
     kept = (tmp_path / password.FILE).read_bytes()
     assert RIGHT.encode() not in kept
@@ -199,13 +199,13 @@ def test_it_is_kept_as_scrypt_and_a_new_one_ends_all_cookies(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("bad", ["short", "x" * 65, "tuxedo-ß-1", " padded-one", "a\nbcdefgh"])
-def test_a_password_that_cannot_be_sent_is_refused(tmp_path: Path, bad: str) -> None:
+def test_unsendable_password_is_refused(tmp_path: Path, bad: str) -> None:
     with pytest.raises(PasswordRefused, match="8 to 64"):
         password.save(tmp_path, bad)
     assert password.load(tmp_path) is None
 
 
-def test_a_file_that_cannot_be_read_opens_nothing(tmp_path: Path) -> None:
+def test_unreadable_password_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / password.FILE).write_bytes(b"{")
     with pytest.raises(PasswordRefused, match="fpvstation passwd"):
         password.load(tmp_path)

@@ -56,7 +56,7 @@ def pictures_in(path: Path) -> int:
         return sum(1 for _ in found.decode(video=0))
 
 
-def test_a_film_has_the_true_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_film_has_the_recorded_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "drive.mp4"
     assert export.run("mp4", out, [mcap_file], False) == 0
@@ -88,7 +88,7 @@ def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
     assert times == wanted
 
 
-def test_a_pause_of_hours_is_refused_with_the_next_step(
+def test_pause_of_hours_is_refused_with_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = McapFile(list(mcaps.pictures(0.5))).to(tmp_path / "a.mcap")
@@ -100,7 +100,7 @@ def test_a_pause_of_hours_is_refused_with_the_next_step(
     assert sorted(tmp_path.iterdir()) == [one, two]
 
 
-def test_a_clock_that_was_set_back_is_said(
+def test_overlapping_recordings_are_refused_as_film_not_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
@@ -123,7 +123,7 @@ def test_files_of_one_recording_may_overlap() -> None:
         export.refuse_two_films([one, two._replace(recording="Plague-2")])
 
 
-def test_what_is_no_recording_in_a_folder_is_passed_by(
+def test_empty_file_is_skipped_in_folder_but_refused_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The power went before any data was on the card."""
@@ -139,7 +139,7 @@ def test_what_is_no_recording_in_a_folder_is_passed_by(
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_disk_without_links_takes_an_export(
+def test_export_works_on_disk_without_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def refused(old: Path, new: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_disk_without_links_takes_an_export(
     assert sorted(tmp_path.iterdir()) == [mcap_file, out]
 
 
-def test_a_damaged_chunk_costs_its_pictures_up_to_the_next_key_frame(
+def test_damaged_chunk_costs_pictures_up_to_next_key_frame(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The second second is lost; the next key frame comes after three."""
@@ -171,7 +171,7 @@ def test_a_damaged_chunk_costs_its_pictures_up_to_the_next_key_frame(
         assert "30 pictures are left out: no key frame leads up to them" in words
 
 
-def test_a_file_that_was_never_closed_exports(
+def test_unclosed_file_exports_as_incomplete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = McapFile(drive(), closed=False).to(tmp_path / "open.mcap.part")
@@ -185,7 +185,7 @@ def test_a_file_that_was_never_closed_exports(
 
 
 @pytest.mark.parametrize("kind", ["mp4", "csv"])
-def test_export_of_a_damaged_file_notes_the_loss_and_exits_3_unless_partial(
+def test_damaged_file_notes_loss_and_exits_3_unless_partial(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = McapFile(drive())
@@ -226,7 +226,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_csv_has_a_file_a_topic_with_units_in_the_names(tmp_path: Path) -> None:
+def test_csv_has_one_file_per_topic_with_units_in_names(tmp_path: Path) -> None:
     mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "tables"
     assert export.run("csv", out, [mcap_file], False) == 0
@@ -269,7 +269,7 @@ EVERY: list[tuple[str, messages.Message]] = [
 ]
 
 
-def test_every_topic_has_a_row_as_wide_as_its_columns(tmp_path: Path) -> None:
+def test_topic_rows_are_as_wide_as_their_columns(tmp_path: Path) -> None:
     mcap_file = McapFile([mcaps.logged(topic, 0.1, one) for topic, one in EVERY])
     out = tmp_path / "tables"
     assert export.run("csv", out, [mcap_file.to(tmp_path / "one.mcap")], False) == 0
@@ -293,7 +293,7 @@ def test_every_topic_has_a_row_as_wide_as_its_columns(tmp_path: Path) -> None:
     assert rows(out / "health.csv")[0]["figures"] == '{"celsius":41.5}'
 
 
-def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
+def test_parquet_has_the_same_rows_as_csv(tmp_path: Path) -> None:
     parquet: Any = importlib.import_module("pyarrow.parquet")
     mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "tables"
@@ -347,7 +347,7 @@ def utc_s(row: dict[str, str]) -> float:
 @pytest.mark.parametrize(
     ("kind", "module", "next_step"), [("parquet", "pyarrow", "pip install pyarrow")]
 )
-def test_a_library_that_is_not_there_is_taught(
+def test_missing_library_error_names_the_install_command(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -364,7 +364,7 @@ def test_a_library_that_is_not_there_is_taught(
 
 
 @pytest.mark.parametrize("kind", ["csv", "mp4"])
-def test_what_is_there_is_not_replaced_without_force(
+def test_existing_output_is_not_replaced_without_force(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
@@ -383,7 +383,7 @@ def test_what_is_there_is_not_replaced_without_force(
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_what_else_lies_in_the_folder_is_not_touched(
+def test_publish_does_not_touch_other_files_in_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
 ) -> None:
     os.mkfifo(tmp_path / "fifo")  # opening the FIFO would wait for its writer
@@ -401,7 +401,7 @@ def test_what_else_lies_in_the_folder_is_not_touched(
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_one_that_comes_meanwhile_costs_neither(
+def test_output_that_appears_meanwhile_is_kept_beside_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
 ) -> None:
     out, moved = tmp_path / "out", os.rename
@@ -424,7 +424,7 @@ def test_one_that_comes_meanwhile_costs_neither(
     assert sorted(tmp_path.iterdir()) == [out, kept.parent], "no litter"
 
 
-def test_nor_does_a_folder_that_comes_at_the_last_moment(
+def test_folder_that_appears_at_last_moment_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, moved = tmp_path / "out", os.rename
@@ -448,9 +448,7 @@ def test_nor_does_a_folder_that_comes_at_the_last_moment(
     assert (out / "theirs").read_text() == "somebody else's"
 
 
-def test_an_export_that_fails_leaves_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_export_leaves_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mcap_file = McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
     stranger = tmp_path / "letter.mcap"
     stranger.write_text("Dear reader, this is no recording.")

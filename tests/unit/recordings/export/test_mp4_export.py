@@ -67,7 +67,7 @@ def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Logged]:
     ]
 
 
-def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> None:
+def test_size_change_within_the_film_is_shown(tmp_path: Path) -> None:
     first = said(encode(30, gop=10))
     other = said(encode(30, gop=10, width=320, height=240), BEGAN_NS + SECOND_NS)
     one = McapFile(first).to(tmp_path / "a.mcap")
@@ -82,7 +82,7 @@ def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> Non
     assert len(found) == film.pictures == 80 and film.missing == []
 
 
-def test_its_head_stands_in_front_and_says_when_it_was(tmp_path: Path) -> None:
+def test_head_precedes_data_and_has_creation_time(tmp_path: Path) -> None:
     path = McapFile(list(mcaps.pictures(2.0))).to(tmp_path / "a.mcap")
     out = made(planned(path), tmp_path / "film.mp4")
     kinds, data, at = list[bytes](), out.read_bytes(), 0
@@ -99,7 +99,7 @@ def test_its_head_stands_in_front_and_says_when_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("from_s", "to_s"), [(1.0, 3.0), (1.25, 2.9), (0.0, 0.5)])
-def test_a_stretch_begins_with_the_key_frame_that_leads_up_to_it(
+def test_stretch_begins_with_the_key_frame_before_it(
     tmp_path: Path, from_s: float, to_s: float
 ) -> None:
     """Key frames come every third of a second; files every two seconds."""
@@ -122,7 +122,7 @@ def test_a_stretch_begins_with_the_key_frame_that_leads_up_to_it(
     assert film.missing == []
 
 
-def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> None:
+def test_left_out_pictures_are_counted_before_first_byte(tmp_path: Path) -> None:
     mcap_file = McapFile(list(mcaps.pictures(4.0, gop=45)))
     path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
     film = planned(path, path)
@@ -134,7 +134,7 @@ def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("overlap", [1, 4, 9, 10, 15])
-def test_where_files_overlap_it_goes_on_with_a_key_frame(tmp_path: Path, overlap: int) -> None:
+def test_overlapping_files_continue_with_a_key_frame(tmp_path: Path, overlap: int) -> None:
     """The second file's first key frame is of a time that is in the film already; its dependent
     pictures would be shown broken."""
     first, second = encode(30, gop=10), encode(30, gop=10, noise=100)
@@ -151,7 +151,7 @@ def test_where_files_overlap_it_goes_on_with_a_key_frame(tmp_path: Path, overlap
     assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures
 
 
-def test_a_key_frame_that_no_mp4_can_have_is_left_out(tmp_path: Path) -> None:
+def test_key_frame_with_cut_sps_is_left_out_with_its_group(tmp_path: Path) -> None:
     units = list(encode(30, gop=10))
     sps = h264.nal_units(units[10])[0]
     assert sps[0] & 31 == h264.SPS
@@ -162,7 +162,7 @@ def test_a_key_frame_that_no_mp4_can_have_is_left_out(tmp_path: Path) -> None:
     assert len(shown(made(film, tmp_path / "film.mp4"))) == 20
 
 
-def test_a_file_that_changes_between_ends_the_film(tmp_path: Path) -> None:
+def test_file_changed_after_the_plan_ends_the_film(tmp_path: Path) -> None:
     path = McapFile(list(mcaps.pictures(3.0))).to(tmp_path / "a.mcap")
     film = planned(path)
     McapFile(list(mcaps.pictures(2.0))).to(path)
@@ -173,7 +173,7 @@ def test_a_file_that_changes_between_ends_the_film(tmp_path: Path) -> None:
         list(film.pieces())
 
 
-def test_one_that_grows_is_as_long_as_was_promised(tmp_path: Path) -> None:
+def test_growing_file_gives_the_promised_length(tmp_path: Path) -> None:
     pictures = list(mcaps.pictures(3.0))
     path = McapFile(pictures[:60], closed=False).to(tmp_path / "a.mcap.part")
     film = planned(path)
@@ -181,7 +181,7 @@ def test_one_that_grows_is_as_long_as_was_promised(tmp_path: Path) -> None:
     assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures == 60
 
 
-def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
+def test_film_above_4_gib_has_64_bit_offsets() -> None:
     sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
     index, small = mp4.SampleIndex(), mp4.SampleIndex()
     for number in range(5):
@@ -203,7 +203,7 @@ def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
     )
 
 
-def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
+def test_index_of_an_hour_is_built_once_in_slices(tmp_path: Path) -> None:
     """Building a table in one call would keep the interpreter from the gate."""
     sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
     index, rests = mp4.SampleIndex(), list[int]()
@@ -226,7 +226,7 @@ def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
     assert struct.unpack_from(">I", head, at) == (len(head),)
 
 
-def test_a_plan_rests_while_it_writes_the_index(tmp_path: Path) -> None:
+def test_plan_rests_while_it_writes_the_index(tmp_path: Path) -> None:
     path = McapFile(list(mcaps.pictures(1.0))).to(tmp_path / "a.mcap")
     rests = list[int]()
     film = Mp4Export(opened(path), rest=lambda: rests.append(film.size))
@@ -235,6 +235,6 @@ def test_a_plan_rests_while_it_writes_the_index(tmp_path: Path) -> None:
     assert rests == [0] * 5, "for each table, before the head is there"
 
 
-def test_without_a_picture_there_is_no_film(tmp_path: Path) -> None:
+def test_film_without_pictures_is_empty(tmp_path: Path) -> None:
     film = planned(McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap"))
     assert (film.size, film.pictures, film.seconds) == (0, 0, 0.0)

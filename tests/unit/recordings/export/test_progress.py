@@ -23,7 +23,7 @@ def told(stream: io.StringIO, done: Iterable[float], unit: str = "MB") -> str:
     return stream.getvalue()
 
 
-def test_a_terminal_sees_how_far_it_is_how_fast_and_how_long_yet() -> None:
+def test_terminal_shows_percent_rate_and_time_left() -> None:
     seen = told(Terminal(), [50e6, 100e6, 200e6])
     assert "[########......................]  25%  50.0 MB/s, 3 s left" in seen
     assert " 50%  50.0 MB/s, 2 s left" in seen
@@ -31,17 +31,17 @@ def test_a_terminal_sees_how_far_it_is_how_fast_and_how_long_yet() -> None:
     assert seen.endswith(" \r")
 
 
-def test_what_is_counted_has_its_own_name() -> None:
+def test_rate_has_the_given_unit() -> None:
     assert "20000000 sessions/s" in told(Terminal(), [2e7], "sessions")
 
 
-def test_a_log_has_a_line_now_and_then() -> None:
+def test_log_has_a_line_per_30_seconds() -> None:
     assert told(io.StringIO(), [50e6, 200e6]) == ""
     lines = told(io.StringIO(), [x * 2e6 for x in range(1, 65)]).splitlines()
     assert lines == ["30%  2.0 MB/s, 1:10 min left", "60%  2.0 MB/s, 40 s left"]
 
 
-def test_what_is_shorter_leaves_nothing_of_the_line_before() -> None:
+def test_shorter_line_overwrites_the_longer_one_before() -> None:
     stream = Terminal()
     progress = Progress(stream, 1e12, 0.0)
     progress.to(1e6, 1.0)
@@ -50,7 +50,7 @@ def test_what_is_shorter_leaves_nothing_of_the_line_before() -> None:
     assert len(second) == len(first)
 
 
-def test_words_stand_above_the_bar() -> None:
+def test_message_is_printed_above_the_bar() -> None:
     stream = Terminal()
     progress = Progress(stream, 10, 0.0)
     progress.to(5, 1.0)

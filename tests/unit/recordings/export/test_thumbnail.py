@@ -10,7 +10,7 @@ from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
 
 
-def test_a_camera_that_starts_late_has_a_picture(tmp_path: Path) -> None:
+def test_late_camera_start_still_gives_a_thumbnail(tmp_path: Path) -> None:
     """The camera starts half a minute after the recorder, for example on a slow board."""
     film = mcaps.pictures(1.0, BEGAN_NS + 30 * SECOND_NS)
     path = McapFile([*mcaps.measured(31.0), *film]).to(tmp_path / "late.mcap")
@@ -21,7 +21,9 @@ def test_a_camera_that_starts_late_has_a_picture(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("from_s", "number"), [(0.0, 0), (0.1, 10), (0.9, 30), (2.5, 80), (4.0, None)]
 )
-def test_the_first_one_from_a_moment_on(tmp_path: Path, from_s: float, number: int | None) -> None:
+def test_first_key_frame_from_a_moment_on(
+    tmp_path: Path, from_s: float, number: int | None
+) -> None:
     """Key frames come every ten pictures; the file begins with the first."""
     path = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
     found = first_picture(path, from_s)

@@ -15,7 +15,7 @@ NAME = "Plague-20261121T193100Z-0001.mcap"
 
 
 @pytest.mark.parametrize("size", [0, 1, MIB - 1, MIB, MIB + 1, 3 * MIB + 7])
-def test_pieces_and_whole_are_those_of_the_bytes(size: int) -> None:
+def test_checksums_of_pieces_and_file_match_hashlib(size: int) -> None:
     data, summing = os.urandom(size), checksums.Checksummer()
     for at in range(0, size, 300_000):
         summing.add(data[at : at + 300_000])
@@ -27,7 +27,7 @@ def test_pieces_and_whole_are_those_of_the_bytes(size: int) -> None:
     assert summing.sums() == made, "asking changes nothing"
 
 
-def test_they_are_read_once_and_kept(tmp_path: Path) -> None:
+def test_checksums_are_computed_once_and_kept(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
     rests: list[int] = []
@@ -50,14 +50,14 @@ def test_they_are_read_once_and_kept(tmp_path: Path) -> None:
         b'{"size":3,"sha256":"%s","pieces":["%s"]}' % (b"0" * 64, b"0" * 64),
     ],
 )
-def test_what_cannot_be_of_this_file_is_made_anew(tmp_path: Path, kept: bytes) -> None:
+def test_invalid_kept_checksums_are_computed_again(tmp_path: Path, kept: bytes) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
     path.with_name(NAME + names.SUMS).write_bytes(kept)
     assert checksums.sums_of(path) == checksums.read(path)
 
 
-def test_without_room_to_keep_them_they_are_told_all_the_same(tmp_path: Path) -> None:
+def test_checksums_are_returned_even_if_not_writable(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
     path.with_name(NAME + names.SUMS).mkdir()  # a directory cannot be replaced
@@ -70,7 +70,7 @@ def of(data: bytes) -> bytes:
     return checksums.encoded(summing.sums())
 
 
-def test_the_recorder_keeps_those_of_what_it_wrote() -> None:
+def test_recorder_writes_checksums_of_sealed_files() -> None:
     disk = FakeFolder()
     recorded(disk, 7).close()
     assert disk.names == [name(1), name(2)]
@@ -78,14 +78,14 @@ def test_the_recorder_keeps_those_of_what_it_wrote() -> None:
         assert bytes(disk.files[one + names.SUMS]) == of(bytes(disk.files[one]))
 
 
-def test_a_card_that_bends_a_file_later_is_found_out() -> None:
+def test_bit_flip_after_sealing_contradicts_checksums() -> None:
     disk = FakeFolder()
     recorded(disk, 7).close()
     disk.files[name(1)][1000] ^= 1
     assert bytes(disk.files[name(1) + names.SUMS]) != of(bytes(disk.files[name(1)]))
 
 
-def test_sums_that_cannot_be_written_stop_no_recording() -> None:
+def test_unwritable_checksums_do_not_stop_the_recording() -> None:
     disk = FakeFolder()
     rotation, write = recorded(disk, 4), disk.write
     full = OSError(28, "No space left on device")
@@ -103,7 +103,7 @@ def test_sums_that_cannot_be_written_stop_no_recording() -> None:
     assert name(2) + names.SUMS in disk.files
 
 
-def test_a_file_finds_no_marks_of_one_that_had_its_name() -> None:
+def test_new_file_drops_markers_of_an_old_namesake() -> None:
     """A receipt for a removed file would cost the next file of its name."""
     disk = FakeFolder()
     for mark in names.BESIDE:

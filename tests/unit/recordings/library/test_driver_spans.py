@@ -50,14 +50,14 @@ def stints_of(said: Timed, top_mps: float = 2.0) -> tuple[Stint, ...]:
     return tally.stints()
 
 
-def test_a_stint_lasts_while_somebody_is_at_the_wheel() -> None:
+def test_stint_lasts_while_a_driver_has_the_wheel() -> None:
     said = [*steps(0, 1, **NOBODY), *steps(1, 3), *steps(3, 4, **NOBODY), *steps(4, 5)]
     assert tallied(said) == [(1.0, 2.98), (4.0, 4.98)]
     assert tallied(steps(0, 2, **NOBODY)) == []
     assert tallied([*steps(0, 1), *steps(4, 5)]) == [(0.0, 0.98), (4.0, 4.98)], "a hole"
 
 
-def test_who_drove_is_known_from_the_first_word_on_it() -> None:
+def test_first_turn_message_names_the_driver_of_a_stint() -> None:
     said = [*steps(0, 6), (2.0, Turn("Ann")), (4.0, Turn("Ann")), (5.0, Turn("Bob"))]
     assert [one.name for one in stints_of(said)] == ["Ann", "Bob"]
     said = [*steps(0, 1, **NOBODY), (0.5, Turn("Ann")), *steps(1, 2)]
@@ -65,7 +65,7 @@ def test_who_drove_is_known_from_the_first_word_on_it() -> None:
     assert [one.name for one in stints_of([*steps(0, 1), (0.5, Turn(None))])] == [""]
 
 
-def test_the_way_is_the_throttle_by_the_speed_at_full() -> None:
+def test_distance_is_throttle_times_top_speed() -> None:
     back, ahead = mixing.Slew(-0.5, 0.0, 0.0), mixing.Slew(0.5, 0.0, 0.0)
     (one,) = stints_of(steps(0, 4, slew=back))
     assert one.metres == pytest.approx(4.0 * 0.5 * 2.0, abs=0.03)
@@ -76,7 +76,7 @@ def test_the_way_is_the_throttle_by_the_speed_at_full() -> None:
 
 
 @pytest.mark.parametrize("plan", [[1.0] * 20, [0.3] * 40, [0.6] * 10 + [0.0] * 10 + [-0.6] * 10])
-def test_the_way_is_not_half_as_far_nor_twice(plan: list[float]) -> None:
+def test_distance_is_within_factor_two_of_bench_physics(plan: list[float]) -> None:
     """Comparison with the bench's world; a throttle lasts for 0.05 s."""
     world, slew = World(1, place=Layout((), Ramp(0.0, 9.0))), mixing.Slew()
     tally, real_m, tick_s = driver_spans.Tally(PROFILE.guard.top_mps), 0.0, 0.01
@@ -92,7 +92,7 @@ def test_the_way_is_not_half_as_far_nor_twice(plan: list[float]) -> None:
     assert real_m > 0.4 and 0.5 < one.metres / real_m < 2.0
 
 
-def test_a_stop_is_counted_when_it_begins() -> None:
+def test_stop_is_counted_when_it_begins() -> None:
     silence = {**STOPPED, "after": Latches(Cause.SILENCE, None)}
     held = {**STOPPED, "after": Latches(None, Hold(Cause.ESTOP, "Ann"))}
     said = [
@@ -110,7 +110,7 @@ def test_a_stop_is_counted_when_it_begins() -> None:
     assert one.stops == {}, "it began in the file before"
 
 
-def test_the_speed_is_that_of_the_car_that_drove() -> None:
+def test_top_speed_comes_from_the_recorded_profile() -> None:
     assert driver_spans.top_mps(about()) == 1.4
     profile = {"guard": {"top_mps": 3}}
     assert driver_spans.top_mps(msgspec.structs.replace(about(), profile=profile)) == 3.0
@@ -133,7 +133,7 @@ def written(said: Timed) -> Recording:
     return Recording(BytesSource(b"".join(parts)))
 
 
-def test_the_recorder_writes_what_the_steps_tell() -> None:
+def test_recorder_writes_the_stints_of_its_steps() -> None:
     found = written([*steps(0, 2, throttle=0.7), (0.5, Turn("Ann")), *steps(3, 4)])
     (said,) = found.messages({messages.STINTS})
     last = messages.decode(messages.STINTS, said.data)
@@ -143,6 +143,6 @@ def test_the_recorder_writes_what_the_steps_tell() -> None:
     assert said.log_ns == found.end_ns
 
 
-def test_where_no_step_was_recorded_nothing_is_said() -> None:
+def test_file_without_steps_has_no_stints() -> None:
     found = written([(0.5, Turn("Ann"))])
     assert not found.counts[messages.STINTS] and driver_spans.stints_of(found) is None

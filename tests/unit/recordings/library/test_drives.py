@@ -73,7 +73,7 @@ def shown(drives: Sequence[Drive]) -> list[tuple[float, float, bool, str]]:
     ]
 
 
-def test_nobody_at_the_wheel_for_thirty_seconds_splits() -> None:
+def test_thirty_seconds_without_driver_split_drives() -> None:
     stints = [(40.0, 80.0, "Ann"), (109.0, 130.0, "Bob"), (161.0, 170.0, "Ann")]
     assert shown(drives_of(files(stints, 240.0))) == [
         (0.0, 40.0, True, "0001"),
@@ -84,14 +84,14 @@ def test_nobody_at_the_wheel_for_thirty_seconds_splits() -> None:
     ]
 
 
-def test_it_rests_before_each_drive() -> None:
+def test_listing_rests_before_each_drive() -> None:
     """The car may be driven, and a card have thousands of drives."""
     rests: list[None] = []
     found = drives_of(files([(0.0, 20.0, "Ann")], 90.0), lambda: rests.append(None))
     assert len(rests) == len(found) == 2
 
 
-def test_what_is_short_at_both_ends_joins_the_drive() -> None:
+def test_short_parked_ends_join_the_drive() -> None:
     assert shown(drives_of(files([(20.0, 100.0, "Ann")], 125.0))) == [
         (0.0, 125.0, False, "0001 0002 0003")
     ]
@@ -99,7 +99,7 @@ def test_what_is_short_at_both_ends_joins_the_drive() -> None:
     assert drives_of([]) == []
 
 
-def test_a_drive_says_who_how_far_and_what_stopped_it() -> None:
+def test_drive_has_drivers_distance_and_stops() -> None:
     stints = [(0.0, 70.0, "Ann"), (75.0, 80.0, ""), (85.0, 110.0, "Bob")]
     (drive,) = drives_of(files(stints, 120.0))
     assert drive.drivers == ("Ann", "Bob")
@@ -107,7 +107,7 @@ def test_a_drive_says_who_how_far_and_what_stopped_it() -> None:
     assert drive.bytes == 200 and drive.id == f"{RECORDING}-0001@0"
 
 
-def test_a_file_that_says_nothing_of_drivers_is_a_drive() -> None:
+def test_file_without_stints_is_a_drive() -> None:
     (drive,) = drives_of(files(None, 150.0))
     assert not drive.parked and drive.drivers == () and drive.metres is None
     assert len(drive.parts) == 3 and drive.seconds == 150.0
@@ -130,7 +130,7 @@ def test_files_at_the_same_time_are_two_runs() -> None:
     assert [len(one.parts) for one in found] == [2, 3]
 
 
-def test_a_shared_file_is_said_by_both_drives() -> None:
+def test_shared_file_is_marked_in_both_drives() -> None:
     stints = [(10.0, 70.0, "Ann"), (105.0, 170.0, "Bob")]
     bob, parked, ann = drives_of(files(stints, 180.0))
     assert [one.shared for one in ann.parts] == [False, True]
@@ -138,7 +138,7 @@ def test_a_shared_file_is_said_by_both_drives() -> None:
     assert [one.shared for one in parked.parts] == [True]
 
 
-def test_parked_time_keeps_no_file_of_a_drive() -> None:
+def test_file_shared_only_with_parked_time_belongs_to_drive() -> None:
     found = drives_of(files([(100.0, 110.0, "Ann")], 240.0))
     parked, ann, before = found
     assert [one.shared for one in ann.parts] == [False]
@@ -146,7 +146,7 @@ def test_parked_time_keeps_no_file_of_a_drive() -> None:
     assert [one.shared for one in parked.parts] == [True, False, False]
 
 
-def test_files_that_are_next_to_nothing_are_listed() -> None:
+def test_empty_damaged_files_are_listed_as_a_drive() -> None:
     broken = [
         Entry(f"{RECORDING}-{n:04d}.mcap", BEGAN_MS, 0.0, 5, "damaged", 0, "no MCAP")
         for n in (1, 2)
@@ -158,7 +158,7 @@ def test_files_that_are_next_to_nothing_are_listed() -> None:
     assert sorted(one.state for one in both) == ["closed", "damaged"]
 
 
-def test_marks_and_state_are_of_the_range() -> None:
+def test_marks_and_state_come_from_the_range_of_a_drive() -> None:
     one, two = files([(0.0, 20.0, "Ann"), (70.0, 110.0, "Ann")], 120.0)
     marks = (Mark(5.0, "here"), Mark(30.0, "there"))
     one = msgspec.structs.replace(one, marks=marks)
@@ -170,7 +170,7 @@ def test_marks_and_state_are_of_the_range() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_moment_is_in_one_drive(seed: int) -> None:
+def test_drives_cover_a_run_without_gaps(seed: int) -> None:
     """For any driving: the drives of a run are adjacent without a gap, each file is in a drive,
     no drive is near zero length, and no pause in a drive is SPLIT_S long."""
     rolled = random.Random(seed)
@@ -188,7 +188,7 @@ def test_every_moment_is_in_one_drive(seed: int) -> None:
 @pytest.mark.parametrize(
     ("from_s", "to_s"), [(50.0, 50.02), (50.0, 50.0), (59.99, 60.01), (59.97, 60.03), (59.9, 59.9)]
 )
-def test_a_drive_of_next_to_nothing_is_in_a_file(from_s: float, to_s: float) -> None:
+def test_near_zero_drive_has_an_unshared_file(from_s: float, to_s: float) -> None:
     """Drives at the end of a file count, too; their file is not deleted with the parked time."""
     last, ann, first = drives_of(files([(from_s, to_s, "Ann")], 120.0))
     assert ann.drivers == ("Ann",) and ann.parts and not ann.parts[0].shared
@@ -200,7 +200,7 @@ def test_a_drive_of_next_to_nothing_is_in_a_file(from_s: float, to_s: float) -> 
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_whatever_files_say_of_drivers_there_is_a_list(seed: int) -> None:
+def test_odd_stints_still_give_valid_drives(seed: int) -> None:
     """Spans are short, empty, backwards or at another time; files have any length, with gaps."""
     rolled = random.Random(seed)
     entries, at_s = list[Entry](), 0.0
@@ -236,7 +236,7 @@ def named(drives: Sequence[Drive]) -> list[str]:
     return [one.title for one in drives]
 
 
-def test_a_name_stays_whatever_happens_to_the_files(tmp_path: Path) -> None:
+def test_title_survives_deletion_of_some_files(tmp_path: Path) -> None:
     stints = [(0.0, 170.0, "Ann"), (300.0, 350.0, "Bob")]
     entries = files(stints, 360.0)
     there = [one.name for one in entries]
@@ -255,7 +255,7 @@ def test_a_name_stays_whatever_happens_to_the_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [b"", b"[]", b'{"a":5}', b"\xff", b"[" * 100_000])
-def test_names_that_cannot_be_read_are_set_aside(tmp_path: Path, wrong: bytes) -> None:
+def test_unreadable_titles_file_is_set_aside(tmp_path: Path, wrong: bytes) -> None:
     (tmp_path / TITLES).write_bytes(wrong)
     (drive,) = drives_of(files(None, 50.0))
     titles = Titles(tmp_path)
@@ -265,7 +265,7 @@ def test_names_that_cannot_be_read_are_set_aside(tmp_path: Path, wrong: bytes) -
     assert (tmp_path / ".titles.bad").read_bytes() == wrong
 
 
-def test_names_on_a_card_that_fails_hide_no_drive(tmp_path: Path) -> None:
+def test_titles_on_a_failing_card_hide_no_drive(tmp_path: Path) -> None:
     (tmp_path / TITLES).mkdir()
     (drive,) = drives_of(files(None, 50.0))
     titles = Titles(tmp_path)
@@ -274,7 +274,7 @@ def test_names_on_a_card_that_fails_hide_no_drive(tmp_path: Path) -> None:
         titles.name(drive, "New", [drive.parts[0].name])
 
 
-def test_what_stays_of_a_deleted_drive_is_none(tmp_path: Path) -> None:
+def test_rest_of_a_deleted_drive_is_not_listed(tmp_path: Path) -> None:
     """The rest may be in the middle of a file, or at its end; it shares no file any more."""
     stints = [(0.0, 70.0, "Ann"), (105.0, 200.0, "Bob"), (235.0, 300.0, "Eve")]
     entries = files(stints, 300.0)
@@ -291,7 +291,7 @@ def test_what_stays_of_a_deleted_drive_is_none(tmp_path: Path) -> None:
     assert not any(part.shared for one in left for part in one.parts if not one.parked)
 
 
-def test_a_drive_that_is_alone_in_no_file_may_be_deleted(tmp_path: Path) -> None:
+def test_drive_without_a_file_of_its_own_can_be_deleted(tmp_path: Path) -> None:
     entries = files([(0.0, 10.0, "Ann"), (41.0, 45.0, "Bob"), (76.0, 90.0, "Eve")], 90)
     bob = drives_of(entries)[2]
     assert bob.drivers == ("Bob",) and [part.shared for part in bob.parts] == [True]
@@ -303,7 +303,7 @@ def test_a_drive_that_is_alone_in_no_file_may_be_deleted(tmp_path: Path) -> None
     assert len(drives_of([other], gone=deleted.gone())) == 3, "of the same name"
 
 
-def test_a_deletion_goes_with_its_file(tmp_path: Path) -> None:
+def test_deletion_record_is_removed_with_its_file(tmp_path: Path) -> None:
     first, second = drives_of(files([(0.0, 10.0, "Ann"), (45.0, 60.0, "Bob")], 60))[::2]
     deleted = DeletionRegister(tmp_path)
     deleted.note([], [])
@@ -316,7 +316,7 @@ def test_a_deletion_goes_with_its_file(tmp_path: Path) -> None:
     assert (tmp_path / DELETED).read_bytes() == b"{}"
 
 
-def test_a_list_is_filtered() -> None:
+def test_list_is_filtered_by_each_criterion() -> None:
     entries = files([(0.0, 20.0, "Ann"), (60.0, 110.0, "Bob")], 120.0)
     marks = (Mark(5.0, "Look HERE"),)
     entries[0] = msgspec.structs.replace(entries[0], marks=marks)

@@ -30,7 +30,7 @@ def log(what: str, path: Path) -> int:
     return __main__.main(["log", what, str(path)])
 
 
-def test_a_chunk_that_was_taken_out_is_missed(
+def test_removed_chunk_is_reported_by_topic_and_time(
     mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pieces = mcap_file.chunks()
@@ -52,7 +52,7 @@ def test_a_chunk_that_was_taken_out_is_missed(
 
 
 @pytest.mark.parametrize("number", [1, SECONDS])
-def test_the_first_and_the_last_chunk_are_missed(
+def test_removed_first_or_last_chunk_is_reported(
     mcap_file: McapFile, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pieces = mcap_file.chunks()
@@ -62,7 +62,7 @@ def test_the_first_and_the_last_chunk_are_missed(
     assert words in capsys.readouterr().out
 
 
-def test_a_summary_that_does_not_hold_is_said(
+def test_damaged_summary_is_reported(
     mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, pieces = tmp_path / "a.mcap", mcap_file.chunks()
@@ -77,7 +77,7 @@ def test_a_summary_that_does_not_hold_is_said(
         assert "summary does not hold" in said or "bytes cannot be used" in said
 
 
-def test_a_chunk_that_is_there_twice_counts_once(
+def test_duplicate_chunk_counts_once(
     mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pieces = mcap_file.chunks()
@@ -95,7 +95,7 @@ def test_a_chunk_that_is_there_twice_counts_once(
         assert list(one.messages()) == list(other.messages())
 
 
-def test_many_gaps_are_summed_up(
+def test_gaps_above_the_limit_are_summarised(
     mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pieces = mcap_file.chunks()

@@ -64,11 +64,11 @@ def as_others_read(data: bytes) -> list[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("chunks", [1, 4, 12])
-def test_it_becomes_what_closing_it_would_have_made(chunks: int) -> None:
+def test_salvaged_file_equals_a_closed_file(chunks: int) -> None:
     assert ended(file(chunks, closed=False)) == file(chunks)
 
 
-def test_wherever_it_was_cut_all_whole_chunks_are_in_it() -> None:
+def test_file_cut_anywhere_keeps_all_whole_chunks() -> None:
     for number, span in enumerate(SPANS[1:], 1):
         behind = SPANS[number + 1].at if span != SPANS[-1] else len(OPEN)
         for at in (span.at, span.at + 1, span.at + 9, span.at + 300):
@@ -78,7 +78,7 @@ def test_wherever_it_was_cut_all_whole_chunks_are_in_it() -> None:
             assert ended(OPEN[:at]) == file(number + 1), "its indexes are torn"
 
 
-def test_power_that_goes_again_meanwhile_changes_nothing() -> None:
+def test_second_power_cut_while_sealing_loses_nothing() -> None:
     for data in (file(2, closed=False), OPEN[: SPANS[2].at + 500]):
         done, kept = ended(data), messages_of(data)
         begin = done.index(records.data_end(), recording(data).chunks[-1].at)
@@ -88,7 +88,7 @@ def test_power_that_goes_again_meanwhile_changes_nothing() -> None:
             assert recording(sized).closed and messages_of(sized) == kept, "no data yet"
 
 
-def test_a_small_file_is_sealed_wherever_it_was_cut() -> None:
+def test_small_file_cut_anywhere_is_sealed() -> None:
     whole = small_files()[1]
     for size in range(len(whole) // 2, len(whole), 13):
         done = recording(ended(whole[:size]))
@@ -96,7 +96,7 @@ def test_a_small_file_is_sealed_wherever_it_was_cut() -> None:
         assert list(done.messages()) == list(recording(whole[:size]).messages())
 
 
-def test_a_chunk_that_does_not_hold_costs_no_other() -> None:
+def test_damaged_chunk_costs_no_other_chunk() -> None:
     for number in (0, 2, CHUNKS - 1):
         bad = flipped(OPEN, SPANS[number].at + 200)
         done = ended(bad)
@@ -107,7 +107,7 @@ def test_a_chunk_that_does_not_hold_costs_no_other() -> None:
         assert as_others_read(done) == messages_of(bad)
 
 
-def test_indexes_that_do_not_hold_are_none() -> None:
+def test_damaged_indexes_lose_no_message() -> None:
     end = SPANS[2].at + SPANS[2].length
     for places in ((end + 20,), (end + 9,), (SPANS[3].at - 3,)):
         bad = flipped(OPEN, *places)
@@ -117,7 +117,7 @@ def test_indexes_that_do_not_hold_are_none() -> None:
         assert as_others_read(done) == messages_of(WHOLE)
 
 
-def test_what_is_between_chunks_stays_and_is_passed() -> None:
+def test_foreign_records_between_chunks_are_kept_and_skipped() -> None:
     front, at = OPEN[: SPANS[1].at], SPANS[1].at
     other = records.metadata("somebody's", {"a": "b"})
     private = records.record(0x0F, bytes(4))  # claims that the data end here
@@ -129,7 +129,7 @@ def test_what_is_between_chunks_stays_and_is_passed() -> None:
         assert messages_of(done) == messages_of(WHOLE) == as_others_read(done)
 
 
-def test_without_its_channels_nothing_is_readable() -> None:
+def test_file_without_channels_is_not_readable() -> None:
     for bad, readable in (((0,), True), ((0, 1), False)):
         ending = Ending()
         data = flipped(OPEN, *(SPANS[one].at + 200 for one in bad))
@@ -156,7 +156,7 @@ def worn(data: bytes, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_happened_to_it_what_can_be_read_can_be_read_then(seed: int) -> None:
+def test_sealing_a_damaged_file_keeps_its_readable_messages(seed: int) -> None:
     dice, sealed = random.Random(seed), 0
     for _ in range(40):
         data = worn(dice.choice(small_files()[1:]), dice)
@@ -185,7 +185,7 @@ class Failing(BytesSource):
         return super().read(at, size)
 
 
-def test_a_chunk_that_turns_bad_is_left_out_of_a_copy() -> None:
+def test_chunk_that_turns_bad_is_left_out_of_the_copy() -> None:
     source = Failing(OPEN, SPANS[2].at)
     made = Recording(source)
     source.good = False
@@ -210,7 +210,7 @@ def seal(part: Path) -> int:
     return sum(1 for _ in salvage.salvage(part.parent, part.name))
 
 
-def test_a_file_is_sealed_where_it_stands(part: Path) -> None:
+def test_file_is_sealed_in_place(part: Path) -> None:
     place = part.stat().st_ino
     with part.open("ab") as torn:
         torn.write(file(CHUNKS + 1, closed=False)[len(OPEN) : -50])
@@ -223,7 +223,7 @@ def test_a_file_is_sealed_where_it_stands(part: Path) -> None:
     assert recording(sealed.read_bytes()).whole
 
 
-def test_power_may_go_at_every_step(part: Path) -> None:
+def test_power_cut_at_any_step_leaves_open_or_sealed_file(part: Path) -> None:
     steps = salvage.salvage(part.parent, part.name)
     for _ in steps:
         left = part.read_bytes() if part.exists() else b""
@@ -231,7 +231,7 @@ def test_power_may_go_at_every_step(part: Path) -> None:
     assert part.with_name(NAME).read_bytes() == WHOLE
 
 
-def test_one_that_was_closed_but_not_named_gets_its_name(part: Path) -> None:
+def test_closed_file_with_a_part_name_is_renamed(part: Path) -> None:
     part.write_bytes(WHOLE)
     before = part.stat().st_mtime_ns
     seal(part)
@@ -244,7 +244,7 @@ def test_one_that_was_closed_but_not_named_gets_its_name(part: Path) -> None:
     [b"", OPEN[:200], OPEN[: SPANS[0].at], OPEN[: SPANS[0].at + 900]],
     ids=["empty", "torn head", "head", "torn chunk"],
 )
-def test_without_so_much_as_a_chunk_it_goes(part: Path, data: bytes) -> None:
+def test_file_without_a_whole_chunk_is_deleted(part: Path, data: bytes) -> None:
     part.write_bytes(data)
     seal(part)
     assert list(part.parent.iterdir()) == []
@@ -259,7 +259,7 @@ NO_CHANNELS = flipped(OPEN, SPANS[0].at + 200, SPANS[1].at + 200)
     [b"something else", bytes(4096), flipped(ONE, SPANS[0].at + 200), NO_CHANNELS],
     ids=["strange", "zeros", "one bad chunk", "no channels"],
 )
-def test_what_may_hold_a_chunk_stays_as_it_is(part: Path, data: bytes) -> None:
+def test_unreadable_file_that_may_hold_a_chunk_is_kept(part: Path, data: bytes) -> None:
     part.write_bytes(data)
     with pytest.raises(OSError, match="no data in it can be read"):
         seal(part)
@@ -268,7 +268,7 @@ def test_what_may_hold_a_chunk_stays_as_it_is(part: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [OPEN, WHOLE])
-def test_no_file_is_replaced(part: Path, data: bytes) -> None:
+def test_existing_sealed_file_is_not_replaced(part: Path, data: bytes) -> None:
     part.write_bytes(data)
     part.with_name(NAME).write_text("somebody's")
     with pytest.raises(FileExistsError):
@@ -303,7 +303,7 @@ def salvager(work: Work) -> Salvager:
     return Salvager(work, lambda: work.now_ns)
 
 
-def test_it_takes_a_moment_and_goes_on_at_the_next_turn() -> None:
+def test_salvage_works_in_slices_and_resumes() -> None:
     work, names = Work(10), ["a", "b"]
     one, turns = salvager(work), 0
     while work.ended != ["a", "b"]:
@@ -318,7 +318,7 @@ def test_it_takes_a_moment_and_goes_on_at_the_next_turn() -> None:
 @pytest.mark.parametrize(
     "fault", [OSError("no"), parsing.RecordError("no"), MemoryError(), KeyError(7)]
 )
-def test_whatever_is_in_a_leftover_stops_nobody(
+def test_fault_in_a_leftover_does_not_stop_the_others(
     fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     work = Work(1, fault)
@@ -330,7 +330,7 @@ def test_whatever_is_in_a_leftover_stops_nobody(
     assert caplog.text.count("bad: left as it is") == 1
 
 
-def test_what_is_dropped_is_closed_and_begun_anew_a_few_times() -> None:
+def test_dropped_work_is_closed_and_retried_a_few_times() -> None:
     work = Work(10)
     one = salvager(work)
     for tries in range(1, 2 + AGAIN_MOST):
@@ -346,7 +346,7 @@ def test_what_is_dropped_is_closed_and_begun_anew_a_few_times() -> None:
     assert work.begun[-2:] == ["b", "b"], "each has its own tries"
 
 
-def test_the_rig_is_what_a_run_would_leave() -> None:
+def test_rig_has_an_open_and_a_closed_file() -> None:
     """No file of the rig is closed by accident."""
     assert tail_of(BytesSource(OPEN)) is None and tail_of(BytesSource(WHOLE))
     assert recording(OPEN).counts[messages.CAMERA] == 3 * CHUNKS

@@ -40,7 +40,7 @@ def holds(data: bytes) -> bool:
     return not [*verify.metadata_faults(made), *verify.index_faults(made)]
 
 
-def test_every_byte_behind_the_header_counts() -> None:
+def test_flip_of_any_byte_behind_the_header_is_found() -> None:
     data = small_files()[0]
     head = len(records.MAGIC) + len(records.header("fpvcar 0"))
     assert holds(data) and len(data) < 10_000
@@ -48,7 +48,7 @@ def test_every_byte_behind_the_header_counts() -> None:
     assert unseen == []
 
 
-def test_a_summary_has_each_chunk() -> None:
+def test_chunk_missing_from_the_summary_is_reported() -> None:
     made = recording(small_files()[0])
     lines = [one for one in made.tail if one[0] == records.CHUNK_INDEX]
     assert len(lines) > 1 and not list(verify.index_faults(made))
@@ -57,7 +57,7 @@ def test_a_summary_has_each_chunk() -> None:
     assert said == f"in the summary: {len(lines) - 1} of {len(lines)} chunks"
 
 
-def test_metadata_has_to_say_what_the_chunks_say(verified: VERIFIED) -> None:
+def test_metadata_that_contradicts_the_chunks_is_reported(verified: VERIFIED) -> None:
     data = file(3)
     assert verified(data)[0] == 0
     for text, words in (
@@ -101,7 +101,7 @@ def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
         (False, False, True, "a message outside of a chunk: no CRC covers it"),
     ],
 )
-def test_what_does_not_vouch_for_files_of_others_is_said(
+def test_foreign_file_not_covered_by_chunk_crcs_is_reported(
     chunks: bool, crcs: bool, data_crc: bool, words: str, verified: VERIFIED, tmp_path: Path
 ) -> None:
     data = foreign(tmp_path / "foreign.mcap", chunks, crcs, data_crc)
@@ -110,9 +110,7 @@ def test_what_does_not_vouch_for_files_of_others_is_said(
     assert (chunks and crcs) == ("complete, but" in said and "10 messages" in said)
 
 
-def test_a_file_of_others_that_is_made_like_ours_is_whole(
-    verified: VERIFIED, tmp_path: Path
-) -> None:
+def test_foreign_file_with_chunk_crcs_is_whole(verified: VERIFIED, tmp_path: Path) -> None:
     data = foreign(tmp_path / "foreign.mcap", True, True, False)
     status, said = verified(data)
     assert status == 0 and "10 messages" in said and "every CRC holds" in said

@@ -30,7 +30,7 @@ def again(drive: Drive, steps: Sequence[Step] | None = None) -> ReplayResult:
 
 
 @pytest.mark.parametrize(("seed", "guard"), [(0, "limit"), (1, "limit"), (2, "warn"), (3, "off")])
-def test_a_drive_comes_out_as_it_was_recorded(seed: int, guard: str) -> None:
+def test_replay_equals_the_recorded_drive(seed: int, guard: str) -> None:
     drive = Drive(seed, guard)
     steps = drive.go(20.0)
     verdict = again(drive)
@@ -38,7 +38,7 @@ def test_a_drive_comes_out_as_it_was_recorded(seed: int, guard: str) -> None:
     assert verdict.steps == len(steps) > 500
 
 
-def test_the_drives_are_worth_it() -> None:
+def test_drives_cover_all_gate_events() -> None:
     """The drives cover all events; otherwise the test above proves little."""
     steps = [step for seed in range(4) for step in Drive(seed).go(20.0)]
     assert {step.reason for step in steps} >= {"driving", "guarded", "neutral", "nobody", "stopped"}
@@ -85,7 +85,7 @@ def driven(steps: Sequence[Step]) -> int:
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_one_bit_is_found_where_it_is(what: str) -> None:
+def test_changed_output_bit_is_found_at_its_step(what: str) -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
@@ -110,7 +110,7 @@ def test_one_bit_is_found_where_it_is(what: str) -> None:
         lambda step: {"guard_mode": "off", "free": Free(0.1, 0.1)},
     ],
 )
-def test_another_input_gives_another_output(change: Callable[[Step], dict[str, Any]]) -> None:
+def test_changed_input_is_found_at_its_step(change: Callable[[Step], dict[str, Any]]) -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
@@ -119,7 +119,7 @@ def test_another_input_gives_another_output(change: Callable[[Step], dict[str, A
     assert verdict.differing and verdict.differences[0].step.now_ns == steps[at].now_ns
 
 
-def test_a_hole_is_said_and_it_goes_on_behind_it() -> None:
+def test_hole_is_reported_and_replay_continues_after_it() -> None:
     drive = Drive(3)
     steps = drive.go(20.0)
     verdict = again(drive, [*steps[:200], *steps[300:]])
@@ -128,7 +128,7 @@ def test_a_hole_is_said_and_it_goes_on_behind_it() -> None:
 
 
 @pytest.mark.parametrize("start", [1, 50, 333])
-def test_a_recording_may_begin_in_the_middle(start: int) -> None:
+def test_recording_may_begin_within_a_drive(start: int) -> None:
     """The guard's earlier state is unknown: it needs enough readings first."""
     drive = Drive(5)
     steps = drive.go(20.0)
@@ -144,7 +144,7 @@ class Rearless(Drive):
         return (None, 99.0, "does not answer") if name == "rear" else told
 
 
-def test_what_one_way_cannot_be_checked_is_counted_and_the_other_way_is() -> None:
+def test_unchecked_guard_direction_is_counted_other_is_checked() -> None:
     drive = Rearless(7)
     steps = drive.go(20.0)
     assert again(drive).unsure == 0, "from the very first step all is known"
@@ -161,7 +161,7 @@ def test_what_one_way_cannot_be_checked_is_counted_and_the_other_way_is() -> Non
     assert (first.step, first.name) == (steps[at], "free")
 
 
-def test_a_guard_that_lies_is_found_soon_after_a_hole() -> None:
+def test_wrong_guard_output_is_found_soon_after_a_hole() -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
@@ -170,13 +170,13 @@ def test_a_guard_that_lies_is_found_soon_after_a_hole() -> None:
     assert verdict.differing and verdict.differences[0].step == steps[at]
 
 
-def test_bit_for_bit() -> None:
+def test_same_compares_bit_for_bit() -> None:
     assert same(1.5, 1.5) and not same(0.0, -0.0) and not same(0.1 + 0.2, 0.3)
     assert same((0.0, 1.0), (0.0, 1.0)) and not same((0.0,), (-0.0,))
     assert same(Slew(0.0, 0.1, 2.0), Slew(0.0, 0.1, 2.0))
 
 
-def test_what_can_have_happened_between_two_steps() -> None:
+def test_reachable_latches_between_two_steps() -> None:
     estop, by_mum = Hold(Cause.ESTOP, "Bob"), Hold(Cause.ESTOP_GROWN_UP, "Mum")
     armed = Latches(None)
     assert reachable(armed, armed)
@@ -202,7 +202,7 @@ def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> M
     return mcap_file
 
 
-def test_the_command_says_that_all_is_as_recorded(
+def test_command_reports_an_exact_replay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drive = Drive(1)
@@ -218,7 +218,7 @@ def test_the_command_says_that_all_is_as_recorded(
     assert "not run again" not in said.out
 
 
-def test_the_command_says_what_it_could_not_run_again(
+def test_command_reports_unchecked_steps_and_exits_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drive = Rearless(1)
@@ -235,7 +235,9 @@ def test_the_command_says_what_it_could_not_run_again(
     ) in capsys.readouterr().out
 
 
-def test_the_command_says_where_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_reports_a_difference_with_its_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
@@ -250,7 +252,7 @@ def test_the_command_says_where_not(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"2025-11-21T20:00:{seconds:02d}." in said
 
 
-def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
+def test_damaged_chunk_is_reported_and_the_rest_is_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drive = Drive(2)
@@ -267,7 +269,7 @@ def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
     assert "all as recorded" in said.out
 
 
-def test_what_cannot_be_run_again_is_no_success(
+def test_command_fails_without_steps_to_replay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "letter").write_text("Dear reader")
@@ -295,7 +297,7 @@ def wished(drive: Drive) -> list[Logged]:
     return made
 
 
-def test_each_step_was_given_what_was_wished(
+def test_changed_wish_message_is_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drive = Drive(1)
@@ -319,7 +321,7 @@ def test_each_step_was_given_what_was_wished(
         assert "1 DIFFERENCES" in said_of_it and "Z wish\n" in said_of_it
 
 
-def test_a_wish_that_is_missing_is_no_difference() -> None:
+def test_missing_wish_message_is_no_difference() -> None:
     drive = Drive(1)
     drive.go(8.0)
     given: list[Step | RecordedWish] = []
@@ -334,7 +336,7 @@ def test_a_wish_that_is_missing_is_no_difference() -> None:
     assert verdict.differing == 0
 
 
-def test_replay_finds_another_age_of_the_picture_unless_one_is_missing(
+def test_changed_picture_age_is_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drive, path = Drive(1), tmp_path / "one.mcap"

@@ -87,7 +87,7 @@ async def said(client: Client, path: str, status: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("code", ["", CODES.drive])
-def test_only_a_grown_up_calibrates(rig: Rig, code: str) -> None:
+def test_calibration_without_grown_up_code_is_refused(rig: Rig, code: str) -> None:
     async def act(client: Client) -> None:
         for path in ("", "/step", "/profile"):
             assert (await client.get(BASE + path)).status == 401
@@ -98,7 +98,7 @@ def test_only_a_grown_up_calibrates(rig: Rig, code: str) -> None:
     assert rig.tuner.step is None and not rig.file.exists()
 
 
-def test_a_car_that_moves_is_not_changed_but_may_be_spoken_of(rig: Rig) -> None:
+def test_moving_car_takes_answers_but_no_calibration_change(rig: Rig) -> None:
     async def act(client: Client) -> None:
         await said(client, "begin?step=dead_band&of=drive")
         rig.house.control.duties = (0.1, 0.0)
@@ -110,7 +110,7 @@ def test_a_car_that_moves_is_not_changed_but_may_be_spoken_of(rig: Rig) -> None:
     rig.ask(act)
 
 
-def test_a_step_goes_from_its_beginning_to_what_is_kept(rig: Rig) -> None:
+def test_step_runs_from_begin_to_kept_and_undone_value(rig: Rig) -> None:
     async def act(client: Client) -> None:
         begun = await said(client, "begin?step=speed")
         assert begun["wish"]["throttle"] > 0.0 and begun["phase"] == "hold"
@@ -132,7 +132,7 @@ def test_a_step_goes_from_its_beginning_to_what_is_kept(rig: Rig) -> None:
     rig.ask(act)
 
 
-def test_a_step_that_raises_while_it_looks_says_so_and_moves_nothing(rig: Rig) -> None:
+def test_step_that_raises_fails_with_its_fault_and_zero_wish(rig: Rig) -> None:
     async def act(client: Client) -> None:
         await said(client, "begin?step=dead_band&of=drive")
         assert rig.tuner.step is not None
@@ -177,14 +177,14 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
         ("say?" + "figure=1&" * 9, "9 figures"),
     ],
 )
-def test_what_is_refused_is_said(rig: Rig, path: str, words: str) -> None:
+def test_refused_calibration_request_names_the_reason(rig: Rig, path: str, words: str) -> None:
     async def act(client: Client) -> None:
         assert words in await said(client, path, 400)
 
     rig.ask(act)
 
 
-def test_a_card_that_fails_is_said_and_the_value_holds(rig: Rig) -> None:
+def test_failing_card_gives_507_and_value_holds_until_restart(rig: Rig) -> None:
     rig.file.mkdir()
 
     async def act(client: Client) -> None:
@@ -195,7 +195,7 @@ def test_a_card_that_fails_is_said_and_the_value_holds(rig: Rig) -> None:
     assert rig.profile.motors.pair[0].trim == 0.1
 
 
-def test_without_the_file_of_its_profile_none_is_exported(rig: Rig) -> None:
+def test_missing_profile_file_exports_no_profile(rig: Rig) -> None:
     async def act(client: Client) -> None:
         rig.api._profile = None
         assert (await client.get(f"{BASE}/profile")).status == 404
@@ -206,7 +206,7 @@ def test_without_the_file_of_its_profile_none_is_exported(rig: Rig) -> None:
     assert rig.tuner.history == History()
 
 
-def test_a_wish_of_a_step_moves_the_car_only_through_its_gate(rig: Rig) -> None:
+def test_wish_of_a_step_moves_the_car_only_through_the_gate(rig: Rig) -> None:
     """A step alone moves no motor; its page sends an ordinary wish."""
 
     async def act(client: Client) -> None:
@@ -256,7 +256,7 @@ def test_held_back_names_the_cause(
         assert held_back(decision, throttle, limit, weak=True) == {"cause": "weak", "by": ""}
 
 
-def test_a_step_says_that_the_guard_holds_the_car(rig: Rig) -> None:
+def test_step_reports_that_the_guard_holds_the_car(rig: Rig) -> None:
     async def act(client: Client) -> None:
         control = rig.house.control
         control.guard("limit")

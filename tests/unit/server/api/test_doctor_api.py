@@ -43,7 +43,9 @@ def answers(status: int, words: str, asks: int = 1) -> Act:
 
 
 @pytest.mark.parametrize("code", ["", CODES.drive])
-def test_only_a_grown_up_looks(rig: Rig, code: str, tmp_path: Path) -> None:
+def test_doctor_without_grown_up_code_starts_no_process(
+    rig: Rig, code: str, tmp_path: Path
+) -> None:
     touched = tmp_path / "touched"
     program = f"open({str(touched)!r}, 'w')"
     rig.ask(program, answers(401, "code"), code)
@@ -51,19 +53,19 @@ def test_only_a_grown_up_looks(rig: Rig, code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [0, 3, 4])
-def test_what_the_process_writes_is_the_answer(rig: Rig, status: int) -> None:
+def test_doctor_answers_with_the_output_of_its_process(rig: Rig, status: int) -> None:
     program = f"print('{{\"findings\": []}}'); raise SystemExit({status})"
     rig.ask(program, answers(200, '{"findings": []}\n'))
 
 
-def test_two_who_ask_at_once_get_one_answer(rig: Rig, tmp_path: Path) -> None:
+def test_simultaneous_doctor_requests_share_one_process(rig: Rig, tmp_path: Path) -> None:
     log = tmp_path / "log"
     program = f"import time; open({str(log)!r}, 'a').write('x'); time.sleep(0.3)"
     rig.ask(program, answers(200, "", asks=3))
     assert log.read_text() == "x"
 
 
-def test_a_car_that_moves_is_left_alone(rig: Rig) -> None:
+def test_doctor_refuses_while_the_car_moves(rig: Rig) -> None:
     rig.moves = True
     rig.ask("", answers(409, "let it stand"))
 
@@ -76,6 +78,6 @@ def test_a_car_that_moves_is_left_alone(rig: Rig) -> None:
         ("import time; time.sleep(60)", "no answer within 1 s"),
     ],
 )
-def test_a_process_that_fails_is_said(rig: Rig, program: str, words: str) -> None:
+def test_doctor_reports_a_failed_process(rig: Rig, program: str, words: str) -> None:
     rig.within_s = 1.0
     rig.ask(program, answers(503, words))

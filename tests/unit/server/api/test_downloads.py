@@ -72,7 +72,7 @@ async def until(what: Any) -> None:
         await asyncio.sleep(0.002)
 
 
-def test_all_together_are_as_fast_as_one() -> None:
+def test_downloads_together_share_one_rate_limit() -> None:
     limit = RateLimit()
     waits = [limit.wait_s(100, 1000.0, 5.0) for _ in range(4)]
     assert waits == pytest.approx([0.0, 0.1, 0.2, 0.3])
@@ -80,7 +80,7 @@ def test_all_together_are_as_fast_as_one() -> None:
     assert limit.wait_s(100, 1000.0, 99.0) == 0.0, "what nobody used is not saved up"
 
 
-def test_beside_a_driver_the_reader_rests_four_fifths_of_the_time() -> None:
+def test_reader_beside_a_driver_rests_four_fifths_of_the_time() -> None:
     now_s, slept, driven = 0.0, list[float](), True
     throttle = CpuThrottle(lambda: driven, lambda: now_s, slept.append)
     throttle.rest()
@@ -97,7 +97,7 @@ def test_beside_a_driver_the_reader_rests_four_fifths_of_the_time() -> None:
     assert slept == []
 
 
-async def test_all_that_is_read_at_length_is_read_with_rests(
+async def test_long_reads_of_recordings_take_rests(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests: list[str] = []
@@ -109,9 +109,7 @@ async def test_all_that_is_read_at_length_is_read_with_rests(
             assert len(rests) >= least, end
 
 
-async def test_the_card_is_read_in_one_thread(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_card_is_read_in_one_thread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[str] = set()
 
     def seen(name: str) -> None:
@@ -133,7 +131,7 @@ async def test_the_card_is_read_in_one_thread(
     assert threads == {"recordings_0"}
 
 
-async def test_a_card_that_does_not_answer_holds_nobody_up(
+async def test_stalled_card_read_does_not_block_the_loop(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers, asked, real = threading.Event(), threading.Event(), os.pread
@@ -167,7 +165,7 @@ async def raw(client: TestClient[Any, Any], path: str) -> socket.socket:
     return link
 
 
-async def test_whoever_takes_nothing_is_cut_off(folder: Path) -> None:
+async def test_stalled_download_is_cut_and_its_file_closed(folder: Path) -> None:
     with (folder / NAME).open("ab") as file:
         file.truncate(BIG)
     async with serving(folder, stalled_s=0.3) as client:
@@ -180,7 +178,7 @@ async def test_whoever_takes_nothing_is_cut_off(folder: Path) -> None:
             link.close()
 
 
-async def test_a_reader_that_leaves_leaves_nothing_open(folder: Path) -> None:
+async def test_disconnected_reader_leaves_no_file_open(folder: Path) -> None:
     with (folder / NAME).open("ab") as file:
         file.truncate(BIG)
     async with serving(folder) as client:
@@ -190,7 +188,7 @@ async def test_a_reader_that_leaves_leaves_nothing_open(folder: Path) -> None:
         await until(lambda: descriptors(folder) == 0)
 
 
-async def test_many_ranges_at_once_are_right(folder: Path) -> None:
+async def test_concurrent_ranges_return_the_right_bytes(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
     step = len(data) // 60
 
@@ -206,7 +204,7 @@ async def test_many_ranges_at_once_are_right(folder: Path) -> None:
         await until(lambda: descriptors(folder) == 0)
 
 
-async def test_beside_a_driver_it_goes_slowly(
+async def test_download_beside_a_driver_is_slowed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "SHARED_BYTES_S", 8 * PIECE_BYTES)
@@ -220,7 +218,7 @@ async def test_beside_a_driver_it_goes_slowly(
         assert not driven or took_s >= 2 / 8, "an eighth of a second for each piece"
 
 
-async def test_a_file_that_is_cut_meanwhile_ends_the_answer(
+async def test_file_truncated_during_download_ends_the_answer(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.pread
@@ -242,7 +240,7 @@ async def test_a_file_that_is_cut_meanwhile_ends_the_answer(
             await until(lambda: descriptors(folder) == 0)
 
 
-async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
+async def test_answers_beyond_the_slots_wait_for_a_free_slot(folder: Path) -> None:
     served, held, most = Downloads(lambda: False, time.monotonic), 0, 0
 
     def make() -> bytes:
@@ -273,7 +271,7 @@ async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
     served.later(lambda: None)  # has no effect
 
 
-async def test_four_slow_readers_keep_no_other_client_out() -> None:
+async def test_four_slow_readers_do_not_keep_other_clients_out() -> None:
     served = Downloads(lambda: False, time.monotonic)
     served._slots._slow_s = 0.2
     sizes = {"/big": BIG, "/small": 1000}

@@ -96,7 +96,7 @@ def test_drives_are_listed_the_newest_first(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_list_is_filtered_and_paged(folder: Path) -> None:
+def test_drives_list_is_filtered_and_paged(folder: Path) -> None:
     async def act(client: Client) -> None:
         async def drivers(query: str) -> list[list[str]]:
             return [one["drivers"] for one in (await listed(client, query))["drives"]]
@@ -118,7 +118,7 @@ def test_a_list_is_filtered_and_paged(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_where_nobody_drove_the_parked_time_is_listed(tmp_path: Path) -> None:
+def test_parked_time_is_listed_if_there_was_no_driver(tmp_path: Path) -> None:
     light = mcaps.logged(messages.LIGHTS, 0.0, messages.Lights(True))
     empty = mcaps.logged(messages.STINTS, 59.0, Stints())
     McapFile([light, empty]).to(tmp_path / f"{RECORDING}-0001.mcap")
@@ -130,7 +130,7 @@ def test_where_nobody_drove_the_parked_time_is_listed(tmp_path: Path) -> None:
     ask(tmp_path, act)
 
 
-def test_before_all_files_are_known_nothing_is_changed(
+def test_unread_files_block_titles_and_deletions(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that was not read yet may be shared."""
@@ -148,7 +148,7 @@ def test_before_all_files_are_known_nothing_is_changed(
     assert len(list(folder.glob("*.mcap"))) == 3
 
 
-def test_a_drive_gets_a_name(folder: Path) -> None:
+def test_drive_title_is_cleaned_stored_and_bounded(folder: Path) -> None:
     async def act(client: Client) -> None:
         url = f"{DRIVES}/{RECORDING}-0001@0/title"
         params = {"title": "  To the\n kitchen "}
@@ -166,7 +166,7 @@ def test_a_drive_gets_a_name(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_only_a_grown_up_deletes(folder: Path) -> None:
+def test_deletion_of_a_drive_needs_a_grown_up(folder: Path) -> None:
     before = sorted(folder.iterdir())
 
     async def act(client: Client) -> None:
@@ -186,7 +186,7 @@ def test_only_a_grown_up_deletes(folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
-def test_what_another_drive_shares_stays(folder: Path) -> None:
+def test_deletion_keeps_files_shared_with_another_drive(folder: Path) -> None:
     first = folder / f"{RECORDING}-0001.mcap"
     for mark in (".ack", ".keep", ".parked"):
         first.with_name(first.name + mark).touch()
@@ -206,7 +206,7 @@ def test_what_another_drive_shares_stays(folder: Path) -> None:
     ]
 
 
-def test_what_stays_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
+def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
     """A restart without an index does not list it either, nor does it keep a file of Bob's."""
 
     async def delete(client: Client, drive: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def test_what_stays_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
     assert (folder / ".deleted.json").read_bytes() == b"{}", "gone with its file"
 
 
-def test_a_deletion_that_cannot_be_remembered_is_done(folder: Path) -> None:
+def test_deletion_succeeds_though_its_list_cannot_be_saved(folder: Path) -> None:
     (folder / ".deleted.json").mkdir()
 
     async def act(client: Client) -> None:
@@ -254,7 +254,7 @@ def test_a_deletion_that_cannot_be_remembered_is_done(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_what_is_still_recorded_is_not_deleted(folder: Path) -> None:
+def test_drive_still_being_recorded_is_not_deleted(folder: Path) -> None:
     last = folder / f"{RECORDING}-0003.mcap"
     last.rename(last.with_name(last.name + ".part"))
 
@@ -274,7 +274,7 @@ def test_what_is_still_recorded_is_not_deleted(folder: Path) -> None:
     assert len(list(folder.glob("*.mcap*"))) == 3
 
 
-def test_grown_ups_rights_end_half_an_hour_after_the_last_change(folder: Path) -> None:
+def test_grown_up_rights_end_half_an_hour_after_last_change(folder: Path) -> None:
     times_s, known = [1000.0], no_devices()
     rights = DeviceRights(CodeCheck(CODES), known, utc_s=lambda: times_s[-1])
     url = f"{DRIVES}/{RECORDING}-0001@0"
@@ -302,7 +302,7 @@ def test_grown_ups_rights_end_half_an_hour_after_the_last_change(folder: Path) -
     ask(folder, act, at_home=False, rights=rights)
 
 
-def test_a_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older versions wrote no brief: the steps hold the same facts."""
     steps = [mcaps.logged(messages.STEP, 180.0 + n / 50, step(n, after=CALM)) for n in range(100)]
     driver = mcaps.logged(messages.DRIVER, 181.0, Turn("Eve"))
@@ -315,7 +315,7 @@ def test_a_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.M
     assert len(found.scan(1.0).entries) == 4 and looked == []
 
 
-def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
+def test_files_not_read_in_time_are_counted_as_unread(folder: Path) -> None:
     ticks = iter(range(1000))
 
     def clock_s() -> float:
@@ -330,7 +330,7 @@ def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
     assert last.unread == 0 and len(last.entries) == 3
 
 
-def test_what_cannot_be_read_is_walked_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "broken.mcap").write_bytes(b"no recording" * 1000)
     for number in range(20):
         (folder / f"none{number}.mcap").write_bytes(b"nor this")

@@ -60,7 +60,7 @@ def pictures_in(data: bytes) -> int:
         return sum(1 for _ in found.decode(video=0))
 
 
-def test_a_film_says_its_size_and_then_is_that_long(folder: Path) -> None:
+def test_film_has_exactly_the_announced_size(folder: Path) -> None:
     async def act(client: Client) -> None:
         one = await begun(client, "film")
         said = await until(client, one, "ready")
@@ -82,7 +82,7 @@ def test_a_film_says_its_size_and_then_is_that_long(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_film_of_a_part_of_the_time(folder: Path) -> None:
+def test_film_of_a_time_range_has_its_pictures_only(folder: Path) -> None:
     async def act(client: Client) -> None:
         began_ms = BEGAN_NS / 1e6
         one = await begun(client, "film", from_ms=began_ms + 1000, to_ms=began_ms + 3000)
@@ -93,7 +93,7 @@ def test_a_film_of_a_part_of_the_time(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_plan_leaves_the_interpreter_to_who_drives_to_its_end(
+def test_film_plan_rests_for_the_driver_until_its_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests, before = list[int](), 0
@@ -107,7 +107,7 @@ def test_a_plan_leaves_the_interpreter_to_who_drives_to_its_end(
     assert len(rests) - before > film.pictures == 120
 
 
-def test_a_zip_has_the_files_as_they_are_and_tables_of_all(folder: Path) -> None:
+def test_zip_has_unchanged_files_and_tables(folder: Path) -> None:
     async def act(client: Client) -> None:
         one = await begun(client, "zip")
         assert one["state"] == "ready" and not one["exact"]
@@ -145,7 +145,7 @@ def test_export_of_one_file_named_twice_is_refused(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_what_is_damaged_is_said_on_the_page_and_in_the_zip(folder: Path) -> None:
+def test_export_names_damage_on_the_page_and_in_the_zip(folder: Path) -> None:
     path = folder / NAMES[0]
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x10
@@ -172,7 +172,7 @@ def test_what_is_damaged_is_said_on_the_page_and_in_the_zip(folder: Path) -> Non
     ask(folder, act)
 
 
-def test_what_is_being_written_is_in_the_film_and_not_in_the_zip(folder: Path) -> None:
+def test_growing_file_is_in_the_film_but_not_in_the_zip(folder: Path) -> None:
     growing = folder / (NAMES[1] + ".part")
     os.rename(folder / NAMES[1], growing)
 
@@ -198,7 +198,7 @@ def test_what_is_being_written_is_in_the_film_and_not_in_the_zip(folder: Path) -
     ask(folder, act)
 
 
-def test_what_was_asked_wrongly_is_refused(folder: Path) -> None:
+def test_malformed_export_request_is_refused(folder: Path) -> None:
     async def act(client: Client) -> None:
         async def refused(body: bytes) -> tuple[int, str]:
             answer = await client.post(BASE, data=body)
@@ -224,7 +224,7 @@ def test_what_was_asked_wrongly_is_refused(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_only_who_may_see_recordings_may_export_them(folder: Path) -> None:
+def test_export_needs_the_right_to_see_recordings(folder: Path) -> None:
     async def act(client: Client) -> None:
         body = {"kind": "zip", "files": NAMES}
         assert (await client.post(BASE, json=body)).status == 401
@@ -235,7 +235,7 @@ def test_only_who_may_see_recordings_may_export_them(folder: Path) -> None:
     ask(folder, act, at_home=False)
 
 
-def test_a_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
+def test_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
     folder = one_drive(tmp_path)
     McapFile(list(mcaps.measured(1.0))).to(folder / NAMES[0])
 
@@ -249,7 +249,7 @@ def test_a_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
     ask(folder, act)
 
 
-def test_a_plan_that_is_cancelled_or_forgotten_ends(
+def test_cancelled_or_unwatched_film_plan_stops(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At most two plans run at once."""
@@ -282,7 +282,7 @@ def test_a_plan_that_is_cancelled_or_forgotten_ends(
 
 @pytest.mark.parametrize("kind", ["film", "zip"])
 @pytest.mark.parametrize("how", ["leaves", "cancels"])
-def test_work_ends_with_who_wanted_it(
+def test_sending_stops_when_its_reader_leaves_or_cancels(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
 ) -> None:
     """Sending is endless here, until its reader is gone, or it is cancelled."""
@@ -318,7 +318,7 @@ def test_work_ends_with_who_wanted_it(
 
 
 @pytest.mark.parametrize("kind", ["film", "zip"])
-def test_one_that_fails_in_the_middle_is_cut_and_said(
+def test_export_failing_midway_is_cut_and_reports_its_fault(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     def failing(self: Any) -> Any:
@@ -339,7 +339,7 @@ def test_one_that_fails_in_the_middle_is_cut_and_said(
     ask(folder, act)
 
 
-def test_few_exports_are_remembered(folder: Path) -> None:
+def test_oldest_exports_beyond_the_limit_are_forgotten(folder: Path) -> None:
     async def act(client: Client) -> None:
         ids = [(await begun(client, "zip"))["id"] for _ in range(exports.KEPT_MAX + 2)]
         known = [(await client.get(f"{BASE}/{one}")).status for one in ids]

@@ -64,7 +64,9 @@ async def is_cut(answer: ClientResponse) -> None:
             await answer.content.read()
 
 
-def test_too_many_sendings_are_refused(folder: Path, endless: list[threading.Event]) -> None:
+def test_export_sending_beyond_the_limit_is_refused(
+    folder: Path, endless: list[threading.Event]
+) -> None:
     async def act(client: Client) -> None:
         first, *others = [await begun(client) for _ in range(AT_ONCE_MAX + 1)]
         answers = [await sending(client, one) for one in others]
@@ -84,7 +86,9 @@ def test_too_many_sendings_are_refused(folder: Path, endless: list[threading.Eve
     ask(folder, act)
 
 
-def test_a_new_sending_ends_the_one_before(folder: Path, endless: list[threading.Event]) -> None:
+def test_new_sending_of_an_export_ends_the_previous(
+    folder: Path, endless: list[threading.Event]
+) -> None:
     async def act(client: Client) -> None:
         one = await begun(client)
         first = await sending(client, one)
@@ -125,7 +129,7 @@ def test_places_are_taken_before_the_card_is_read(
     ask(folder, act)
 
 
-def test_who_asks_for_the_head_is_sent_nothing(folder: Path) -> None:
+def test_head_request_of_an_export_sends_no_body(folder: Path) -> None:
     async def act(client: Client) -> None:
         one = await begun(client)
         assert (await client.head(f"{one}/file")).status == 200

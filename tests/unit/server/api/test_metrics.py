@@ -118,7 +118,7 @@ def one(found: dict[str, dict[Any, float]], name: str, **labels: str) -> float:
     return found[f"fpvcar_{name}"][tuple(sorted(labels.items()))]
 
 
-def test_the_car_in_figures() -> None:
+def test_metrics_give_the_figures_of_a_driving_car() -> None:
     car = Car()
     ann = car.house.visitor("Ann")
     ann.drive(0.0)
@@ -157,7 +157,7 @@ def test_stops_are_counted_by_cause() -> None:
     assert one(found, "held") == 1
 
 
-def test_each_cause_and_reason_is_zero_from_the_start() -> None:
+def test_counters_of_causes_and_reasons_start_at_zero() -> None:
     found = Car().read()
     causes = {dict(labels)["cause"] for labels in found["fpvcar_stops_total"]}
     assert causes == set(Cause) - {Cause.HANDOVER}
@@ -167,7 +167,7 @@ def test_each_cause_and_reason_is_zero_from_the_start() -> None:
     assert one(found, "video_bitrate_wanted_bits_per_second") > 0
 
 
-def test_viewers_that_leave_take_no_frames_with_them() -> None:
+def test_frame_counters_keep_the_frames_of_viewers_that_left() -> None:
     car = Car()
     for count in range(3):
         viewer = car.stream.add_viewer(lambda: False)
@@ -187,7 +187,7 @@ def test_viewers_that_leave_take_no_frames_with_them() -> None:
     assert one(found, "video_dropped_frames_total") == 0
 
 
-def test_a_battery_that_is_silent_has_an_age_and_no_volts() -> None:
+def test_silent_battery_has_an_age_and_no_volts() -> None:
     car = Car()
     car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
     found = car.read()
@@ -197,7 +197,7 @@ def test_a_battery_that_is_silent_has_an_age_and_no_volts() -> None:
     assert not any("battery_v" in name or "battery_up" in name for name in car.read())
 
 
-def test_nobody_is_named() -> None:
+def test_metrics_name_no_person_address_or_code() -> None:
     car = Car()
     car.house.visitor("Zebedee", client="client-of-zebedee-1")
     text = car.metrics.text()
@@ -214,7 +214,7 @@ def test_health_names_the_faults_of_the_calibration() -> None:
     assert car.metrics.faults() == [*before, words]
 
 
-def test_figures_and_faults_of_the_recorder() -> None:
+def test_metrics_and_faults_report_the_recorder() -> None:
     car = Car()
     assert not any("recording" in name for name in car.read())
     car.recorder.recording = telemetry.Recording(True, "ok", 3.0, 120.0, 0, 7)
@@ -235,7 +235,7 @@ def test_figures_and_faults_of_the_recorder() -> None:
     assert car.metrics.faults() == []
 
 
-def test_list_of_people_that_cannot_be_saved_is_a_fault() -> None:
+def test_unsaved_list_of_drivers_is_a_fault() -> None:
     car = Car()
     assert car.metrics.faults() == []
     car.house.devices.unsaved = "Read-only file system"
@@ -249,7 +249,7 @@ texts = some.text(max_size=20)
 
 
 @given(texts, texts, some.floats(allow_nan=False))
-def test_whatever_stands_in_it_is_read_back(words: str, label: str, value: float) -> None:
+def test_exposition_is_read_back_unchanged(words: str, label: str, value: float) -> None:
     metric = Metric("a_total", "counter", words, [({"b": label}, value)])
     (family,) = text_string_to_metric_families(exposition([metric]))
     (sample,) = family.samples
@@ -257,13 +257,13 @@ def test_whatever_stands_in_it_is_read_back(words: str, label: str, value: float
     assert sample.value == value
 
 
-def test_not_a_number_is_told_as_such() -> None:
+def test_nan_and_infinity_survive_the_exposition() -> None:
     text = exposition([gauge("x", "y", math.nan), gauge("z", "y", -math.inf)])
     values = [one.samples[0].value for one in text_string_to_metric_families(text)]
     assert math.isnan(values[0]) and values[1] == -math.inf
 
 
-def test_what_is_unknown_has_no_line() -> None:
+def test_unknown_value_has_no_metric_line() -> None:
     assert exposition([gauge("x", "y", None), counter("z_total", "y", None)]) == ""
     assert exposition([gauge("x", "y", True)]).splitlines()[-1] == "fpvcar_x 1"
 
@@ -271,7 +271,7 @@ def test_what_is_unknown_has_no_line() -> None:
 # --- /healthz ---
 
 
-def test_all_is_well() -> None:
+def test_healthy_car_has_no_faults() -> None:
     assert Car().metrics.faults() == []
 
 
@@ -310,19 +310,19 @@ def lost_range(car: Car) -> None:
         (lost_range, "sensor rear: does not answer (3.0 s ago)"),
     ],
 )
-def test_what_is_wrong_is_a_sentence(break_it: Any, said: str) -> None:
+def test_fault_is_told_as_a_sentence(break_it: Any, said: str) -> None:
     car = Car()
     break_it(car)
     assert car.metrics.faults() == [said]
 
 
-def test_a_car_without_camera_and_gauge_is_well() -> None:
+def test_car_without_camera_and_gauge_has_no_faults() -> None:
     car = Car()
     car.camera.state, car.senses.cell, car.senses.seen = "none", None, ()
     assert car.metrics.faults() == []
 
 
-def test_what_the_computer_says_of_itself_is_no_reason() -> None:
+def test_machine_fault_is_a_metric_but_no_health_fault() -> None:
     car = Car()
     car.senses.computer = telemetry.Health(("under-voltage now",), 48.0, 1)
     assert car.metrics.faults() == []
@@ -330,7 +330,7 @@ def test_what_the_computer_says_of_itself_is_no_reason() -> None:
     assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48
 
 
-def test_a_card_that_is_worn_or_read_only_is_told() -> None:
+def test_worn_or_read_only_card_is_reported() -> None:
     car = Car()
     assert "fpvcar_machine_card_life_used" not in car.read(), "unknown"
     assert car.metrics.faults() == []
@@ -381,11 +381,11 @@ def test_healthz_over_http(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/healthz"])
-def test_not_for_foreign_names(tmp_path: Path, path: str) -> None:
+def test_metrics_and_health_refuse_a_foreign_host(tmp_path: Path, path: str) -> None:
     assert asked(Car(), tmp_path, path, FOREIGN)[0] == 403
 
 
-def test_the_status_of_a_car_names_no_client(tmp_path: Path) -> None:
+def test_status_names_no_client_id(tmp_path: Path) -> None:
     car = Car()
     ann = car.house.visitor("Ann")
     ann.say(up.Report("webcodecs", 12.5, 4.0))
@@ -398,7 +398,7 @@ def test_the_status_of_a_car_names_no_client(tmp_path: Path) -> None:
     assert (said["wheels"], said["camera"], said["board"]) == ("ok", "ok", "ok")
 
 
-def test_the_recorder_writes_down_how_the_car_is() -> None:
+def test_health_record_holds_the_state_of_the_parts() -> None:
     car = Car()
     car.panel.state = "lost"
     car.house.visitor("Ann")

@@ -46,7 +46,7 @@ def rig(tmp_path: Path) -> Rig:
 
 
 @pytest.mark.parametrize("code", ["", CODES.drive])
-def test_only_a_grown_up_sees_keys_and_joins(rig: Rig, code: str) -> None:
+def test_network_keys_and_joining_need_a_grown_up(rig: Rig, code: str) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         for method, path in (("GET", ""), ("POST", "/look"), ("POST", "/join?ssid=Home")):
             answer = await client.request(method, f"/api/network{path}")
@@ -57,7 +57,7 @@ def test_only_a_grown_up_sees_keys_and_joins(rig: Rig, code: str) -> None:
     rig.ask(act, code)
 
 
-def test_a_grown_up_sees_where_it_is(rig: Rig) -> None:
+def test_grown_up_sees_the_network_state(rig: Rig) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         answer = await client.get("/api/network")
         assert answer.headers["Cache-Control"] == "no-store"
@@ -70,7 +70,7 @@ def test_a_grown_up_sees_where_it_is(rig: Rig) -> None:
     rig.ask(act)
 
 
-def test_a_grown_up_joins_and_looks(rig: Rig) -> None:
+def test_grown_up_joins_and_searches_networks(rig: Rig) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         key = {KEY: "home: sweet home"}
         answer = await client.post("/api/network/join?ssid=H%26m%20e", headers=key)
@@ -82,7 +82,7 @@ def test_a_grown_up_joins_and_looks(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("act", ["look", "join?ssid=Home"])
-def test_while_somebody_drives_no_network_is_changed_or_looked_for(rig: Rig, act: str) -> None:
+def test_network_join_and_search_refused_while_driving(rig: Rig, act: str) -> None:
     path = f"/api/network/{act}"
 
     async def ask(client: TestClient[Any, Any]) -> None:
@@ -106,7 +106,9 @@ def test_while_somebody_drives_no_network_is_changed_or_looked_for(rig: Rig, act
         ("Home", "\xe4\xf6\xfc\xdf\xe4\xf6\xfc\xdf", "8 to 63"),
     ],
 )
-def test_what_cannot_be_joined_is_said(rig: Rig, ssid: str, key: str, said: str) -> None:
+def test_invalid_ssid_or_key_is_refused_with_the_reason(
+    rig: Rig, ssid: str, key: str, said: str
+) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         answer = await client.post("/api/network/join", params={"ssid": ssid}, headers={KEY: key})
         assert answer.status == 400 and said in await answer.text()
@@ -115,7 +117,7 @@ def test_what_cannot_be_joined_is_said(rig: Rig, ssid: str, key: str, said: str)
     rig.ask(act)
 
 
-def test_an_open_network_needs_no_key(rig: Rig) -> None:
+def test_open_network_is_joined_without_a_key(rig: Rig) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         assert (await client.post("/api/network/join?ssid=Cafe")).status == 202
         assert rig.service.wishes == [Join("Cafe", "")]
@@ -123,7 +125,7 @@ def test_an_open_network_needs_no_key(rig: Rig) -> None:
     rig.ask(act)
 
 
-def test_without_the_service_it_says_what_to_start(rig: Rig) -> None:
+def test_missing_network_service_names_the_unit_to_start(rig: Rig) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         rig.service.state = None
         for method, path in (("GET", ""), ("POST", "/look")):
@@ -134,7 +136,7 @@ def test_without_the_service_it_says_what_to_start(rig: Rig) -> None:
     rig.ask(act)
 
 
-def test_by_the_name_that_it_got_in_the_end_it_is_found(rig: Rig) -> None:
+def test_host_name_given_by_the_network_is_allowed(rig: Rig) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
         host = {"Host": "rusty-2.local"}
         assert (await client.get("/api/ping", headers=host)).status == 403

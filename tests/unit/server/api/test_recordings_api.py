@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return one_drive(tmp_path)
 
 
-def test_the_list_says_what_there_is(folder: Path) -> None:
+def test_list_gives_name_state_time_size_and_marks(folder: Path) -> None:
     async def act(client: Client) -> None:
         answer = await client.get("/api/recordings")
         said = await answer.json()
@@ -44,7 +44,7 @@ def test_the_list_says_what_there_is(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
+def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
     """Odd files: an undecodable name, a pipe, and wrong summaries with a valid CRC."""
     (folder / os.fsdecode(b"Pl\xe4gue.mcap")).write_bytes(b"latin")
     os.mkfifo(folder / "pipe.mcap")
@@ -72,7 +72,9 @@ def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_card_that_fails_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_card_gives_422_with_the_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (entry,) = RecordingIndex(lambda: [folder / NAME / "x.mcap"]).entries()
     assert entry.state == "damaged" and "Not a directory" in entry.lost
 
@@ -89,7 +91,9 @@ def test_a_card_that_fails_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch
     ask(folder, act)
 
 
-def test_more_pictures_than_fit_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_units_beyond_the_byte_limit_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pictures, "STRETCH_MOST", 300_000)
 
     async def act(client: Client) -> None:
@@ -101,7 +105,7 @@ def test_more_pictures_than_fit_are_refused(folder: Path, monkeypatch: pytest.Mo
     ask(folder, act)
 
 
-def test_a_time_from_nowhere_costs_its_picture_only(folder: Path) -> None:
+def test_impossible_capture_time_loses_only_its_picture(folder: Path) -> None:
     one, *others = mcaps.pictures(1.0)
     stamp = protobuf.sized(1, b"\x08" + b"\xff" * 9 + b"\x01")
     at = one.data.index(b"\x1a")
@@ -115,7 +119,7 @@ def test_a_time_from_nowhere_costs_its_picture_only(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_nothing_recorded_is_an_empty_list(tmp_path: Path) -> None:
+def test_missing_folder_is_an_empty_list(tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         said = await (await client.get("/api/recordings")).json()
         assert said["recordings"] == []
@@ -123,7 +127,7 @@ def test_nothing_recorded_is_an_empty_list(tmp_path: Path) -> None:
     ask(tmp_path / "never made", act)
 
 
-def test_units_begin_with_what_leads_up_to_them(folder: Path) -> None:
+def test_units_begin_with_the_key_frame_before_the_start(folder: Path) -> None:
     async def act(client: Client) -> None:
         url = f"/api/recordings/{NAME}/units"
         found = units(await (await client.get(f"{url}?from=1.5&seconds=1")).read())
@@ -140,7 +144,7 @@ def test_units_begin_with_what_leads_up_to_them(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("query", ["from=x", "from=-1", "from=nan", "seconds=31"])
-def test_a_bad_figure_is_refused_with_its_bounds(folder: Path, query: str) -> None:
+def test_bad_query_number_is_refused_with_its_bounds(folder: Path, query: str) -> None:
     async def act(client: Client) -> None:
         answer = await client.get(f"/api/recordings/{NAME}/units?{query}")
         assert answer.status == 400 and "expected 0 to" in await answer.text()
@@ -148,7 +152,7 @@ def test_a_bad_figure_is_refused_with_its_bounds(folder: Path, query: str) -> No
     ask(folder, act)
 
 
-def test_the_table_has_the_courses(folder: Path) -> None:
+def test_table_has_series_marks_and_thinning(folder: Path) -> None:
     async def act(client: Client) -> None:
         said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
         lines = {(one["group"], one["name"]): one for one in said["series"]}
@@ -164,7 +168,7 @@ def test_the_table_has_the_courses(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
+def test_silent_battery_has_no_voltage_in_the_table(folder: Path) -> None:
     heard = telemetry.Battery(7.4, 0.5, 0.6, False, 0.01)
     lost = telemetry.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
     mcap_file = [
@@ -182,7 +186,7 @@ def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
+def test_damaged_file_is_reported_and_plays(folder: Path) -> None:
     mcaps.flipped(folder / NAME, McapFile(drive_messages()).chunks(), 2)
     old = folder / "old.mcap.part"
     McapFile(drive_messages(), closed=False).to(old)
@@ -206,7 +210,7 @@ def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_the_open_file_is_played_and_not_given_away(folder: Path) -> None:
+def test_open_file_plays_but_is_not_downloaded(folder: Path) -> None:
     name = "Plague-20251121T200000Z-0002.mcap.part"
     McapFile(drive_messages(), closed=False).to(folder / name)
 
@@ -222,7 +226,7 @@ def test_the_open_file_is_played_and_not_given_away(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_file_that_was_sealed_meanwhile_is_found(folder: Path) -> None:
+def test_file_sealed_meanwhile_is_found_by_its_old_name(folder: Path) -> None:
     async def act(client: Client) -> None:
         answer = await client.get(f"/api/recordings/{NAME}.part/units?seconds=0.95")
         assert len(units(await answer.read())) == 29
@@ -230,7 +234,9 @@ def test_a_file_that_was_sealed_meanwhile_is_found(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_long_list_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listed_files_are_read_once_until_they_change(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looked: list[Path] = []
     real = summaries.entry_of
 
@@ -256,7 +262,7 @@ def many(folder: Path, count: int) -> list[str]:
     return sorted(one.name for one in folder.iterdir())
 
 
-def test_an_index_is_believed_as_long_as_it_is_right(
+def test_stale_or_damaged_index_entries_are_read_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names, looked = many(folder, 20), list[str]()
@@ -290,14 +296,14 @@ def test_an_index_is_believed_as_long_as_it_is_right(
         assert len(looked) == 19 and listed() and looked == [], "made anew"
 
 
-def test_a_folder_that_takes_no_index_is_listed_all_the_same(folder: Path) -> None:
+def test_folder_that_takes_no_index_is_still_listed(folder: Path) -> None:
     names = many(folder, 20)
     (folder / INDEX).mkdir()
     found = RecordingIndex(lambda: recording_index.files_in(folder), folder=folder)
     assert [one.name for one in found.entries()] == names
 
 
-def test_a_list_comes_in_pages(folder: Path) -> None:
+def test_recordings_list_comes_in_pages(folder: Path) -> None:
     names = many(folder, 7)
 
     async def act(client: Client) -> None:
@@ -315,7 +321,7 @@ def test_a_list_comes_in_pages(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_frames_are_as_far_apart_as_they_were(folder: Path) -> None:
+def test_units_keep_the_recorded_capture_times(folder: Path) -> None:
     async def act(client: Client) -> None:
         answer = await client.get(f"/api/recordings/{NAME}/units?seconds=30")
         times = [head.capture_us for head, _ in units(await answer.read())]
@@ -324,7 +330,7 @@ def test_frames_are_as_far_apart_as_they_were(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_files_are_closed_when_nobody_looks_any_more(folder: Path) -> None:
+def test_closed_cache_opens_the_file_anew(folder: Path) -> None:
     opened = RecordingCache(lambda: 0.0)
     first = opened.get(folder / NAME, False)
     assert opened.get(folder / NAME, False) is first
@@ -333,7 +339,7 @@ def test_files_are_closed_when_nobody_looks_any_more(folder: Path) -> None:
     opened.close()
 
 
-def test_a_growing_file_is_read_anew_after_a_while(folder: Path) -> None:
+def test_growing_file_is_read_anew_after_five_seconds(folder: Path) -> None:
     now_s = 100.0
     opened = RecordingCache(lambda: now_s)
     first = opened.get(folder / NAME, True)
@@ -344,7 +350,7 @@ def test_a_growing_file_is_read_anew_after_a_while(folder: Path) -> None:
     opened.close()
 
 
-def test_a_thumbnail_is_the_first_key_frame_from_a_moment_on(folder: Path) -> None:
+def test_thumbnail_is_the_first_key_frame_from_the_start(folder: Path) -> None:
     async def act(client: Client) -> None:
         url = f"/api/recordings/{NAME}/thumbnail"
         times = []

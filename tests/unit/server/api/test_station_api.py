@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_station_pairs_by_the_grown_ups_code_alone(folder: Path) -> None:
+def test_station_pairs_only_by_the_grown_up_code(folder: Path) -> None:
     async def act(client: Client) -> None:
         for code, status in (("", 401), ("123456", 401), ("grownupz", 401)):
             answer = await client.post(
@@ -53,7 +53,7 @@ def test_a_station_pairs_by_the_grown_ups_code_alone(folder: Path) -> None:
     assert [again.id for again in stations_of(folder).all()] == [one.id]
 
 
-def test_five_wrong_codes_have_to_wait(folder: Path) -> None:
+def test_sixth_wrong_pairing_code_has_to_wait(folder: Path) -> None:
     async def act(client: Client) -> None:
         headers = {wire.CODE: "wrong", wire.NAME: "office"}
         said = [(await client.post(wire.BASE + "/pair", headers=headers)).status for _ in range(6)]
@@ -63,7 +63,7 @@ def test_five_wrong_codes_have_to_wait(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 41, "a\u200fb"])
-def test_a_name_that_cannot_be_shown_is_refused(folder: Path, name: str) -> None:
+def test_unprintable_station_name_is_refused(folder: Path, name: str) -> None:
     async def act(client: Client) -> None:
         headers = {wire.CODE: "grownups", wire.NAME: name}
         answer = await client.post(wire.BASE + "/pair", headers=headers)
@@ -72,7 +72,7 @@ def test_a_name_that_cannot_be_shown_is_refused(folder: Path, name: str) -> None
     ask_car(folder, act)
 
 
-def test_no_key_goes_over_the_air_in_the_clear(folder: Path) -> None:
+def test_pairing_without_https_is_refused(folder: Path) -> None:
     async def act(client: Client) -> None:
         headers = {wire.CODE: "grownups", wire.NAME: "office"}
         answer = await client.post(wire.BASE + "/pair", headers=headers)
@@ -81,7 +81,7 @@ def test_no_key_goes_over_the_air_in_the_clear(folder: Path) -> None:
     assert not ask_car(folder, act, remote="192.0.2.7").all()
 
 
-def test_it_lists_what_is_sealed_signed(folder: Path) -> None:
+def test_list_has_sealed_segments_and_a_signature(folder: Path) -> None:
     async def act(client: Client) -> None:
         pairing = await paired(client)
         answer = await signed(client, pairing, "GET", "/segments")
@@ -104,7 +104,7 @@ def test_it_lists_what_is_sealed_signed(folder: Path) -> None:
     ask_car(folder, act)
 
 
-def test_a_folder_that_was_never_made_lists_nothing(tmp_path: Path) -> None:
+def test_missing_folder_lists_no_segments(tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         answer = await signed(client, await paired(client), "GET", "/segments")
         listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
@@ -116,7 +116,9 @@ def test_a_folder_that_was_never_made_lists_nothing(tmp_path: Path) -> None:
     ask_car(tmp_path, act)
 
 
-def test_the_loop_signs_no_list(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_are_signed_outside_the_event_loop_thread(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A list of 500 segments would block the loop of a Zero W, and thus driving, for
     milliseconds."""
     signers, real = list[threading.Thread](), wire.answer_mac
@@ -136,7 +138,7 @@ def test_the_loop_signs_no_list(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(signers) == 2 and threading.main_thread() not in signers
 
 
-def test_it_sends_bytes_and_sums(folder: Path) -> None:
+def test_station_gets_segment_bytes_and_checksums(folder: Path) -> None:
     async def act(client: Client) -> None:
         pairing = await paired(client)
         answer = await signed(client, pairing, "GET", f"/sums/{NAME}")
@@ -170,7 +172,7 @@ def test_it_sends_bytes_and_sums(folder: Path) -> None:
     ask_car(folder, act)
 
 
-def test_only_a_receipt_for_these_bytes_lets_a_file_go(folder: Path) -> None:
+def test_receipt_with_the_right_checksum_alone_releases_a_file(folder: Path) -> None:
     async def act(client: Client) -> None:
         pairing, mark = await paired(client), folder / (NAME + names.ACKNOWLEDGED)
         for sha256 in ("", "0" * 64):
@@ -190,7 +192,7 @@ def test_only_a_receipt_for_these_bytes_lets_a_file_go(folder: Path) -> None:
     ask_car(folder, act)
 
 
-def test_nobody_without_the_key_gets_anything(folder: Path) -> None:
+def test_requests_without_the_station_key_are_refused(folder: Path) -> None:
     async def act(client: Client) -> None:
         pairing = await paired(client)
         forged = msgspec.structs.replace(pairing, key="00" * 32)
@@ -211,7 +213,7 @@ def test_nobody_without_the_key_gets_anything(folder: Path) -> None:
     assert not (folder / (NAME + names.ACKNOWLEDGED)).exists()
 
 
-def test_either_side_ends_it(folder: Path) -> None:
+def test_station_ends_its_own_pairing(folder: Path) -> None:
     async def act(client: Client) -> None:
         pairing = await paired(client)
         assert (await signed(client, pairing, "POST", "/end")).status == 204
@@ -220,7 +222,7 @@ def test_either_side_ends_it(folder: Path) -> None:
     assert not ask_car(folder, act).all()
 
 
-def test_a_grown_up_sees_stations_among_the_people_and_ends_them(tmp_path: Path) -> None:
+def test_grown_up_sees_and_ends_stations_among_the_people(tmp_path: Path) -> None:
     stations = stations_of(tmp_path)
     house = House(stations=stations)
     one = stations.pair("office", "192.0.2.7", house.now_s)

@@ -31,7 +31,7 @@ def ask(state: Path, host: str, act: Callable[[Client], Awaitable[None]]) -> Non
     asyncio.run(run())
 
 
-def test_the_certificate_and_what_it_is_known_by(tmp_path: Path) -> None:
+def test_root_certificate_comes_with_name_and_fingerprint(tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         root = await client.get(f"{BASE}/root.crt")
         assert root.status == 200
@@ -48,7 +48,7 @@ def test_the_certificate_and_what_it_is_known_by(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["trust", "trust.html"])
-def test_that_page_alone_may_ask_the_https_port(tmp_path: Path, name: str) -> None:
+def test_trust_page_alone_may_connect_to_the_https_port(tmp_path: Path, name: str) -> None:
     async def act(client: Client) -> None:
         page = await client.get(f"/{name}", headers={"Host": "[fe80::1]:8080"})
         assert page.status == 200
@@ -59,7 +59,7 @@ def test_that_page_alone_may_ask_the_https_port(tmp_path: Path, name: str) -> No
     ask(tmp_path, "0.0.0.0", act)
 
 
-def test_on_this_computer_there_is_nothing_to_trust(tmp_path: Path) -> None:
+def test_loopback_car_offers_no_certificate_to_trust(tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         about = await (await client.get(BASE)).json()
         assert about["https_port"] == 0 and about["fingerprint"] == ""

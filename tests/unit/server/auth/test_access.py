@@ -11,14 +11,14 @@ from fpvcar.server.auth.access import CodeCheck, Codes, Rights
 CODES = Codes("123456", "abcd2345")
 
 
-def test_new_codes_are_six_digits_and_hard_to_guess() -> None:
+def test_new_codes_have_their_lengths_and_differ() -> None:
     made = [access.new_codes() for _ in range(50)]
     assert all(len(c.drive) == 6 and c.drive.isdigit() for c in made)
     assert all(len(c.grown_up) == 8 for c in made)
     assert len({c.grown_up for c in made}) == 50
 
 
-def test_codes_open_what_they_should() -> None:
+def test_code_gives_the_rights_of_its_kind() -> None:
     codes = CodeCheck(CODES)
     assert codes.unlock(" 123456 ", "a", 0.0) == Rights(drive=True, grown_up=False)
     assert codes.unlock("abcd2345", "a", 0.0) == Rights(drive=True, grown_up=True)
@@ -27,7 +27,7 @@ def test_codes_open_what_they_should() -> None:
     assert codes.unlock("123456\udcff", "a", 0.0) is None, "no UTF-8 in a header"
 
 
-def test_five_wrong_tries_a_minute_per_address() -> None:
+def test_sixth_wrong_try_a_minute_per_address_waits() -> None:
     codes = CodeCheck(CODES)
     for second in range(5):
         assert codes.wait_s("000000", "a", second) == 0.0
@@ -40,7 +40,7 @@ def test_five_wrong_tries_a_minute_per_address() -> None:
     assert codes.wait_s("000000", "a", 60.0) == 0.0
 
 
-def test_a_right_code_makes_good_for_wrong_ones() -> None:
+def test_right_code_clears_the_wrong_tries() -> None:
     codes = CodeCheck(CODES)
     for code in ("000000", "123456", "000000"):
         for _ in range(access.TRIES - 1):
@@ -48,7 +48,7 @@ def test_a_right_code_makes_good_for_wrong_ones() -> None:
     assert codes.wait_s("000000", "a", 0.0) == 0.0
 
 
-def test_many_addresses_that_guess_are_one_guesser() -> None:
+def test_guesses_from_many_addresses_share_one_limit() -> None:
     codes = CodeCheck(CODES)
     assert codes.unlock("123456", "home", 0.0) is not None
     for number in range(access.TRIES_ALL):
@@ -100,7 +100,7 @@ def test_known_networks_are_bounded() -> None:
     assert len(codes._trusted) == access.TRUSTED_MAX
 
 
-def test_a_whole_ipv6_network_is_one_peer() -> None:
+def test_ipv6_network_shares_one_limit_of_tries() -> None:
     codes = CodeCheck(CODES)
     for host in range(5):
         codes.unlock("000000", f"2001:db8::{host:x}", 0.0)
@@ -129,11 +129,11 @@ def test_wrong_tries_are_forgotten_and_bounded() -> None:
         ("", "elsewhere"),
     ],
 )
-def test_where_a_peer_is_for_people(address: str, where: str) -> None:
+def test_address_class_is_told_in_words(address: str, where: str) -> None:
     assert access.address_class(address) == where
 
 
-def test_a_video_id_is_stable_and_does_not_show_the_client() -> None:
+def test_video_id_is_stable_and_hides_the_client() -> None:
     key, client = bytes(32), "0123456789abcdef0123456789abcdef"
     made = access.video_id(key, client)
     assert made == access.video_id(key, client) and len(made) == 32
@@ -156,7 +156,7 @@ def test_a_video_id_is_stable_and_does_not_show_the_client() -> None:
         ("car", False),
     ],
 )
-def test_loopback(address: str, home: bool) -> None:
+def test_loopback_addresses_are_recognised(address: str, home: bool) -> None:
     assert access.is_loopback(address) is home
 
 
@@ -180,7 +180,7 @@ def test_loopback(address: str, home: bool) -> None:
         ("127.0.0.1/evil", False),
     ],
 )
-def test_host_against_rebinding(host: str | None, allowed: bool) -> None:
+def test_host_header_is_checked_against_rebinding(host: str | None, allowed: bool) -> None:
     assert access.host_allowed(host, "Plague", ["my.lan"]) is allowed
 
 
@@ -225,7 +225,7 @@ class Unrouted(Routed):
 
 
 @pytest.mark.parametrize(("probe", "address"), [(Routed, "10.0.0.7"), (Unrouted, "127.0.0.1")])
-def test_the_lan_address_is_what_the_routing_table_says(
+def test_lan_address_comes_from_the_routing_table(
     probe: type[Routed], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "socket", probe)

@@ -34,7 +34,7 @@ def again(house: House, visitor: Visitor, name: str) -> Visitor:
     return made
 
 
-def test_lock_gives_a_grown_ups_rights_back_on_all_pages_of_the_device() -> None:
+def test_lock_ends_grown_up_rights_on_all_pages_of_a_device() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     remembered(house, mum)
@@ -50,7 +50,7 @@ def test_lock_gives_a_grown_ups_rights_back_on_all_pages_of_the_device() -> None
     assert mum.state.grown_up and again(house, mum, "Fourth").state.grown_up
 
 
-def test_without_a_cookie_lock_is_for_that_page() -> None:
+def test_lock_without_a_cookie_is_for_its_page_only() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     dad = house.visitor("Dad", drive=False, code="grownups")
@@ -58,7 +58,7 @@ def test_without_a_cookie_lock_is_for_that_page() -> None:
     assert not mum.state.grown_up and dad.state.grown_up
 
 
-def test_grown_ups_rights_that_nobody_uses_for_half_an_hour_are_given_back() -> None:
+def test_grown_up_rights_end_after_half_an_hour_without_use() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     house.now_s += GROWN_UP_S - 1.0
@@ -76,7 +76,7 @@ def test_grown_ups_rights_that_nobody_uses_for_half_an_hour_are_given_back() -> 
     assert not mum.state.grown_up and len(mum.errors()) == again, "said once"
 
 
-def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
+def test_use_on_another_page_keeps_grown_up_rights() -> None:
     house = House(utc_s=lambda: house.now_s)
     mum = house.visitor("Mum", drive=False, code="grownups")
     remembered(house, mum)
@@ -90,7 +90,7 @@ def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
     assert not mum.state.grown_up and mum.errors()[-1].limit == "30 min without use"
 
 
-def test_a_page_that_opens_again_uses_no_grown_ups_rights() -> None:
+def test_page_opened_again_does_not_use_grown_up_rights() -> None:
     """A phone reopens its page at each wake-up, identified by its page's id or its cookie."""
     house = House(utc_s=lambda: house.now_s)
     mum = house.visitor("Mum", drive=False, code="grownups")
@@ -107,7 +107,7 @@ def test_a_page_that_opens_again_uses_no_grown_ups_rights() -> None:
     assert mum.state.grown_up, "a code is a use"
 
 
-def test_a_clock_that_is_set_locks_no_page_in_use() -> None:
+def test_clock_step_does_not_lock_a_page_in_use() -> None:
     """An idle page of the same device does not lock it either."""
     utc_s = [1000.0]
     house = House(utc_s=lambda: utc_s[0])
@@ -123,7 +123,7 @@ def test_a_clock_that_is_set_locks_no_page_in_use() -> None:
     assert not mum.state.grown_up and not tab.state.grown_up
 
 
-def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
+def test_grown_up_sees_drivers_present_and_away() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Release())
@@ -145,7 +145,7 @@ def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
     assert ann.errors()[-1].what == "only a grown-up sees the list of drivers"
 
 
-def test_a_grown_up_ends_a_driver_and_the_device_is_forgotten() -> None:
+def test_driver_ended_by_a_grown_up_loses_the_device() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Release())
@@ -174,7 +174,7 @@ def test_a_grown_up_ends_a_driver_and_the_device_is_forgotten() -> None:
     assert not late.state.may_drive
 
 
-def test_a_driver_whose_link_is_lost_is_ended_for_good() -> None:
+def test_driver_with_a_lost_link_is_ended_for_good() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Release())
@@ -187,7 +187,7 @@ def test_a_driver_whose_link_is_lost_is_ended_for_good() -> None:
     assert not house.visitor("Ann", drive=False).state.may_drive
 
 
-def test_who_comes_back_keeps_the_device() -> None:
+def test_returning_client_keeps_its_device() -> None:
     house = House()
     ann = house.visitor("Ann", drive=False, code="123456")
     remembered(house, ann)
@@ -200,7 +200,7 @@ def test_who_comes_back_keeps_the_device() -> None:
     assert back.session.device is ann.session.device and back.state.role == "driver"
 
 
-def test_a_ticket_is_offered_to_whoever_has_no_cookie() -> None:
+def test_ticket_is_offered_only_without_a_cookie() -> None:
     house = House()
     ann = house.visitor("Ann", drive=False, code="123456")
     remembered(house, ann)

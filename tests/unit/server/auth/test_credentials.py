@@ -47,7 +47,7 @@ def test_damaged_or_short_codes_are_set_aside_and_replaced(
     assert "kept as codes.json.bad, created again" in caplog.text
 
 
-def test_the_key_is_made_once_and_private(tmp_path: Path) -> None:
+def test_signing_key_is_made_once_and_private(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         first, *others = pool.map(credentials.load_key, [tmp_path] * 4)
     assert len(first) == credentials.KEY_BYTES
@@ -61,7 +61,7 @@ def test_the_key_is_made_once_and_private(tmp_path: Path) -> None:
     assert (tmp_path / "signing.key.bad").read_bytes() == first[:5]
 
 
-def test_the_certificate_is_kept_and_names_the_car(tmp_path: Path) -> None:
+def test_certificate_is_kept_and_its_keys_are_private(tmp_path: Path) -> None:
     names = ("127.0.0.1", "localhost", "plague")
     credentials.server_context(tmp_path, names)
     before = (tmp_path / "https.crt").read_bytes()
@@ -87,7 +87,7 @@ def names_in(directory: Path) -> set[str]:
 
 @pytest.mark.parametrize("name", ["https.crt", "https.key"])
 @pytest.mark.parametrize("left", [0, 100])
-def test_a_torn_certificate_is_set_aside_and_made_anew(
+def test_torn_certificate_is_set_aside_and_made_anew(
     tmp_path: Path, name: str, left: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After a power cut in the first start no later one may fail."""
@@ -101,7 +101,7 @@ def test_a_torn_certificate_is_set_aside_and_made_anew(
     assert caplog.text.count("created again") == 2, "key and certificate, once"
 
 
-def test_a_key_of_another_certificate_is_no_pair(tmp_path: Path) -> None:
+def test_key_of_another_certificate_is_set_aside(tmp_path: Path) -> None:
     """A power cut between the two files leaves a new key beside an old certificate."""
     other = tmp_path / "other"
     other.mkdir()
@@ -112,7 +112,7 @@ def test_a_key_of_another_certificate_is_no_pair(tmp_path: Path) -> None:
     assert (tmp_path / "https.key.bad").exists()
 
 
-def test_a_new_address_joins_those_that_the_certificate_has(tmp_path: Path) -> None:
+def test_new_address_joins_the_names_in_the_certificate(tmp_path: Path) -> None:
     credentials.server_context(tmp_path, ["192.168.1.5", "plague", "plague.local"])
     before = (tmp_path / "https.crt").read_bytes()
     credentials.server_context(tmp_path, ["10.0.0.7", "plague", "plague.local"])
@@ -123,7 +123,7 @@ def test_a_new_address_joins_those_that_the_certificate_has(tmp_path: Path) -> N
     assert before != after == (tmp_path / "https.crt").read_bytes()
 
 
-def test_a_certificate_is_renewed_before_its_end(
+def test_certificate_is_renewed_before_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "CERTIFICATE_DAYS", credentials.RENEW_DAYS - 1)
@@ -136,20 +136,22 @@ def test_a_certificate_is_renewed_before_its_end(
     assert before != after == (tmp_path / "https.crt").read_bytes()
 
 
-def test_a_missing_openssl_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_openssl_raises_no_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="no certificate"):
         credentials.server_context(tmp_path, ["localhost"])
 
 
-def test_two_that_start_at_once_have_the_same_codes(tmp_path: Path) -> None:
+def test_simultaneous_starts_get_the_same_codes(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as starters:
         found = list(starters.map(credentials.load_codes, [tmp_path] * 32))
     assert len(set(found)) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["codes.json"]
 
 
-def test_a_clock_in_1970_makes_no_certificate(
+def test_clock_in_1970_makes_no_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Browsers with a correct clock would report it as expired."""
@@ -189,13 +191,13 @@ def vouches(directory: Path, name: str = "https.crt", *more: str) -> bool:
         ["10.0.0.1"],
     ],
 )
-def test_the_cars_own_authority_vouches_for_it(tmp_path: Path, names: list[str]) -> None:
+def test_own_authority_vouches_for_the_car(tmp_path: Path, names: list[str]) -> None:
     credentials.server_context(tmp_path, names)
     assert vouches(tmp_path)
     assert credentials.trusted(tmp_path) == tmp_path / "root.crt"
 
 
-def test_what_people_trust_stays_when_the_certificate_is_renewed(tmp_path: Path) -> None:
+def test_root_stays_when_the_certificate_is_renewed(tmp_path: Path) -> None:
     credentials.server_context(tmp_path, ["192.168.1.5", "plague"])
     root = (tmp_path / "root.crt").read_bytes()
     for name in ("10.0.0.7", "172.16.3.4", "plague.local"):
@@ -204,7 +206,7 @@ def test_what_people_trust_stays_when_the_certificate_is_renewed(tmp_path: Path)
     assert (tmp_path / "root.crt").read_bytes() == root
 
 
-def test_a_name_that_the_authority_may_not_sign_makes_a_new_one(tmp_path: Path) -> None:
+def test_name_outside_the_authority_makes_a_new_authority(tmp_path: Path) -> None:
     credentials.server_context(tmp_path, ["localhost", "plague"])
     root = (tmp_path / "root.crt").read_bytes()
     credentials.server_context(tmp_path, ["localhost", "rusty"])
@@ -212,7 +214,7 @@ def test_a_name_that_the_authority_may_not_sign_makes_a_new_one(tmp_path: Path) 
     assert vouches(tmp_path) and {"plague", "rusty"} <= names_in(tmp_path)
 
 
-def test_the_authority_vouches_for_nobody_else(tmp_path: Path) -> None:
+def test_authority_vouches_for_no_foreign_name(tmp_path: Path) -> None:
     """A thief of the card has the authority's key."""
     credentials.server_context(tmp_path, ["localhost", "plague"])
     for name in ("DNS:bank.example", "IP:8.8.8.8", "DNS:plague.example"):
@@ -255,14 +257,14 @@ def test_authority_vouches_for_servers_only(
 
 
 @pytest.mark.parametrize("name", ["root.crt", "root.key"])
-def test_a_torn_authority_is_made_anew(tmp_path: Path, name: str) -> None:
+def test_torn_authority_is_set_aside_and_made_anew(tmp_path: Path, name: str) -> None:
     credentials.server_context(tmp_path, ["localhost"])
     (tmp_path / name).write_bytes(b"-----BEGIN")
     credentials.server_context(tmp_path, ["localhost", "10.0.0.1"])
     assert (tmp_path / f"{name}.bad").exists() and vouches(tmp_path)
 
 
-def test_an_authority_that_ends_sooner_than_what_it_signs_is_made_anew(
+def test_authority_ending_before_its_certificate_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = credentials.CERTIFICATE_DAYS - 1
@@ -276,7 +278,7 @@ def test_an_authority_that_ends_sooner_than_what_it_signs_is_made_anew(
     assert (tmp_path / "root.crt").read_bytes() != root and vouches(tmp_path)
 
 
-def test_a_certificate_of_an_older_version_stays_until_it_is_renewed(tmp_path: Path) -> None:
+def test_old_self_signed_certificate_stays_until_renewal(tmp_path: Path) -> None:
     """Stations identify the car by its certificate."""
     credentials._make_pair(
         tmp_path / "https.key",

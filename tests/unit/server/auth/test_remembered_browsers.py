@@ -32,7 +32,7 @@ def listed(folder: Path, key: bytes = KEY, codes: Codes = CODES) -> Devices:
     return Devices(key, codes, folder / FILE)
 
 
-def test_a_cookie_is_the_cars_own_and_ends(tmp_path: Path) -> None:
+def test_cookie_is_signed_by_the_car_and_expires(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     device = devices.add("Ann", "10.0.0.1", DRIVER, 1000.5)
     cookie = devices.cookie(device)
@@ -59,7 +59,7 @@ def test_a_cookie_is_the_cars_own_and_ends(tmp_path: Path) -> None:
         (False, "fpvcar-pass=stale; __Host-fpvcar-pass={mine}", False),
     ],
 )
-def test_on_https_its_own_cookie_comes_first(
+def test_secure_cookie_comes_first_on_https(
     tmp_path: Path, secure: bool, cookies: str, known: bool
 ) -> None:
     """A plain one may be old, or set by another page under the car's address."""
@@ -72,7 +72,7 @@ def test_on_https_its_own_cookie_comes_first(
     assert devices.device_of(request, 1.0) is (mine if known else None)
 
 
-def test_another_cars_key_or_new_codes_know_nobody(tmp_path: Path) -> None:
+def test_cookie_fails_with_another_key_or_new_codes(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     asyncio.run(devices.save(0.0))
@@ -85,7 +85,7 @@ def test_another_cars_key_or_new_codes_know_nobody(tmp_path: Path) -> None:
         assert other.find(devices.cookie(device), 1.0) is None
 
 
-def test_grown_ups_rights_end_without_use_and_a_drivers_do_not(tmp_path: Path) -> None:
+def test_grown_up_rights_end_without_use_drive_rights_stay(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     device = devices.add("Mum", "10.0.0.1", GROWN_UP, 100.0)
     assert device.rights(99.0 + GROWN_UP_S) == GROWN_UP
@@ -97,7 +97,7 @@ def test_grown_ups_rights_end_without_use_and_a_drivers_do_not(tmp_path: Path) -
     assert device.rights(1500.0) == DRIVER
 
 
-def test_who_was_ended_stays_ended_after_a_restart(tmp_path: Path) -> None:
+def test_ended_device_stays_ended_after_a_restart(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     ann, bob = (devices.add(name, "10.0.0.1", DRIVER, 0.0) for name in ("Ann", "Bob"))
     asyncio.run(devices.save(0.0))
@@ -110,7 +110,7 @@ def test_who_was_ended_stays_ended_after_a_restart(tmp_path: Path) -> None:
         assert each.find(devices.cookie(bob), 1.0) == bob
 
 
-def test_of_too_many_the_one_that_was_away_longest_goes(tmp_path: Path) -> None:
+def test_full_list_drops_the_device_away_longest(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     first = devices.add("first", "10.0.0.1", DRIVER, 0.0)
     second = devices.add("second", "10.0.0.1", DRIVER, 1.0)
@@ -124,7 +124,7 @@ def test_of_too_many_the_one_that_was_away_longest_goes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rubbish", [b"", b"{}", b'[{"id":7}]', b"\xff", b'[{"id":"\xff"', b'[{"x":' + b"[" * 5000]
 )
-def test_a_damaged_list_knows_nobody_and_is_said(
+def test_damaged_list_is_empty_and_logged(
     tmp_path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
@@ -132,7 +132,9 @@ def test_a_damaged_list_knows_nobody_and_is_said(
     assert "must enter the code again" in caplog.text
 
 
-def test_a_card_that_fails_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_card_is_logged_and_devices_stay_known(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     devices = listed(tmp_path / "nowhere")
     device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     asyncio.run(devices.save(0.0))
@@ -205,7 +207,7 @@ def test_device_seen_after_its_end_stays_off_the_list(tmp_path: Path) -> None:
     assert devices.all() == []
 
 
-def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None:
+def test_changes_are_saved_at_once_and_use_rarely(tmp_path: Path) -> None:
     devices = listed(tmp_path)
 
     async def act() -> list[bool]:
@@ -230,7 +232,7 @@ def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None
     assert asyncio.run(act()) == [True, True, False, True, True, False, False, True]
 
 
-async def test_the_loop_saves(tmp_path: Path) -> None:
+async def test_run_saves_a_new_device(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     job = asyncio.create_task(devices.run())
     devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
@@ -242,7 +244,7 @@ async def test_the_loop_saves(tmp_path: Path) -> None:
     assert [one.name for one in listed(tmp_path).all()] == ["Ann"]
 
 
-async def test_a_ticket_makes_one_cookie_that_no_script_reads(tmp_path: Path) -> None:
+async def test_ticket_makes_one_http_only_cookie(tmp_path: Path) -> None:
     house = House()
     app = server_of(house.profile, house.hub, None, devices=house.devices).application()
     async with TestClient(TestServer(app)) as client:

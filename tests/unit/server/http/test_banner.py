@@ -28,11 +28,11 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("::1", "::1"),
     ],
 )
-def test_it_is_looked_for_where_it_listens(host: str, where: str) -> None:
+def test_reachable_names_the_listening_address(host: str, where: str) -> None:
     assert reachable(host) == where
 
 
-def test_on_the_lan_it_says_address_picture_and_code(state: Path) -> None:
+def test_lan_greeting_has_address_qr_picture_and_codes(state: Path) -> None:
     said = greeting("0.0.0.0", 8080, "Plague", "/srv/drives")
     codes = json.loads((state / "codes.json").read_text())
     assert f"Drive code: {codes['drive']} " in said
@@ -41,14 +41,14 @@ def test_on_the_lan_it_says_address_picture_and_code(state: Path) -> None:
     assert "It records in /srv/drives" in said
 
 
-def test_with_a_certificate_it_says_the_https_address_too(state: Path) -> None:
+def test_greeting_with_a_certificate_has_the_https_address(state: Path) -> None:
     assert "https" not in greeting("0.0.0.0", 8080, "Plague")
     (state / credentials.CERTIFICATE).touch()
     where = f"https://{access.lan_address()}:8081/"
     assert where in greeting("0.0.0.0", 8080, "Plague")
 
 
-def test_on_loopback_it_says_how_phones_see_it() -> None:
+def test_loopback_greeting_says_how_phones_reach_the_car() -> None:
     said = greeting("127.0.0.1", 8080, "Plague")
     assert "--host 0.0.0.0" in said and "Drive code" not in said
 

@@ -29,18 +29,18 @@ def other_tests_have_their_logs() -> Iterator[None]:
         logger.filters[:] = filters
 
 
-def test_this_machine_alone_needs_no_https(tmp_path: Path) -> None:
+def test_loopback_address_has_no_https(tmp_path: Path) -> None:
     address = endpoints.address("127.0.0.1", 8080, tmp_path, "Plague")
     assert address.tls is None and address.https_port == 0
     assert not list(tmp_path.iterdir())
 
 
-def test_the_lan_has_https_on_the_next_port(tmp_path: Path) -> None:
+def test_lan_address_has_https_on_the_next_port(tmp_path: Path) -> None:
     address = endpoints.address("0.0.0.0", 8080, tmp_path, "Plague")
     assert address.tls is not None and address.https_port == 8081
 
 
-def test_without_a_certificate_https_is_off_and_said(
+def test_missing_certificate_turns_https_off_and_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -58,7 +58,7 @@ def application() -> web.Application:
     return app
 
 
-async def test_a_site_serves_until_it_is_cancelled() -> None:
+async def test_site_serves_until_it_is_cancelled() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -79,7 +79,7 @@ async def test_a_site_serves_until_it_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("expected", [b"100-contin\xff", b"a pony"])
-async def test_what_cannot_be_expected_is_refused_and_not_logged(
+async def test_bad_expect_header_is_refused_and_not_logged(
     expected: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The refusal of aiohttp repeats the header, and fails if it is not UTF-8."""
@@ -105,7 +105,7 @@ async def test_what_cannot_be_expected_is_refused_and_not_logged(
     assert not [one for one in caplog.records if one.name == "aiohttp.server"]
 
 
-async def test_a_busy_port_ends_it() -> None:
+async def test_busy_port_ends_the_site() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -115,7 +115,7 @@ async def test_a_busy_port_ends_it() -> None:
             await Site(application, Places(1, 1), address).run()
 
 
-async def test_a_listener_that_fails_ends_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failing_listener_ends_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreachable car must restart, instead of running without a listener."""
 
     def fails(_: Listener, peer: socket.socket, *more: object) -> None:
@@ -140,7 +140,7 @@ async def test_a_listener_that_fails_ends_the_site(monkeypatch: pytest.MonkeyPat
         await asyncio.wait_for(site_run, 5.0)
 
 
-def test_a_full_card_costs_https_and_not_the_car(
+def test_full_card_turns_off_https_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object, **__: object) -> int:

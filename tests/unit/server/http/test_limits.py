@@ -51,13 +51,13 @@ def test_places_are_counted_in_all_and_for_each_address() -> None:
     assert door.places.taken == 0 and door.ended == [] and not door.places._of
 
 
-def test_places_without_a_reserve_admit_as_many_drivers_as_places() -> None:
+def test_drivers_without_a_reserve_fill_only_the_places() -> None:
     places = Places(1, 9)
     assert places.enter("ann", "10.0.0.1", lambda: None, Rank.DRIVES) is None
     assert places.enter("bob", "10.0.0.2", lambda: None, Rank.DRIVES) == "1 are open"
 
 
-def test_the_oldest_silent_one_of_the_largest_crowd_gives_way() -> None:
+def test_oldest_silent_peer_of_the_largest_crowd_gives_way() -> None:
     door = Door(6, 4)
     door.crowd("10.0.0.1", 2)
     door.crowd("10.0.0.2", 4)
@@ -65,7 +65,7 @@ def test_the_oldest_silent_one_of_the_largest_crowd_gives_way() -> None:
     assert door.ended == ["10.0.0.2-0"] and door.places.taken == 6
 
 
-def test_who_has_shown_who_it_is_stays_before_the_silent() -> None:
+def test_silent_peer_gives_way_before_an_identified_peer() -> None:
     door = Door(3, 3)
     door.crowd("10.0.0.1", 3)
     door.places.promote("10.0.0.1-0", Rank.WATCHES)
@@ -75,7 +75,7 @@ def test_who_has_shown_who_it_is_stays_before_the_silent() -> None:
     assert door.ended == ["10.0.0.1-2"]
 
 
-def test_a_crowd_may_not_push_out_a_smaller_one_nor_itself() -> None:
+def test_crowd_pushes_out_neither_a_smaller_crowd_nor_itself() -> None:
     door = Door(4, 3)
     door.crowd("10.0.0.1", 2)
     door.crowd("10.0.0.2", 2)
@@ -83,14 +83,14 @@ def test_a_crowd_may_not_push_out_a_smaller_one_nor_itself() -> None:
     assert door.ended == []
 
 
-def test_a_watcher_of_a_crowd_that_is_larger_by_one_stays() -> None:
+def test_watcher_of_a_crowd_larger_by_one_stays() -> None:
     door = Door(3, 3)
     door.crowd("10.0.0.1", 2, Rank.WATCHES)
     door.crowd("10.0.0.2", 1, Rank.WATCHES)
     assert door.enter("new", "10.0.0.2", Rank.WATCHES) == "3 are open"
 
 
-def test_watchers_share_fairly_and_drivers_give_way_to_nobody() -> None:
+def test_watchers_share_fairly_and_drivers_never_give_way() -> None:
     door = Door(4, 4, reserved=1)
     door.crowd("10.0.0.1", 3, Rank.WATCHES)
     assert door.enter("two", "10.0.0.2", Rank.WATCHES) is None
@@ -108,7 +108,7 @@ def test_watchers_share_fairly_and_drivers_give_way_to_nobody() -> None:
     assert door.enter("late", "10.0.0.7", Rank.DRIVES) == "4 are open"
 
 
-def test_an_ipv6_host_has_a_share_and_its_network_two() -> None:
+def test_ipv6_host_has_one_share_and_its_network_two() -> None:
     door = Door(9, 2)
     door.crowd("2001:db8::1", 2, Rank.DRIVES)
     assert door.enter("c", "2001:db8::1") == "2 are open from 2001:db8::1"
@@ -125,7 +125,7 @@ def test_an_ipv6_host_has_a_share_and_its_network_two() -> None:
     assert full.ended == []
 
 
-def test_two_hostile_addresses_leave_room_and_many_give_way() -> None:
+def test_driver_gets_a_place_beside_hostile_addresses() -> None:
     """Shipped limits: 256 places, a share of 64. A driver gets in at the first try."""
     door = Door(256, 64)
     for address in ("10.0.0.1", "10.0.0.2"):
@@ -169,7 +169,7 @@ def full_house() -> Viewers:
     return viewers
 
 
-def test_viewer_beyond_the_places_is_refused_and_a_proven_driver_is_not() -> None:
+def test_viewer_beyond_the_places_is_refused_a_driver_is_not() -> None:
     viewers = full_house()
     assert viewers.enter("three", "10.0.0.1") == "2 are open"
     for number in range(RESERVED):
@@ -191,7 +191,7 @@ def test_viewer_that_names_a_driver_waits_until_its_hello() -> None:
     assert viewers.ended == [f"eve-{number}" for number in range(RESERVED)]
 
 
-def test_viewer_that_names_a_driver_has_no_drivers_rank_where_there_is_room() -> None:
+def test_viewer_naming_a_driver_gets_only_a_watchers_rank() -> None:
     viewers = Viewers()
     assert viewers.enter("eve-1", "10.0.0.1", driver=True) is None
     assert viewers.enter("eve-2", "10.0.0.1", driver=True) is None
@@ -200,7 +200,7 @@ def test_viewer_that_names_a_driver_has_no_drivers_rank_where_there_is_room() ->
     assert viewers.ended == ["eve-1"]
 
 
-def test_viewer_whose_hello_does_not_come_is_ended_or_watches() -> None:
+def test_viewer_without_a_hello_is_ended_or_watches() -> None:
     viewers = full_house()
     assert viewers.enter("eve", "10.0.0.1", driver=True) is None
     viewers.expire("eve", "10.0.0.1")
@@ -214,7 +214,7 @@ def test_viewer_whose_hello_does_not_come_is_ended_or_watches() -> None:
     assert viewers.enter("three", "10.0.0.1") is None
 
 
-def test_viewer_that_leaves_while_it_waits_waits_no_more() -> None:
+def test_viewer_that_leaves_while_waiting_frees_its_place() -> None:
     viewers = full_house()
     assert viewers.enter("ann", "10.0.0.1", driver=True) is None
     viewers.places.leave(viewers.end("ann"))
@@ -234,7 +234,7 @@ def test_waiting_viewers_of_the_largest_crowd_end_first() -> None:
     assert viewers.admit("ann", "10.0.0.1") is None
 
 
-def test_a_slip_is_free_and_a_flood_waits_until_it_is_paid() -> None:
+def test_rate_limit_pauses_only_beyond_the_burst() -> None:
     rate, burst = RateLimit(7.0), int(BYTES_BURST)
     assert rate.pause_s(1, 7.0) == 0.0
     assert rate.pause_s(burst - 1, 7.0) == 0.0
@@ -249,7 +249,7 @@ def test_rate_limit_is_64_kb_a_second_after_a_burst_of_512_kb() -> None:
     assert RateLimit(7.0).pause_s((512 + 64) * 1024, 7.0) == 1.0
 
 
-def test_the_meter_lets_bursts_pass_and_floods_not() -> None:
+def test_meter_allows_a_burst_and_limits_a_flood() -> None:
     meter = TokenBucket(rate=10.0, burst=20.0)
     assert sum(meter.allow(5.0) for _ in range(100)) == 20
     assert sum(meter.allow(6.0) for _ in range(100)) == 10
@@ -305,7 +305,7 @@ def test_connection_places_admits_what_the_hard_limit_allows(
     assert descriptors.warnings == [f"room for {most} connections: RLIMIT_NOFILE is {hard}"]
 
 
-def test_a_crowd_does_not_fill_the_log() -> None:
+def test_repeated_log_lines_are_limited_and_counted() -> None:
     now_s = 5.0
     limit = LogRateLimit(lambda: now_s)
 

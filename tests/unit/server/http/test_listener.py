@@ -48,7 +48,7 @@ async def said(port: int) -> bytes:
     return heard
 
 
-async def test_a_full_house_says_so_and_has_room_again() -> None:
+async def test_full_listener_answers_503_and_has_room_again() -> None:
     limit, port = Places(2, 2), free_port()
     door = Listener(limit, Echo)
     await door.open("127.0.0.1", port)
@@ -71,7 +71,7 @@ async def test_a_full_house_says_so_and_has_room_again() -> None:
     await door.close()
 
 
-async def test_a_handshake_is_counted_and_cut(
+async def test_unfinished_tls_handshake_is_counted_and_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "TLS_S", 0.3)
@@ -114,7 +114,7 @@ class Gulp(asyncio.Protocol):
 
 
 @pytest.mark.parametrize("secure", [False, True])
-async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
+async def test_flood_is_read_in_small_reads_at_the_rate_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secure: bool
 ) -> None:
     burst, second, sent = 60_000, 1_000_000, 300_000
@@ -176,7 +176,7 @@ async def test_wishes_that_waited_while_a_peer_was_paced_are_void(
     await door.close()
 
 
-async def test_what_is_lost_is_sent_again_soon_and_steadily(
+async def test_loss_options_are_set_and_unknown_ones_ignored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unknown = (socket.IPPROTO_TCP, 9999, 1)
@@ -198,7 +198,7 @@ async def test_what_is_lost_is_sent_again_soon_and_steadily(
     await door.close()
 
 
-async def test_a_busy_port_is_named() -> None:
+async def test_busy_port_is_named_in_the_error() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -225,7 +225,7 @@ def no_descriptors() -> Iterator[list[int]]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_without_descriptors_the_door_waits_and_does_not_spin() -> None:
+async def test_listener_without_descriptors_waits_without_spinning() -> None:
     # Not a fixture: it must not be in force while pytest makes the event loop.
     port = free_port()
     door = Listener(Places(9, 9), Echo)
@@ -247,6 +247,6 @@ async def test_without_descriptors_the_door_waits_and_does_not_spin() -> None:
     await door.close()
 
 
-def test_an_ipv6_address_stands_in_brackets() -> None:
+def test_ipv6_address_stands_in_brackets_in_a_url() -> None:
     assert in_url("::1") == "[::1]" and in_url("fe80::1%eth0") == "[fe80::1%25eth0]"
     assert in_url("10.0.0.1") == "10.0.0.1"

@@ -18,7 +18,9 @@ async def give(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.mark.parametrize(("accept", "page"), [(BROWSER, True), ("*/*", False)])
-async def test_a_browser_gets_a_page_a_program_the_words(accept: str, page: bool) -> None:
+async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
+    accept: str, page: bool
+) -> None:
     app = web.Application(middlewares=[errors_as_pages])
     app.router.add_get("/", refuse)
     app.router.add_get("/given", give)

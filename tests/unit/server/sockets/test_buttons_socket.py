@@ -68,7 +68,7 @@ async def closed(ws: Ws) -> str:
     return str(message.extra)
 
 
-async def test_a_push_reaches_the_other_page_and_ends_with_its_page() -> None:
+async def test_push_lights_other_pages_until_its_page_closes() -> None:
     async with house() as client:
         one, other = await page(client), await page(client)
         await one.send_json({"kind": "hold", "held": 0b10})
@@ -78,7 +78,7 @@ async def test_a_push_reaches_the_other_page_and_ends_with_its_page() -> None:
         await glows(other, 0)
 
 
-async def test_the_game_begins_on_every_page() -> None:
+async def test_game_begins_on_all_pages() -> None:
     async with house() as client:
         one, other = await page(client), await page(client)
         await one.send_json({"kind": "choose", "mode": "game"})
@@ -96,7 +96,7 @@ async def test_the_game_begins_on_every_page() -> None:
         ("x" * 4000, "malformed JSON"),
     ],
 )
-async def test_three_bad_messages_in_a_row_close_it(text: str, what: str) -> None:
+async def test_three_bad_messages_in_a_row_close_the_socket(text: str, what: str) -> None:
     async with house() as client:
         ws = await page(client)
         for good_in_between in (False, True, False):
@@ -124,7 +124,7 @@ async def test_hello_comes_first_in_its_version_and_as_text() -> None:
         assert "binary frame refused" in await closed(ws)
 
 
-async def test_what_drives_is_not_understood_here() -> None:
+async def test_drive_messages_are_ignored_by_the_buttons_socket() -> None:
     async with house() as client:
         ws, other = await page(client), await page(client)
         for kind in ("drive", "take", "estop", "lights"):
@@ -134,7 +134,9 @@ async def test_what_drives_is_not_understood_here() -> None:
         await glows(other, 0b1)
 
 
-async def test_a_silent_page_is_gone_with_its_fingers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_page_is_closed_and_its_buttons_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(buttons_socket, "SILENCE_S", 0.3)
     async with house() as client:
         ws = await page(client)
@@ -146,7 +148,7 @@ async def test_a_silent_page_is_gone_with_its_fingers(monkeypatch: pytest.Monkey
         await glows(await page(client), 0)
 
 
-async def test_a_flood_is_read_slowly_and_costs_only_its_page() -> None:
+async def test_flood_of_a_page_does_not_delay_other_pages() -> None:
     async with house() as client:
         flood, calm, eyes = [await page(client) for _ in range(3)]
         for number in range(400):
@@ -172,7 +174,7 @@ async def test_pings_are_answered() -> None:
         assert message.type is WSMsgType.PONG and message.data == b"are you there"
 
 
-async def test_a_full_house_is_said() -> None:
+async def test_full_buttons_socket_answers_503() -> None:
     async with house() as client:
         pages = [await page(client) for _ in range(3)]
         answer = await client.get("/ws/buttons")
@@ -182,7 +184,7 @@ async def test_a_full_house_is_said() -> None:
         await page(client)
 
 
-async def test_a_foreign_page_does_not_push() -> None:
+async def test_foreign_origin_is_refused() -> None:
     async with house() as client:
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await client.ws_connect("/ws/buttons", origin="http://evil.example")
@@ -190,14 +192,14 @@ async def test_a_foreign_page_does_not_push() -> None:
 
 
 @pytest.mark.parametrize("path", ["/buttons", "/buttons.html"])
-async def test_the_page_is_there(path: str) -> None:
+async def test_buttons_page_is_served(path: str) -> None:
     async with house() as client:
         answer = await client.get(path)
         assert answer.status == 200 and answer.content_type == "text/html"
         assert 'src="buttons/main.js"' in await answer.text()
 
 
-def test_the_page_and_all_that_it_loads_is_light() -> None:
+def test_buttons_page_and_its_files_stay_below_50_kb() -> None:
     """Limit: a third of the driver's first screen."""
     files = [paths.WEB / "buttons.html", *(paths.WEB / "buttons").iterdir()]
     shared = [paths.WEB / "lib" / name for name in ("wire.js", "awake.js", "storage.js")]

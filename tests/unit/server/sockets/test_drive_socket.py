@@ -30,7 +30,7 @@ def masked(text: str) -> bytes:
     return bytes([0x81, 0x80 | len(text)]) + bytes(4) + text.encode()
 
 
-def test_between_two_messages_of_a_flood_others_have_their_turn() -> None:
+def test_other_tasks_run_between_messages_of_a_flood() -> None:
     turns, seen, all_seen = 0, [], asyncio.Event()
 
     def receive(session: Session, message: up.Upward) -> None:
@@ -91,7 +91,7 @@ class SlowSocket:
             self.closed = True
 
 
-async def test_only_a_nonce_that_was_sent_counts() -> None:
+async def test_nonce_counts_only_after_it_was_sent() -> None:
     session, slow = Session("10.0.0.1", Rights(), config.Gate()), SlowSocket()
     session._ws, session._transport = slow, slow  # type: ignore[assignment]
     state = text.STATE
@@ -137,7 +137,7 @@ def test_states_and_pongs_have_a_nonce_of_their_own() -> None:
         (8, "the link is late: '1.5 s', limit '0.4 s'"),
     ],
 )
-def test_a_late_wish_is_told_how_late_it_is(seen: int, error: str) -> None:
+def test_late_wish_is_told_its_lateness(seen: int, error: str) -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.session.fresh.sent(8, 98_500_000)
@@ -147,7 +147,7 @@ def test_a_late_wish_is_told_how_late_it_is(seen: int, error: str) -> None:
     assert told.next and house.duties == (0.0, 0.0)
 
 
-def test_a_replaced_socket_is_closed_with_the_code_for_it() -> None:
+def test_replaced_socket_is_closed_with_code_4001() -> None:
     closes: list[int | None] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -172,7 +172,7 @@ def test_a_replaced_socket_is_closed_with_the_code_for_it() -> None:
     assert closes == [4001]
 
 
-def test_an_unknown_kind_is_named_a_few_times_and_is_no_strike() -> None:
+def test_unknown_kind_is_answered_a_few_times_without_strike() -> None:
     session = Session("10.0.0.1", Rights(), config.Gate())
     frame = '{"kind":"%s","height":3}'
     for kind in ["fly"] + ["f" * 90] * 20:

@@ -56,13 +56,13 @@ class Rig:
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 125, 126, 127, 128, LONGEST])
-def test_a_text_is_acted_on_at_once(size: int) -> None:
+def test_text_is_acted_on_at_once(size: int) -> None:
     rig = Rig()
     rig.send(frame(b"x" * size))
     assert rig.taken == ["x" * size] and not rig.behind.got
 
 
-def test_it_may_come_byte_by_byte() -> None:
+def test_frames_may_come_byte_by_byte() -> None:
     rig, long = Rig(), "grüß " * 40
     for byte in frame(b"a") + frame(long.encode()) + frame(b"b", PING):
         rig.send(bytes((byte,)))
@@ -70,7 +70,7 @@ def test_it_may_come_byte_by_byte() -> None:
     assert rig.behind.got == [frame(b"b", PING)]
 
 
-def test_what_is_declined_goes_on_and_what_follows_waits_for_it() -> None:
+def test_declined_text_is_handed_on_and_later_texts_wait() -> None:
     rig = Rig()
     rig.send(frame(b"no") + frame(b"a"))
     rig.send(frame(b"b"))
@@ -85,14 +85,14 @@ def test_what_is_declined_goes_on_and_what_follows_waits_for_it() -> None:
     assert rig.taken == ["d"]
 
 
-def test_a_text_from_before_it_is_none_of_those_that_were_handed_on() -> None:
+def test_text_from_before_the_fast_path_is_not_counted() -> None:
     rig = Rig()
     rig.shortcut.acknowledge()
     rig.send(frame(b"no") + frame(b"a"))
     assert rig.behind.got == [frame(b"no"), frame(b"a")] and not rig.taken
 
 
-def test_control_frames_are_nobodys_turn() -> None:
+def test_control_frames_do_not_delay_texts() -> None:
     rig = Rig()
     rig.send(frame(b"", PING) + frame(b"a") + frame(b"", PONG) + frame(b"b"))
     assert rig.taken == ["a", "b"]
@@ -106,7 +106,7 @@ LONG_PING = frame(b"x" * (CONTROL_MOST + 1), PING)
 
 @pytest.mark.parametrize("before", [b"", ODD])
 @pytest.mark.parametrize("by_byte", [False, True])
-def test_behind_a_close_nothing_is_read(before: bytes, by_byte: bool) -> None:
+def test_frames_behind_a_close_are_not_read(before: bytes, by_byte: bool) -> None:
     rig, close = Rig(), frame(b"\x03\xe8bye", CLOSE)
     data = before + close + frame(b"a")
     for at in range(len(data)) if by_byte else ():
@@ -129,7 +129,7 @@ def test_behind_a_close_nothing_is_read(before: bytes, by_byte: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("pieces", [1, 2, 999])
-def test_behind_a_refused_frame_nothing_is_read(
+def test_frames_behind_a_refused_frame_are_not_read(
     before: bytes, bad: bytes, reason: str, pieces: int
 ) -> None:
     rig = Rig()
@@ -179,7 +179,7 @@ def test_text_cut_by_a_read_is_acted_on_when_it_is_whole(cut: int) -> None:
     assert rig.taken == ["a", "x" * 300] and not rig.behind.got
 
 
-def test_the_longest_control_frame_is_handed_on() -> None:
+def test_longest_control_frame_is_handed_on() -> None:
     rig, longest = Rig(), frame(b"x" * CONTROL_MOST, PING)
     rig.send(longest + ODD + longest + frame(b"a"))
     assert b"".join(rig.behind.got) == longest + ODD + longest + frame(b"a")
@@ -197,7 +197,7 @@ def test_heads_are_found_behind_frames_of_any_length(size: int) -> None:
         assert rig.refused == ["frame without a mask"]
 
 
-def test_a_read_of_too_many_tiny_frames_is_refused() -> None:
+def test_read_of_too_many_tiny_frames_is_refused() -> None:
     rig, tiny = Rig(), frame(b"", PING)
     rig.send(ODD + tiny * (HEADS_MOST - 1))
     rig.send(tiny * HEADS_MOST)
@@ -208,7 +208,7 @@ def test_a_read_of_too_many_tiny_frames_is_refused() -> None:
     assert rig.behind.got[handed_on:] == [tiny * HEADS_MOST]
 
 
-def test_of_many_at_once_most_take_the_long_way_and_the_next_ones_do_not() -> None:
+def test_texts_beyond_the_limit_are_handed_on_then_fast_again() -> None:
     rig, one = Rig(), frame(b"a")
     rig.send(one * CUT_MOST)
     handed_on = CUT_MOST - AT_ONCE
@@ -221,7 +221,7 @@ def test_of_many_at_once_most_take_the_long_way_and_the_next_ones_do_not() -> No
     assert rig.taken[AT_ONCE:] == ["c"]
 
 
-def test_a_flood_takes_the_long_way_from_then_on() -> None:
+def test_flood_ends_the_fast_path_for_good() -> None:
     rig, one = Rig(), frame(b"", PING)
     rig.send(one * (CUT_MOST + 3))
     assert rig.behind.got == [one] * CUT_MOST + [one * 3]
@@ -239,7 +239,7 @@ def test_a_flood_takes_the_long_way_from_then_on() -> None:
         frame(b"x" * (1 << 16)),
     ],
 )
-def test_from_an_odd_frame_on_everything_is_handed_on(odd: bytes) -> None:
+def test_odd_frame_and_all_after_it_are_handed_on(odd: bytes) -> None:
     rig = Rig()
     rig.send(frame(b"a") + odd + frame(b"b"))
     rig.send(frame(b"c")[:3])
@@ -247,13 +247,13 @@ def test_from_an_odd_frame_on_everything_is_handed_on(odd: bytes) -> None:
     assert rig.behind.got == [odd + frame(b"b"), frame(b"c")[:3]]
 
 
-def test_what_is_no_utf8_is_handed_on() -> None:
+def test_invalid_utf8_is_handed_on() -> None:
     rig = Rig()
     rig.send(frame(b"\xff\xfe"))
     assert not rig.taken and rig.behind.got == [frame(b"\xff\xfe")]
 
 
-def test_the_rest_of_the_protocol_is_theirs() -> None:
+def test_other_protocol_calls_are_handed_on() -> None:
     calls: list[object] = []
 
     class Ended(Behind):

@@ -110,7 +110,7 @@ async def reason(ws: Socket) -> str:
             return str(end.extra)
 
 
-async def test_units_go_by_both_and_a_wish_by_either() -> None:
+async def test_units_go_by_both_sockets_and_wishes_by_either() -> None:
     async with a_page() as page:
         drive = await page.sits_down()
         copies = await page.copies()
@@ -135,7 +135,7 @@ async def test_units_go_by_both_and_a_wish_by_either() -> None:
         await number(page.video)
 
 
-async def test_only_the_page_at_the_wheel_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_copies_are_only_for_the_page_at_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redundant_link, "HELLO_S", 0.1)
     async with a_page() as page:
         assert await reason(await page.copies("eve")) == "not at the wheel"
@@ -152,7 +152,7 @@ async def test_only_the_page_at_the_wheel_has_it(monkeypatch: pytest.MonkeyPatch
         assert await reason(await page.copies()) == "/ws/video first"
 
 
-async def test_it_takes_wishes_alone_and_not_too_many() -> None:
+async def test_copies_take_only_wishes_at_a_limited_rate() -> None:
     async with a_page() as page:
         await page.sits_down()
         for said in (page.hello("driver"), {"kind": "estop"}, {"kind": "later"}):
@@ -169,7 +169,7 @@ async def test_it_takes_wishes_alone_and_not_too_many() -> None:
         assert page.house.control.decision.latches.hold is None
 
 
-async def test_strangers_take_no_place_of_it() -> None:
+async def test_strangers_do_not_displace_the_drivers_copies() -> None:
     async with a_page() as page:
         await page.sits_down()
         copies = await page.copies()
@@ -181,7 +181,7 @@ async def test_strangers_take_no_place_of_it() -> None:
         await number(copies)
 
 
-async def test_it_ends_with_the_video_it_copies() -> None:
+async def test_copies_end_with_their_video_socket() -> None:
     async with a_page() as page:
         await page.sits_down()
         copies = await page.copies()

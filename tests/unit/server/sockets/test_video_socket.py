@@ -143,7 +143,7 @@ async def stall(car: Car, query: str = "") -> socket.socket:
     return sock
 
 
-async def test_starts_at_a_key_frame_and_misses_none(car: Car) -> None:
+async def test_viewer_starts_at_a_key_frame_and_misses_no_frame(car: Car) -> None:
     car.film()
     await asyncio.sleep(5 * FRAME_S)
     async with car.viewer() as viewer:
@@ -165,7 +165,7 @@ async def test_text_key_asks_for_a_key_frame(car: Car) -> None:
         assert any(header.key for header, _ in await take(viewer, 20))
 
 
-async def test_stalled_viewers_delay_nobody_and_hold_two_units(car: Car) -> None:
+async def test_stalled_viewers_hold_two_units_and_delay_no_driver(car: Car) -> None:
     stalled = [await stall(car) for _ in range(8)]
     car.film()
     viewers = list(car.stream.viewers)
@@ -187,7 +187,7 @@ async def test_stalled_viewers_delay_nobody_and_hold_two_units(car: Car) -> None
         sock.close()
 
 
-async def test_current_again_after_a_stall(car: Car) -> None:
+async def test_viewer_is_current_again_after_a_stall(car: Car) -> None:
     car.film()
     async with car.viewer("?driver=1") as viewer:
         await viewer.send(HELLO)
@@ -204,7 +204,7 @@ async def test_current_again_after_a_stall(car: Car) -> None:
         assert car.stream.viewers[0].dropped > 20
 
 
-async def test_a_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(video_socket, "NO_PROGRESS_S", 0.5)
     sock = await stall(car)
     car.film()
@@ -229,7 +229,9 @@ async def test_a_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.Mo
         ("k" * 5000, 1009, ""),
     ],
 )
-async def test_what_is_refused(car: Car, said: str, code: int, reason: str) -> None:
+async def test_bad_message_closes_the_viewer_with_code_and_reason(
+    car: Car, said: str, code: int, reason: str
+) -> None:
     async with car.viewer() as viewer:
         await viewer.send(said)
         with pytest.raises(websockets.ConnectionClosed):
@@ -238,7 +240,7 @@ async def test_what_is_refused(car: Car, said: str, code: int, reason: str) -> N
     await until(lambda: not car.stream.viewers)
 
 
-async def test_a_flood_of_wishes_is_cut_off(car: Car) -> None:
+async def test_flood_of_key_requests_closes_the_viewer(car: Car) -> None:
     car.film()
     async with car.viewer() as viewer:
         with pytest.raises(websockets.ConnectionClosed):
@@ -251,7 +253,7 @@ async def test_a_flood_of_wishes_is_cut_off(car: Car) -> None:
     assert car.asked < 10
 
 
-async def test_a_rude_viewer_that_does_not_read_is_gone_soon(car: Car) -> None:
+async def test_stalled_viewer_sending_garbage_is_removed_soon(car: Car) -> None:
     sock = await stall(car)
     car.film()
     await until(lambda: car.stream.viewers[0].needs_key)
@@ -261,12 +263,12 @@ async def test_a_rude_viewer_that_does_not_read_is_gone_soon(car: Car) -> None:
     sock.close()
 
 
-async def test_no_compression_though_the_browser_offers_it(car: Car) -> None:
+async def test_offered_compression_is_declined(car: Car) -> None:
     async with connect(f"ws://127.0.0.1:{car.port}/ws/video") as viewer:
         assert viewer.protocol.extensions == []
 
 
-async def test_viewers_that_vanish_leave_nothing(car: Car) -> None:
+async def test_reset_viewers_leave_no_viewer_and_no_timer(car: Car) -> None:
     car.film()
     for _ in range(10):
         sock = await stall(car)
@@ -277,7 +279,7 @@ async def test_viewers_that_vanish_leave_nothing(car: Car) -> None:
     assert [one for one in timers if "look" in repr(one) and not one.cancelled()] == []
 
 
-async def test_a_failing_sender_takes_only_its_own_viewer(
+async def test_failing_sender_ends_only_its_own_viewer(
     car: Car, caplog: pytest.LogCaptureFixture
 ) -> None:
     car.film()
@@ -291,7 +293,7 @@ async def test_a_failing_sender_takes_only_its_own_viewer(
     assert "viewer's sender failed" in caplog.text
 
 
-async def test_over_tls(tmp_path: Path) -> None:
+async def test_tls_viewer_misses_no_frame_and_recovers_from_a_stall(tmp_path: Path) -> None:
     server = credentials.server_context(tmp_path, ("localhost",))
     client = ssl.create_default_context()
     client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
@@ -313,7 +315,7 @@ async def test_over_tls(tmp_path: Path) -> None:
             assert time.monotonic() - resumed_s < 1.0
 
 
-async def test_an_eavesdropper_with_the_drivers_id_sets_no_bitrate(
+async def test_viewer_with_a_stolen_driver_id_sets_no_bitrate(
     car: Car, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reports: list[Viewer] = []
@@ -339,7 +341,7 @@ async def test_an_eavesdropper_with_the_drivers_id_sets_no_bitrate(
     sock.close()
 
 
-async def test_of_two_sockets_of_a_page_the_newest_sets_the_bitrate(car: Car) -> None:
+async def test_newest_video_socket_of_a_page_sets_the_bitrate(car: Car) -> None:
     car.film()
     async with car.viewer("?driver=1&id=ann") as first, car.viewer("?driver=1&id=ann") as second:
         await first.send(HELLO)
@@ -350,7 +352,9 @@ async def test_of_two_sockets_of_a_page_the_newest_sets_the_bitrate(car: Car) ->
         assert not car.stream.viewers[0].is_driver()
 
 
-async def test_the_drivers_link_is_reported(car: Car, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_drivers_link_is_reported_and_a_watchers_is_not(
+    car: Car, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reports: list[object] = []
     monkeypatch.setattr(car.stream, "report", lambda _, link: reports.append(link))
     car.film()
