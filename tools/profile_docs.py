@@ -1,6 +1,6 @@
 """Generator of docs/profile.md from the schema of a profile: `make docs`.
 
-config/{schema,motors}.py -> types, bounds, defaults, and the docstring under each key
+config/{schema,motors,sensors}.py -> types, bounds, defaults, and the docstring under each key
 """
 
 import ast
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from fpvcar.config import motors, schema
+from fpvcar.config import motors, schema, sensors
 from fpvcar.config.base import Gpio, LowGpio, Section, Share
 from fpvcar.config.schema import Profile
 
@@ -22,7 +22,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "profile.md"
 HEAD = """\
 # Every key of a profile
 
-<!-- Written by `make docs` from pi/fpvcar/config/{schema,motors}.py: change these. -->
+<!-- Written by `make docs` from pi/fpvcar/config/{schema,motors,sensors}.py: change these. -->
 
 A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
 which pins; [hardware/bench.toml](../hardware/bench.toml) is a whole one. `[car]`,
@@ -78,7 +78,7 @@ TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 def meanings() -> dict[str, dict[str, str]]:
     """Return class -> key -> the docstring under it; the class's own docstring is under ""."""
     meanings: dict[str, dict[str, str]] = {}
-    files = (schema.__file__, motors.__file__)
+    files = (schema.__file__, motors.__file__, sensors.__file__)
     trees = [ast.parse(Path(file).read_text(encoding="utf-8")) for file in files]
     nodes = [node for tree in trees for node in tree.body]
     for section in (node for node in nodes if isinstance(node, ast.ClassDef)):

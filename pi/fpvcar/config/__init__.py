@@ -33,7 +33,6 @@ from fpvcar.config.schema import (
     Camera as Camera,
     Car as Car,
     Colour as Colour,
-    Depth as Depth,
     Exposure as Exposure,
     Flip as Flip,
     Gate as Gate,
@@ -47,10 +46,13 @@ from fpvcar.config.schema import (
     Pins as Pins,
     Profile as Profile,
     Recording as Recording,
-    Sensors as Sensors,
     Server as Server,
     Shape as Shape,
     Speeds as Speeds,
+)
+from fpvcar.config.sensors import (
+    Depth as Depth,
+    Sensors as Sensors,
     Tof as Tof,
     Ultrasound as Ultrasound,
 )

@@ -19,7 +19,8 @@ from fpvcar.config.motors import (
     Mx1508,
     ServoMotor,
 )
-from fpvcar.config.schema import Battery, Button, Camera, Profile, Tof
+from fpvcar.config.schema import Battery, Button, Camera, Profile
+from fpvcar.config.sensors import Tof
 
 BUTTON_COUNT = (4, 6)
 """Smallest and largest number of buttons that fit a child's page."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from fpvcar import config
-from fpvcar.config.schema import CYCLE_S, TURN_S
+from fpvcar.config.sensors import CYCLE_S, TURN_S
 from fpvcar.devices import backends
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.outlier_filter import NoiseFilter

@@ -17,7 +17,7 @@ from fpvbench.chips.vl53l0x import REACH_M
 from fpvbench.world import scene
 from fpvbench.world.process import TICK_S, World
 from fpvcar import config
-from fpvcar.config.schema import CYCLE_S
+from fpvcar.config.sensors import CYCLE_S
 from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
 from fpvcar.drive.control import Control, Inputs

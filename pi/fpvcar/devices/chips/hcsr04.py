@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fpvcar.config.schema import LONGEST_US, SHORTEST_US, TURN_S
+from fpvcar.config.sensors import LONGEST_US, SHORTEST_US, TURN_S
 from fpvcar.devices.outlier_filter import NOISY as NOISY_STATE
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edges
