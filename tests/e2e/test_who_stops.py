@@ -25,7 +25,7 @@ from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
 from tests.e2e.stopping import Cause, Run, reason
 
 pytestmark = pytest.mark.e2e
-RUNS, SOAK_RUNS = 2, 20
+RUNS, SOAK_RUNS = 1, 20
 SPOILT_MOST = 2
 """Most spoilt runs of a row: a car that often stops too early for another reason is faulty,
 rather than on a busy machine."""

@@ -10,7 +10,7 @@ from tests.e2e.harness import STRIP
 from tests.e2e.stopping import Cause
 
 pytestmark = pytest.mark.e2e
-RUNS, SOAK_RUNS = 2, 20
+RUNS, SOAK_RUNS = 1, 20
 
 
 @pytest.fixture(scope="module")
