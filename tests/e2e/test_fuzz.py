@@ -26,7 +26,7 @@ from tests.e2e.test_who_stops import forward
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
-SHORT_S = 5.0
+SHORT_S = 3.0
 MEET_S, MEET_AGAIN_S = 3.0, 0.2
 """A page gets in before any timer of the car has ended the strangers' connections."""
 STRANGERS = re.compile(r"127\.0\.0\.6[6-9]|^aiohttp|^asyncio")
