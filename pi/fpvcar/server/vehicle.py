@@ -120,4 +120,4 @@ class Vehicle:
     senses: Sensors
     recorder: Recorder = NoRecorder()
     picture: Picture | None = None
-    """Settings of the picture; None if the camera has none."""
+    """Settings of the picture; None for a camera without settings."""
