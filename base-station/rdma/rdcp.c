@@ -4,7 +4,7 @@
  *   rdcp --serve-source  ->  rdcp --serve-sink --back
  *   (where the SRCs are)     (where DST is)
  *      ^                        |
- *      `------------------------'   through the sessions: see leash_work.h
+ *      `------------------------'   through the sessions: see agent_protocol.h
  *
  * This is an rdpipe chain. There is one chain for all sources on a machine, or several if the
  * sources do not fit into one command line.
@@ -26,7 +26,7 @@
 #include "tee.h"
 #include "tree_io.h"
 #include "tree_sides.h"
-#include "trouble.h"
+#include "error.h"
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
@@ -200,8 +200,8 @@ static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t
 {
     const struct place *target = &places[count - 1];
     struct pipe_segment segments[2] = {
-        {.host = places[first].host, .label = places[first].text, .middle = LEASH_RDCP},
-        {.host = target->host, .label = target->text, .middle = LEASH_RDCP},
+        {.host = places[first].host, .label = places[first].text, .middle = AGENT_RDCP},
+        {.host = target->host, .label = target->text, .middle = AGENT_RDCP},
     };
     for (int to = 0; to < 2; to++) {
         struct words *words = &segments[to].words;
@@ -332,7 +332,7 @@ static int check(struct rdcp *rdcp, const char *text)
         status = tree_check(place.path, rdcp->options.json);
     else {
         struct pipe_segment segment = {.host = place.host, .label = text,
-                                       .middle = LEASH_RDCP};
+                                       .middle = AGENT_RDCP};
         rdcp->settings.own_stdin = true;
         rdcp->settings.back = false;
         words_add(&segment.words, "--serve-check");
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
 {
     standard_open();
     struct rdcp rdcp = {.settings = {.program = "rdcp", .usage = usage, .ssh = "ssh",
-                                     .way = LEASH_STRAIGHT, .back = true,
+                                     .route = AGENT_STRAIGHT, .back = true,
                                      .says_why = TREE_SOME_FAILED}};
     /*
      * Disable the stream's checksum: each file has its own hash and is resent if necessary, while a

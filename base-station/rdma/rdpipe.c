@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "leash.h"
+#include "agent.h"
 #include "options.h"
 #include "pipe.h"
 #include "quote.h"
@@ -52,19 +52,19 @@ static int read_segments(struct pipe_segment *segments, char **texts, size_t bef
         const char *why, *text = i < before ? texts[i] : targets->word[i - before];
         if (segment_open(&segments[i], text, &why) < 0)
             return refuse(text, why);
-        enum leash_middle middle = segments[i].middle;
-        if (middle == LEASH_READ && (i > 0 || targets->count > 1))
+        enum agent_middle middle = segments[i].middle;
+        if (middle == AGENT_READ && (i > 0 || targets->count > 1))
             return refuse(text, "only the first segment can read a file");
-        if (leash_writes(middle) && i < before)
+        if (agent_writes(middle) && i < before)
             return refuse(text, "only the last segment can write a file");
     }
     return 0;
 }
 
-static int check_sync(const struct pipe_settings *settings, enum leash_middle last,
+static int check_sync(const struct pipe_settings *settings, enum agent_middle last,
                       const char *text)
 {
-    if (!settings->sync || leash_writes(last))
+    if (!settings->sync || agent_writes(last))
         return 0;
     return refuse(text, "--sync needs a file that is written: >FILE or >>FILE last");
 }
@@ -98,9 +98,9 @@ static int run(const struct rdpipe *rdpipe, char **texts, size_t before,
 int main(int argc, char **argv)
 {
     standard_open();
-    leash_main(argc, argv);
+    agent_main(argc, argv);
     struct rdpipe rdpipe = {.settings = {.program = "rdpipe", .usage = usage, .ssh = "ssh",
-                                         .way = LEASH_STRAIGHT,
+                                         .route = AGENT_STRAIGHT,
                                          .own_stdin = true, .own_stdout = true}};
     static const struct choice own[] = {
         {"wait", 0, CHOICE_FLAG, offsetof(struct rdpipe, waits), 0},

@@ -77,7 +77,7 @@ def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
 
 @dataclass
 class Seals:
-    """Protection of the records of one direction: see meeting.h."""
+    """Protection of the records of one direction: see handshake.h."""
 
     key: bytes
     """The key shared by both ends."""

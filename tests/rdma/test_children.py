@@ -110,8 +110,8 @@ def test_producer_of_root_does_not_block_sender(
     assert (LEFT in said(sender).err) is (command[0] == "sleep")
 
 
-def test_leash_gives_up_process_of_root(rdma_tools: Path, place: Path) -> None:
-    """The leash gives up without a busy loop."""
+def test_agent_gives_up_process_of_root(rdma_tools: Path, place: Path) -> None:
+    """The agent gives up without a busy loop."""
     tools = Tools(rdma_tools, NearSsh(place), place)
     tools.environment["RDPIPE_TEST"] = str(place)
     line = " ".join(f"'{word}'" for word in roots(place, "sleep", "999"))

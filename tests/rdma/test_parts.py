@@ -1,4 +1,4 @@
-"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to a leash, the verdict, the
+"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to an agent, the exit status, the
 records of a tree."""
 
 import ctypes
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rdma.leash import (
+from tests.rdma.agent import (
     APPEND,
     BACK,
     KEY,
@@ -48,7 +48,7 @@ from tests.rdma.tree import (
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 PURE = ["base/bytes", "copy/tree"]
-PURE += [f"chain/{name}" for name in ("quote", "segment", "leash_work", "verdict")]
+PURE += [f"chain/{name}" for name in ("quote", "segment", "agent_protocol", "exit_status")]
 
 # The syntax in the manual.
 HOST = re.compile(
@@ -213,12 +213,12 @@ TOKEN = b"t" * 32
         (b"", False),
     ],
 )
-def test_leash_accepts_only_valid_work(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
-    taker = ctypes.create_string_buffer(1024)  # more than struct leash_work has
+def test_agent_accepts_only_valid_work(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
+    taker = ctypes.create_string_buffer(1024)  # more than struct agent_work has
     found, said = next_frame(pure, frame(b"R", body))
     assert found == 1
-    assert (pure.leash_work_take(taker, ctypes.byref(said)) == 0) is taken
-    pure.leash_work_close(taker)
+    assert (pure.agent_work_take(taker, ctypes.byref(said)) == 0) is taken
+    pure.agent_work_close(taker)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_leash_accepts_only_valid_work(pure: ctypes.CDLL, body: bytes, taken: bo
         (b"leash 4 - -\n", -1),  # an older rdpipe
     ],
 )
-def test_leash_frame_is_parsed_or_refused(pure: ctypes.CDLL, data: bytes, found: int) -> None:
+def test_agent_frame_is_parsed_or_refused(pure: ctypes.CDLL, data: bytes, found: int) -> None:
     assert next_frame(pure, data)[0] == found
     if found == 1:
         assert {next_frame(pure, data[:cut])[0] for cut in range(len(data))} == {0}
@@ -272,13 +272,13 @@ def _file(status: int, order: int = 0) -> End:
         ([_command(0, 0), _file(1, 1)], 1, 1),
     ],
 )
-def test_verdict_picks_status_and_segment(
+def test_exit_status_picks_status_and_segment(
     pure: ctypes.CDLL, ends: list[End], status: int, which: int
 ) -> None:
     row = (End * len(ends))(*ends)
     found = ctypes.c_size_t(0)
-    pure.verdict_settle(row, ctypes.c_size_t(len(ends)))
-    assert pure.verdict(row, ctypes.c_size_t(len(ends)), ctypes.byref(found)) == status
+    pure.exit_status_settle(row, ctypes.c_size_t(len(ends)))
+    assert pure.exit_status(row, ctypes.c_size_t(len(ends)), ctypes.byref(found)) == status
     assert found.value == which
 
 

@@ -259,7 +259,7 @@ def test_ctrl_c_on_process_group_leaves_no_process(tools: Tools) -> None:
     [
         ("ssh", "host1", "exec"),
         ("ssh", "host2", "exec"),
-        ("rdpipe\0--leash\0",),
+        ("rdpipe\0--agent\0",),
         ("rdsend\0", "one"),
         ("rdrecv\0", "three"),
     ],

@@ -89,7 +89,7 @@ def test_killed_rdpipe_is_not_end_of_typed_input(sit: Sit, tools: Tools) -> None
     tools.await_words("cat")
     seat.types(b"half\n")
     rows = tools.ours().items()
-    slow = [pid for pid, words in rows if words[1:2] == ["--leash"]]
+    slow = [pid for pid, words in rows if words[1:2] == ["--agent"]]
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for pid in slow:
             with contextlib.suppress(ProcessLookupError):

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "trouble.h"
+#include "error.h"
 
 enum { NULL_MOST = 9, TO_MOST = 20 };
 
@@ -23,11 +23,11 @@ void standard_open(void)
 
 void shut(int *fd)
 {
-    int error = errno;
+    int code = errno;
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-    errno = error;
+    errno = code;
 }
 
 /* Message text, with space for one descriptor in the control data. */
@@ -102,7 +102,7 @@ void become(char **words, struct handed *handed, size_t count)
     signal(SIGXFSZ, SIG_DFL);
     if (hand_over(handed, count) == 0)
         execvp(words[0], words);
-    int error = errno;
-    say("cannot run %s: %s", words[0], strerror(error));
-    _exit(error == ENOENT ? 127 : 126);
+    int code = errno;
+    say("cannot run %s: %s", words[0], strerror(code));
+    _exit(code == ENOENT ? 127 : 126);
 }

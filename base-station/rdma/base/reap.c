@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trouble.h"
+#include "error.h"
 
 enum { VAIN_MS = 700 };
 

@@ -37,10 +37,10 @@ static int block(bool children)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int signals_open(struct trouble *trouble)
+int signals_open(struct error *error)
 {
     signal_fd = signal_fd < 0 ? block(false) : signal_fd;
-    return signal_fd < 0 ? fault(trouble, "signalfd: %m") : 0;
+    return signal_fd < 0 ? fault(error, "signalfd: %m") : 0;
 }
 
 int signals_watch(void)
@@ -63,19 +63,19 @@ int status_of(int wait_status)
                                   : 128 + WTERMSIG(wait_status);
 }
 
-/* Report a pending signal as a trouble: -1. Return 0 if no signal is pending. */
-static int take(struct trouble *trouble)
+/* Report a pending signal as an error: -1. Return 0 if no signal is pending. */
+static int take(struct error *error)
 {
     int number = signals_number(signal_fd);
     if (!number)
         return 0;
-    trouble->heard |= !trouble->status;
-    return troubled(trouble, 128 + number, "ended by signal %d (%s)", number,
+    error->heard |= !error->status;
+    return fault_status(error, 128 + number, "ended by signal %d (%s)", number,
                     strsignal(number));
 }
 
 int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
-                 struct trouble *trouble)
+                 struct error *error)
 {
     struct pollfd all[SIGNALS_POLLED_MOST + 1] = {{signal_fd, POLLIN, 0}};
     memcpy(all + 1, polled, (size_t)count * sizeof *polled);
@@ -85,8 +85,8 @@ int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
             left_ms = INT32_MAX;
         int ready = poll(all, (nfds_t)count + 1, left_ms > 0 ? (int)left_ms : 0);
         if (ready < 0 && errno != EINTR)
-            return fault(trouble, "poll: %m");
-        if (ready > 0 && all[0].revents && take(trouble) < 0)
+            return fault(error, "poll: %m");
+        if (ready > 0 && all[0].revents && take(error) < 0)
             return -1;
         memcpy(polled, all + 1, (size_t)count * sizeof *polled);
         if (ready > (all[0].revents ? 1 : 0))

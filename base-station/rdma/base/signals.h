@@ -5,11 +5,11 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "trouble.h"
+#include "error.h"
 
-/* Block the signals. From now on a signal is a trouble of signals_wait and does not end
- * the process. Return 0, or -1 with a trouble. */
-int signals_open(struct trouble *trouble);
+/* Block the signals. From now on a signal is an error of signals_wait and does not end
+ * the process. Return 0, or -1 with an error. */
+int signals_open(struct error *error);
 
 /* Block the signals that end a program, and SIGCHLD, and return a new descriptor for
  * them; -1 with errno. */
@@ -22,14 +22,14 @@ int signals_number(int fd);
 int status_of(int wait_status);
 
 /* Return true if a signal ended the operation. */
-static inline bool signalled(const struct trouble *trouble)
+static inline bool signalled(const struct error *error)
 {
-    return trouble->status > 128;
+    return error->status > 128;
 }
 
 enum { SIGNALS_POLLED_MOST = 32 };
 
 /* Wait for one of `polled` until `end_ms`. Return how many are ready; 0: time-out; -1
- * with a trouble: a signal arrived (only if signals are blocked). */
+ * with an error: a signal arrived (only if signals are blocked). */
 int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
-                 struct trouble *trouble);
+                 struct error *error);

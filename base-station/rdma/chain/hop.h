@@ -1,6 +1,6 @@
 /*
  * Choice of the data path between two neighbouring ends of a chain, made by rdpipe: a direct
- * connection, then dialing back, then the SSH sessions. way.h is the leash's part of it.
+ * connection, then dialing back, then the SSH sessions. route.h is the agent's part of it.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ void hop_begin(const struct pipe_settings *settings, struct pipe_end *end);
 
 /* Try the next path after an end failed to connect on one of its hops. */
 void hop_unreached(const struct pipe_settings *settings, struct pipe_end *end,
-                   enum leash_hop hop);
+                   enum agent_hop hop);
 
 /* Make the next end dial this one, which waits for it as stated in `awaits`. */
 void hop_dial_back(const struct pipe_settings *settings, struct pipe_end *end,

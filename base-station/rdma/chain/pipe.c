@@ -1,7 +1,7 @@
 /*
  * Run a chain of segments: see pipe.h.
  *
- * All leashes start at once, except that ssh processes that may ask for a password start one after
+ * All agents start at once, except that ssh processes that may ask for a password start one after
  * another. A segment runs as soon as the next one has announced its address, so the chain comes up
  * from its last end to its first. Only a source starts earlier, to walk its trees in the meantime.
  */
@@ -23,8 +23,8 @@
 #include "pipe_end.h"
 #include "quote.h"
 #include "signals.h"
-#include "trouble.h"
-#include "verdict.h"
+#include "error.h"
+#include "exit_status.h"
 
 /* Time for the other ends to detect a fault through the hops and report it. */
 enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
@@ -32,14 +32,14 @@ enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
 struct pipe_run {
     const struct pipe_settings *settings;
     struct pipe_end *ends;
-    struct verdict_end *said; /* of each end */
+    struct end_status *said; /* of each end */
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
     bool terminal; /* a terminal exists where ssh may ask for a password */
     int caught;    /* the signal that ended the run */
     int faults;   /* ends that failed so far */
-    char token[LEASH_TOKEN + 1]; /* sent by an end that dials back */
+    char token[AGENT_TOKEN + 1]; /* sent by an end that dials back */
     int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
 };
 
@@ -53,10 +53,10 @@ static bool is_null_device(int fd)
 static void add_end(struct pipe_run *run, const struct pipe_segment *segment, int number)
 {
     const char *ports = run->settings->ports;
-    static const struct pipe_segment own = {.middle = LEASH_PASS};
+    static const struct pipe_segment own = {.middle = AGENT_PASS};
     size_t which = run->count++;
     const struct pipe_segment *from = segment ? segment : &own;
-    run->said[which] = (struct verdict_end){.command = leash_is_command(from->middle),
+    run->said[which] = (struct end_status){.command = agent_is_command(from->middle),
                                             .command_status = -1, .status = -1};
     run->ends[which] = (struct pipe_end){
         .host = from->host,
@@ -65,7 +65,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .work = {.middle = from->middle, .words = from->words, .token = run->token,
                  .ports = ports ? ports : "0", .key_in = "", .key_out = "",
                  .port = "", .addresses = "",
-                 .back = run->settings->back && from->middle == LEASH_RDCP},
+                 .back = run->settings->back && from->middle == AGENT_RDCP},
         .control_fd = -1,
         .answer_fd = -1,
         .heard_ms = now_ms(),
@@ -88,14 +88,14 @@ static int join(struct pipe_run *run)
     const struct pipe_settings *settings = run->settings;
     for (size_t i = 1; i < run->count; i++) {
         struct pipe_end *from = &run->ends[i - 1], *to = &run->ends[i];
-        if (hex_random(from->key_out, LEASH_KEY) < 0)
+        if (hex_random(from->key_out, AGENT_KEY) < 0)
             return -1;
         from->work.key_out = to->work.key_in = from->key_out;
         add_options(&from->work.out, &settings->out_options, from, i);
         add_options(&to->work.in, &settings->in_options, to, i);
     }
     struct pipe_end *last = &run->ends[run->count - 1];
-    if (settings->sync && leash_writes(last->work.middle))
+    if (settings->sync && agent_writes(last->work.middle))
         words_add(&last->work.in, "--sync");
     return 0;
 }
@@ -106,27 +106,27 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
     run->said = allocated(calloc(count + 2, sizeof *run->said));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
-    bool file = leash_writes(last->middle);
+    bool file = agent_writes(last->middle);
     /* A written file needs a sender. */
-    if ((first->host && leash_is_command(first->middle) && run->stdin_fd >= 0) ||
+    if ((first->host && agent_is_command(first->middle) && run->stdin_fd >= 0) ||
         (file && first == last))
         add_end(run, NULL, 0);
     for (size_t i = 0; i < count; i++)
         add_end(run, &segments[i], (int)i + 1);
     /* A file that is read needs a receiver, also on this machine. */
     if ((last->host && !file && run->settings->own_stdout) ||
-        (last->middle == LEASH_READ))
+        (last->middle == AGENT_READ))
         add_end(run, NULL, 0);
     run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
-    run->ends->may = LEASH_FRAME;
+    run->ends->may = AGENT_FRAME;
     run->ends->work.back |= run->ends->typed;
-    return hex_random(run->token, LEASH_TOKEN) < 0 ? -1 : join(run);
+    return hex_random(run->token, AGENT_TOKEN) < 0 ? -1 : join(run);
 }
 
 static bool reads_stdin(const struct pipe_settings *settings,
                         const struct pipe_segment *first)
 {
-    return settings->own_stdin && first->middle != LEASH_READ &&
+    return settings->own_stdin && first->middle != AGENT_READ &&
            !is_null_device(STDIN_FILENO);
 }
 
@@ -176,9 +176,9 @@ static void open_ends(struct pipe_run *run)
 static void run_ahead(struct pipe_end *first)
 {
     if (first->control_fd >= 0 && !first->ahead && !first->running &&
-        leash_work_ahead(&first->work)) {
+        agent_work_ahead(&first->work)) {
         first->ahead = true;
-        leash_work_say(&first->control, &first->work);
+        agent_work_say(&first->control, &first->work);
     }
 }
 
@@ -208,39 +208,39 @@ static void take_note(struct pipe_end *end, const char *text)
 }
 
 static void take(const struct pipe_run *run, struct pipe_end *end,
-                 const struct leash_said *said)
+                 const struct agent_said *said)
 {
-    const char *text = said->verb != LEASH_FLOW && said->length ? said->body : "";
+    const char *text = said->verb != AGENT_FLOW && said->length ? said->body : "";
     switch (said->verb) {
-    case LEASH_ANNOUNCE:
+    case AGENT_ANNOUNCE:
         if (!end->announcement)
             end->announcement = allocated(strdup(text));
         break;
-    case LEASH_AWAIT:
+    case AGENT_AWAIT:
         if (*end->work.key_out)
             hop_dial_back(run->settings, end, text);
         break;
-    case LEASH_CONNECTED:
+    case AGENT_CONNECTED:
         if (*end->work.key_out)
             hop_tell(run->settings, end);
         break;
-    case LEASH_UNREACHED: hop_unreached(run->settings, end, said->hop); break;
-    case LEASH_STATUS: end->said->command_status = (int)leash_number(said, 255); break;
-    case LEASH_EXIT: end->said->status = (int)leash_number(said, 255); break;
-    case LEASH_NOTE: take_note(end, text); break;
-    case LEASH_FLOW:
-    case LEASH_TOOK: pipe_end_pass_on(end, said); break;
+    case AGENT_UNREACHED: hop_unreached(run->settings, end, said->hop); break;
+    case AGENT_STATUS: end->said->command_status = (int)agent_number(said, 255); break;
+    case AGENT_EXIT: end->said->status = (int)agent_number(said, 255); break;
+    case AGENT_NOTE: take_note(end, text); break;
+    case AGENT_FLOW:
+    case AGENT_TOOK: pipe_end_pass_on(end, said); break;
     default: break;
     }
 }
 
 static void listen_to(struct pipe_run *run, struct pipe_end *end, int64_t now)
 {
-    struct leash_said said;
+    struct agent_said said;
     pipe_end_listen(end, now);
     while (pipe_end_next(end, &said)) {
         take(run, end, &said);
-        leash_heard(&end->answers, &said);
+        agent_heard(&end->answers, &said);
     }
 }
 
@@ -260,14 +260,14 @@ static void let_go(struct pipe_run *run, int64_t now)
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
     bool all_running = true, fault = false;
-    verdict_settle(run->said, run->count);
+    exit_status_settle(run->said, run->count);
     for (size_t i = 0; i < run->count; i++) {
         const struct pipe_end *end = &run->ends[i];
-        struct verdict_end *said = end->said;
+        struct end_status *said = end->said;
         all_running &= end->running;
-        if (end->done && said->status && said->status != LEASH_LET_GO && !said->order)
+        if (end->done && said->status && said->status != AGENT_LET_GO && !said->order)
             said->order = ++run->faults;
-        fault |= end->done && verdict_failed(run->said, run->count, i);
+        fault |= end->done && exit_status_failed(run->said, run->count, i);
     }
     run->fault_ms = !fault ? 0 : run->fault_ms ? run->fault_ms : now;
     if (fault && (!all_running || now - run->fault_ms >= AFTER_FAULT_MS))
@@ -278,13 +278,13 @@ static void mind_time(struct pipe_run *run, int64_t now)
 {
     for (size_t i = 0; i < run->count; i++) {
         struct pipe_end *end = &run->ends[i];
-        if (end->done || !end->greeted || now - end->heard_ms <= LEASH_SILENCE_MS)
+        if (end->done || !end->greeted || now - end->heard_ms <= AGENT_SILENCE_MS)
             continue;
         end->silent = end->done = true;
         kill(end->pid, SIGKILL);
         pipe_end_let_go(end);
     }
-    if (now - run->beaten_ms < LEASH_BEAT_MS)
+    if (now - run->beaten_ms < AGENT_BEAT_MS)
         return;
     for (size_t i = 0; i < run->count; i++)
         pipe_end_beat(&run->ends[i]);
@@ -370,8 +370,8 @@ static void tell(const struct pipe_run *run, const struct pipe_end *end)
 static int conclude(const struct pipe_run *run)
 {
     size_t which = 0;
-    verdict_settle(run->said, run->count);
-    int status = verdict(run->said, run->count, &which);
+    exit_status_settle(run->said, run->count);
+    int status = exit_status(run->said, run->count, &which);
     for (size_t i = 0; i < run->count && status && !run->caught; i++) {
         const struct pipe_end *end = &run->ends[i];
         int own = end->said->command_status;

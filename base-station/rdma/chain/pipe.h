@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "leash_work.h"
+#include "agent_protocol.h"
 
 struct pipe_settings {
     const char *program, *usage; /* for messages */
@@ -16,11 +16,11 @@ struct pipe_settings {
     struct words via;           /* HOST=ADDRESS */
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
-    bool back;                  /* the second segment answers the first: see leash_work.h */
+    bool back;                  /* the second segment answers the first: see agent_protocol.h */
     bool sync;                  /* sync the file written at the end, if any */
     bool verbose, help, version;
     bool own_stdin, own_stdout; /* true if this process's stdin (stdout) belongs to the chain */
-    int way;                    /* enum leash_way: the first path to try */
+    int route;                    /* enum agent_way: the first path to try */
     const char *ports;          /* to listen on; NULL = any */
     int says_why; /* a command's exit status up to this needs no further message */
 };
@@ -28,7 +28,7 @@ struct pipe_settings {
 struct pipe_segment {
     const char *host; /* as ssh takes it; NULL = this machine */
     const char *label;
-    enum leash_middle middle;
+    enum agent_middle middle;
     struct words words;
 };
 

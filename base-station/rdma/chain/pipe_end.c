@@ -15,7 +15,7 @@
 #include "descriptors.h"
 #include "pipe.h"
 #include "quote.h"
-#include "trouble.h"
+#include "error.h"
 
 enum {
     READ_BYTES = 1 << 16,
@@ -24,13 +24,13 @@ enum {
     KILL_MS = 1000,
 };
 
-/* Build the command exec [DIR/]rdpipe --leash, for any login shell. */
+/* Build the command exec [DIR/]rdpipe --agent, for any login shell. */
 static void remote_command(struct bytes *into, const char *folder)
 {
     bytes_text(into, "exec ");
     if (folder)
         quote_word(into, folder, true);
-    bytes_text(into, folder ? "/rdpipe --leash" : "rdpipe --leash");
+    bytes_text(into, folder ? "/rdpipe --agent" : "rdpipe --agent");
 }
 
 static void become_ssh(const struct pipe_end *end, const struct pipe_settings *settings,
@@ -49,8 +49,8 @@ static void child(const struct pipe_end *end, const struct pipe_settings *settin
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (end->host)
         become_ssh(end, settings, handed);
-    setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the leash */
-    become((char *[]){leash_work_tool("rdpipe"), "--leash", "3", "4", NULL}, handed, 4);
+    setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
+    become((char *[]){agent_work_tool("rdpipe"), "--agent", "3", "4", NULL}, handed, 4);
 }
 
 int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
@@ -83,7 +83,7 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
 void pipe_end_run(struct pipe_end *end)
 {
     end->running = true;
-    leash_work_say(&end->control, &end->work);
+    agent_work_say(&end->control, &end->work);
 }
 
 void pipe_end_dial(struct pipe_end *end, const struct words *to)
@@ -91,7 +91,7 @@ void pipe_end_dial(struct pipe_end *end, const struct words *to)
     struct bytes body = {0};
     for (size_t i = 0; i < to->count; i++)
         bytes_add(&body, to->word[i], strlen(to->word[i]) + 1);
-    leash_frame(&end->control, LEASH_DIAL, LEASH_HOP_IN, body.data, body.length);
+    agent_frame(&end->control, AGENT_DIAL, AGENT_HOP_IN, body.data, body.length);
     bytes_close(&body);
 }
 
@@ -102,7 +102,7 @@ void pipe_end_type(struct pipe_end *end)
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     size_t length = got > 0 ? (size_t)got : 0;
-    leash_frame(&end->control, LEASH_FLOW, LEASH_HOP_BACK, text, length);
+    agent_frame(&end->control, AGENT_FLOW, AGENT_HOP_BACK, text, length);
     end->may -= length;
     end->type_over = !length;
 }
@@ -110,7 +110,7 @@ void pipe_end_type(struct pipe_end *end)
 void pipe_end_beat(struct pipe_end *end)
 {
     if (end->control_fd >= 0 && !end->control.length)
-        leash_text(&end->control, LEASH_BEAT, LEASH_HOP_BACK, NULL);
+        agent_text(&end->control, AGENT_BEAT, AGENT_HOP_BACK, NULL);
 }
 
 void pipe_end_flush(struct pipe_end *end)
@@ -140,36 +140,36 @@ static void await_greeting(struct pipe_end *end)
 {
     char *line;
     while (!end->greeted && (line = bytes_line(&end->answers))) {
-        end->greeted = strcmp(line, LEASH_GREETING) == 0;
+        end->greeted = strcmp(line, AGENT_GREETING) == 0;
         if (!end->greeted && !end->note &&
-            !strncmp(line, LEASH_GREETING, LEASH_GREETING_NAME))
+            !strncmp(line, AGENT_GREETING, AGENT_GREETING_NAME))
             end->note = text_of("another version of rdpipe is there: install the same "
                                 "release on both");
         free(line);
     }
 }
 
-bool pipe_end_next(struct pipe_end *end, struct leash_said *said)
+bool pipe_end_next(struct pipe_end *end, struct agent_said *said)
 {
     await_greeting(end);
-    int next = end->greeted ? leash_next(&end->answers, said) : 0;
+    int next = end->greeted ? agent_next(&end->answers, said) : 0;
     end->done |= next < 0 || (next == 0 && end->answers.length > NOISE_BYTES);
     return next > 0;
 }
 
-void pipe_end_pass_on(struct pipe_end *end, const struct leash_said *frame)
+void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame)
 {
-    static const enum leash_hop there[] = {LEASH_HOP_OUT, LEASH_HOP_IN, LEASH_HOP_BACK};
-    bool back = frame->hop == LEASH_HOP_BACK;
-    bool out = back ? !*end->work.key_in : frame->hop == LEASH_HOP_OUT;
+    static const enum agent_hop there[] = {AGENT_HOP_OUT, AGENT_HOP_IN, AGENT_HOP_BACK};
+    bool back = frame->hop == AGENT_HOP_BACK;
+    bool out = back ? !*end->work.key_in : frame->hop == AGENT_HOP_OUT;
     struct pipe_end *to = out ? end + 1 : end - 1;
     if (end->typed && back)
-        end->may += frame->verb == LEASH_TOOK ? leash_number(frame, LEASH_FRAME) : 0;
+        end->may += frame->verb == AGENT_TOOK ? agent_number(frame, AGENT_FRAME) : 0;
     else if (!*(out ? end->work.key_out : end->work.key_in) ||
-             to->control.length > 2 * LEASH_WINDOW)
+             to->control.length > 2 * AGENT_WINDOW)
         end->done = true;
     else if (to->control_fd >= 0)
-        leash_frame(&to->control, frame->verb, there[frame->hop], frame->body,
+        agent_frame(&to->control, frame->verb, there[frame->hop], frame->body,
                     frame->length);
 }
 

@@ -42,7 +42,7 @@ int segment_open(struct pipe_segment *segment, const char *text, const char **wh
 {
     int length = segment_host_length(text), sign = 0;
     const char *rest = text + length + (!length && text[0] == ':');
-    *segment = (struct pipe_segment){.label = text, .middle = LEASH_SHELL};
+    *segment = (struct pipe_segment){.label = text, .middle = AGENT_SHELL};
     if (rest == text && segment_is_option(text)) {
         *why = "a host name cannot begin with \"-\" (a leading \":\" makes it local)";
         return -1;
@@ -50,9 +50,9 @@ int segment_open(struct pipe_segment *segment, const char *text, const char **wh
     if (rest[0] == '<' || rest[0] == '>')
         sign = rest[0] == rest[1] && rest[0] == '>' ? 2 : 1;
     if (sign)
-        segment->middle = rest[0] == '<' ? LEASH_READ
-                          : sign == 1    ? LEASH_WRITE
-                                         : LEASH_APPEND;
+        segment->middle = rest[0] == '<' ? AGENT_READ
+                          : sign == 1    ? AGENT_WRITE
+                                         : AGENT_APPEND;
     *why = sign ? "no file name in it" : "no command in it";
     if (!rest[sign])
         return -1;

@@ -98,7 +98,7 @@ static int open_beside(struct sink *sink, char *path)
 
 void tree_folder_top(struct sink *sink)
 {
-    char *path = leash_work_file(sink->target);
+    char *path = agent_work_file(sink->target);
     bool single = !sink->options->many;
     struct stat state;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

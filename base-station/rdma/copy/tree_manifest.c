@@ -158,7 +158,7 @@ int tree_check(const char *target, bool json)
 {
     struct words rows = {0};
     uint64_t errors = 0;
-    char *path = leash_work_file(target);
+    char *path = agent_work_file(target);
     int base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0) {
         tree_error(&errors, target, strerror(errno));

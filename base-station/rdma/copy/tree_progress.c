@@ -54,7 +54,7 @@ static bool passed_over(const struct tree_progress *progress, const FTSENT *entr
 /* Add the size of one source to the total. Return -1 if it cannot be counted. */
 static int count_source(struct tree_progress *progress, const char *given)
 {
-    char *name = leash_work_file(given);
+    char *name = agent_work_file(given);
     size_t length = strlen(name);
     bool follow = !progress->options->recursive || name[length - 1] == '/';
     FTS *walk = fts_open((char *[]){name, NULL},

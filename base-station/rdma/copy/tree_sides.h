@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "leash_work.h"
+#include "agent_protocol.h"
 
 /*
  * Exit status of a side: 0 on success, this value if the stream completed but an entry was skipped
@@ -22,7 +22,7 @@ struct rdcp_options {
     bool many;     /* more than one source: DST has to be a directory */
     bool manifest; /* the sink writes one on stdout */
     struct words exclude;
-    bool back; /* the sink answers on LEASH_BACK_FD instead of stdout */
+    bool back; /* the sink answers on AGENT_BACK_FD instead of stdout */
 };
 
 /* Each runs one side to completion and returns an exit status. */

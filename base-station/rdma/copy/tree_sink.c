@@ -315,7 +315,7 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     umask(0);
     tree_hash_open(&sink->hash, options->sha256);
     tree_line_open(&sink->line, STDIN_FILENO,
-                   options->back ? LEASH_BACK_FD : STDOUT_FILENO);
+                   options->back ? AGENT_BACK_FD : STDOUT_FILENO);
     sink->options = options;
     sink->target = target;
     sink->asked = names;

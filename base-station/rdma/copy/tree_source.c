@@ -91,7 +91,7 @@ static bool stopped(const struct source *source)
  * Take the target record if it is available, or wait for it if `waits`. Return false to stop the
  * walk.
  */
-static bool meet(struct source *source, bool waits)
+static bool authenticate(struct source *source, bool waits)
 {
     struct tree_record record = {0};
     const char *why = "";
@@ -121,7 +121,7 @@ static bool meet(struct source *source, bool waits)
 static void complain(struct source *source, const struct folder *folder, const char *name,
                      const char *what)
 {
-    if (!source->met && !meet(source, true))
+    if (!source->met && !authenticate(source, true))
         return; /* the stream is lost, or the second walk reports the error again */
     char *path = path_of(folder, name);
     tree_progress_clear(&source->progress);
@@ -278,7 +278,7 @@ static bool serve(struct source *source, bool waits)
     struct tree_record record = {0};
     const char *why = "";
     if (!source->met || stopped(source)) {
-        meet(source, waits);
+        authenticate(source, waits);
         return false;
     }
     if (source->granted < source->wished) {
@@ -433,7 +433,7 @@ static void walk(struct source *source, struct entry *entry)
 {
     const char *why = NULL;
     if (source->line.output.length > AHEAD_MOST)
-        meet(source, true);
+        authenticate(source, true);
     if (fstatat(fd_of(entry->folder), entry->name, &entry->state,
                 entry->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
         complain(source, entry->folder, entry->name, strerror(errno));
@@ -485,14 +485,14 @@ static void forget(struct source *source)
 static void walk_all(struct source *source)
 {
     for (size_t i = 0; i < source->count && !stopped(source); i++) {
-        char *name = leash_work_file(source->names[i]), *as = tree_name(source->names[i]);
+        char *name = agent_work_file(source->names[i]), *as = tree_name(source->names[i]);
         struct entry entry = {.name = name, .as = as};
         entry.follow = !source->options->recursive || name[strlen(name) - 1] == '/';
         walk(source, &entry);
         free(as);
         free(name);
     }
-    meet(source, true);
+    authenticate(source, true);
 }
 
 static void put_all(struct source *source)

@@ -40,11 +40,11 @@ static void keep(int life_fd, int pipe_fd, pid_t consumer)
     _exit(1);
 }
 
-static int start_keeper(struct child *child, struct trouble *trouble)
+static int start_keeper(struct child *child, struct error *error)
 {
     int life[2];
     if (pipe2(life, O_CLOEXEC) < 0)
-        return fault(trouble, "cannot make a pipe: %m");
+        return fault(error, "cannot make a pipe: %m");
     child->keeper = fork();
     if (child->keeper == 0) {
         close(life[1]);
@@ -55,11 +55,11 @@ static int start_keeper(struct child *child, struct trouble *trouble)
     if (child->keeper > 0)
         return 0;
     child->keeper = 0;
-    return fault(trouble, "cannot fork: %m");
+    return fault(error, "cannot fork: %m");
 }
 
 int child_open(struct child *child, char **words, enum child_side side,
-               struct trouble *trouble)
+               struct error *error)
 {
     int ends[2], status_fd = child->status_fd;
     pid_t above = getpid();
@@ -70,7 +70,7 @@ int child_open(struct child *child, char **words, enum child_side side,
     child->side = side;
     child->name = words[0];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return fault(trouble, "cannot make a pipe: %m");
+        return fault(error, "cannot make a pipe: %m");
     int ours = side == CHILD_PRODUCER ? 0 : 1;
     fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     child->pid = fork();
@@ -81,17 +81,17 @@ int child_open(struct child *child, char **words, enum child_side side,
             become(words, &(struct handed){ends[1 - ours], 1 - ours}, 1);
         _exit(1);
     }
-    int error = errno;
+    int code = errno;
     close(ends[1 - ours]);
     child->fd = ends[ours];
     if (child->pid < 0) {
         child->pid = 0;
-        return fault(trouble, "cannot fork: %s", strerror(error));
+        return fault(error, "cannot fork: %s", strerror(code));
     }
     setpgid(child->pid, child->pid);
     /* Without a pidfd (valgrind lacks them) the exit is noticed at the next heartbeat. */
     child->pid_fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
-    return side == CHILD_CONSUMER ? start_keeper(child, trouble) : 0;
+    return side == CHILD_CONSUMER ? start_keeper(child, error) : 0;
 }
 
 /* Return true once the command has exited; `status` is then set. */
@@ -118,19 +118,19 @@ static bool child_ended(struct child *child)
     return true;
 }
 
-int child_check(struct child *child, struct trouble *trouble)
+int child_check(struct child *child, struct error *error)
 {
     const char *what = child->side == CHILD_PRODUCER ? "producer" : "consumer";
     if (!child->pid)
         return 0;
     bool ended = child_ended(child);
     if (!ended && child->stopped)
-        return troubled(trouble, 128 + child->stopped,
+        return fault_status(error, 128 + child->stopped,
                         "the %s %.100s was stopped: " CHILD_ASKS, what, child->name);
     if (!ended || child->status == 0)
         return 0;
-    trouble->heard |= !trouble->status;
-    return troubled(trouble, child->status, "the %s %.100s failed with status %d", what,
+    error->heard |= !error->status;
+    return fault_status(error, child->status, "the %s %.100s failed with status %d", what,
                     child->name, child->status);
 }
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "trouble.h"
+#include "error.h"
 
 /* Reason why a command in its own process group is stopped by SIGTTIN or SIGTTOU. */
 #define CHILD_ASKS "it asks at the terminal, which is not its own here " \
@@ -33,14 +33,14 @@ void child_init(struct child *child);
  * this process is killed, the keeper ends the consumer before the consumer can read an
  * end of file. */
 int child_open(struct child *child, char **words, enum child_side side,
-               struct trouble *trouble);
+               struct error *error);
 
 /* Wait for the command to exit; `status` is set afterwards. */
 bool child_wait(struct child *child, int limit_ms);
 
-/* Return -1 with a trouble if the command failed or was stopped. Return 0 otherwise, also
+/* Return -1 with an error if the command failed or was stopped. Return 0 otherwise, also
  * if no command was started. */
-int child_check(struct child *child, struct trouble *trouble);
+int child_check(struct child *child, struct error *error);
 
 /* Let the consumer see the end of the stream, because the stream is complete. */
 void child_let_end(struct child *child);

@@ -17,14 +17,14 @@ int end_init(struct end *end, const struct options *options)
     child_init(&end->child);
     end->child.status_fd = (int)options->status_fd;
     end->begun_us = now_us();
-    return key_open(&end->key, options->key_file, (int)options->key_fd, &end->trouble);
+    return key_open(&end->key, options->key_file, (int)options->key_fd, &end->error);
 }
 
 /* Print "sending to PEER over tcp, chunks of ...". */
 static void say_begin(const struct end *end)
 {
     const struct transport *transport = end->transport;
-    const char *seal = seal_name(&end->meeting);
+    const char *seal = seal_name(&end->handshake);
     if (end->options->verbose)
         say("%s %s over %s%s%s, chunks of %u bytes%s%s%s",
             end->options->sends ? "sending to" : "receiving from", transport->peer,
@@ -63,7 +63,7 @@ static void say_result(const struct end *end)
     double stream_s = over ? (double)worker->stream_us / 1e6 : 0;
     double network_s = over ? (double)worker->network_us / 1e6 : 0;
     double read_s = end->options->sends ? stream_s : 0, write_s = stream_s - read_s;
-    char speed[32], done[32], error[sizeof end->trouble.text];
+    char speed[32], done[32], code[sizeof end->error.text];
     if (shows_progress(end))
         fputs(STATS_CLEAR, stderr);
     if (end->begun && end->options->verbose)
@@ -74,8 +74,8 @@ static void say_result(const struct end *end)
             *device ? " on " : "", device, read_s, network_s, write_s);
     if (!end->options->json)
         return;
-    shown(error, sizeof error, end->trouble.text, (uint32_t)strlen(end->trouble.text));
-    for (char *at = error; (at = strpbrk(at, "\"\\"));)
+    shown(code, sizeof code, end->error.text, (uint32_t)strlen(end->error.text));
+    for (char *at = code; (at = strpbrk(at, "\"\\"));)
         *at = '\'';
     fprintf(stderr,
             "{\"bytes\": %llu, \"seconds\": %.6f, \"bytes_per_s\": %.0f, "
@@ -84,33 +84,33 @@ static void say_result(const struct end *end)
             "\"status\": %d, \"error\": \"%s\"}\n",
             (unsigned long long)bytes, seconds, rate, name, device,
             transport ? transport->peer : "", read_s, network_s, write_s,
-            end->trouble.status, error);
+            end->error.status, code);
 }
 
 int end_start(struct end *end)
 {
     enum child_side side = end->options->sends ? CHILD_PRODUCER : CHILD_CONSUMER;
-    return child_open(&end->child, end->options->command, side, &end->trouble);
+    return child_open(&end->child, end->options->command, side, &end->error);
 }
 
 int end_open(struct end *end, int64_t size)
 {
     const struct options *options = end->options;
-    struct trouble *trouble = &end->trouble;
+    struct error *error = &end->error;
     struct transport *transport = end->transport;
-    bool sealed = meeting_protection(&end->meeting) != PROTECT_NOT;
+    bool sealed = handshake_protection(&end->handshake) != PROTECT_NOT;
     link_open(&end->link, transport, options);
-    if (sealed && seals_open(&end->seals, &end->meeting, trouble) < 0)
+    if (sealed && seals_open(&end->seals, &end->handshake, error) < 0)
         return -1;
     end->link.seals = sealed ? &end->seals : NULL;
-    if (ring_open(&end->ring, end->meeting.mine.credits, transport->spares,
-                  meeting_chunk(&end->meeting)) < 0)
-        return fault(trouble, "no memory for buffers: %m");
-    if (transport->kind->ring && transport->kind->ring(transport, &end->ring, trouble) < 0)
+    if (ring_open(&end->ring, end->handshake.mine.credits, transport->spares,
+                  handshake_chunk(&end->handshake)) < 0)
+        return fault(error, "no memory for buffers: %m");
+    if (transport->kind->ring && transport->kind->ring(transport, &end->ring, error) < 0)
         return -1;
     if (options->command && !end->child.pid && end_start(end) < 0)
         return -1;
-    end->checksummed = meeting_checksum(&end->meeting);
+    end->checksummed = handshake_checksum(&end->handshake);
     say_begin(end);
     end->size = size;
     end->begun_us = end->shown_us = now_us();
@@ -120,9 +120,9 @@ int end_open(struct end *end, int64_t size)
 
 int worker_start(struct end *end, void *(*work)(void *))
 {
-    int error = pthread_create(&end->worker.thread, NULL, work, end);
-    if (error)
-        return fault(&end->trouble, "no thread: %s", strerror(error));
+    int code = pthread_create(&end->worker.thread, NULL, work, end);
+    if (code)
+        return fault(&end->error, "no thread: %s", strerror(code));
     end->worker.started = true;
     return 0;
 }
@@ -162,7 +162,7 @@ static int wait_for_any(struct end *end)
         {end->child.pid_fd, POLLIN, 0},
         {end->output_fd, 0, 0},
     };
-    if (link_wait(&end->link, polled, 3, &end->trouble) < 0)
+    if (link_wait(&end->link, polled, 3, &end->error) < 0)
         return -1;
     if (polled[0].revents)
         ring_woken(&end->ring);
@@ -176,7 +176,7 @@ static int take_all(struct end *end,
 {
     struct transport_event event;
     int got = 0;
-    while (!end->done && (got = link_next(&end->link, &event, &end->trouble)) > 0)
+    while (!end->done && (got = link_next(&end->link, &event, &end->error)) > 0)
         if (take(end, &event) < 0)
             return -1;
     return got;
@@ -194,7 +194,7 @@ int end_run(struct end *end, int (*take)(struct end *, const struct transport_ev
         } while (again > 0);
         if (again < 0 || end->done)
             return again;
-        if (link_tick(&end->link, &end->trouble) < 0)
+        if (link_tick(&end->link, &end->error) < 0)
             return -1;
         show_progress(end);
         if (wait_for_any(end) < 0)
@@ -212,10 +212,10 @@ void end_settle(struct end *end)
 
 int end_close(struct end *end)
 {
-    struct trouble *trouble = &end->trouble;
+    struct error *error = &end->error;
     bool settled = worker_join(end);
-    if (trouble->status && !heard_in_chain(trouble, end->options))
-        say("%s", trouble->text);
+    if (error->status && !heard_in_chain(error, end->options))
+        say("%s", error->text);
     say_result(end);
     if (!settled && end->options->sends)
         end->child.fd = -1;
@@ -223,10 +223,10 @@ int end_close(struct end *end)
     key_close(&end->key);
     if (!settled) {
         pthread_detach(end->worker.thread);
-        return trouble->status;
+        return error->status;
     }
     seals_close(&end->seals);
     transport_close(end->transport);
     ring_close(&end->ring);
-    return trouble->status;
+    return error->status;
 }

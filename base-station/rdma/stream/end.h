@@ -20,14 +20,14 @@ struct worker {
     atomic_bool over;           /* the fields below are final */
     uint64_t count;             /* data records */
     int64_t stream_us, network_us; /* time spent waiting */
-    struct trouble trouble;
+    struct error error;
 };
 
 struct end {
     const struct options *options; /* not owned */
-    struct trouble trouble;
+    struct error error;
     struct key key;
-    struct meeting meeting;
+    struct handshake handshake;
     struct transport *transport; /* NULL before a peer is authenticated */
     struct link link;            /* its `seals` are NULL if the stream is plain */
     struct ring ring;
@@ -50,7 +50,7 @@ int end_start(struct end *end);
 
 /* Prepare the stream once the peer is authenticated: allocate the buffers and start the
  * command unless it is already running. `size` is the number of bytes to send, -1 =
- * unknown. Each function returns 0, or -1 with a trouble. */
+ * unknown. Each function returns 0, or -1 with an error. */
 int end_open(struct end *end, int64_t size);
 
 /* Start the worker: `work(end)`, the last call of `work` is worker_over. */
@@ -67,7 +67,7 @@ bool worker_join(struct end *end);
 
 /* Move the stream until `done`. Each event is passed to `take`; if there is no event,
  * `move` does all other work. `move` returns 1 if more events may be available at once.
- * Both return -1 with a trouble. */
+ * Both return -1 with an error. */
 int end_run(struct end *end, int (*take)(struct end *, const struct transport_event *),
             int (*move)(struct end *));
 

@@ -12,7 +12,7 @@
 #include "quote.h"
 
 /* Read all of `fd`, but no more than proves the key too long. */
-static int key_read(struct key *key, int fd, const char *what, struct trouble *trouble)
+static int key_read(struct key *key, int fd, const char *what, struct error *error)
 {
     size_t room;
     while ((room = sizeof key->bytes - key->length)) {
@@ -20,7 +20,7 @@ static int key_read(struct key *key, int fd, const char *what, struct trouble *t
         if (got == 0)
             break;
         if (got < 0 && errno != EINTR)
-            return troubled(trouble, EXIT_USAGE, "cannot read the key from %s: %m", what);
+            return fault_status(error, EXIT_USAGE, "cannot read the key from %s: %m", what);
         key->length += got > 0 ? (size_t)got : 0;
     }
     return 0;
@@ -34,7 +34,7 @@ static void forget(char *text)
     unsetenv("RDPIPE_KEY");
 }
 
-int key_open(struct key *key, const char *file, int fd, struct trouble *trouble)
+int key_open(struct key *key, const char *file, int fd, struct error *error)
 {
     char what[100] = "RDPIPE_KEY", *given = getenv(what);
     *key = (struct key){.length = 0};
@@ -42,51 +42,51 @@ int key_open(struct key *key, const char *file, int fd, struct trouble *trouble)
         visible(what, sizeof what, file);
         fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (fd < 0)
-            troubled(trouble, EXIT_USAGE, "cannot open the key file %s: %m", what);
+            fault_status(error, EXIT_USAGE, "cannot open the key file %s: %m", what);
     } else if (fd >= 0) {
         snprintf(what, sizeof what, "descriptor %d", fd);
     } else if (given) {
         key->length = strnlen(given, sizeof key->bytes);
         memcpy(key->bytes, given, key->length);
     } else {
-        troubled(trouble, EXIT_USAGE,
+        fault_status(error, EXIT_USAGE,
                  "no key: give --key-file FILE, --key-fd N or RDPIPE_KEY "
                  "(rdrecv --new-key FILE makes one)");
     }
     if (fd >= 0)
-        key_read(key, fd, what, trouble);
+        key_read(key, fd, what, error);
     if (fd > STDERR_FILENO)
         close(fd);
     forget(given);
-    if (trouble->status)
+    if (error->status)
         return -1;
     if (key->length > KEY_MOST)
-        return troubled(trouble, EXIT_USAGE,
+        return fault_status(error, EXIT_USAGE,
                         "the key in %s has more than %d bytes: is it the right %s?", what,
                         KEY_MOST, fd < 0 ? "one" : "file");
     if (key->length && key->bytes[key->length - 1] == '\n')
         key->length--;
     if (key->length < KEY_LEAST)
-        return troubled(trouble, EXIT_USAGE,
+        return fault_status(error, EXIT_USAGE,
                         "the key from %s has %zu bytes, fewer than %d", what, key->length,
                         KEY_LEAST);
     return 0;
 }
 
-int key_make(const char *file, struct trouble *trouble)
+int key_make(const char *file, struct error *error)
 {
     enum { DIGITS = 64 };
     char digits[DIGITS + 1], what[100];
     visible(what, sizeof what, file);
     if (hex_random(digits, DIGITS) < 0)
-        return fault(trouble, "no random bytes: %m");
+        return fault(error, "no random bytes: %m");
     digits[DIGITS] = '\n';
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fault(trouble, "cannot make the key file %s: %m", what);
+        return fault(error, "cannot make the key file %s: %m", what);
     bool whole = write(fd, digits, sizeof digits) == sizeof digits && fsync(fd) == 0;
     if (!whole) {
-        fault(trouble, "cannot write the key file %s: %m", what);
+        fault(error, "cannot write the key file %s: %m", what);
         unlink(file);
     }
     close(fd);

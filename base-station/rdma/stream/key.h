@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "trouble.h"
+#include "error.h"
 
 enum { KEY_LEAST = 16, KEY_MOST = 1024 };
 
@@ -14,10 +14,10 @@ struct key {
 
 /* Read the key. `file` may be NULL and `fd` -1. RDPIPE_KEY is the last resort and is
  * removed from the environment. One newline at the end is ignored. Return 0, or -1 with a
- * trouble. */
-int key_open(struct key *key, const char *file, int fd, struct trouble *trouble);
+ * error. */
+int key_open(struct key *key, const char *file, int fd, struct error *error);
 
 /* Write a key of 32 random bytes, in hex, to a new file that only its owner can read. */
-int key_make(const char *file, struct trouble *trouble);
+int key_make(const char *file, struct error *error);
 
 void key_close(struct key *key);

@@ -25,7 +25,7 @@ void link_open(struct link *link, struct transport *transport,
 }
 
 int link_wait(struct link *link, struct pollfd *extra, int count,
-              struct trouble *trouble)
+              struct error *error)
 {
     struct transport *transport = link->transport;
     struct pollfd polled[TRANSPORT_FDS + 4];
@@ -34,7 +34,7 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
     int64_t until_ms = link->beaten_ms + BEAT_MS;
     if (link->timeout_ms && link->heard_ms + link->timeout_ms < until_ms)
         until_ms = link->heard_ms + link->timeout_ms + 1;
-    if (signals_wait(polled, own + count, until_ms, trouble) < 0)
+    if (signals_wait(polled, own + count, until_ms, error) < 0)
         return -1;
     memcpy(extra, polled + own, (size_t)count * sizeof *extra);
     transport->quiet = true;
@@ -44,39 +44,39 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
 }
 
 static int take_abort(struct link *link, const struct transport_event *event,
-                      struct trouble *trouble)
+                      struct error *error)
 {
     char text[ABORT_BYTES + 1];
     shown(text, sizeof text, event->body, event->record.length);
     link->told = true;
-    trouble->heard |= !trouble->status;
-    return fault(trouble, "the other end stopped: %s", text);
+    error->heard |= !error->status;
+    return fault(error, "the other end stopped: %s", text);
 }
 
 /* Verify the tag of a record and remove it. */
 static int unseal(struct link *link, struct transport_event *event,
-                  struct trouble *trouble)
+                  struct error *error)
 {
     struct seals *seals = link->seals;
     struct record *record = &event->record;
     if (seals) {
         uint8_t *whole = event->body - RECORD_BYTES;
         if (seal_open_record(&seals->hear, whole, seals->hear.count++) < 0)
-            return fault(trouble, "somebody changed what %s said on its way",
+            return fault(error, "somebody changed what %s said on its way",
                          link->transport->peer);
         record->length -= SEAL_BYTES;
     }
     return record_fits(record)
                ? 0
-               : transport_refuse(link->transport, RECORD_LENGTH_WRONG, trouble);
+               : transport_refuse(link->transport, RECORD_LENGTH_WRONG, error);
 }
 
 static int take_heartbeat(const struct link *link, const struct record *record,
-                          struct trouble *trouble)
+                          struct error *error)
 {
     if (record->number <= link->got)
         return 0;
-    return fault(trouble,
+    return fault(error,
                  "some of what %s sent was lost on the way: it counts %llu, here are "
                  "%llu", link->transport->peer, (unsigned long long)record->number,
                  (unsigned long long)link->got);
@@ -89,11 +89,11 @@ static void note_whole(struct link *link, int64_t now)
     link->part.bytes = link->transport->heard_bytes;
 }
 
-int link_next(struct link *link, struct transport_event *event, struct trouble *trouble)
+int link_next(struct link *link, struct transport_event *event, struct error *error)
 {
     struct transport *transport = link->transport;
     int got;
-    while ((got = transport->kind->poll(transport, event, trouble)) > 0) {
+    while ((got = transport->kind->poll(transport, event, error)) > 0) {
         int64_t now = now_ms();
         if (event->kind == EVENT_SENT) {
             link->moved_ms = now;
@@ -105,13 +105,13 @@ int link_next(struct link *link, struct transport_event *event, struct trouble *
             link->moved_ms = now;
             return 1;
         }
-        if (unseal(link, event, trouble) < 0)
+        if (unseal(link, event, error) < 0)
             return -1;
         if (event->record.type == RECORD_ABORT)
-            return take_abort(link, event, trouble);
+            return take_abort(link, event, error);
         if (event->record.type != RECORD_HEARTBEAT)
             return 1;
-        if (take_heartbeat(link, &event->record, trouble) < 0)
+        if (take_heartbeat(link, &event->record, error) < 0)
             return -1;
     }
     /* Partial records count as activity, too: on a slow link a whole record takes
@@ -123,7 +123,7 @@ int link_next(struct link *link, struct transport_event *event, struct trouble *
 }
 
 static int say_record(struct link *link, const struct record *record, const void *body,
-                      struct trouble *trouble)
+                      struct error *error)
 {
     uint8_t whole[CONTROL_BYTES] = {0};
     struct seals *seals = link->seals;
@@ -132,21 +132,21 @@ static int say_record(struct link *link, const struct record *record, const void
     record_put(whole, &sealed);
     memcpy(whole + RECORD_BYTES, body, record->length);
     if (seals && seal_close_record(&seals->say, whole, seals->say.count) < 0)
-        return fault(trouble, "OpenSSL cannot encrypt");
-    int said = transport_say(link->transport, whole, trouble);
+        return fault(error, "OpenSSL cannot encrypt");
+    int said = transport_say(link->transport, whole, error);
     if (said == 0 && seals) /* a record that is not sent now uses no number */
         seals->say.count++;
     return said;
 }
 
 int link_say(struct link *link, int type, uint64_t number, const struct ending *ending,
-             struct trouble *trouble)
+             struct error *error)
 {
     uint8_t body[END_BYTES];
     struct record record = {(uint8_t)type, ending ? END_BYTES : 0, number};
     if (ending)
         ending_put(body, ending);
-    return say_record(link, &record, body, trouble);
+    return say_record(link, &record, body, error);
 }
 
 /* Return true if a partial record arrives more slowly than any network would deliver
@@ -166,37 +166,37 @@ static bool stuck(struct link *link, int64_t now)
     return false;
 }
 
-int link_tick(struct link *link, struct trouble *trouble)
+int link_tick(struct link *link, struct error *error)
 {
     int64_t now = now_ms();
     if (now - link->beaten_ms >= BEAT_MS) {
         link->beaten_ms = now;
         if ((!link->sends || link->got) &&
-            link_say(link, RECORD_HEARTBEAT, link->said, NULL, trouble) < 0)
+            link_say(link, RECORD_HEARTBEAT, link->said, NULL, error) < 0)
             return -1;
     }
     link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;
     if (link->silent)
-        return fault(trouble,
+        return fault(error,
                      "nothing heard from %s for %g s: is the network cut? (--timeout)",
                      link->transport->peer, (double)link->timeout_ms / 1000);
     if (stuck(link, now))
-        return fault(trouble,
+        return fault(error,
                      "some of what %s sent was lost on the way: a record does not end "
                      "(--timeout)", link->transport->peer);
     if (link->idle_ms && now - link->moved_ms > link->idle_ms)
-        return fault(trouble, "no data for %g s (--idle-timeout)",
+        return fault(error, "no data for %g s (--idle-timeout)",
                      (double)link->idle_ms / 1000);
     return 0;
 }
 
-void link_abort(struct link *link, const struct trouble *why)
+void link_abort(struct link *link, const struct error *why)
 {
     struct transport *transport = link->transport;
     if (!transport || transport->peer_left)
         return;
     if (!link->told) {
-        struct trouble ignored = {0};
+        struct error ignored = {0};
         size_t length = strnlen(why->text, ABORT_BYTES);
         struct record record = {RECORD_ABORT, (uint32_t)length, (uint64_t)why->status};
         say_record(link, &record, why->text, &ignored);

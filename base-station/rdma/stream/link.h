@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "options.h"
-#include "meeting.h"
+#include "handshake.h"
 #include "transport.h"
 
 enum {
@@ -36,21 +36,21 @@ void link_open(struct link *link, struct transport *transport,
 
 /* Wait for an event, at most until the next heartbeat is due. `extra` are descriptors (-1
  * = unused) with their events; their revents are filled in. A signal that ends this
- * process is a trouble. */
+ * process is an error. */
 int link_wait(struct link *link, struct pollfd *extra, int count,
-              struct trouble *trouble);
+              struct error *error);
 
-/* Read the next event; 0 if no event is available. Aborts are a trouble; heartbeats are
+/* Read the next event; 0 if no event is available. Aborts are an error; heartbeats are
  * not passed on. */
-int link_next(struct link *link, struct transport_event *event, struct trouble *trouble);
+int link_next(struct link *link, struct transport_event *event, struct error *error);
 
-/* Send a heartbeat if one is due. A time-out of the peer or of the data is a trouble. */
-int link_tick(struct link *link, struct trouble *trouble);
+/* Send a heartbeat if one is due. A time-out of the peer or of the data is an error. */
+int link_tick(struct link *link, struct error *error);
 
 /* Queue a record. Only end and done records have an `ending`. Return 1: retry later. */
 int link_say(struct link *link, int type, uint64_t number, const struct ending *ending,
-             struct trouble *trouble);
+             struct error *error);
 
 /* Send the reason to the peer, unless the peer sent the abort, and wait for it to
  * close. */
-void link_abort(struct link *link, const struct trouble *why);
+void link_abort(struct link *link, const struct error *why);

@@ -52,9 +52,9 @@ void net_name(const struct sockaddr *address, char *into, size_t room)
         snprintf(into, room, six ? "[%s]:%u" : "%s:%u", shorter, (unsigned)port);
 }
 
-const char *net_advice(int error)
+const char *net_advice(int code)
 {
-    switch (error) {
+    switch (code) {
     case ECONNREFUSED:
         return "connection refused: is rdrecv running there, on this port?";
     case ETIMEDOUT:
@@ -65,7 +65,7 @@ const char *net_advice(int error)
     case EADDRNOTAVAIL:
         return "not an address of this machine: check --bind";
     default:
-        return strerror(error);
+        return strerror(code);
     }
 }
 
@@ -119,7 +119,7 @@ bool net_is_foreign(const struct sockaddr *address)
  * question from then on. */
 struct question {
     char host[256], port[16];
-    int answered_fd, error;
+    int answered_fd, code;
     struct addrinfo *found;
 };
 
@@ -133,30 +133,30 @@ static int look_up(struct question *question, int flags)
 static void *ask(void *argument)
 {
     struct question *question = argument;
-    question->error = look_up(question, 0);
+    question->code = look_up(question, 0);
     eventfd_write(question->answered_fd, 1);
     return NULL;
 }
 
 /* Return 0, an EAI_ error, or 1: no answer in time, or a signal, reported as a
- * trouble. */
-static int await(struct question *question, int64_t limit_ms, struct trouble *trouble)
+ * error. */
+static int await(struct question *question, int64_t limit_ms, struct error *error)
 {
     pthread_t thread;
     struct pollfd polled = {question->answered_fd = eventfd(0, EFD_CLOEXEC), POLLIN, 0};
-    int error = polled.fd < 0 || pthread_create(&thread, NULL, ask, question);
-    if (!error && signals_wait(&polled, 1, now_ms() + limit_ms, trouble) <= 0) {
+    int code = polled.fd < 0 || pthread_create(&thread, NULL, ask, question);
+    if (!code && signals_wait(&polled, 1, now_ms() + limit_ms, error) <= 0) {
         pthread_detach(thread);
         return 1;
     }
-    if (!error)
+    if (!code)
         pthread_join(thread, NULL);
     shut(&polled.fd);
-    return error ? EAI_MEMORY : question->error;
+    return code ? EAI_MEMORY : question->code;
 }
 
 struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
-                             struct trouble *trouble)
+                             struct error *error)
 {
     char name[128];
     struct question *question = allocated(calloc(1, sizeof *question));
@@ -166,18 +166,18 @@ struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_m
              (int)(brackets ? length - 2 : length), brackets ? host + 1 : host);
     snprintf(question->port, sizeof question->port, "%s", port);
     shown(name, sizeof name, host, (uint32_t)length);
-    int error = look_up(question, AI_NUMERICHOST);
-    if (error == EAI_NONAME)
-        error = await(question, limit_ms, trouble);
-    if (error == 1) {
-        fault(trouble,
+    int code = look_up(question, AI_NUMERICHOST);
+    if (code == EAI_NONAME)
+        code = await(question, limit_ms, error);
+    if (code == 1) {
+        fault(error,
               "no name server says in time where \"%s\" is: check the name and "
               "/etc/resolv.conf (--connect-timeout)", name);
         return NULL;
     }
-    struct addrinfo *found = error ? NULL : question->found;
-    if (error)
-        fault(trouble, "unknown host \"%s\": %s", name, gai_strerror(error));
+    struct addrinfo *found = code ? NULL : question->found;
+    if (code)
+        fault(error, "unknown host \"%s\": %s", name, gai_strerror(code));
     free(question);
     return found;
 }
@@ -223,15 +223,15 @@ static int listen_at(const struct addrinfo *at, uint16_t port)
 }
 
 int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *bound,
-               socklen_t *bound_length, struct trouble *trouble)
+               socklen_t *bound_length, struct error *error)
 {
     struct addrinfo *at = NULL;
     uint16_t port, last;
     int fd = -1;
     if (!net_ports(ports, &port, &last))
-        return troubled(trouble, EXIT_USAGE, "port \"%s\": expected one or two up to 65535, as "
+        return fault_status(error, EXIT_USAGE, "port \"%s\": expected one or two up to 65535, as "
                         "in 7471-7479", ports);
-    if (bind_to && !(at = net_resolve(bind_to, "0", BIND_LIMIT_MS, trouble)))
+    if (bind_to && !(at = net_resolve(bind_to, "0", BIND_LIMIT_MS, error)))
         return -1;
     while ((fd = listen_at(at, port)) < 0 && errno == EADDRINUSE && port < last)
         port++;
@@ -247,7 +247,7 @@ int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *
         why = "not allowed: ports below 1024 are root's";
     else if (errno == EADDRNOTAVAIL)
         why = net_advice(errno);
-    fault(trouble, "cannot listen on port %s: %s", ports, why);
+    fault(error, "cannot listen on port %s: %s", ports, why);
     shut(&fd);
     return -1;
 }

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "trouble.h"
+#include "error.h"
 
 /* Format as "192.0.2.1:7" or "[2001:db8::1]:7"; port 0 is left out. */
 void net_name(const struct sockaddr *address, char *into, size_t room);
 
 /* Explain an errno of connect(2) and suggest a check. */
-const char *net_advice(int error);
+const char *net_advice(int code);
 
 bool net_is_loopback(const struct sockaddr *address);
 
@@ -22,10 +22,10 @@ socklen_t net_length(const struct sockaddr *address);
 uint16_t net_port(const struct sockaddr *address);
 
 /* Resolve one host (and port) within `limit_ms`. getaddrinfo(3) itself may wait too long
- * for an unresponsive name server. NULL with a trouble. Free the result with
+ * for an unresponsive name server. NULL with an error. Free the result with
  * freeaddrinfo. */
 struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
-                             struct trouble *trouble);
+                             struct error *error);
 
 /* Parse "7471" or "7471-7479". Return false for any other text. */
 bool net_ports(const char *text, uint16_t *least, uint16_t *most);
@@ -34,7 +34,7 @@ bool net_ports(const char *text, uint16_t *least, uint16_t *most);
  * `bind_to` only, on the first free port of `ports`. `*bound` receives the address.
  * Return the descriptor, or -1. */
 int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *bound,
-               socklen_t *bound_length, struct trouble *trouble);
+               socklen_t *bound_length, struct error *error);
 
 /* Return the addresses of this machine, comma-separated: those of its active interfaces,
  * loopback only if there is no other. `preferred` (may be NULL) selects the addresses to

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "meeting.h"
+#include "handshake.h"
 #include "ring.h"
 
 #define COMMON_USAGE                                                                   \
@@ -79,7 +79,7 @@ static const struct row {
     {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh3"},
     {"device", TEXT, TO(device), 0, 0, NULL, NULL},
     {"bind", TEXT, TO(bind_to), 0, 0, NULL, NULL},
-    /* this and the following: given by a leash */
+    /* this and the following: given by an agent */
     {"hop", TEXT, TO(hop), 0, 0, NULL, NULL},
     {"guests-fd", NUMBER, TO(guests_fd), 0, 65535, "rdrecv", NULL},
     {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
@@ -147,16 +147,16 @@ static int64_t word(const char *words, const char *text)
     return -1;
 }
 
-static int refuse(struct trouble *trouble, const char *what, const char *text,
+static int refuse(struct error *error, const char *what, const char *text,
                   const char *expected)
 {
     char safe[80];
     shown(safe, sizeof safe, text, (uint32_t)strlen(text));
-    return troubled(trouble, EXIT_USAGE, "%s \"%s\": expected %s", what, safe, expected);
+    return fault_status(error, EXIT_USAGE, "%s \"%s\": expected %s", what, safe, expected);
 }
 
 static int take_value(struct options *options, const struct row *row, const char *text,
-                      struct trouble *trouble)
+                      struct error *error)
 {
     char what[40], expected[80];
     bool seconds = row->kind == SECONDS;
@@ -173,19 +173,19 @@ static int take_value(struct options *options, const struct row *row, const char
              (double)row->least / (seconds ? 1000 : 1),
              (double)row->most / (seconds ? 1000 : 1));
     snprintf(what, sizeof what, "--%s", row->name);
-    return refuse(trouble, what, text, row->words ? row->words : expected);
+    return refuse(error, what, text, row->words ? row->words : expected);
 }
 
 static int take_option(struct options *options, const struct row *row, const char *text,
-                       struct trouble *trouble)
+                       struct error *error)
 {
     void *into = (char *)options + row->field;
     const char *tool = options->sends ? "rdsend" : "rdrecv";
     if (row->only && strcmp(row->only, tool) != 0)
-        return troubled(trouble, EXIT_USAGE, "--%s is an option of %s", row->name,
+        return fault_status(error, EXIT_USAGE, "--%s is an option of %s", row->name,
                         row->only);
     if (row->kind > TEXT)
-        return take_value(options, row, text, trouble);
+        return take_value(options, row, text, error);
     if (row->kind == TEXT)
         *(const char **)into = text;
     else
@@ -195,7 +195,7 @@ static int take_option(struct options *options, const struct row *row, const cha
 }
 
 static int take_options(struct options *options, int argc, char **argv,
-                        struct trouble *trouble)
+                        struct error *error)
 {
     struct option rows[ROWS + 1] = {{0}};
     for (int i = 0; i < ROWS; i++)
@@ -209,46 +209,46 @@ static int take_options(struct options *options, int argc, char **argv,
         const char *last = argv[optind - 1];
         const char letter[] = {'-', (char)optopt, '\0'};
         if (option == ':')
-            return refuse(trouble, "option", last, "a value after it");
+            return refuse(error, "option", last, "a value after it");
         if (option == '?')
-            return refuse(trouble, "option", optopt > 0 && optopt < 256 ? letter : last,
+            return refuse(error, "option", optopt > 0 && optopt < 256 ? letter : last,
                           "one that --help names (a file name that begins with \"-\" "
                           "is written ./-name)");
         const struct row *row = &table[option == 'v' ? 0 : option - ROW_FIRST];
-        if (take_option(options, row, optarg, trouble) < 0)
+        if (take_option(options, row, optarg, error) < 0)
             return -1;
     }
     return 0;
 }
 
-static int take_rest(struct options *options, char **rest, struct trouble *trouble)
+static int take_rest(struct options *options, char **rest, struct error *error)
 {
     if (options->where_fd >= 0) {
         options->command = rest;
-        return *rest ? 0 : troubled(trouble, EXIT_USAGE, "no command after --where-fd");
+        return *rest ? 0 : fault_status(error, EXIT_USAGE, "no command after --where-fd");
     }
     if (options->sends && !(options->host = *rest ? *rest++ : NULL))
-        return troubled(trouble, EXIT_USAGE, "no HOST: rdsend HOST PORT (see --help)");
+        return fault_status(error, EXIT_USAGE, "no HOST: rdsend HOST PORT (see --help)");
     options->port = *rest ? *rest++ : NULL;
     if (!options->port)
-        return troubled(trouble, EXIT_USAGE, "no PORT (see --help)");
+        return fault_status(error, EXIT_USAGE, "no PORT (see --help)");
     int64_t port = digits(options->port);
     if (port < (options->sends ? 1 : 0) || port > 65535)
-        return refuse(trouble, "PORT", options->port, "a number up to 65535");
+        return refuse(error, "PORT", options->port, "a number up to 65535");
     if (!*rest)
         return 0;
     if (strcmp(*rest, "--") == 0) {
         options->command = rest + 1;
         if (!rest[1])
-            return troubled(trouble, EXIT_USAGE, "no command after --");
+            return fault_status(error, EXIT_USAGE, "no command after --");
         return 0;
     }
     if (rest[0][0] == '-' && rest[0][1])
-        return refuse(trouble, "FILE", *rest,
+        return refuse(error, "FILE", *rest,
                       "options before PORT, and a file name that begins with \"-\" "
                       "written ./-name");
     if (rest[1])
-        return refuse(trouble, "argument", rest[1],
+        return refuse(error, "argument", rest[1],
                       "nothing after FILE (options go first; a command goes after --)");
     if (strcmp(*rest, "-") != 0)
         options->file = *rest;
@@ -256,7 +256,7 @@ static int take_rest(struct options *options, char **rest, struct trouble *troub
 }
 
 int options_read(struct options *options, bool sends, int argc, char **argv,
-                 struct trouble *trouble)
+                 struct error *error)
 {
     *options = (struct options){
         .sends = sends,
@@ -273,20 +273,20 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .connect_ms = sends ? 10000 : 0,
         .finish_ms = 3600000,
     };
-    if (take_options(options, argc, argv, trouble) < 0)
+    if (take_options(options, argc, argv, error) < 0)
         return -1;
     if (options->hop && options->verbose)
         say_where(options->hop);
     if (options->help || options->version || options->new_key)
         return 0;
-    return take_rest(options, argv + optind, trouble);
+    return take_rest(options, argv + optind, error);
 }
 
 int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *))
 {
     struct options options;
-    struct trouble trouble = {0};
-    if (options_read(&options, sends, argc, argv, &trouble) == 0) {
+    struct error error = {0};
+    if (options_read(&options, sends, argc, argv, &error) == 0) {
         if (options.help)
             fputs(sends ? usage_send : usage_receive, stdout);
         else if (options.version)
@@ -294,11 +294,11 @@ int options_main(bool sends, int argc, char **argv, int (*run)(const struct opti
         else if (!options.new_key)
             return run(&options);
         else
-            key_make(options.new_key, &trouble);
+            key_make(options.new_key, &error);
     }
-    if (trouble.status)
-        say("%s", trouble.text);
-    return trouble.status;
+    if (error.status)
+        say("%s", error.text);
+    return error.status;
 }
 
 /* TCP: data in a core's cache is fast, and sent data has left its buffer. So the sender
@@ -355,7 +355,7 @@ int pinned_fit(struct hello *hello, uint64_t limit_bytes)
 }
 
 int hello_of_options(struct hello *mine, const struct options *options, int transport,
-                     struct trouble *trouble)
+                     struct error *error)
 {
     bool tcp = transport == TRANSPORT_TCP;
     uint32_t tcp_credits = options->sends ? TCP_BUFFERS : TCP_CREDITS;
@@ -372,7 +372,7 @@ int hello_of_options(struct hello *mine, const struct options *options, int tran
     uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
     int less = pinned_fit(mine, limit);
     if (less < 0)
-        fault(trouble,
+        fault(error,
               "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
               (unsigned long long)limit >> 10,
               (unsigned long long)(pinned_need(mine) + 1023) >> 10);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "records.h"
-#include "trouble.h"
+#include "error.h"
 
 enum wanted_transport { WANT_AUTO, WANT_RDMA, WANT_TCP };
 
@@ -13,9 +13,9 @@ struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
     int64_t key_fd, announce_fd; /* -1 = not given */
-    /* given by a leash: source of connections; a connection */
+    /* given by an agent: source of connections; a connection */
     int64_t guests_fd, socket_fd;
-    /* given by a leash: source of the destination, if the command starts before it is
+    /* given by an agent: source of the destination, if the command starts before it is
      * known */
     int64_t where_fd;
     /* receives the exit status of a command that ends by itself */
@@ -36,17 +36,17 @@ struct options {
     char **command;   /* NULL, or ended by NULL */
 };
 
-/* Return true if another hop of the chain reports this trouble. A signal comes from the
- * leash, which ends this hop after an error elsewhere. */
-static inline bool heard_in_chain(const struct trouble *trouble,
+/* Return true if another hop of the chain reports this error. A signal comes from the
+ * agent, which ends this hop after an error elsewhere. */
+static inline bool heard_in_chain(const struct error *error,
                                   const struct options *options)
 {
-    return options->hop && trouble->heard;
+    return options->hop && error->heard;
 }
 
-/* Parse the command line. Return 0, or -1 with a trouble. */
+/* Parse the command line. Return 0, or -1 with an error. */
 int options_read(struct options *options, bool sends, int argc, char **argv,
-                 struct trouble *trouble);
+                 struct error *error);
 
 /* Parse "1.5G" as a number of bytes (K, M, G, T are powers of 1024). Return -1 if
  * invalid. */
@@ -56,10 +56,10 @@ int64_t options_bytes(const char *text);
 int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *));
 
 /* Fill in the hello of this side. Over RDMA, limit it to the memory that may be pinned.
- * Return whether the limit reduced it; -1 with a trouble if not even the minimum may be
+ * Return whether the limit reduced it; -1 with an error if not even the minimum may be
  * pinned. */
 int hello_of_options(struct hello *mine, const struct options *options, int transport,
-                     struct trouble *trouble);
+                     struct error *error);
 
 uint64_t pinned_limit(void); /* bytes that may be pinned for RDMA */
 

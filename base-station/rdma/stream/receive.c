@@ -14,7 +14,7 @@
 #include "bytes.h"
 #include "end.h"
 #include "hash.h"
-#include "lobby.h"
+#include "pending_peers.h"
 #include "signals.h"
 #include "target.h"
 
@@ -28,7 +28,7 @@ enum fate { FATE_OPEN, FATE_GIVEN_UP, FATE_PUBLISHED };
 
 struct receiver {
     struct end end; /* first: both structs have the same address */
-    struct lobby lobby;
+    struct pending_peers pending;
     struct target target;
     struct ending ending; /* valid once the ring has ended */
     bool end_taken;       /* `ending` is final */
@@ -53,15 +53,15 @@ static const char *name_of(const struct receiver *receiver)
 /* Return 0 if a failed write is worth a retry. */
 static int retry(struct receiver *receiver)
 {
-    struct trouble *trouble = &receiver->end.worker.trouble;
+    struct error *error = &receiver->end.worker.error;
     struct pollfd polled = {receiver->target.fd, POLLOUT, 0};
     if (errno == EAGAIN || errno == EWOULDBLOCK)
         poll(&polled, 1, -1);
     else if (errno == EPIPE)
-        fault(trouble, "the reader of %s left before the end", name_of(receiver));
+        fault(error, "the reader of %s left before the end", name_of(receiver));
     else if (errno != EINTR)
-        fault(trouble, "cannot write %s: %m", name_of(receiver));
-    return trouble->status ? -1 : 0;
+        fault(error, "cannot write %s: %m", name_of(receiver));
+    return error->status ? -1 : 0;
 }
 
 static int write_all(struct receiver *receiver, const uint8_t *from, size_t length)
@@ -86,7 +86,7 @@ static int take(struct receiver *receiver, struct slot *slot, XXH3_state_t *hash
     if (receiver->end.link.seals) {
         if (length <= SEAL_BYTES ||
             seal_open_record(&receiver->end.seals.data, slot->bytes, worker->count++) < 0)
-            return fault(&worker->trouble, "somebody changed the stream on its way");
+            return fault(&worker->error, "somebody changed the stream on its way");
         length -= SEAL_BYTES;
     }
     if (receiver->end.checksummed)
@@ -104,13 +104,13 @@ static int judge(struct receiver *receiver, uint64_t checksum)
     struct worker *worker = &receiver->end.worker;
     uint64_t total = atomic_load(&worker->total);
     if (!receiver->end_taken)
-        return fault(&worker->trouble, "stopped");
+        return fault(&worker->error, "stopped");
     if (receiver->ending.total != total)
-        return fault(&worker->trouble, "%llu bytes came of the %llu that were sent",
+        return fault(&worker->error, "%llu bytes came of the %llu that were sent",
                      (unsigned long long)total,
                      (unsigned long long)receiver->ending.total);
     if (receiver->end.checksummed && receiver->ending.value != checksum)
-        return fault(&worker->trouble,
+        return fault(&worker->error,
                      "the checksum is %016llx, sent was %016llx: the network or the "
                      "memory of a machine is faulty", (unsigned long long)checksum,
                      (unsigned long long)receiver->ending.value);
@@ -130,7 +130,7 @@ static int write_out(struct receiver *receiver, XXH3_state_t *hash)
     struct ring *ring = &receiver->end.ring;
     struct slot *slot;
     XXH3_64bits_reset(hash);
-    if (target_open(target, &worker->trouble) < 0)
+    if (target_open(target, &worker->error) < 0)
         return -1;
     fcntl(target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* fails for anything but a pipe */
     atomic_store(&receiver->writing_fd, target->fd);
@@ -143,11 +143,11 @@ static int write_out(struct receiver *receiver, XXH3_state_t *hash)
     if (judge(receiver, XXH3_64bits_digest(hash)) < 0)
         return -1;
     atomic_store(&receiver->writing_fd, -1);
-    if (target_sync(target, &worker->trouble) < 0)
+    if (target_sync(target, &worker->error) < 0)
         return -1;
     if (!settle(receiver, FATE_PUBLISHED))
-        return fault(&worker->trouble, "stopped");
-    return target_publish(target, &worker->trouble);
+        return fault(&worker->error, "stopped");
+    return target_publish(target, &worker->error);
 }
 
 static void *work(void *argument)
@@ -169,7 +169,7 @@ static int give(struct receiver *receiver)
     struct ring *ring = &end->ring;
     struct slot *slot;
     while ((slot = ring_take(ring, &ring->free))) {
-        if (end->transport->kind->give(end->transport, slot, &end->trouble) < 0)
+        if (end->transport->kind->give(end->transport, slot, &end->error) < 0)
             return -1;
         receiver->given++;
     }
@@ -179,7 +179,7 @@ static int give(struct receiver *receiver)
     bool waits = receiver->told - receiver->taken < ring->count / 2;
     if (news == 0 || receiver->end_taken || (news < ring->count / 4 && !waits))
         return 0;
-    int said = link_say(&end->link, RECORD_CREDIT, receiver->given, NULL, &end->trouble);
+    int said = link_say(&end->link, RECORD_CREDIT, receiver->given, NULL, &end->error);
     if (said == 0)
         receiver->told = end->link.said = receiver->given;
     return said < 0 ? -1 : 0;
@@ -191,8 +191,8 @@ static int find_output(struct receiver *receiver)
     const struct options *options = receiver->end.options;
     if (!options->command)
         return target_find(&receiver->target, options->file, STDOUT_FILENO,
-                           options->sync, &receiver->end.trouble);
-    return options->sync ? troubled(&receiver->end.trouble, EXIT_USAGE,
+                           options->sync, &receiver->end.error);
+    return options->sync ? fault_status(&receiver->end.error, EXIT_USAGE,
                                     "--sync: what %.100s reads cannot be synced",
                                     options->command[0])
                          : 0;
@@ -211,7 +211,7 @@ static int begin(struct receiver *receiver)
 
 static int refuse(struct receiver *receiver, const char *why)
 {
-    return transport_refuse(receiver->end.transport, why, &receiver->end.trouble);
+    return transport_refuse(receiver->end.transport, why, &receiver->end.error);
 }
 
 static int take_end(struct receiver *receiver, const struct transport_event *event)
@@ -252,11 +252,11 @@ static int take_event(struct end *end, const struct transport_event *event)
     return refuse(receiver, "a record that is not a sender's");
 }
 
-static int say_done(struct receiver *receiver, struct trouble *trouble)
+static int say_done(struct receiver *receiver, struct error *error)
 {
     struct end *end = &receiver->end;
     struct ending ending = {atomic_load(&end->worker.total), receiver->target.sync};
-    int said = link_say(&end->link, RECORD_DONE, receiver->taken, &ending, trouble);
+    int said = link_say(&end->link, RECORD_DONE, receiver->taken, &ending, error);
     receiver->done_said = said == 0;
     end->link.said += said == 0;
     receiver->done_ms = now_ms();
@@ -270,7 +270,7 @@ static int hear_child(struct receiver *receiver)
     struct child *child = &receiver->end.child;
     if (child->pid)
         child_wait(child, SETTLE_MS);
-    return child_check(child, &receiver->end.trouble);
+    return child_check(child, &receiver->end.error);
 }
 
 /* Report an output reader that closed early. It is no error if the end record arrives
@@ -287,7 +287,7 @@ static int check_reader(struct receiver *receiver)
         return 0;
     if (hear_child(receiver) < 0)
         return -1;
-    return fault(&end->trouble, "the reader of %s left before the end",
+    return fault(&end->error, "the reader of %s left before the end",
                  end->options->command ? end->options->command[0] : "the output");
 }
 
@@ -297,22 +297,22 @@ static int go_on(struct receiver *receiver)
     struct worker *worker = &end->worker;
     struct child *child = &end->child;
     uint64_t written = atomic_load(&worker->total);
-    if (child_check(child, &end->trouble) < 0 || give(receiver) < 0)
+    if (child_check(child, &end->error) < 0 || give(receiver) < 0)
         return -1;
     if (written != receiver->written) /* a slow writer is not idle */
         end->link.moved_ms = now_ms();
     receiver->written = written;
     if (!atomic_load(&worker->over))
         return 0;
-    if (worker->trouble.status && hear_child(receiver) == 0)
-        end->trouble = worker->trouble;
-    if (worker->trouble.status)
+    if (worker->error.status && hear_child(receiver) == 0)
+        end->error = worker->error;
+    if (worker->error.status)
         return -1;
     if (child->pid && child->fd >= 0)
         child_let_end(child);
     bool consumed = !child->pid || child->status == 0;
     if (consumed && !receiver->done_said)
-        return say_done(receiver, &end->trouble);
+        return say_done(receiver, &end->error);
     /* Stop waiting if only the peer's bye was lost. */
     end->done = receiver->done_said && now_ms() - receiver->done_ms > FINISH_MOST_MS;
     return 0;
@@ -329,12 +329,12 @@ static int move(struct end *end)
 static bool published(struct receiver *receiver)
 {
     struct worker *worker = &receiver->end.worker;
-    struct trouble ignored = {0};
+    struct error ignored = {0};
     if (!worker->started || settle(receiver, FATE_GIVEN_UP) ||
         receiver->end.options->command)
         return false;
     worker_await(&receiver->end, PUBLISH_MS);
-    if (!atomic_load(&worker->over) || worker->trouble.status)
+    if (!atomic_load(&worker->over) || worker->error.status)
         return false;
     if (!receiver->done_said && !receiver->end.transport->peer_left)
         say_done(receiver, &ignored);
@@ -349,24 +349,24 @@ static void part(struct receiver *receiver)
     struct end *end = &receiver->end;
     if (!end->transport)
         return;
-    if (!end->trouble.status || published(receiver)) {
+    if (!end->error.status || published(receiver)) {
         transport_finish(end->transport, FINISH_MS);
         return;
     }
     child_signal(&end->child, SIGTERM);
-    link_abort(&end->link, &end->trouble);
+    link_abort(&end->link, &end->error);
     child_end(&end->child);
     end_settle(end);
 }
 
 static int receiver_close(struct receiver *receiver)
 {
-    struct trouble *trouble = &receiver->end.trouble;
+    struct error *error = &receiver->end.error;
     /* A published and acknowledged stream is a success, even if an error follows. */
-    if (trouble->status && receiver->done_said && trouble->status < 128) {
+    if (error->status && receiver->done_said && error->status < 128) {
         if (receiver->end.options->verbose)
-            say("all is written, but the sender did not say goodbye: %s", trouble->text);
-        *trouble = (struct trouble){0};
+            say("all is written, but the sender did not say goodbye: %s", error->text);
+        *error = (struct error){0};
     }
     if (worker_join(&receiver->end))
         target_close(&receiver->target);
@@ -378,16 +378,16 @@ static int receiver_close(struct receiver *receiver)
 int receive_stream(const struct options *options)
 {
     static struct receiver receiver = { /* static: the thread may outlive this function */
-        .lobby = {.listen_fd = -1}, .target = TARGET_NONE, .writing_fd = -1};
+        .pending = {.listen_fd = -1}, .target = TARGET_NONE, .writing_fd = -1};
     struct end *end = &receiver.end;
     if (end_init(end, options) == 0 &&
         /* may be ended by a signal, like the reading of the key */
         find_output(&receiver) == 0 &&
-        signals_open(&end->trouble) == 0 &&
-        lobby_open(&receiver.lobby, options, &end->key, &end->trouble) == 0)
-        end->transport = lobby_meet(&receiver.lobby, options->file ? -1 : STDOUT_FILENO,
-                                    &end->meeting, &end->trouble);
-    lobby_close(&receiver.lobby);
+        signals_open(&end->error) == 0 &&
+        pending_open(&receiver.pending, options, &end->key, &end->error) == 0)
+        end->transport = pending_accept(&receiver.pending, options->file ? -1 : STDOUT_FILENO,
+                                    &end->handshake, &end->error);
+    pending_close(&receiver.pending);
     if (end->transport && begin(&receiver) == 0)
         end_run(end, take_event, move);
     part(&receiver);

@@ -14,7 +14,7 @@
  *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: the
  *                                     processor has the instructions), zero u8,
  *                                     chunk u32, credits u32, nonce 32
- *   2 proof      0                    32: HMAC-SHA-256, see meeting.h
+ *   2 proof      0                    32: HMAC-SHA-256, see handshake.h
  *   3 data       sequence from 0      1 to chunk bytes
  *   4 credit     data records allowed in all
  *   5 heartbeat  records sent so far: a sender's data and end records; a receiver's
@@ -28,14 +28,14 @@
  *   receiver       hello       proof credit   credit ...       done
  *
  * The stronger protection of the two hellos applies; the proofs cover both hellos. Unless
- * it is plain, each record from the credit on ends with a tag of 16 bytes: see meeting.h.
+ * it is plain, each record from the credit on ends with a tag of 16 bytes: see handshake.h.
  *
  * A credit is given only after the buffer was posted again. Heartbeats and aborts may be
  * sent at any time after the proof; an abort also instead of a proof.
  *
  * Every wait has a limit:
  *
- *   the peer's hello and proof       5 s (lobby.h) or the rest of --connect-timeout (dial.c)
+ *   the peer's hello and proof       5 s (pending_peers.h) or the rest of --connect-timeout (connect.c)
  *   any byte of the peer             --timeout
  *   the rest of a started record     --timeout, while RATE_LEAST bytes a second arrive
  *   a record a heartbeat announced   0: it must have arrived

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "descriptors.h"
-#include "trouble.h"
+#include "error.h"
 
 void slots_put(struct slots *queue, struct slot *slot)
 {

@@ -16,7 +16,7 @@
 
 #include "bytes.h"
 #include "descriptors.h"
-#include "dial.h"
+#include "connect.h"
 #include "end.h"
 #include "hash.h"
 #include "signals.h"
@@ -46,7 +46,7 @@ static bool readable(const struct sender *sender, int wait_ms)
     return poll(&polled, 1, wait_ms) > 0;
 }
 
-/* Return the bytes read; 0 at the end; -1 with a trouble. */
+/* Return the bytes read; 0 at the end; -1 with an error. */
 static ssize_t read_some(struct sender *sender, uint8_t *into, size_t room)
 {
     for (;;) {
@@ -56,11 +56,11 @@ static ssize_t read_some(struct sender *sender, uint8_t *into, size_t room)
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             readable(sender, -1);
         else if (errno != EINTR)
-            return fault(&sender->end.worker.trouble, "cannot read %s: %m", sender->name);
+            return fault(&sender->end.worker.error, "cannot read %s: %m", sender->name);
     }
 }
 
-/* Fill a slot with the available bytes. Return 0 at the end, -1 with a trouble. */
+/* Fill a slot with the available bytes. Return 0 at the end, -1 with an error. */
 static ssize_t fill(struct sender *sender, uint8_t *into, size_t room)
 {
     size_t have = 0;
@@ -87,7 +87,7 @@ static int make_record(struct end *end, struct slot *slot, size_t length)
     slot->length = (uint32_t)length + (seal ? SEAL_BYTES : 0);
     record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, number});
     if (seal && seal_close_record(seal, slot->bytes, number) < 0)
-        return fault(&end->worker.trouble, "OpenSSL cannot encrypt");
+        return fault(&end->worker.error, "OpenSSL cannot encrypt");
     return 0;
 }
 
@@ -134,7 +134,7 @@ static int check(struct sender *sender)
     if (!sender->whole || fstat(sender->fd, &now) < 0 ||
         !another_size(&sender->before, total, &now))
         return 0;
-    return fault(&sender->end.worker.trouble,
+    return fault(&sender->end.worker.error,
                  "%s changed while it was read: it had %lld bytes, %llu were read, it has "
                  "%lld now", sender->name, (long long)sender->before.st_size,
                  (unsigned long long)total, (long long)now.st_size);
@@ -161,7 +161,7 @@ static int pass_on(struct sender *sender, XXH3_state_t *hash)
         if (sender->end.options->rate)
             keep_rate(sender, (size_t)length);
     }
-    return fault(&worker->trouble, "stopped");
+    return fault(&worker->error, "stopped");
 }
 
 static void *work(void *argument)
@@ -183,7 +183,7 @@ static void *work(void *argument)
 static int open_input(struct sender *sender)
 {
     const char *file = sender->end.options->file;
-    struct trouble *trouble = &sender->end.trouble;
+    struct error *error = &sender->end.error;
     if (sender->end.options->command)
         return 0;
     sender->fd = STDIN_FILENO;
@@ -192,14 +192,14 @@ static int open_input(struct sender *sender)
             sender->fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         while (sender->fd < 0 && errno == EINTR);
         if (sender->fd < 0)
-            return fault(trouble, "cannot open %s: %m", sender->name);
+            return fault(error, "cannot open %s: %m", sender->name);
     }
     bool closed = (fcntl(sender->fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
     errno = EBADF; /* see descriptors.h */
     if (closed || fstat(sender->fd, &sender->before) < 0)
-        return fault(trouble, "cannot use stdin: %m");
+        return fault(error, "cannot use stdin: %m");
     if (S_ISDIR(sender->before.st_mode))
-        return fault(trouble, "%s is a directory: rdcp -r copies trees", sender->name);
+        return fault(error, "%s is a directory: rdcp -r copies trees", sender->name);
     sender->whole = file && S_ISREG(sender->before.st_mode);
     if (!S_ISREG(sender->before.st_mode))
         sender->before.st_size = -1;
@@ -207,20 +207,20 @@ static int open_input(struct sender *sender)
     return 0;
 }
 
-/* Read the destination from the leash, after starting the command. */
+/* Read the destination from the agent, after starting the command. */
 static int hear_where(struct end *end, struct options *told)
 {
     static char where[1 << 16]; /* PORT ADDRESS,... */
     struct pollfd polled = {(int)told->where_fd, POLLIN, 0};
     fcntl(polled.fd, F_SETFD, FD_CLOEXEC);
     if (end_start(end) < 0 ||
-        signals_wait(&polled, 1, INT64_MAX, &end->trouble) < 0)
+        signals_wait(&polled, 1, INT64_MAX, &end->error) < 0)
         return -1;
     told->socket_fd = fd_take(polled.fd, where, sizeof where);
     close(polled.fd);
     told->host = where;
     told->port = strsep((char **)&told->host, " ");
-    return told->host ? 0 : fault(&end->trouble, "heard of nowhere to send to");
+    return told->host ? 0 : fault(&end->error, "heard of nowhere to send to");
 }
 
 static int begin(struct sender *sender)
@@ -238,11 +238,11 @@ static int take_done(struct sender *sender, const struct transport_event *event)
 {
     struct ending ending;
     if (!sender->end_ms || event->record.number != sender->end.worker.count)
-        return fault(&sender->end.trouble,
+        return fault(&sender->end.error,
                      "the other end claims to be done before the end");
     ending_get(&ending, event->body);
     if (ending.total != atomic_load(&sender->end.worker.total))
-        return fault(&sender->end.trouble,
+        return fault(&sender->end.error,
                      "the other end wrote another number of bytes than were sent");
     sender->end.done = sender->end.child.whole = true;
     return 0;
@@ -259,7 +259,7 @@ static int take_event(struct end *end, const struct transport_event *event)
     if (event->kind == EVENT_RECORD && event->record.type == RECORD_CREDIT) {
         if (event->record.number < sender->credits ||
             event->record.number - sender->posted > CREDITS_MOST)
-            return fault(&end->trouble, "refused what %s sent: %llu credits after %llu",
+            return fault(&end->error, "refused what %s sent: %llu credits after %llu",
                          end->transport->peer, (unsigned long long)event->record.number,
                          (unsigned long long)sender->credits);
         sender->credits = end->link.got = event->record.number;
@@ -269,7 +269,7 @@ static int take_event(struct end *end, const struct transport_event *event)
     if (event->kind == EVENT_RECORD && event->record.type == RECORD_DONE)
         return take_done(sender, event);
     return transport_refuse(end->transport, "a record that is not a receiver's",
-                            &end->trouble);
+                            &end->error);
 }
 
 static int post_data(struct sender *sender)
@@ -278,7 +278,7 @@ static int post_data(struct sender *sender)
     struct slot *slot;
     while (sender->posted < sender->credits &&
            (slot = ring_take(&end->ring, &end->ring.full))) {
-        if (end->transport->kind->post(end->transport, slot, &end->trouble) < 0)
+        if (end->transport->kind->post(end->transport, slot, &end->error) < 0)
             return -1;
         sender->posted++;
         end->link.moved_ms = now_ms();
@@ -286,13 +286,13 @@ static int post_data(struct sender *sender)
     return 0;
 }
 
-/* Queue the end record. Return 0 if it was queued or must wait, -1 with a trouble. */
+/* Queue the end record. Return 0 if it was queued or must wait, -1 with an error. */
 static int post_end(struct sender *sender)
 {
     struct end *end = &sender->end;
     struct worker *worker = &end->worker;
     struct ending ending = {atomic_load(&worker->total), sender->checksum};
-    int said = link_say(&end->link, RECORD_END, worker->count, &ending, &end->trouble);
+    int said = link_say(&end->link, RECORD_END, worker->count, &ending, &end->error);
     if (said == 0) {
         end->link.said++;
         end->link.idle_ms = 0; /* no more data to send */
@@ -306,12 +306,12 @@ static int move(struct end *end)
     struct sender *sender = (struct sender *)end;
     struct worker *worker = &end->worker;
     uint64_t posted = sender->posted;
-    if (child_check(&end->child, &end->trouble) < 0 || post_data(sender) < 0)
+    if (child_check(&end->child, &end->error) < 0 || post_data(sender) < 0)
         return -1;
     if (!atomic_load(&worker->over))
         return sender->posted != posted; /* a record sent at once has freed its slot */
-    if (worker->trouble.status) {
-        end->trouble = worker->trouble;
+    if (worker->error.status) {
+        end->error = worker->error;
         return -1;
     }
     bool produced = !end->child.pid || end->child.status == 0;
@@ -321,32 +321,32 @@ static int move(struct end *end)
         return post_end(sender);
     int64_t limit_ms = end->options->finish_ms;
     if (sender->end_ms && limit_ms && now_ms() - sender->end_ms > limit_ms)
-        return fault(&end->trouble, "no confirmation for %g s (--finish-timeout)",
+        return fault(&end->error, "no confirmation for %g s (--finish-timeout)",
                      (double)limit_ms / 1000);
     return sender->posted != posted;
 }
 
 static void say_goodbye(struct sender *sender)
 {
-    struct trouble ignored = {0};
+    struct error ignored = {0};
     link_say(&sender->end.link, RECORD_BYE, 0, NULL, &ignored);
     transport_finish(sender->end.transport, FINISH_MS);
 }
 
 static void part(struct sender *sender)
 {
-    struct trouble *trouble = &sender->end.trouble;
-    if (!trouble->status || !sender->end.transport)
+    struct error *error = &sender->end.error;
+    if (!error->status || !sender->end.transport)
         return;
     child_signal(&sender->end.child, SIGTERM);
     if (sender->end_ms && !sender->end.done && !sender->end.link.told) {
-        struct trouble unknown = {0};
-        troubled(&unknown, EXIT_UNKNOWN,
+        struct error unknown = {0};
+        fault_status(&unknown, EXIT_UNKNOWN,
                  "outcome unknown: all was sent, but not confirmed: %.200s",
-                 trouble->text);
-        *trouble = unknown;
+                 error->text);
+        *error = unknown;
     }
-    link_abort(&sender->end.link, trouble);
+    link_abort(&sender->end.link, error);
 }
 
 int send_stream(const struct options *options)
@@ -364,9 +364,9 @@ int send_stream(const struct options *options)
                              : "stdin");
     if (end_init(end, &told) == 0 &&
         open_input(&sender) == 0 && /* may block for ever; a signal may end it */
-        signals_open(&end->trouble) == 0 &&
+        signals_open(&end->error) == 0 &&
         (told.where_fd < 0 || hear_where(end, &told) == 0))
-        end->transport = dial(&told, &end->key, &end->meeting, &end->trouble);
+        end->transport = connect_peer(&told, &end->key, &end->handshake, &end->error);
     if (end->transport && begin(&sender) == 0 && end_run(end, take_event, move) == 0)
         say_goodbye(&sender);
     part(&sender);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trouble.h"
+#include "error.h"
 
 #define STATS_CLEAR "\r\033[K" /* erases the line */
 enum { STATS_EACH_MS = 500 };

@@ -19,12 +19,12 @@ enum { LINKS_MOST = 40 };
 #define HEX "0123456789abcdef"
 #define PART ".part" /* .NAME.XXXXXXXX.part */
 
-static int refuse(struct trouble *trouble, const char *what, const struct target *target)
+static int refuse(struct error *error, const char *what, const struct target *target)
 {
     char safe[200];
     visible(safe, sizeof safe, !target->name ? "stdout" : *target->name ? target->name
                                                                          : "\"\"");
-    return fault(trouble, "%s %s: %m", what, safe);
+    return fault(error, "%s %s: %m", what, safe);
 }
 
 /* Open the folder of the target. Follow symlinks even if their final target is absent;
@@ -62,57 +62,57 @@ static int follow(struct target *target)
     return -1;
 }
 
-static int find_stdout(struct target *target, struct trouble *trouble)
+static int find_stdout(struct target *target, struct error *error)
 {
     errno = EBADF; /* also if it was closed: see descriptors.h */
     if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY ||
         fstat(target->fd, &target->old) < 0)
-        return refuse(trouble, "cannot use", target);
+        return refuse(error, "cannot use", target);
     if (target->sync && !S_ISREG(target->old.st_mode) && !S_ISBLK(target->old.st_mode))
-        return troubled(trouble, EXIT_USAGE,
+        return fault_status(error, EXIT_USAGE,
                         "--sync: stdout is not a file that could be synced");
     return 0;
 }
 
 /* Find an absent or regular file, in a folder that allows new files. */
-static int find_file(struct target *target, struct trouble *trouble)
+static int find_file(struct target *target, struct error *error)
 {
     struct stat found;
     if (follow(target) < 0)
-        return refuse(trouble, "cannot use", target);
+        return refuse(error, "cannot use", target);
     if (target->exists &&
         (fstatat(target->folder_fd, target->file, &found, 0) < 0 ||
          found.st_dev != target->old.st_dev || found.st_ino != target->old.st_ino)) {
         errno = ESTALE; /* for example a link in /proc to a file without a name */
-        return refuse(trouble, "cannot replace what this leads to:", target);
+        return refuse(error, "cannot replace what this leads to:", target);
     }
     if (target->exists && faccessat(target->folder_fd, target->file, W_OK, 0) < 0)
-        return refuse(trouble, "cannot write", target);
+        return refuse(error, "cannot write", target);
     if (faccessat(target->folder_fd, ".", W_OK | X_OK, 0) < 0)
-        return refuse(trouble, "cannot make a file beside", target);
+        return refuse(error, "cannot make a file beside", target);
     return 0;
 }
 
 int target_find(struct target *target, const char *name, int fd, bool sync,
-                struct trouble *trouble)
+                struct error *error)
 {
     *target = (struct target){.name = name, .folder_fd = -1, .fd = name ? -1 : fd,
                               .sync = sync};
     if (!name)
-        return find_stdout(target, trouble);
+        return find_stdout(target, error);
     target->exists = stat(name, &target->old) == 0;
     if (!target->exists && (errno != ENOENT || !*name))
-        return refuse(trouble, "cannot use", target);
+        return refuse(error, "cannot use", target);
     mode_t mode = target->exists ? target->old.st_mode : S_IFREG;
     if (S_ISDIR(mode) || (!target->exists && name[strlen(name) - 1] == '/')) {
         errno = EISDIR;
-        return refuse(trouble, "cannot write to", target);
+        return refuse(error, "cannot write to", target);
     }
     if (S_ISREG(mode))
-        return find_file(target, trouble);
+        return find_file(target, error);
     if (sync && !S_ISBLK(mode))
-        return troubled(trouble, EXIT_USAGE, "--sync: %s cannot be synced", name);
-    return access(name, W_OK) < 0 ? refuse(trouble, "cannot write", target) : 0;
+        return fault_status(error, EXIT_USAGE, "--sync: %s cannot be synced", name);
+    return access(name, W_OK) < 0 ? refuse(error, "cannot write", target) : 0;
 }
 
 static int open_socket(const char *path)
@@ -220,15 +220,15 @@ static int open_temporary(struct target *target)
     return target->fd;
 }
 
-int target_open(struct target *target, struct trouble *trouble)
+int target_open(struct target *target, struct error *error)
 {
     if (!target->name)
         return 0;
     target->owned = true;
     if (target->folder_fd >= 0) {
         if (open_temporary(target) < 0)
-            return refuse(trouble, "cannot make a file beside", target);
-        return dress(target) < 0 ? refuse(trouble, "cannot prepare", target) : 0;
+            return refuse(error, "cannot make a file beside", target);
+        return dress(target) < 0 ? refuse(error, "cannot prepare", target) : 0;
     }
     if (S_ISSOCK(target->old.st_mode))
         target->fd = open_socket(target->name);
@@ -236,7 +236,7 @@ int target_open(struct target *target, struct trouble *trouble)
         do
             target->fd = open(target->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         while (target->fd < 0 && errno == EINTR);
-    return target->fd < 0 ? refuse(trouble, "cannot open", target) : 0;
+    return target->fd < 0 ? refuse(error, "cannot open", target) : 0;
 }
 
 /* Link the file of `fd` under its temporary name, then rename it to the target's name: a
@@ -270,30 +270,30 @@ static int sync_folder(const struct target *target)
     return result;
 }
 
-int target_sync(struct target *target, struct trouble *trouble)
+int target_sync(struct target *target, struct error *error)
 {
     if (target->sync && fsync(target->fd) < 0)
-        return refuse(trouble, "cannot sync", target);
+        return refuse(error, "cannot sync", target);
     return 0;
 }
 
-int target_publish(struct target *target, struct trouble *trouble)
+int target_publish(struct target *target, struct error *error)
 {
     int kept = -1; /* keeps the file's lock and /proc name after the close */
     if (target->temporary[0] && (kept = fcntl(target->fd, F_DUPFD_CLOEXEC, 0)) < 0)
-        return refuse(trouble, "cannot publish", target);
+        return refuse(error, "cannot publish", target);
     if (target->owned) { /* NFS and quotas may report a full disk only at the close */
         int fd = target->fd;
         target->fd = -1;
         if (close(fd) < 0)
-            refuse(trouble, "cannot close", target);
+            refuse(error, "cannot close", target);
     }
-    if (!trouble->status && kept >= 0 && put_in_place(target, kept) < 0)
-        refuse(trouble, "cannot put the new file in place of", target);
-    if (!trouble->status && kept >= 0 && target->sync && sync_folder(target) < 0)
-        refuse(trouble, "cannot sync the folder of", target);
+    if (!error->status && kept >= 0 && put_in_place(target, kept) < 0)
+        refuse(error, "cannot put the new file in place of", target);
+    if (!error->status && kept >= 0 && target->sync && sync_folder(target) < 0)
+        refuse(error, "cannot sync the folder of", target);
     shut(&kept);
-    return trouble->status ? -1 : 0;
+    return error->status ? -1 : 0;
 }
 
 void target_discard(struct target *target)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "trouble.h"
+#include "error.h"
 
 struct target {
     const char *name; /* as given; NULL = stdout or a command; not owned */
@@ -24,16 +24,16 @@ struct target {
 
 /* Check the target without changing it. `name` NULL: write `fd` directly. */
 int target_find(struct target *target, const char *name, int fd, bool sync,
-                struct trouble *trouble);
+                struct error *error);
 
 /* Create the temporary file, or open the device. Opening a FIFO waits for its reader. */
-int target_open(struct target *target, struct trouble *trouble);
+int target_open(struct target *target, struct error *error);
 
 /* Sync the fully written file, if requested. */
-int target_sync(struct target *target, struct trouble *trouble);
+int target_sync(struct target *target, struct error *error);
 
 /* Move the file into place. Sync the folder, too, if requested. */
-int target_publish(struct target *target, struct trouble *trouble);
+int target_publish(struct target *target, struct error *error);
 
 /* Remove an unpublished file. Another thread may call this while the writer is blocked in
  * write(2); the descriptor stays open then. */

@@ -25,9 +25,9 @@ void transport_name(struct transport *transport, const struct sockaddr *peer)
 }
 
 int transport_refuse(const struct transport *transport, const char *why,
-                     struct trouble *trouble)
+                     struct error *error)
 {
-    return fault(trouble, "refused what %s sent: %s", transport->peer, why);
+    return fault(error, "refused what %s sent: %s", transport->peer, why);
 }
 
 bool transport_controls(const struct transport *transport, const struct slot *slot)
@@ -36,27 +36,27 @@ bool transport_controls(const struct transport *transport, const struct slot *sl
 }
 
 int transport_say(struct transport *transport, const uint8_t *record,
-                  struct trouble *trouble)
+                  struct error *error)
 {
     struct slots *free = &transport->control_free;
     struct record header;
     const char *why = record_get(&header, record, 0);
     if (why)
-        return fault(trouble, "cannot send: %s", why);
+        return fault(error, "cannot send: %s", why);
     bool later = header.type == RECORD_HEARTBEAT || header.type == RECORD_CREDIT;
     if (!free->first || (later && free->first == free->last))
         return 1;
     struct slot *slot = slots_take(free);
     slot->length = header.length;
     memcpy(slot->bytes, record, RECORD_BYTES + header.length);
-    return transport->kind->post(transport, slot, trouble);
+    return transport->kind->post(transport, slot, error);
 }
 
 void transport_finish(struct transport *transport, int limit_ms)
 {
     int64_t begin_ms = now_ms(), end_ms = begin_ms;
     uint64_t left, least = UINT64_MAX;
-    struct trouble ignored = {0};
+    struct error ignored = {0};
     while ((left = transport->kind->left(transport))) {
         int64_t now = now_ms();
         if (left < least)

@@ -8,7 +8,7 @@
 
 #include "records.h"
 #include "ring.h"
-#include "trouble.h"
+#include "error.h"
 
 enum transport_event_kind {
     /* a record other than data; `body` follows its header in memory and is valid until
@@ -41,13 +41,13 @@ struct transport_kind {
     bool ordered; /* control records are sent after data posted earlier */
 
     /* Register the slots' memory with the device; NULL: no registration needed. */
-    int (*ring)(struct transport *, struct ring *, struct trouble *);
+    int (*ring)(struct transport *, struct ring *, struct error *);
     /* Send slot->bytes, header and body. */
-    int (*post)(struct transport *, struct slot *, struct trouble *);
+    int (*post)(struct transport *, struct slot *, struct error *);
     /* Offer a slot as a receive buffer. */
-    int (*give)(struct transport *, struct slot *, struct trouble *);
-    /* Return 1: an event; 0: no event yet; -1: trouble, or the peer closed. */
-    int (*poll)(struct transport *, struct transport_event *, struct trouble *);
+    int (*give)(struct transport *, struct slot *, struct error *);
+    /* Return 1: an event; 0: no event yet; -1: error, or the peer closed. */
+    int (*poll)(struct transport *, struct transport_event *, struct error *);
     /* Fill in the descriptors to poll(2) before the next poll(), after a poll() without
      * an event. Return their number. */
     int (*fds)(struct transport *, struct pollfd *);
@@ -77,13 +77,13 @@ struct transport {
 };
 
 /* Open a connection over a connected TCP socket, and own the socket even on failure. NULL
- * with a trouble. */
-struct transport *tcp_open(int fd, struct trouble *trouble);
+ * with an error. */
+struct transport *tcp_open(int fd, struct error *error);
 
 /* Connect within `limit_ms`, from the address `from` unless it is NULL. NULL with a
- * trouble. */
+ * error. */
 struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
-                           int64_t limit_ms, struct trouble *trouble);
+                           int64_t limit_ms, struct error *error);
 
 /* RDMA functions (verbs_connect.c). */
 struct rdma {
@@ -91,15 +91,15 @@ struct rdma {
     bool (*has)(const struct sockaddr *address);
     bool (*any_device)(void);
 
-    /* Connect within `limit_ms`. NULL with a trouble. */
-    struct transport *(*dial)(const struct sockaddr *address, const struct sockaddr *from,
+    /* Connect within `limit_ms`. NULL with an error. */
+    struct transport *(*connect)(const struct sockaddr *address, const struct sockaddr *from,
                               const struct options *options, int64_t limit_ms,
-                              struct trouble *trouble);
+                              struct error *error);
 
-    /* Listen on the address and port of the TCP socket. NULL with a trouble; its errno is
+    /* Listen on the address and port of the TCP socket. NULL with an error; its errno is
      * EADDRINUSE if another port may work. */
     struct rdma_cm_id *(*listen)(const struct sockaddr *bound,
-                                 const struct options *options, struct trouble *trouble);
+                                 const struct options *options, struct error *error);
     int (*fd)(const struct rdma_cm_id *listener);
 
     /* Accept the next established connection; NULL if there is no connection yet. */
@@ -115,7 +115,7 @@ extern const struct rdma *const rdma;
 /* Queue a copy of a whole record other than data. At most CONTROLS_MOST are queued. A
  * heartbeat or a credit may not take the last place: returns 1, retry later. */
 int transport_say(struct transport *transport, const uint8_t *record,
-                  struct trouble *trouble);
+                  struct error *error);
 
 /* Send the queued records, shut down the sending side and wait until the peer has
  * received everything: at most `limit_ms` after the last progress, FINISH_MOST_MS in all.
@@ -125,9 +125,9 @@ void transport_finish(struct transport *transport, int limit_ms);
 
 void transport_close(struct transport *transport); /* NULL is allowed */
 
-/* Reject a record of the peer: return -1 with a trouble. */
+/* Reject a record of the peer: return -1 with an error. */
 int transport_refuse(const struct transport *transport, const char *why,
-                     struct trouble *trouble);
+                     struct error *error);
 
 /* Used by the implementations */
 

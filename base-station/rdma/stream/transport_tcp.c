@@ -61,24 +61,24 @@ static void pump(struct tcp *tcp)
     }
 }
 
-static int tcp_post(struct transport *base, struct slot *slot, struct trouble *trouble)
+static int tcp_post(struct transport *base, struct slot *slot, struct error *error)
 {
-    (void)trouble;
+    (void)error;
     struct tcp *tcp = (struct tcp *)base;
     slots_put(transport_controls(base, slot) ? &tcp->controls : &tcp->data, slot);
     pump(tcp);
     return 0;
 }
 
-static int tcp_give(struct transport *base, struct slot *slot, struct trouble *trouble)
+static int tcp_give(struct transport *base, struct slot *slot, struct error *error)
 {
-    (void)trouble;
+    (void)error;
     struct tcp *tcp = (struct tcp *)base;
     slots_push(&tcp->given, slot); /* reuse the slot still in the cache */
     return 0;
 }
 
-static int take_header(struct tcp *tcp, struct trouble *trouble)
+static int take_header(struct tcp *tcp, struct error *error)
 {
     const char *why = record_get(&tcp->in_record, tcp->in, tcp->base.data_most);
     bool data = !why && tcp->in_record.type == RECORD_DATA;
@@ -86,7 +86,7 @@ static int take_header(struct tcp *tcp, struct trouble *trouble)
     if (data && !tcp->in_slot)
         why = "more data than it has credits for";
     if (why)
-        return transport_refuse(&tcp->base, why, trouble);
+        return transport_refuse(&tcp->base, why, error);
     if (data) {
         memcpy(tcp->in_slot->bytes, tcp->in, RECORD_BYTES);
         tcp->in_slot->length = tcp->in_record.length;
@@ -100,8 +100,8 @@ static uint32_t in_whole(const struct tcp *tcp)
     return RECORD_BYTES + (tcp->in_have < RECORD_BYTES ? 0 : tcp->in_record.length);
 }
 
-/* Read a part of a record. 1: progress; 0: no data available; -1 with a trouble. */
-static int read_some(struct tcp *tcp, struct trouble *trouble)
+/* Read a part of a record. 1: progress; 0: no data available; -1 with an error. */
+static int read_some(struct tcp *tcp, struct error *error)
 {
     bool header = tcp->in_have < RECORD_BYTES;
     uint8_t *into = header || !tcp->in_slot ? tcp->in : tcp->in_slot->bytes;
@@ -114,7 +114,7 @@ static int read_some(struct tcp *tcp, struct trouble *trouble)
         return 0;
     if (got <= 0) {
         tcp->base.peer_left = true;
-        return fault(trouble, "%s left without a word%s%s%s", tcp->base.peer,
+        return fault(error, "%s left without a word%s%s%s", tcp->base.peer,
                      got ? ": " : "", got ? strerror(errno) : "",
                      tcp->in_have ? ", in the middle of a record" : "");
     }
@@ -122,11 +122,11 @@ static int read_some(struct tcp *tcp, struct trouble *trouble)
     tcp->base.heard_bytes += (uint64_t)got;
     tcp->base.in_part = true;
     bool has_header = header && tcp->in_have == RECORD_BYTES;
-    return has_header && take_header(tcp, trouble) < 0 ? -1 : 1;
+    return has_header && take_header(tcp, error) < 0 ? -1 : 1;
 }
 
 static int tcp_poll(struct transport *base, struct transport_event *event,
-                    struct trouble *trouble)
+                    struct error *error)
 {
     struct tcp *tcp = (struct tcp *)base;
     pump(tcp);
@@ -136,7 +136,7 @@ static int tcp_poll(struct transport *base, struct transport_event *event,
         return 1;
     }
     while (tcp->in_have < in_whole(tcp)) {
-        int moved = read_some(tcp, trouble);
+        int moved = read_some(tcp, error);
         if (moved <= 0)
             return moved;
     }
@@ -209,7 +209,7 @@ static const struct transport_kind tcp_kind = {
     .close = tcp_close,
 };
 
-struct transport *tcp_open(int fd, struct trouble *trouble)
+struct transport *tcp_open(int fd, struct error *error)
 {
     struct sockaddr_storage peer;
     const struct sockaddr *address = (struct sockaddr *)&peer;
@@ -217,7 +217,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     struct tcp *tcp = calloc(1, sizeof *tcp);
     int one = 1;
     if (!tcp || getpeername(fd, (struct sockaddr *)&peer, &length) < 0) {
-        fault(trouble, "cannot use a connection: %m");
+        fault(error, "cannot use a connection: %m");
         free(tcp);
         close(fd);
         return NULL;
@@ -225,7 +225,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     tcp->fd = fd;
     transport_open(&tcp->base, &tcp_kind, tcp->control);
-    if (peer.ss_family == AF_UNIX) { /* a leash, which forwards the stream */
+    if (peer.ss_family == AF_UNIX) { /* an agent, which forwards the stream */
         snprintf(tcp->base.peer, sizeof tcp->base.peer, "the SSH session");
         tcp->base.loopback = true;
     } else {
@@ -236,21 +236,21 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
 }
 
 struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
-                           int64_t limit_ms, struct trouble *trouble)
+                           int64_t limit_ms, struct error *error)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool begun = fd >= 0 && (!from || bind(fd, from, net_length(from)) == 0) &&
                  (connect(fd, address, net_length(address)) == 0 || errno == EINPROGRESS);
-    int error = begun ? ETIMEDOUT : errno;
-    socklen_t error_length = sizeof error;
+    int code = begun ? ETIMEDOUT : errno;
+    socklen_t error_length = sizeof code;
     struct pollfd polled = {fd, POLLOUT, 0};
-    if (begun && signals_wait(&polled, 1, now_ms() + limit_ms, trouble) > 0)
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length);
-    if (!error)
-        return tcp_open(fd, trouble);
+    if (begun && signals_wait(&polled, 1, now_ms() + limit_ms, error) > 0)
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &error_length);
+    if (!code)
+        return tcp_open(fd, error);
     char name[80];
     net_name(address, name, sizeof name);
-    fault(trouble, "%s: %s", name, net_advice(error));
+    fault(error, "%s: %s", name, net_advice(code));
     shut(&fd);
     return NULL;
 }

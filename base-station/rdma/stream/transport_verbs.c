@@ -43,17 +43,17 @@ static bool small(const struct verbs *verbs, const struct slot *slot)
     return slot >= verbs->control_in && slot < verbs->control_in + CONTROL_RECEIVES;
 }
 
-static int post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble)
+static int post_receive(struct verbs *verbs, struct slot *slot, struct error *error)
 {
     bool control = small(verbs, slot);
     size_t room = control ? CONTROL_BYTES : RECORD_BYTES + verbs->ring->chunk + SEAL_BYTES;
     if (rdma_post_recv(verbs->id, slot, slot->bytes, room,
                        control ? verbs->control_mr : verbs->ring_mr) < 0)
-        return fault(trouble, "ibv_post_recv: %m");
+        return fault(error, "ibv_post_recv: %m");
     return 0;
 }
 
-static int verbs_post(struct transport *base, struct slot *slot, struct trouble *trouble)
+static int verbs_post(struct transport *base, struct slot *slot, struct error *error)
 {
     struct verbs *verbs = (struct verbs *)base;
     bool control = transport_controls(base, slot);
@@ -62,7 +62,7 @@ static int verbs_post(struct transport *base, struct slot *slot, struct trouble 
     if (rdma_post_send(verbs->id, slot, slot->bytes, RECORD_BYTES + (size_t)slot->length,
                        control ? verbs->control_mr : verbs->ring_mr,
                        IBV_SEND_SIGNALED) < 0)
-        return fault(trouble, "ibv_post_send: %m");
+        return fault(error, "ibv_post_send: %m");
     verbs->in_flight++;
     return 0;
 }
@@ -71,13 +71,13 @@ static int verbs_post(struct transport *base, struct slot *slot, struct trouble 
  * Huge pages are pinned faster. A command's process does not need them: pinned pages
  * would be copied for the child or, before Linux 5.12, taken from us. */
 static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
-                          struct trouble *trouble)
+                          struct error *error)
 {
     madvise(memory, bytes, MADV_HUGEPAGE);
     madvise(memory, bytes, MADV_DONTFORK);
     struct ibv_mr *mr = rdma_reg_msgs(verbs->id, memory, bytes);
     if (!mr)
-        fault(trouble,
+        fault(error,
               "cannot pin %zu KiB for RDMA: %m: raise `ulimit -l`, or give fewer "
               "--credits or a smaller --chunk", bytes >> 10);
     return mr;
@@ -85,26 +85,26 @@ static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
 
 /* Register the ring. The spare slots of a receiver serve as control receives and must
  * have space for data too: messages fill the receives in order, whatever their type. */
-static int verbs_ring(struct transport *base, struct ring *ring, struct trouble *trouble)
+static int verbs_ring(struct transport *base, struct ring *ring, struct error *error)
 {
     struct verbs *verbs = (struct verbs *)base;
     verbs->ring = ring;
-    verbs->ring_mr = pin(verbs, ring->memory, ring->bytes, trouble);
+    verbs->ring_mr = pin(verbs, ring->memory, ring->bytes, error);
     if (!verbs->ring_mr)
         return -1;
     for (uint32_t i = ring->count; i < ring->count + base->spares; i++)
-        if (post_receive(verbs, &ring->slot[i], trouble) < 0)
+        if (post_receive(verbs, &ring->slot[i], error) < 0)
             return -1;
     return 0;
 }
 
-static int verbs_give(struct transport *base, struct slot *slot, struct trouble *trouble)
+static int verbs_give(struct transport *base, struct slot *slot, struct error *error)
 {
-    return post_receive((struct verbs *)base, slot, trouble);
+    return post_receive((struct verbs *)base, slot, error);
 }
 
 static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length,
-                         struct transport_event *event, struct trouble *trouble)
+                         struct transport_event *event, struct error *error)
 {
     struct record record;
     const char *why = length < RECORD_BYTES
@@ -113,7 +113,7 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     if (!why && length != RECORD_BYTES + record.length)
         why = "a message of another length than it says";
     if (why)
-        return transport_refuse(&verbs->base, why, trouble);
+        return transport_refuse(&verbs->base, why, error);
     bool data = record.type == RECORD_DATA;
     slot->length = record.length;
     *event = (struct transport_event){
@@ -128,12 +128,12 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     bool once = verbs->receives && small(verbs, slot);
     if (once || verbs->failed)
         return 1;
-    return post_receive(verbs, slot, trouble) < 0 ? -1 : 1;
+    return post_receive(verbs, slot, error) < 0 ? -1 : 1;
 }
 
-/* Return 1: an event; 0: no event; -1 with a trouble. */
+/* Return 1: an event; 0: no event; -1 with an error. */
 static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
-                           struct transport_event *event, struct trouble *trouble)
+                           struct transport_event *event, struct error *error)
 {
     struct slot *slot = (void *)(uintptr_t)done->wr_id;
     if (done->status == IBV_WC_WR_FLUSH_ERR) {
@@ -148,11 +148,11 @@ static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
             what = "left without a word"; /* killed while data arrived */
         verbs->failed = true;
         verbs->base.peer_left = true; /* no more sending is possible */
-        return fault(trouble, "%s %s (%s)", verbs->base.peer, what,
+        return fault(error, "%s %s (%s)", verbs->base.peer, what,
                      ibv_wc_status_str(done->status));
     }
     if (done->opcode == IBV_WC_RECV)
-        return take_received(verbs, slot, done->byte_len, event, trouble);
+        return take_received(verbs, slot, done->byte_len, event, error);
     verbs->in_flight--;
     if (transport_controls(&verbs->base, slot)) {
         slots_put(&verbs->base.control_free, slot);
@@ -188,35 +188,35 @@ static void take_completion_event(struct verbs *verbs)
 }
 
 /* Arm the empty queue: later completions wake the waiting thread. Return -1 with a
- * trouble. */
-static int rest(struct verbs *verbs, struct trouble *trouble)
+ * error. */
+static int rest(struct verbs *verbs, struct error *error)
 {
     take_completion_event(verbs);
     take_cm_events(verbs);
-    int error = verbs->armed ? 0 : ibv_req_notify_cq(verbs->cq, 0);
-    if (error)
-        return fault(trouble, "ibv_req_notify_cq: %s", strerror(error));
+    int code = verbs->armed ? 0 : ibv_req_notify_cq(verbs->cq, 0);
+    if (code)
+        return fault(error, "ibv_req_notify_cq: %s", strerror(code));
     verbs->armed = true;
     return 0;
 }
 
 static int verbs_poll(struct transport *base, struct transport_event *event,
-                      struct trouble *trouble)
+                      struct error *error)
 {
     struct verbs *verbs = (struct verbs *)base;
     struct ibv_wc done;
     int got;
     for (bool rested = base->quiet && verbs->armed;;) {
         while ((got = ibv_poll_cq(verbs->cq, 1, &done)) > 0) {
-            int told = take_completion(verbs, &done, event, trouble);
+            int told = take_completion(verbs, &done, event, error);
             if (told)
                 return told;
         }
         if (got < 0)
-            return fault(trouble, "ibv_poll_cq: %m");
+            return fault(error, "ibv_poll_cq: %m");
         if (rested)
             break; /* all records before the disconnect event have been reported */
-        if (rest(verbs, trouble) < 0)
+        if (rest(verbs, error) < 0)
             return -1;
         rested = true;
     }
@@ -224,7 +224,7 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
     if (!verbs->disconnected)
         return 0;
     base->peer_left = true;
-    return fault(trouble, "%s left without a word", base->peer);
+    return fault(error, "%s left without a word", base->peer);
 }
 
 static int verbs_fds(struct transport *base, struct pollfd *polled)
@@ -241,7 +241,7 @@ static int verbs_fds(struct transport *base, struct pollfd *polled)
 static uint64_t verbs_left(struct transport *base)
 {
     struct verbs *verbs = (struct verbs *)base;
-    struct trouble ignored = {0};
+    struct error ignored = {0};
     struct transport_event event;
     int got = 1;
     while (got > 0 && verbs->in_flight && !verbs->failed)
@@ -291,14 +291,14 @@ static const struct transport_kind verbs_kind = {
 
 /* Create the queues. Some providers allow no requests for a capacity of zero. Some pin
  * the queues, so they are as short as possible. */
-static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *trouble)
+static int open_queues(struct verbs *verbs, uint32_t credits, struct error *error)
 {
     uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
     uint32_t receives = CONTROL_RECEIVES +
                         (verbs->receives ? FIRST_RECEIVES + credits : 0);
     verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
     if (!verbs->completions)
-        return fault(trouble, "cannot use the RDMA device: %m");
+        return fault(error, "cannot use the RDMA device: %m");
     verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
                               verbs->completions, 0);
     struct ibv_qp_init_attr wanted = {
@@ -313,46 +313,46 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *tr
     verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, NULL, &wanted) == 0;
     if (verbs->has_qp)
         return 0;
-    return fault(trouble,
+    return fault(error,
                  "the RDMA device has no queues for %u sends and %u receives: %m: give "
                  "fewer --credits, or raise `ulimit -l`", (unsigned)sends,
                  (unsigned)receives);
 }
 
-static int post_first(struct verbs *verbs, struct trouble *trouble)
+static int post_first(struct verbs *verbs, struct error *error)
 {
     int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
     void *memory = mmap(NULL, CONTROL_MEMORY, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return fault(trouble, "no memory: %m");
+        return fault(error, "no memory: %m");
     verbs->control = memory;
     transport_open(&verbs->base, &verbs_kind, verbs->control);
-    verbs->control_mr = pin(verbs, memory, CONTROL_MEMORY, trouble);
+    verbs->control_mr = pin(verbs, memory, CONTROL_MEMORY, error);
     if (!verbs->control_mr)
         return -1;
     for (int i = 0; i < first; i++) {
         verbs->control_in[i].bytes =
             verbs->control + CONTROLS_MEMORY + (size_t)i * CONTROL_BYTES;
-        if (post_receive(verbs, &verbs->control_in[i], trouble) < 0)
+        if (post_receive(verbs, &verbs->control_in[i], error) < 0)
             return -1;
     }
     return 0;
 }
 
 struct transport *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
-                             struct trouble *trouble)
+                             struct error *error)
 {
     struct verbs *verbs = allocated(calloc(1, sizeof *verbs));
     verbs->base.kind = &verbs_kind;
     verbs->base.spares = receives ? CONTROL_RECEIVES : 0;
     verbs->id = id;
     verbs->receives = receives;
-    if (open_queues(verbs, credits, trouble) == 0 && post_first(verbs, trouble) == 0 &&
+    if (open_queues(verbs, credits, error) == 0 && post_first(verbs, error) == 0 &&
         fcntl(id->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
         fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
         return &verbs->base;
-    fault(trouble, "cannot use the RDMA device: %m");
+    fault(error, "cannot use the RDMA device: %m");
     transport_close(&verbs->base);
     return NULL;
 }

@@ -18,6 +18,6 @@ enum {
 
 /* Open a connection over `id`, and own `id` even on failure. The queue pair has its first
  * receives posted. The queues hold `credits` data records, which we receive if `receives`
- * is set. NULL with a trouble. */
+ * is set. NULL with an error. */
 struct transport *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
-                             struct trouble *trouble);
+                             struct error *error);

@@ -28,27 +28,27 @@ static struct rdma_cm_id *open_id(void)
 
 static void close_id(struct rdma_cm_id *id)
 {
-    int error = errno;
+    int code = errno;
     struct rdma_event_channel *events = id ? id->channel : NULL;
     if (id)
         rdma_destroy_id(id);
     if (events)
         rdma_destroy_event_channel(events);
-    errno = error;
+    errno = code;
 }
 
-/* Wait for the next event of the connection manager. Return 0, or -1 with a trouble if it
+/* Wait for the next event of the connection manager. Return 0, or -1 with an error if it
  * differs from the expected one. */
 static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64_t end_ms,
-                  struct trouble *trouble)
+                  struct error *error)
 {
     struct pollfd polled = {id->channel->fd, POLLIN, 0};
     struct rdma_cm_event *event;
     while (rdma_get_cm_event(id->channel, &event) < 0) {
         if (errno != EAGAIN && errno != EINTR)
-            return fault(trouble, "rdma_get_cm_event: %m");
-        if (signals_wait(&polled, 1, end_ms, trouble) <= 0)
-            return fault(trouble,
+            return fault(error, "rdma_get_cm_event: %m");
+        if (signals_wait(&polled, 1, end_ms, error) <= 0)
+            return fault(error,
                          "no answer in time: is that host up, and the way to it?");
     }
     enum rdma_cm_event_type got = event->event;
@@ -60,7 +60,7 @@ static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64
         why = "no route to it by an RDMA device";
     else if (got == RDMA_CM_EVENT_REJECTED)
         why = "refused: is rdrecv running there, with RDMA, on this port?";
-    return fault(trouble, "%s", why);
+    return fault(error, "%s", why);
 }
 
 /* Return true if a device of this name, up to a colon, is present. NULL: any device. List
@@ -87,16 +87,16 @@ static bool any_device(void)
     return device_here(NULL, NULL, 0);
 }
 
-/* Return how many data records this end may have in flight. Return -1 with a trouble and
+/* Return how many data records this end may have in flight. Return -1 with an error and
  * errno ENOMEM if too little memory may be pinned; this is logged, because a user with an
  * RDMA device does not expect TCP. */
-static int64_t credits_here(const struct options *options, struct trouble *trouble)
+static int64_t credits_here(const struct options *options, struct error *error)
 {
     struct hello mine;
-    if (hello_of_options(&mine, options, TRANSPORT_RDMA, trouble) >= 0)
+    if (hello_of_options(&mine, options, TRANSPORT_RDMA, error) >= 0)
         return mine.credits;
     if (options->transport == WANT_AUTO && !options->verbose)
-        say("TCP only, for over RDMA: %s", trouble->text);
+        say("TCP only, for over RDMA: %s", error->text);
     errno = ENOMEM;
     return -1;
 }
@@ -164,52 +164,52 @@ static void know_peer(struct transport *transport, struct rdma_cm_id *id,
 
 static int resolve(struct rdma_cm_id *id, const struct sockaddr *address,
                    const struct sockaddr *from, const struct options *options,
-                   int64_t end_ms, struct trouble *trouble)
+                   int64_t end_ms, struct error *error)
 {
     int limit_ms = (int)(end_ms - now_ms());
     if (rdma_resolve_addr(id, as_theirs(from), as_theirs(address), limit_ms) < 0)
-        return fault(trouble, "no route to it by an RDMA device: %m");
-    if (expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
+        return fault(error, "no route to it by an RDMA device: %m");
+    if (expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, error) < 0)
         return -1;
     if (!id->verbs)
-        return fault(trouble, "the route to it is not by an RDMA device");
+        return fault(error, "the route to it is not by an RDMA device");
     if (!right_device(id, options)) {
         char name[64];
         name_device(id, name, sizeof name);
-        return fault(trouble, "the route to it is by %s, not by %s", name,
+        return fault(error, "the route to it is by %s, not by %s", name,
                      options->device);
     }
     if (rdma_resolve_route(id, limit_ms) < 0)
-        return fault(trouble, "the route to it is not by an RDMA device: %m");
-    return expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
+        return fault(error, "the route to it is not by an RDMA device: %m");
+    return expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, error);
 }
 
-static struct transport *verbs_dial(const struct sockaddr *address,
+static struct transport *verbs_connect(const struct sockaddr *address,
                                     const struct sockaddr *from,
                                     const struct options *options, int64_t limit_ms,
-                                    struct trouble *trouble)
+                                    struct error *error)
 {
     int64_t end_ms = now_ms() + limit_ms, credits = 0;
     struct rdma_cm_id *id = NULL;
     if (!any_device())
-        fault(trouble, NO_DEVICE);
-    else if ((credits = credits_here(options, trouble)) < 0)
+        fault(error, NO_DEVICE);
+    else if ((credits = credits_here(options, error)) < 0)
         return NULL;
     else if (!(id = open_id()))
-        fault(trouble, "librdmacm: %m: is rdma_ucm loaded?");
+        fault(error, "librdmacm: %m: is rdma_ucm loaded?");
     else
-        resolve(id, address, from, options, end_ms, trouble);
-    if (trouble->status) {
+        resolve(id, address, from, options, end_ms, error);
+    if (error->status) {
         close_id(id);
         return NULL;
     }
-    struct transport *transport = verbs_open(id, false, (uint32_t)credits, trouble);
+    struct transport *transport = verbs_open(id, false, (uint32_t)credits, error);
     if (!transport)
         return NULL;
     know_peer(transport, id, address, options);
     if (rdma_connect(id, PARAMETERS) < 0)
-        fault(trouble, "rdma_connect: %m");
-    else if (expect(id, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
+        fault(error, "rdma_connect: %m");
+    else if (expect(id, RDMA_CM_EVENT_ESTABLISHED, end_ms, error) == 0)
         return transport;
     transport_close(transport);
     return NULL;
@@ -217,22 +217,22 @@ static struct transport *verbs_dial(const struct sockaddr *address,
 
 static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
                                        const struct options *options,
-                                       struct trouble *trouble)
+                                       struct error *error)
 {
     struct rdma_cm_id *id = NULL;
     char names[160] = "";
     errno = ENODEV;
     if (!device_here(options->device, names, sizeof names)) {
-        fault(trouble, *names ? "no RDMA device %.60s here: there is%s" : NO_DEVICE,
+        fault(error, *names ? "no RDMA device %.60s here: there is%s" : NO_DEVICE,
               options->device, names);
         return NULL;
     }
-    if (credits_here(options, trouble) < 0)
+    if (credits_here(options, error) < 0)
         return NULL;
     if ((id = open_id()) && rdma_bind_addr(id, as_theirs(bound)) == 0 &&
         rdma_listen(id, BACKLOG) == 0)
         return id;
-    fault(trouble, "%m");
+    fault(error, "%m");
     close_id(id);
     return NULL;
 }
@@ -246,7 +246,7 @@ static int listener_fd(const struct rdma_cm_id *id)
 static struct transport *accept_request(struct rdma_cm_id *id,
                                         const struct options *options)
 {
-    struct trouble why = {0};
+    struct error why = {0};
     struct hello mine;
     struct rdma_event_channel *events = NULL;
     struct transport *transport;
@@ -288,7 +288,7 @@ static struct transport *verbs_accept(struct rdma_cm_id *listener,
 static const struct rdma verbs_rdma = {
     .has = has,
     .any_device = any_device,
-    .dial = verbs_dial,
+    .connect = verbs_connect,
     .listen = verbs_listen,
     .fd = listener_fd,
     .accept = verbs_accept,

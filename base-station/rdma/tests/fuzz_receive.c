@@ -71,7 +71,7 @@ static int open_target(struct receiver *receiver)
 {
     int fd = memfd_create("out", MFD_CLOEXEC);
     if (fd < 0 ||
-        target_find(&receiver->target, NULL, fd, false, &receiver->end.trouble) < 0)
+        target_find(&receiver->target, NULL, fd, false, &receiver->end.error) < 0)
         abort();
     return fd;
 }
@@ -101,9 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     child_init(&receiver.end.child);
     receiver.end.options = &options;
     receiver.end.output_fd = -1;
-    receiver.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
+    receiver.end.handshake = (struct handshake){.mine = hello, .theirs = hello};
     int out = open_target(&receiver);
-    receiver.end.transport = tcp_open(fuzz_peer_start(&peer), &receiver.end.trouble);
+    receiver.end.transport = tcp_open(fuzz_peer_start(&peer), &receiver.end.error);
     if (!receiver.end.transport || begin(&receiver) < 0)
         abort();
     bool good = end_run(&receiver.end, take_event, move) == 0;

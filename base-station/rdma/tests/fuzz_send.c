@@ -73,8 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sender.fd = open_file(length);
     fstat(sender.fd, &sender.before);
     sender.whole = true;
-    sender.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
-    sender.end.transport = tcp_open(fuzz_peer_start(&peer), &sender.end.trouble);
+    sender.end.handshake = (struct handshake){.mine = hello, .theirs = hello};
+    sender.end.transport = tcp_open(fuzz_peer_start(&peer), &sender.end.error);
     if (!sender.end.transport || begin(&sender) < 0)
         abort();
     bool good = end_run(&sender.end, take_event, move) == 0;

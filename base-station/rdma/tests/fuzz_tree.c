@@ -1,5 +1,5 @@
 /*
- * libFuzzer: input of rdcp's sink, input of a leash, and a leash's output as read by rdpipe. Names
+ * libFuzzer: input of rdcp's sink, input of an agent, and an agent's output as read by rdpipe. Names
  * must never lead outside the tree.
  */
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "bytes.h"
-#include "leash_work.h"
+#include "agent_protocol.h"
 #include "pipe_end.h"
 #include "tree.h"
 
@@ -69,31 +69,31 @@ static void read_tree(const uint8_t *data, size_t size)
 
 static void read_frames(const uint8_t *data, size_t size)
 {
-    struct leash_work work = {0};
+    struct agent_work work = {0};
     struct bytes input = {0};
     struct words words;
-    struct leash_said said;
+    struct agent_said said;
     bytes_add(&input, data, size);
-    while (leash_next(&input, &said) > 0) {
-        if (leash_work_take(&work, &said) == 0) {
-            leash_work_open(&words, &work);
+    while (agent_next(&input, &said) > 0) {
+        if (agent_work_take(&work, &said) == 0) {
+            agent_work_open(&words, &work);
             words_close(&words);
         }
-        if (leash_number(&said, LEASH_FRAME) > LEASH_FRAME)
+        if (agent_number(&said, AGENT_FRAME) > AGENT_FRAME)
             abort();
-        leash_heard(&input, &said);
+        agent_heard(&input, &said);
     }
-    leash_work_close(&work);
+    agent_work_close(&work);
     bytes_close(&input);
 }
 
 /* A field becomes part of a command line: it must never begin with "-". */
-static void hear_leash(const uint8_t *data, size_t size)
+static void hear_agent(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"port", "transports", "addresses"};
-    struct verdict_end said = {.status = -1};
+    struct end_status said = {.status = -1};
     struct pipe_end end = {.control_fd = -1, .answer_fd = -1, .said = &said};
-    struct leash_said frame;
+    struct agent_said frame;
     int ends[2];
     if (pipe(ends) < 0 || write(ends[1], data, size) != (ssize_t)size)
         abort();
@@ -101,9 +101,9 @@ static void hear_leash(const uint8_t *data, size_t size)
     end.answer_fd = ends[0];
     while (!end.done) {
         pipe_end_listen(&end, 0);
-        for (; pipe_end_next(&end, &frame); leash_heard(&end.answers, &frame))
-            for (size_t i = 0; frame.verb == LEASH_ANNOUNCE && i < 3; i++) {
-                char *field = leash_field(frame.length ? frame.body : "", names[i]);
+        for (; pipe_end_next(&end, &frame); agent_heard(&end.answers, &frame))
+            for (size_t i = 0; frame.verb == AGENT_ANNOUNCE && i < 3; i++) {
+                char *field = agent_field(frame.length ? frame.body : "", names[i]);
                 if (field && (!*field || *field == '-' || strchr(field, ' ')))
                     abort();
                 free(field);
@@ -118,6 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_tree(data, size);
     read_sound(data, size);
     read_frames(data, size);
-    hear_leash(data, size);
+    hear_agent(data, size);
     return 0;
 }

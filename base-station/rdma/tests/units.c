@@ -1,14 +1,14 @@
 /*
  * Unit tests of the pure parts: records, proofs and seals against the golden vectors (argv[1]), the
- * meeting of two peers, command lines.
+ * handshake of two peers, command lines.
  */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
-#include "dial.h"
-#include "meeting.h"
+#include "connect.h"
+#include "handshake.h"
 #include "options.h"
 #include "ring.h"
 
@@ -104,41 +104,41 @@ static void check_proof(char **word)
     }
 }
 
-static void open_meeting(char **word, struct key *key, struct meeting *meeting, int role)
+static void open_handshake(char **word, struct key *key, struct handshake *handshake, int role)
 {
-    *meeting = (struct meeting){.key = key, .role = role};
-    read_transcript(word, key, &meeting->transcript);
-    hello_get(&meeting->mine, meeting->transcript.sender + RECORD_BYTES);
-    hello_get(&meeting->theirs, meeting->transcript.receiver + RECORD_BYTES);
+    *handshake = (struct handshake){.key = key, .role = role};
+    read_transcript(word, key, &handshake->transcript);
+    hello_get(&handshake->mine, handshake->transcript.sender + RECORD_BYTES);
+    hello_get(&handshake->theirs, handshake->transcript.receiver + RECORD_BYTES);
 }
 
 static void check_key(char **word)
 {
     struct key key;
-    struct meeting meeting;
+    struct handshake handshake;
     uint8_t expected[SEAL_KEY_BYTES], made[SEAL_KEY_BYTES];
-    open_meeting(word, &key, &meeting, ROLE_SENDER);
+    open_handshake(word, &key, &handshake, ROLE_SENDER);
     unhex(word[4], expected, sizeof expected);
-    CHECK(seal_key(made, &meeting, atoi(word[1])) == 0, "no key");
+    CHECK(seal_key(made, &handshake, atoi(word[1])) == 0, "no key");
     CHECK(memcmp(made, expected, sizeof made) == 0, "key of role %s", word[1]);
 }
 
 static void check_sealed(char **word)
 {
     struct key key;
-    struct meeting meeting;
+    struct handshake handshake;
     struct seals from, to;
-    struct trouble trouble = {0};
+    struct error error = {0};
     struct record record;
     uint8_t sealed[512], work[512] = {0}, text[400];
     int role = atoi(word[1]);
     uint64_t counter = strtoull(word[4], NULL, 10);
     size_t plain = unhex(word[5], text, sizeof text);
     size_t whole = unhex(word[6], sealed, sizeof sealed);
-    open_meeting(word, &key, &meeting, role);
-    CHECK(seals_open(&from, &meeting, &trouble) == 0, "no seals");
-    meeting.role = 3 - role;
-    CHECK(seals_open(&to, &meeting, &trouble) == 0, "no seals");
+    open_handshake(word, &key, &handshake, role);
+    CHECK(seals_open(&from, &handshake, &error) == 0, "no seals");
+    handshake.role = 3 - role;
+    CHECK(seals_open(&to, &handshake, &error) == 0, "no seals");
     CHECK(!record_get(&record, sealed, CHUNK_MOST + SEAL_BYTES) &&
               whole == RECORD_BYTES + plain + SEAL_BYTES, "%s", word[6]);
     bool data = record.type == RECORD_DATA;
@@ -204,8 +204,8 @@ static void check_vectors(const char *path)
 
 struct side {
     struct key key;
-    struct meeting meeting;
-    struct trouble trouble;
+    struct handshake handshake;
+    struct error error;
 };
 
 static void side_open(struct side *side, int role, const char *key, int protection,
@@ -216,82 +216,82 @@ static void side_open(struct side *side, int role, const char *key, int protecti
     memcpy(side->key.bytes, key, side->key.length);
     struct hello hello = {(uint16_t)version, (uint8_t)role, TRANSPORT_TCP,
                           (uint8_t)protection, CHECKSUM_XXH3, 1, 65536, 8, {0}};
-    CHECK(meeting_open(&side->meeting, &side->key, &hello, &side->trouble) == 0,
-          "no meeting");
+    CHECK(handshake_open(&side->handshake, &side->key, &hello, &side->error) == 0,
+          "no handshake");
 }
 
 /* Exchange messages between the two sides until both are silent. */
 static void talk(struct side *from, struct side *to)
 {
-    while (from->meeting.answers) {
+    while (from->handshake.answers) {
         struct record record;
-        const uint8_t *said = from->meeting.answer;
-        from->meeting.answers = false;
+        const uint8_t *said = from->handshake.answer;
+        from->handshake.answers = false;
         const char *why = record_get(&record, said, 0);
         CHECK(!why, "said what cannot be read: %s", why);
         if (why)
             return;
-        meeting_take(&to->meeting, &record, said + RECORD_BYTES, &to->trouble);
+        handshake_take(&to->handshake, &record, said + RECORD_BYTES, &to->error);
         struct side *other = from;
         from = to;
         to = other;
     }
 }
 
-/* Run a meeting and return the agreed protection, or -1. */
-static int meet(const char *key, const char *other_key, int protection,
-                int other_protection, int version, struct trouble why[2])
+/* Run a handshake and return the agreed protection, or -1. */
+static int authenticate(const char *key, const char *other_key, int protection,
+                int other_protection, int version, struct error why[2])
 {
     static struct side sender, receiver;
     side_open(&sender, ROLE_SENDER, key, protection, version);
     side_open(&receiver, ROLE_RECEIVER, other_key, other_protection, RECORDS_VERSION);
     talk(&sender, &receiver);
-    why[0] = sender.trouble;
-    why[1] = receiver.trouble;
-    bool over = sender.meeting.stage == MEETING_OVER &&
-                receiver.meeting.stage == MEETING_OVER && !why[0].status && !why[1].status;
-    int agreed = meeting_protection(&sender.meeting);
-    return over && agreed == (int)meeting_protection(&receiver.meeting) ? agreed : -1;
+    why[0] = sender.error;
+    why[1] = receiver.error;
+    bool over = sender.handshake.stage == HANDSHAKE_OVER &&
+                receiver.handshake.stage == HANDSHAKE_OVER && !why[0].status && !why[1].status;
+    int agreed = handshake_protection(&sender.handshake);
+    return over && agreed == (int)handshake_protection(&receiver.handshake) ? agreed : -1;
 }
 
-static void check_meetings(void)
+static void check_handshakes(void)
 {
     static struct side alone;
-    struct trouble why[2];
+    struct error why[2];
     const char *key = "0123456789abcdef";
     const int ours = RECORDS_VERSION;
     for (int mine = PROTECT_NOT; mine <= PROTECT_ENCRYPT; mine++)
         for (int theirs = PROTECT_NOT; theirs <= PROTECT_ENCRYPT; theirs++)
-            CHECK(meet(key, key, mine, theirs, ours, why) == (mine > theirs ? mine : theirs),
+            CHECK(authenticate(key, key, mine, theirs, ours, why) == (mine > theirs ? mine : theirs),
                   "friends do not meet: %s", why[0].text);
-    CHECK(meet(key, "0123456789abcdeF", 0, 0, ours, why) < 0, "another key is taken");
+    CHECK(authenticate(key, "0123456789abcdeF", 0, 0, ours, why) < 0, "another key is taken");
     CHECK(strstr(why[0].text, "same key"), "sender's advice: %s", why[0].text);
-    CHECK(meet(key, key, 0, 0, ours - 1, why) < 0, "another version is taken");
+    CHECK(authenticate(key, key, 0, 0, ours - 1, why) < 0, "another version is taken");
     CHECK(strstr(why[1].text, "speaks version 2 of the protocol, this one 3: install"),
           "advice: %s", why[1].text);
     CHECK(strstr(why[0].text, "speaks version 3"), "told: %s", why[0].text);
 
     side_open(&alone, ROLE_SENDER, key, 0, ours); /* a peer that reflects our own hello */
     struct record record;
-    CHECK(!record_get(&record, alone.meeting.answer, 0), "no hello");
+    CHECK(!record_get(&record, alone.handshake.answer, 0), "no hello");
     uint8_t hello[CONTROL_BYTES];
-    memcpy(hello, alone.meeting.answer, sizeof hello);
-    CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES,
-                       &alone.trouble) < 0, "a reflected hello is taken");
+    memcpy(hello, alone.handshake.answer, sizeof hello);
+    CHECK(handshake_take(&alone.handshake, &record, hello + RECORD_BYTES,
+                       &alone.error) < 0, "a reflected hello is taken");
     for (int version = ours; version <= ours + 1; version++) { /* a longer hello: another version */
         struct side other;
         uint8_t body[CONTROL_BYTES] = {0};
         side_open(&other, ROLE_RECEIVER, key, 0, version);
-        memcpy(body, other.meeting.answer + RECORD_BYTES, HELLO_BYTES);
+        memcpy(body, other.handshake.answer + RECORD_BYTES, HELLO_BYTES);
         side_open(&alone, ROLE_SENDER, key, 0, ours);
         record = (struct record){RECORD_HELLO, HELLO_BYTES + 8, 0};
-        CHECK(meeting_take(&alone.meeting, &record, body, &alone.trouble) < 0, "a longer hello is taken");
-        CHECK(!strstr(alone.trouble.text, "speaks version 4") == (version == ours),
-              "a longer hello: %s", alone.trouble.text);
+        CHECK(handshake_take(&alone.handshake, &record, body, &alone.error) < 0, "a longer hello is taken");
+        CHECK(!strstr(alone.error.text, "speaks version 4") == (version == ours),
+              "a longer hello: %s", alone.error.text);
     }
     side_open(&alone, ROLE_RECEIVER, key, 0, ours); /* a proof before the hello */
     record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
-    CHECK(meeting_take(&alone.meeting, &record, hello, &alone.trouble) < 0, "a proof without a hello is taken");
+    CHECK(handshake_take(&alone.handshake, &record, hello, &alone.error) < 0, "a proof without a hello is taken");
 }
 
 static void check_bytes(void)
@@ -321,7 +321,7 @@ static void check_options(void)
         {"rdsend", "--timeout", "1", "h", "7"}, {"rdsend", "--credits", "2.5", "h", "7"},
         {"rdsend", "--key-fd", "1K", "h", "7"}, {"rdsend", "-qv", "h", "7"},
     };
-    struct trouble why = {0};
+    struct error why = {0};
     CHECK(options_read(&options, true, 9, good, &why) == 0, "%s", why.text);
     CHECK(options.rate == 1 << 20 && options.command == good + 7 && options.verbose &&
               strcmp(options.host, "host") == 0, "options misread");
@@ -329,7 +329,7 @@ static void check_options(void)
         int count = 0;
         while (count < 5 && bad[i][count])
             count++;
-        why = (struct trouble){0};
+        why = (struct error){0};
         CHECK(options_read(&options, true, count, bad[i], &why) < 0 &&
                   why.status == EXIT_USAGE && why.text[0],
               "command line %zu is taken", i);
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
         return 2;
     }
     check_vectors(argv[1]);
-    check_meetings();
+    check_handshakes();
     check_bytes();
     check_options();
     check_ring();

@@ -18,7 +18,7 @@ struct end { /* one end of a connection */
     struct transport *base;
     const struct transport_kind *kind;
     struct ring ring;
-    struct trouble why;
+    struct error why;
 };
 
 static uint32_t said(uint8_t *into, int type, uint32_t length, uint64_t number)
@@ -34,7 +34,7 @@ static bool hear(int type, uint32_t length, uint64_t number)
     return fake_came(message, said(message, type, length, number));
 }
 
-/* Poll at most `most` events and count them; return sent slots to the ring. -1: trouble. */
+/* Poll at most `most` events and count them; return sent slots to the ring. -1: error. */
 static int take(struct end *end, int most)
 {
     struct transport_event event;
@@ -61,10 +61,10 @@ static void end_open(struct end *end, bool receives, uint32_t credits)
         exit(1);
     end->kind = end->base->kind;
     end->base->data_most = CHUNK;
-    if (receives) { /* complete the meeting */
+    if (receives) { /* complete the handshake */
         hear(RECORD_HELLO, HELLO_BYTES, 0);
         hear(RECORD_PROOF, PROOF_BYTES, 0);
-        CHECK(drain(end) == FIRST_RECEIVES, "no meeting: %s", end->why.text);
+        CHECK(drain(end) == FIRST_RECEIVES, "no handshake: %s", end->why.text);
     }
     CHECK(ring_open(&end->ring, credits, end->base->spares, CHUNK) == 0, "no ring");
     CHECK(end->kind->ring(end->base, &end->ring, &end->why) == 0, "%s", end->why.text);
@@ -134,7 +134,7 @@ static void check_queues(bool receives, uint32_t credits)
 static void check_small_devices(void)
 {
     for (int which = 0; which < 3; which++) {
-        struct trouble why = {0};
+        struct error why = {0};
         fake_reset();
         fake.wr_most = which == 0 ? 31 : 0;
         fake.cqe_most = which == 1 ? 43 : 0;
@@ -204,8 +204,8 @@ static void check_no_completion_is_lost(void)
     }
 }
 
-/* Run the loop of rdsend until there is trouble. */
-static int64_t wait_for_trouble(struct end *end, const struct options *options,
+/* Run the loop of rdsend until there is error. */
+static int64_t wait_for_error(struct end *end, const struct options *options,
                                 bool beats)
 {
     struct link link;
@@ -245,7 +245,7 @@ static void check_a_completion_that_never_comes(void)
         hear(RECORD_CREDIT, 0, 1);
         drain(&end);
         post_data(&end);
-        int64_t took_ms = wait_for_trouble(&end, &rows[i].options, rows[i].beats);
+        int64_t took_ms = wait_for_error(&end, &rows[i].options, rows[i].beats);
         CHECK(took_ms >= SOON_MS && took_ms < LATE_MS, "%d ms", (int)took_ms);
         CHECK(strstr(end.why.text, rows[i].said), "%s", end.why.text);
         CHECK(fake.disconnected, "the peer is not let go");
@@ -353,12 +353,12 @@ static void check_dial(void)
     struct options options = {.timeout_ms = 10000};
     struct sockaddr_in to = {.sin_family = AF_INET};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct trouble why = {0};
+        struct error why = {0};
         int64_t begin_ms = now_ms();
         fake_reset();
         fake.answer = rows[i].answer;
         struct transport *transport =
-            rdma->dial((struct sockaddr *)&to, NULL, &options, SOON_MS, &why);
+            rdma->connect((struct sockaddr *)&to, NULL, &options, SOON_MS, &why);
         CHECK(!transport == (rows[i].said != NULL), "answer %zu: %s", i, why.text);
         CHECK(!rows[i].said || strstr(why.text, rows[i].said), "%s", why.text);
         CHECK(now_ms() - begin_ms < LATE_MS, "answer %zu: late", i);

@@ -7,7 +7,7 @@
 
 enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_UNKNOWN = 3 };
 
-struct trouble {
+struct error {
     int status; /* 0 = no error */
     char text[320];
     /* reported by a failed command, the peer or a signal: not caused by this end */
@@ -15,10 +15,10 @@ struct trouble {
 };
 
 /* Record an error unless one is already recorded: the first cause counts. Return -1. */
-int troubled(struct trouble *trouble, int status, const char *format, ...)
+int fault_status(struct error *error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define fault(trouble, ...) troubled(trouble, EXIT_FAULT, __VA_ARGS__)
+#define fault(error, ...) fault_status(error, EXIT_FAULT, __VA_ARGS__)
 
 /* Return true if stderr accepts a line within `wait_ms`. Ctrl-S at a terminal stops it,
  * and a thread that serves the peer must not wait for Ctrl-Q. */

@@ -1,5 +1,5 @@
-/* Messages between rdpipe and a leash, and the resulting command line: see leash_work.h. */
-#include "leash_work.h"
+/* Messages between rdpipe and an agent, and the resulting command line: see agent_protocol.h. */
+#include "agent_protocol.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -38,20 +38,20 @@ int words_by_text(const void *one, const void *other)
 enum { HEAD = 8 };
 static const char hops[] = "iob";
 
-void leash_frame(struct bytes *into, enum leash_verb verb, enum leash_hop hop,
+void agent_frame(struct bytes *into, enum agent_verb verb, enum agent_hop hop,
                  const void *body, size_t length)
 {
     bytes_format(into, "%c%c%06zx", (char)verb, hops[hop], length);
     bytes_add(into, body, length);
 }
 
-void leash_text(struct bytes *into, enum leash_verb verb, enum leash_hop hop,
+void agent_text(struct bytes *into, enum agent_verb verb, enum agent_hop hop,
                 const char *text)
 {
-    leash_frame(into, verb, hop, text, text ? strlen(text) + 1 : 0);
+    agent_frame(into, verb, hop, text, text ? strlen(text) + 1 : 0);
 }
 
-int leash_next(const struct bytes *input, struct leash_said *said)
+int agent_next(const struct bytes *input, struct agent_said *said)
 {
     char head[HEAD + 1] = "", verb, hop, digits[HEAD];
     if (input->length < HEAD)
@@ -60,38 +60,38 @@ int leash_next(const struct bytes *input, struct leash_said *said)
     if (sscanf(head, "%c%c%6[0-9a-f]", &verb, &hop, digits) != 3 || strlen(digits) != 6 ||
         !hop || !strchr(hops, hop))
         return -1;
-    *said = (struct leash_said){(enum leash_verb)verb,
-                                (enum leash_hop)(strchr(hops, hop) - hops),
+    *said = (struct agent_said){(enum agent_verb)verb,
+                                (enum agent_hop)(strchr(hops, hop) - hops),
                                 input->data + HEAD, strtoul(digits, NULL, 16)};
-    if (said->length > (verb == LEASH_FLOW ? LEASH_FRAME : LEASH_BODY))
+    if (said->length > (verb == AGENT_FLOW ? AGENT_FRAME : AGENT_BODY))
         return -1;
     if (input->length < HEAD + said->length)
         return 0;
-    return verb != LEASH_FLOW && said->length && said->body[said->length - 1] ? -1 : 1;
+    return verb != AGENT_FLOW && said->length && said->body[said->length - 1] ? -1 : 1;
 }
 
-void leash_heard(struct bytes *input, const struct leash_said *said)
+void agent_heard(struct bytes *input, const struct agent_said *said)
 {
     bytes_drop(input, HEAD + said->length);
 }
 
-void leash_texts(struct words *into, const struct leash_said *said)
+void agent_texts(struct words *into, const struct agent_said *said)
 {
     for (const char *at = said->body; at < said->body + said->length; at += strlen(at) + 1)
         words_add(into, at);
 }
 
-void leash_say(enum leash_verb verb, enum leash_hop hop, const void *body, size_t length)
+void agent_say(enum agent_verb verb, enum agent_hop hop, const void *body, size_t length)
 {
     struct bytes frame = {0};
-    leash_frame(&frame, verb, hop, body, length);
+    agent_frame(&frame, verb, hop, body, length);
     for (ssize_t put; frame.length; bytes_drop(&frame, put > 0 ? (size_t)put : 0))
         if ((put = write(STDOUT_FILENO, frame.data, frame.length)) < 0 && errno != EINTR)
             break;
     bytes_close(&frame);
 }
 
-size_t leash_number(const struct leash_said *said, size_t most)
+size_t agent_number(const struct agent_said *said, size_t most)
 {
     char *rest;
     const char *text = said->length ? said->body : "";
@@ -99,7 +99,7 @@ size_t leash_number(const struct leash_said *said, size_t most)
     return *text >= '0' && *text <= '9' && !*rest && number < most ? number : most;
 }
 
-char *leash_field(const char *line, const char *name)
+char *agent_field(const char *line, const char *name)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "0123456789.:%,-_";
@@ -117,14 +117,14 @@ char *leash_field(const char *line, const char *name)
     return NULL;
 }
 
-bool leash_is_command(enum leash_middle middle)
+bool agent_is_command(enum agent_middle middle)
 {
-    return middle <= LEASH_SHELL;
+    return middle <= AGENT_SHELL;
 }
 
-bool leash_writes(enum leash_middle middle)
+bool agent_writes(enum agent_middle middle)
 {
-    return middle == LEASH_WRITE || middle == LEASH_APPEND;
+    return middle == AGENT_WRITE || middle == AGENT_APPEND;
 }
 
 /*
@@ -144,12 +144,12 @@ static void add_words(struct bytes *into, const struct words *words)
         add_text(into, words->word[i]);
 }
 
-void leash_work_say(struct bytes *into, const struct leash_work *work)
+void agent_work_say(struct bytes *into, const struct agent_work *work)
 {
     const char *const fields[FIELDS] = {work->token, work->ports, work->key_in,
                                         work->key_out, work->port, work->addresses};
     struct bytes body = {0};
-    bytes_format(&body, "%d %d %d %zu %zu", work->middle, work->back, work->way,
+    bytes_format(&body, "%d %d %d %zu %zu", work->middle, work->back, work->route,
                  work->in.count, work->out.count);
     bytes_add(&body, "", 1);
     for (size_t i = 0; i < FIELDS; i++)
@@ -157,50 +157,50 @@ void leash_work_say(struct bytes *into, const struct leash_work *work)
     add_words(&body, &work->in);
     add_words(&body, &work->out);
     add_words(&body, &work->words);
-    leash_frame(into, LEASH_RUN, LEASH_HOP_BACK, body.data, body.length);
+    agent_frame(into, AGENT_RUN, AGENT_HOP_BACK, body.data, body.length);
     explicit_bzero(body.data, body.length);
     bytes_close(&body);
 }
 
-bool leash_work_ahead(const struct leash_work *work)
+bool agent_work_ahead(const struct agent_work *work)
 {
-    return work->middle == LEASH_RDCP && !*work->key_in && *work->key_out &&
+    return work->middle == AGENT_RDCP && !*work->key_in && *work->key_out &&
            !*work->port && !*work->addresses;
 }
 
 /* True if the segment matches its hops. */
-static bool fits(const struct leash_work *work)
+static bool fits(const struct agent_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
-    if ((out != (*work->port && *work->addresses) && !leash_work_ahead(work)) ||
-        (work->way == LEASH_BACK && strlen(work->token) != LEASH_TOKEN) ||
-        (in && strlen(work->key_in) != LEASH_KEY) ||
-        (out && strlen(work->key_out) != LEASH_KEY))
+    if ((out != (*work->port && *work->addresses) && !agent_work_ahead(work)) ||
+        (work->route == AGENT_BACK && strlen(work->token) != AGENT_TOKEN) ||
+        (in && strlen(work->key_in) != AGENT_KEY) ||
+        (out && strlen(work->key_out) != AGENT_KEY))
         return false;
-    if (work->middle == LEASH_RDCP)
+    if (work->middle == AGENT_RDCP)
         return work->words.count;
-    if (work->words.count != (work->middle != LEASH_PASS))
+    if (work->words.count != (work->middle != AGENT_PASS))
         return false;
-    return work->middle == LEASH_SHELL ||
-           (in != out && (work->middle == LEASH_PASS || in == leash_writes(work->middle)));
+    return work->middle == AGENT_SHELL ||
+           (in != out && (work->middle == AGENT_PASS || in == agent_writes(work->middle)));
 }
 
-int leash_work_take(struct leash_work *work, const struct leash_said *said)
+int agent_work_take(struct agent_work *work, const struct agent_said *said)
 {
-    unsigned middle, back, way;
+    unsigned middle, back, route;
     size_t in, out;
-    leash_work_close(work);
-    leash_texts(&work->texts, said);
+    agent_work_close(work);
+    agent_texts(&work->texts, said);
     struct words texts = work->texts;
     size_t left = texts.count > FIELDS ? texts.count - FIELDS - 1 : 0;
     if (texts.count <= FIELDS ||
-        sscanf(texts.word[0], "%u %u %u %zu %zu", &middle, &back, &way, &in, &out) !=
+        sscanf(texts.word[0], "%u %u %u %zu %zu", &middle, &back, &route, &in, &out) !=
             NUMBERS ||
-        middle > LEASH_PASS || way > LEASH_THROUGH_SSH || in > left || out > left - in)
+        middle > AGENT_PASS || route > AGENT_THROUGH_SSH || in > left || out > left - in)
         return -1;
     char **text = texts.word + 1, **word = text + FIELDS;
-    *work = (struct leash_work){
-        .middle = middle, .back = back, .way = way,
+    *work = (struct agent_work){
+        .middle = middle, .back = back, .route = route,
         .token = text[0], .ports = text[1], .key_in = text[2], .key_out = text[3],
         .port = text[4], .addresses = text[5],
         .in = {word, in}, .out = {word + in, out},
@@ -209,15 +209,15 @@ int leash_work_take(struct leash_work *work, const struct leash_said *said)
     return fits(work) ? 0 : -1;
 }
 
-void leash_work_close(struct leash_work *work)
+void agent_work_close(struct agent_work *work)
 {
     for (size_t i = 0; i < work->texts.count; i++)
         explicit_bzero(work->texts.word[i], strlen(work->texts.word[i]));
     words_close(&work->texts);
-    *work = (struct leash_work){.key_in = "", .key_out = ""};
+    *work = (struct agent_work){.key_in = "", .key_out = ""};
 }
 
-char *leash_work_file(const char *name)
+char *agent_work_file(const char *name)
 {
     const char *home = getenv("HOME");
     if (strncmp(name, "~/", 2) == 0 && home && *home)
@@ -225,7 +225,7 @@ char *leash_work_file(const char *name)
     return text_of("%s%s", name[0] == '/' ? "" : "./", name);
 }
 
-char *leash_work_tool(const char *name)
+char *agent_work_tool(const char *name)
 {
     char self[PATH_MAX] = "";
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -233,7 +233,7 @@ char *leash_work_tool(const char *name)
     return text_of("%.*s%s", slash ? (int)(slash - self) + 1 : 0, self, name);
 }
 
-int leash_work_tools(const struct leash_work *work)
+int agent_work_tools(const struct agent_work *work)
 {
     return !!*work->key_in + !!*work->key_out;
 }
@@ -250,30 +250,30 @@ static void add_all(struct words *words, const struct words *more)
         words_add(words, more->word[i]);
 }
 
-static void add_receiver(struct words *words, const struct leash_work *work)
+static void add_receiver(struct words *words, const struct agent_work *work)
 {
-    words_add_text(words, leash_work_tool("rdrecv"));
+    words_add_text(words, agent_work_tool("rdrecv"));
     add_all(words, &work->in);
-    add_number(words, "--key-fd", LEASH_KEY_IN_FD);
-    add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD);
-    add_number(words, "--guests-fd", LEASH_GUESTS_FD);
+    add_number(words, "--key-fd", AGENT_KEY_IN_FD);
+    add_number(words, "--announce-fd", AGENT_ANNOUNCE_FD);
+    add_number(words, "--guests-fd", AGENT_GUESTS_FD);
     if (!*work->key_out)
-        add_number(words, "--status-fd", LEASH_STATUS_FD);
+        add_number(words, "--status-fd", AGENT_STATUS_FD);
     words_add(words, "0");
 }
 
-static void add_sender(struct words *words, const struct leash_work *work)
+static void add_sender(struct words *words, const struct agent_work *work)
 {
-    words_add_text(words, leash_work_tool("rdsend"));
+    words_add_text(words, agent_work_tool("rdsend"));
     add_all(words, &work->out);
-    add_number(words, "--key-fd", LEASH_KEY_OUT_FD);
-    add_number(words, "--status-fd", LEASH_STATUS_FD);
-    if (leash_work_ahead(work)) {
-        add_number(words, "--where-fd", LEASH_WHERE_FD);
+    add_number(words, "--key-fd", AGENT_KEY_OUT_FD);
+    add_number(words, "--status-fd", AGENT_STATUS_FD);
+    if (agent_work_ahead(work)) {
+        add_number(words, "--where-fd", AGENT_WHERE_FD);
         return;
     }
-    if (work->way > LEASH_STRAIGHT)
-        add_number(words, "--socket-fd", LEASH_SOCKET_FD);
+    if (work->route > AGENT_STRAIGHT)
+        add_number(words, "--socket-fd", AGENT_SOCKET_FD);
     words_add(words, work->addresses);
     words_add(words, work->port);
 }
@@ -285,10 +285,10 @@ static const char *login_shell(void)
     return user && access(user->pw_shell, X_OK) == 0 ? user->pw_shell : "/bin/sh";
 }
 
-void leash_work_open(struct words *words, const struct leash_work *work)
+void agent_work_open(struct words *words, const struct agent_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
-    bool command = leash_is_command(work->middle);
+    bool command = agent_is_command(work->middle);
     *words = (struct words){0};
     if (in)
         add_receiver(words, work);
@@ -298,14 +298,14 @@ void leash_work_open(struct words *words, const struct leash_work *work)
         add_sender(words, work);
     if (out && command)
         words_add(words, "--");
-    if (work->middle == LEASH_RDCP) {
-        words_add_text(words, leash_work_tool("rdcp"));
-    } else if (work->middle == LEASH_SHELL) {
+    if (work->middle == AGENT_RDCP) {
+        words_add_text(words, agent_work_tool("rdcp"));
+    } else if (work->middle == AGENT_SHELL) {
         words_add(words, login_shell());
         words_add(words, "-c");
     }
     if (command)
         add_all(words, &work->words);
-    if (work->middle == LEASH_READ || work->middle == LEASH_WRITE)
-        words_add_text(words, leash_work_file(work->words.word[0]));
+    if (work->middle == AGENT_READ || work->middle == AGENT_WRITE)
+        words_add_text(words, agent_work_file(work->words.word[0]));
 }

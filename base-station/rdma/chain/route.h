@@ -1,20 +1,20 @@
 /*
- * Data path of a hop through a firewall, at one leash:
+ * Data path of a hop through a firewall, at one agent:
  *
- *   straight       rdsend dials rdrecv; the leash checks first that the port is reachable
- *   back           the leash of rdrecv dials the leash of rdsend and sends a token
- *   through SSH    the leashes forward the data in their sessions, rdpipe between them
+ *   straight       rdsend dials rdrecv; the agent checks first that the port is reachable
+ *   back           the agent of rdrecv dials the agent of rdsend and sends a token
+ *   through SSH    the agents forward the data in their sessions, rdpipe between them
  *
- * For the last two, the leash makes the connection and hands it to its tool.
+ * For the last two, the agent makes the connection and hands it to its tool.
  */
 #pragma once
 
 #include <poll.h>
 
 #include "bytes.h"
-#include "leash_work.h"
+#include "agent_protocol.h"
 
-enum { WAY_REACH_MS = 3500 }; /* a lost SYN is resent after 1 s and after 3 s */
+enum { ROUTE_REACH_MS = 3500 }; /* a lost SYN is resent after 1 s and after 3 s */
 
 /* One end of a hop through SSH. The back channel of rdcp always uses one. */
 struct tunnel {
@@ -25,41 +25,41 @@ struct tunnel {
     bool ended;        /* the tool has closed its output */
 };
 
-struct way {
+struct route {
     int guests_fd;   /* our end of the socket that passes connections to rdrecv; -1 */
     int where_fd;    /* passes the address to a running rdsend; -1 */
     int listener_fd; /* for the peer that dials back; -1 */
     int socket_fd;   /* for rdsend; -1 */
     int back_fd;     /* the segment's end of the back channel; -1 */
-    struct tunnel tunnel[LEASH_HOPS];
+    struct tunnel tunnel[AGENT_HOPS];
 };
 
-void way_init(struct way *way);
-void way_close(struct way *way);
+void route_init(struct route *route);
+void route_close(struct route *route);
 
 /*
  * Check for the connection that `work` requires, without blocking for long. Return 0: not yet; 1:
  * it is available; -1: it cannot be made.
  */
-int way_find(struct way *way, const struct leash_work *work, int stop_fd);
+int route_find(struct route *route, const struct agent_work *work, int stop_fd);
 
 /*
  * Connect the hop into this segment as rdpipe requested: TOKEN PORT ADDRESS,..., or empty for SSH.
  * Return -1 on failure.
  */
-int way_dial(struct way *way, const struct words *to, int stop_fd);
+int route_dial(struct route *route, const struct words *to, int stop_fd);
 
 /*
  * Open the back channel, from the segment's output (`says`) or into its stdin. Early data is
  * buffered in it.
  */
-void way_back(struct way *way, bool says);
+void route_back(struct route *route, bool says);
 
 /* Fill in the events to poll for. */
-void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS]);
+void tunnels_watched(const struct route *route, struct pollfd polled[AGENT_HOPS]);
 
 /* Take `frame` from rdpipe. Return -1 if it breaks the protocol. */
-int tunnel_take(struct way *way, const struct leash_said *frame);
+int tunnel_take(struct route *route, const struct agent_said *frame);
 
 /* Forward the available data in both directions; with `end`, all of it. */
-void tunnels_pump(struct way *way, bool end);
+void tunnels_pump(struct route *route, bool end);

@@ -7,7 +7,7 @@
 
 #include "key.h"
 #include "records.h"
-#include "trouble.h"
+#include "error.h"
 
 /* Proof that a peer has the shared secret and that both peers saw the same hellos:
  * HMAC-SHA-256(secret, label | sender's hello record | receiver's hello record). */
@@ -26,31 +26,31 @@ int proof_make(uint8_t out[PROOF_BYTES], const struct key *key, int role,
 bool proof_holds(const uint8_t in[PROOF_BYTES], const struct key *key, int role,
                  const struct transcript *transcript);
 
-struct meeting {
+struct handshake {
     const struct key *key; /* not owned */
     int role;
     struct hello mine, theirs;
     struct transcript transcript;
-    enum { MEETING_HELLO, MEETING_PROOF, MEETING_OVER } stage;
+    enum { HANDSHAKE_HELLO, HANDSHAKE_PROOF, HANDSHAKE_OVER } stage;
     uint8_t answer[CONTROL_BYTES]; /* a record to send */
     bool answers;                  /* `answer` is waiting to be sent */
 };
 
 /* Start a handshake. `mine` has no nonce yet. The sender's first record is in
  * `answer`. */
-int meeting_open(struct meeting *meeting, const struct key *key, const struct hello *mine,
-                 struct trouble *trouble);
+int handshake_open(struct handshake *handshake, const struct key *key, const struct hello *mine,
+                 struct error *error);
 
-/* Process a record. At MEETING_OVER the peer is authenticated. Return -1 with a trouble
+/* Process a record. At MEETING_OVER the peer is authenticated. Return -1 with an error
  * if the peer is rejected; `answer` then holds the reason to send. */
-int meeting_take(struct meeting *meeting, const struct record *record,
-                 const uint8_t *body, struct trouble *trouble);
+int handshake_take(struct handshake *handshake, const struct record *record,
+                 const uint8_t *body, struct error *error);
 
 /* Parameters agreed by both ends. The tag of a sealed record makes a checksum
  * superfluous. */
-uint32_t meeting_chunk(const struct meeting *meeting);
-bool meeting_checksum(const struct meeting *meeting);
-enum protection meeting_protection(const struct meeting *meeting);
+uint32_t handshake_chunk(const struct handshake *handshake);
+bool handshake_checksum(const struct handshake *handshake);
+enum protection handshake_protection(const struct handshake *handshake);
 
 /* Protection of each record after the proofs: AES-256-GCM if both processors have the
  * instructions, otherwise ChaCha20-Poly1305. HKDF-SHA-256 derives one key per direction:
@@ -82,16 +82,16 @@ struct seals {
 enum { SEAL_KEY_BYTES = 32 };
 
 /* Derive the key of the records sent by `role`. Return 0, or -1. */
-int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct meeting *meeting, int role);
+int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct handshake *handshake, int role);
 
 /* Return true if this processor has the AES-GCM instructions. */
 bool seal_has_aes(void);
 
 /* Describe the agreed protection: "encrypted by AES-256-GCM", "" if plain. */
-const char *seal_name(const struct meeting *meeting);
+const char *seal_name(const struct handshake *handshake);
 
-int seals_open(struct seals *seals, const struct meeting *meeting,
-               struct trouble *trouble);
+int seals_open(struct seals *seals, const struct handshake *handshake,
+               struct error *error);
 void seals_close(struct seals *seals);
 
 /* Seal or open a record in place. `record` is a header and its body; the last SEAL_BYTES

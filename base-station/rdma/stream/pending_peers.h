@@ -4,35 +4,35 @@
 
 #include <sys/socket.h>
 
-#include "meeting.h"
+#include "handshake.h"
 #include "options.h"
 #include "transport.h"
 
-enum { LOBBY_SEATS = 8, LOBBY_LIMIT_MS = 5000 };
+enum { PENDING_SEATS = 8, PENDING_LIMIT_MS = 5000 };
 
-struct guest {
+struct pending_peer {
     struct transport *transport; /* NULL = the seat is free */
-    struct meeting meeting;
+    struct handshake handshake;
     int64_t until_ms;
     bool leaving; /* abort sent; waiting for the peer to close */
 };
 
-struct lobby {
+struct pending_peers {
     const struct options *options; /* not owned */
     const struct key *key;
     int listen_fd;
     struct rdma_cm_id *rdma_id; /* also listening */
     struct sockaddr_storage bound;
-    struct guest guests[LOBBY_SEATS];
+    struct pending_peer peers[PENDING_SEATS];
 };
 
-/* Listen. Return 0, or -1 with a trouble. Call lobby_close in either case. */
-int lobby_open(struct lobby *lobby, const struct options *options, const struct key *key,
-               struct trouble *trouble);
+/* Listen. Return 0, or -1 with an error. Call pending peers_close in either case. */
+int pending_open(struct pending_peers *pending, const struct options *options, const struct key *key,
+               struct error *error);
 
 /* Wait for an authenticated sender. `out_fd` is watched: the wait ends if the output's
- * reader closes. NULL with a trouble. */
-struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *meeting,
-                             struct trouble *trouble);
+ * reader closes. NULL with an error. */
+struct transport *pending_accept(struct pending_peers *pending, int out_fd, struct handshake *handshake,
+                             struct error *error);
 
-void lobby_close(struct lobby *lobby);
+void pending_close(struct pending_peers *pending);

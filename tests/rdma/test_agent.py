@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.leash import APPEND, READ, VERSION, WRITE, frame, texts, work
+from tests.rdma.agent import APPEND, READ, VERSION, WRITE, frame, texts, work
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 
@@ -30,7 +30,7 @@ def leashes(tools: Tools, count: int, within_s: float = 10) -> list[int]:
     until = time.monotonic() + within_s
     while True:
         rows = tools.ours().items()
-        found = [pid for pid, words in rows if words[1:2] == ["--leash"]]
+        found = [pid for pid, words in rows if words[1:2] == ["--agent"]]
         if len(found) >= count:
             return found
         assert time.monotonic() < until, f"{len(found)} leashes of {count}"
@@ -51,11 +51,11 @@ def test_executable_target_file_is_written_not_run(tools: Tools, host: str, sign
 
 
 @pytest.mark.parametrize("middle", [READ, WRITE, APPEND])
-def test_leash_refuses_file_segment_without_hop(tools: Tools, middle: int) -> None:
+def test_agent_refuses_file_segment_without_hop(tools: Tools, middle: int) -> None:
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
     asked = frame(b"R", work(middle, b"script"))
-    words = [str(tools.folder / "rdpipe"), "--leash"]
+    words = [str(tools.folder / "rdpipe"), "--agent"]
     ended = subprocess.run(words, input=asked, capture_output=True, timeout=10, cwd=tools.place)
     assert b"a segment that does not fit its hops" in ended.stdout
     assert not (tools.place / "ran").exists()
@@ -164,8 +164,8 @@ def stand_in(tools: Tools, said: bytes) -> list[str]:
     return ["--remote-path", str(folder)]
 
 
-def test_leash_of_other_version_is_reported(tools: Tools) -> None:
-    other = stand_in(tools, b"Welcome!\nrdpipe-leash 1\n")
+def test_agent_of_other_version_is_reported(tools: Tools) -> None:
+    other = stand_in(tools, b"Welcome!\nrdpipe-agent 1\n")
     ended = tools.run("rdpipe", *other, "host1:cat")
     assert ended.returncode != 0
     assert b"another version of rdpipe is there" in ended.stderr
@@ -173,18 +173,18 @@ def test_leash_of_other_version_is_reported(tools: Tools) -> None:
 
 def test_remote_note_is_escaped_into_one_line(tools: Tools) -> None:
     note = frame(b"N", texts(b"a\nrdpipe: b\x1b[2J")) + frame(b"X", texts(b"3"))
-    other = stand_in(tools, b"rdpipe-leash %d\n" % VERSION + note)
+    other = stand_in(tools, b"rdpipe-agent %d\n" % VERSION + note)
     ended = tools.run("rdpipe", *other, "host1:cat", "cat")
     assert ended.returncode == 3
     assert b"segment 1 (host1:cat): a\\nrdpipe: b\\x1b[2J\n" in ended.stderr
 
 
-def test_leash_refuses_rdpipe_of_other_version(tools: Tools) -> None:
+def test_agent_refuses_rdpipe_of_other_version(tools: Tools) -> None:
     """rdpipe up to version 4 starts rdrecv as its leash, and reports that after this greeting."""
-    words = [str(tools.folder / "rdrecv"), "--leash"]
+    words = [str(tools.folder / "rdrecv"), "--agent"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
-    assert ended.stdout == b"rdpipe-leash %d\n" % VERSION
-    words = [str(tools.folder / "rdpipe"), "--leash"]
+    assert ended.stdout == b"rdpipe-agent %d\n" % VERSION
+    words = [str(tools.folder / "rdpipe"), "--agent"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
-    assert ended.stdout.startswith(b"rdpipe-leash %d\n" % VERSION)
+    assert ended.stdout.startswith(b"rdpipe-agent %d\n" % VERSION)
     assert b"refused what rdpipe sent: no frame of this version" in ended.stdout

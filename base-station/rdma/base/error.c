@@ -1,5 +1,5 @@
-/* Errors as one line of text: see trouble.h. */
-#include "trouble.h"
+/* Errors as one line of text: see error.h. */
+#include "error.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,15 +10,15 @@
 
 enum { SAY_MS = 500 };
 
-int troubled(struct trouble *trouble, int status, const char *format, ...)
+int fault_status(struct error *error, int status, const char *format, ...)
 {
-    if (trouble->status)
+    if (error->status)
         return -1;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(trouble->text, sizeof trouble->text, format, arguments);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
-    trouble->status = status;
+    error->status = status;
     return -1;
 }
 

@@ -1,16 +1,16 @@
-/* Exit status of a chain: see verdict.h. */
-#include "verdict.h"
+/* Exit status of a chain: see exit_status.h. */
+#include "exit_status.h"
 
 enum { READER_GONE = 128 + 13 }; /* SIGPIPE */
 
-static bool content(const struct verdict_end *end)
+static bool content(const struct end_status *end)
 {
     if (!end->command)
         return end->status == 0;
     return end->command_status == 0 || end->command_status == READER_GONE;
 }
 
-void verdict_settle(struct verdict_end *ends, size_t count)
+void exit_status_settle(struct end_status *ends, size_t count)
 {
     for (size_t i = count - 1; i-- > 0;)
         if (ends[i].command && ends[i].command_status < 0 && ends[i].status > 0 &&
@@ -18,9 +18,9 @@ void verdict_settle(struct verdict_end *ends, size_t count)
             ends[i].command_status = READER_GONE;
 }
 
-bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which)
+bool exit_status_failed(const struct end_status *ends, size_t count, size_t which)
 {
-    const struct verdict_end *end = &ends[which];
+    const struct end_status *end = &ends[which];
     if (end->command && end->command_status > 0)
         return true;
     if (end->status == 0)
@@ -29,12 +29,12 @@ bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which)
                              : !end->command || end->command_status != 0;
 }
 
-static int own_status(const struct verdict_end *end)
+static int own_status(const struct end_status *end)
 {
     return end->command && end->command_status > 0 ? end->command_status : 0;
 }
 
-int verdict(const struct verdict_end *ends, size_t count, size_t *which)
+int exit_status(const struct end_status *ends, size_t count, size_t *which)
 {
     int status = 0;
     for (size_t i = 0; i < count; i++) {
@@ -48,7 +48,7 @@ int verdict(const struct verdict_end *ends, size_t count, size_t *which)
         return status;
     int first = 0;
     for (size_t i = 0; i < count; i++)
-        if (verdict_failed(ends, count, i) &&
+        if (exit_status_failed(ends, count, i) &&
             (!status || (ends[i].order && (!first || ends[i].order < first)))) {
             status = ends[i].status > 0 ? ends[i].status : 1;
             first = ends[i].order;

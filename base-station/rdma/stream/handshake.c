@@ -1,5 +1,5 @@
-/* Handshake and record tags: see meeting.h. */
-#include "meeting.h"
+/* Handshake and record tags: see handshake.h. */
+#include "handshake.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -15,48 +15,48 @@
 #include <sys/auxv.h>
 #endif
 
-static int other_role(const struct meeting *meeting)
+static int other_role(const struct handshake *handshake)
 {
-    return meeting->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
+    return handshake->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
 }
 
-static uint8_t *hello_of(struct meeting *meeting, int role)
+static uint8_t *hello_of(struct handshake *handshake, int role)
 {
-    return role == ROLE_SENDER ? meeting->transcript.sender
-                               : meeting->transcript.receiver;
+    return role == ROLE_SENDER ? handshake->transcript.sender
+                               : handshake->transcript.receiver;
 }
 
-int meeting_open(struct meeting *meeting, const struct key *key, const struct hello *mine,
-                 struct trouble *trouble)
+int handshake_open(struct handshake *handshake, const struct key *key, const struct hello *mine,
+                 struct error *error)
 {
-    *meeting = (struct meeting){.key = key, .role = mine->role, .mine = *mine};
-    if (getrandom(meeting->mine.nonce, NONCE_BYTES, 0) != NONCE_BYTES)
-        return fault(trouble, "no random bytes: %m");
-    uint8_t *whole = hello_of(meeting, mine->role);
+    *handshake = (struct handshake){.key = key, .role = mine->role, .mine = *mine};
+    if (getrandom(handshake->mine.nonce, NONCE_BYTES, 0) != NONCE_BYTES)
+        return fault(error, "no random bytes: %m");
+    uint8_t *whole = hello_of(handshake, mine->role);
     record_put(whole, &(struct record){RECORD_HELLO, HELLO_BYTES, 0});
-    hello_put(whole + RECORD_BYTES, &meeting->mine);
-    memcpy(meeting->answer, whole, WHOLE_HELLO_BYTES);
-    meeting->answers = mine->role == ROLE_SENDER;
+    hello_put(whole + RECORD_BYTES, &handshake->mine);
+    memcpy(handshake->answer, whole, WHOLE_HELLO_BYTES);
+    handshake->answers = mine->role == ROLE_SENDER;
     return 0;
 }
 
 /* Reject the peer, with one reason for the peer and one for the local log. */
-static int refuse(struct meeting *meeting, struct trouble *trouble, const char *told,
+static int refuse(struct handshake *handshake, struct error *error, const char *told,
                   const char *why)
 {
     size_t length = strnlen(told, ABORT_BYTES);
-    record_put(meeting->answer,
+    record_put(handshake->answer,
                &(struct record){RECORD_ABORT, (uint32_t)length, EXIT_FAULT});
-    memcpy(meeting->answer + RECORD_BYTES, told, length);
-    meeting->answers = true;
-    return fault(trouble, "%s", why);
+    memcpy(handshake->answer + RECORD_BYTES, told, length);
+    handshake->answers = true;
+    return fault(error, "%s", why);
 }
 
 #define INSTALL ": install the same release on both"
 
-static int judge(struct meeting *meeting, struct trouble *trouble)
+static int judge(struct handshake *handshake, struct error *error)
 {
-    const struct hello *mine = &meeting->mine, *theirs = &meeting->theirs;
+    const struct hello *mine = &handshake->mine, *theirs = &handshake->theirs;
     if (theirs->version != RECORDS_VERSION) {
         char told[120], why[160];
         snprintf(told, sizeof told, "this end speaks version %d of the protocol" INSTALL,
@@ -64,100 +64,100 @@ static int judge(struct meeting *meeting, struct trouble *trouble)
         snprintf(why, sizeof why,
                  "the other end speaks version %u of the protocol, this one %d" INSTALL,
                  theirs->version, RECORDS_VERSION);
-        return refuse(meeting, trouble, told, why);
+        return refuse(handshake, error, told, why);
     }
     if (theirs->role == mine->role)
-        return refuse(meeting, trouble, "both ends have the same role",
+        return refuse(handshake, error, "both ends have the same role",
                       "the other end is not an rdrecv for an rdsend: it has our own role");
     if (theirs->transport != mine->transport)
-        return refuse(meeting, trouble, "the transports differ",
+        return refuse(handshake, error, "the transports differ",
                       "the other end says that it uses another transport");
     return 0;
 }
 
-static int give_proof(struct meeting *meeting, struct trouble *trouble)
+static int give_proof(struct handshake *handshake, struct error *error)
 {
-    record_put(meeting->answer, &(struct record){RECORD_PROOF, PROOF_BYTES, 0});
-    if (proof_make(meeting->answer + RECORD_BYTES, meeting->key, meeting->role,
-                   &meeting->transcript) < 0)
-        return fault(trouble, "OpenSSL cannot make a proof");
-    meeting->answers = true;
+    record_put(handshake->answer, &(struct record){RECORD_PROOF, PROOF_BYTES, 0});
+    if (proof_make(handshake->answer + RECORD_BYTES, handshake->key, handshake->role,
+                   &handshake->transcript) < 0)
+        return fault(error, "OpenSSL cannot make a proof");
+    handshake->answers = true;
     return 0;
 }
 
-static int take_hello(struct meeting *meeting, const struct record *record,
-                      const uint8_t *body, struct trouble *trouble)
+static int take_hello(struct handshake *handshake, const struct record *record,
+                      const uint8_t *body, struct error *error)
 {
-    uint8_t *whole = hello_of(meeting, other_role(meeting));
-    const char *why = hello_get(&meeting->theirs, body);
-    if (!why && meeting->theirs.version == RECORDS_VERSION &&
+    uint8_t *whole = hello_of(handshake, other_role(handshake));
+    const char *why = hello_get(&handshake->theirs, body);
+    if (!why && handshake->theirs.version == RECORDS_VERSION &&
         record->length != HELLO_BYTES)
         why = "a hello of a length that this version does not have";
     if (why)
-        return refuse(meeting, trouble, why, why);
+        return refuse(handshake, error, why, why);
     record_put(whole, record);
     memcpy(whole + RECORD_BYTES, body, HELLO_BYTES);
-    if (judge(meeting, trouble) < 0)
+    if (judge(handshake, error) < 0)
         return -1;
-    meeting->stage = MEETING_PROOF;
-    if (meeting->role == ROLE_SENDER)
-        return give_proof(meeting, trouble);
-    meeting->answers = true; /* with its own hello */
+    handshake->stage = HANDSHAKE_PROOF;
+    if (handshake->role == ROLE_SENDER)
+        return give_proof(handshake, error);
+    handshake->answers = true; /* with its own hello */
     return 0;
 }
 
-static int take_proof(struct meeting *meeting, const uint8_t *body,
-                      struct trouble *trouble)
+static int take_proof(struct handshake *handshake, const uint8_t *body,
+                      struct error *error)
 {
-    bool sender = meeting->role == ROLE_SENDER;
-    if (!proof_holds(body, meeting->key, other_role(meeting), &meeting->transcript))
-        return refuse(meeting, trouble, "the keys differ",
+    bool sender = handshake->role == ROLE_SENDER;
+    if (!proof_holds(body, handshake->key, other_role(handshake), &handshake->transcript))
+        return refuse(handshake, error, "the keys differ",
                       sender ? "the receiver could not prove that it has the key: "
                                "nothing was sent"
                              : "the key is wrong");
-    meeting->stage = MEETING_OVER;
-    return sender ? 0 : give_proof(meeting, trouble);
+    handshake->stage = HANDSHAKE_OVER;
+    return sender ? 0 : give_proof(handshake, error);
 }
 
-int meeting_take(struct meeting *meeting, const struct record *record,
-                 const uint8_t *body, struct trouble *trouble)
+int handshake_take(struct handshake *handshake, const struct record *record,
+                 const uint8_t *body, struct error *error)
 {
     if (record->type == RECORD_ABORT) {
         char text[ABORT_BYTES + 1];
         shown(text, sizeof text, body, record->length);
-        trouble->heard |= !trouble->status;
-        return fault(trouble, "refused by the other end: %s%s", text,
+        error->heard |= !error->status;
+        return fault(error, "refused by the other end: %s%s", text,
                      strcmp(text, "the keys differ") == 0
                          ? ": check that both have the same key"
                          : "");
     }
-    if (meeting->stage == MEETING_HELLO && record->type == RECORD_HELLO)
-        return take_hello(meeting, record, body, trouble);
-    if (meeting->stage == MEETING_PROOF && record->type == RECORD_PROOF)
-        return take_proof(meeting, body, trouble);
-    return refuse(meeting, trouble, "a record out of turn before the proof",
+    if (handshake->stage == HANDSHAKE_HELLO && record->type == RECORD_HELLO)
+        return take_hello(handshake, record, body, error);
+    if (handshake->stage == HANDSHAKE_PROOF && record->type == RECORD_PROOF)
+        return take_proof(handshake, body, error);
+    return refuse(handshake, error, "a record out of turn before the proof",
                   "a record out of turn before the proof");
 }
 
-uint32_t meeting_chunk(const struct meeting *meeting)
+uint32_t handshake_chunk(const struct handshake *handshake)
 {
-    return MIN(meeting->mine.chunk, meeting->theirs.chunk);
+    return MIN(handshake->mine.chunk, handshake->theirs.chunk);
 }
 
-bool meeting_checksum(const struct meeting *meeting)
+bool handshake_checksum(const struct handshake *handshake)
 {
-    return meeting->mine.checksum && meeting->theirs.checksum &&
-           meeting_protection(meeting) == PROTECT_NOT;
+    return handshake->mine.checksum && handshake->theirs.checksum &&
+           handshake_protection(handshake) == PROTECT_NOT;
 }
 
-enum protection meeting_protection(const struct meeting *meeting)
+enum protection handshake_protection(const struct handshake *handshake)
 {
-    return MAX(meeting->mine.protection, meeting->theirs.protection);
+    return MAX(handshake->mine.protection, handshake->theirs.protection);
 }
 
-static bool both_aes(const struct meeting *meeting)
+static bool both_aes(const struct handshake *handshake)
 {
-    return meeting->mine.aes && meeting->theirs.aes;
+    return handshake->mine.aes && handshake->theirs.aes;
 }
 
 enum { LABEL_BYTES = 16 };
@@ -199,20 +199,20 @@ bool seal_has_aes(void)
 #endif
 }
 
-const char *seal_name(const struct meeting *meeting)
+const char *seal_name(const struct handshake *handshake)
 {
     static const char *const names[][2] = {
         {"", ""},
         {"signed by ChaCha20-Poly1305's Poly1305", "signed by AES-256-GCM's GMAC"},
         {"encrypted by ChaCha20-Poly1305", "encrypted by AES-256-GCM"},
     };
-    return names[meeting_protection(meeting)][both_aes(meeting)];
+    return names[handshake_protection(handshake)][both_aes(handshake)];
 }
 
-int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct meeting *meeting, int role)
+int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct handshake *handshake, int role)
 {
-    const struct key *key = meeting->key;
-    const unsigned char *salt = (const unsigned char *)&meeting->transcript;
+    const struct key *key = handshake->key;
+    const unsigned char *salt = (const unsigned char *)&handshake->transcript;
     const char *info = role == ROLE_SENDER ? "rdpipe3 seal sender"
                                            : "rdpipe3 seal receiver";
     size_t length = SEAL_KEY_BYTES;
@@ -228,29 +228,29 @@ int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct meeting *meeting, int rol
     return good ? 0 : -1;
 }
 
-static int seal_open(struct seal *seal, const struct meeting *meeting, int role,
+static int seal_open(struct seal *seal, const struct handshake *handshake, int role,
                      enum seal_lane lane)
 {
     uint8_t secret[SEAL_KEY_BYTES];
     *seal = (struct seal){.cipher = EVP_CIPHER_CTX_new(), .lane = lane};
-    seal->signs = meeting_protection(meeting) == PROTECT_SIGN;
-    int good = seal->cipher && seal_key(secret, meeting, role) == 0 &&
+    seal->signs = handshake_protection(handshake) == PROTECT_SIGN;
+    int good = seal->cipher && seal_key(secret, handshake, role) == 0 &&
                EVP_CipherInit_ex(seal->cipher,
-                                 both_aes(meeting) ? EVP_aes_256_gcm()
+                                 both_aes(handshake) ? EVP_aes_256_gcm()
                                                       : EVP_chacha20_poly1305(),
                                  NULL, secret, NULL, 1);
     explicit_bzero(secret, sizeof secret);
     return good ? 0 : -1;
 }
 
-int seals_open(struct seals *seals, const struct meeting *meeting,
-               struct trouble *trouble)
+int seals_open(struct seals *seals, const struct handshake *handshake,
+               struct error *error)
 {
-    if (seal_open(&seals->data, meeting, ROLE_SENDER, LANE_DATA) == 0 &&
-        seal_open(&seals->say, meeting, meeting->role, LANE_CONTROL) == 0 &&
-        seal_open(&seals->hear, meeting, other_role(meeting), LANE_CONTROL) == 0)
+    if (seal_open(&seals->data, handshake, ROLE_SENDER, LANE_DATA) == 0 &&
+        seal_open(&seals->say, handshake, handshake->role, LANE_CONTROL) == 0 &&
+        seal_open(&seals->hear, handshake, other_role(handshake), LANE_CONTROL) == 0)
         return 0;
-    return fault(trouble, "OpenSSL cannot encrypt");
+    return fault(error, "OpenSSL cannot encrypt");
 }
 
 void seals_close(struct seals *seals)

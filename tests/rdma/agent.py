@@ -1,4 +1,4 @@
-"""Messages of rdpipe to a leash: chain/leash_work.h."""
+"""Messages of rdpipe to an agent: chain/agent_protocol.h."""
 
 from collections.abc import Sequence
 
