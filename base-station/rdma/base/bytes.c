@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 void *allocated(void *memory)
@@ -100,6 +101,27 @@ char *bytes_line(struct bytes *bytes)
     char *line = allocated(strndup(bytes->data, length));
     bytes_drop(bytes, length + 1);
     return line;
+}
+
+static const char hex_digits[] = "0123456789abcdef";
+
+void hex_add(struct bytes *into, const void *data, size_t length)
+{
+    const unsigned char *from = data;
+    for (size_t i = 0; i < length; i++) {
+        const char pair[] = {hex_digits[from[i] >> 4], hex_digits[from[i] & 15]};
+        bytes_add(into, pair, sizeof pair);
+    }
+}
+
+int hex_random(char *into, size_t digits)
+{
+    if (getrandom(into, digits, 0) != (ssize_t)digits)
+        return -1;
+    for (size_t i = 0; i < digits; i++)
+        into[i] = hex_digits[into[i] & 15];
+    into[digits] = '\0';
+    return 0;
 }
 
 void bytes_close(struct bytes *bytes)

@@ -37,4 +37,11 @@ void bytes_drop(struct bytes *bytes, size_t length);
  * caller frees. NULL if no complete line is available. */
 char *bytes_line(struct bytes *bytes);
 
+/* Append the bytes of `data` as hex digits. */
+void hex_add(struct bytes *bytes, const void *data, size_t length);
+
+/* Generate a secret or an unguessable name: `digits` hex digits and a NUL. Return 0, or -1
+ * with errno. */
+int hex_random(char *into, size_t digits);
+
 void bytes_close(struct bytes *bytes);

@@ -1,8 +1,7 @@
-/* Text made safe for a shell, and bytes as hexadecimal words. */
+/* Text made safe for a shell or for display. */
 #include "quote.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 /* In single quotes fish interprets a backslash and csh "!": quote both separately. */
 static void quote_one(struct bytes *into, char c)
@@ -36,25 +35,4 @@ void quote_shown(struct bytes *into, const char *text)
         else
             bytes_add(into, text, 1);
     }
-}
-
-static const char hex_digits[] = "0123456789abcdef";
-
-void hex_add(struct bytes *into, const void *data, size_t length)
-{
-    const unsigned char *from = data;
-    for (size_t i = 0; i < length; i++) {
-        const char pair[] = {hex_digits[from[i] >> 4], hex_digits[from[i] & 15]};
-        bytes_add(into, pair, sizeof pair);
-    }
-}
-
-int hex_random(char *into, size_t digits)
-{
-    if (getrandom(into, digits, 0) != (ssize_t)digits)
-        return -1;
-    for (size_t i = 0; i < digits; i++)
-        into[i] = hex_digits[into[i] & 15];
-    into[digits] = '\0';
-    return 0;
 }

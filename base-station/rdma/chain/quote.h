@@ -1,8 +1,5 @@
-/* Text made safe for a shell, and bytes as hexadecimal words. */
+/* Text made safe for a shell or for display. */
 #pragma once
-
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "bytes.h"
 
@@ -14,11 +11,3 @@ void quote_word(struct bytes *into, const char *text, bool home);
 
 /* Append `text` for display: control bytes as \n, \xNN. */
 void quote_shown(struct bytes *into, const char *text);
-
-void hex_add(struct bytes *into, const void *data, size_t length);
-
-/*
- * Generate a secret or an unguessable name: `digits` hex digits and a NUL. Return 0, or -1 with
- * errno.
- */
-int hex_random(char *into, size_t digits);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "quote.h"
+#include "bytes.h"
 
 /* Read all of `fd`, but no more than proves the key too long. */
 static int key_read(struct key *key, int fd, const char *what, struct error *error)
