@@ -35,7 +35,7 @@ BURST_BYTES, QUEUE_BYTES = 1 << 20, 8 << 20
 CUBIC = "cubic"
 ECHOES = 20
 NONE = ("--checksum", "none")
-PLAIN, SIGN, ENCRYPT = ("--plain",), ("--sign",), ("--encrypt",)
+PLAIN, ENCRYPT = ("--plain",), ("--encrypt",)
 LIMIT_S = 120.0
 ENVIRONMENT = {**os.environ, "RDPIPE_KEY": "a key for the benchmark"}
 # Producer and consumer of negligible cost, so that the pipe is measured.
@@ -192,7 +192,6 @@ def loopback(bench: Bench) -> Iterator[Result]:
     for options, name, least in (
         ((), "loopback, XXH3", 0.7),
         (NONE, "loopback, no checksum", 0.75),
-        (SIGN, "loopback, signed", 0.5),
         (ENCRYPT, "loopback, encrypted", 0.5),
     ):
         bench.options = options

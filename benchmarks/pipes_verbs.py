@@ -50,7 +50,6 @@ def one_guest(share: Path, pairs: int) -> Iterator[Result]:
         for name, ours, least in (
             ("verbs, no checksum", plain, 0.95),
             ("verbs, XXH3", run(partial(speed.rdsend, ends)), 0.88),
-            ("verbs, signed", run(partial(speed.rdsend, ends, "--sign")), None),
             ("verbs, encrypted", run(partial(speed.rdsend, ends, "--encrypt")), None),
         ):
             yield from compare(name, ours, perftest, least, PERFTEST, pairs)

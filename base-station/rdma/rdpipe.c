@@ -26,7 +26,7 @@ static const char usage[] =
     "  --via-ssh            no port at all, slower (by itself if need be)\n"
     "  -v                   each hop's transport, and why; its bandwidth\n"
     "  --sync               a file that is written is on disk when all is done\n"
-    "  --transport --device --encrypt --sign --plain --checksum --chunk --credits\n"
+    "  --transport --device --encrypt --plain --checksum --chunk --credits\n"
     "  --timeout --idle-timeout --connect-timeout --finish-timeout --rate --json\n"
     "                       as in rdsend(1)\n"
     "  --help  --version\n";

@@ -14,11 +14,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 HELLO, PROOF, DATA, CREDIT, HEARTBEAT, END, DONE, BYE, ABORT = range(1, 10)
 SENDER, RECEIVER = 1, 2
 TCP, RDMA = 1, 2
-PLAIN, SIGNED, ENCRYPTED = range(3)
+PLAIN, ENCRYPTED = range(2)
 HEADER = struct.Struct("<HBBIQ")
 HELLO_BODY = struct.Struct("<HBBBBBBII32s")
 ENDING = struct.Struct("<QQ")
 MAGIC = 0x4452
+VERSION = 4
 TAG = 16
 _xxhash = ctypes.CDLL("libxxhash.so.0")
 _xxhash.XXH3_64bits.restype = ctypes.c_uint64
@@ -31,7 +32,7 @@ def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
 @dataclass(frozen=True)
 class Hello:
     role: int
-    version: int = 3
+    version: int = VERSION
     transport: int = TCP
     protection: int = PLAIN
     checksum: int = 1
@@ -63,14 +64,14 @@ def checksum(stream: bytes) -> int:
 
 def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
     """Return the proof that `role` gives, over both complete hello records."""
-    label = b"rdpipe3 sender" if role == SENDER else b"rdpipe3 receiver"
+    label = b"rdpipe4 sender" if role == SENDER else b"rdpipe4 receiver"
     text = label.ljust(16, b"\0") + sender + receiver
     return hmac.new(key, text, hashlib.sha256).digest()
 
 
 def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
     """Return the key by HKDF-SHA-256 (RFC 5869), one block."""
-    info = b"rdpipe3 seal sender" if role == SENDER else b"rdpipe3 seal receiver"
+    info = b"rdpipe4 seal sender" if role == SENDER else b"rdpipe4 seal receiver"
     extracted = hmac.new(sender + receiver, key, hashlib.sha256).digest()
     return hmac.new(extracted, info + b"\1", hashlib.sha256).digest()
 
@@ -88,23 +89,18 @@ class Seals:
     """The complete hello records of both ends."""
     controls: int = 0
 
-    def terms(self) -> tuple[int, int]:
-        """Return the protection in force, and whether it is by AES."""
-        hellos = (self.sender, self.receiver)
-        return max(one[20] for one in hellos), min(one[22] for one in hellos)
+    def aes(self) -> bool:
+        """Return true if both processors have AES instructions."""
+        return bool(self.sender[22] and self.receiver[22])
 
-    def secret(self) -> bytes:
-        return sealing_key(self.key, self.role, self.sender, self.receiver)
+    def cipher(self) -> AESGCM | ChaCha20Poly1305:
+        secret = sealing_key(self.key, self.role, self.sender, self.receiver)
+        return AESGCM(secret) if self.aes() else ChaCha20Poly1305(secret)
 
     def seal(self, kind: int, body: bytes = b"", number: int = 0) -> bytes:
         """Return one complete sealed record."""
-        protection, aes = self.terms()
         header = HEADER.pack(MAGIC, kind, 0, len(body) + TAG, number)
-        nonce = self._nonce(kind, number)
-        cipher = AESGCM(self.secret()) if aes else ChaCha20Poly1305(self.secret())
-        if protection == ENCRYPTED:
-            return header + cipher.encrypt(nonce, body, header)
-        return header + body + cipher.encrypt(nonce, b"", header + body)
+        return header + self.cipher().encrypt(self._nonce(kind, number), body, header)
 
     def _nonce(self, kind: int, number: int) -> bytes:
         lane, counter = (1, number) if kind == DATA else (2, self.controls)
@@ -113,14 +109,8 @@ class Seals:
 
     def open(self, kind: int, number: int, body: bytes) -> bytes:
         """Return the body without its tag. Raises InvalidTag if the tag is wrong."""
-        protection, aes = self.terms()
         header = HEADER.pack(MAGIC, kind, 0, len(body), number)
-        nonce = self._nonce(kind, number)
-        cipher = AESGCM(self.secret()) if aes else ChaCha20Poly1305(self.secret())
-        if protection == ENCRYPTED:
-            return cipher.decrypt(nonce, body, header)
-        cipher.decrypt(nonce, body[-TAG:], header + body[:-TAG])
-        return body[:-TAG]
+        return self.cipher().decrypt(self._nonce(kind, number), body, header)
 
 
 class Peer:

@@ -18,7 +18,6 @@ from tests.rdma.records import (
     END,
     ENDING,
     SENDER,
-    SIGNED,
     Hello,
     Peer,
     record,
@@ -46,11 +45,10 @@ class TestByHand:
     """A sender operated by the test, with and without a processor for AES."""
 
     @pytest.mark.parametrize("aes", [0, 1])
-    @pytest.mark.parametrize("protection", [SIGNED, ENCRYPTED])
-    def test_both_ciphers(self, ends: Ends, protection: int, aes: int) -> None:
+    def test_both_ciphers(self, ends: Ends, aes: int) -> None:
         receiver = ends.receive("out", options=["-v"])
         peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
-        hello = Hello(SENDER, protection=protection, aes=aes, nonce=os.urandom(32))
+        hello = Hello(SENDER, protection=ENCRYPTED, aes=aes, nonce=os.urandom(32))
         peer.prove_as_sender(KEY, hello)
         kind, number, body = peer.take()
         assert (kind, peer.hears.open(kind, number, body)) == (CREDIT, b"")
@@ -64,8 +62,7 @@ class TestByHand:
         ended = receiver.ended()
         peer.close()
         assert ended.status == 0 and (ends.place / "out").read_bytes() == b"by hand"
-        _, aes = peer.says.terms()
-        assert ("AES-256-GCM" if aes else "ChaCha20-Poly1305") in ended.err
+        assert ("AES-256-GCM" if peer.says.aes() else "ChaCha20-Poly1305") in ended.err
 
     @pytest.mark.parametrize("kind", [DATA, END, BYE])
     def test_record_without_tag_is_refused(self, ends: Ends, kind: int) -> None:
@@ -82,7 +79,7 @@ class TestByHand:
     @pytest.mark.parametrize("limited", ["rdsend", "rdrecv"])
     def test_missing_buffer_memory_is_reported_to_both_ends(self, ends: Ends, limited: str) -> None:
         """The buffers take a GiB, and the process may have half of that."""
-        options = ["--sign", "--chunk", "16M", "--credits", "64"]
+        options = ["--plain", "--chunk", "16M", "--credits", "64"]
 
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (HALF_GIB, HALF_GIB))
@@ -119,7 +116,7 @@ class TestBeyondLoopback:
         end = relay.seen.index(bytes([0x44, 0x52])[::-1] + bytes([END]))
         return relay.seen[end : end + 32]
 
-    @pytest.mark.parametrize("options", [[], ["--sign"], ["--plain"]])
+    @pytest.mark.parametrize("options", [[], ["--plain"]])
     def test_forged_data_with_mended_checksum_passes_only_plain(
         self, ends: Ends, lan: Lan, options: list[str]
     ) -> None:

@@ -48,7 +48,7 @@ def test_keys(row: list[str]) -> None:
     """Keys also equal HKDF of a third implementation."""
     key, sender, receiver, expected = (bytes.fromhex(row[i]) for i in (0, 2, 3, 4))
     role = int(row[1])
-    info = b"rdpipe3 seal " + (b"sender" if role == records.SENDER else b"receiver")
+    info = b"rdpipe4 seal " + (b"sender" if role == records.SENDER else b"receiver")
     made = HKDF(SHA256(), 32, sender + receiver, info).derive(key)
     assert made == expected == records.sealing_key(key, role, sender, receiver)
 

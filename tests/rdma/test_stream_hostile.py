@@ -24,6 +24,7 @@ from tests.rdma.records import (
     PROOF,
     RECEIVER,
     SENDER,
+    VERSION,
     Hello,
     Peer,
     record,
@@ -288,16 +289,16 @@ class TestAgainstTheSender:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=7).whole())
-            assert "speaks version 3" in peer.last_words()
+            assert f"speaks version {VERSION}" in peer.last_words()
 
         assert "speaks version 7" in self.serve(ends, act).err
 
     def test_previous_protocol_version_is_reported(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.whole_hello()
-            peer.send(Hello(RECEIVER, version=2).whole())
+            peer.send(Hello(RECEIVER, version=VERSION - 1).whole())
 
-        said = "speaks version 2 of the protocol, this one 3: install the same release"
+        said = "speaks version 3 of the protocol, this one 4: install the same release"
         assert said in self.serve(ends, act).err
 
     def test_end_record_has_checksum_of_sent_bytes(self, ends: Ends) -> None:

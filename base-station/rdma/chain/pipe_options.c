@@ -26,7 +26,6 @@ static const struct choice shared[] = {
     {"transport", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"device", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"encrypt", 0, CHOICE_HOPS, TO_BOTH, 0},
-    {"sign", 0, CHOICE_HOPS, TO_BOTH, 0},
     {"plain", 0, CHOICE_HOPS, TO_BOTH, 0},
     {"checksum", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"chunk", 0, CHOICE_HOPS, TO_BOTH, 1},

@@ -169,7 +169,7 @@ static void leave(const struct connecting *connecting, struct transport *transpo
         return;
     }
     link_open(&link, transport, connecting->options);
-    if (handshake_protection(handshake) != PROTECT_NOT &&
+    if (handshake_encrypts(handshake) &&
         seals_open(&seals, handshake, &ignored) == 0)
         link.seals = &seals;
     link_abort(&link, why);

@@ -98,7 +98,7 @@ int end_open(struct end *end, int64_t size)
     const struct options *options = end->options;
     struct error *error = &end->error;
     struct transport *transport = end->transport;
-    bool sealed = handshake_protection(&end->handshake) != PROTECT_NOT;
+    bool sealed = handshake_encrypts(&end->handshake);
     link_open(&end->link, transport, options);
     if (sealed && seals_open(&end->seals, &end->handshake, error) < 0)
         return -1;

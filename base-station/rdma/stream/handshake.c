@@ -147,12 +147,12 @@ uint32_t handshake_chunk(const struct handshake *handshake)
 bool handshake_checksum(const struct handshake *handshake)
 {
     return handshake->mine.checksum && handshake->theirs.checksum &&
-           handshake_protection(handshake) == PROTECT_NOT;
+           !handshake_encrypts(handshake);
 }
 
-enum protection handshake_protection(const struct handshake *handshake)
+bool handshake_encrypts(const struct handshake *handshake)
 {
-    return MAX(handshake->mine.protection, handshake->theirs.protection);
+    return handshake->mine.protection || handshake->theirs.protection;
 }
 
 static bool both_aes(const struct handshake *handshake)
@@ -167,7 +167,7 @@ int proof_make(uint8_t out[PROOF_BYTES], const struct key *key, int role,
 {
     uint8_t text[LABEL_BYTES + sizeof *transcript] = {0};
     unsigned int length = 0;
-    const char *label = role == ROLE_SENDER ? "rdpipe3 sender" : "rdpipe3 receiver";
+    const char *label = role == ROLE_SENDER ? "rdpipe4 sender" : "rdpipe4 receiver";
     memcpy(text, label, strlen(label));
     memcpy(text + LABEL_BYTES, transcript, sizeof *transcript);
     if (!HMAC(EVP_sha256(), key->bytes, (int)key->length, text, sizeof text, out,
@@ -201,20 +201,18 @@ bool seal_has_aes(void)
 
 const char *seal_name(const struct handshake *handshake)
 {
-    static const char *const names[][2] = {
-        {"", ""},
-        {"signed by ChaCha20-Poly1305's Poly1305", "signed by AES-256-GCM's GMAC"},
-        {"encrypted by ChaCha20-Poly1305", "encrypted by AES-256-GCM"},
-    };
-    return names[handshake_protection(handshake)][both_aes(handshake)];
+    if (!handshake_encrypts(handshake))
+        return "";
+    return both_aes(handshake) ? "encrypted by AES-256-GCM"
+                               : "encrypted by ChaCha20-Poly1305";
 }
 
 int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct handshake *handshake, int role)
 {
     const struct key *key = handshake->key;
     const unsigned char *salt = (const unsigned char *)&handshake->transcript;
-    const char *info = role == ROLE_SENDER ? "rdpipe3 seal sender"
-                                           : "rdpipe3 seal receiver";
+    const char *info = role == ROLE_SENDER ? "rdpipe4 seal sender"
+                                           : "rdpipe4 seal receiver";
     size_t length = SEAL_KEY_BYTES;
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
     int good = context && EVP_PKEY_derive_init(context) > 0 &&
@@ -233,7 +231,6 @@ static int seal_open(struct seal *seal, const struct handshake *handshake, int r
 {
     uint8_t secret[SEAL_KEY_BYTES];
     *seal = (struct seal){.cipher = EVP_CIPHER_CTX_new(), .lane = lane};
-    seal->signs = handshake_protection(handshake) == PROTECT_SIGN;
     int good = seal->cipher && seal_key(secret, handshake, role) == 0 &&
                EVP_CipherInit_ex(seal->cipher,
                                  both_aes(handshake) ? EVP_aes_256_gcm()
@@ -276,8 +273,7 @@ static uint8_t *pass(struct seal *seal, uint8_t *record, uint64_t counter, int s
     int length = (int)header.length - SEAL_BYTES;
     bool good = EVP_CipherInit_ex(seal->cipher, NULL, NULL, NULL, iv, sealing) &&
                 EVP_CipherUpdate(seal->cipher, NULL, &done, record, RECORD_BYTES) &&
-                (!length || EVP_CipherUpdate(seal->cipher, seal->signs ? NULL : body,
-                                             &done, body, length));
+                (!length || EVP_CipherUpdate(seal->cipher, body, &done, body, length));
     return good ? body + length : NULL;
 }
 

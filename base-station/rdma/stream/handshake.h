@@ -50,17 +50,16 @@ int handshake_take(struct handshake *handshake, const struct record *record,
  * superfluous. */
 uint32_t handshake_chunk(const struct handshake *handshake);
 bool handshake_checksum(const struct handshake *handshake);
-enum protection handshake_protection(const struct handshake *handshake);
+bool handshake_encrypts(const struct handshake *handshake);
 
-/* Protection of each record after the proofs: AES-256-GCM if both processors have the
+/* Encryption of each record after the proofs: AES-256-GCM if both processors have the
  * instructions, otherwise ChaCha20-Poly1305. HKDF-SHA-256 derives one key per direction:
  *
  *   key    HKDF(salt: sender's hello | receiver's hello, secret: the shared one,
- *               info: "rdpipe3 seal sender" or "rdpipe3 seal receiver")
+ *               info: "rdpipe4 seal sender" or "rdpipe4 seal receiver")
  *   nonce  lane u32 (1 data, 2 all other records) | counter u64: the number of a data
  *          record; for other records, how many preceded it in this direction
- *   tag    16 bytes, over the header and the body; if encrypted, the body is sealed; if
- *          signed, it is authenticated like the header and stays readable
+ *   tag    16 bytes, over the header and the body
  *
  * The hellos' nonces are fresh, so no key is used twice. A lane has one writer, with an
  * increasing counter. A changed, missing, repeated or reordered record does not open. */
@@ -69,7 +68,6 @@ enum seal_lane { LANE_DATA = 1, LANE_CONTROL };
 struct seal {
     void *cipher; /* EVP_CIPHER_CTX */
     enum seal_lane lane;
-    bool signs; /* sign only, without encryption */
     uint64_t count; /* records so far; counter of LANE_CONTROL */
 };
 
@@ -87,7 +85,7 @@ int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct handshake *handshake, int
 /* Return true if this processor has the AES-GCM instructions. */
 bool seal_has_aes(void);
 
-/* Describe the agreed protection: "encrypted by AES-256-GCM", "" if plain. */
+/* Return "encrypted by AES-256-GCM", for example; "" if the stream is plain. */
 const char *seal_name(const struct handshake *handshake);
 
 int seals_open(struct seals *seals, const struct handshake *handshake,

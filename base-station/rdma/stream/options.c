@@ -19,8 +19,8 @@
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
     "  --transport auto|rdma|tcp     --device DEV[:PORTNUM]\n"                         \
     "  --bind ADDR                   this machine's address to use\n"                  \
-    "  --encrypt, --sign, --plain    protect the data; without, as --encrypt beyond\n"   \
-    "                                loopback; the safer of both ends' holds\n"        \
+    "  --encrypt, --plain            default: --encrypt beyond loopback; one end that\n"  \
+    "                                asks for it is enough\n"                         \
     "  --checksum xxh3|none          --chunk BYTES  --credits N\n"                     \
     "  --timeout S (10)              the other end's silence, 0 = no limit\n"          \
     "  --idle-timeout S (0)          the data's silence\n"                             \
@@ -73,7 +73,6 @@ static const struct row {
     {"json", SET, TO(json), true, 0, NULL, NULL},
     {"no-progress", SET, TO(progress), false, 0, NULL, NULL},
     {"encrypt", SET, TO(protection), PROTECT_ENCRYPT, 0, NULL, NULL},
-    {"sign", SET, TO(protection), PROTECT_SIGN, 0, NULL, NULL},
     {"plain", COUNT, TO(protection), PROTECT_NOT, 0, NULL, NULL},
     {"transport", WORD, TO(transport), 0, 2, NULL, "auto|rdma|tcp"},
     {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh3"},

@@ -9,9 +9,9 @@
  *     8  u64  number
  *
  *   type         number               body
- *   1 hello      0                    48 in version 3: version u16, role u8 (1 sender, 2
+ *   1 hello      0                    48 in version 4: version u16, role u8 (1 sender, 2
  *                                     receiver), transport u8, protection u8 (0 plain,
- *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: the
+ *                                     1 encrypted), checksum u8, aes u8 (1: the
  *                                     processor has the instructions), zero u8,
  *                                     chunk u32, credits u32, nonce 32
  *   2 proof      0                    32: HMAC-SHA-256, see handshake.h
@@ -27,8 +27,8 @@
  *   sender    hello      proof              data ... data  end         bye
  *   receiver       hello       proof credit   credit ...       done
  *
- * The stronger protection of the two hellos applies; the proofs cover both hellos. Unless
- * it is plain, each record from the credit on ends with a tag of 16 bytes: see handshake.h.
+ * The stream is encrypted if one of the hellos asks for it; the proofs cover both hellos.
+ * Then each record from the credit on ends with a tag of 16 bytes: see handshake.h.
  *
  * A credit is given only after the buffer was posted again. Heartbeats and aborts may be
  * sent at any time after the proof; an abort also instead of a proof.
@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 enum {
-    RECORDS_VERSION = 3,
+    RECORDS_VERSION = 4,
     RECORD_BYTES = 16,
     HELLO_BYTES = 48,
     PROOF_BYTES = 32,
@@ -79,7 +79,7 @@ enum record_type {
 enum { ROLE_SENDER = 1, ROLE_RECEIVER = 2 };
 enum { TRANSPORT_TCP = 1, TRANSPORT_RDMA = 2 };
 /* PROTECT_DEFAULT, never sent in a hello: the protection depends on the connection. */
-enum protection { PROTECT_NOT, PROTECT_SIGN, PROTECT_ENCRYPT, PROTECT_DEFAULT };
+enum protection { PROTECT_NOT, PROTECT_ENCRYPT, PROTECT_DEFAULT };
 enum { CHECKSUM_NONE = 0, CHECKSUM_XXH3 = 1 };
 
 struct record {
