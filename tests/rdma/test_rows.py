@@ -105,8 +105,8 @@ CASES = {
         "rdpipe:test_silent_pipe_outlives_timeouts",
     ],
     "devices, FIFOs and symbolic links as targets": [
-        "stream:test_device_is_written_in_place",
-        "stream:test_fifo_is_written_in_place",
+        "stream:test_dev_null_is_written_in_place",
+        "stream_ends:test_target_that_is_no_regular_file_is_refused",
         "stream:test_target_file_keeps_mode_and_symlink",
         "stream:test_dangling_symlink_target_is_created",
         "rdpipe:test_last_example_of_the_article",
@@ -134,7 +134,7 @@ CASES = {
     ],
     "storms of signals": [
         "storm:test_interrupted_file_to_file",
-        "storm:test_interrupted_fifo_to_fifo",
+        "storm:test_interrupted_fifo_to_pipe",
         "storm:test_interrupted_chain_keeps_data_and_status",
     ],
     "slow readers and writers": [

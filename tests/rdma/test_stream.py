@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import stat
 import subprocess
 import threading
@@ -149,33 +148,13 @@ class TestTargets:
         assert (ends.place / "link").is_symlink()
         assert (ends.place / "absent").read_bytes() == b"new"
 
-    def test_device_is_written_in_place(self, ends: Ends) -> None:
+    def test_dev_null_is_written_in_place(self, ends: Ends) -> None:
         before = os.stat("/dev/null")
         receiver = ends.receive("/dev/null")
         assert ends.send_bytes(b"gone").status == 0
         assert receiver.ended().status == 0
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
         assert os.stat("/dev/null").st_ino == before.st_ino
-
-    def test_fifo_is_written_in_place(self, ends: Ends) -> None:
-        fifo = ends.place / "fifo"
-        os.mkfifo(fifo)
-        receiver = ends.receive("fifo")
-        sender = ends.send("--", "echo", "through")
-        assert fifo.read_bytes() == b"through\n"
-        assert (sender.ended().status, receiver.ended().status) == (0, 0)
-        assert fifo.is_fifo()
-
-    def test_socket_is_written_in_place(self, ends: Ends) -> None:
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(str(ends.place / "socket"))
-            server.listen()
-            receiver = ends.receive("socket")
-            assert ends.send_bytes(b"in").status == 0
-            connection, _ = server.accept()
-            assert connection.recv(10) == b"in"
-            connection.close()
-        assert receiver.ended().status == 0
 
     def test_inherited_stdout_is_not_rewound(self, ends: Ends) -> None:
         log = ends.place / "log"

@@ -164,7 +164,8 @@ class TestConsumers:
 
 
 def test_full_disk_is_reported_without_busy_loop(ends: Ends) -> None:
-    receiver = ends.receive("/dev/full")
+    with open("/dev/full", "wb") as full:
+        receiver = ends.receive(stdout=full)
     one, other = both_fail_idly(ends.send("/dev/zero"), receiver)
     assert "No space left" in one.err and "No space left" in other.err
 

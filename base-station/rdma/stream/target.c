@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -62,7 +61,8 @@ static int follow(struct target *target)
     return -1;
 }
 
-static int find_stdout(struct target *target, struct error *error)
+/* Check a descriptor that is written in place: stdout or /dev/null. */
+static int find_open(struct target *target, struct error *error)
 {
     errno = EBADF; /* also if it was closed: see descriptors.h */
     if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY ||
@@ -70,7 +70,8 @@ static int find_stdout(struct target *target, struct error *error)
         return refuse(error, "cannot use", target);
     if (target->sync && !S_ISREG(target->old.st_mode) && !S_ISBLK(target->old.st_mode))
         return fault_status(error, EXIT_USAGE,
-                        "--sync: stdout is not a file that could be synced");
+                            "--sync: %s is not a file that could be synced",
+                            target->name ? target->name : "stdout");
     return 0;
 }
 
@@ -96,10 +97,11 @@ static int find_file(struct target *target, struct error *error)
 int target_find(struct target *target, const char *name, int fd, bool sync,
                 struct error *error)
 {
+    char safe[160];
     *target = (struct target){.name = name, .folder_fd = -1, .fd = name ? -1 : fd,
                               .sync = sync};
     if (!name)
-        return find_stdout(target, error);
+        return find_open(target, error);
     target->exists = stat(name, &target->old) == 0;
     if (!target->exists && (errno != ENOENT || !*name))
         return refuse(error, "cannot use", target);
@@ -110,24 +112,15 @@ int target_find(struct target *target, const char *name, int fd, bool sync,
     }
     if (S_ISREG(mode))
         return find_file(target, error);
-    if (sync && !S_ISBLK(mode))
-        return fault_status(error, EXIT_USAGE, "--sync: %s cannot be synced", name);
-    return access(name, W_OK) < 0 ? refuse(error, "cannot write", target) : 0;
-}
-
-static int open_socket(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
+    if (S_ISCHR(mode) && target->old.st_rdev == makedev(1, 3)) { /* /dev/null */
+        target->fd = open(name, O_WRONLY | O_CLOEXEC);
+        target->owned = true;
+        return find_open(target, error);
     }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-        return fd;
-    shut(&fd);
-    return -1;
+    visible(safe, sizeof safe, name);
+    return fault(error,
+                 "%s is not a regular file: let a shell open it, as in rdrecv PORT >FILE "
+                 "or rdpipe HOST:'cat >FILE'", safe);
 }
 
 /* Set the mode and owner of the old file, or the defaults of a new file. */
@@ -222,21 +215,12 @@ static int open_temporary(struct target *target)
 
 int target_open(struct target *target, struct error *error)
 {
-    if (!target->name)
+    if (target->folder_fd < 0)
         return 0;
     target->owned = true;
-    if (target->folder_fd >= 0) {
-        if (open_temporary(target) < 0)
-            return refuse(error, "cannot make a file beside", target);
-        return dress(target) < 0 ? refuse(error, "cannot prepare", target) : 0;
-    }
-    if (S_ISSOCK(target->old.st_mode))
-        target->fd = open_socket(target->name);
-    else /* opening a FIFO waits for its reader; a signal may end the wait */
-        do
-            target->fd = open(target->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        while (target->fd < 0 && errno == EINTR);
-    return target->fd < 0 ? refuse(error, "cannot open", target) : 0;
+    if (open_temporary(target) < 0)
+        return refuse(error, "cannot make a file beside", target);
+    return dress(target) < 0 ? refuse(error, "cannot prepare", target) : 0;
 }
 
 /* Link the file of `fd` under its temporary name, then rename it to the target's name: a

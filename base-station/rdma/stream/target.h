@@ -1,5 +1,5 @@
-/* Destination of the stream. An absent or regular file gets its new content by rename,
- * once all of it is written. A device, FIFO or socket is written in place. */
+/* Destination of the stream: a regular file, which gets its new content by rename once all
+ * of it is written, or a descriptor that is written in place. */
 #pragma once
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 struct target {
     const char *name; /* as given; NULL = stdout or a command; not owned */
-    int folder_fd;    /* folder of the file to replace by rename; -1 = not a file */
+    int folder_fd;    /* folder of the file to replace by rename; -1: write `fd` */
     char file[NAME_MAX + 1];      /* name in the folder, symlinks followed */
     char temporary[NAME_MAX + 1]; /* name of the new file; empty = not named */
     struct stat old;
@@ -26,7 +26,7 @@ struct target {
 int target_find(struct target *target, const char *name, int fd, bool sync,
                 struct error *error);
 
-/* Create the temporary file, or open the device. Opening a FIFO waits for its reader. */
+/* Create the temporary file. */
 int target_open(struct target *target, struct error *error);
 
 /* Sync the fully written file, if requested. */
