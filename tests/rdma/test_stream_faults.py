@@ -289,28 +289,17 @@ def test_random_kill_points(ends: Ends, soaking: bool) -> None:
     assert names(ends.place) == ["in", "out"]
 
 
-def test_next_run_removes_file_of_killed_run(ends: Ends) -> None:
-    """The test uses a file system without unnamed files. A run that is still at work keeps its
-    file."""
+def test_target_without_unnamed_files_is_replaced_when_complete(ends: Ends) -> None:
     nfs = without(OPENAT, errno.EOPNOTSUPP, TMPFILE)
-    (ends.place / ".out.x.part").touch()
-    killed = ends.receive("out", before=nfs)
-    first = ends.send("--", "sh", "-c", "echo; sleep 60")
-    other = ends.receive("out", before=nfs)
-    second = ends.send("--", "sh", "-c", "echo other; sleep 2")
-    until = time.monotonic() + 10
-    while len(names(ends.place)) < 3 and time.monotonic() < until:
-        time.sleep(0.02)
-    assert len(names(ends.place)) == 3
-    killed.kill()
-    both_fail(first, killed)
-    last = ends.receive("out", before=nfs)
-    assert ends.send("--", "echo", "last").ended().status == 0
-    assert last.ended().status == 0
-    assert len(names(ends.place)) == 3  # a stranger's, the second one's, the target
-    assert (second.ended().status, other.ended().status) == (0, 0)
-    assert (ends.place / "out").read_bytes() == b"other\n"
-    assert names(ends.place) == [".out.x.part", "out"]
+    (ends.place / "out").write_bytes(b"old")
+    failed = ends.receive("out", before=nfs)
+    both_fail(ends.send("--", "sh", "-c", "echo; exit 3"), failed)
+    assert (ends.place / "out").read_bytes() == b"old"
+    receiver = ends.receive("out", before=nfs)
+    assert ends.send("--", "echo", "new").ended().status == 0
+    assert receiver.ended().status == 0
+    assert (ends.place / "out").read_bytes() == b"new\n"
+    assert names(ends.place) == ["out"]
 
 
 def test_sender_without_confirmation_reports_unknown_outcome(ends: Ends) -> None:

@@ -1,12 +1,10 @@
 /* Destination of the stream: see target.h. */
 #include "target.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -14,9 +12,6 @@
 #include "descriptors.h"
 
 enum { LINKS_MOST = 40 };
-
-#define HEX "0123456789abcdef"
-#define PART ".part" /* .NAME.XXXXXXXX.part */
 
 static int refuse(struct error *error, const char *what, const struct target *target)
 {
@@ -146,68 +141,25 @@ static int dress(struct target *target)
     return fchmod(target->fd, target->old.st_mode & (same ? 07777 : 0777));
 }
 
-/* Remove unlocked temporary files of the same target, left behind by killed runs. */
-static void remove_stale(int folder_fd, const char *head)
-{
-    DIR *entries = fdopendir(openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    size_t length = strlen(head);
-    struct dirent *entry;
-    while (entries && (entry = readdir(entries))) {
-        const char *rest = entry->d_name + length;
-        if (strncmp(entry->d_name, head, length) != 0 || strspn(rest, HEX) != 8 ||
-            strcmp(rest + 8, PART) != 0)
-            continue;
-        struct stat state;
-        int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-        int fd = openat(folder_fd, entry->d_name, flags);
-        if (fd >= 0 && fstat(fd, &state) == 0 && S_ISREG(state.st_mode) &&
-            flock(fd, LOCK_EX | LOCK_NB) == 0)
-            unlinkat(folder_fd, entry->d_name, 0);
-        shut(&fd);
-    }
-    if (entries)
-        closedir(entries);
-}
-
-/* Open a nameless file: it disappears with its writer, however the writer ends.
- * target_publish names it through /proc. Return -1 if the file system has no nameless
- * files, for example NFS. */
-static int open_nameless(int folder_fd)
-{
-    char link[40];
-    int fd = openat(folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (fd >= 0 && access(link, F_OK) < 0)
-        shut(&fd);
-    return fd;
-}
-
-/* Create the temporary file and lock it. The lock marks it as in use. Another run may
- * remove the file as stale between opening and locking; then return -1. */
+/* Create the new file, without a name if the file system allows it: such a file disappears
+ * with its writer. target_publish names it through /proc. NFS and FAT need a name. */
 static int open_temporary(struct target *target)
 {
-    struct stat state;
-    char head[216];
+    char link[40];
     uint32_t number;
     if (getrandom(&number, sizeof number, 0) != sizeof number)
         return -1;
     /* The name must stay below NAME_MAX, whatever the length of the target's name. */
-    snprintf(head, sizeof head, ".%.200s.", target->file);
-    remove_stale(target->folder_fd, head);
-    target->fd = open_nameless(target->folder_fd);
-    target->nameless = target->fd >= 0;
-    snprintf(target->temporary, sizeof target->temporary, "%s%08x" PART, head,
+    snprintf(target->temporary, sizeof target->temporary, ".%.200s.%08x.part", target->file,
              (unsigned)number);
+    target->fd = openat(target->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", target->fd);
+    if (target->fd >= 0 && access(link, F_OK) < 0)
+        shut(&target->fd);
+    target->nameless = target->fd >= 0;
     if (!target->nameless)
         target->fd = openat(target->folder_fd, target->temporary,
                             O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (target->fd >= 0)
-        flock(target->fd, LOCK_EX | LOCK_NB);
-    if (target->fd >= 0 && !target->nameless &&
-        (fstat(target->fd, &state) < 0 || !state.st_nlink)) {
-        shut(&target->fd);
-        errno = ENOENT;
-    }
     if (target->fd < 0)
         target->temporary[0] = '\0';
     return target->fd;
@@ -263,7 +215,7 @@ int target_sync(struct target *target, struct error *error)
 
 int target_publish(struct target *target, struct error *error)
 {
-    int kept = -1; /* keeps the file's lock and /proc name after the close */
+    int kept = -1; /* keeps the file's /proc name after the close */
     if (target->temporary[0] && (kept = fcntl(target->fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return refuse(error, "cannot publish", target);
     if (target->owned) { /* NFS and quotas may report a full disk only at the close */
