@@ -108,6 +108,11 @@ def test_timeout_below_a_millisecond_is_refused(ends: Ends, option: str) -> None
     advises(ended, 2, f'{option} "0.0005"', "0, or at least 0.001")
 
 
+def write_key(ends: Ends, key: bytes) -> None:
+    (ends.place / "key").write_bytes(key)
+    (ends.place / "key").chmod(0o600)
+
+
 class TestKeys:
     def test_missing_key_is_refused(self, ends: Ends) -> None:
         for tool, words in (("rdsend", ["localhost", "9"]), ("rdrecv", ["0"])):
@@ -115,7 +120,7 @@ class TestKeys:
 
     @pytest.mark.parametrize("key", [b"", b"fifteen bytes .", b"fifteen bytes .\n"])
     def test_short_key_is_refused(self, ends: Ends, key: bytes) -> None:
-        (ends.place / "key").write_bytes(key)
+        write_key(ends, key)
         said = ("the key from key has", "fewer than 16")
         words = ["--key-file", "key"]
         advises(run(ends, "rdsend", *words, "localhost", "9"), 2, *said)
@@ -125,8 +130,31 @@ class TestKeys:
             advises(ended, 2, "RDPIPE_KEY", "fewer than 16")
 
     def test_oversized_key_file_is_refused(self, ends: Ends) -> None:
-        ended = run(ends, "rdrecv", "--key-file", "/proc/self/exe", "0")
-        advises(ended, 2, "/proc/self/exe", "is it the right file?")
+        write_key(ends, os.urandom(1026))
+        ended = run(ends, "rdrecv", "--key-file", "key", "0")
+        advises(ended, 2, "the key in key", "is it the right file?")
+
+    @pytest.mark.parametrize("mode", [0o640, 0o620, 0o604, 0o666])
+    def test_key_file_open_to_others_is_refused(self, ends: Ends, mode: int) -> None:
+        write_key(ends, KEY)
+        (ends.place / "key").chmod(mode)
+        for tool, words in (("rdsend", ["localhost", "9"]), ("rdrecv", ["0"])):
+            ended = run(ends, tool, "--key-file", "key", *words)
+            advises(ended, 2, f"key has mode 0{mode:o}", "chmod 600 key", "rdrecv --new-key")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_key_file_of_other_user_is_refused(self, ends: Ends) -> None:
+        write_key(ends, KEY)
+        os.chown(ends.place / "key", 1234, 0)
+        ended = run(ends, "rdrecv", "--key-file", "key", "0")
+        advises(ended, 2, "key belongs to user 1234", "rdrecv --new-key")
+
+    @pytest.mark.parametrize("key", [b"a" * 16, b"abcdefg" * 9, b"abcdefghi" * 2, b"0123456" * 3])
+    def test_guessable_key_is_refused(self, ends: Ends, key: bytes) -> None:
+        write_key(ends, key)
+        said = "is easy to guess", "8 different", "rdrecv --new-key"
+        advises(run(ends, "rdrecv", "--key-file", "key", "0"), 2, "the key from key", *said)
+        advises(run(ends, "rdsend", "localhost", "9", key=key), 2, "from RDPIPE_KEY", *said)
 
     @pytest.mark.parametrize("name", ["nothere", "a\nb\x1b[2J/key"])
     def test_missing_key_file_is_reported(self, ends: Ends, name: str) -> None:

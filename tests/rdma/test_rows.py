@@ -168,9 +168,11 @@ BAD_INPUT = {
         "guest:test_receiver_refuses_missing_device",
     ],
     "port taken": ["advice:test_taken_port_is_reported"],
-    "key missing, short or wrong": [
+    "key missing, short, guessable, open to others or wrong": [
         "advice:test_missing_key_is_refused",
         "advice:test_short_key_is_refused",
+        "advice:test_guessable_key_is_refused",
+        "advice:test_key_file_open_to_others_is_refused",
         "advice:test_wrong_key_is_reported_at_both_ends",
     ],
     "version mismatch": [

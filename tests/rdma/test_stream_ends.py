@@ -60,6 +60,7 @@ class TestDescriptors:
 
     def test_key_file_hides_environment_key_from_command(self, ends: Ends) -> None:
         (ends.place / "key").write_bytes(KEY)
+        (ends.place / "key").chmod(0o600)
         receiver = ends.receive()
         sender = ends.send(
             "--", "sh", "-c", "echo ${RDPIPE_KEY-none}", options=["--key-file", "key"]

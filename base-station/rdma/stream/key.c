@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bytes.h"
@@ -24,6 +25,41 @@ static int key_read(struct key *key, int fd, const char *what, struct error *err
         key->length += got > 0 ? (size_t)got : 0;
     }
     return 0;
+}
+
+/* Refuse a key file that another user can read or change. */
+static int check_file(int fd, const char *name, struct error *error)
+{
+    struct stat state;
+    if (fstat(fd, &state) < 0)
+        return fault_status(error, EXIT_USAGE, "cannot use the key file %s: %m", name);
+    if (state.st_uid != geteuid() && state.st_uid != 0)
+        return fault_status(error, EXIT_USAGE,
+                            "the key file %s belongs to user %u: make one of your own with "
+                            "rdrecv --new-key FILE", name, (unsigned)state.st_uid);
+    if (state.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH))
+        return fault_status(error, EXIT_USAGE,
+                            "the key file %s has mode %04o, so other users can read or "
+                            "change it: chmod 600 %s, or make a new one with "
+                            "rdrecv --new-key FILE", name,
+                            (unsigned)state.st_mode & 07777, name);
+    return 0;
+}
+
+/* Return true for a key with few different bytes, or a repeated short pattern. A random key
+ * is refused by mistake once in 10^19 (64 hex digits) or 10^12 times (16 bytes). */
+static bool is_guessable(const struct key *key)
+{
+    bool seen[256] = {false};
+    int different = 0;
+    for (size_t i = 0; i < key->length; i++) {
+        different += !seen[key->bytes[i]];
+        seen[key->bytes[i]] = true;
+    }
+    for (size_t period = 1; period <= key->length / 2 && period < KEY_LEAST; period++)
+        if (memcmp(key->bytes, key->bytes + period, key->length - period) == 0)
+            return true;
+    return different < KEY_DIFFERENT;
 }
 
 /* Erase the key from the environment, used or not, so that no command inherits it. */
@@ -53,7 +89,7 @@ int key_open(struct key *key, const char *file, int fd, struct error *error)
                  "no key: give --key-file FILE, --key-fd N or RDPIPE_KEY "
                  "(rdrecv --new-key FILE makes one)");
     }
-    if (fd >= 0)
+    if (fd >= 0 && (!file || check_file(fd, what, error) == 0))
         key_read(key, fd, what, error);
     if (fd > STDERR_FILENO)
         close(fd);
@@ -70,6 +106,11 @@ int key_open(struct key *key, const char *file, int fd, struct error *error)
         return fault_status(error, EXIT_USAGE,
                         "the key from %s has %zu bytes, fewer than %d", what, key->length,
                         KEY_LEAST);
+    if (is_guessable(key))
+        return fault_status(error, EXIT_USAGE,
+                            "the key from %s is easy to guess: it needs %d different "
+                            "characters and no repeated pattern (rdrecv --new-key FILE makes "
+                            "a good one)", what, KEY_DIFFERENT);
     return 0;
 }
 

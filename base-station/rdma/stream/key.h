@@ -5,7 +5,7 @@
 
 #include "error.h"
 
-enum { KEY_LEAST = 16, KEY_MOST = 1024 };
+enum { KEY_LEAST = 16, KEY_MOST = 1024, KEY_DIFFERENT = 8 };
 
 struct key {
     unsigned char bytes[KEY_MOST + 1]; /* the extra byte detects a key that is too long */
