@@ -2,13 +2,12 @@
 for peers that do things that rdsend and rdrecv never do."""
 
 import ctypes
-import hashlib
 import hmac
-import os
 import socket
 import struct
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 HELLO, PROOF, DATA, CREDIT, HEARTBEAT, END, DONE, BYE, ABORT = range(1, 10)
@@ -29,6 +28,16 @@ def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
     return HEADER.pack(MAGIC, kind, 0, len(body), number) + body
 
 
+def public_key(private: bytes) -> bytes:
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def exchange(private: bytes, hello: bytes) -> bytes:
+    """Return the value shared with the sender of a complete hello record: X25519."""
+    theirs = X25519PublicKey.from_public_bytes(hello[-32:])
+    return X25519PrivateKey.from_private_bytes(private).exchange(theirs)
+
+
 @dataclass(frozen=True)
 class Hello:
     role: int
@@ -39,7 +48,8 @@ class Hello:
     aes: int = 1
     chunk: int = 65536
     credits: int = 4
-    nonce: bytes = bytes(32)
+    private: bytes = bytes(range(32))
+    """Private X25519 key."""
 
     def whole(self) -> bytes:
         body = HELLO_BODY.pack(
@@ -52,7 +62,7 @@ class Hello:
             0,
             self.chunk,
             self.credits,
-            self.nonce,
+            public_key(self.private),
         )
         return record(HELLO, body)
 
@@ -62,39 +72,42 @@ def checksum(stream: bytes) -> int:
     return int(_xxhash.XXH3_64bits(stream, ctypes.c_size_t(len(stream))))
 
 
-def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
-    """Return the proof that `role` gives, over both complete hello records."""
-    label = b"rdpipe4 sender" if role == SENDER else b"rdpipe4 receiver"
-    text = label.ljust(16, b"\0") + sender + receiver
-    return hmac.new(key, text, hashlib.sha256).digest()
+@dataclass(frozen=True)
+class Shared:
+    """Secrets and hello records that both ends have after their hellos."""
 
+    key: bytes
+    sender: bytes
+    receiver: bytes
+    exchanged: bytes
+    """Result of the exchange."""
 
-def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
-    """Return the key by HKDF-SHA-256 (RFC 5869), one block."""
-    info = b"rdpipe4 seal sender" if role == SENDER else b"rdpipe4 seal receiver"
-    extracted = hmac.new(sender + receiver, key, hashlib.sha256).digest()
-    return hmac.new(extracted, info + b"\1", hashlib.sha256).digest()
+    def derive(self, purpose: str, role: int) -> bytes:
+        """Return a secret by HKDF-SHA-256 (RFC 5869), one block."""
+        salt, secret = self.sender + self.receiver, self.key + self.exchanged
+        info = f"rdpipe{VERSION} {purpose} {'sender' if role == SENDER else 'receiver'}\1"
+        extracted = hmac.digest(salt, secret, "sha256")
+        return hmac.digest(extracted, info.encode(), "sha256")
+
+    def proof(self, role: int) -> bytes:
+        return self.derive("proof", role)
 
 
 @dataclass
 class Seals:
     """Protection of the records of one direction: see handshake.h."""
 
-    key: bytes
-    """The key shared by both ends."""
+    shared: Shared
     role: int
     """Role of the end that sends these records."""
-    sender: bytes
-    receiver: bytes
-    """The complete hello records of both ends."""
     controls: int = 0
 
     def aes(self) -> bool:
         """Return true if both processors have AES instructions."""
-        return bool(self.sender[22] and self.receiver[22])
+        return bool(self.shared.sender[22] and self.shared.receiver[22])
 
     def cipher(self) -> AESGCM | ChaCha20Poly1305:
-        secret = sealing_key(self.key, self.role, self.sender, self.receiver)
+        secret = self.shared.derive("seal", self.role)
         return AESGCM(secret) if self.aes() else ChaCha20Poly1305(secret)
 
     def seal(self, kind: int, body: bytes = b"", number: int = 0) -> bytes:
@@ -151,23 +164,36 @@ class Peer:
         assert kind == HELLO, (kind, body)
         return record(HELLO, body)
 
-    def prove_as_sender(self, key: bytes, hello: Hello | None = None) -> None:
-        mine = (hello or Hello(SENDER, nonce=os.urandom(32))).whole()
+    def meet_as_sender(self, key: bytes, hello: Hello | None = None) -> Shared:
+        """Exchange the hellos."""
+        hello = hello or Hello(SENDER)
+        mine = hello.whole()
         self.send(mine)
         theirs = self.whole_hello()
-        self.send(record(PROOF, proof(key, SENDER, mine, theirs)))
+        return Shared(key, mine, theirs, exchange(hello.private, theirs))
+
+    def meet_as_receiver(self, key: bytes, hello: Hello | None = None) -> Shared:
+        """Exchange the hellos, and check the sender's proof."""
+        hello = hello or Hello(RECEIVER)
+        theirs = self.whole_hello()
+        mine = hello.whole()
+        self.send(mine)
+        shared = Shared(key, theirs, mine, exchange(hello.private, theirs))
         kind, _, body = self.take()
-        assert (kind, body) == (PROOF, proof(key, RECEIVER, mine, theirs))
-        self.says = Seals(key, SENDER, mine, theirs)
-        self.hears = Seals(key, RECEIVER, mine, theirs)
+        assert (kind, body) == (PROOF, shared.proof(SENDER))
+        return shared
+
+    def prove_as_sender(self, key: bytes, hello: Hello | None = None) -> None:
+        shared = self.meet_as_sender(key, hello)
+        self.send(record(PROOF, shared.proof(SENDER)))
+        kind, _, body = self.take()
+        assert (kind, body) == (PROOF, shared.proof(RECEIVER))
+        self.says = Seals(shared, SENDER)
+        self.hears = Seals(shared, RECEIVER)
 
     def prove_as_receiver(self, key: bytes, hello: Hello | None = None) -> None:
-        theirs = self.whole_hello()
-        mine = (hello or Hello(RECEIVER, nonce=os.urandom(32))).whole()
-        self.send(mine)
-        kind, _, body = self.take()
-        assert (kind, body) == (PROOF, proof(key, SENDER, theirs, mine))
-        self.send(record(PROOF, proof(key, RECEIVER, theirs, mine)))
+        shared = self.meet_as_receiver(key, hello)
+        self.send(record(PROOF, shared.proof(RECEIVER)))
         self.send(record(CREDIT, number=4))
 
     def last_words(self) -> str:

@@ -1,7 +1,6 @@
 """Several addresses of one receiver, with a stranger at the first of them."""
 
 import contextlib
-import os
 import socket
 import threading
 import time
@@ -19,7 +18,6 @@ from tests.rdma.records import (
     RECEIVER,
     Hello,
     Peer,
-    proof,
     record,
 )
 
@@ -96,12 +94,9 @@ def test_sender_waits_for_late_proof_of_receiver(ends: Ends) -> None:
         port = server.getsockname()[1]
         sender = ends.send("--", "true", options=words, host=BOTH, port=port)
         peer = Peer(server.accept()[0])
-        theirs = peer.whole_hello()
-        mine = Hello(RECEIVER, checksum=0, nonce=os.urandom(32)).whole()
-        peer.send(mine)
-        peer.until(PROOF)
+        shared = peer.meet_as_receiver(KEY, Hello(RECEIVER, checksum=0))
         time.sleep(2.5)  # more than half of the time
-        peer.send(record(PROOF, proof(KEY, RECEIVER, theirs, mine)))
+        peer.send(record(PROOF, shared.proof(RECEIVER)))
         peer.send(record(CREDIT, number=4))
         peer.until(END)
         peer.send(record(DONE, ENDING.pack(0, 0)))

@@ -48,7 +48,7 @@ class TestByHand:
     def test_both_ciphers(self, ends: Ends, aes: int) -> None:
         receiver = ends.receive("out", options=["-v"])
         peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
-        hello = Hello(SENDER, protection=ENCRYPTED, aes=aes, nonce=os.urandom(32))
+        hello = Hello(SENDER, protection=ENCRYPTED, aes=aes)
         peer.prove_as_sender(KEY, hello)
         kind, number, body = peer.take()
         assert (kind, peer.hears.open(kind, number, body)) == (CREDIT, b"")

@@ -26,10 +26,17 @@ def test_headers(row: list[str]) -> None:
 @pytest.mark.parametrize("row", lines("hello"))
 def test_hellos(row: list[str]) -> None:
     version, role, transport, protection, checksum, aes, chunk, credits_ = map(int, row[:8])
-    hello = records.Hello(
-        role, version, transport, protection, checksum, aes, chunk, credits_, bytes.fromhex(row[8])
+    key = bytes.fromhex(row[8])
+    body = records.HELLO_BODY.pack(
+        version, role, transport, protection, checksum, aes, 0, chunk, credits_, key
     )
-    assert hello.whole().hex() == row[9]
+    assert records.record(records.HELLO, body).hex() == row[9]
+
+
+@pytest.mark.parametrize("row", lines("exchange"))
+def test_exchanges(row: list[str]) -> None:
+    private, public, shared = map(bytes.fromhex, row)
+    assert records.exchange(private, public) == shared
 
 
 @pytest.mark.parametrize("row", lines("ending"))
@@ -37,29 +44,26 @@ def test_endings(row: list[str]) -> None:
     assert records.ENDING.pack(int(row[0]), int(row[1])).hex() == row[2]
 
 
-@pytest.mark.parametrize("row", lines("proof"))
-def test_proofs(row: list[str]) -> None:
-    key, sender, receiver, expected = (bytes.fromhex(row[i]) for i in (0, 2, 3, 4))
-    assert records.proof(key, int(row[1]), sender, receiver) == expected
+def shared_of(row: list[str]) -> records.Shared:
+    key, exchanged, sender, receiver = map(bytes.fromhex, row)
+    return records.Shared(key, sender, receiver, exchanged)
 
 
-@pytest.mark.parametrize("row", lines("key"))
-def test_keys(row: list[str]) -> None:
-    """Keys also equal HKDF of a third implementation."""
-    key, sender, receiver, expected = (bytes.fromhex(row[i]) for i in (0, 2, 3, 4))
-    role = int(row[1])
-    info = b"rdpipe4 seal " + (b"sender" if role == records.SENDER else b"receiver")
-    made = HKDF(SHA256(), 32, sender + receiver, info).derive(key)
-    assert made == expected == records.sealing_key(key, role, sender, receiver)
+@pytest.mark.parametrize("row", lines("secret"))
+def test_secrets(row: list[str]) -> None:
+    """They also equal HKDF of a third implementation."""
+    purpose, role, expected = row[4], int(row[5]), bytes.fromhex(row[6])
+    shared = shared_of(row[:4])
+    info = f"rdpipe4 {purpose} {'sender' if role == records.SENDER else 'receiver'}".encode()
+    hkdf = HKDF(SHA256(), 32, shared.sender + shared.receiver, info)
+    assert hkdf.derive(shared.key + shared.exchanged) == expected == shared.derive(purpose, role)
 
 
 @pytest.mark.parametrize("row", lines("sealed"))
 def test_seals(row: list[str]) -> None:
-    key, sender, receiver, plain, sealed = (
-        bytes.fromhex(row[i].replace("-", "")) for i in (0, 2, 3, 5, 6)
-    )
-    seals = records.Seals(key, int(row[1]), sender, receiver, int(row[4]))
+    plain, sealed = (bytes.fromhex(row[i].replace("-", "")) for i in (6, 7))
+    seals = records.Seals(shared_of(row[:4]), int(row[4]), int(row[5]))
     _, kind, _, _, number = records.HEADER.unpack(sealed[:16])
     assert seals.seal(kind, plain, number) == sealed
-    seals.controls = int(row[4])
+    seals.controls = int(row[5])
     assert seals.open(kind, number, sealed[16:]) == plain

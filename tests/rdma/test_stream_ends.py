@@ -165,7 +165,7 @@ class TestWholeness:
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
         peer: Peer = knock()
-        peer.prove_as_sender(KEY, Hello(SENDER, checksum=0, nonce=os.urandom(32)))
+        peer.prove_as_sender(KEY, Hello(SENDER, checksum=0))
         body = bytes(65536)
         count = 32
         said = [record(DATA, body, number) for number in range(count)]

@@ -1,6 +1,5 @@
 """Hostile peers: strangers and liars, and the limits of their effect."""
 
-import os
 import random
 import resource
 import socket
@@ -79,6 +78,7 @@ class TestStrangers:
             Hello(RECEIVER).whole(),
             Hello(SENDER, chunk=0).whole(),
             Hello(SENDER, credits=2**31).whole(),
+            Hello(SENDER).whole()[:-32] + bytes(32),  # an X25519 key of small order
             record(PROOF, bytes(32)),
             record(DATA, b"x"),
             record(END, bytes(16)),
@@ -130,14 +130,15 @@ class TestStrangers:
         receiver = ends.receive()
         peer = knock()
         peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        mine = Hello(SENDER, nonce=os.urandom(32)).whole()
-        for byte in mine:
+        hello = Hello(SENDER)
+        for byte in hello.whole():
             peer.send(bytes([byte]))
         theirs = peer.whole_hello()
-        mac = records.proof(KEY, SENDER, mine, theirs)
-        for byte in record(PROOF, mac):
+        exchanged = records.exchange(hello.private, theirs)
+        shared = records.Shared(KEY, hello.whole(), theirs, exchanged)
+        for byte in record(PROOF, shared.proof(SENDER)):
             peer.send(bytes([byte]))
-        assert peer.until(PROOF)[1] == records.proof(KEY, RECEIVER, mine, theirs)
+        assert peer.until(PROOF)[1] == shared.proof(RECEIVER)
         for byte in record(DATA, b"slow") + record(END, ENDING.pack(4, 0), 1):
             peer.send(bytes([byte]))
         assert "checksum" in peer.last_words()

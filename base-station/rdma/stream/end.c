@@ -20,6 +20,13 @@ int end_init(struct end *end, const struct options *options)
     return key_open(&end->key, options->key_file, (int)options->key_fd, &end->error);
 }
 
+/* Erase the secrets once the seals are made of them. */
+static void forget_secrets(struct end *end)
+{
+    explicit_bzero(end->handshake.secret, sizeof end->handshake.secret);
+    key_close(&end->key);
+}
+
 /* Print "sending to PEER over tcp, chunks of ...". */
 static void say_begin(const struct end *end)
 {
@@ -103,6 +110,7 @@ int end_open(struct end *end, int64_t size)
     if (sealed && seals_open(&end->seals, &end->handshake, error) < 0)
         return -1;
     end->link.seals = sealed ? &end->seals : NULL;
+    forget_secrets(end);
     if (ring_open(&end->ring, end->handshake.mine.credits, transport->spares,
                   handshake_chunk(&end->handshake)) < 0)
         return fault(error, "no memory for buffers: %m");
@@ -220,7 +228,7 @@ int end_close(struct end *end)
     if (!settled && end->options->sends)
         end->child.fd = -1;
     child_close(&end->child);
-    key_close(&end->key);
+    forget_secrets(end);
     if (!settled) {
         pthread_detach(end->worker.thread);
         return error->status;

@@ -1,10 +1,9 @@
-/* Handshake and record tags: see handshake.h. */
+/* Handshake and sealed records: see handshake.h. */
 #include "handshake.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,12 +25,64 @@ static uint8_t *hello_of(struct handshake *handshake, int role)
                                : handshake->transcript.receiver;
 }
 
+static int public_of(uint8_t out[PUBLIC_BYTES], const uint8_t secret[SECRET_BYTES])
+{
+    size_t length = PUBLIC_BYTES;
+    EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, secret, SECRET_BYTES);
+    bool good = key && EVP_PKEY_get_raw_public_key(key, out, &length) > 0;
+    EVP_PKEY_free(key);
+    return good ? 0 : -1;
+}
+
+int handshake_exchange(uint8_t secret[SECRET_BYTES], const uint8_t theirs[PUBLIC_BYTES])
+{
+    size_t length = SECRET_BYTES;
+    EVP_PKEY *mine = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, secret, SECRET_BYTES);
+    EVP_PKEY *peer = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, theirs, PUBLIC_BYTES);
+    EVP_PKEY_CTX *context = mine && peer ? EVP_PKEY_CTX_new(mine, NULL) : NULL;
+    /* OpenSSL refuses a result of zero. */
+    bool good = context && EVP_PKEY_derive_init(context) > 0 &&
+                EVP_PKEY_derive_set_peer(context, peer) > 0 &&
+                EVP_PKEY_derive(context, secret, &length) > 0;
+    EVP_PKEY_CTX_free(context);
+    EVP_PKEY_free(peer);
+    EVP_PKEY_free(mine);
+    return good ? 0 : -1;
+}
+
+int handshake_derive(uint8_t out[SECRET_BYTES], const struct handshake *handshake,
+                     const char *purpose, int role)
+{
+    const struct key *key = handshake->key;
+    const unsigned char *salt = (const unsigned char *)&handshake->transcript;
+    unsigned char secret[KEY_MOST + SECRET_BYTES];
+    char info[32];
+    size_t length = SECRET_BYTES;
+    int info_length = snprintf(info, sizeof info, "rdpipe4 %s %s", purpose,
+                               role == ROLE_SENDER ? "sender" : "receiver");
+    memcpy(secret, key->bytes, key->length);
+    memcpy(secret + key->length, handshake->secret, SECRET_BYTES);
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
+    bool good = context && EVP_PKEY_derive_init(context) > 0 &&
+                EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) > 0 &&
+                EVP_PKEY_CTX_set1_hkdf_salt(context, salt, sizeof(struct transcript)) > 0 &&
+                EVP_PKEY_CTX_set1_hkdf_key(context, secret,
+                                           (int)key->length + SECRET_BYTES) > 0 &&
+                EVP_PKEY_CTX_add1_hkdf_info(context, (unsigned char *)info, info_length) > 0 &&
+                EVP_PKEY_derive(context, out, &length) > 0;
+    EVP_PKEY_CTX_free(context);
+    explicit_bzero(secret, sizeof secret);
+    return good ? 0 : -1;
+}
+
 int handshake_open(struct handshake *handshake, const struct key *key, const struct hello *mine,
                  struct error *error)
 {
     *handshake = (struct handshake){.key = key, .role = mine->role, .mine = *mine};
-    if (getrandom(handshake->mine.nonce, NONCE_BYTES, 0) != NONCE_BYTES)
+    if (getrandom(handshake->secret, SECRET_BYTES, 0) != SECRET_BYTES)
         return fault(error, "no random bytes: %m");
+    if (public_of(handshake->mine.public, handshake->secret) < 0)
+        return fault(error, "OpenSSL cannot make an X25519 key");
     uint8_t *whole = hello_of(handshake, mine->role);
     record_put(whole, &(struct record){RECORD_HELLO, HELLO_BYTES, 0});
     hello_put(whole + RECORD_BYTES, &handshake->mine);
@@ -78,8 +129,8 @@ static int judge(struct handshake *handshake, struct error *error)
 static int give_proof(struct handshake *handshake, struct error *error)
 {
     record_put(handshake->answer, &(struct record){RECORD_PROOF, PROOF_BYTES, 0});
-    if (proof_make(handshake->answer + RECORD_BYTES, handshake->key, handshake->role,
-                   &handshake->transcript) < 0)
+    if (handshake_derive(handshake->answer + RECORD_BYTES, handshake, "proof",
+                         handshake->role) < 0)
         return fault(error, "OpenSSL cannot make a proof");
     handshake->answers = true;
     return 0;
@@ -99,6 +150,9 @@ static int take_hello(struct handshake *handshake, const struct record *record,
     memcpy(whole + RECORD_BYTES, body, HELLO_BYTES);
     if (judge(handshake, error) < 0)
         return -1;
+    if (handshake_exchange(handshake->secret, handshake->theirs.public) < 0)
+        return refuse(handshake, error, "a hello with an invalid X25519 key",
+                      "a hello with an invalid X25519 key");
     handshake->stage = HANDSHAKE_PROOF;
     if (handshake->role == ROLE_SENDER)
         return give_proof(handshake, error);
@@ -110,7 +164,9 @@ static int take_proof(struct handshake *handshake, const uint8_t *body,
                       struct error *error)
 {
     bool sender = handshake->role == ROLE_SENDER;
-    if (!proof_holds(body, handshake->key, other_role(handshake), &handshake->transcript))
+    uint8_t right[PROOF_BYTES];
+    if (handshake_derive(right, handshake, "proof", other_role(handshake)) < 0 ||
+        CRYPTO_memcmp(body, right, PROOF_BYTES) != 0)
         return refuse(handshake, error, "the keys differ",
                       sender ? "the receiver could not prove that it has the key: "
                                "nothing was sent"
@@ -160,30 +216,6 @@ static bool both_aes(const struct handshake *handshake)
     return handshake->mine.aes && handshake->theirs.aes;
 }
 
-enum { LABEL_BYTES = 16 };
-
-int proof_make(uint8_t out[PROOF_BYTES], const struct key *key, int role,
-               const struct transcript *transcript)
-{
-    uint8_t text[LABEL_BYTES + sizeof *transcript] = {0};
-    unsigned int length = 0;
-    const char *label = role == ROLE_SENDER ? "rdpipe4 sender" : "rdpipe4 receiver";
-    memcpy(text, label, strlen(label));
-    memcpy(text + LABEL_BYTES, transcript, sizeof *transcript);
-    if (!HMAC(EVP_sha256(), key->bytes, (int)key->length, text, sizeof text, out,
-              &length))
-        return -1;
-    return length == PROOF_BYTES ? 0 : -1;
-}
-
-bool proof_holds(const uint8_t in[PROOF_BYTES], const struct key *key, int role,
-                 const struct transcript *transcript)
-{
-    uint8_t right[PROOF_BYTES];
-    return proof_make(right, key, role, transcript) == 0 &&
-           CRYPTO_memcmp(in, right, PROOF_BYTES) == 0;
-}
-
 enum { IV_BYTES = 12 };
 
 bool seal_has_aes(void)
@@ -207,31 +239,12 @@ const char *seal_name(const struct handshake *handshake)
                                : "encrypted by ChaCha20-Poly1305";
 }
 
-int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct handshake *handshake, int role)
-{
-    const struct key *key = handshake->key;
-    const unsigned char *salt = (const unsigned char *)&handshake->transcript;
-    const char *info = role == ROLE_SENDER ? "rdpipe4 seal sender"
-                                           : "rdpipe4 seal receiver";
-    size_t length = SEAL_KEY_BYTES;
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
-    int good = context && EVP_PKEY_derive_init(context) > 0 &&
-               EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) > 0 &&
-               EVP_PKEY_CTX_set1_hkdf_salt(context, salt, sizeof(struct transcript)) > 0 &&
-               EVP_PKEY_CTX_set1_hkdf_key(context, key->bytes, (int)key->length) > 0 &&
-               EVP_PKEY_CTX_add1_hkdf_info(context, (const unsigned char *)info,
-                                           (int)strlen(info)) > 0 &&
-               EVP_PKEY_derive(context, out, &length) > 0 && length == SEAL_KEY_BYTES;
-    EVP_PKEY_CTX_free(context);
-    return good ? 0 : -1;
-}
-
 static int seal_open(struct seal *seal, const struct handshake *handshake, int role,
                      enum seal_lane lane)
 {
-    uint8_t secret[SEAL_KEY_BYTES];
+    uint8_t secret[SECRET_BYTES];
     *seal = (struct seal){.cipher = EVP_CIPHER_CTX_new(), .lane = lane};
-    int good = seal->cipher && seal_key(secret, handshake, role) == 0 &&
+    int good = seal->cipher && handshake_derive(secret, handshake, "seal", role) == 0 &&
                EVP_CipherInit_ex(seal->cipher,
                                  both_aes(handshake) ? EVP_aes_256_gcm()
                                                       : EVP_chacha20_poly1305(),

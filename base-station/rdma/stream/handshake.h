@@ -9,42 +9,52 @@
 #include "records.h"
 #include "error.h"
 
-/* Proof that a peer has the shared secret and that both peers saw the same hellos:
- * HMAC-SHA-256(secret, label | sender's hello record | receiver's hello record). */
-enum { WHOLE_HELLO_BYTES = RECORD_BYTES + HELLO_BYTES };
+enum { WHOLE_HELLO_BYTES = RECORD_BYTES + HELLO_BYTES, SECRET_BYTES = 32 };
 
 /* Both complete hello records, the sender's first. */
 struct transcript {
     uint8_t sender[WHOLE_HELLO_BYTES], receiver[WHOLE_HELLO_BYTES];
 };
 
-/* Compute the proof of `role`. Return 0, or -1. */
-int proof_make(uint8_t out[PROOF_BYTES], const struct key *key, int role,
-               const struct transcript *transcript);
-
-/* Verify a proof in constant time. */
-bool proof_holds(const uint8_t in[PROOF_BYTES], const struct key *key, int role,
-                 const struct transcript *transcript);
-
 struct handshake {
     const struct key *key; /* not owned */
     int role;
     struct hello mine, theirs;
     struct transcript transcript;
+    /* private X25519 key; after the peer's hello the result of the exchange */
+    uint8_t secret[SECRET_BYTES];
     enum { HANDSHAKE_HELLO, HANDSHAKE_PROOF, HANDSHAKE_OVER } stage;
     uint8_t answer[CONTROL_BYTES]; /* a record to send */
     bool answers;                  /* `answer` is waiting to be sent */
 };
 
-/* Start a handshake. `mine` has no nonce yet. The sender's first record is in
+/* Start a handshake. `mine` has no X25519 key yet. The sender's first record is in
  * `answer`. */
 int handshake_open(struct handshake *handshake, const struct key *key, const struct hello *mine,
                  struct error *error);
 
-/* Process a record. At MEETING_OVER the peer is authenticated. Return -1 with an error
+/* Process a record. At HANDSHAKE_OVER the peer is authenticated. Return -1 with an error
  * if the peer is rejected; `answer` then holds the reason to send. */
 int handshake_take(struct handshake *handshake, const struct record *record,
                  const uint8_t *body, struct error *error);
+
+/* Replace the private X25519 key in `secret` by the value shared with the owner of the public
+ * key `theirs` (RFC 7748). Return 0, or -1, also if that value is zero. */
+int handshake_exchange(uint8_t secret[SECRET_BYTES], const uint8_t theirs[PUBLIC_BYTES]);
+
+/* Derive the secret of `role` for one purpose:
+ *
+ *   HKDF-SHA-256(salt: sender's hello | receiver's hello,
+ *                secret: the shared key | the result of the exchange,
+ *                info: "rdpipe4 proof sender", for example)
+ *
+ *   "proof"  shows that its sender has the shared key and saw the same hellos
+ *   "seal"   encrypts the records of one direction
+ *
+ * Without the result of the exchange a recorded handshake gives no way to test a guess of the
+ * shared key, and the key decrypts no recorded stream. Return 0, or -1. */
+int handshake_derive(uint8_t out[SECRET_BYTES], const struct handshake *handshake,
+                     const char *purpose, int role);
 
 /* Parameters agreed by both ends. The tag of a sealed record makes a checksum
  * superfluous. */
@@ -53,15 +63,13 @@ bool handshake_checksum(const struct handshake *handshake);
 bool handshake_encrypts(const struct handshake *handshake);
 
 /* Encryption of each record after the proofs: AES-256-GCM if both processors have the
- * instructions, otherwise ChaCha20-Poly1305. HKDF-SHA-256 derives one key per direction:
+ * instructions, otherwise ChaCha20-Poly1305, with one key per direction:
  *
- *   key    HKDF(salt: sender's hello | receiver's hello, secret: the shared one,
- *               info: "rdpipe4 seal sender" or "rdpipe4 seal receiver")
  *   nonce  lane u32 (1 data, 2 all other records) | counter u64: the number of a data
  *          record; for other records, how many preceded it in this direction
  *   tag    16 bytes, over the header and the body
  *
- * The hellos' nonces are fresh, so no key is used twice. A lane has one writer, with an
+ * The X25519 keys are fresh, so no key is used twice. A lane has one writer, with an
  * increasing counter. A changed, missing, repeated or reordered record does not open. */
 enum seal_lane { LANE_DATA = 1, LANE_CONTROL };
 
@@ -76,11 +84,6 @@ struct seal {
 struct seals {
     struct seal data, say, hear;
 };
-
-enum { SEAL_KEY_BYTES = 32 };
-
-/* Derive the key of the records sent by `role`. Return 0, or -1. */
-int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct handshake *handshake, int role);
 
 /* Return true if this processor has the AES-GCM instructions. */
 bool seal_has_aes(void);

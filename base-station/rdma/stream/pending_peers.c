@@ -90,7 +90,7 @@ int pending_open(struct pending_peers *pending, const struct options *options, c
 static void guest_close(struct pending_peer *peer)
 {
     transport_close(peer->transport);
-    *peer = (struct pending_peer){.transport = NULL};
+    explicit_bzero(peer, sizeof *peer);
 }
 
 static struct pending_peer *free_seat(struct pending_peers *pending)
@@ -222,7 +222,7 @@ struct transport *pending_accept(struct pending_peers *pending, int out_fd, stru
                 continue;
             struct transport *transport = peer->transport;
             *handshake = peer->handshake;
-            peer->transport = NULL;
+            explicit_bzero(peer, sizeof *peer);
             return transport;
         }
     }

@@ -71,7 +71,7 @@ void hello_put(uint8_t out[HELLO_BYTES], const struct hello *hello)
     put(out + 7, 0, 1);
     put(out + 8, hello->chunk, 4);
     put(out + 12, hello->credits, 4);
-    memcpy(out + 16, hello->nonce, NONCE_BYTES);
+    memcpy(out + 16, hello->public, PUBLIC_BYTES);
 }
 
 const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
@@ -86,7 +86,7 @@ const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
         .chunk = (uint32_t)get(in + 8, 4),
         .credits = (uint32_t)get(in + 12, 4),
     };
-    memcpy(hello->nonce, in + 16, NONCE_BYTES);
+    memcpy(hello->public, in + 16, PUBLIC_BYTES);
     if (hello->version != RECORDS_VERSION)
         return NULL;
     if (hello->role < ROLE_SENDER || hello->role > ROLE_RECEIVER)

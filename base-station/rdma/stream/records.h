@@ -13,8 +13,8 @@
  *                                     receiver), transport u8, protection u8 (0 plain,
  *                                     1 encrypted), checksum u8, aes u8 (1: the
  *                                     processor has the instructions), zero u8,
- *                                     chunk u32, credits u32, nonce 32
- *   2 proof      0                    32: HMAC-SHA-256, see handshake.h
+ *                                     chunk u32, credits u32, X25519 key 32
+ *   2 proof      0                    32: see handshake.h
  *   3 data       sequence from 0      1 to chunk bytes
  *   4 credit     data records allowed in all
  *   5 heartbeat  records sent so far: a sender's data and end records; a receiver's
@@ -53,7 +53,7 @@ enum {
     RECORD_BYTES = 16,
     HELLO_BYTES = 48,
     PROOF_BYTES = 32,
-    NONCE_BYTES = 32,
+    PUBLIC_BYTES = 32,
     END_BYTES = 16,
     SEAL_BYTES = 16,
     ABORT_BYTES = 240,
@@ -92,7 +92,7 @@ struct hello {
     uint16_t version;
     uint8_t role, transport, protection, checksum, aes;
     uint32_t chunk, credits;
-    uint8_t nonce[NONCE_BYTES];
+    uint8_t public[PUBLIC_BYTES]; /* X25519 key, fresh for each connection */
 };
 
 /* Body of end (value = checksum) and of done (value = 1 if synced). */

@@ -48,7 +48,7 @@ static void check_hello(char **word)
         .chunk = (uint32_t)atoi(word[6]),
         .credits = (uint32_t)atoi(word[7]),
     }, again;
-    unhex(word[8], hello.nonce, NONCE_BYTES);
+    unhex(word[8], hello.public, PUBLIC_BYTES);
     unhex(word[9], expected, sizeof expected);
     hello_put(made, &hello);
     CHECK(memcmp(made, expected + RECORD_BYTES, sizeof made) == 0, "hello %s", word[9]);
@@ -56,7 +56,7 @@ static void check_hello(char **word)
     CHECK(!why, "hello %s: %s", word[9], why);
     CHECK(again.version == hello.version && again.chunk == hello.chunk &&
               again.credits == hello.credits && again.role == hello.role &&
-              memcmp(again.nonce, hello.nonce, NONCE_BYTES) == 0,
+              memcmp(again.public, hello.public, PUBLIC_BYTES) == 0,
           "hello %s read again", word[9]);
     for (int at = 2; at < 16 && hello.version == RECORDS_VERSION; at++) {
         uint8_t wrong[HELLO_BYTES];
@@ -78,69 +78,76 @@ static void check_ending(char **word)
     CHECK(again.total == ending.total && again.value == ending.value, "ending again");
 }
 
-static void read_transcript(char **word, struct key *key, struct transcript *transcript)
+static void check_exchange(char **word)
 {
-    key->length = unhex(word[0], key->bytes, sizeof key->bytes);
-    unhex(word[2], transcript->sender, WHOLE_HELLO_BYTES);
-    unhex(word[3], transcript->receiver, WHOLE_HELLO_BYTES);
+    uint8_t secret[SECRET_BYTES], theirs[PUBLIC_BYTES], expected[SECRET_BYTES];
+    unhex(word[0], secret, sizeof secret);
+    unhex(word[1], theirs, sizeof theirs);
+    unhex(word[2], expected, sizeof expected);
+    CHECK(handshake_exchange(secret, theirs) == 0, "no exchange");
+    CHECK(memcmp(secret, expected, sizeof secret) == 0, "exchange with %s", word[1]);
 }
 
-static void check_proof(char **word)
-{
-    struct key key;
-    struct transcript transcript;
-    uint8_t expected[PROOF_BYTES], made[PROOF_BYTES];
-    int role = atoi(word[1]);
-    read_transcript(word, &key, &transcript);
-    unhex(word[4], expected, sizeof expected);
-    CHECK(proof_make(made, &key, role, &transcript) == 0, "no proof");
-    CHECK(memcmp(made, expected, sizeof made) == 0, "proof of role %d", role);
-    CHECK(proof_holds(expected, &key, role, &transcript), "proof does not hold");
-    CHECK(!proof_holds(expected, &key, 3 - role, &transcript), "the other's proof holds");
-    for (int bit = 0; bit < 8 * PROOF_BYTES; bit++) {
-        expected[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        CHECK(!proof_holds(expected, &key, role, &transcript), "bit %d is not seen", bit);
-        expected[bit / 8] ^= (uint8_t)(1 << bit % 8);
-    }
-}
-
+/* Read KEY SHARED SENDER'S-HELLO RECEIVER'S-HELLO. */
 static void open_handshake(char **word, struct key *key, struct handshake *handshake, int role)
 {
     *handshake = (struct handshake){.key = key, .role = role};
-    read_transcript(word, key, &handshake->transcript);
+    key->length = unhex(word[0], key->bytes, sizeof key->bytes);
+    unhex(word[1], handshake->secret, SECRET_BYTES);
+    unhex(word[2], handshake->transcript.sender, WHOLE_HELLO_BYTES);
+    unhex(word[3], handshake->transcript.receiver, WHOLE_HELLO_BYTES);
     hello_get(&handshake->mine, handshake->transcript.sender + RECORD_BYTES);
     hello_get(&handshake->theirs, handshake->transcript.receiver + RECORD_BYTES);
 }
 
-static void check_key(char **word)
+static bool takes_proof(struct handshake handshake, const uint8_t proof[PROOF_BYTES])
 {
-    struct key key;
+    struct error error = {0};
+    handshake.stage = HANDSHAKE_PROOF;
+    return handshake_take(&handshake, &(struct record){RECORD_PROOF, PROOF_BYTES, 0}, proof,
+                          &error) == 0;
+}
+
+static void check_secret(char **word)
+{
+    static struct key key;
     struct handshake handshake;
-    uint8_t expected[SEAL_KEY_BYTES], made[SEAL_KEY_BYTES];
-    open_handshake(word, &key, &handshake, ROLE_SENDER);
-    unhex(word[4], expected, sizeof expected);
-    CHECK(seal_key(made, &handshake, atoi(word[1])) == 0, "no key");
-    CHECK(memcmp(made, expected, sizeof made) == 0, "key of role %s", word[1]);
+    uint8_t expected[SECRET_BYTES], made[SECRET_BYTES];
+    int role = atoi(word[5]);
+    open_handshake(word, &key, &handshake, 3 - role);
+    unhex(word[6], expected, sizeof expected);
+    CHECK(handshake_derive(made, &handshake, word[4], role) == 0, "no secret");
+    CHECK(memcmp(made, expected, sizeof made) == 0, "%s of role %d", word[4], role);
+    if (strcmp(word[4], "proof") != 0)
+        return;
+    CHECK(takes_proof(handshake, expected), "proof of role %d is refused", role);
+    for (int bit = 0; bit < 8 * PROOF_BYTES; bit++) {
+        expected[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        CHECK(!takes_proof(handshake, expected), "bit %d is not seen", bit);
+        expected[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    handshake.role = role;
+    CHECK(!takes_proof(handshake, expected), "its own proof is taken");
 }
 
 static void check_sealed(char **word)
 {
-    struct key key;
+    static struct key key;
     struct handshake handshake;
     struct seals from, to;
     struct error error = {0};
     struct record record;
     uint8_t sealed[512], work[512] = {0}, text[400];
-    int role = atoi(word[1]);
-    uint64_t counter = strtoull(word[4], NULL, 10);
-    size_t plain = unhex(word[5], text, sizeof text);
-    size_t whole = unhex(word[6], sealed, sizeof sealed);
+    int role = atoi(word[4]);
+    uint64_t counter = strtoull(word[5], NULL, 10);
+    size_t plain = unhex(word[6], text, sizeof text);
+    size_t whole = unhex(word[7], sealed, sizeof sealed);
     open_handshake(word, &key, &handshake, role);
     CHECK(seals_open(&from, &handshake, &error) == 0, "no seals");
     handshake.role = 3 - role;
     CHECK(seals_open(&to, &handshake, &error) == 0, "no seals");
     CHECK(!record_get(&record, sealed, CHUNK_MOST + SEAL_BYTES) &&
-              whole == RECORD_BYTES + plain + SEAL_BYTES, "%s", word[6]);
+              whole == RECORD_BYTES + plain + SEAL_BYTES, "%s", word[7]);
     bool data = record.type == RECORD_DATA;
     struct seal *close = data ? &from.data : &from.say;
     struct seal *open = data ? &to.data : &to.hear;
@@ -148,9 +155,9 @@ static void check_sealed(char **word)
     memcpy(work, sealed, RECORD_BYTES);
     memcpy(work + RECORD_BYTES, text, plain);
     CHECK(seal_close_record(close, work, counter) == 0, "cannot seal");
-    CHECK(memcmp(work, sealed, whole) == 0, "sealed %s", word[6]);
+    CHECK(memcmp(work, sealed, whole) == 0, "sealed %s", word[7]);
     CHECK(seal_open_record(open, work, counter) == 0, "cannot unseal");
-    CHECK(memcmp(work + RECORD_BYTES, text, plain) == 0, "unsealed %s", word[6]);
+    CHECK(memcmp(work + RECORD_BYTES, text, plain) == 0, "unsealed %s", word[7]);
     memcpy(work, sealed, whole);
     CHECK(seal_open_record(open, work, counter + 1) < 0, "one left out is not seen");
     for (size_t at = 8; at < whole; at++) { /* its number, its body, its tag */
@@ -175,8 +182,8 @@ static void check_vectors(const char *path)
 {
     static const struct { const char *name; int words; void (*check)(char **); } kinds[] = {
         {"record", 4, check_record}, {"hello", 10, check_hello},
-        {"ending", 3, check_ending}, {"proof", 5, check_proof},
-        {"key", 5, check_key},       {"sealed", 7, check_sealed},
+        {"ending", 3, check_ending}, {"exchange", 3, check_exchange},
+        {"secret", 7, check_secret}, {"sealed", 8, check_sealed},
         {"refused", 2, check_refused},
     };
     char line[4096];
@@ -288,6 +295,18 @@ static void check_handshakes(void)
         CHECK(handshake_take(&alone.handshake, &record, body, &alone.error) < 0, "a longer hello is taken");
         CHECK(!strstr(alone.error.text, "speaks version 5") == (version == ours),
               "a longer hello: %s", alone.error.text);
+    }
+    for (int order = 0; order < 2; order++) { /* public keys 0 and 1: the exchange gives zero */
+        struct side other;
+        uint8_t body[CONTROL_BYTES];
+        side_open(&other, ROLE_RECEIVER, key, 0, ours);
+        memcpy(body, other.handshake.transcript.receiver + RECORD_BYTES, HELLO_BYTES);
+        memset(body + HELLO_BYTES - PUBLIC_BYTES, 0, PUBLIC_BYTES);
+        body[HELLO_BYTES - PUBLIC_BYTES] = (uint8_t)order;
+        side_open(&alone, ROLE_SENDER, key, 0, ours);
+        record = (struct record){RECORD_HELLO, HELLO_BYTES, 0};
+        CHECK(handshake_take(&alone.handshake, &record, body, &alone.error) < 0 &&
+              strstr(alone.error.text, "X25519"), "a key of small order is taken");
     }
     side_open(&alone, ROLE_RECEIVER, key, 0, ours); /* a proof before the hello */
     record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
