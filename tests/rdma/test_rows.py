@@ -33,7 +33,10 @@ FAULTS = {
         "guest:test_failed_producer_publishes_no_file",
     ],
     "non-blocking stdout, short writes": ["stream:test_non_blocking_stdin_and_stdout"],
-    "a read error taken for the end": ["stream_faults:test_read_error_publishes_no_file"],
+    "a read error taken for the end": [
+        "stream_faults:test_read_error_publishes_no_file",
+        "stream_faults:test_read_error_on_stdin_publishes_no_file",
+    ],
     "no disconnect event, no time-out, tries for ever": [
         "verbs:check_ends",
         "verbs:check_dial",

@@ -93,6 +93,19 @@ class TestProducers:
         assert "cannot read" in one.err
         assert names(ends.place) == []
 
+    def test_read_error_on_stdin_publishes_no_file(self, ends: Ends) -> None:
+        receiver = ends.receive("out")
+        with open("/proc/self/mem", "rb", buffering=0) as unreadable:
+            one, _ = both_fail(ends.send(stdin=unreadable), receiver)
+        assert "cannot read stdin" in one.err
+        assert names(ends.place) == []
+
+    def test_directory_as_stdin_is_refused(self, ends: Ends) -> None:
+        fd = os.open(ends.place, os.O_RDONLY)
+        ended = ends.send(stdin=fd, port=9).ended()
+        os.close(fd)
+        assert ended.status == 1 and "stdin is a directory" in ended.err
+
     @pytest.mark.parametrize("checksum", ["xxh3", "none"])
     @pytest.mark.parametrize("size", [11_000_000, 10])
     def test_file_that_changes_size_fails_both_ends(
