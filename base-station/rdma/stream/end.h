@@ -77,7 +77,3 @@ void end_settle(struct end *end);
 /* Report the error and the throughput. Return the exit status. Keep everything in use by
  * a worker that does not end. */
 int end_close(struct end *end);
-
-/* Run rdsend or rdrecv. Return the exit status; errors have been reported. */
-int send_stream(const struct options *options);
-int receive_stream(const struct options *options);

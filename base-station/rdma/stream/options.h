@@ -52,7 +52,8 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
  * invalid. */
 int64_t options_bytes(const char *text);
 
-/* Body of main(): parse the options and call `run`. Return the exit status. */
+/* Body of main(): parse the options and call `run`, which reports its errors itself. Return
+ * the exit status. */
 int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *));
 
 /* Fill in the hello of this side. Over RDMA, limit it to the memory that may be pinned.

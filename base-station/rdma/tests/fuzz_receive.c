@@ -3,7 +3,9 @@
  * any order, valid or broken. Only a complete stream may succeed, and all of its bytes must have
  * arrived.
  */
-#include "../stream/receive.c"
+#define main rdrecv_main
+#include "../rdrecv.c"
+#undef main
 
 #define XXH_INLINE_ALL
 #include <fcntl.h>

@@ -3,7 +3,9 @@
  * and arbitrary bytes. The run may only succeed if a done record for all bytes arrives after the
  * end record.
  */
-#include "../stream/send.c"
+#define main rdsend_main
+#include "../rdsend.c"
+#undef main
 
 #include "fuzz_stream.h"
 
