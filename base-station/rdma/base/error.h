@@ -1,4 +1,4 @@
-/* Error as one line of text and an exit status. */
+/* Text for the user on stderr: errors, which have an exit status too, and progress. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,3 +39,13 @@ void shown(char *into, uint32_t room, const void *text, uint32_t length);
 /* coarse clock: some ms behind, but cheap on every machine; for time-outs */
 int64_t now_ms(void);
 int64_t now_us(void);
+
+#define STATS_CLEAR "\r\033[K" /* erases the line */
+enum { STATS_EACH_MS = 500 };
+
+/* Format as "1.500 MB". Return `into`. */
+const char *stats_amount(double bytes, char *into, size_t room);
+
+/* Show a progress line: `done` of `size` bytes (-1 = unknown), of which `moved` bytes
+ * were moved in `us`. The next line replaces it. */
+void stats_show(uint64_t moved, uint64_t done, int64_t size, int64_t us);

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "stats.h"
+#include "error.h"
 #include "tree_io.h"
 #include "tree_part.h"
 

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stats.h"
-
 enum { LOOK_MS = 10 };
 
 int end_init(struct end *end, const struct options *options)
