@@ -1,5 +1,4 @@
-/* Connection that carries records: over TCP (transport_tcp.c) or RDMA
- * (transport_verbs.c). A single thread owns it. Only transport_finish blocks. */
+/* Connection that carries records: over TCP (transport.c) or RDMA (transport_verbs.c). A single thread owns it. Only transport_finish blocks. */
 #pragma once
 
 #include <poll.h>
@@ -108,7 +107,7 @@ struct rdma {
     void (*close)(struct rdma_cm_id *listener); /* NULL is allowed */
 };
 
-/* NULL: built without librdmacm (transport_noverbs.c). */
+/* NULL: built without librdmacm (VERBS=0). */
 extern const struct rdma *const rdma;
 #define RDMA_LEFT_OUT "built without librdmacm"
 
