@@ -208,10 +208,10 @@ static int open_input(struct sender *sender)
 }
 
 /* Read the destination from the agent, after starting the command. */
-static int hear_where(struct end *end, struct options *told)
+static int read_address(struct end *end, struct options *told)
 {
     static char where[1 << 16]; /* PORT ADDRESS,... */
-    struct pollfd polled = {(int)told->where_fd, POLLIN, 0};
+    struct pollfd polled = {(int)told->address_fd, POLLIN, 0};
     fcntl(polled.fd, F_SETFD, FD_CLOEXEC);
     if (end_start(end) < 0 ||
         signals_wait(&polled, 1, INT64_MAX, &end->error) < 0)
@@ -220,7 +220,7 @@ static int hear_where(struct end *end, struct options *told)
     close(polled.fd);
     told->host = where;
     told->port = strsep((char **)&told->host, " ");
-    return told->host ? 0 : fault(&end->error, "heard of nowhere to send to");
+    return told->host ? 0 : fault(&end->error, "no address to send to");
 }
 
 static int begin(struct sender *sender)
@@ -365,7 +365,7 @@ static int send_stream(const struct options *options)
     if (end_init(end, &told) == 0 &&
         open_input(&sender) == 0 && /* may block for ever; a signal may end it */
         signals_open(&end->error) == 0 &&
-        (told.where_fd < 0 || hear_where(end, &told) == 0))
+        (told.address_fd < 0 || read_address(end, &told) == 0))
         end->transport = connect_peer(&told, &end->key, &end->handshake, &end->error);
     if (end->transport && begin(&sender) == 0 && end_run(end, take_event, move) == 0)
         say_goodbye(&sender);

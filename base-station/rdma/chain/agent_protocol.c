@@ -256,7 +256,7 @@ static void add_receiver(struct words *words, const struct agent_work *work)
     add_all(words, &work->in);
     add_number(words, "--key-fd", AGENT_KEY_IN_FD);
     add_number(words, "--announce-fd", AGENT_ANNOUNCE_FD);
-    add_number(words, "--guests-fd", AGENT_GUESTS_FD);
+    add_number(words, "--connections-fd", AGENT_GUESTS_FD);
     if (!*work->key_out)
         add_number(words, "--status-fd", AGENT_STATUS_FD);
     words_add(words, "0");
@@ -269,7 +269,7 @@ static void add_sender(struct words *words, const struct agent_work *work)
     add_number(words, "--key-fd", AGENT_KEY_OUT_FD);
     add_number(words, "--status-fd", AGENT_STATUS_FD);
     if (agent_work_ahead(work)) {
-        add_number(words, "--where-fd", AGENT_WHERE_FD);
+        add_number(words, "--address-fd", AGENT_WHERE_FD);
         return;
     }
     if (work->route > AGENT_STRAIGHT)

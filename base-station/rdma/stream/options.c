@@ -80,9 +80,9 @@ static const struct row {
     {"bind", TEXT, TO(bind_to), 0, 0, NULL, NULL},
     /* this and the following: given by an agent */
     {"hop", TEXT, TO(hop), 0, 0, NULL, NULL},
-    {"guests-fd", NUMBER, TO(guests_fd), 0, 65535, "rdrecv", NULL},
+    {"connections-fd", NUMBER, TO(connections_fd), 0, 65535, "rdrecv", NULL},
     {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
-    {"where-fd", NUMBER, TO(where_fd), 0, 65535, "rdsend", NULL},
+    {"address-fd", NUMBER, TO(address_fd), 0, 65535, "rdsend", NULL},
     {"status-fd", NUMBER, TO(status_fd), 0, 65535, NULL, NULL},
     {"key-file", TEXT, TO(key_file), 0, 0, NULL, NULL},
     {"key-fd", NUMBER, TO(key_fd), 0, 65535, NULL, NULL},
@@ -222,9 +222,9 @@ static int take_options(struct options *options, int argc, char **argv,
 
 static int take_rest(struct options *options, char **rest, struct error *error)
 {
-    if (options->where_fd >= 0) {
+    if (options->address_fd >= 0) {
         options->command = rest;
-        return *rest ? 0 : fault_status(error, EXIT_USAGE, "no command after --where-fd");
+        return *rest ? 0 : fault_status(error, EXIT_USAGE, "no command after --address-fd");
     }
     if (options->sends && !(options->host = *rest ? *rest++ : NULL))
         return fault_status(error, EXIT_USAGE, "no HOST: rdsend HOST PORT (see --help)");
@@ -261,9 +261,9 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .sends = sends,
         .key_fd = -1,
         .announce_fd = -1,
-        .guests_fd = -1,
+        .connections_fd = -1,
         .socket_fd = -1,
-        .where_fd = -1,
+        .address_fd = -1,
         .status_fd = -1,
         .protection = PROTECT_DEFAULT,
         .checksum = true,

@@ -13,11 +13,9 @@ struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
     int64_t key_fd, announce_fd; /* -1 = not given */
-    /* given by an agent: source of connections; a connection */
-    int64_t guests_fd, socket_fd;
-    /* given by an agent: source of the destination, if the command starts before it is
-     * known */
-    int64_t where_fd;
+    /* Given by an agent: Unix socket that passes accepted connections; a connection; Unix
+     * socket that passes the address, if the command starts before it is known. */
+    int64_t connections_fd, socket_fd, address_fd;
     /* receives the exit status of a command that ends by itself */
     int64_t status_fd;
     const char *ports;           /* port or range to try for port 0; NULL = any */

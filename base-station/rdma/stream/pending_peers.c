@@ -1,4 +1,4 @@
-/* Unauthenticated connections: see pending_peers.h. */
+/* Connections before their proof: see pending_peers.h. */
 #include "pending_peers.h"
 
 #include <errno.h>
@@ -70,12 +70,12 @@ static int listen_on_both(struct pending_peers *pending, struct error *error)
     return 0;
 }
 
-int pending_open(struct pending_peers *pending, const struct options *options, const struct key *key,
-               struct error *error)
+int pending_open(struct pending_peers *pending, const struct options *options,
+                 const struct key *key, struct error *error)
 {
     *pending = (struct pending_peers){.options = options, .key = key, .listen_fd = -1};
-    if (options->guests_fd >= 0)
-        fcntl((int)options->guests_fd, F_SETFD, FD_CLOEXEC);
+    if (options->connections_fd >= 0)
+        fcntl((int)options->connections_fd, F_SETFD, FD_CLOEXEC);
     if (listen_on_both(pending, error) < 0)
         return -1;
     if (options->verbose)
@@ -87,74 +87,64 @@ int pending_open(struct pending_peers *pending, const struct options *options, c
     return announce(pending, error);
 }
 
-static void guest_close(struct pending_peer *peer)
+static void peer_close(struct pending_peer *peer)
 {
     transport_close(peer->transport);
     explicit_bzero(peer, sizeof *peer);
 }
 
-static struct pending_peer *free_seat(struct pending_peers *pending)
+/* Close the peer after it has read why. */
+static void peer_reject(const struct options *options, struct pending_peer *peer,
+                        const struct error *why)
 {
-    for (int i = 0; i < PENDING_SEATS; i++)
-        if (!pending->peers[i].transport)
-            return &pending->peers[i];
-    return NULL;
-}
-
-static void seat(struct pending_peers *pending, struct pending_peer *peer, struct transport *transport)
-{
-    struct error why = {0};
-    peer->transport = transport;
-    peer->until_ms = now_ms() + PENDING_LIMIT_MS;
-    if (handshake_begin(&peer->handshake, pending->options, pending->key, transport, &why) == 0)
-        return;
-    say("turned %s away: %s", transport->peer, why.text);
-    guest_close(peer);
-}
-
-static void let_in(struct pending_peers *pending)
-{
-    struct pending_peer *peer;
-    while ((peer = free_seat(pending))) {
-        struct error why = {0};
-        struct transport *transport = NULL;
-        char dot[2];
-        if (pending->rdma_id)
-            transport = rdma->accept(pending->rdma_id, pending->options);
-        int fd = transport ? -1 : fd_take((int)pending->options->guests_fd, dot, sizeof dot);
-        bool expected = fd >= 0;
-        if (expected)
-            transport = tcp_open(fd, &why);
-        if (!transport && pending->listen_fd >= 0) {
-            fd = accept4(pending->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-            transport = fd >= 0 ? tcp_open(fd, &why) : NULL;
-            if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-                poll(NULL, 0, FULL_MS); /* poll still reports the connection */
-        }
-        if (!transport)
-            return;
-        seat(pending, peer, transport);
-        if (expected && peer->transport)
-            peer->until_ms = now_ms() + EXPECTED_MS;
-    }
-}
-
-static void turn_away(const struct pending_peers *pending, struct pending_peer *peer,
-                      const struct error *why)
-{
-    bool ended = pending->options->hop && peer->transport->peer_left; /* by its agent */
-    if (!ended && !heard_in_chain(why, pending->options))
+    bool ended = options->hop && peer->transport->peer_left; /* by its agent */
+    if (!ended && !heard_in_chain(why, options))
         say("turned %s away: %s", peer->transport->peer, why->text);
-    if (peer->transport->peer_left) {
-        guest_close(peer);
-        return;
-    }
     peer->leaving = true;
     peer->until_ms = now_ms() + LEAVE_MS;
+    if (peer->transport->peer_left)
+        peer_close(peer);
 }
 
-/* Process all records of one guest. Return true once it is authenticated. */
-static bool attend(const struct pending_peers *pending, struct pending_peer *peer)
+/* Accept the next connection. NULL: there is none. `expected`: an agent passed it on. */
+static struct transport *next_connection(struct pending_peers *pending, bool *expected)
+{
+    struct error ignored = {0};
+    struct transport *transport = NULL;
+    char dot[2];
+    if (pending->rdma_id)
+        transport = rdma->accept(pending->rdma_id, pending->options);
+    int fd = transport ? -1 : fd_take((int)pending->options->connections_fd, dot, sizeof dot);
+    *expected = fd >= 0;
+    if (!transport && fd < 0 && pending->listen_fd >= 0) {
+        fd = accept4(pending->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+            poll(NULL, 0, FULL_MS); /* poll still reports the connection */
+    }
+    return fd >= 0 ? tcp_open(fd, &ignored) : transport;
+}
+
+static void accept_all(struct pending_peers *pending)
+{
+    for (int i = 0; i < PENDING_MOST; i++) {
+        struct pending_peer *peer = &pending->peers[i];
+        struct error why = {0};
+        bool expected;
+        if (peer->transport)
+            continue;
+        if (!(peer->transport = next_connection(pending, &expected)))
+            return;
+        peer->until_ms = now_ms() + (expected ? EXPECTED_MS : PENDING_LIMIT_MS);
+        if (handshake_begin(&peer->handshake, pending->options, pending->key, peer->transport,
+                            &why) == 0)
+            continue;
+        say("turned %s away: %s", peer->transport->peer, why.text);
+        peer_close(peer);
+    }
+}
+
+/* Process all records of one peer. Return true once it is authenticated. */
+static bool peer_proves(const struct options *options, struct pending_peer *peer)
 {
     struct transport *transport = peer->transport;
     struct error why = {0};
@@ -163,24 +153,24 @@ static bool attend(const struct pending_peers *pending, struct pending_peer *pee
         if (peer->handshake.stage == HANDSHAKE_OVER)
             return true;
     if (got < 0) {
-        turn_away(pending, peer, &why);
+        peer_reject(options, peer, &why);
     } else if (now_ms() >= peer->until_ms) {
         if (!peer->leaving)
             say("turned %s away: no proof within %d s", transport->peer,
                 PENDING_LIMIT_MS / 1000);
-        guest_close(peer);
+        peer_close(peer);
     }
     return false;
 }
 
 /* Fill in the descriptors to poll, `out_fd` first. Return their number. `until_ms`
- * becomes the deadline of a guest if that is earlier. */
+ * becomes the deadline of a peer if that is earlier. */
 static int watch(const struct pending_peers *pending, int out_fd, struct pollfd *polled,
                  int64_t *until_ms)
 {
     int count = 4;
     bool room = false;
-    for (int i = 0; i < PENDING_SEATS; i++) {
+    for (int i = 0; i < PENDING_MOST; i++) {
         const struct pending_peer *peer = &pending->peers[i];
         room |= !peer->transport;
         if (peer->transport && peer->until_ms < *until_ms)
@@ -192,14 +182,14 @@ static int watch(const struct pending_peers *pending, int out_fd, struct pollfd 
     polled[1] = (struct pollfd){room ? pending->listen_fd : -1, POLLIN, 0};
     polled[2] = (struct pollfd){
         pending->rdma_id && room ? rdma->fd(pending->rdma_id) : -1, POLLIN, 0};
-    polled[3] = (struct pollfd){room ? (int)pending->options->guests_fd : -1, POLLIN, 0};
+    polled[3] = (struct pollfd){room ? (int)pending->options->connections_fd : -1, POLLIN, 0};
     return count;
 }
 
-_Static_assert(4 + PENDING_SEATS * TRANSPORT_FDS <= SIGNALS_POLLED_MOST, "one wait for all");
+_Static_assert(4 + PENDING_MOST * TRANSPORT_FDS <= SIGNALS_POLLED_MOST, "one wait for all");
 
-struct transport *pending_accept(struct pending_peers *pending, int out_fd, struct handshake *handshake,
-                             struct error *error)
+struct transport *pending_accept(struct pending_peers *pending, int out_fd,
+                                 struct handshake *handshake, struct error *error)
 {
     int64_t limit_ms = pending->options->connect_ms;
     int64_t end_ms = limit_ms ? now_ms() + limit_ms : INT64_MAX;
@@ -215,10 +205,10 @@ struct transport *pending_accept(struct pending_peers *pending, int out_fd, stru
             fault(error, "no sender came in time (--connect-timeout)");
         if (error->status)
             return NULL;
-        let_in(pending);
-        for (int i = 0; i < PENDING_SEATS; i++) {
+        accept_all(pending);
+        for (int i = 0; i < PENDING_MOST; i++) {
             struct pending_peer *peer = &pending->peers[i];
-            if (!peer->transport || !attend(pending, peer))
+            if (!peer->transport || !peer_proves(pending->options, peer))
                 continue;
             struct transport *transport = peer->transport;
             *handshake = peer->handshake;
@@ -230,12 +220,12 @@ struct transport *pending_accept(struct pending_peers *pending, int out_fd, stru
 
 void pending_close(struct pending_peers *pending)
 {
-    for (int i = 0; i < PENDING_SEATS; i++)
-        guest_close(&pending->peers[i]);
+    for (int i = 0; i < PENDING_MOST; i++)
+        peer_close(&pending->peers[i]);
     if (pending->rdma_id)
         rdma->close(pending->rdma_id);
     shut(&pending->listen_fd);
-    if (pending->options && pending->options->guests_fd >= 0)
-        close((int)pending->options->guests_fd);
+    if (pending->options && pending->options->connections_fd >= 0)
+        close((int)pending->options->connections_fd);
     pending->rdma_id = NULL;
 }
