@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "link.h"
 #include "net.h"
-#include "ring.h"
 #include "signals.h"
 
 enum {
@@ -155,27 +153,6 @@ static int prove(struct transport *transport, const struct connecting *connectin
     return 0;
 }
 
-/* Close after a failed handshake. The receiver may have authenticated the sender already,
- * so send it an abort after a signal. */
-static void leave(const struct connecting *connecting, struct transport *transport,
-                  const struct error *why)
-{
-    const struct handshake *handshake = connecting->handshake;
-    struct error ignored = {0};
-    struct seals seals = {.data = {.cipher = NULL}};
-    struct link link;
-    if (!signalled(why) || handshake->stage != HANDSHAKE_PROOF) {
-        transport_finish(transport, PARTING_MS);
-        return;
-    }
-    link_open(&link, transport, connecting->options);
-    if (handshake_encrypts(handshake) &&
-        seals_open(&seals, handshake, &ignored) == 0)
-        link.seals = &seals;
-    link_abort(&link, why);
-    seals_close(&seals);
-}
-
 /* Complete the handshake on a new connection, or close it. An error reported by a
  * receiver takes precedence over an error found with another peer. */
 static struct transport *authenticate(struct connecting *connecting, struct transport *transport,
@@ -186,7 +163,7 @@ static struct transport *authenticate(struct connecting *connecting, struct tran
         prove(transport, connecting, others, error) == 0)
         return transport;
     if (!transport->peer_left)
-        leave(connecting, transport, error);
+        transport_finish(transport, PARTING_MS); /* the peer reads why */
     transport_close(transport);
     if (!connecting->unproven.heard || error->heard)
         connecting->unproven = *error;
