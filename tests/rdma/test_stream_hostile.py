@@ -256,7 +256,7 @@ class TestAgainstTheSender:
             peer.send(record(PROOF, body))
             assert peer.last_words()
 
-        assert "nothing was sent" in self.serve(ends, reflect).err
+        assert "the keys differ" in self.serve(ends, reflect).err
 
     @pytest.mark.parametrize(
         ("said", "expected"),
@@ -288,17 +288,25 @@ class TestAgainstTheSender:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=7).whole())
-            assert f"speaks version {VERSION}" in peer.last_words()
+            assert f"the sender speaks version {VERSION} of" in peer.last_words()
 
-        assert "speaks version 7" in self.serve(ends, act).err
+        assert "the receiver version 7: install" in self.serve(ends, act).err
 
     def test_previous_protocol_version_is_reported(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=VERSION - 1).whole())
 
-        said = "speaks version 3 of the protocol, this one 4: install the same release"
+        said = "the sender speaks version 4 of the protocol, the receiver version 3: install the"
         assert said in self.serve(ends, act).err
+
+    def test_refusal_by_previous_release_is_reported_with_both_versions(self, ends: Ends) -> None:
+        def act(peer: Peer) -> None:
+            peer.whole_hello()
+            peer.send(record(ABORT, b"this end speaks version 3 of the protocol", 1))
+
+        said = self.serve(ends, act).err
+        assert "(this one speaks version 4): this end speaks version 3" in said
 
     def test_end_record_has_checksum_of_sent_bytes(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:

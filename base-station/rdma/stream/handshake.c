@@ -76,7 +76,7 @@ int handshake_derive(uint8_t out[SECRET_BYTES], const struct handshake *handshak
 }
 
 int handshake_open(struct handshake *handshake, const struct key *key, const struct hello *mine,
-                 struct error *error)
+                   struct error *error)
 {
     *handshake = (struct handshake){.key = key, .role = mine->role, .mine = *mine};
     if (getrandom(handshake->secret, SECRET_BYTES, 0) != SECRET_BYTES)
@@ -91,39 +91,14 @@ int handshake_open(struct handshake *handshake, const struct key *key, const str
     return 0;
 }
 
-/* Reject the peer, with one reason for the peer and one for the local log. */
-static int refuse(struct handshake *handshake, struct error *error, const char *told,
-                  const char *why)
+/* Reject the peer, for a reason that both ends report. */
+static int refuse(struct handshake *handshake, struct error *error, const char *why)
 {
-    size_t length = strnlen(told, ABORT_BYTES);
-    record_put(handshake->answer,
-               &(struct record){RECORD_ABORT, (uint32_t)length, EXIT_FAULT});
-    memcpy(handshake->answer + RECORD_BYTES, told, length);
+    size_t length = strnlen(why, ABORT_BYTES);
+    record_put(handshake->answer, &(struct record){RECORD_ABORT, (uint32_t)length, EXIT_FAULT});
+    memcpy(handshake->answer + RECORD_BYTES, why, length);
     handshake->answers = true;
     return fault(error, "%s", why);
-}
-
-#define INSTALL ": install the same release on both"
-
-static int judge(struct handshake *handshake, struct error *error)
-{
-    const struct hello *mine = &handshake->mine, *theirs = &handshake->theirs;
-    if (theirs->version != RECORDS_VERSION) {
-        char told[120], why[160];
-        snprintf(told, sizeof told, "this end speaks version %d of the protocol" INSTALL,
-                 RECORDS_VERSION);
-        snprintf(why, sizeof why,
-                 "the other end speaks version %u of the protocol, this one %d" INSTALL,
-                 theirs->version, RECORDS_VERSION);
-        return refuse(handshake, error, told, why);
-    }
-    if (theirs->role == mine->role)
-        return refuse(handshake, error, "both ends have the same role",
-                      "the other end is not an rdrecv for an rdsend: it has our own role");
-    if (theirs->transport != mine->transport)
-        return refuse(handshake, error, "the transports differ",
-                      "the other end says that it uses another transport");
-    return 0;
 }
 
 static int give_proof(struct handshake *handshake, struct error *error)
@@ -136,23 +111,38 @@ static int give_proof(struct handshake *handshake, struct error *error)
     return 0;
 }
 
+static int refuse_version(struct handshake *handshake, struct error *error)
+{
+    char why[120];
+    bool sender = handshake->role == ROLE_SENDER;
+    const struct hello *mine = &handshake->mine, *theirs = &handshake->theirs;
+    snprintf(why, sizeof why,
+             "the sender speaks version %u of the protocol, the receiver version %u: install the "
+             "same release on both", (sender ? mine : theirs)->version,
+             (sender ? theirs : mine)->version);
+    return refuse(handshake, error, why);
+}
+
 static int take_hello(struct handshake *handshake, const struct record *record,
                       const uint8_t *body, struct error *error)
 {
     uint8_t *whole = hello_of(handshake, other_role(handshake));
+    const struct hello *mine = &handshake->mine, *theirs = &handshake->theirs;
     const char *why = hello_get(&handshake->theirs, body);
-    if (!why && handshake->theirs.version == RECORDS_VERSION &&
-        record->length != HELLO_BYTES)
+    if (theirs->version != RECORDS_VERSION)
+        return refuse_version(handshake, error);
+    if (!why && record->length != HELLO_BYTES)
         why = "a hello of a length that this version does not have";
+    else if (!why && theirs->role == mine->role)
+        why = "both ends have the same role: one must be rdsend, the other rdrecv";
+    else if (!why && theirs->transport != mine->transport)
+        why = "the transports differ";
+    else if (!why && handshake_exchange(handshake->secret, theirs->public) < 0)
+        why = "a hello with an invalid X25519 key";
     if (why)
-        return refuse(handshake, error, why, why);
+        return refuse(handshake, error, why);
     record_put(whole, record);
     memcpy(whole + RECORD_BYTES, body, HELLO_BYTES);
-    if (judge(handshake, error) < 0)
-        return -1;
-    if (handshake_exchange(handshake->secret, handshake->theirs.public) < 0)
-        return refuse(handshake, error, "a hello with an invalid X25519 key",
-                      "a hello with an invalid X25519 key");
     handshake->stage = HANDSHAKE_PROOF;
     if (handshake->role == ROLE_SENDER)
         return give_proof(handshake, error);
@@ -160,39 +150,32 @@ static int take_hello(struct handshake *handshake, const struct record *record,
     return 0;
 }
 
-static int take_proof(struct handshake *handshake, const uint8_t *body,
-                      struct error *error)
+static int take_proof(struct handshake *handshake, const uint8_t *body, struct error *error)
 {
-    bool sender = handshake->role == ROLE_SENDER;
     uint8_t right[PROOF_BYTES];
     if (handshake_derive(right, handshake, "proof", other_role(handshake)) < 0 ||
         CRYPTO_memcmp(body, right, PROOF_BYTES) != 0)
-        return refuse(handshake, error, "the keys differ",
-                      sender ? "the receiver could not prove that it has the key: "
-                               "nothing was sent"
-                             : "the key is wrong");
+        return refuse(handshake, error, "the keys differ: check that both have the same key");
     handshake->stage = HANDSHAKE_OVER;
-    return sender ? 0 : give_proof(handshake, error);
+    return handshake->role == ROLE_SENDER ? 0 : give_proof(handshake, error);
 }
 
 int handshake_take(struct handshake *handshake, const struct record *record,
-                 const uint8_t *body, struct error *error)
+                   const uint8_t *body, struct error *error)
 {
     if (record->type == RECORD_ABORT) {
-        char text[ABORT_BYTES + 1];
+        char text[ABORT_BYTES + 1], ours[40] = "";
         shown(text, sizeof text, body, record->length);
+        if (handshake->stage == HANDSHAKE_HELLO) /* perhaps for its version */
+            snprintf(ours, sizeof ours, " (this one speaks version %d)", RECORDS_VERSION);
         error->heard |= !error->status;
-        return fault(error, "refused by the other end: %s%s", text,
-                     strcmp(text, "the keys differ") == 0
-                         ? ": check that both have the same key"
-                         : "");
+        return fault(error, "refused by the other end%s: %s", ours, text);
     }
     if (handshake->stage == HANDSHAKE_HELLO && record->type == RECORD_HELLO)
         return take_hello(handshake, record, body, error);
     if (handshake->stage == HANDSHAKE_PROOF && record->type == RECORD_PROOF)
         return take_proof(handshake, body, error);
-    return refuse(handshake, error, "a record out of turn before the proof",
-                  "a record out of turn before the proof");
+    return refuse(handshake, error, "a record out of turn before the proof");
 }
 
 uint32_t handshake_chunk(const struct handshake *handshake)
