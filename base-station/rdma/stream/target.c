@@ -125,17 +125,14 @@ static int dress(struct target *target)
     umask(mask);
     if (!target->exists)
         return fchmod(target->fd, 0666 & ~mask);
-    struct stat now;
-    if (fstat(target->fd, &now) < 0)
-        return -1;
-    bool same = now.st_uid == target->old.st_uid && now.st_gid == target->old.st_gid;
-    same = same || fchown(target->fd, target->old.st_uid, target->old.st_gid) == 0;
+    bool same = fchown(target->fd, target->old.st_uid, target->old.st_gid) == 0;
     if (!same) {
         char safe[200];
-        const char *why = strerror(errno);
+        int code = errno;
         bool group = fchown(target->fd, (uid_t)-1, target->old.st_gid) == 0;
         visible(safe, sizeof safe, target->name);
-        say("%s will belong to another owner%s: %s", safe, group ? "" : " and group", why);
+        say("%s will belong to another owner%s: %s", safe, group ? "" : " and group",
+            strerror(code));
     }
     /* A set-uid bit applied to the old owner only. */
     return fchmod(target->fd, target->old.st_mode & (same ? 07777 : 0777));
