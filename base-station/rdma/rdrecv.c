@@ -1,10 +1,9 @@
 /* rdrecv: receives a stream from one sender and writes it.
  *
- * Only the worker thread touches the output. It writes the ring's slots and verifies that
- * the received data is the data sent. The peer's thread always receives the data for
- * which it gave credits, however slow the output is. A file is published, and a command
- * sees an end of file, only after the end record has arrived and matches the written
- * data. */
+ * Only the worker thread touches the output. It writes the ring's slots and verifies that the
+ * received data is the data sent. The peer's thread always receives the data for which it gave
+ * credits, however slow the output is. A file is published, and a command sees an end of file, only
+ * after the end record has arrived and matches the written data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,12 +18,11 @@
 #include "signals.h"
 #include "target.h"
 
-/* A reader that has read enough, like head(1), may close before the end record
- * arrives. */
+/* A reader that has read enough, like head(1), may close before the end record arrives. */
 enum { LEFT_MS = 500, PUBLISH_MS = 60000, PIPE_BYTES = 1 << 20 };
 
-/* Publication state. The first to set it wins: the worker that publishes, or the thread
- * that gives up. */
+/* Publication state. The first to set it wins: the worker that publishes, or the thread that gives
+ * up. */
 enum fate { FATE_OPEN, FATE_GIVEN_UP, FATE_PUBLISHED };
 
 struct receiver {
@@ -108,8 +106,7 @@ static int judge(struct receiver *receiver, uint64_t checksum)
         return fault(&worker->error, "stopped");
     if (receiver->ending.total != total)
         return fault(&worker->error, "%llu bytes came of the %llu that were sent",
-                     (unsigned long long)total,
-                     (unsigned long long)receiver->ending.total);
+                     (unsigned long long)total, (unsigned long long)receiver->ending.total);
     if (receiver->end.checksummed && receiver->ending.value != checksum)
         return fault(&worker->error,
                      "the checksum is %016llx, sent was %016llx: the network or the "
@@ -174,8 +171,7 @@ static int give(struct receiver *receiver)
             return -1;
         receiver->given++;
     }
-    /* Send credits for a quarter of the ring at a time, earlier if the sender may be
-     * waiting. */
+    /* Send credits for a quarter of the ring at a time, earlier if the sender may be waiting. */
     uint64_t news = receiver->given - receiver->told;
     bool waits = receiver->told - receiver->taken < ring->count / 2;
     if (news == 0 || receiver->end_taken || (news < ring->count / 4 && !waits))
@@ -264,8 +260,8 @@ static int say_done(struct receiver *receiver, struct error *error)
     return said < 0 ? -1 : 0;
 }
 
-/* Wait for a command that closed its pipe. It is usually about to exit, and its status is
- * more precise than the pipe error. */
+/* Wait for a command that closed its pipe. It is usually about to exit, and its status is more
+ * precise than the pipe error. */
 static int hear_child(struct receiver *receiver)
 {
     struct child *child = &receiver->end.child;
@@ -274,17 +270,16 @@ static int hear_child(struct receiver *receiver)
     return child_check(child, &receiver->end.error);
 }
 
-/* Report an output reader that closed early. It is no error if the end record arrives
- * within LEFT_MS, without more data: in a shell, too, a writer that has ended does not
- * notice a closed reader. If more data arrives, the worker's write fails. */
+/* Report an output reader that closed early. It is no error if the end record arrives within
+ * LEFT_MS, without more data: in a shell, too, a writer that has ended does not notice a closed
+ * reader. If more data arrives, the worker's write fails. */
 static int check_reader(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
     if (!receiver->left_ms && (end->output_events & (POLLERR | POLLHUP)))
         receiver->left_ms = now_ms();
     end->output_fd = receiver->left_ms ? -1 : atomic_load(&receiver->writing_fd);
-    if (!receiver->left_ms || receiver->end_taken ||
-        now_ms() - receiver->left_ms < LEFT_MS)
+    if (!receiver->left_ms || receiver->end_taken || now_ms() - receiver->left_ms < LEFT_MS)
         return 0;
     if (hear_child(receiver) < 0)
         return -1;
@@ -325,14 +320,12 @@ static int move(struct end *end)
     return go_on(receiver) < 0 || check_reader(receiver) < 0 ? -1 : 0;
 }
 
-/* Return true if the file is in place although an error occurred while it was being
- * published. */
+/* Return true if the file is in place although an error occurred while it was being published. */
 static bool published(struct receiver *receiver)
 {
     struct worker *worker = &receiver->end.worker;
     struct error ignored = {0};
-    if (!worker->started || settle(receiver, FATE_GIVEN_UP) ||
-        receiver->end.options->command)
+    if (!worker->started || settle(receiver, FATE_GIVEN_UP) || receiver->end.options->command)
         return false;
     worker_await(&receiver->end, PUBLISH_MS);
     if (!atomic_load(&worker->over) || worker->error.status)
@@ -343,8 +336,8 @@ static bool published(struct receiver *receiver)
     return true;
 }
 
-/* Clean up after an error. The command is ended before its pipe is closed; the file is
- * not published. */
+/* Clean up after an error. The command is ended before its pipe is closed; the file is not
+ * published. */
 static void part(struct receiver *receiver)
 {
     struct end *end = &receiver->end;

@@ -1,9 +1,9 @@
 /* rdsend: reads a stream and sends it to one receiver.
  *
- * Only the worker thread touches the input. It fills the ring's slots and makes a data
- * record of each. The peer's thread sends these records, within the credits of the
- * receiver. The end record is sent only if the input ended well: at the end of a file or
- * of stdin, or after the producer exited with 0. */
+ * Only the worker thread touches the input. It fills the ring's slots and makes a data record of
+ * each. The peer's thread sends these records, within the credits of the receiver. The end record
+ * is sent only if the input ended well: at the end of a file or of stdin, or after the producer
+ * exited with 0. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -91,8 +91,8 @@ static int make_record(struct end *end, struct slot *slot, size_t length)
     return 0;
 }
 
-/* Sleep until the rate allows more bytes after these. Unused rate of an earlier pause is
- * lost, except for a tenth of a second. */
+/* Sleep until the rate allows more bytes after these. Unused rate of an earlier pause is lost,
+ * except for a tenth of a second. */
 static void keep_rate(struct sender *sender, size_t length)
 {
     int64_t now = now_us();
@@ -105,8 +105,7 @@ static void keep_rate(struct sender *sender, size_t length)
         nanosleep(&nap, NULL);
 }
 
-/* Return the size of a record. At a low rate a record holds a tenth of a second of
- * data. */
+/* Return the size of a record. At a low rate a record holds a tenth of a second of data. */
 static size_t room_of(const struct sender *sender)
 {
     uint64_t rate = (uint64_t)sender->end.options->rate, room = sender->end.ring.chunk;
@@ -115,8 +114,8 @@ static size_t room_of(const struct sender *sender)
     return (size_t)room;
 }
 
-/* Return true if the file has another size than at the start. Files in /proc report 0 bytes
- * and those in /sys 4096, regardless of their content. */
+/* Return true if the file has another size than at the start. Files in /proc report 0 bytes and
+ * those in /sys 4096, regardless of their content. */
 static bool another_size(const struct stat *before, uint64_t total, const struct stat *now)
 {
     uint64_t size = (uint64_t)before->st_size;
@@ -213,8 +212,7 @@ static int read_address(struct end *end, struct options *told)
     static char where[1 << 16]; /* PORT ADDRESS,... */
     struct pollfd polled = {(int)told->address_fd, POLLIN, 0};
     fcntl(polled.fd, F_SETFD, FD_CLOEXEC);
-    if (end_start(end) < 0 ||
-        signals_wait(&polled, 1, INT64_MAX, &end->error) < 0)
+    if (end_start(end) < 0 || signals_wait(&polled, 1, INT64_MAX, &end->error) < 0)
         return -1;
     told->socket_fd = fd_take(polled.fd, where, sizeof where);
     close(polled.fd);
@@ -238,8 +236,7 @@ static int take_done(struct sender *sender, const struct transport_event *event)
 {
     struct ending ending;
     if (!sender->end_ms || event->record.number != sender->end.worker.count)
-        return fault(&sender->end.error,
-                     "the other end claims to be done before the end");
+        return fault(&sender->end.error, "the other end claims to be done before the end");
     ending_get(&ending, event->body);
     if (ending.total != atomic_load(&sender->end.worker.total))
         return fault(&sender->end.error,
@@ -268,16 +265,14 @@ static int take_event(struct end *end, const struct transport_event *event)
     }
     if (event->kind == EVENT_RECORD && event->record.type == RECORD_DONE)
         return take_done(sender, event);
-    return transport_refuse(end->transport, "a record that is not a receiver's",
-                            &end->error);
+    return transport_refuse(end->transport, "a record that is not a receiver's", &end->error);
 }
 
 static int post_data(struct sender *sender)
 {
     struct end *end = &sender->end;
     struct slot *slot;
-    while (sender->posted < sender->credits &&
-           (slot = ring_take(&end->ring, &end->ring.full))) {
+    while (sender->posted < sender->credits && (slot = ring_take(&end->ring, &end->ring.full))) {
         if (end->transport->kind->post(end->transport, slot, &end->error) < 0)
             return -1;
         sender->posted++;
@@ -342,8 +337,7 @@ static void part(struct sender *sender)
     if (sender->end_ms && !sender->end.done && !sender->end.link.told) {
         struct error unknown = {0};
         fault_status(&unknown, EXIT_UNKNOWN,
-                 "outcome unknown: all was sent, but not confirmed: %.200s",
-                 error->text);
+                     "outcome unknown: all was sent, but not confirmed: %.200s", error->text);
         *error = unknown;
     }
     link_abort(&sender->end.link, error);
@@ -364,8 +358,7 @@ static int send_stream(const struct options *options)
                              : "stdin");
     if (end_init(end, &told) == 0 &&
         open_input(&sender) == 0 && /* may block for ever; a signal may end it */
-        signals_open(&end->error) == 0 &&
-        (told.address_fd < 0 || read_address(end, &told) == 0))
+        signals_open(&end->error) == 0 && (told.address_fd < 0 || read_address(end, &told) == 0))
         end->transport = connect_peer(&told, &end->key, &end->handshake, &end->error);
     if (end->transport && begin(&sender) == 0 && end_run(end, take_event, move) == 0)
         say_goodbye(&sender);

@@ -11,8 +11,8 @@ struct bytes {
     size_t room;
 };
 
-/* Return `memory`. If it is NULL, print an out-of-memory error and end the program; the
- * peer treats that as a lost connection and publishes nothing. */
+/* Return `memory`. If it is NULL, print an out-of-memory error and end the program; the peer treats
+ * that as a lost connection and publishes nothing. */
 void *allocated(void *memory);
 
 void bytes_reserve(struct bytes *bytes, size_t more);
@@ -33,15 +33,15 @@ bool same_text(const char *one, const char *other);
 /* Remove the first `length` bytes. */
 void bytes_drop(struct bytes *bytes, size_t length);
 
-/* Remove the first line and return it without its newline, as a new string that the
- * caller frees. NULL if no complete line is available. */
+/* Remove the first line and return it without its newline, as a new string that the caller frees.
+ * NULL if no complete line is available. */
 char *bytes_line(struct bytes *bytes);
 
 /* Append the bytes of `data` as hex digits. */
 void hex_add(struct bytes *bytes, const void *data, size_t length);
 
-/* Generate a secret or an unguessable name: `digits` hex digits and a NUL. Return 0, or -1
- * with errno. */
+/* Generate a secret or an unguessable name: `digits` hex digits and a NUL. Return 0, or -1 with
+ * errno. */
 int hex_random(char *into, size_t digits);
 
 void bytes_close(struct bytes *bytes);

@@ -69,8 +69,7 @@ int fd_take(int over, char *text, size_t room)
     struct carrier carrier;
     struct msghdr *message = carrier_open(&carrier, text, room - 1);
     int fd = -1;
-    ssize_t got =
-        over < 0 ? -1 : recvmsg(over, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got = over < 0 ? -1 : recvmsg(over, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     text[got > 0 ? got : 0] = '\0';
     if (got > 0 && CMSG_FIRSTHDR(message))
         memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(message)), sizeof fd);

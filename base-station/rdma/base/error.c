@@ -98,11 +98,9 @@ void stats_show(uint64_t moved, uint64_t done, int64_t size, int64_t us)
     double rate = us > 0 ? (double)moved * 1e6 / (double)us : 0;
     char so_far[32], speed[32], left[48] = "";
     if (size > 0 && rate > 0 && (uint64_t)size >= done)
-        snprintf(left, sizeof left, ", %.0f %%, %.0f s left",
-                 100.0 * (double)done / (double)size,
+        snprintf(left, sizeof left, ", %.0f %%, %.0f s left", 100.0 * (double)done / (double)size,
                  ((double)size - (double)done) / rate);
     if (say_ready(0))
-        fprintf(stderr, STATS_CLEAR "%s, %s/s%s",
-                stats_amount((double)done, so_far, sizeof so_far),
+        fprintf(stderr, STATS_CLEAR "%s, %s/s%s", stats_amount((double)done, so_far, sizeof so_far),
                 stats_amount(rate, speed, sizeof speed), left);
 }

@@ -20,8 +20,8 @@ int fault_status(struct error *error, int status, const char *format, ...)
 
 #define fault(error, ...) fault_status(error, EXIT_FAULT, __VA_ARGS__)
 
-/* Return true if stderr accepts a line within `wait_ms`. Ctrl-S at a terminal stops it,
- * and a thread that serves the peer must not wait for Ctrl-Q. */
+/* Return true if stderr accepts a line within `wait_ms`. Ctrl-S at a terminal stops it, and a
+ * thread that serves the peer must not wait for Ctrl-Q. */
 bool say_ready(int wait_ms);
 
 /* Set the prefix of all further lines; not copied. */
@@ -46,6 +46,6 @@ enum { STATS_EACH_MS = 500 };
 /* Format as "1.500 MB". Return `into`. */
 const char *stats_amount(double bytes, char *into, size_t room);
 
-/* Show a progress line: `done` of `size` bytes (-1 = unknown), of which `moved` bytes
- * were moved in `us`. The next line replaces it. */
+/* Show a progress line: `done` of `size` bytes (-1 = unknown), of which `moved` bytes were moved in
+ * `us`. The next line replaces it. */
 void stats_show(uint64_t moved, uint64_t done, int64_t size, int64_t us);

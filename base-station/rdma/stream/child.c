@@ -22,8 +22,8 @@ void child_init(struct child *child)
                             .keeper_fd = -1};
 }
 
-/* Hold the consumer's pipe until a byte arrives, the sign of success. An end of file means
- * that the parent was killed: then hold the pipe until the consumer is killed, too. */
+/* Hold the consumer's pipe until a byte arrives, the sign of success. An end of file means that the
+ * parent was killed: then hold the pipe until the consumer is killed, too. */
 static void keep(int life_fd, int pipe_fd, pid_t consumer)
 {
     setpgid(0, 0);
@@ -58,8 +58,7 @@ static int start_keeper(struct child *child, struct error *error)
     return fault(error, "cannot fork: %m");
 }
 
-int child_open(struct child *child, char **words, enum child_side side,
-               struct error *error)
+int child_open(struct child *child, char **words, enum child_side side, struct error *error)
 {
     int ends[2], status_fd = child->status_fd;
     pid_t above = getpid();
@@ -100,10 +99,9 @@ static bool child_ended(struct child *child)
     siginfo_t info = {0};
     if (!child->pid || child->status >= 0)
         return child->pid != 0;
-    /* The command stays a zombie until child_close, so that its process group number is
-     * not reused. */
-    if (waitid(P_PID, (id_t)child->pid, &info,
-               WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 ||
+    /* The command stays a zombie until child_close, so that its process group number is not
+     * reused. */
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 ||
         info.si_pid == 0)
         return false;
     if (info.si_code == CLD_STOPPED) {
@@ -177,8 +175,8 @@ bool child_wait(struct child *child, int limit_ms)
     return child->status >= 0;
 }
 
-/* Give the process group a second to end. A process that still reads after the command
- * has exited gets that second, too. Return true if the command has exited. */
+/* Give the process group a second to end. A process that still reads after the command has exited
+ * gets that second, too. Return true if the command has exited. */
 static bool ask_to_end(struct child *child)
 {
     int64_t end_ms = now_ms() + GRACE_MS, left_ms;

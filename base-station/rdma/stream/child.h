@@ -29,30 +29,27 @@ struct child {
 
 void child_init(struct child *child);
 
-/* Start the command. A consumer gets a keeper: a process that also holds the pipe. If
- * this process is killed, the keeper ends the consumer before the consumer can read an
- * end of file. */
-int child_open(struct child *child, char **words, enum child_side side,
-               struct error *error);
+/* Start the command. A consumer gets a keeper: a process that also holds the pipe. If this process
+ * is killed, the keeper ends the consumer before the consumer can read an end of file. */
+int child_open(struct child *child, char **words, enum child_side side, struct error *error);
 
 /* Wait for the command to exit; `status` is set afterwards. */
 bool child_wait(struct child *child, int limit_ms);
 
-/* Return -1 with an error if the command failed or was stopped. Return 0 otherwise, also
- * if no command was started. */
+/* Return -1 with an error if the command failed or was stopped. Return 0 otherwise, also if no
+ * command was started. */
 int child_check(struct child *child, struct error *error);
 
 /* Let the consumer see the end of the stream, because the stream is complete. */
 void child_let_end(struct child *child);
 
-/* Signal the command's process group, unless the command is done. Return 0, or -1 if no
- * process of the group may be signalled. */
+/* Signal the command's process group, unless the command is done. Return 0, or -1 if no process of
+ * the group may be signalled. */
 int child_signal(struct child *child, int number);
 
-/* End the whole process group: SIGTERM, then SIGKILL a second later. Background processes
- * of a command that is done are kept. A process that may not be signalled (sudo) is named
- * in a message and left after a second. The pipe stays open, for the thread that may be
- * using it. */
+/* End the whole process group: SIGTERM, then SIGKILL a second later. Background processes of a
+ * command that is done are kept. A process that may not be signalled (sudo) is named in a message
+ * and left after a second. The pipe stays open, for the thread that may be using it. */
 void child_end(struct child *child);
 
 /* child_end, then close the pipe. */

@@ -39,13 +39,11 @@ static int hello_protect(struct hello *mine, const struct options *options,
     if (mine->protection != PROTECT_NOT || !transport->foreign || options->plain > 1)
         return 0;
     return fault_status(error, EXIT_USAGE,
-                    "--plain: %s is not in a private network, where anybody could read "
-                    "and change the data: leave --plain out, or give it twice",
-                    transport->peer);
+                        "--plain: %s is not in a private network, where anybody could read and "
+                        "change the data: leave --plain out, or give it twice", transport->peer);
 }
 
-static int answer(struct handshake *handshake, struct transport *transport,
-                  struct error *error)
+static int answer(struct handshake *handshake, struct transport *transport, struct error *error)
 {
     bool answers = handshake->answers;
     handshake->answers = false;
@@ -53,8 +51,7 @@ static int answer(struct handshake *handshake, struct transport *transport,
 }
 
 int handshake_begin(struct handshake *handshake, const struct options *options,
-               const struct key *key, struct transport *transport,
-               struct error *error)
+                    const struct key *key, struct transport *transport, struct error *error)
 {
     struct hello mine;
     int less = hello_of_options(&mine, options, transport->kind->number, error);
@@ -70,8 +67,7 @@ int handshake_begin(struct handshake *handshake, const struct options *options,
     return answer(handshake, transport, error);
 }
 
-int handshake_next(struct handshake *handshake, struct transport *transport,
-              struct error *error)
+int handshake_next(struct handshake *handshake, struct transport *transport, struct error *error)
 {
     struct transport_event event;
     int got = transport->kind->poll(transport, &event, error);
@@ -88,10 +84,9 @@ static int64_t left_ms(int64_t end_ms)
 }
 
 /* Connect to one address: RDMA if allowed, otherwise TCP. */
-static struct transport *connect_address(const struct options *options,
-                                      const struct addrinfo *to,
-                                      const struct sockaddr *from, int64_t limit_ms,
-                                      struct error *error)
+static struct transport *connect_address(const struct options *options, const struct addrinfo *to,
+                                         const struct sockaddr *from, int64_t limit_ms,
+                                         struct error *error)
 {
     char name[80];
     net_name(to->ai_addr, name, sizeof name);
@@ -120,8 +115,8 @@ static struct transport *connect_address(const struct options *options,
     return tcp_dial(to->ai_addr, from, limit_ms, error);
 }
 
-/* Return the deadline for the peer's proof; if there are other addresses to try, the
- * deadline for the hello, the first sign of an rdrecv. */
+/* Return the deadline for the peer's proof; if there are other addresses to try, the deadline for
+ * the hello, the first sign of an rdrecv. */
 static int64_t stage_end_ms(const struct connecting *connecting, bool others)
 {
     int64_t left = left_ms(connecting->end_ms), least = ADDRESS_LEAST_MS;
@@ -153,13 +148,13 @@ static int prove(struct transport *transport, const struct connecting *connectin
     return 0;
 }
 
-/* Complete the handshake on a new connection, or close it. An error reported by a
- * receiver takes precedence over an error found with another peer. */
+/* Complete the handshake on a new connection, or close it. An error reported by a receiver takes
+ * precedence over an error found with another peer. */
 static struct transport *authenticate(struct connecting *connecting, struct transport *transport,
                               bool others, struct error *error)
 {
     if (handshake_begin(connecting->handshake, connecting->options, connecting->key, transport,
-                   error) == 0 &&
+                        error) == 0 &&
         prove(transport, connecting, others, error) == 0)
         return transport;
     if (!transport->peer_left)
@@ -172,8 +167,7 @@ static struct transport *authenticate(struct connecting *connecting, struct tran
 
 /* Try all addresses of one host. `others` is the number of hosts still to try. */
 static struct transport *connect_host(struct connecting *connecting, const struct addrinfo *found,
-                                   const struct addrinfo *from, int others,
-                                   struct error *last)
+                                      const struct addrinfo *from, int others, struct error *last)
 {
     const struct options *options = connecting->options;
     struct transport *transport = NULL;
@@ -195,8 +189,7 @@ static struct transport *connect_host(struct connecting *connecting, const struc
     return transport;
 }
 
-/* HOST may be a comma-separated list. Try each until one address completes the
- * handshake. */
+/* HOST may be a comma-separated list. Try each until one address completes the handshake. */
 static struct transport *connect_all(struct connecting *connecting, struct error *last)
 {
     const struct options *options = connecting->options;
@@ -209,8 +202,7 @@ static struct transport *connect_all(struct connecting *connecting, struct error
     if (options->bind_to)
         from = net_resolve(options->bind_to, "0", left_ms(connecting->end_ms), last);
     bool may_begin = !last->status;
-    for (; may_begin && !transport && !signalled(last) && (host = strsep(&rest, ","));
-         left--) {
+    for (; may_begin && !transport && !signalled(last) && (host = strsep(&rest, ",")); left--) {
         *last = (struct error){0};
         struct addrinfo *found =
             net_resolve(host, options->port, left_ms(connecting->end_ms) / left, last);

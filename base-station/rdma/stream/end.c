@@ -40,8 +40,7 @@ static void say_begin(const struct end *end)
 
 static bool shows_progress(const struct end *end)
 {
-    return end->begun && end->options->verbose && end->options->progress &&
-           isatty(STDERR_FILENO);
+    return end->begun && end->options->verbose && end->options->progress && isatty(STDERR_FILENO);
 }
 
 static void show_progress(struct end *end)
@@ -177,8 +176,7 @@ static int wait_for_any(struct end *end)
 }
 
 /* Process all available events, until the stream is done. */
-static int take_all(struct end *end,
-                    int (*take)(struct end *, const struct transport_event *))
+static int take_all(struct end *end, int (*take)(struct end *, const struct transport_event *))
 {
     struct transport_event event;
     int got = 0;

@@ -11,8 +11,8 @@
 /* Time an abandoned worker gets to notice that the stream has ended. */
 enum { SETTLE_MS = 300 };
 
-/* Thread that reads or writes the stream, so that the thread of the peer connection never
- * blocks on it. */
+/* Thread that reads or writes the stream, so that the thread of the peer connection never blocks on
+ * it. */
 struct worker {
     pthread_t thread;
     bool started;
@@ -48,9 +48,9 @@ int end_init(struct end *end, const struct options *options);
 /* Start the command of this end. */
 int end_start(struct end *end);
 
-/* Prepare the stream once the peer is authenticated: allocate the buffers and start the
- * command unless it is already running. `size` is the number of bytes to send, -1 =
- * unknown. Each function returns 0, or -1 with an error. */
+/* Prepare the stream once the peer is authenticated: allocate the buffers and start the command
+ * unless it is already running. `size` is the number of bytes to send, -1 = unknown. Each function
+ * returns 0, or -1 with an error. */
 int end_open(struct end *end, int64_t size);
 
 /* Start the worker: `work(end)`, the last call of `work` is worker_over. */
@@ -60,20 +60,19 @@ void worker_over(struct end *end);
 /* Wait for the worker to finish. */
 void worker_await(struct end *end, int limit_ms);
 
-/* Return true if the worker has finished or was never started. Otherwise it may still be
- * blocked in read(2) or write(2) and uses its buffers; the process then exits without
- * it. */
+/* Return true if the worker has finished or was never started. Otherwise it may still be blocked in
+ * read(2) or write(2) and uses its buffers; the process then exits without it. */
 bool worker_join(struct end *end);
 
-/* Move the stream until `done`. Each event is passed to `take`; if there is no event,
- * `move` does all other work. `move` returns 1 if more events may be available at once.
- * Both return -1 with an error. */
+/* Move the stream until `done`. Each event is passed to `take`; if there is no event, `move` does
+ * all other work. `move` returns 1 if more events may be available at once. Both return -1 with an
+ * error. */
 int end_run(struct end *end, int (*take)(struct end *, const struct transport_event *),
             int (*move)(struct end *));
 
 /* Abandon the worker. */
 void end_settle(struct end *end);
 
-/* Report the error and the throughput. Return the exit status. Keep everything in use by
- * a worker that does not end. */
+/* Report the error and the throughput. Return the exit status. Keep everything in use by a worker
+ * that does not end. */
 int end_close(struct end *end);

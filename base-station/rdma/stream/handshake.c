@@ -21,8 +21,7 @@ static int other_role(const struct handshake *handshake)
 
 static uint8_t *hello_of(struct handshake *handshake, int role)
 {
-    return role == ROLE_SENDER ? handshake->transcript.sender
-                               : handshake->transcript.receiver;
+    return role == ROLE_SENDER ? handshake->transcript.sender : handshake->transcript.receiver;
 }
 
 static int public_of(uint8_t out[PUBLIC_BYTES], const uint8_t secret[SECRET_BYTES])
@@ -104,8 +103,7 @@ static int refuse(struct handshake *handshake, struct error *error, const char *
 static int give_proof(struct handshake *handshake, struct error *error)
 {
     record_put(handshake->answer, &(struct record){RECORD_PROOF, PROOF_BYTES, 0});
-    if (handshake_derive(handshake->answer + RECORD_BYTES, handshake, "proof",
-                         handshake->role) < 0)
+    if (handshake_derive(handshake->answer + RECORD_BYTES, handshake, "proof", handshake->role) < 0)
         return fault(error, "OpenSSL cannot make a proof");
     handshake->answers = true;
     return 0;
@@ -185,8 +183,7 @@ uint32_t handshake_chunk(const struct handshake *handshake)
 
 bool handshake_checksum(const struct handshake *handshake)
 {
-    return handshake->mine.checksum && handshake->theirs.checksum &&
-           !handshake_encrypts(handshake);
+    return handshake->mine.checksum && handshake->theirs.checksum && !handshake_encrypts(handshake);
 }
 
 bool handshake_encrypts(const struct handshake *handshake)
@@ -218,8 +215,7 @@ const char *seal_name(const struct handshake *handshake)
 {
     if (!handshake_encrypts(handshake))
         return "";
-    return both_aes(handshake) ? "encrypted by AES-256-GCM"
-                               : "encrypted by ChaCha20-Poly1305";
+    return both_aes(handshake) ? "encrypted by AES-256-GCM" : "encrypted by ChaCha20-Poly1305";
 }
 
 static int seal_open(struct seal *seal, const struct handshake *handshake, int role,
@@ -236,8 +232,7 @@ static int seal_open(struct seal *seal, const struct handshake *handshake, int r
     return good ? 0 : -1;
 }
 
-int seals_open(struct seals *seals, const struct handshake *handshake,
-               struct error *error)
+int seals_open(struct seals *seals, const struct handshake *handshake, struct error *error)
 {
     if (seal_open(&seals->data, handshake, ROLE_SENDER, LANE_DATA) == 0 &&
         seal_open(&seals->say, handshake, handshake->role, LANE_CONTROL) == 0 &&
@@ -254,8 +249,7 @@ void seals_close(struct seals *seals)
     *seals = (struct seals){.data = {.cipher = NULL}};
 }
 
-/* Encrypt or decrypt everything but the tag, in place. Return the position of the tag, or
- * NULL. */
+/* Encrypt or decrypt everything but the tag, in place. Return the position of the tag, or NULL. */
 static uint8_t *pass(struct seal *seal, uint8_t *record, uint64_t counter, int sealing)
 {
     struct record header;
@@ -263,8 +257,7 @@ static uint8_t *pass(struct seal *seal, uint8_t *record, uint64_t counter, int s
     int done;
     for (int i = 0; i < 8; i++)
         iv[4 + i] = (uint8_t)(counter >> 8 * i);
-    if (record_get(&header, record, CHUNK_MOST + SEAL_BYTES) ||
-        header.length < SEAL_BYTES)
+    if (record_get(&header, record, CHUNK_MOST + SEAL_BYTES) || header.length < SEAL_BYTES)
         return NULL;
     int length = (int)header.length - SEAL_BYTES;
     bool good = EVP_CipherInit_ex(seal->cipher, NULL, NULL, NULL, iv, sealing) &&
@@ -287,8 +280,7 @@ int seal_open_record(struct seal *seal, uint8_t *record, uint64_t counter)
 {
     uint8_t none[SEAL_BYTES], *tag = pass(seal, record, counter, 0);
     int done;
-    if (!tag ||
-        !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, SEAL_BYTES, tag))
+    if (!tag || !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, SEAL_BYTES, tag))
         return -1;
     return EVP_CipherFinal_ex(seal->cipher, none, &done) > 0 ? 0 : -1;
 }

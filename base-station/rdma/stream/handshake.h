@@ -1,6 +1,5 @@
-/* Handshake of two unauthenticated peers: hello, hello, proof, proof. The sender (the
- * client) sends its proof first. Records in, records out; no I/O. Records after the
- * handshake are sealed. */
+/* Handshake of two unauthenticated peers: hello, hello, proof, proof. The sender (the client) sends
+ * its proof first. Records in, records out; no I/O. Records after the handshake are sealed. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,18 +27,17 @@ struct handshake {
     bool answers;                  /* `answer` is waiting to be sent */
 };
 
-/* Start a handshake. `mine` has no X25519 key yet. The sender's first record is in
- * `answer`. */
+/* Start a handshake. `mine` has no X25519 key yet. The sender's first record is in `answer`. */
 int handshake_open(struct handshake *handshake, const struct key *key, const struct hello *mine,
                  struct error *error);
 
-/* Process a record. At HANDSHAKE_OVER the peer is authenticated. Return -1 with an error
- * if the peer is rejected; `answer` then holds the reason to send. */
+/* Process a record. At HANDSHAKE_OVER the peer is authenticated. Return -1 with an error if the
+ * peer is rejected; `answer` then holds the reason to send. */
 int handshake_take(struct handshake *handshake, const struct record *record,
                  const uint8_t *body, struct error *error);
 
-/* Replace the private X25519 key in `secret` by the value shared with the owner of the public
- * key `theirs` (RFC 7748). Return 0, or -1, also if that value is zero. */
+/* Replace the private X25519 key in `secret` by the value shared with the owner of the public key
+ * `theirs` (RFC 7748). Return 0, or -1, also if that value is zero. */
 int handshake_exchange(uint8_t secret[SECRET_BYTES], const uint8_t theirs[PUBLIC_BYTES]);
 
 /* Derive the secret of `role` for one purpose:
@@ -56,21 +54,20 @@ int handshake_exchange(uint8_t secret[SECRET_BYTES], const uint8_t theirs[PUBLIC
 int handshake_derive(uint8_t out[SECRET_BYTES], const struct handshake *handshake,
                      const char *purpose, int role);
 
-/* Parameters agreed by both ends. The tag of a sealed record makes a checksum
- * superfluous. */
+/* Parameters agreed by both ends. The tag of a sealed record makes a checksum superfluous. */
 uint32_t handshake_chunk(const struct handshake *handshake);
 bool handshake_checksum(const struct handshake *handshake);
 bool handshake_encrypts(const struct handshake *handshake);
 
-/* Encryption of each record after the proofs: AES-256-GCM if both processors have the
- * instructions, otherwise ChaCha20-Poly1305, with one key per direction:
+/* Encryption of each record after the proofs: AES-256-GCM if both processors have the instructions,
+ * otherwise ChaCha20-Poly1305, with one key per direction:
  *
  *   nonce  lane u32 (1 data, 2 all other records) | counter u64: the number of a data
  *          record; for other records, how many preceded it in this direction
  *   tag    16 bytes, over the header and the body
  *
- * The X25519 keys are fresh, so no key is used twice. A lane has one writer, with an
- * increasing counter. A changed, missing, repeated or reordered record does not open. */
+ * The X25519 keys are fresh, so no key is used twice. A lane has one writer, with an increasing
+ * counter. A changed, missing, repeated or reordered record does not open. */
 enum seal_lane { LANE_DATA = 1, LANE_CONTROL };
 
 struct seal {
@@ -79,8 +76,8 @@ struct seal {
     uint64_t count; /* records so far; counter of LANE_CONTROL */
 };
 
-/* The three seals of one end of a stream: sent data, other sent records, received
- * records. A separate thread uses `data`. */
+/* The three seals of one end of a stream: sent data, other sent records, received records. A
+ * separate thread uses `data`. */
 struct seals {
     struct seal data, say, hear;
 };
@@ -91,12 +88,10 @@ bool seal_has_aes(void);
 /* Return "encrypted by AES-256-GCM", for example; "" if the stream is plain. */
 const char *seal_name(const struct handshake *handshake);
 
-int seals_open(struct seals *seals, const struct handshake *handshake,
-               struct error *error);
+int seals_open(struct seals *seals, const struct handshake *handshake, struct error *error);
 void seals_close(struct seals *seals);
 
-/* Seal or open a record in place. `record` is a header and its body; the last SEAL_BYTES
- * of the body are reserved for the tag. Return 0, or -1; on opening, -1 means the record
- * was modified. */
+/* Seal or open a record in place. `record` is a header and its body; the last SEAL_BYTES of the
+ * body are reserved for the tag. Return 0, or -1; on opening, -1 means the record was modified. */
 int seal_close_record(struct seal *seal, uint8_t *record, uint64_t counter);
 int seal_open_record(struct seal *seal, uint8_t *record, uint64_t counter);

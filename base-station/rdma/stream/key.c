@@ -39,15 +39,14 @@ static int check_file(int fd, const char *name, struct error *error)
                             "rdrecv --new-key FILE", name, (unsigned)state.st_uid);
     if (state.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH))
         return fault_status(error, EXIT_USAGE,
-                            "the key file %s has mode %04o, so other users can read or "
-                            "change it: chmod 600 %s, or make a new one with "
-                            "rdrecv --new-key FILE", name,
+                            "the key file %s has mode %04o, so other users can read or change it: "
+                            "chmod 600 %s, or make a new one with rdrecv --new-key FILE", name,
                             (unsigned)state.st_mode & 07777, name);
     return 0;
 }
 
-/* Return true for a key with few different bytes, or a repeated short pattern. A random key
- * is refused by mistake once in 10^19 (64 hex digits) or 10^12 times (16 bytes). */
+/* Return true for a key with few different bytes, or a repeated short pattern. A random key is
+ * refused by mistake once in 10^19 (64 hex digits) or 10^12 times (16 bytes). */
 static bool is_guessable(const struct key *key)
 {
     bool seen[256] = {false};
@@ -103,9 +102,8 @@ int key_open(struct key *key, const char *file, int fd, struct error *error)
     if (key->length && key->bytes[key->length - 1] == '\n')
         key->length--;
     if (key->length < KEY_LEAST)
-        return fault_status(error, EXIT_USAGE,
-                        "the key from %s has %zu bytes, fewer than %d", what, key->length,
-                        KEY_LEAST);
+        return fault_status(error, EXIT_USAGE, "the key from %s has %zu bytes, fewer than %d", what,
+                            key->length, KEY_LEAST);
     if (is_guessable(key))
         return fault_status(error, EXIT_USAGE,
                             "the key from %s is easy to guess: it needs %d different "

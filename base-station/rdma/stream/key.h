@@ -12,9 +12,8 @@ struct key {
     size_t length;
 };
 
-/* Read the key. `file` may be NULL and `fd` -1. RDPIPE_KEY is the last resort and is
- * removed from the environment. One newline at the end is ignored. Return 0, or -1 with a
- * error. */
+/* Read the key. `file` may be NULL and `fd` -1. RDPIPE_KEY is the last resort and is removed from
+ * the environment. One newline at the end is ignored. Return 0, or -1 with a error. */
 int key_open(struct key *key, const char *file, int fd, struct error *error);
 
 /* Write a key of 32 random bytes, in hex, to a new file that only its owner can read. */

@@ -7,8 +7,7 @@
 
 enum { BEAT_MS = 1000 };
 
-void link_open(struct link *link, struct transport *transport,
-               const struct options *options)
+void link_open(struct link *link, struct transport *transport, const struct options *options)
 {
     int64_t now = now_ms();
     *link = (struct link){
@@ -24,8 +23,7 @@ void link_open(struct link *link, struct transport *transport,
     };
 }
 
-int link_wait(struct link *link, struct pollfd *extra, int count,
-              struct error *error)
+int link_wait(struct link *link, struct pollfd *extra, int count, struct error *error)
 {
     struct transport *transport = link->transport;
     struct pollfd polled[TRANSPORT_FDS + 4];
@@ -43,8 +41,7 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
     return 0;
 }
 
-static int take_abort(struct link *link, const struct transport_event *event,
-                      struct error *error)
+static int take_abort(struct link *link, const struct transport_event *event, struct error *error)
 {
     char text[ABORT_BYTES + 1];
     shown(text, sizeof text, event->body, event->record.length);
@@ -54,31 +51,25 @@ static int take_abort(struct link *link, const struct transport_event *event,
 }
 
 /* Verify the tag of a record and remove it. */
-static int unseal(struct link *link, struct transport_event *event,
-                  struct error *error)
+static int unseal(struct link *link, struct transport_event *event, struct error *error)
 {
     struct seals *seals = link->seals;
     struct record *record = &event->record;
     if (seals) {
         uint8_t *whole = event->body - RECORD_BYTES;
         if (seal_open_record(&seals->hear, whole, seals->hear.count++) < 0)
-            return fault(error, "somebody changed what %s said on its way",
-                         link->transport->peer);
+            return fault(error, "somebody changed what %s said on its way", link->transport->peer);
         record->length -= SEAL_BYTES;
     }
-    return record_fits(record)
-               ? 0
-               : transport_refuse(link->transport, RECORD_LENGTH_WRONG, error);
+    return record_fits(record) ? 0 : transport_refuse(link->transport, RECORD_LENGTH_WRONG, error);
 }
 
-static int take_heartbeat(const struct link *link, const struct record *record,
-                          struct error *error)
+static int take_heartbeat(const struct link *link, const struct record *record, struct error *error)
 {
     if (record->number <= link->got)
         return 0;
-    return fault(error,
-                 "some of what %s sent was lost on the way: it counts %llu, here are "
-                 "%llu", link->transport->peer, (unsigned long long)record->number,
+    return fault(error, "some of what %s sent was lost on the way: it counts %llu, here are %llu",
+                 link->transport->peer, (unsigned long long)record->number,
                  (unsigned long long)link->got);
 }
 
@@ -114,8 +105,7 @@ int link_next(struct link *link, struct transport_event *event, struct error *er
         if (take_heartbeat(link, &event->record, error) < 0)
             return -1;
     }
-    /* Partial records count as activity, too: on a slow link a whole record takes
-     * long. */
+    /* Partial records count as activity, too: on a slow link a whole record takes long. */
     if (transport->heard_bytes != link->heard_bytes)
         link->heard_ms = now_ms();
     link->heard_bytes = transport->heard_bytes;
@@ -149,16 +139,14 @@ int link_say(struct link *link, int type, uint64_t number, const struct ending *
     return say_record(link, &record, body, error);
 }
 
-/* Return true if a partial record arrives more slowly than any network would deliver
- * it. */
+/* Return true if a partial record arrives more slowly than any network would deliver it. */
 static bool stuck(struct link *link, int64_t now)
 {
     uint64_t bytes = link->transport->heard_bytes;
     if (!link->transport->in_part)
         note_whole(link, now);
     /* A silent peer is reported as silent (link_tick), not as stuck. */
-    if (!link->timeout_ms ||
-        now - link->part.since_ms <= link->timeout_ms + 2 * BEAT_MS)
+    if (!link->timeout_ms || now - link->part.since_ms <= link->timeout_ms + 2 * BEAT_MS)
         return false;
     if ((bytes - link->part.bytes) * 1000 < (uint64_t)link->timeout_ms * RATE_LEAST)
         return true;
@@ -177,16 +165,14 @@ int link_tick(struct link *link, struct error *error)
     }
     link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;
     if (link->silent)
-        return fault(error,
-                     "nothing heard from %s for %g s: is the network cut? (--timeout)",
+        return fault(error, "nothing heard from %s for %g s: is the network cut? (--timeout)",
                      link->transport->peer, (double)link->timeout_ms / 1000);
     if (stuck(link, now))
         return fault(error,
                      "some of what %s sent was lost on the way: a record does not end "
                      "(--timeout)", link->transport->peer);
     if (link->idle_ms && now - link->moved_ms > link->idle_ms)
-        return fault(error, "no data for %g s (--idle-timeout)",
-                     (double)link->idle_ms / 1000);
+        return fault(error, "no data for %g s (--idle-timeout)", (double)link->idle_ms / 1000);
     return 0;
 }
 

@@ -40,8 +40,7 @@ socklen_t net_length(const struct sockaddr *address)
 void net_name(const struct sockaddr *address, char *into, size_t room)
 {
     char host[64];
-    if (getnameinfo(address, net_length(address), host, sizeof host, NULL, 0,
-                    NI_NUMERICHOST))
+    if (getnameinfo(address, net_length(address), host, sizeof host, NULL, 0, NI_NUMERICHOST))
         snprintf(host, sizeof host, "?");
     const char *shorter = strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host;
     bool six = strchr(shorter, ':') != NULL;
@@ -75,8 +74,7 @@ static struct in6_addr six_of(const struct sockaddr *address)
     struct in6_addr six = {.s6_addr = {[10] = 0xff, 0xff}};
     if (address->sa_family == AF_INET6)
         return ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-    memcpy(six.s6_addr + 12,
-           &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+    memcpy(six.s6_addr + 12, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
     return six;
 }
 
@@ -114,9 +112,9 @@ bool net_is_foreign(const struct sockaddr *address)
     return !net_is_loopback(address);
 }
 
-/* Name lookup in its own thread. The signals that end the tool are blocked there, too. A
- * lookup cannot be cancelled: on a time-out it is abandoned, and the thread owns the
- * question from then on. */
+/* Name lookup in its own thread. The signals that end the tool are blocked there, too. A lookup
+ * cannot be cancelled: on a time-out it is abandoned, and the thread owns the question from then
+ * on. */
 struct question {
     char host[256], port[16];
     int answered_fd, code;
@@ -138,8 +136,7 @@ static void *ask(void *argument)
     return NULL;
 }
 
-/* Return 0, an EAI_ error, or 1: no answer in time, or a signal, reported as a
- * error. */
+/* Return 0, an EAI_ error, or 1: no answer in time, or a signal, reported as a error. */
 static int await(struct question *question, int64_t limit_ms, struct error *error)
 {
     pthread_t thread;
@@ -280,8 +277,7 @@ static int rank_of(const struct ifaddrs *one, bool six_too,
     return preferred && preferred(address) ? RANK_PREFERRED : RANK_OTHER;
 }
 
-char *net_addresses(const struct sockaddr *bound,
-                    bool (*preferred)(const struct sockaddr *))
+char *net_addresses(const struct sockaddr *bound, bool (*preferred)(const struct sockaddr *))
 {
     struct bytes list = {0};
     struct ifaddrs *all = NULL;

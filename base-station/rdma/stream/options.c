@@ -146,8 +146,7 @@ static int64_t word(const char *words, const char *text)
     return -1;
 }
 
-static int refuse(struct error *error, const char *what, const char *text,
-                  const char *expected)
+static int refuse(struct error *error, const char *what, const char *text, const char *expected)
 {
     char safe[80];
     shown(safe, sizeof safe, text, (uint32_t)strlen(text));
@@ -181,8 +180,7 @@ static int take_option(struct options *options, const struct row *row, const cha
     void *into = (char *)options + row->field;
     const char *tool = options->sends ? "rdsend" : "rdrecv";
     if (row->only && strcmp(row->only, tool) != 0)
-        return fault_status(error, EXIT_USAGE, "--%s is an option of %s", row->name,
-                        row->only);
+        return fault_status(error, EXIT_USAGE, "--%s is an option of %s", row->name, row->only);
     if (row->kind > TEXT)
         return take_value(options, row, text, error);
     if (row->kind == TEXT)
@@ -193,8 +191,7 @@ static int take_option(struct options *options, const struct row *row, const cha
     return 0;
 }
 
-static int take_options(struct options *options, int argc, char **argv,
-                        struct error *error)
+static int take_options(struct options *options, int argc, char **argv, struct error *error)
 {
     struct option rows[ROWS + 1] = {{0}};
     for (int i = 0; i < ROWS; i++)
@@ -254,8 +251,7 @@ static int take_rest(struct options *options, char **rest, struct error *error)
     return 0;
 }
 
-int options_read(struct options *options, bool sends, int argc, char **argv,
-                 struct error *error)
+int options_read(struct options *options, bool sends, int argc, char **argv, struct error *error)
 {
     *options = (struct options){
         .sends = sends,
@@ -300,9 +296,8 @@ int options_main(bool sends, int argc, char **argv, int (*run)(const struct opti
     return error.status;
 }
 
-/* TCP: data in a core's cache is fast, and sent data has left its buffer. So the sender
- * needs few buffers, and more if a socket that was full accepts much at once. RDMA: few
- * large messages. */
+/* TCP: data in a core's cache is fast, and sent data has left its buffer. So the sender needs few
+ * buffers, and more if a socket that was full accepts much at once. RDMA: few large messages. */
 enum {
     TCP_CHUNK = 256 << 10,
     TCP_CREDITS = 32,
@@ -324,8 +319,7 @@ uint64_t pinned_limit(void)
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct sets[2] = {{0}};
     struct rlimit limit;
-    bool all = syscall(SYS_capget, &header, sets) == 0 &&
-               sets[0].effective & 1u << CAP_IPC_LOCK;
+    bool all = syscall(SYS_capget, &header, sets) == 0 && sets[0].effective & 1u << CAP_IPC_LOCK;
     return all || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY
                ? UINT64_MAX : limit.rlim_cur;
 }
@@ -371,8 +365,7 @@ int hello_of_options(struct hello *mine, const struct options *options, int tran
     uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
     int less = pinned_fit(mine, limit);
     if (less < 0)
-        fault(error,
-              "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
+        fault(error, "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
               (unsigned long long)limit >> 10,
               (unsigned long long)(pinned_need(mine) + 1023) >> 10);
     return less;

@@ -13,8 +13,8 @@ struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
     int64_t key_fd, announce_fd; /* -1 = not given */
-    /* Given by an agent: Unix socket that passes accepted connections; a connection; Unix
-     * socket that passes the address, if the command starts before it is known. */
+    /* Given by an agent: Unix socket that passes accepted connections; a connection; Unix socket
+     * that passes the address, if the command starts before it is known. */
     int64_t connections_fd, socket_fd, address_fd;
     /* receives the exit status of a command that ends by itself */
     int64_t status_fd;
@@ -34,40 +34,36 @@ struct options {
     char **command;   /* NULL, or ended by NULL */
 };
 
-/* Return true if another hop of the chain reports this error. A signal comes from the
- * agent, which ends this hop after an error elsewhere. */
-static inline bool heard_in_chain(const struct error *error,
-                                  const struct options *options)
+/* Return true if another hop of the chain reports this error. A signal comes from the agent, which
+ * ends this hop after an error elsewhere. */
+static inline bool heard_in_chain(const struct error *error, const struct options *options)
 {
     return options->hop && error->heard;
 }
 
 /* Parse the command line. Return 0, or -1 with an error. */
-int options_read(struct options *options, bool sends, int argc, char **argv,
-                 struct error *error);
+int options_read(struct options *options, bool sends, int argc, char **argv, struct error *error);
 
-/* Parse "1.5G" as a number of bytes (K, M, G, T are powers of 1024). Return -1 if
- * invalid. */
+/* Parse "1.5G" as a number of bytes (K, M, G, T are powers of 1024). Return -1 if invalid. */
 int64_t options_bytes(const char *text);
 
-/* Body of main(): parse the options and call `run`, which reports its errors itself. Return
- * the exit status. */
+/* Body of main(): parse the options and call `run`, which reports its errors itself. Return the
+ * exit status. */
 int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *));
 
-/* Fill in the hello of this side. Over RDMA, limit it to the memory that may be pinned.
- * Return whether the limit reduced it; -1 with an error if not even the minimum may be
- * pinned. */
+/* Fill in the hello of this side. Over RDMA, limit it to the memory that may be pinned. Return
+ * whether the limit reduced it; -1 with an error if not even the minimum may be pinned. */
 int hello_of_options(struct hello *mine, const struct options *options, int transport,
                      struct error *error);
 
 uint64_t pinned_limit(void); /* bytes that may be pinned for RDMA */
 
-/* Compute the bytes that a side pins for this hello: its ring, queues and small records.
- * A receiver also has receive buffers for the other records. */
+/* Compute the bytes that a side pins for this hello: its ring, queues and small records. A receiver
+ * also has receive buffers for the other records. */
 uint64_t pinned_need(const struct hello *hello);
 
-/* Reduce the hello's chunk and credits until they fit into `limit_bytes`. Return whether
- * they were changed; -1 if not even the minimum of both fits. */
+/* Reduce the hello's chunk and credits until they fit into `limit_bytes`. Return whether they were
+ * changed; -1 if not even the minimum of both fits. */
 int pinned_fit(struct hello *hello, uint64_t limit_bytes);
 
 #define RDPIPE_VERSION "1.0"

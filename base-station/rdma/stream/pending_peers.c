@@ -31,12 +31,10 @@ static int announce(const struct pending_peers *pending, struct error *error)
     free(addresses);
     if (fd > STDERR_FILENO)
         close(fd);
-    return whole ? 0
-                 : fault(error, "cannot announce on descriptor %d: %m", fd);
+    return whole ? 0 : fault(error, "cannot announce on descriptor %d: %m", fd);
 }
 
-/* Listen on the same port number for TCP and RDMA. With port 0, find one that is free in
- * both. */
+/* Listen on the same port number for TCP and RDMA. With port 0, find one that is free in both. */
 static int listen_on_both(struct pending_peers *pending, struct error *error)
 {
     const struct options *options = pending->options;
@@ -46,8 +44,7 @@ static int listen_on_both(struct pending_peers *pending, struct error *error)
     for (int left = strcmp(ports, "0") == 0 ? PORT_TRIES : 0;; left--) {
         socklen_t length;
         why = (struct error){0};
-        pending->listen_fd = net_listen(options->bind_to, ports, &pending->bound, &length,
-                                      error);
+        pending->listen_fd = net_listen(options->bind_to, ports, &pending->bound, &length, error);
         if (pending->listen_fd < 0)
             return -1;
         if (!must && (options->transport == WANT_TCP || !rdma || !rdma->any_device()))
@@ -156,15 +153,14 @@ static bool peer_proves(const struct options *options, struct pending_peer *peer
         peer_reject(options, peer, &why);
     } else if (now_ms() >= peer->until_ms) {
         if (!peer->leaving)
-            say("turned %s away: no proof within %d s", transport->peer,
-                PENDING_LIMIT_MS / 1000);
+            say("turned %s away: no proof within %d s", transport->peer, PENDING_LIMIT_MS / 1000);
         peer_close(peer);
     }
     return false;
 }
 
-/* Fill in the descriptors to poll, `out_fd` first. Return their number. `until_ms`
- * becomes the deadline of a peer if that is earlier. */
+/* Fill in the descriptors to poll, `out_fd` first. Return their number. `until_ms` becomes the
+ * deadline of a peer if that is earlier. */
 static int watch(const struct pending_peers *pending, int out_fd, struct pollfd *polled,
                  int64_t *until_ms)
 {

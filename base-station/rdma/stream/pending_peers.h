@@ -1,5 +1,5 @@
-/* Connections whose peer has not proved that it has the key: at most eight at once, each for
- * five seconds. A failed handshake never ends the receiver. */
+/* Connections whose peer has not proved that it has the key: at most eight at once, each for five
+ * seconds. A failed handshake never ends the receiver. */
 #pragma once
 
 #include <sys/socket.h>

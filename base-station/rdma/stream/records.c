@@ -38,8 +38,7 @@ static const struct { uint32_t least, most; } bodies[] = {
     [RECORD_ABORT] = {0, ABORT_BYTES}, /* the other types have no body */
 };
 
-const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
-                       uint32_t data_most)
+const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES], uint32_t data_most)
 {
     if (get(in, 2) != MAGIC || in[3] != 0)
         return "it does not speak rdsend's protocol";
@@ -93,8 +92,7 @@ const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
         return "a hello of neither a sender nor a receiver";
     if (hello->transport < TRANSPORT_TCP || hello->transport > TRANSPORT_RDMA)
         return "a hello with an unknown transport";
-    if (hello->protection > PROTECT_ENCRYPT || hello->checksum > CHECKSUM_XXH3 ||
-        hello->aes > 1)
+    if (hello->protection > PROTECT_ENCRYPT || hello->checksum > CHECKSUM_XXH3 || hello->aes > 1)
         return "a hello with an unknown protection or checksum";
     if (hello->chunk < CHUNK_LEAST || hello->chunk > CHUNK_MOST)
         return "a hello with a chunk out of bounds";

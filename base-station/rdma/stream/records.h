@@ -1,5 +1,5 @@
-/* Protocol of the two ends, the same over TCP and over RDMA. Over RDMA one message is one
- * record. All numbers are little-endian.
+/* Protocol of the two ends, the same over TCP and over RDMA. Over RDMA one message is one record.
+ * All numbers are little-endian.
  *
  *   header, 16 bytes
  *     0  u16  0x4452 ("RD")
@@ -27,22 +27,23 @@
  *   sender    hello      proof              data ... data  end         bye
  *   receiver       hello       proof credit   credit ...       done
  *
- * The stream is encrypted if one of the hellos asks for it; the proofs cover both hellos.
- * Then each record from the credit on ends with a tag of 16 bytes: see handshake.h.
+ * The stream is encrypted if one of the hellos asks for it; the proofs cover both hellos. Then each
+ * record from the credit on ends with a tag of 16 bytes: see handshake.h.
  *
- * A credit is given only after the buffer was posted again. Heartbeats and aborts may be
- * sent at any time after the proof; an abort also instead of a proof.
+ * A credit is given only after the buffer was posted again. Heartbeats and aborts may be sent at
+ * any time after the proof; an abort also instead of a proof.
  *
  * Every wait has a limit:
  *
- *   the peer's hello and proof       5 s (pending_peers.h) or the rest of --connect-timeout (connect.c)
+ *   the peer's hello and proof       5 s (pending_peers.h); for the sender the rest of
+ *                                    --connect-timeout (connect.c)
  *   any byte of the peer             --timeout
  *   the rest of a started record     --timeout, while RATE_LEAST bytes a second arrive
  *   a record a heartbeat announced   0: it must have arrived
  *   from end to done                 --finish-timeout
  *   from done to bye                 FINISH_MOST_MS
  *   credits and data                 --idle-timeout (they depend on other programs)
- */
+ * */
 #pragma once
 
 #include <stdbool.h>
@@ -104,10 +105,9 @@ void record_put(uint8_t out[RECORD_BYTES], const struct record *record);
 
 #define RECORD_LENGTH_WRONG "a record of a length that its type does not have"
 
-/* Decode a header. `data_most` is the largest data body that fits here, 0 before data is
- * allowed. Return NULL, or a description of the error. */
-const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
-                       uint32_t data_most);
+/* Decode a header. `data_most` is the largest data body that fits here, 0 before data is allowed.
+ * Return NULL, or a description of the error. */
+const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES], uint32_t data_most);
 
 /* Return true if the body's length, without its tag, fits the record type. */
 bool record_fits(const struct record *record);

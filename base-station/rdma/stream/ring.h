@@ -1,5 +1,5 @@
-/* Ring of buffers between the thread of the peer connection and the thread that reads or
- * writes the stream. Neither thread waits for the other's descriptors. */
+/* Ring of buffers between the thread of the peer connection and the thread that reads or writes the
+ * stream. Neither thread waits for the other's descriptors. */
 #pragma once
 
 #include <pthread.h>
@@ -42,16 +42,15 @@ static inline size_t ring_slot_bytes(uint32_t chunk)
     return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-/* Allocate the ring. `memory` is page aligned, and zero until used. Return 0, or -1 with
- * errno. */
+/* Allocate the ring. `memory` is page aligned, and zero until used. Return 0, or -1 with errno. */
 int ring_open(struct ring *ring, uint32_t count, uint32_t spares, uint32_t chunk);
 void ring_close(struct ring *ring);
 
 void ring_put(struct ring *ring, struct slots *queue, struct slot *slot);
 struct slot *ring_take(struct ring *ring, struct slots *queue); /* NULL: empty */
 
-/* Wait for a slot. Return NULL once the queue is empty and the ring has ended. Add the
- * time waited to `*waited_us`. */
+/* Wait for a slot. Return NULL once the queue is empty and the ring has ended. Add the time waited
+ * to `*waited_us`. */
 struct slot *ring_wait(struct ring *ring, struct slots *queue, int64_t *waited_us);
 
 void ring_end(struct ring *ring);

@@ -16,13 +16,12 @@ enum { LINKS_MOST = 40 };
 static int refuse(struct error *error, const char *what, const struct target *target)
 {
     char safe[200];
-    visible(safe, sizeof safe, !target->name ? "stdout" : *target->name ? target->name
-                                                                         : "\"\"");
+    visible(safe, sizeof safe, !target->name ? "stdout" : *target->name ? target->name : "\"\"");
     return fault(error, "%s %s: %m", what, safe);
 }
 
-/* Open the folder of the target. Follow symlinks even if their final target is absent;
- * realpath(3) would fail for them. */
+/* Open the folder of the target. Follow symlinks even if their final target is absent; realpath(3)
+ * would fail for them. */
 static int follow(struct target *target)
 {
     char path[PATH_MAX];
@@ -37,8 +36,7 @@ static int follow(struct target *target)
         else if (slash)
             *slash = '\0';
         int from = target->folder_fd;
-        target->folder_fd =
-            openat(from < 0 ? AT_FDCWD : from, folder, O_PATH | O_CLOEXEC);
+        target->folder_fd = openat(from < 0 ? AT_FDCWD : from, folder, O_PATH | O_CLOEXEC);
         shut(&from);
         if (target->folder_fd < 0)
             return -1;
@@ -46,8 +44,7 @@ static int follow(struct target *target)
         if (!*file || snprintf(target->file, sizeof target->file, "%s", file) >=
                           (int)sizeof target->file)
             return -1;
-        ssize_t length =
-            readlinkat(target->folder_fd, target->file, path, sizeof path - 1);
+        ssize_t length = readlinkat(target->folder_fd, target->file, path, sizeof path - 1);
         if (length < 0)
             return 0;
         path[length] = '\0';
@@ -60,8 +57,7 @@ static int follow(struct target *target)
 static int find_open(struct target *target, struct error *error)
 {
     errno = EBADF; /* also if it was closed: see descriptors.h */
-    if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY ||
-        fstat(target->fd, &target->old) < 0)
+    if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(target->fd, &target->old) < 0)
         return refuse(error, "cannot use", target);
     if (target->sync && !S_ISREG(target->old.st_mode) && !S_ISBLK(target->old.st_mode))
         return fault_status(error, EXIT_USAGE,
@@ -89,8 +85,7 @@ static int find_file(struct target *target, struct error *error)
     return 0;
 }
 
-int target_find(struct target *target, const char *name, int fd, bool sync,
-                struct error *error)
+int target_find(struct target *target, const char *name, int fd, bool sync, struct error *error)
 {
     char safe[160];
     *target = (struct target){.name = name, .folder_fd = -1, .fd = name ? -1 : fd,
@@ -138,8 +133,8 @@ static int dress(struct target *target)
     return fchmod(target->fd, target->old.st_mode & (same ? 07777 : 0777));
 }
 
-/* Create the new file, without a name if the file system allows it: such a file disappears
- * with its writer. target_publish names it through /proc. NFS and FAT need a name. */
+/* Create the new file, without a name if the file system allows it: such a file disappears with its
+ * writer. target_publish names it through /proc. NFS and FAT need a name. */
 static int open_temporary(struct target *target)
 {
     char link[40];
@@ -172,16 +167,14 @@ int target_open(struct target *target, struct error *error)
     return dress(target) < 0 ? refuse(error, "cannot prepare", target) : 0;
 }
 
-/* Link the file of `fd` under its temporary name, then rename it to the target's name: a
- * link cannot replace a file, a rename can. The target may have changed since
- * target_find. */
+/* Link the file of `fd` under its temporary name, then rename it to the target's name: a link
+ * cannot replace a file, a rename can. The target may have changed since target_find. */
 static int put_in_place(struct target *target, int fd)
 {
     char link[40];
     struct stat now;
     int folder_fd = target->folder_fd;
-    if (fstatat(folder_fd, target->file, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !S_ISREG(now.st_mode)) {
+    if (fstatat(folder_fd, target->file, &now, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(now.st_mode)) {
         errno = EEXIST;
         return -1;
     }

@@ -1,5 +1,5 @@
-/* Destination of the stream: a regular file, which gets its new content by rename once all
- * of it is written, or a descriptor that is written in place. */
+/* Destination of the stream: a regular file, which gets its new content by rename once all of it is
+ * written, or a descriptor that is written in place. */
 #pragma once
 
 #include <limits.h>
@@ -23,8 +23,7 @@ struct target {
 #define TARGET_NONE {.folder_fd = -1, .fd = -1}
 
 /* Check the target without changing it. `name` NULL: write `fd` directly. */
-int target_find(struct target *target, const char *name, int fd, bool sync,
-                struct error *error);
+int target_find(struct target *target, const char *name, int fd, bool sync, struct error *error);
 
 /* Create the temporary file. */
 int target_open(struct target *target, struct error *error);
@@ -35,7 +34,7 @@ int target_sync(struct target *target, struct error *error);
 /* Move the file into place. Sync the folder, too, if requested. */
 int target_publish(struct target *target, struct error *error);
 
-/* Remove an unpublished file. Another thread may call this while the writer is blocked in
- * write(2); the descriptor stays open then. */
+/* Remove an unpublished file. Another thread may call this while the writer is blocked in write(2);
+ * the descriptor stays open then. */
 void target_discard(struct target *target);
 void target_close(struct target *target);

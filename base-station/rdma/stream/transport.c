@@ -1,8 +1,8 @@
 /* Common code of all transports, and records over TCP: see transport.h.
  *
- * Out: a started record is finished, then control records, then data. In: a header, then
- * its body, data directly into a given slot. A peer that sends data without a free slot
- * exceeds its credits. */
+ * Out: a started record is finished, then control records, then data. In: a header, then its
+ * body, data directly into a given slot. A peer that sends data without a free slot exceeds its
+ * credits. */
 #include "transport.h"
 
 #include <errno.h>
@@ -25,8 +25,7 @@ const struct rdma *const rdma = NULL;
 
 enum { LOOK_MS = 50 }; /* poll interval for unsent data, in the absence of events */
 
-void transport_open(struct transport *transport, const struct transport_kind *kind,
-                    uint8_t *memory)
+void transport_open(struct transport *transport, const struct transport_kind *kind, uint8_t *memory)
 {
     transport->kind = kind;
     for (int i = 0; i < CONTROLS_MOST; i++) {
@@ -41,8 +40,7 @@ void transport_name(struct transport *transport, const struct sockaddr *peer)
     transport->foreign = net_is_foreign(peer);
 }
 
-int transport_refuse(const struct transport *transport, const char *why,
-                     struct error *error)
+int transport_refuse(const struct transport *transport, const char *why, struct error *error)
 {
     return fault(error, "refused what %s sent: %s", transport->peer, why);
 }
@@ -52,8 +50,7 @@ bool transport_controls(const struct transport *transport, const struct slot *sl
     return slot >= transport->control && slot < transport->control + CONTROLS_MOST;
 }
 
-int transport_say(struct transport *transport, const uint8_t *record,
-                  struct error *error)
+int transport_say(struct transport *transport, const uint8_t *record, struct error *error)
 {
     struct slots *free = &transport->control_free;
     struct record header;
@@ -185,8 +182,7 @@ static int read_some(struct tcp *tcp, struct error *error)
     uint8_t *into = header || !tcp->in_slot ? tcp->in : tcp->in_slot->bytes;
     ssize_t got;
     do
-        got = recv(tcp->fd, into + tcp->in_have, in_whole(tcp) - tcp->in_have,
-                   MSG_DONTWAIT);
+        got = recv(tcp->fd, into + tcp->in_have, in_whole(tcp) - tcp->in_have, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
@@ -203,8 +199,7 @@ static int read_some(struct tcp *tcp, struct error *error)
     return has_header && take_header(tcp, error) < 0 ? -1 : 1;
 }
 
-static int tcp_poll(struct transport *base, struct transport_event *event,
-                    struct error *error)
+static int tcp_poll(struct transport *base, struct transport_event *event, struct error *error)
 {
     struct tcp *tcp = (struct tcp *)base;
     pump(tcp);
@@ -243,8 +238,8 @@ static int tcp_fds(struct transport *base, struct pollfd *polled)
     return 1;
 }
 
-/* Closing a socket with unread bytes resets the connection, and the peer may lose the
- * last records sent to it. So read everything until the peer has closed, too. */
+/* Closing a socket with unread bytes resets the connection, and the peer may lose the last records
+ * sent to it. So read everything until the peer has closed, too. */
 static uint64_t tcp_left(struct transport *base)
 {
     struct tcp *tcp = (struct tcp *)base;

@@ -1,4 +1,5 @@
-/* Connection that carries records: over TCP (transport.c) or RDMA (transport_verbs.c). A single thread owns it. Only transport_finish blocks. */
+/* Connection that carries records: over TCP (transport.c) or RDMA (transport_verbs.c). A single
+ * thread owns it. Only transport_finish blocks. */
 #pragma once
 
 #include <poll.h>
@@ -10,8 +11,8 @@
 #include "error.h"
 
 enum transport_event_kind {
-    /* a record other than data; `body` follows its header in memory and is valid until
-     * the next poll */
+    /* a record other than data; `body` follows its header in memory and is valid until the next
+     * poll */
     EVENT_RECORD,
     EVENT_DATA,   /* data, in a slot passed to give(); the caller owns it again */
     EVENT_SENT,   /* a posted slot was sent; the caller owns it again */
@@ -47,11 +48,11 @@ struct transport_kind {
     int (*give)(struct transport *, struct slot *, struct error *);
     /* Return 1: an event; 0: no event yet; -1: error, or the peer closed. */
     int (*poll)(struct transport *, struct transport_event *, struct error *);
-    /* Fill in the descriptors to poll(2) before the next poll(), after a poll() without
-     * an event. Return their number. */
+    /* Fill in the descriptors to poll(2) before the next poll(), after a poll() without an event.
+     * Return their number. */
     int (*fds)(struct transport *, struct pollfd *);
-    /* For transport_finish: continue sending, discard received data. Return the amount
-     * that has not reached the peer; 0 also if it never will. */
+    /* For transport_finish: continue sending, discard received data. Return the amount that has not
+     * reached the peer; 0 also if it never will. */
     uint64_t (*left)(struct transport *);
     /* End the connection, after left(); NULL: close() is enough. */
     void (*leave)(struct transport *);
@@ -75,12 +76,11 @@ struct transport {
     struct slots control_free;
 };
 
-/* Open a connection over a connected TCP socket, and own the socket even on failure. NULL
- * with an error. */
+/* Open a connection over a connected TCP socket, and own the socket even on failure. NULL with an
+ * error. */
 struct transport *tcp_open(int fd, struct error *error);
 
-/* Connect within `limit_ms`, from the address `from` unless it is NULL. NULL with a
- * error. */
+/* Connect within `limit_ms`, from the address `from` unless it is NULL. NULL with a error. */
 struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
                            int64_t limit_ms, struct error *error);
 
@@ -95,15 +95,14 @@ struct rdma {
                               const struct options *options, int64_t limit_ms,
                               struct error *error);
 
-    /* Listen on the address and port of the TCP socket. NULL with an error; its errno is
-     * EADDRINUSE if another port may work. */
+    /* Listen on the address and port of the TCP socket. NULL with an error; its errno is EADDRINUSE
+     * if another port may work. */
     struct rdma_cm_id *(*listen)(const struct sockaddr *bound,
                                  const struct options *options, struct error *error);
     int (*fd)(const struct rdma_cm_id *listener);
 
     /* Accept the next established connection; NULL if there is no connection yet. */
-    struct transport *(*accept)(struct rdma_cm_id *listener,
-                                const struct options *options);
+    struct transport *(*accept)(struct rdma_cm_id *listener, const struct options *options);
     void (*close)(struct rdma_cm_id *listener); /* NULL is allowed */
 };
 
@@ -111,27 +110,24 @@ struct rdma {
 extern const struct rdma *const rdma;
 #define RDMA_LEFT_OUT "built without librdmacm"
 
-/* Queue a copy of a whole record other than data. At most CONTROLS_MOST are queued. A
- * heartbeat or a credit may not take the last place: returns 1, retry later. */
-int transport_say(struct transport *transport, const uint8_t *record,
-                  struct error *error);
+/* Queue a copy of a whole record other than data. At most CONTROLS_MOST are queued. A heartbeat or
+ * a credit may not take the last place: returns 1, retry later. */
+int transport_say(struct transport *transport, const uint8_t *record, struct error *error);
 
-/* Send the queued records, shut down the sending side and wait until the peer has
- * received everything: at most `limit_ms` after the last progress, FINISH_MOST_MS in all.
- * A signal ends the wait. */
+/* Send the queued records, shut down the sending side and wait until the peer has received
+ * everything: at most `limit_ms` after the last progress, FINISH_MOST_MS in all. A signal ends the
+ * wait. */
 enum { FINISH_MOST_MS = 10000 };
 void transport_finish(struct transport *transport, int limit_ms);
 
 void transport_close(struct transport *transport); /* NULL is allowed */
 
 /* Reject a record of the peer: return -1 with an error. */
-int transport_refuse(const struct transport *transport, const char *why,
-                     struct error *error);
+int transport_refuse(const struct transport *transport, const char *why, struct error *error);
 
 /* Used by the implementations */
 
-/* Initialise the common part. `memory` is CONTROLS_MEMORY bytes, for the control
- * slots. */
+/* Initialise the common part. `memory` is CONTROLS_MEMORY bytes, for the control slots. */
 void transport_open(struct transport *transport, const struct transport_kind *kind,
                     uint8_t *memory);
 void transport_name(struct transport *transport, const struct sockaddr *peer);

@@ -1,9 +1,8 @@
-/* Records over RDMA: see transport.h. Each record is one message (a send), received into
- * buffers that the other end cannot write to directly: they allow local writes only.
+/* Records over RDMA: see transport.h. Each record is one message (a send), received into buffers
+ * that the other end cannot write to directly: they allow local writes only.
  *
- * Completions: the queue is armed first, then drained until it is empty, so that a
- * completion that arrives in between does not wait for another event. One event may stand
- * for many completions. */
+ * Completions: the queue is armed first, then drained until it is empty, so that a completion that
+ * arrives in between does not wait for another event. One event may stand for many completions. */
 #include "verbs.h"
 
 #include <errno.h>
@@ -67,11 +66,10 @@ static int verbs_post(struct transport *base, struct slot *slot, struct error *e
     return 0;
 }
 
-/* Pin whole pages that this end may send from and receive into, without remote access.
- * Huge pages are pinned faster. A command's process does not need them: pinned pages
- * would be copied for the child or, before Linux 5.12, taken from us. */
-static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
-                          struct error *error)
+/* Pin whole pages that this end may send from and receive into, without remote access. Huge pages
+ * are pinned faster. A command's process does not need them: pinned pages would be copied for the
+ * child or, before Linux 5.12, taken from us. */
+static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes, struct error *error)
 {
     madvise(memory, bytes, MADV_HUGEPAGE);
     madvise(memory, bytes, MADV_DONTFORK);
@@ -83,8 +81,8 @@ static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
     return mr;
 }
 
-/* Register the ring. The spare slots of a receiver serve as control receives and must
- * have space for data too: messages fill the receives in order, whatever their type. */
+/* Register the ring. The spare slots of a receiver serve as control receives and must have space
+ * for data too: messages fill the receives in order, whatever their type. */
 static int verbs_ring(struct transport *base, struct ring *ring, struct error *error)
 {
     struct verbs *verbs = (struct verbs *)base;
@@ -148,8 +146,7 @@ static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
             what = "left without a word"; /* killed while data arrived */
         verbs->failed = true;
         verbs->base.peer_left = true; /* no more sending is possible */
-        return fault(error, "%s %s (%s)", verbs->base.peer, what,
-                     ibv_wc_status_str(done->status));
+        return fault(error, "%s %s (%s)", verbs->base.peer, what, ibv_wc_status_str(done->status));
     }
     if (done->opcode == IBV_WC_RECV)
         return take_received(verbs, slot, done->byte_len, event, error);
@@ -175,8 +172,7 @@ static void take_cm_events(struct verbs *verbs)
     }
 }
 
-/* Read the completion event. At most one is pending: the queue is armed again only
- * afterwards. */
+/* Read the completion event. At most one is pending: the queue is armed again only afterwards. */
 static void take_completion_event(struct verbs *verbs)
 {
     struct ibv_cq *cq;
@@ -187,8 +183,7 @@ static void take_completion_event(struct verbs *verbs)
     }
 }
 
-/* Arm the empty queue: later completions wake the waiting thread. Return -1 with a
- * error. */
+/* Arm the empty queue: later completions wake the waiting thread. Return -1 with a error. */
 static int rest(struct verbs *verbs, struct error *error)
 {
     take_completion_event(verbs);
@@ -200,8 +195,7 @@ static int rest(struct verbs *verbs, struct error *error)
     return 0;
 }
 
-static int verbs_poll(struct transport *base, struct transport_event *event,
-                      struct error *error)
+static int verbs_poll(struct transport *base, struct transport_event *event, struct error *error)
 {
     struct verbs *verbs = (struct verbs *)base;
     struct ibv_wc done;
@@ -236,8 +230,8 @@ static int verbs_fds(struct transport *base, struct pollfd *polled)
     return 2;
 }
 
-/* Count the sends in flight. A completed send is in the other end's memory, so no record
- * is lost. */
+/* Count the sends in flight. A completed send is in the other end's memory, so no record is
+ * lost. */
 static uint64_t verbs_left(struct transport *base)
 {
     struct verbs *verbs = (struct verbs *)base;
@@ -289,13 +283,12 @@ static const struct transport_kind verbs_kind = {
     .close = verbs_close,
 };
 
-/* Create the queues. Some providers allow no requests for a capacity of zero. Some pin
- * the queues, so they are as short as possible. */
+/* Create the queues. Some providers allow no requests for a capacity of zero. Some pin the queues,
+ * so they are as short as possible. */
 static int open_queues(struct verbs *verbs, uint32_t credits, struct error *error)
 {
     uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
-    uint32_t receives = CONTROL_RECEIVES +
-                        (verbs->receives ? FIRST_RECEIVES + credits : 0);
+    uint32_t receives = CONTROL_RECEIVES + (verbs->receives ? FIRST_RECEIVES + credits : 0);
     verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
     if (!verbs->completions)
         return fault(error, "cannot use the RDMA device: %m");
@@ -314,9 +307,8 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct error *erro
     if (verbs->has_qp)
         return 0;
     return fault(error,
-                 "the RDMA device has no queues for %u sends and %u receives: %m: give "
-                 "fewer --credits, or raise `ulimit -l`", (unsigned)sends,
-                 (unsigned)receives);
+                 "the RDMA device has no queues for %u sends and %u receives: %m: give fewer "
+                 "--credits, or raise `ulimit -l`", (unsigned)sends, (unsigned)receives);
 }
 
 static int post_first(struct verbs *verbs, struct error *error)
@@ -332,8 +324,7 @@ static int post_first(struct verbs *verbs, struct error *error)
     if (!verbs->control_mr)
         return -1;
     for (int i = 0; i < first; i++) {
-        verbs->control_in[i].bytes =
-            verbs->control + CONTROLS_MEMORY + (size_t)i * CONTROL_BYTES;
+        verbs->control_in[i].bytes = verbs->control + CONTROLS_MEMORY + (size_t)i * CONTROL_BYTES;
         if (post_receive(verbs, &verbs->control_in[i], error) < 0)
             return -1;
     }

@@ -37,8 +37,8 @@ static void close_id(struct rdma_cm_id *id)
     errno = code;
 }
 
-/* Wait for the next event of the connection manager. Return 0, or -1 with an error if it
- * differs from the expected one. */
+/* Wait for the next event of the connection manager. Return 0, or -1 with an error if it differs
+ * from the expected one. */
 static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64_t end_ms,
                   struct error *error)
 {
@@ -48,8 +48,7 @@ static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64
         if (errno != EAGAIN && errno != EINTR)
             return fault(error, "rdma_get_cm_event: %m");
         if (signals_wait(&polled, 1, end_ms, error) <= 0)
-            return fault(error,
-                         "no answer in time: is that host up, and the way to it?");
+            return fault(error, "no answer in time: is that host up, and the way to it?");
     }
     enum rdma_cm_event_type got = event->event;
     rdma_ack_cm_event(event);
@@ -63,8 +62,8 @@ static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64
     return fault(error, "%s", why);
 }
 
-/* Return true if a device of this name, up to a colon, is present. NULL: any device. List
- * all names in `names`, if there is space. */
+/* Return true if a device of this name, up to a colon, is present. NULL: any device. List all names
+ * in `names`, if there is space. */
 static bool device_here(const char *wanted, char *names, size_t room)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -72,8 +71,7 @@ static bool device_here(const char *wanted, char *names, size_t room)
     for (int i = 0; devices && devices[i]; i++) {
         const char *name = ibv_get_device_name(devices[i]);
         size_t length = strlen(name), end = room ? strlen(names) : 0;
-        found |= !wanted || (strcspn(wanted, ":") == length &&
-                             strncmp(name, wanted, length) == 0);
+        found |= !wanted || (strcspn(wanted, ":") == length && strncmp(name, wanted, length) == 0);
         if (room)
             snprintf(names + end, room - end, " %s", name);
     }
@@ -87,9 +85,9 @@ static bool any_device(void)
     return device_here(NULL, NULL, 0);
 }
 
-/* Return how many data records this end may have in flight. Return -1 with an error and
- * errno ENOMEM if too little memory may be pinned; this is logged, because a user with an
- * RDMA device does not expect TCP. */
+/* Return how many data records this end may have in flight. Return -1 with an error and errno
+ * ENOMEM if too little memory may be pinned; this is logged, because a user with an RDMA device
+ * does not expect TCP. */
 static int64_t credits_here(const struct options *options, struct error *error)
 {
     struct hello mine;
@@ -138,9 +136,8 @@ static bool right_device(const struct rdma_cm_id *id, const struct options *opti
         .retry_count = VERBS_RETRIES, .rnr_retry_count = VERBS_RETRIES                 \
     }
 
-/* Set the retry time of the queue pair longer than the time-out of a silent peer, which
- * detects a long outage (link.h). The first attempt and VERBS_RETRIES more take 4.096 us
- * * 2^n each. */
+/* Set the retry time of the queue pair longer than the time-out of a silent peer, which detects a
+ * long outage (link.h). The first attempt and VERBS_RETRIES more take 4.096 us * 2^n each. */
 static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options)
 {
     int64_t enough_ms = options->timeout_ms + ACK_MARGIN_MS;
@@ -150,8 +147,7 @@ static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options
                                     enough_ms * 1000000))
         value++;
     /* Old kernels reject the option; the default of the path then applies. */
-    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value,
-                    sizeof value);
+    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value, sizeof value);
 }
 
 static void know_peer(struct transport *transport, struct rdma_cm_id *id,
@@ -176,18 +172,16 @@ static int resolve(struct rdma_cm_id *id, const struct sockaddr *address,
     if (!right_device(id, options)) {
         char name[64];
         name_device(id, name, sizeof name);
-        return fault(error, "the route to it is by %s, not by %s", name,
-                     options->device);
+        return fault(error, "the route to it is by %s, not by %s", name, options->device);
     }
     if (rdma_resolve_route(id, limit_ms) < 0)
         return fault(error, "the route to it is not by an RDMA device: %m");
     return expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, error);
 }
 
-static struct transport *verbs_connect(const struct sockaddr *address,
-                                    const struct sockaddr *from,
-                                    const struct options *options, int64_t limit_ms,
-                                    struct error *error)
+static struct transport *verbs_connect(const struct sockaddr *address, const struct sockaddr *from,
+                                       const struct options *options, int64_t limit_ms,
+                                       struct error *error)
 {
     int64_t end_ms = now_ms() + limit_ms, credits = 0;
     struct rdma_cm_id *id = NULL;
@@ -215,8 +209,7 @@ static struct transport *verbs_connect(const struct sockaddr *address,
     return NULL;
 }
 
-static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
-                                       const struct options *options,
+static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound, const struct options *options,
                                        struct error *error)
 {
     struct rdma_cm_id *id = NULL;
@@ -243,8 +236,7 @@ static int listener_fd(const struct rdma_cm_id *id)
 }
 
 /* Accept a request and own its id. NULL: it failed, and the error is logged. */
-static struct transport *accept_request(struct rdma_cm_id *id,
-                                        const struct options *options)
+static struct transport *accept_request(struct rdma_cm_id *id, const struct options *options)
 {
     struct error why = {0};
     struct hello mine;
@@ -271,8 +263,7 @@ static struct transport *accept_request(struct rdma_cm_id *id,
     return NULL;
 }
 
-static struct transport *verbs_accept(struct rdma_cm_id *listener,
-                                      const struct options *options)
+static struct transport *verbs_accept(struct rdma_cm_id *listener, const struct options *options)
 {
     struct transport *transport = NULL;
     struct rdma_cm_event *event;
