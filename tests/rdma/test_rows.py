@@ -39,7 +39,7 @@ FAULTS = {
     ],
     "no disconnect event, no time-out, tries for ever": [
         "verbs:check_ends",
-        "verbs:check_dial",
+        "verbs:check_connect",
         "stream_faults:test_killed_end_is_noticed_by_the_other",
         "stream_faults:test_silence_of_the_other_end_is_noticed",
         "guest:test_killed_receiver_ends_sender",

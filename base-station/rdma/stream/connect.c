@@ -112,7 +112,7 @@ static struct transport *connect_address(const struct options *options, const st
         if (options->verbose)
             say("%s: TCP, for over RDMA: %s", name, why.text);
     }
-    return tcp_dial(to->ai_addr, from, limit_ms, error);
+    return tcp_connect(to->ai_addr, from, limit_ms, error);
 }
 
 /* Return the deadline for the peer's proof; if there are other addresses to try, the deadline for

@@ -67,7 +67,7 @@ static void say_result(const struct end *end)
     double stream_s = over ? (double)worker->stream_us / 1e6 : 0;
     double network_s = over ? (double)worker->network_us / 1e6 : 0;
     double read_s = end->options->sends ? stream_s : 0, write_s = stream_s - read_s;
-    char speed[32], done[32], code[sizeof end->error.text];
+    char speed[32], done[32], why[sizeof end->error.text];
     if (shows_progress(end))
         fputs(STATS_CLEAR, stderr);
     if (end->begun && end->options->verbose)
@@ -78,8 +78,8 @@ static void say_result(const struct end *end)
             *device ? " on " : "", device, read_s, network_s, write_s);
     if (!end->options->json)
         return;
-    shown(code, sizeof code, end->error.text, (uint32_t)strlen(end->error.text));
-    for (char *at = code; (at = strpbrk(at, "\"\\"));)
+    shown(why, sizeof why, end->error.text, (uint32_t)strlen(end->error.text));
+    for (char *at = why; (at = strpbrk(at, "\"\\"));)
         *at = '\'';
     fprintf(stderr,
             "{\"bytes\": %llu, \"seconds\": %.6f, \"bytes_per_s\": %.0f, "
@@ -88,7 +88,7 @@ static void say_result(const struct end *end)
             "\"status\": %d, \"error\": \"%s\"}\n",
             (unsigned long long)bytes, seconds, rate, name, device,
             transport ? transport->peer : "", read_s, network_s, write_s,
-            end->error.status, code);
+            end->error.status, why);
 }
 
 int end_start(struct end *end)

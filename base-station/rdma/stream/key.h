@@ -13,7 +13,7 @@ struct key {
 };
 
 /* Read the key. `file` may be NULL and `fd` -1. RDPIPE_KEY is the last resort and is removed from
- * the environment. One newline at the end is ignored. Return 0, or -1 with a error. */
+ * the environment. One newline at the end is ignored. Return 0, or -1 with an error. */
 int key_open(struct key *key, const char *file, int fd, struct error *error);
 
 /* Write a key of 32 random bytes, in hex, to a new file that only its owner can read. */

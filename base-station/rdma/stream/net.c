@@ -136,7 +136,7 @@ static void *ask(void *argument)
     return NULL;
 }
 
-/* Return 0, an EAI_ error, or 1: no answer in time, or a signal, reported as a error. */
+/* Return 0, an EAI_ error, or 1: no answer in time, or a signal, reported as an error. */
 static int await(struct question *question, int64_t limit_ms, struct error *error)
 {
     pthread_t thread;

@@ -308,7 +308,7 @@ struct transport *tcp_open(int fd, struct error *error)
     return &tcp->base;
 }
 
-struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
+struct transport *tcp_connect(const struct sockaddr *address, const struct sockaddr *from,
                            int64_t limit_ms, struct error *error)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

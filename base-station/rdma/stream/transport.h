@@ -80,8 +80,8 @@ struct transport {
  * error. */
 struct transport *tcp_open(int fd, struct error *error);
 
-/* Connect within `limit_ms`, from the address `from` unless it is NULL. NULL with a error. */
-struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
+/* Connect within `limit_ms`, from the address `from` unless it is NULL. NULL with an error. */
+struct transport *tcp_connect(const struct sockaddr *address, const struct sockaddr *from,
                            int64_t limit_ms, struct error *error);
 
 /* RDMA functions (verbs_connect.c). */

@@ -183,7 +183,7 @@ static void take_completion_event(struct verbs *verbs)
     }
 }
 
-/* Arm the empty queue: later completions wake the waiting thread. Return -1 with a error. */
+/* Arm the empty queue: later completions wake the waiting thread. Return -1 with an error. */
 static int rest(struct verbs *verbs, struct error *error)
 {
     take_completion_event(verbs);

@@ -339,7 +339,7 @@ static void check_access(void)
 }
 
 /* Retries are bounded (7 would be unlimited), and so is the wait for an answer. */
-static void check_dial(void)
+static void check_connect(void)
 {
     static const struct {
         enum rdma_cm_event_type answer;
@@ -384,7 +384,7 @@ int main(void)
     check_messages();
     check_ends();
     check_access();
-    check_dial();
+    check_connect();
     printf("%d checks of verbs, %d failed\n", checks, failures);
     return failures != 0;
 }
