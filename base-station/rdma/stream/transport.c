@@ -309,7 +309,7 @@ struct transport *tcp_open(int fd, struct error *error)
 }
 
 struct transport *tcp_connect(const struct sockaddr *address, const struct sockaddr *from,
-                           int64_t limit_ms, struct error *error)
+                              int64_t limit_ms, struct error *error)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool begun = fd >= 0 && (!from || bind(fd, from, net_length(from)) == 0) &&

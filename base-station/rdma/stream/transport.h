@@ -82,7 +82,7 @@ struct transport *tcp_open(int fd, struct error *error);
 
 /* Connect within `limit_ms`, from the address `from` unless it is NULL. NULL with an error. */
 struct transport *tcp_connect(const struct sockaddr *address, const struct sockaddr *from,
-                           int64_t limit_ms, struct error *error);
+                              int64_t limit_ms, struct error *error);
 
 /* RDMA functions (verbs_connect.c). */
 struct rdma {
