@@ -116,6 +116,5 @@ def test_rdpipe(shell: Shell) -> None:
 def test_rdcp(shell: Shell) -> None:
     for line in examples("rdcp"):
         shell.types(line)
-    for host in ("store", "cellar"):
-        assert facts(shell.place / host) == facts(shell.place / "a")
+    assert facts(shell.place / "store") == facts(shell.place / "a")
     assert facts(shell.place / "plague") == facts(shell.place / "recordings")

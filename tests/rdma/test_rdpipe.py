@@ -26,6 +26,18 @@ def test_first_example_of_the_article(tools: Tools) -> None:
     assert (ended.stdout, ended.returncode) == (b"OLLEH\n", 0), ended.stderr
 
 
+def test_tee_gives_data_to_two_hosts(tools: Tools) -> None:
+    """The output of both hosts shows that the outer pipe waits for the inner one."""
+    inner = tools.place / "rdpipe"
+    far = f"--ssh \"{tools.ssh}\" --remote-path '{tools.folder}'"
+    inner.write_text(f"#!/bin/sh\nexec '{tools.folder}/rdpipe' {far} \"$@\"\n")
+    inner.chmod(0o755)
+    tee = f"host2:tee >({inner} host3:'sleep 0.5; rev') | cat"
+    ended = tools.run("rdpipe", "host1:cat", tee, stdin=b"hello\n")
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(ended.stdout.splitlines()) == [b"hello", b"olleh"]
+
+
 @pytest.mark.parametrize(
     ("segments", "stdin", "out"),
     [
