@@ -13,7 +13,7 @@
 static const char usage[] =
     "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"
     "  SEGMENT   [[USER@]HOST:]COMMAND, and a file as [HOST:]<FILE first,\n"
-    "            [HOST:]>FILE or [HOST:]>>FILE last; a leading : makes it local\n"
+    "            [HOST:]>FILE last; a leading : makes it local\n"
     "  --ssh CMD            instead of ssh, options included\n"
     "  --remote-path DIR    where these tools are on the other machines\n"
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
@@ -44,13 +44,13 @@ static int read_segments(const struct pipe_settings *settings, struct pipe_segme
         bool last = i + 1 == count;
         if (segment_open(&segments[i], texts[i], &why) < 0)
             return refuse(texts[i], why);
-        bool writes = agent_writes(segments[i].middle);
+        bool writes = segments[i].middle == AGENT_WRITE;
         if (segments[i].middle == AGENT_READ && i > 0)
             return refuse(texts[i], "only the first segment can read a file");
         if (writes && !last)
             return refuse(texts[i], "only the last segment can write a file");
         if (settings->sync && last && !writes)
-            return refuse(texts[i], "--sync needs a file that is written: >FILE or >>FILE last");
+            return refuse(texts[i], "--sync needs a file that is written: >FILE last");
     }
     return 0;
 }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 VERSION = 6
-RDCP, SHELL, READ, WRITE, APPEND, PASS = range(6)
+RDCP, SHELL, READ, WRITE, PASS = range(5)
 SURE, STRAIGHT, BACK, THROUGH_SSH = range(4)
 KEY = b"ab" * 32
 

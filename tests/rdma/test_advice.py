@@ -262,6 +262,7 @@ class TestTools:
             ([">out", "cat"], '">out": only the last segment'),
             (["cat", ">a\nb", "cat"], '">a\\nb": only the last segment'),
             (["--via", "host1=-x", "cat"], '"host1=-x": not HOST=ADDRESS'),
+            (["cat", "host1:>>f"], '"host1:>>f": to append to a file, give the command cat >>'),
             (["--sync", "<in", "cat >f"], '"cat >f": --sync needs a file'),
         ],
     )

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rdma.agent import (
-    APPEND,
     BACK,
     KEY,
     PASS,
@@ -131,8 +130,6 @@ def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
         (b"<a b", None, READ, b"a b"),
         (b"< a", None, READ, b" a"),
         (b">a\nb", None, WRITE, b"a\nb"),
-        (b">>a", None, APPEND, b"a"),
-        (b">>>a", None, APPEND, b">a"),
         (b":>a", None, WRITE, b"a"),
         (b"h: x", b"h", COMMAND, b" x"),
     ],

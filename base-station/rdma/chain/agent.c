@@ -15,35 +15,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "descriptors.h"
 #include "agent_protocol.h"
-#include "quote.h"
 #include "reap.h"
 #include "signals.h"
 #include "error.h"
 #include "route.h"
 
-enum { GRACE_MS = 500, LOCK_MS = 50, READ_BYTES = 1 << 16, OWN_FDS = 3 };
+enum { GRACE_MS = 500, START_MS = 50, READ_BYTES = 1 << 16, OWN_FDS = 3 };
 
 struct agent {
     struct agent_work work;
     struct route route;
     struct bytes input;
     int stdin_fd, stdout_fd; /* for the segment; -1 = /dev/null; not owned */
-    int append_fd;           /* the file of ">>", locked; its descriptor is the lock */
-    off_t append_bytes;      /* its original length; -1 if it cannot be truncated */
     int lines_fd;  /* announcements of rdrecv and the command's status */
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
-    bool waits;    /* to be started, or sent an address, once path and lock are ready */
+    bool waits;    /* to be started, or sent an address, once the path is ready */
     bool connected; /* AGENT_CONNECTED was sent */
     int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
@@ -64,67 +59,11 @@ static void tell_status(enum agent_verb verb, int status)
 
 static void fail(struct agent *agent, const char *what, const char *why)
 {
-    struct bytes note = {0}; /* quoted as one line, because file names may hold newlines */
-    bytes_format(&note, "%s: ", what);
-    quote_shown(&note, why);
-    tell(AGENT_NOTE, AGENT_HOP_BACK, note.data);
-    bytes_close(&note);
+    char *note = text_of("%s: %s", what, why);
+    tell(AGENT_NOTE, AGENT_HOP_BACK, note);
+    free(note);
     agent->status = agent->status < 0 ? 1 : agent->status;
     agent->over = true;
-}
-
-/*
- * Open the file of ">>" without blocking: a blocking open(2) on a FIFO would stall the agent.
- * Return 1 if the FIFO has no reader yet, 0 if open, -1 with errno.
- */
-static int append_open(struct agent *agent, const char *path)
-{
-    struct stat state;
-    int fd = open(path,
-                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    if (fd < 0 && errno == ENXIO && stat(path, &state) == 0 && S_ISFIFO(state.st_mode))
-        return 1;
-    if (fd < 0)
-        return -1;
-    if (fcntl(fd, F_SETFL, O_APPEND) < 0 || fstat(fd, &state) < 0) {
-        close(fd);
-        return -1;
-    }
-    agent->append_fd = fd;
-    agent->append_bytes = S_ISREG(state.st_mode) ? 0 : -1;
-    return 0;
-}
-
-/*
- * Open and lock the file of ">>". Return 0 on success, 1 to retry later because another process
- * holds the lock or the FIFO has no reader, and -1 with errno.
- */
-static int append_lock(struct agent *agent, const char *path)
-{
-    struct stat state;
-    int result = agent->append_fd < 0 ? append_open(agent, path) : 0;
-    if (result || agent->append_bytes < 0)
-        return result;
-    if (flock(agent->append_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK || errno == EINTR ? 1 : -1;
-    if (fstat(agent->append_fd, &state) < 0)
-        return -1;
-    agent->append_bytes = state.st_size;
-    return 0;
-}
-
-/*
- * Truncate the appended file to its original length if the segment failed. All processes of the
- * segment have ended.
- */
-static void append_close(struct agent *agent)
-{
-    struct stat state;
-    if (agent->append_fd >= 0 && agent->status && agent->append_bytes >= 0 &&
-        fstat(agent->append_fd, &state) == 0 && state.st_size > agent->append_bytes &&
-        ftruncate(agent->append_fd, agent->append_bytes) < 0)
-        tell(AGENT_NOTE, AGENT_HOP_BACK, "could not cut the appended file back");
-    shut(&agent->append_fd);
 }
 
 /* Pass a key to a tool as hex digits in a pipe that is large enough to hold them all. */
@@ -160,7 +99,7 @@ static int spawn(struct agent *agent)
     enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the others are for the tools only */
     struct handed handed[ALL] = {
         {agent->stdin_fd, STDIN_FILENO},
-        {agent->append_fd >= 0 ? agent->append_fd : agent->stdout_fd, STDOUT_FILENO},
+        {agent->stdout_fd, STDOUT_FILENO},
         {route->back_fd, work->back && !in ? STDIN_FILENO : AGENT_BACK_FD},
         {key_pipe(work->key_in), AGENT_KEY_IN_FD},
         {key_pipe(work->key_out), AGENT_KEY_OUT_FD},
@@ -201,15 +140,12 @@ static int tell_where(struct agent *agent)
     return told;
 }
 
-/*
- * Start the segment once its hop has a path and the file of ">>" is locked. A source starts at
- * once.
- */
+/* Start the segment once its hop has a path. A source starts at once. */
 static void start(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
     bool ahead = agent_work_ahead(work), runs = agent->root;
-    int found = ahead ? 1 : route_find(&agent->route, work, STDIN_FILENO), locked = 0;
+    int found = ahead ? 1 : route_find(&agent->route, work, STDIN_FILENO);
     if (found < 0 && work->route == AGENT_THROUGH_SSH) {
         fail(agent, "cannot start", strerror(errno));
     } else if (found < 0) {
@@ -221,16 +157,7 @@ static void start(struct agent *agent)
     if (!ahead && work->route == AGENT_BACK && !agent->connected)
         tell(AGENT_CONNECTED, AGENT_HOP_OUT, NULL);
     agent->connected = !ahead;
-    if (work->middle == AGENT_APPEND) {
-        char *path = agent_work_file(work->words.word[0]);
-        locked = append_lock(agent, path);
-        char *why = text_of("%s: %m", path);
-        if (locked < 0)
-            fail(agent, "cannot append", why);
-        free(why);
-        free(path);
-    }
-    if (locked == 0 && (runs ? tell_where(agent) : spawn(agent)) < 0)
+    if ((runs ? tell_where(agent) : spawn(agent)) < 0)
         fail(agent, "cannot start", strerror(errno));
 }
 
@@ -333,7 +260,7 @@ static int next_wait_ms(struct agent *agent)
         agent->beaten_ms = now;
     }
     if (agent->waits)
-        return LOCK_MS;
+        return START_MS;
     return (int)(agent->beaten_ms + AGENT_BEAT_MS - now);
 }
 
@@ -374,7 +301,6 @@ static void agent_close(struct agent *agent)
     pid_t left = reap_all(file ? 0 : agent_work_tools(&agent->work), GRACE_MS);
     if (left)
         say("process %d could not be ended: it runs as another user", (int)left);
-    append_close(agent);
     shut(&agent->lines_fd);
     close(agent->signal_fd);
     bytes_close(&agent->input);
@@ -385,7 +311,7 @@ static void agent_close(struct agent *agent)
 static int agent_serve(int in, int out, int signal_fd)
 {
     struct agent agent = {
-        .stdin_fd = in, .stdout_fd = out, .append_fd = -1, .lines_fd = -1,
+        .stdin_fd = in, .stdout_fd = out, .lines_fd = -1,
         .signal_fd = signal_fd,
         .status = -1,
         .heard_ms = now_ms(),

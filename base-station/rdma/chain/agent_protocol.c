@@ -122,11 +122,6 @@ bool agent_is_command(enum agent_middle middle)
     return middle <= AGENT_SHELL;
 }
 
-bool agent_writes(enum agent_middle middle)
-{
-    return middle == AGENT_WRITE || middle == AGENT_APPEND;
-}
-
 /*
  * Layout of `run`: a first text with numbers, then texts in the order of their fields, then all
  * words.
@@ -182,7 +177,7 @@ static bool fits(const struct agent_work *work)
     if (work->words.count != (work->middle != AGENT_PASS))
         return false;
     return work->middle == AGENT_SHELL ||
-           (in != out && (work->middle == AGENT_PASS || in == agent_writes(work->middle)));
+           (in != out && (work->middle == AGENT_PASS || in == (work->middle == AGENT_WRITE)));
 }
 
 int agent_work_take(struct agent_work *work, const struct agent_said *said)

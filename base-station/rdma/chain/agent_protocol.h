@@ -109,7 +109,7 @@ char *agent_field(const char *line, const char *name);
 enum agent_middle {
     AGENT_RDCP,  /* with its arguments */
     AGENT_SHELL, /* a command for the login shell */
-    AGENT_READ, AGENT_WRITE, AGENT_APPEND, /* a file */
+    AGENT_READ, AGENT_WRITE, /* a file */
     AGENT_PASS,  /* this end's own stdin or stdout */
 };
 enum agent_route {
@@ -141,7 +141,6 @@ int agent_work_take(struct agent_work *work, const struct agent_said *said);
 void agent_work_close(struct agent_work *work);
 
 bool agent_is_command(enum agent_middle middle);
-bool agent_writes(enum agent_middle middle);
 
 /* --- command line of a segment: the tools around the user's command --- */
 

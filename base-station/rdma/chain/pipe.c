@@ -95,7 +95,7 @@ static int join(struct pipe_run *run)
         add_options(&to->work.in, &settings->in_options, to, i);
     }
     struct pipe_end *last = &run->ends[run->count - 1];
-    if (settings->sync && agent_writes(last->work.middle))
+    if (settings->sync && last->work.middle == AGENT_WRITE)
         words_add(&last->work.in, "--sync");
     return 0;
 }
@@ -106,7 +106,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
     run->said = allocated(calloc(count + 2, sizeof *run->said));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
-    bool file = agent_writes(last->middle);
+    bool file = last->middle == AGENT_WRITE;
     /* A written file needs a sender. */
     if ((first->host && agent_is_command(first->middle) && run->stdin_fd >= 0) ||
         (file && first == last))
