@@ -44,7 +44,7 @@ static const char usage[] =
     "  --no-sync   leaves it to the kernel when it reaches the disk\n"
     "  --rate, --bwlimit BYTES   a second, at most; 10M is ten MiB\n"
     "  -v          what was moved, how fast; --json  the same, for programs\n"
-    "  --port LOW-HIGH      what a firewall lets in; without: --dial-back, --via-ssh\n"
+    "  --port LOW-HIGH      what a firewall lets in; without: --via-ssh\n"
     "  --ssh --remote-path --via --transport --device --encrypt --sign --plain\n"
     "  --timeout --idle-timeout --connect-timeout   as in rdpipe(1)\n"
     "  --help  --version\n"

@@ -18,7 +18,6 @@ static const char usage[] =
     "  --remote-path DIR    where these tools are on the other machines\n"
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
     "  --port LOW-HIGH      the data comes in on one of these, as a firewall lets it\n"
-    "  --dial-back          who receives dials who sends (by itself if need be)\n"
     "  --via-ssh            no port at all, slower (by itself if need be)\n"
     "  -v                   each hop's transport, and why; its bandwidth\n"
     "  --sync               a file that is written is on disk when all is done\n"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 VERSION = 6
 RDCP, SHELL, READ, WRITE, PASS = range(5)
-SURE, STRAIGHT, BACK, THROUGH_SSH = range(4)
+SURE, STRAIGHT, THROUGH_SSH = range(3)
 KEY = b"ab" * 32
 
 
@@ -20,7 +20,6 @@ def work(
     middle: int,
     *words: bytes,
     way: int = STRAIGHT,
-    token: bytes = b"",
     key_in: bytes = b"",
     key_out: bytes = b"",
     to: tuple[bytes, bytes] = (b"", b""),
@@ -29,5 +28,4 @@ def work(
 ) -> bytes:
     """Return the body of a `run`."""
     head = b"%d 0 %d %d %d" % (middle, way, len(options_in), len(options_out))
-    fields = (token, b"0", key_in, key_out, *to)
-    return texts(head, *fields, *options_in, *options_out, *words)
+    return texts(head, key_in, key_out, *to, *options_in, *options_out, *words)

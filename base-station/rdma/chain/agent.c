@@ -28,7 +28,7 @@
 #include "error.h"
 #include "route.h"
 
-enum { GRACE_MS = 500, START_MS = 50, READ_BYTES = 1 << 16, OWN_FDS = 3 };
+enum { GRACE_MS = 500, READ_BYTES = 1 << 16, OWN_FDS = 3 };
 
 struct agent {
     struct agent_work work;
@@ -38,8 +38,6 @@ struct agent {
     int lines_fd;  /* announcements of rdrecv and the command's status */
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
-    bool waits;    /* to be started, or sent an address, once the path is ready */
-    bool connected; /* AGENT_CONNECTED was sent */
     int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
     bool over;  /* rdpipe left, or needs no more */
@@ -123,7 +121,6 @@ static int spawn(struct agent *agent)
         return -1;
     setpgid(pid, pid);
     agent->root = pid;
-    agent->waits = false;
     return 0;
 }
 
@@ -136,39 +133,31 @@ static int tell_where(struct agent *agent)
     free(text);
     shut(&route->socket_fd);
     shut(&route->where_fd);
-    agent->waits = false;
     return told;
 }
 
-/* Start the segment once its hop has a path. A source starts at once. */
+/* Start the segment, or send the address to a source that already runs. */
 static void start(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
-    bool ahead = agent_work_ahead(work), runs = agent->root;
-    int found = ahead ? 1 : route_find(&agent->route, work, STDIN_FILENO);
-    if (found < 0 && work->route == AGENT_THROUGH_SSH) {
-        fail(agent, "cannot start", strerror(errno));
-    } else if (found < 0) {
-        agent->waits = false; /* until rdpipe sends another path */
+    bool through = work->route == AGENT_THROUGH_SSH, ready = agent_work_ahead(work);
+    ready = ready || route_out(&agent->route, work, STDIN_FILENO) == 0;
+    if (!ready && !through)
         tell(AGENT_UNREACHED, AGENT_HOP_OUT, NULL);
-    }
-    if (found <= 0)
-        return;
-    if (!ahead && work->route == AGENT_BACK && !agent->connected)
-        tell(AGENT_CONNECTED, AGENT_HOP_OUT, NULL);
-    agent->connected = !ahead;
-    if ((runs ? tell_where(agent) : spawn(agent)) < 0)
+    else if (!ready || (agent->root ? tell_where(agent) : spawn(agent)) < 0)
         fail(agent, "cannot start", strerror(errno));
 }
 
-/* Connect the hop into the segment as told by rdpipe. */
-static void take_dial(struct agent *agent, const struct agent_said *said)
+static bool take_run(struct agent *agent, const struct agent_said *said)
 {
-    struct words to = {0};
-    agent_texts(&to, said);
-    if (route_dial(&agent->route, &to, STDIN_FILENO) < 0)
-        tell(AGENT_UNREACHED, AGENT_HOP_IN, NULL);
-    words_close(&to);
+    bool runs = agent->root;
+    if ((runs && agent->route.where_fd < 0) || agent_work_take(&agent->work, said) < 0 ||
+        (runs && agent_work_ahead(&agent->work)))
+        return false;
+    if (agent->work.back)
+        route_back(&agent->route, *agent->work.key_in);
+    start(agent);
+    return true;
 }
 
 /* Handle one frame. Return false if it is invalid. */
@@ -178,16 +167,10 @@ static bool take(struct agent *agent, const struct agent_said *said)
     case AGENT_BEAT: return true;
     case AGENT_FLOW:
     case AGENT_TOOK: return tunnel_take(&agent->route, said) == 0;
-    case AGENT_DIAL: take_dial(agent, said); return true;
-    case AGENT_RUN: break;
+    case AGENT_VIA_SSH: return route_in_via_ssh(&agent->route) == 0;
+    case AGENT_RUN: return take_run(agent, said);
     default: return false;
     }
-    agent->waits = (!agent->root || agent->route.where_fd >= 0) &&
-                   agent_work_take(&agent->work, said) == 0 &&
-                   !(agent->root && agent_work_ahead(&agent->work));
-    if (agent->waits && agent->work.back)
-        route_back(&agent->route, *agent->work.key_in); /* frames for it may already be queued */
-    return agent->waits;
 }
 
 static void take_input(struct agent *agent)
@@ -203,11 +186,11 @@ static void take_input(struct agent *agent)
         if (!take(agent, &said))
             fail(agent, "refused what rdpipe sent",
                  said.verb == AGENT_RUN ? "a segment that does not fit its hops"
-                                        : "what this version does not know");
+                                        : "an unknown or misplaced message");
         agent_heard(&agent->input, &said);
     }
     if (next < 0)
-        fail(agent, "refused what rdpipe sent", "no frame of this version");
+        fail(agent, "refused what rdpipe sent", "no message of this version");
 }
 
 /*
@@ -259,8 +242,6 @@ static int next_wait_ms(struct agent *agent)
         tell(AGENT_BEAT, AGENT_HOP_BACK, NULL);
         agent->beaten_ms = now;
     }
-    if (agent->waits)
-        return START_MS;
     return (int)(agent->beaten_ms + AGENT_BEAT_MS - now);
 }
 
@@ -284,8 +265,6 @@ static void attend(struct agent *agent)
         if (polled[1].revents)
             take_signal(agent);
         tunnels_pump(&agent->route, false);
-        if (!agent->over && agent->waits)
-            start(agent);
     }
 }
 

@@ -126,7 +126,7 @@ bool agent_is_command(enum agent_middle middle)
  * Layout of `run`: a first text with numbers, then texts in the order of their fields, then all
  * words.
  */
-enum { NUMBERS = 5, FIELDS = 6 };
+enum { NUMBERS = 5, FIELDS = 4 };
 
 static void add_text(struct bytes *into, const char *text)
 {
@@ -141,14 +141,14 @@ static void add_words(struct bytes *into, const struct words *words)
 
 void agent_work_say(struct bytes *into, const struct agent_work *work)
 {
-    const char *const fields[FIELDS] = {work->token, work->ports, work->key_in,
-                                        work->key_out, work->port, work->addresses};
+    const char *const fields[FIELDS] = {work->key_in, work->key_out, work->port,
+                                        work->addresses};
     struct bytes body = {0};
     bytes_format(&body, "%d %d %d %zu %zu", work->middle, work->back, work->route,
                  work->in.count, work->out.count);
     bytes_add(&body, "", 1);
     for (size_t i = 0; i < FIELDS; i++)
-        add_text(&body, fields[i] ? fields[i] : "");
+        add_text(&body, fields[i]);
     add_words(&body, &work->in);
     add_words(&body, &work->out);
     add_words(&body, &work->words);
@@ -168,7 +168,6 @@ static bool fits(const struct agent_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
     if ((out != (*work->port && *work->addresses) && !agent_work_ahead(work)) ||
-        (work->route == AGENT_BACK && strlen(work->token) != AGENT_TOKEN) ||
         (in && strlen(work->key_in) != AGENT_KEY) ||
         (out && strlen(work->key_out) != AGENT_KEY))
         return false;
@@ -196,8 +195,7 @@ int agent_work_take(struct agent_work *work, const struct agent_said *said)
     char **text = texts.word + 1, **word = text + FIELDS;
     *work = (struct agent_work){
         .middle = middle, .back = back, .route = route,
-        .token = text[0], .ports = text[1], .key_in = text[2], .key_out = text[3],
-        .port = text[4], .addresses = text[5],
+        .key_in = text[0], .key_out = text[1], .port = text[2], .addresses = text[3],
         .in = {word, in}, .out = {word + in, out},
         .words = {word + in + out, left - in - out}, .texts = texts,
     };
@@ -267,7 +265,7 @@ static void add_sender(struct words *words, const struct agent_work *work)
         add_number(words, "--where-fd", AGENT_WHERE_FD);
         return;
     }
-    if (work->route > AGENT_STRAIGHT)
+    if (work->route == AGENT_THROUGH_SSH)
         add_number(words, "--socket-fd", AGENT_SOCKET_FD);
     words_add(words, work->addresses);
     words_add(words, work->port);

@@ -8,13 +8,10 @@
  *   rdpipe -> agent (stdin)
  *     R run         a struct agent_work. A second one changes the path of the hop out of the
  *                   segment, or gives the address to a source that is already running
- *     D dial        TOKEN PORT ADDRESS,...: for the hop into the segment, connect to that
- *                   address for rdrecv; empty: that hop uses the sessions
+ *     V via SSH     the hop into the segment uses the sessions
  *   agent -> rdpipe (stdout)
  *     A announce    "port=N transports=T,... addresses=A,...", the listening address of rdrecv
- *     W await       "port=N addresses=A,...", for the other end of the hop to dial
- *     C connected   the other end has dialed
- *     U unreached   connecting failed: `run` or `dial` follows with another path
+ *     U unreached   no address of the next end is reachable: `run` follows with another path
  *     S status      N: the segment's command exited by itself
  *     N note        text for the user
  *     X exit        N: all processes of this segment have ended; 128 + a signal
@@ -39,7 +36,6 @@
 #define AGENT_SILENCE_MS 10000
 #define AGENT_BEAT_MS 1000
 #define AGENT_KEY 64 /* digits */
-#define AGENT_TOKEN 32 /* characters */
 #define AGENT_BODY (8 << 20) /* longest body: above the command line limit of rdcp */
 #define AGENT_FRAME (32 << 10) /* most bytes of one `flow` */
 #define AGENT_WINDOW (2 << 20) /* bytes in flight */
@@ -59,9 +55,9 @@ int words_by_text(const void *one, const void *other); /* for qsort(3), bsearch(
 /* --- frames --- */
 
 enum agent_verb {
-    AGENT_RUN = 'R', AGENT_DIAL = 'D', AGENT_ANNOUNCE = 'A', AGENT_AWAIT = 'W',
-    AGENT_CONNECTED = 'C', AGENT_UNREACHED = 'U', AGENT_STATUS = 'S', AGENT_NOTE = 'N',
-    AGENT_EXIT = 'X', AGENT_BEAT = 'B', AGENT_FLOW = 'F', AGENT_TOOK = 'T',
+    AGENT_RUN = 'R', AGENT_VIA_SSH = 'V', AGENT_ANNOUNCE = 'A', AGENT_UNREACHED = 'U',
+    AGENT_STATUS = 'S', AGENT_NOTE = 'N', AGENT_EXIT = 'X', AGENT_BEAT = 'B',
+    AGENT_FLOW = 'F', AGENT_TOOK = 'T',
 };
 
 enum agent_hop { AGENT_HOP_IN, AGENT_HOP_OUT, AGENT_HOP_BACK, AGENT_HOPS };
@@ -115,7 +111,6 @@ enum agent_middle {
 enum agent_route {
     AGENT_SURE,     /* direct, and known to be reachable */
     AGENT_STRAIGHT,
-    AGENT_BACK,
     AGENT_THROUGH_SSH,
 };
 
@@ -123,7 +118,6 @@ struct agent_work {
     enum agent_middle middle;
     bool back; /* AGENT_BACK_FD is open, as output or (without a hop in) as stdin */
     enum agent_route route; /* of the hop out of the segment: see route.h */
-    const char *token, *ports; /* expected from the peer that dials back; to listen on */
     const char *key_in, *key_out; /* of the hop in and the hop out; "": no hop */
     const char *port, *addresses; /* target of the hop out; "": sent in a later `run` */
     struct words in, out; /* options for its receiver and its sender */

@@ -32,28 +32,16 @@ static char *addresses_of(const struct pipe_settings *settings, const struct pip
     return nearest;
 }
 
-void hop_tell(const struct pipe_settings *settings, const struct pipe_end *end)
+static void through_ssh(const struct pipe_settings *settings, struct pipe_end *end)
 {
-    const char *from = end->host ? end->host : "here";
-    const char *to = end[1].host ? end[1].host : "here";
-    bool back = end->work.route == AGENT_BACK;
-    fprintf(stderr, "%s: from %s to %s: %s%s\n", settings->program, from, to,
-            back ? "the data's connection is dialed back"
-                 : "the data goes through the SSH session, which is slower",
-            settings->route == (int)end->work.route
+    fprintf(stderr, "%s: from %s to %s: the data goes through the SSH session, which is slower%s\n",
+            settings->program, end->host ? end->host : "here",
+            end[1].host ? end[1].host : "here",
+            settings->route == AGENT_THROUGH_SSH
                 ? "" : " (no port is reached: --port names those that a firewall lets in)");
-}
-
-static void try_way(const struct pipe_settings *settings, struct pipe_end *end,
-                    enum agent_route route)
-{
-    static const struct words nowhere;
-    end->work.route = route;
+    end->work.route = AGENT_THROUGH_SSH;
     pipe_end_run(end);
-    if (route != AGENT_THROUGH_SSH)
-        return;
-    hop_tell(settings, end);
-    pipe_end_dial(end + 1, &nowhere);
+    pipe_end_via_ssh(end + 1);
 }
 
 void hop_begin(const struct pipe_settings *settings, struct pipe_end *end)
@@ -64,32 +52,18 @@ void hop_begin(const struct pipe_settings *settings, struct pipe_end *end)
     free(transports);
     end->work.port = end->port = agent_field(said, "port");
     end->work.addresses = end->addresses = addresses_of(settings, end, end + 1, said);
-    if (end->port && end->addresses)
-        try_way(settings, end, sure ? AGENT_SURE : (enum agent_route)settings->route);
-    else
+    if (!end->port || !end->addresses) {
         pipe_end_let_go(end);
+    } else if (!sure && settings->route == AGENT_THROUGH_SSH) {
+        through_ssh(settings, end);
+    } else {
+        end->work.route = sure ? AGENT_SURE : AGENT_STRAIGHT;
+        pipe_end_run(end);
+    }
 }
 
-void hop_unreached(const struct pipe_settings *settings, struct pipe_end *end,
-                   enum agent_hop hop)
+void hop_unreached(const struct pipe_settings *settings, struct pipe_end *end)
 {
-    bool out = hop == AGENT_HOP_OUT && *end->work.key_out;
-    if (out && end->work.route != AGENT_THROUGH_SSH)
-        try_way(settings, end, end->work.route + 1);
-    else if (hop == AGENT_HOP_IN && *end->work.key_in && end[-1].work.route == AGENT_BACK)
-        try_way(settings, end - 1, AGENT_THROUGH_SSH);
-}
-
-void hop_dial_back(const struct pipe_settings *settings, struct pipe_end *end,
-                   const char *awaits)
-{
-    char *port = agent_field(awaits, "port");
-    char *addresses = addresses_of(settings, end + 1, end, awaits);
-    char *to[] = {(char *)end->work.token, port, addresses};
-    if (port && addresses)
-        pipe_end_dial(end + 1, &(struct words){to, 3});
-    else
-        pipe_end_let_go(end);
-    free(addresses);
-    free(port);
+    if (*end->work.key_out && end->work.route == AGENT_STRAIGHT)
+        through_ssh(settings, end);
 }

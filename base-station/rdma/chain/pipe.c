@@ -39,7 +39,6 @@ struct pipe_run {
     bool terminal; /* a terminal exists where ssh may ask for a password */
     int caught;    /* the signal that ended the run */
     int faults;   /* ends that failed so far */
-    char token[AGENT_TOKEN + 1]; /* sent by an end that dials back */
     int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
 };
 
@@ -52,7 +51,6 @@ static bool is_null_device(int fd)
 
 static void add_end(struct pipe_run *run, const struct pipe_segment *segment, int number)
 {
-    const char *ports = run->settings->ports;
     static const struct pipe_segment own = {.middle = AGENT_PASS};
     size_t which = run->count++;
     const struct pipe_segment *from = segment ? segment : &own;
@@ -62,8 +60,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .host = from->host,
         .label = from->label ? from->label : which == 0 ? "stdin" : "stdout",
         .number = number,
-        .work = {.middle = from->middle, .words = from->words, .token = run->token,
-                 .ports = ports ? ports : "0", .key_in = "", .key_out = "",
+        .work = {.middle = from->middle, .words = from->words, .key_in = "", .key_out = "",
                  .port = "", .addresses = "",
                  .back = run->settings->back && from->middle == AGENT_RDCP},
         .control_fd = -1,
@@ -120,7 +117,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
     run->ends->may = AGENT_FRAME;
     run->ends->work.back |= run->ends->typed;
-    return hex_random(run->token, AGENT_TOKEN) < 0 ? -1 : join(run);
+    return join(run);
 }
 
 static bool reads_stdin(const struct pipe_settings *settings,
@@ -216,15 +213,7 @@ static void take(const struct pipe_run *run, struct pipe_end *end,
         if (!end->announcement)
             end->announcement = allocated(strdup(text));
         break;
-    case AGENT_AWAIT:
-        if (*end->work.key_out)
-            hop_dial_back(run->settings, end, text);
-        break;
-    case AGENT_CONNECTED:
-        if (*end->work.key_out)
-            hop_tell(run->settings, end);
-        break;
-    case AGENT_UNREACHED: hop_unreached(run->settings, end, said->hop); break;
+    case AGENT_UNREACHED: hop_unreached(run->settings, end); break;
     case AGENT_STATUS: end->said->command_status = (int)agent_number(said, 255); break;
     case AGENT_EXIT: end->said->status = (int)agent_number(said, 255); break;
     case AGENT_NOTE: take_note(end, text); break;

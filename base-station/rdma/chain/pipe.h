@@ -20,7 +20,7 @@ struct pipe_settings {
     bool sync;                  /* sync the file written at the end, if any */
     bool verbose, help, version;
     bool own_stdin, own_stdout; /* true if this process's stdin (stdout) belongs to the chain */
-    int route;                    /* enum agent_way: the first path to try */
+    int route;                  /* enum agent_route: the first path to try */
     const char *ports;          /* to listen on; NULL = any */
     int says_why; /* a command's exit status up to this needs no further message */
 };

@@ -86,13 +86,9 @@ void pipe_end_run(struct pipe_end *end)
     agent_work_say(&end->control, &end->work);
 }
 
-void pipe_end_dial(struct pipe_end *end, const struct words *to)
+void pipe_end_via_ssh(struct pipe_end *end)
 {
-    struct bytes body = {0};
-    for (size_t i = 0; i < to->count; i++)
-        bytes_add(&body, to->word[i], strlen(to->word[i]) + 1);
-    agent_frame(&end->control, AGENT_DIAL, AGENT_HOP_IN, body.data, body.length);
-    bytes_close(&body);
+    agent_text(&end->control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
 }
 
 void pipe_end_type(struct pipe_end *end)

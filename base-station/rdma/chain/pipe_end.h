@@ -40,10 +40,10 @@ struct pipe_settings;
 int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
                   int stdin_fd, int stdout_fd);
 
-/* Queue a `run`, a beat, or a `dial` frame: see agent_protocol.h. */
+/* Queue a `run` frame, a beat, or a `via SSH` frame: see agent_protocol.h. */
 void pipe_end_run(struct pipe_end *end);
 void pipe_end_beat(struct pipe_end *end);
-void pipe_end_dial(struct pipe_end *end, const struct words *to);
+void pipe_end_via_ssh(struct pipe_end *end);
 
 /*
  * Forward terminal input. The input counts as complete only after its end frame: without that frame

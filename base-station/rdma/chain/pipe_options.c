@@ -21,7 +21,6 @@ static const struct choice shared[] = {
     {"ssh", 0, CHOICE_TEXT, TO(ssh), 0},
     {"remote-path", 0, CHOICE_TEXT, TO(remote_path), 0},
     {"sync", 0, CHOICE_FLAG, TO(sync), 0},
-    {"dial-back", 0, CHOICE_VALUE, TO(route), AGENT_BACK},
     {"via-ssh", 0, CHOICE_VALUE, TO(route), AGENT_THROUGH_SSH},
     {"transport", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"device", 0, CHOICE_HOPS, TO_BOTH, 1},

@@ -13,12 +13,11 @@
 #include "net.h"
 #include "error.h"
 
-enum { TRIES_MOST = 32, TOKEN_MS = 1000 };
+enum { TRIES_MOST = 32 };
 
 void route_init(struct route *route)
 {
-    *route = (struct route){.guests_fd = -1, .where_fd = -1, .listener_fd = -1,
-                        .socket_fd = -1, .back_fd = -1};
+    *route = (struct route){.guests_fd = -1, .where_fd = -1, .socket_fd = -1, .back_fd = -1};
     for (int i = 0; i < AGENT_HOPS; i++)
         route->tunnel[i].fd = -1;
 }
@@ -27,7 +26,6 @@ void route_close(struct route *route)
 {
     shut(&route->guests_fd);
     shut(&route->where_fd);
-    shut(&route->listener_fd);
     shut(&route->socket_fd);
     shut(&route->back_fd);
     for (int i = 0; i < AGENT_HOPS; i++) {
@@ -73,59 +71,27 @@ static bool connected(struct pollfd *try)
 }
 
 /*
- * Connect to these addresses and return the first connection made in time, or -1. A hang-up on
- * `stop_fd` ends the wait.
+ * Return true if one of these addresses accepts a connection in time. A hang-up on `stop_fd` ends
+ * the wait.
  */
-static int route_reach(const char *addresses, const char *port, int stop_fd)
+static bool reachable(const char *addresses, const char *port, int stop_fd)
 {
     struct pollfd polled[TRIES_MOST + 1];
     int64_t end_ms = now_ms() + ROUTE_REACH_MS, left_ms;
     nfds_t count = begin(polled, addresses, port, end_ms), left = count;
-    int found = -1;
+    bool found = false;
     polled[count] = (struct pollfd){stop_fd, 0, 0}; /* POLLHUP: rdpipe left */
-    while (found < 0 && left && !polled[count].revents &&
-           (left_ms = end_ms - now_ms()) > 0 &&
+    while (!found && left && !polled[count].revents && (left_ms = end_ms - now_ms()) > 0 &&
            (poll(polled, count + 1, (int)left_ms) >= 0 || errno == EINTR)) {
         left = 0;
-        for (nfds_t i = 0; i < count && found < 0; i++) {
-            if (connected(&polled[i])) {
-                found = polled[i].fd;
-                polled[i].fd = -1;
-            }
+        for (nfds_t i = 0; i < count; i++) {
+            found |= connected(&polled[i]);
             left += polled[i].fd >= 0;
         }
     }
     for (nfds_t i = 0; i < count; i++)
         shut(&polled[i].fd);
     return found;
-}
-
-static int await(struct route *route, const char *ports)
-{
-    struct sockaddr_storage bound;
-    socklen_t length;
-    struct error why = {0};
-    struct bytes line = {0};
-    route->listener_fd = net_listen(NULL, ports, &bound, &length, &why);
-    if (route->listener_fd < 0)
-        return -1;
-    char *addresses = net_addresses((struct sockaddr *)&bound, NULL);
-    bytes_format(&line, "port=%u addresses=%s",
-                 (unsigned)net_port((struct sockaddr *)&bound), addresses);
-    agent_say(AGENT_AWAIT, AGENT_HOP_OUT, line.data, line.length + 1);
-    bytes_close(&line);
-    free(addresses);
-    return 0;
-}
-
-/* True if the dialing peer has sent the token, which it does at once. */
-static bool is_expected(int fd, const char *token)
-{
-    char said[AGENT_TOKEN];
-    struct pollfd polled = {fd, POLLIN, 0};
-    return poll(&polled, 1, TOKEN_MS) == 1 &&
-           recv(fd, said, sizeof said, 0) == AGENT_TOKEN &&
-           memcmp(said, token, AGENT_TOKEN) == 0;
 }
 
 /* Return the tool's end of a new tunnel, or -1 with errno. */
@@ -150,45 +116,21 @@ void route_back(struct route *route, bool says)
     fcntl(tunnel->fd, F_SETFL, O_NONBLOCK);
 }
 
-int route_find(struct route *route, const struct agent_work *work, int stop_fd)
+int route_out(struct route *route, const struct agent_work *work, int stop_fd)
 {
-    if (!*work->key_out || work->route == AGENT_SURE || route->socket_fd >= 0)
-        return 1;
-    if (work->route == AGENT_STRAIGHT) {
-        int fd = route_reach(work->addresses, work->port, stop_fd), found = fd < 0 ? -1 : 1;
-        shut(&fd);
-        return found;
-    }
-    if (work->route == AGENT_THROUGH_SSH) {
-        shut(&route->listener_fd);
-        route->socket_fd = tunnel_open(route, AGENT_HOP_OUT);
-        return route->socket_fd < 0 ? -1 : 1;
-    }
-    if (route->listener_fd < 0)
-        return await(route, work->ports);
-    route->socket_fd = accept4(route->listener_fd, NULL, NULL, SOCK_CLOEXEC);
-    if (route->socket_fd < 0 || !is_expected(route->socket_fd, work->token)) {
-        shut(&route->socket_fd);
+    if (!*work->key_out || work->route == AGENT_SURE)
         return 0;
-    }
-    shut(&route->listener_fd);
-    return 1;
+    if (work->route == AGENT_STRAIGHT)
+        return reachable(work->addresses, work->port, stop_fd) ? 0 : -1;
+    route->socket_fd = tunnel_open(route, AGENT_HOP_OUT);
+    return route->socket_fd < 0 ? -1 : 0;
 }
 
-static int take_tunnel(struct route *route)
+int route_in_via_ssh(struct route *route)
 {
     int fd = tunnel_open(route, AGENT_HOP_IN);
-    return fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -1 : fd;
-}
-
-int route_dial(struct route *route, const struct words *to, int stop_fd)
-{
-    bool dials = to->count == 3;
-    int fd = dials ? route_reach(to->word[2], to->word[1], stop_fd) : take_tunnel(route);
-    if (fd >= 0 && dials &&
-        send(fd, to->word[0], AGENT_TOKEN, MSG_NOSIGNAL) != AGENT_TOKEN)
-        shut(&fd);
-    int result = fd < 0 ? -1 : fd_send(route->guests_fd, fd, ".");
+    bool ready = fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+    int result = ready ? fd_send(route->guests_fd, fd, ".") : -1;
     shut(&fd);
     return result;
 }

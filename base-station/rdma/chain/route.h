@@ -2,10 +2,8 @@
  * Data path of a hop through a firewall, at one agent:
  *
  *   straight       rdsend dials rdrecv; the agent checks first that the port is reachable
- *   back           the agent of rdrecv dials the agent of rdsend and sends a token
- *   through SSH    the agents forward the data in their sessions, rdpipe between them
- *
- * For the last two, the agent makes the connection and hands it to its tool.
+ *   through SSH    the agents forward the data in their sessions, rdpipe between them; each
+ *                  hands its tool one end of a socket pair
  */
 #pragma once
 
@@ -28,7 +26,6 @@ struct tunnel {
 struct route {
     int guests_fd;   /* our end of the socket that passes connections to rdrecv; -1 */
     int where_fd;    /* passes the address to a running rdsend; -1 */
-    int listener_fd; /* for the peer that dials back; -1 */
     int socket_fd;   /* for rdsend; -1 */
     int back_fd;     /* the segment's end of the back channel; -1 */
     struct tunnel tunnel[AGENT_HOPS];
@@ -38,16 +35,13 @@ void route_init(struct route *route);
 void route_close(struct route *route);
 
 /*
- * Check for the connection that `work` requires, without blocking for long. Return 0: not yet; 1:
- * it is available; -1: it cannot be made.
+ * Prepare the path of the hop out of the segment. Return 0, or -1 if there is none. Checking an
+ * address takes up to ROUTE_REACH_MS; a hang-up on `stop_fd` ends the check.
  */
-int route_find(struct route *route, const struct agent_work *work, int stop_fd);
+int route_out(struct route *route, const struct agent_work *work, int stop_fd);
 
-/*
- * Connect the hop into this segment as rdpipe requested: TOKEN PORT ADDRESS,..., or empty for SSH.
- * Return -1 on failure.
- */
-int route_dial(struct route *route, const struct words *to, int stop_fd);
+/* Lead the hop into the segment through SSH. Return 0, or -1 with errno. */
+int route_in_via_ssh(struct route *route);
 
 /*
  * Open the back channel, from the segment's output (`says`) or into its stdin. Early data is
