@@ -76,7 +76,10 @@ static int key_pipe(const char *key)
     return ends[0];
 }
 
-/* Start the segment in its own process group. Return 0, or -1 with errno. */
+/*
+ * Start the segment, in its own process group unless it only passes on a stream of rdpipe's own,
+ * which may be the terminal. Return 0, or -1 with errno.
+ */
 static int spawn(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
@@ -84,6 +87,7 @@ static int spawn(struct agent *agent)
     struct words words;
     int lines[2], guests[2] = {-1, -1}, where[2] = {-1, -1};
     bool in = *work->key_in, ahead = agent_work_ahead(work);
+    bool group = work->middle != AGENT_PASS;
     if (pipe2(lines, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
     agent->lines_fd = lines[0];
@@ -110,7 +114,8 @@ static int spawn(struct agent *agent)
     agent_work_open(&words, work);
     pid_t pid = fork();
     if (pid == 0) {
-        setpgid(0, 0);
+        if (group)
+            setpgid(0, 0);
         become(words.word, handed, agent_work_tools(work) ? ALL : COMMANDS);
     }
     words_close(&words);
@@ -119,7 +124,8 @@ static int spawn(struct agent *agent)
         shut(&handed[i].from);
     if (pid < 0)
         return -1;
-    setpgid(pid, pid);
+    if (group)
+        setpgid(pid, pid);
     agent->root = pid;
     return 0;
 }

@@ -103,10 +103,10 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
     run->said = allocated(calloc(count + 2, sizeof *run->said));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
-    bool file = last->middle == AGENT_WRITE;
+    bool file = last->middle == AGENT_WRITE, command = agent_is_command(first->middle);
+    bool apart = first->host || isatty(STDIN_FILENO); /* a command is in the background of it */
     /* A written file needs a sender. */
-    if ((first->host && agent_is_command(first->middle) && run->stdin_fd >= 0) ||
-        (file && first == last))
+    if ((command && apart && run->stdin_fd >= 0) || (file && first == last))
         add_end(run, NULL, 0);
     for (size_t i = 0; i < count; i++)
         add_end(run, &segments[i], (int)i + 1);
@@ -114,9 +114,6 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == AGENT_READ))
         add_end(run, NULL, 0);
-    run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
-    run->ends->may = AGENT_FRAME;
-    run->ends->work.back |= run->ends->typed;
     return join(run);
 }
 
@@ -127,26 +124,11 @@ static bool reads_stdin(const struct pipe_settings *settings,
            !is_null_device(STDIN_FILENO);
 }
 
-/*
- * True if terminal input is for the first segment. Before all sessions are open, the input may be a
- * password for ssh.
- */
-static bool typing(const struct pipe_run *run)
-{
-    const struct pipe_end *first = run->ends;
-    pid_t foreground = tcgetpgrp(STDIN_FILENO); /* not ours: a read would stop us */
-    for (size_t i = 0; i < run->count; i++)
-        if (!run->ends[i].greeted)
-            return false;
-    return first->typed && first->running && !first->type_over && first->may &&
-           first->control_fd >= 0 && (foreground < 0 || foreground == getpgrp());
-}
-
 static void open_end(struct pipe_run *run, size_t which)
 {
     struct pipe_end *end = &run->ends[which];
     bool last = which + 1 == run->count;
-    int in = which == 0 && !end->typed ? run->stdin_fd : -1;
+    int in = which == 0 ? run->stdin_fd : -1;
     int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
     if (pipe_end_open(end, run->settings, in, out) == 0)
         return;
@@ -312,15 +294,11 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
                 end->control.length ? end->control_fd : -1, POLLOUT, 0};
         }
         polled[2 * run->count] = (struct pollfd){run->signal_fd, POLLIN, 0};
-        polled[2 * run->count + 1] =
-            (struct pollfd){typing(run) ? STDIN_FILENO : -1, POLLIN, 0};
-        poll(polled, 2 * run->count + 2, 200);
+        poll(polled, 2 * run->count + 1, 200);
         int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
                 listen_to(run, &run->ends[i], now);
-        if (polled[2 * run->count + 1].revents)
-            pipe_end_type(run->ends);
         take_signal(run, now);
         look_for_fault(run, now);
         mind_time(run, now);
@@ -412,7 +390,7 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
         .terminal = has_terminal(),
     };
     int status = 1;
-    struct pollfd *polled = allocated(calloc(2 * count + 6, sizeof *polled));
+    struct pollfd *polled = allocated(calloc(2 * count + 5, sizeof *polled));
     if ((run.signal_fd = signals_watch()) >= 0 &&
         lay_out(&run, segments, count) == 0) {
         attend(&run, polled);

@@ -49,7 +49,8 @@ static void child(const struct pipe_end *end, const struct pipe_settings *settin
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (end->host)
         become_ssh(end, settings, handed);
-    setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
+    if (end->work.middle != AGENT_PASS) /* only the foreground may read the terminal */
+        setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
     become((char *[]){agent_work_tool("rdpipe"), "--agent", "3", "4", NULL}, handed, 4);
 }
 
@@ -89,18 +90,6 @@ void pipe_end_run(struct pipe_end *end)
 void pipe_end_via_ssh(struct pipe_end *end)
 {
     agent_text(&end->control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
-}
-
-void pipe_end_type(struct pipe_end *end)
-{
-    char text[4096];
-    ssize_t got = read(STDIN_FILENO, text, end->may < sizeof text ? end->may : sizeof text);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    size_t length = got > 0 ? (size_t)got : 0;
-    agent_frame(&end->control, AGENT_FLOW, AGENT_HOP_BACK, text, length);
-    end->may -= length;
-    end->type_over = !length;
 }
 
 void pipe_end_beat(struct pipe_end *end)
@@ -159,9 +148,7 @@ void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame)
     bool back = frame->hop == AGENT_HOP_BACK;
     bool out = back ? !*end->work.key_in : frame->hop == AGENT_HOP_OUT;
     struct pipe_end *to = out ? end + 1 : end - 1;
-    if (end->typed && back)
-        end->may += frame->verb == AGENT_TOOK ? agent_number(frame, AGENT_FRAME) : 0;
-    else if (!*(out ? end->work.key_out : end->work.key_in) ||
+    if (!*(out ? end->work.key_out : end->work.key_in) ||
              to->control.length > 2 * AGENT_WINDOW)
         end->done = true;
     else if (to->control_fd >= 0)

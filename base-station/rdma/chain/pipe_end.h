@@ -16,9 +16,6 @@ struct pipe_end {
     struct agent_work work; /* its options are owned */
     char key_out[AGENT_KEY + 1];
     char *port, *addresses;     /* target of the hop out */
-    bool typed; /* its stdin is the terminal input here */
-    bool type_over;
-    size_t may; /* bytes of terminal input allowed now */
 
     /* Its agent. */
     pid_t pid;
@@ -44,12 +41,6 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
 void pipe_end_run(struct pipe_end *end);
 void pipe_end_beat(struct pipe_end *end);
 void pipe_end_via_ssh(struct pipe_end *end);
-
-/*
- * Forward terminal input. The input counts as complete only after its end frame: without that frame
- * the agent ends the segment.
- */
-void pipe_end_type(struct pipe_end *end);
 
 void pipe_end_flush(struct pipe_end *end);           /* sends the queue */
 void pipe_end_let_go(struct pipe_end *end);          /* the agent ends all below it */
