@@ -21,7 +21,6 @@
 #include "descriptors.h"
 #include "pipe.h"
 #include "quote.h"
-#include "segment.h"
 #include "signals.h"
 #include "tree_io.h"
 #include "tree_sides.h"

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "agent.h"
 #include "options.h"
 #include "pipe.h"
 #include "quote.h"
-#include "segment.h"
 
 static const char usage[] =
     "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"

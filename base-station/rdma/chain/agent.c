@@ -1,12 +1,12 @@
 /*
  * Remote end of an SSH session: run one segment of a pipe, and end all of it when rdpipe falls
- * silent. See agent.h, and agent_protocol.h for the protocol.
+ * silent. The protocol is in agent_protocol.h.
  *
  *   guard     only waits: if the agent below it is killed, it ends the other processes
  *   `- agent  reads stdin, sends beats, runs the segment
  *      `- rdrecv -- rdsend -- the user's command
  */
-#include "agent.h"
+#include "agent_protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,6 @@
 
 #include "child.h"
 #include "descriptors.h"
-#include "agent_protocol.h"
 #include "reap.h"
 #include "signals.h"
 #include "error.h"

@@ -136,6 +136,13 @@ void agent_work_close(struct agent_work *work);
 
 bool agent_is_command(enum agent_middle middle);
 
+/*
+ * Run `rdpipe --agent [IN OUT]`: an agent on stdin and stdout, see agent.c. IN and OUT are the
+ * segment's stdin and stdout (default /dev/null). The function exits the process if called with
+ * these arguments, and returns otherwise.
+ */
+void agent_main(int argc, char **argv);
+
 /* --- command line of a segment: the tools around the user's command --- */
 
 /* Descriptor numbers that the tools inherit. */

@@ -1,5 +1,5 @@
-/* Exit status of a chain: see exit_status.h. */
-#include "exit_status.h"
+/* Exit status of a chain: see pipe_end.h. */
+#include "pipe_end.h"
 
 enum { READER_GONE = 128 + 13 }; /* SIGPIPE */
 

@@ -19,12 +19,10 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "hop.h"
 #include "pipe_end.h"
 #include "quote.h"
 #include "signals.h"
 #include "error.h"
-#include "exit_status.h"
 
 /* Time for the other ends to detect a fault through the hops and report it. */
 enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
@@ -57,6 +55,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
     run->said[which] = (struct end_status){.command = agent_is_command(from->middle),
                                             .command_status = -1, .status = -1};
     run->ends[which] = (struct pipe_end){
+        .settings = run->settings,
         .host = from->host,
         .label = from->label ? from->label : which == 0 ? "stdin" : "stdout",
         .number = number,
@@ -130,7 +129,7 @@ static void open_end(struct pipe_run *run, size_t which)
     bool last = which + 1 == run->count;
     int in = which == 0 ? run->stdin_fd : -1;
     int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
-    if (pipe_end_open(end, run->settings, in, out) == 0)
+    if (pipe_end_open(end, in, out) == 0)
         return;
     end->done = true;
     end->note = text_of("cannot start: %m");
@@ -151,29 +150,15 @@ static void open_ends(struct pipe_run *run)
     }
 }
 
-/* Start a source early, so that it walks its trees while the sessions start. */
-static void run_ahead(struct pipe_end *first)
-{
-    if (first->control_fd >= 0 && !first->ahead && !first->running &&
-        agent_work_ahead(&first->work)) {
-        first->ahead = true;
-        agent_work_say(&first->control, &first->work);
-    }
-}
-
 /* Run each end if the next one is listening. */
 static void run_ready(struct pipe_run *run)
 {
-    run_ahead(run->ends);
+    pipe_end_run_ahead(run->ends);
     for (size_t i = run->count; i-- > 0;) {
         struct pipe_end *end = &run->ends[i];
         bool last = i + 1 == run->count;
-        if (end->running || end->control_fd < 0 || (!last && !end[1].announcement))
-            continue;
-        if (last)
+        if (!end->running && end->control_fd >= 0 && (last || end[1].announcement))
             pipe_end_run(end);
-        else
-            hop_begin(run->settings, end);
     }
 }
 
@@ -195,7 +180,7 @@ static void take(const struct pipe_run *run, struct pipe_end *end,
         if (!end->announcement)
             end->announcement = allocated(strdup(text));
         break;
-    case AGENT_UNREACHED: hop_unreached(run->settings, end); break;
+    case AGENT_UNREACHED: pipe_end_unreached(end); break;
     case AGENT_STATUS: end->said->command_status = (int)agent_number(said, 255); break;
     case AGENT_EXIT: end->said->status = (int)agent_number(said, 255); break;
     case AGENT_NOTE: take_note(end, text); break;

@@ -33,29 +33,26 @@ static void remote_command(struct bytes *into, const char *folder)
     bytes_text(into, folder ? "/rdpipe --agent" : "rdpipe --agent");
 }
 
-static void become_ssh(const struct pipe_end *end, const struct pipe_settings *settings,
-                       struct handed handed[2])
+static void become_ssh(const struct pipe_end *end, struct handed handed[2])
 {
     struct bytes remote = {0};
-    char *line = text_of("exec %s \"$@\"", settings->ssh);
-    remote_command(&remote, settings->remote_path);
+    char *line = text_of("exec %s \"$@\"", end->settings->ssh);
+    remote_command(&remote, end->settings->remote_path);
     become((char *[]){"/bin/sh", "-c", line, "ssh", (char *)end->host, remote.data, NULL},
            handed, 2);
 }
 
-static void child(const struct pipe_end *end, const struct pipe_settings *settings,
-                  struct handed handed[4])
+static void child(const struct pipe_end *end, struct handed handed[4])
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (end->host)
-        become_ssh(end, settings, handed);
+        become_ssh(end, handed);
     if (end->work.middle != AGENT_PASS) /* only the foreground may read the terminal */
         setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
     become((char *[]){agent_work_tool("rdpipe"), "--agent", "3", "4", NULL}, handed, 4);
 }
 
-int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
-                  int stdin_fd, int stdout_fd)
+int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd)
 {
     int control[2], answers[2];
     if (pipe2(control, O_CLOEXEC) < 0)
@@ -71,8 +68,8 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     fcntl(answers[0], F_SETFL, O_NONBLOCK);
     end->pid = fork();
     if (end->pid == 0)
-        child(end, settings, (struct handed[]){{control[0], 0}, {answers[1], 1},
-                                               {stdin_fd, 3}, {stdout_fd, 4}});
+        child(end, (struct handed[]){{control[0], 0}, {answers[1], 1},
+                                     {stdin_fd, 3}, {stdout_fd, 4}});
     shut(&control[0]);
     shut(&answers[1]);
     if (end->pid > 0)
@@ -81,15 +78,82 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     return -1;
 }
 
-void pipe_end_run(struct pipe_end *end)
+/* Return the address of a host given by --via HOST=ADDRESS, or NULL. The caller frees it. */
+static char *via_address(const struct pipe_settings *settings, const char *host)
 {
+    const char *at = host ? strchr(host, '@') : NULL;
+    const char *name = at ? at + 1 : host;
+    size_t length = name ? strlen(name) : 0;
+    for (size_t i = 0; name && i < settings->via.count; i++) {
+        const char *text = settings->via.word[i];
+        if (strncmp(text, name, length) == 0 && text[length] == '=')
+            return allocated(strdup(text + length + 1));
+    }
+    return NULL;
+}
+
+/* Return the addresses at which an end can reach the next one. */
+static char *next_addresses(const struct pipe_end *end)
+{
+    const struct pipe_end *next = end + 1;
+    char *given = via_address(end->settings, next->host);
+    char *announced = given ? given : agent_field(next->announcement, "addresses");
+    if (given || !announced || !same_text(end->host, next->host))
+        return announced;
+    char *nearest = text_of("127.0.0.1,%s", announced);
+    free(announced);
+    return nearest;
+}
+
+static void run_by(struct pipe_end *end, enum agent_route route)
+{
+    end->work.route = route;
     end->running = true;
     agent_work_say(&end->control, &end->work);
 }
 
-void pipe_end_via_ssh(struct pipe_end *end)
+static void run_via_ssh(struct pipe_end *end)
 {
-    agent_text(&end->control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
+    fprintf(stderr, "%s: from %s to %s: the data goes through the SSH session, which is slower%s\n",
+            end->settings->program, end->host ? end->host : "here",
+            end[1].host ? end[1].host : "here",
+            end->settings->route == AGENT_THROUGH_SSH
+                ? "" : " (no port is reached: --port names those that a firewall lets in)");
+    run_by(end, AGENT_THROUGH_SSH);
+    agent_text(&end[1].control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
+}
+
+void pipe_end_run_ahead(struct pipe_end *end)
+{
+    if (end->control_fd < 0 || end->ahead || end->running || !agent_work_ahead(&end->work))
+        return;
+    end->ahead = true;
+    agent_work_say(&end->control, &end->work);
+}
+
+void pipe_end_run(struct pipe_end *end)
+{
+    if (!*end->work.key_out) {
+        run_by(end, AGENT_SURE);
+        return;
+    }
+    char *transports = agent_field(end[1].announcement, "transports");
+    bool sure = same_text(end->host, end[1].host) || same_text(transports, "rdma");
+    free(transports);
+    end->work.port = end->port = agent_field(end[1].announcement, "port");
+    end->work.addresses = end->addresses = next_addresses(end);
+    if (!end->port || !end->addresses)
+        pipe_end_let_go(end);
+    else if (!sure && end->settings->route == AGENT_THROUGH_SSH)
+        run_via_ssh(end);
+    else
+        run_by(end, sure ? AGENT_SURE : AGENT_STRAIGHT);
+}
+
+void pipe_end_unreached(struct pipe_end *end)
+{
+    if (*end->work.key_out && end->work.route == AGENT_STRAIGHT)
+        run_via_ssh(end);
 }
 
 void pipe_end_beat(struct pipe_end *end)

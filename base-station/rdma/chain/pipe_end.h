@@ -6,10 +6,19 @@
 
 #include "bytes.h"
 #include "agent_protocol.h"
-#include "exit_status.h"
+
+struct end_status {
+    bool command;       /* a command, not a file or this process's own stream */
+    int command_status; /* -1: it was ended, or never started */
+    int status;         /* of the tools around it; -1: unknown, the agent was lost */
+    int order;          /* 1 for the first failed end, and so on; 0: no failure of its own */
+};
+
+struct pipe_settings;
 
 struct pipe_end {
-    /* Description; host and label are not owned. */
+    /* Description; settings, host and label are not owned. */
+    const struct pipe_settings *settings;
     const char *host;  /* for ssh; NULL = this machine */
     const char *label; /* as the user wrote it */
     int number;        /* of the segment, from 1; 0 = rdpipe's own stdin or stdout */
@@ -31,16 +40,22 @@ struct pipe_end {
     struct end_status *said; /* not owned */
 };
 
-struct pipe_settings;
+/* Start the agent. Return 0, or -1 with errno. */
+int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd);
 
-/* Starts the agent. 0, or -1 with errno. */
-int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
-                  int stdin_fd, int stdout_fd);
+/* Start a source early, so that it walks its trees while the sessions start. */
+void pipe_end_run_ahead(struct pipe_end *end);
 
-/* Queue a `run` frame, a beat, or a `via SSH` frame: see agent_protocol.h. */
+/*
+ * Run the segment. The next end, if any, has announced its address: the data goes straight to it
+ * or, if asked for, through SSH.
+ */
 void pipe_end_run(struct pipe_end *end);
+
+/* Lead the hop through SSH after this end could not reach the next one. */
+void pipe_end_unreached(struct pipe_end *end);
+
 void pipe_end_beat(struct pipe_end *end);
-void pipe_end_via_ssh(struct pipe_end *end);
 
 void pipe_end_flush(struct pipe_end *end);           /* sends the queue */
 void pipe_end_let_go(struct pipe_end *end);          /* the agent ends all below it */
@@ -63,3 +78,25 @@ void pipe_end_stop(struct pipe_end *end);
  * end.
  */
 int pipe_end_close(struct pipe_end *end);
+
+/* --- exit status of a chain, from the status of its ends: exit_status.c --- */
+
+/*
+ * Give the status of SIGPIPE to each command that its sender ended because the reader had left
+ * successfully. Call this first.
+ */
+void exit_status_settle(struct end_status *ends, size_t count);
+
+/*
+ * True if this end's failure counts. A failure does not count if the next end succeeded: a command
+ * reads the end of its input only after all of it has arrived, and is ended otherwise. Exit status
+ * 0 of a reader therefore means that it had all the input it needed.
+ */
+bool exit_status_failed(const struct end_status *ends, size_t count, size_t which);
+
+/*
+ * Return the status of the last command that failed by itself. If all commands succeeded, return
+ * the status of the end that failed first, or 0. A command that failed because its reader left has
+ * lower priority than a failed file as that reader. Store the index of the end in `*which`.
+ */
+int exit_status(const struct end_status *ends, size_t count, size_t *which);

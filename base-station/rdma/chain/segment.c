@@ -1,5 +1,5 @@
-/* One argument of rdpipe: the host and the command or file. */
-#include "segment.h"
+/* One argument of rdpipe, the host and the command or file: see pipe.h. */
+#include "pipe.h"
 
 #include <regex.h>
 #include <stdlib.h>
