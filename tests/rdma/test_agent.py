@@ -53,7 +53,7 @@ def test_agent_refuses_file_segment_without_hop(tools: Tools, middle: int) -> No
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
     asked = frame(b"R", work(middle, b"script"))
-    words = [str(tools.folder / "rdpipe"), "--agent"]
+    words = [str(tools.folder / "rdpipe"), "--agent", "10000"]
     ended = subprocess.run(words, input=asked, capture_output=True, timeout=10, cwd=tools.place)
     assert b"a segment that does not fit its hops" in ended.stdout
     assert not (tools.place / "ran").exists()
@@ -157,7 +157,7 @@ def test_agent_refuses_rdpipe_of_other_version(tools: Tools) -> None:
     words = [str(tools.folder / "rdrecv"), "--agent"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout == b"rdpipe-agent %d\n" % VERSION
-    words = [str(tools.folder / "rdpipe"), "--agent"]
+    words = [str(tools.folder / "rdpipe"), "--agent", "10000"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout.startswith(b"rdpipe-agent %d\n" % VERSION)
     assert b"refused what rdpipe sent: no frame of this version" in ended.stdout

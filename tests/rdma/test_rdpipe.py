@@ -190,7 +190,7 @@ def test_missing_tools_are_named(tools: Tools) -> None:
     assert b"no rdpipe found there: install it or give --remote-path" in ended.stderr
 
 
-def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
+def _chain(tools: Tools, *options: str) -> "subprocess.Popen[bytes]":
     """Start a chain over two hosts. Each host's shell has a child of its own, and one leaves its
     group."""
     mark = tools.place
@@ -198,6 +198,7 @@ def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
     (tools.place / "sleeper").chmod(0o755)
     process = tools.start(
         "rdpipe",
+        *options,
         f"host1:setsid {mark}/sleeper one & {mark}/sleeper two; true",
         f"host2:trap '' TERM; {mark}/sleeper three; cat",
     )
@@ -248,16 +249,29 @@ def test_killed_part_leaves_no_process(tools: Tools, needles: tuple[str, ...]) -
     tools.none_left()
 
 
-def test_silent_link_ends_both_sides(tools: Tools) -> None:
-    process = _chain(tools)
+@pytest.mark.parametrize(("options", "limit_s"), [([], 10), (["--timeout", "5"], 5)])
+def test_silent_link_ends_both_sides(tools: Tools, options: list[str], limit_s: int) -> None:
+    process = _chain(tools, *options)
     begun = time.monotonic()
     frozen = tools.pid_of("ssh", "host2", "exec")
     os.kill(frozen, signal.SIGSTOP)
     _, said = process.communicate(timeout=20)
     assert process.returncode != 0
-    assert 9 < time.monotonic() - begun < 16
-    assert b"segment 2 " in said and b"nothing heard from there" in said
+    assert limit_s - 1 < time.monotonic() - begun < limit_s + 6
+    assert b"segment 2 " in said and b"nothing heard from there for %d s" % limit_s in said
     tools.none_left()
+
+
+def test_stall_shorter_than_timeout_is_survived(tools: Tools) -> None:
+    """The limit holds for the sessions, too."""
+    process = tools.start("rdpipe", "--timeout", "60", "host1:sleep 14; echo late", "host2:cat")
+    tools.await_words("sleep", "14")
+    frozen = tools.pid_of("ssh", "host2", "exec")
+    os.kill(frozen, signal.SIGSTOP)
+    time.sleep(12)
+    os.kill(frozen, signal.SIGCONT)
+    out, said = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, b"late\n"), said
 
 
 KEY_LIKE = re.compile(r"[0-9A-Za-z]{32}")

@@ -37,6 +37,7 @@ struct agent {
     int lines_fd;  /* announcements of rdrecv and the command's status */
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
+    int silence_ms; /* 0 = no limit */
     int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
     bool over;  /* rdpipe left, or needs no more */
@@ -241,8 +242,8 @@ static void take_signal(struct agent *agent)
 static int next_wait_ms(struct agent *agent)
 {
     int64_t now = now_ms();
-    if (now - agent->heard_ms > AGENT_SILENCE_MS)
-        fail(agent, "agent", "nothing heard from rdpipe for 10 s");
+    if (agent->silence_ms && now - agent->heard_ms > agent->silence_ms)
+        fail(agent, "agent", "nothing heard from rdpipe (--timeout)");
     if (now - agent->beaten_ms >= AGENT_BEAT_MS) {
         tell(AGENT_BEAT, AGENT_HOP_BACK, NULL);
         agent->beaten_ms = now;
@@ -292,11 +293,12 @@ static void agent_close(struct agent *agent)
     route_close(&agent->route);
 }
 
-static int agent_serve(int in, int out, int signal_fd)
+static int agent_serve(int silence_ms, int in, int out, int signal_fd)
 {
     struct agent agent = {
         .stdin_fd = in, .stdout_fd = out, .lines_fd = -1,
         .signal_fd = signal_fd,
+        .silence_ms = silence_ms,
         .status = -1,
         .heard_ms = now_ms(),
     };
@@ -325,14 +327,14 @@ static int guard(pid_t pid, int signal_fd)
     return status_of(state);
 }
 
-static int agent_guarded(int in, int out)
+static int agent_guarded(int silence_ms, int in, int out)
 {
     int signal_fd = signals_watch(); /* in a child process it reports that child's signals */
     pid_t above = getpid();
     pid_t pid = reap_adopt() == 0 ? fork() : -1;
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        _exit(getppid() == above ? agent_serve(in, out, signal_fd) : 1);
+        _exit(getppid() == above ? agent_serve(silence_ms, in, out, signal_fd) : 1);
     }
     if (pid > 0)
         return guard(pid, signal_fd);
@@ -342,8 +344,8 @@ static int agent_guarded(int in, int out)
 
 void agent_main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--agent") == 0)
-        exit(agent_guarded(-1, -1));
-    if (argc == 4 && strcmp(argv[1], "--agent") == 0)
-        exit(agent_guarded(atoi(argv[2]), atoi(argv[3])));
+    if ((argc != 3 && argc != 5) || strcmp(argv[1], "--agent") != 0)
+        return;
+    bool local = argc == 5;
+    exit(agent_guarded(atoi(argv[2]), local ? atoi(argv[3]) : -1, local ? atoi(argv[4]) : -1));
 }

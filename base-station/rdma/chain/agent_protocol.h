@@ -20,8 +20,8 @@
  *     F flow        bytes of the hop; empty: end of the data
  *     T took        N: acknowledges N bytes and allows as many more
  *
- * A body is a list of texts, each ended by a NUL, except for flow frames. End of file, or 10 s of
- * silence, ends all processes below the agent.
+ * A body is a list of texts, each ended by a NUL, except for flow frames. End of file, or silence for
+ * as long as the agent's command line says, ends all processes below the agent.
  */
 #pragma once
 
@@ -33,7 +33,8 @@
 
 #define AGENT_GREETING "rdpipe-agent 7"
 #define AGENT_GREETING_NAME 13 /* bytes before its version */
-#define AGENT_SILENCE_MS 10000
+#define AGENT_SILENCE_MS 10000 /* without --timeout */
+#define AGENT_SILENCE_LEAST_MS 5000 /* an agent that probes an address sends no beats */
 #define AGENT_BEAT_MS 1000
 #define AGENT_KEY 64 /* digits */
 #define AGENT_BODY (8 << 20) /* longest body: above the command line limit of rdcp */
@@ -137,9 +138,9 @@ void agent_work_close(struct agent_work *work);
 bool agent_is_command(enum agent_middle middle);
 
 /*
- * Run `rdpipe --agent [IN OUT]`: an agent on stdin and stdout, see agent.c. IN and OUT are the
- * segment's stdin and stdout (default /dev/null). The function exits the process if called with
- * these arguments, and returns otherwise.
+ * Run `rdpipe --agent SILENCE_MS [IN OUT]`: an agent on stdin and stdout, see agent.c. It ends if
+ * rdpipe is silent for so long (0: no limit). IN and OUT are the segment's stdin and stdout (default
+ * /dev/null). The function exits the process if called with these arguments, and returns otherwise.
  */
 void agent_main(int argc, char **argv);
 

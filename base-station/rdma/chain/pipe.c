@@ -232,9 +232,11 @@ static void look_for_fault(struct pipe_run *run, int64_t now)
 
 static void mind_time(struct pipe_run *run, int64_t now)
 {
+    int limit_ms = run->settings->silence_ms;
     for (size_t i = 0; i < run->count; i++) {
         struct pipe_end *end = &run->ends[i];
-        if (end->done || !end->greeted || now - end->heard_ms <= AGENT_SILENCE_MS)
+        bool silent = limit_ms && now - end->heard_ms > limit_ms;
+        if (end->done || !end->greeted || !silent)
             continue;
         end->silent = end->done = true;
         kill(end->pid, SIGKILL);
@@ -308,7 +310,8 @@ static void tell(const struct pipe_run *run, const struct pipe_end *end)
     if (end->note)
         fprintf(stderr, "%s\n", end->note);
     else if (end->silent)
-        fprintf(stderr, "nothing heard from there for 10 s\n");
+        fprintf(stderr, "nothing heard from there for %g s (--timeout)\n",
+                run->settings->silence_ms / 1000.0);
     else if (end->said->command_status > 0)
         fprintf(stderr, "exit status %d\n", end->said->command_status);
     else if (end->host && !end->greeted && end->said->status == 127)

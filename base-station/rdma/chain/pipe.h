@@ -22,6 +22,8 @@ struct pipe_settings {
     bool own_stdin, own_stdout; /* true if this process's stdin (stdout) belongs to the chain */
     int route;                  /* enum agent_route: the first path to try */
     const char *ports;          /* to listen on; NULL = any */
+    const char *timeout;        /* as given; NULL */
+    int silence_ms;             /* the sessions' limit by --timeout; 0 = no limit */
     int says_why; /* a command's exit status up to this needs no further message */
 };
 

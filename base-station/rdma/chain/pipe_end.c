@@ -24,20 +24,15 @@ enum {
     KILL_MS = 1000,
 };
 
-/* Build the command exec [DIR/]rdpipe --agent, for any login shell. */
-static void remote_command(struct bytes *into, const char *folder)
-{
-    bytes_text(into, "exec ");
-    if (folder)
-        quote_word(into, folder, true);
-    bytes_text(into, folder ? "/rdpipe --agent" : "rdpipe --agent");
-}
-
 static void become_ssh(const struct pipe_end *end, struct handed handed[2])
 {
-    struct bytes remote = {0};
+    const char *folder = end->settings->remote_path;
+    struct bytes remote = {0}; /* for any login shell */
     char *line = text_of("exec %s \"$@\"", end->settings->ssh);
-    remote_command(&remote, end->settings->remote_path);
+    bytes_text(&remote, "exec ");
+    if (folder)
+        quote_word(&remote, folder, true);
+    bytes_format(&remote, "%srdpipe --agent %d", folder ? "/" : "", end->settings->silence_ms);
     become((char *[]){"/bin/sh", "-c", line, "ssh", (char *)end->host, remote.data, NULL},
            handed, 2);
 }
@@ -49,7 +44,8 @@ static void child(const struct pipe_end *end, struct handed handed[4])
         become_ssh(end, handed);
     if (end->work.middle != AGENT_PASS) /* only the foreground may read the terminal */
         setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
-    become((char *[]){agent_work_tool("rdpipe"), "--agent", "3", "4", NULL}, handed, 4);
+    become((char *[]){agent_work_tool("rdpipe"), "--agent",
+                      text_of("%d", end->settings->silence_ms), "3", "4", NULL}, handed, 4);
 }
 
 int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd)
