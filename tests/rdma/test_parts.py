@@ -3,6 +3,7 @@ records of a tree."""
 
 import ctypes
 import re
+import signal
 import struct
 import subprocess
 from pathlib import Path
@@ -45,7 +46,7 @@ from tests.rdma.tree import (
 )
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
-PURE = ["base/bytes", "copy/tree"]
+PURE = ["base/bytes", "base/descriptors", "base/error", "base/reap", "copy/tree"]
 PURE += [f"chain/{name}" for name in ("quote", "segment", "agent_protocol", "exit_status")]
 
 # The syntax in the manual.
@@ -86,6 +87,14 @@ class End(ctypes.Structure):
         ("command_status", ctypes.c_int),
         ("status", ctypes.c_int),
         ("order", ctypes.c_int),
+    ]
+
+
+class Process(ctypes.Structure):
+    _fields_ = [
+        ("pid", ctypes.c_int),
+        ("parent", ctypes.c_int),
+        ("started", ctypes.c_ulonglong),
     ]
 
 
@@ -274,6 +283,18 @@ def test_exit_status_picks_status_and_segment(
     pure.exit_status_settle(row, ctypes.c_size_t(len(ends)))
     assert pure.exit_status(row, ctypes.c_size_t(len(ends)), ctypes.byref(found)) == status
     assert found.value == which
+
+
+def test_signal_spares_process_with_reused_pid(pure: ctypes.CDLL) -> None:
+    """The start time tells the process from a later one with its pid."""
+    sleeper = subprocess.Popen(["sleep", "100"])
+    fields = Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()
+    started = int(fields[19])
+    other, same = (Process(sleeper.pid, 0, value) for value in (started - 1, started))
+    assert pure.process_signal(ctypes.byref(other), signal.SIGKILL) == -1
+    assert sleeper.poll() is None
+    assert pure.process_signal(ctypes.byref(same), signal.SIGKILL) == 0
+    assert sleeper.wait(timeout=10) == -signal.SIGKILL
 
 
 GOOD = [
