@@ -1,4 +1,5 @@
 /* rdpipe: a pipe between commands on different machines. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,6 +13,9 @@ static const char usage[] =
     "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"
     "  SEGMENT   [[USER@]HOST:]COMMAND, and a file as [HOST:]<FILE first,\n"
     "            [HOST:]>FILE last; a leading : makes it local\n"
+    "       rdpipe [OPTION...] --rsh [-l USER] HOST COMMAND...\n"
+    "  --rsh                as rsh(1), for programs that take one: rsync -e 'rdpipe --rsh'\n"
+    "  -l, --login USER     on HOST, with --rsh\n"
     "  --ssh CMD            instead of ssh, options included\n"
     "  --remote-path DIR    where these tools are on the other machines\n"
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
@@ -23,6 +27,18 @@ static const char usage[] =
     "  --timeout --idle-timeout --connect-timeout --finish-timeout --rate --json\n"
     "                       as in rdsend(1)\n"
     "  --help  --version\n";
+
+struct rdpipe {
+    struct pipe_settings settings;
+    bool rsh;
+    const char *login;
+};
+
+static const struct choice own[] = {
+    {"rsh", 0, CHOICE_FLAG, offsetof(struct rdpipe, rsh), 0},
+    {"login", 'l', CHOICE_TEXT, offsetof(struct rdpipe, login), 0},
+};
+enum { OWN = sizeof own / sizeof *own };
 
 static int refuse(const char *text, const char *why)
 {
@@ -64,20 +80,43 @@ static int run(const struct pipe_settings *settings, char **texts, size_t count)
     return status;
 }
 
+/* Run HOST COMMAND..., as ssh(1) does. */
+static int run_rsh(struct rdpipe *rdpipe, char **texts, size_t count)
+{
+    struct bytes command = {0};
+    struct pipe_segment segment = {.label = texts[0], .middle = AGENT_SHELL};
+    int caught, status = EXIT_USAGE;
+    for (size_t i = 1; i < count; i++)
+        bytes_format(&command, "%s%s", i > 1 ? " " : "", texts[i]);
+    words_add_text(&segment.words, command.data);
+    segment.host = text_of("%s%s%s", rdpipe->login ? rdpipe->login : "", rdpipe->login ? "@" : "",
+                           texts[0]);
+    rdpipe->settings.says_why = 255;
+    pipe_tell_hops(&rdpipe->settings, TO_BOTH, "rsh", NULL);
+    if (segment.host[0] == '-')
+        refuse(segment.host, "a host name cannot begin with \"-\"");
+    else
+        status = pipe_run(&rdpipe->settings, &segment, 1, &caught);
+    segment_close(&segment);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     standard_open();
     agent_main(argc, argv);
-    struct pipe_settings settings = {.program = "rdpipe", .usage = usage, .ssh = "ssh",
-                                     .route = AGENT_STRAIGHT,
-                                     .own_stdin = true, .own_stdout = true};
-    int status = pipe_options(&settings, "+vh", NULL, 0, argc, argv);
-    if (status < 0 && optind == argc) {
+    struct rdpipe rdpipe = {.settings = {.program = "rdpipe", .usage = usage, .ssh = "ssh",
+                                         .route = AGENT_STRAIGHT,
+                                         .own_stdin = true, .own_stdout = true}};
+    int status = pipe_options(&rdpipe.settings, "+vhl:", own, OWN, argc, argv);
+    size_t count = (size_t)(argc - optind);
+    if (status < 0 && (count < (rdpipe.rsh ? 2 : 1) || (rdpipe.login && !rdpipe.rsh))) {
         fputs(usage, stderr);
         status = EXIT_USAGE;
     } else if (status < 0) {
-        status = run(&settings, argv + optind, (size_t)(argc - optind));
+        status = rdpipe.rsh ? run_rsh(&rdpipe, argv + optind, count)
+                            : run(&rdpipe.settings, argv + optind, count);
     }
-    pipe_settings_close(&settings);
+    pipe_settings_close(&rdpipe.settings);
     return status;
 }
