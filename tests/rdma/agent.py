@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-VERSION = 6
+VERSION = 7
 RDCP, SHELL, READ, WRITE, PASS = range(5)
 SURE, STRAIGHT, THROUGH_SSH = range(3)
 KEY = b"ab" * 32

@@ -138,10 +138,21 @@ def stand_in(tools: Tools, said: bytes) -> list[str]:
 
 
 def test_agent_of_other_version_is_reported(tools: Tools) -> None:
-    other = stand_in(tools, b"Welcome!\nrdpipe-agent 1\n")
+    other = stand_in(tools, b"Welcome!\nrdpipe-agent 8\n")
     ended = tools.run("rdpipe", *other, "host1:cat")
     assert ended.returncode != 0
-    assert b"another version of rdpipe is there" in ended.stderr
+    says = b"agent version 8 there and %d here: install the same release" % VERSION
+    assert says in ended.stderr
+
+
+def test_machine_with_older_release_is_reported(tools: Tools) -> None:
+    """An rdpipe before version 7 knows no agents, only leashes."""
+    other = stand_in(tools, b"")
+    program = tools.place / "other" / "rdpipe"
+    program.write_text("#!/bin/sh\necho \"rdpipe: unrecognized option '$1'\" >&2\nexit 2\n")
+    ended = tools.run("rdpipe", *other, "host1:cat")
+    assert ended.returncode == 2
+    assert b"segment 1 (host1:cat): rdpipe there is older, without agent version 7" in ended.stderr
 
 
 def test_remote_note_is_escaped_into_one_line(tools: Tools) -> None:
@@ -153,11 +164,13 @@ def test_remote_note_is_escaped_into_one_line(tools: Tools) -> None:
 
 
 def test_agent_refuses_rdpipe_of_other_version(tools: Tools) -> None:
-    """rdpipe up to version 4 starts rdrecv as its leash, and reports that after this greeting."""
-    words = [str(tools.folder / "rdrecv"), "--agent"]
-    ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
-    assert ended.stdout == b"rdpipe-agent %d\n" % VERSION
     words = [str(tools.folder / "rdpipe"), "--agent", "10000"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout.startswith(b"rdpipe-agent %d\n" % VERSION)
-    assert b"refused what rdpipe sent: no frame of this version" in ended.stdout
+    assert b"refused what rdpipe sent: no message of this version" in ended.stdout
+
+
+def test_older_rdpipe_is_told_to_install_the_same_release(tools: Tools) -> None:
+    ended = subprocess.run([tools.folder / "rdpipe", "--leash"], capture_output=True, timeout=10)
+    assert ended.returncode == 2
+    assert b"all machines need the same" in ended.stderr

@@ -304,7 +304,7 @@ static int agent_serve(int silence_ms, int in, int out, int signal_fd)
     };
     route_init(&agent.route);
     agent_work_close(&agent.work);
-    dprintf(STDOUT_FILENO, AGENT_GREETING "\n");
+    dprintf(STDOUT_FILENO, AGENT_GREETING "%d\n", AGENT_VERSION);
     if (signal_fd < 0 || reap_adopt() < 0)
         fail(&agent, "agent", strerror(errno));
     attend(&agent);

@@ -1,7 +1,7 @@
 /*
  * Protocol between rdpipe and an agent over an SSH session.
  *
- * The agent starts with the line AGENT_GREETING; output of a login shell may precede it. All other
+ * The agent starts with the line AGENT_GREETING AGENT_VERSION; output of a login shell may precede it. All other
  * messages are frames: a verb, a hop (i, o or b: into the segment, out of it, or the back channel
  * beside the hops), the length of the body in six hex digits, the body.
  *
@@ -31,8 +31,8 @@
 
 #include "bytes.h"
 
-#define AGENT_GREETING "rdpipe-agent 7"
-#define AGENT_GREETING_NAME 13 /* bytes before its version */
+#define AGENT_GREETING "rdpipe-agent " /* and the version */
+#define AGENT_VERSION 7
 #define AGENT_SILENCE_MS 10000 /* without --timeout */
 #define AGENT_SILENCE_LEAST_MS 5000 /* an agent that probes an address sends no beats */
 #define AGENT_BEAT_MS 1000

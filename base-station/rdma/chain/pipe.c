@@ -316,6 +316,9 @@ static void tell(const struct pipe_run *run, const struct pipe_end *end)
         fprintf(stderr, "exit status %d\n", end->said->command_status);
     else if (end->host && !end->greeted && end->said->status == 127)
         fprintf(stderr, "no rdpipe found there: install it or give --remote-path\n");
+    else if (end->host && !end->greeted && end->said->status == EXIT_USAGE)
+        fprintf(stderr, "rdpipe there is older, without agent version %d: install the same "
+                        "release on both machines\n", AGENT_VERSION);
     else if (end->host && !end->greeted)
         fprintf(stderr, "no session: ssh ended with status %d\n", end->said->status);
     else

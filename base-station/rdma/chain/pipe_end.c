@@ -184,12 +184,13 @@ void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 static void await_greeting(struct pipe_end *end)
 {
     char *line;
+    size_t name = strlen(AGENT_GREETING);
     while (!end->greeted && (line = bytes_line(&end->answers))) {
-        end->greeted = strcmp(line, AGENT_GREETING) == 0;
-        if (!end->greeted && !end->note &&
-            !strncmp(line, AGENT_GREETING, AGENT_GREETING_NAME))
-            end->note = text_of("another version of rdpipe is there: install the same "
-                                "release on both");
+        int version = strncmp(line, AGENT_GREETING, name) == 0 ? atoi(line + name) : 0;
+        end->greeted = version == AGENT_VERSION;
+        if (version && !end->greeted && !end->note)
+            end->note = text_of("rdpipe has agent version %d there and %d here: install the "
+                                "same release on both machines", version, AGENT_VERSION);
         free(line);
     }
 }

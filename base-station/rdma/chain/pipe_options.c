@@ -133,7 +133,8 @@ int pipe_options(struct pipe_settings *settings, const char *letters,
         while (which < count + SHARED && rows[which].val != code)
             which++;
         if (which == count + SHARED) {
-            fprintf(stderr, "try %s --help\n", settings->program);
+            fprintf(stderr, "try %s --help (this is release " RDPIPE_VERSION
+                            "; all machines need the same one)\n", settings->program);
             return EXIT_USAGE;
         }
         take(settings, all[which]);
