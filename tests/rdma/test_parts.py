@@ -69,7 +69,15 @@ class Segment(ctypes.Structure):
 
 
 class Bytes(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t), ("room", ctypes.c_size_t)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("room", ctypes.c_size_t),
+        ("secret", ctypes.c_bool),
+    ]
+
+    def text(self) -> bytes:
+        return ctypes.string_at(self.data, self.length) if self.data else b""
 
 
 class Said(ctypes.Structure):
@@ -118,7 +126,7 @@ def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
     """Return the first frame in `data`. The result keeps the data alive."""
     said = Said()
     said.kept = ctypes.create_string_buffer(data, len(data) + 1)
-    held = Bytes(ctypes.cast(said.kept, ctypes.c_char_p), len(data), len(data) + 1)
+    held = Bytes(ctypes.addressof(said.kept), len(data), len(data) + 1)
     return pure.agent_next(ctypes.byref(held), ctypes.byref(said)), said
 
 
@@ -174,11 +182,22 @@ def test_host_prefix_matches_reference_expression(pure: ctypes.CDLL, text: bytes
 def test_shell_reads_quoted_word_unchanged(pure: ctypes.CDLL, text: bytes) -> None:
     quoted = Bytes()
     pure.quote_word(ctypes.byref(quoted), text, False)
-    line = b"printf %s " + (quoted.data or b"")
+    line = b"printf %s " + quoted.text()
     pure.bytes_close(ctypes.byref(quoted))
     for shell in ("sh", "bash"):
         ended = subprocess.run([shell, "-c", line], capture_output=True, timeout=10)
         assert ended.stdout == text
+
+
+def test_dropped_bytes_of_secret_buffer_are_wiped(pure: ctypes.CDLL) -> None:
+    """Frames with keys pass such a buffer; only bytes that are still queued stay in memory."""
+    held = Bytes(secret=True)
+    pure.bytes_add(ctypes.byref(held), KEY + b"queued", ctypes.c_size_t(len(KEY) + 6))
+    memory = (ctypes.c_char * held.room).from_address(held.data)
+    assert KEY in memory.raw
+    pure.bytes_drop(ctypes.byref(held), ctypes.c_size_t(len(KEY)))
+    assert memory.raw.startswith(b"queued\0") and KEY[:4] not in memory.raw
+    pure.bytes_close(ctypes.byref(held))
 
 
 TO = (b"7", b"::1,1.2.3.4")

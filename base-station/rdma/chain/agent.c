@@ -296,6 +296,7 @@ static void agent_close(struct agent *agent)
 static int agent_serve(int silence_ms, int in, int out, int signal_fd)
 {
     struct agent agent = {
+        .input = {.secret = true},
         .stdin_fd = in, .stdout_fd = out, .lines_fd = -1,
         .signal_fd = signal_fd,
         .silence_ms = silence_ms,

@@ -143,7 +143,7 @@ void agent_work_say(struct bytes *into, const struct agent_work *work)
 {
     const char *const fields[FIELDS] = {work->key_in, work->key_out, work->port,
                                         work->addresses};
-    struct bytes body = {0};
+    struct bytes body = {.secret = true};
     bytes_format(&body, "%d %d %d %zu %zu", work->middle, work->back, work->route,
                  work->in.count, work->out.count);
     bytes_add(&body, "", 1);
@@ -153,7 +153,6 @@ void agent_work_say(struct bytes *into, const struct agent_work *work)
     add_words(&body, &work->out);
     add_words(&body, &work->words);
     agent_frame(into, AGENT_RUN, AGENT_HOP_BACK, body.data, body.length);
-    explicit_bzero(body.data, body.length);
     bytes_close(&body);
 }
 

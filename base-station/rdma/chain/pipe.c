@@ -62,6 +62,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .work = {.middle = from->middle, .words = from->words, .key_in = "", .key_out = "",
                  .port = "", .addresses = "",
                  .back = run->settings->back && from->middle == AGENT_RDCP},
+        .control = {.secret = true},
         .control_fd = -1,
         .answer_fd = -1,
         .heard_ms = now_ms(),

@@ -220,7 +220,7 @@ void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame)
 void pipe_end_let_go(struct pipe_end *end)
 {
     shut(&end->control_fd);
-    end->control.length = 0;
+    bytes_close(&end->control);
 }
 
 /* True if the process has ended or ends within `within_ms`. SIGCHLD is blocked here. */
