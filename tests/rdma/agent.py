@@ -19,7 +19,7 @@ def texts(*words: bytes) -> bytes:
 def work(
     middle: int,
     *words: bytes,
-    way: int = STRAIGHT,
+    route: int = STRAIGHT,
     key_in: bytes = b"",
     key_out: bytes = b"",
     to: tuple[bytes, bytes] = (b"", b""),
@@ -27,5 +27,5 @@ def work(
     options_out: Sequence[bytes] = (),
 ) -> bytes:
     """Return the body of a `run`."""
-    head = b"%d 0 %d %d %d" % (middle, way, len(options_in), len(options_out))
+    head = b"%d 0 %d %d %d" % (middle, route, len(options_in), len(options_out))
     return texts(head, key_in, key_out, *to, *options_in, *options_out, *words)

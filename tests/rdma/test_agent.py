@@ -1,4 +1,4 @@
-"""rdpipe's leashes on this machine: files as segments, faults, and causes of their end."""
+"""rdpipe's agents on this machine: files as segments, faults, and causes of their end."""
 
 import os
 import pwd
@@ -25,15 +25,15 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
     running.close()
 
 
-def leashes(tools: Tools, count: int, within_s: float = 10) -> list[int]:
-    """Wait until so many processes are leashes or their guards."""
+def agents(tools: Tools, count: int, within_s: float = 10) -> list[int]:
+    """Wait until so many processes are agents or their guards."""
     until = time.monotonic() + within_s
     while True:
         rows = tools.ours().items()
         found = [pid for pid, words in rows if words[1:2] == ["--agent"]]
         if len(found) >= count:
             return found
-        assert time.monotonic() < until, f"{len(found)} leashes of {count}"
+        assert time.monotonic() < until, f"{len(found)} agents of {count}"
         time.sleep(0.02)
 
 
@@ -59,10 +59,10 @@ def test_agent_refuses_file_segment_without_hop(tools: Tools, middle: int) -> No
     assert not (tools.place / "ran").exists()
 
 
-def test_ctrl_c_ends_rdpipe_though_a_leash_is_stuck(tools: Tools) -> None:
+def test_ctrl_c_ends_rdpipe_though_an_agent_is_stuck(tools: Tools) -> None:
     process = tools.start("rdpipe", "sleep 1000", "cat")
     tools.await_words("sleep", "1000")
-    stuck = leashes(tools, 4)
+    stuck = agents(tools, 4)
     for pid in stuck:
         os.kill(pid, signal.SIGSTOP)
     process.send_signal(signal.SIGINT)
@@ -126,13 +126,13 @@ def test_verbose_lines_name_host_and_hop(tools: Tools) -> None:
     }
 
 
-def stand_in(tools: Tools, said: bytes) -> list[str]:
+def stand_in(tools: Tools, output: bytes) -> list[str]:
     """Return the options for an rdpipe on the other machine that sends these bytes."""
     folder = tools.place / "other"
     folder.mkdir()
-    (folder / "said").write_bytes(said)
+    (folder / "output").write_bytes(output)
     program = folder / "rdpipe"
-    program.write_text(f"#!/bin/sh\ncat '{folder}/said'\nexec cat >/dev/null\n")
+    program.write_text(f"#!/bin/sh\ncat '{folder}/output'\nexec cat >/dev/null\n")
     program.chmod(0o755)
     return ["--remote-path", str(folder)]
 

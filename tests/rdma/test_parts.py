@@ -80,7 +80,7 @@ class Bytes(ctypes.Structure):
         return ctypes.string_at(self.data, self.length) if self.data else b""
 
 
-class Said(ctypes.Structure):
+class Frame(ctypes.Structure):
     _fields_ = [
         ("verb", ctypes.c_int),
         ("hop", ctypes.c_int),
@@ -122,12 +122,12 @@ def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 COMMAND = SHELL
 
 
-def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
+def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Frame]:
     """Return the first frame in `data`. The result keeps the data alive."""
-    said = Said()
-    said.kept = ctypes.create_string_buffer(data, len(data) + 1)
-    held = Bytes(ctypes.addressof(said.kept), len(data), len(data) + 1)
-    return pure.agent_next(ctypes.byref(held), ctypes.byref(said)), said
+    parsed = Frame()
+    parsed.kept = ctypes.create_string_buffer(data, len(data) + 1)
+    held = Bytes(ctypes.addressof(parsed.kept), len(data), len(data) + 1)
+    return pure.agent_frame_next(ctypes.byref(held), ctypes.byref(parsed)), parsed
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ TO = (b"7", b"::1,1.2.3.4")
         (work(READ, b"a", key_out=KEY, to=TO), True),
         (work(PASS, key_out=KEY, to=TO, options_out=[b"-v"]), True),
         (work(SHELL, b"ls", key_in=KEY, key_out=KEY, to=TO), True),
-        (work(SHELL, b"ls", key_out=KEY, to=TO, way=THROUGH_SSH), True),
+        (work(SHELL, b"ls", key_out=KEY, to=TO, route=THROUGH_SSH), True),
         (work(SHELL), False),
         (work(SHELL, b"l", b"s"), False),
         (work(RDCP), False),
@@ -220,7 +220,7 @@ TO = (b"7", b"::1,1.2.3.4")
         (work(PASS, b"a", key_in=KEY), False),
         (work(PASS, key_in=KEY, key_out=KEY, to=TO), False),
         (work(PASS + 1, b"a"), False),
-        (work(SHELL, b"ls", way=THROUGH_SSH + 1), False),
+        (work(SHELL, b"ls", route=THROUGH_SSH + 1), False),
         (work(SHELL, b"ls", key_in=b"abc"), False),
         (work(SHELL, b"ls", key_out=KEY[1:], to=TO), False),
         (work(SHELL, b"ls", to=TO), False),
@@ -237,9 +237,9 @@ TO = (b"7", b"::1,1.2.3.4")
 )
 def test_agent_accepts_only_valid_work(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
     taker = ctypes.create_string_buffer(1024)  # more than struct agent_work has
-    found, said = next_frame(pure, frame(b"R", body))
+    found, parsed = next_frame(pure, frame(b"R", body))
     assert found == 1
-    assert (pure.agent_work_take(taker, ctypes.byref(said)) == 0) is taken
+    assert (pure.agent_work_take(taker, ctypes.byref(parsed)) == 0) is taken
     pure.agent_work_close(taker)
 
 

@@ -38,27 +38,27 @@ struct agent {
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
     int silence_ms; /* 0 = no limit */
-    int64_t heard_ms, beaten_ms;
+    int64_t received_ms, beat_ms;
     int status; /* of the outermost tool, -1 while it runs */
     bool over;  /* rdpipe left, or needs no more */
 };
 
-static void tell(enum agent_verb verb, enum agent_hop hop, const char *text)
+static void send_text(enum agent_verb verb, enum agent_hop hop, const char *text)
 {
-    agent_say(verb, hop, text, text ? strlen(text) + 1 : 0);
+    agent_send(verb, hop, text, text ? strlen(text) + 1 : 0);
 }
 
-static void tell_status(enum agent_verb verb, int status)
+static void send_status(enum agent_verb verb, int status)
 {
     char *text = text_of("%d", status);
-    tell(verb, AGENT_HOP_BACK, text);
+    send_text(verb, AGENT_HOP_BACK, text);
     free(text);
 }
 
 static void fail(struct agent *agent, const char *what, const char *why)
 {
     char *note = text_of("%s: %s", what, why);
-    tell(AGENT_NOTE, AGENT_HOP_BACK, note);
+    send_text(AGENT_NOTE, AGENT_HOP_BACK, note);
     free(note);
     agent->status = agent->status < 0 ? 1 : agent->status;
     agent->over = true;
@@ -85,18 +85,18 @@ static int spawn(struct agent *agent)
     const struct agent_work *work = &agent->work;
     struct route *route = &agent->route;
     struct words words;
-    int lines[2], guests[2] = {-1, -1}, where[2] = {-1, -1};
+    int lines[2], peers[2] = {-1, -1}, where[2] = {-1, -1};
     bool in = *work->key_in, ahead = agent_work_ahead(work);
     bool group = work->middle != AGENT_PASS;
     if (pipe2(lines, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
     agent->lines_fd = lines[0];
-    if ((in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, guests) < 0) ||
+    if ((in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, peers) < 0) ||
         (ahead && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, where) < 0)) {
         close(lines[1]);
         return -1;
     }
-    route->guests_fd = guests[1];
+    route->peers_fd = peers[1];
     route->where_fd = where[1];
     enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the others are for the tools only */
     struct handed handed[ALL] = {
@@ -105,7 +105,7 @@ static int spawn(struct agent *agent)
         {route->back_fd, work->back && !in ? STDIN_FILENO : AGENT_BACK_FD},
         {key_pipe(work->key_in), AGENT_KEY_IN_FD},
         {key_pipe(work->key_out), AGENT_KEY_OUT_FD},
-        {guests[0], AGENT_GUESTS_FD},
+        {peers[0], AGENT_PEERS_FD},
         {route->socket_fd, AGENT_SOCKET_FD},
         {where[0], AGENT_WHERE_FD},
         {lines[1], AGENT_STATUS_FD},
@@ -131,15 +131,15 @@ static int spawn(struct agent *agent)
 }
 
 /* Send the address to a sender that is already running. */
-static int tell_where(struct agent *agent)
+static int send_target(struct agent *agent)
 {
     struct route *route = &agent->route;
     char *text = text_of("%s %s", agent->work.port, agent->work.addresses);
-    int told = fd_send(route->where_fd, route->socket_fd, text);
+    int sent = fd_send(route->where_fd, route->socket_fd, text);
     free(text);
     shut(&route->socket_fd);
     shut(&route->where_fd);
-    return told;
+    return sent;
 }
 
 /* Start the segment, or send the address to a source that already runs. */
@@ -149,15 +149,15 @@ static void start(struct agent *agent)
     bool through = work->route == AGENT_THROUGH_SSH, ready = agent_work_ahead(work);
     ready = ready || route_out(&agent->route, work, STDIN_FILENO) == 0;
     if (!ready && !through)
-        tell(AGENT_UNREACHED, AGENT_HOP_OUT, NULL);
-    else if (!ready || (agent->root ? tell_where(agent) : spawn(agent)) < 0)
+        send_text(AGENT_UNREACHED, AGENT_HOP_OUT, NULL);
+    else if (!ready || (agent->root ? send_target(agent) : spawn(agent)) < 0)
         fail(agent, "cannot start", strerror(errno));
 }
 
-static bool take_run(struct agent *agent, const struct agent_said *said)
+static bool take_run(struct agent *agent, const struct agent_frame *frame)
 {
     bool runs = agent->root;
-    if ((runs && agent->route.where_fd < 0) || agent_work_take(&agent->work, said) < 0 ||
+    if ((runs && agent->route.where_fd < 0) || agent_work_take(&agent->work, frame) < 0 ||
         (runs && agent_work_ahead(&agent->work)))
         return false;
     if (agent->work.back)
@@ -167,14 +167,14 @@ static bool take_run(struct agent *agent, const struct agent_said *said)
 }
 
 /* Handle one frame. Return false if it is invalid. */
-static bool take(struct agent *agent, const struct agent_said *said)
+static bool take(struct agent *agent, const struct agent_frame *frame)
 {
-    switch (said->verb) {
+    switch (frame->verb) {
     case AGENT_BEAT: return true;
     case AGENT_FLOW:
-    case AGENT_TOOK: return tunnel_take(&agent->route, said) == 0;
+    case AGENT_ACK: return tunnel_take(&agent->route, frame) == 0;
     case AGENT_VIA_SSH: return route_in_via_ssh(&agent->route) == 0;
-    case AGENT_RUN: return take_run(agent, said);
+    case AGENT_RUN: return take_run(agent, frame);
     default: return false;
     }
 }
@@ -185,15 +185,15 @@ static void take_input(struct agent *agent)
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     agent->over |= got <= 0;
-    agent->heard_ms = now_ms();
-    struct agent_said said;
+    agent->received_ms = now_ms();
+    struct agent_frame frame;
     int next = 0;
-    while (!agent->over && (next = agent_next(&agent->input, &said)) > 0) {
-        if (!take(agent, &said))
+    while (!agent->over && (next = agent_frame_next(&agent->input, &frame)) > 0) {
+        if (!take(agent, &frame))
             fail(agent, "refused what rdpipe sent",
-                 said.verb == AGENT_RUN ? "a segment that does not fit its hops"
+                 frame.verb == AGENT_RUN ? "a segment that does not fit its hops"
                                         : "an unknown or misplaced message");
-        agent_heard(&agent->input, &said);
+        agent_frame_drop(&agent->input, &frame);
     }
     if (next < 0)
         fail(agent, "refused what rdpipe sent", "no message of this version");
@@ -213,7 +213,7 @@ static void pass_lines(int *fd)
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n")))
         if (*line)
-            tell(*line >= '0' && *line <= '9' ? AGENT_STATUS : AGENT_ANNOUNCE,
+            send_text(*line >= '0' && *line <= '9' ? AGENT_STATUS : AGENT_ANNOUNCE,
                  AGENT_HOP_BACK, line);
 }
 
@@ -232,7 +232,7 @@ static void take_signal(struct agent *agent)
             agent->status = status_of(state);
             agent->over = true;
             if (!agent_work_tools(&agent->work)) /* otherwise the tools report the status */
-                tell_status(AGENT_STATUS, agent->status);
+                send_status(AGENT_STATUS, agent->status);
         } else if (WSTOPSIG(state) == SIGTTIN || WSTOPSIG(state) == SIGTTOU) {
             fail(agent, "it was stopped", CHILD_ASKS);
         }
@@ -242,13 +242,13 @@ static void take_signal(struct agent *agent)
 static int next_wait_ms(struct agent *agent)
 {
     int64_t now = now_ms();
-    if (agent->silence_ms && now - agent->heard_ms > agent->silence_ms)
+    if (agent->silence_ms && now - agent->received_ms > agent->silence_ms)
         fail(agent, "agent", "nothing heard from rdpipe (--timeout)");
-    if (now - agent->beaten_ms >= AGENT_BEAT_MS) {
-        tell(AGENT_BEAT, AGENT_HOP_BACK, NULL);
-        agent->beaten_ms = now;
+    if (now - agent->beat_ms >= AGENT_BEAT_MS) {
+        send_text(AGENT_BEAT, AGENT_HOP_BACK, NULL);
+        agent->beat_ms = now;
     }
-    return (int)(agent->beaten_ms + AGENT_BEAT_MS - now);
+    return (int)(agent->beat_ms + AGENT_BEAT_MS - now);
 }
 
 static void attend(struct agent *agent)
@@ -301,7 +301,7 @@ static int agent_serve(int silence_ms, int in, int out, int signal_fd)
         .signal_fd = signal_fd,
         .silence_ms = silence_ms,
         .status = -1,
-        .heard_ms = now_ms(),
+        .received_ms = now_ms(),
     };
     route_init(&agent.route);
     agent_work_close(&agent.work);
@@ -310,8 +310,8 @@ static int agent_serve(int silence_ms, int in, int out, int signal_fd)
         fail(&agent, "agent", strerror(errno));
     attend(&agent);
     agent_close(&agent);
-    int status = agent.status < 0 ? AGENT_LET_GO : agent.status;
-    tell_status(AGENT_EXIT, status);
+    int status = agent.status < 0 ? AGENT_RELEASED : agent.status;
+    send_status(AGENT_EXIT, status);
     return status;
 }
 

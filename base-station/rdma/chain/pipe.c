@@ -25,19 +25,19 @@
 #include "error.h"
 
 /* Time for the other ends to detect a fault through the hops and report it. */
-enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
+enum { AFTER_FAULT_MS = 1000, AFTER_RELEASE_MS = 2500 };
 
 struct pipe_run {
     const struct pipe_settings *settings;
     struct pipe_end *ends;
-    struct end_status *said; /* of each end */
+    struct end_status *statuses; /* of each end */
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
     bool terminal; /* a terminal exists where ssh may ask for a password */
     int caught;    /* the signal that ended the run */
     int faults;   /* ends that failed so far */
-    int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
+    int64_t beat_ms, fault_ms, released_ms; /* 0 = not yet */
 };
 
 static bool is_null_device(int fd)
@@ -52,7 +52,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
     static const struct pipe_segment own = {.middle = AGENT_PASS};
     size_t which = run->count++;
     const struct pipe_segment *from = segment ? segment : &own;
-    run->said[which] = (struct end_status){.command = agent_is_command(from->middle),
+    run->statuses[which] = (struct end_status){.command = agent_is_command(from->middle),
                                             .command_status = -1, .status = -1};
     run->ends[which] = (struct pipe_end){
         .settings = run->settings,
@@ -65,8 +65,8 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .control = {.secret = true},
         .control_fd = -1,
         .answer_fd = -1,
-        .heard_ms = now_ms(),
-        .said = &run->said[which],
+        .received_ms = now_ms(),
+        .status = &run->statuses[which],
     };
 }
 
@@ -101,7 +101,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
                    size_t count)
 {
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
-    run->said = allocated(calloc(count + 2, sizeof *run->said));
+    run->statuses = allocated(calloc(count + 2, sizeof *run->statuses));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
     bool file = last->middle == AGENT_WRITE, command = agent_is_command(first->middle);
     bool apart = first->host || isatty(STDIN_FILENO); /* a command is in the background of it */
@@ -173,41 +173,41 @@ static void take_note(struct pipe_end *end, const char *text)
 }
 
 static void take(const struct pipe_run *run, struct pipe_end *end,
-                 const struct agent_said *said)
+                 const struct agent_frame *frame)
 {
-    const char *text = said->verb != AGENT_FLOW && said->length ? said->body : "";
-    switch (said->verb) {
+    const char *text = frame->verb != AGENT_FLOW && frame->length ? frame->body : "";
+    switch (frame->verb) {
     case AGENT_ANNOUNCE:
         if (!end->announcement)
             end->announcement = allocated(strdup(text));
         break;
     case AGENT_UNREACHED: pipe_end_unreached(end); break;
-    case AGENT_STATUS: end->said->command_status = (int)agent_number(said, 255); break;
-    case AGENT_EXIT: end->said->status = (int)agent_number(said, 255); break;
+    case AGENT_STATUS: end->status->command_status = (int)agent_frame_number(frame, 255); break;
+    case AGENT_EXIT: end->status->status = (int)agent_frame_number(frame, 255); break;
     case AGENT_NOTE: take_note(end, text); break;
     case AGENT_FLOW:
-    case AGENT_TOOK: pipe_end_pass_on(end, said); break;
+    case AGENT_ACK: pipe_end_pass_on(end, frame); break;
     default: break;
     }
 }
 
-static void listen_to(struct pipe_run *run, struct pipe_end *end, int64_t now)
+static void read_frames_of(struct pipe_run *run, struct pipe_end *end, int64_t now)
 {
-    struct agent_said said;
-    pipe_end_listen(end, now);
-    while (pipe_end_next(end, &said)) {
-        take(run, end, &said);
-        agent_heard(&end->answers, &said);
+    struct agent_frame frame;
+    pipe_end_read(end, now);
+    while (pipe_end_next(end, &frame)) {
+        take(run, end, &frame);
+        agent_frame_drop(&end->answers, &frame);
     }
 }
 
-static void let_go(struct pipe_run *run, int64_t now)
+static void release(struct pipe_run *run, int64_t now)
 {
     for (size_t i = 0; i < run->count; i++) {
-        pipe_end_let_go(&run->ends[i]);
+        pipe_end_release(&run->ends[i]);
         run->ends[i].done |= !run->ends[i].pid; /* and will never be started */
     }
-    run->let_go_ms = run->let_go_ms ? run->let_go_ms : now;
+    run->released_ms = run->released_ms ? run->released_ms : now;
 }
 
 /*
@@ -217,18 +217,19 @@ static void let_go(struct pipe_run *run, int64_t now)
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
     bool all_running = true, fault = false;
-    exit_status_settle(run->said, run->count);
+    exit_status_settle(run->statuses, run->count);
     for (size_t i = 0; i < run->count; i++) {
         const struct pipe_end *end = &run->ends[i];
-        struct end_status *said = end->said;
+        struct end_status *status = end->status;
         all_running &= end->running;
-        if (end->done && said->status && said->status != AGENT_LET_GO && !said->order)
-            said->order = ++run->faults;
-        fault |= end->done && exit_status_failed(run->said, run->count, i);
+        if (end->done && status->status && status->status != AGENT_RELEASED &&
+            !status->order)
+            status->order = ++run->faults;
+        fault |= end->done && exit_status_failed(run->statuses, run->count, i);
     }
     run->fault_ms = !fault ? 0 : run->fault_ms ? run->fault_ms : now;
     if (fault && (!all_running || now - run->fault_ms >= AFTER_FAULT_MS))
-        let_go(run, now);
+        release(run, now);
 }
 
 static void mind_time(struct pipe_run *run, int64_t now)
@@ -236,18 +237,18 @@ static void mind_time(struct pipe_run *run, int64_t now)
     int limit_ms = run->settings->silence_ms;
     for (size_t i = 0; i < run->count; i++) {
         struct pipe_end *end = &run->ends[i];
-        bool silent = limit_ms && now - end->heard_ms > limit_ms;
+        bool silent = limit_ms && now - end->received_ms > limit_ms;
         if (end->done || !end->greeted || !silent)
             continue;
         end->silent = end->done = true;
         kill(end->pid, SIGKILL);
-        pipe_end_let_go(end);
+        pipe_end_release(end);
     }
-    if (now - run->beaten_ms < AGENT_BEAT_MS)
+    if (now - run->beat_ms < AGENT_BEAT_MS)
         return;
     for (size_t i = 0; i < run->count; i++)
         pipe_end_beat(&run->ends[i]);
-    run->beaten_ms = now;
+    run->beat_ms = now;
 }
 
 static void take_signal(struct pipe_run *run, int64_t now)
@@ -255,13 +256,13 @@ static void take_signal(struct pipe_run *run, int64_t now)
     int number = signals_number(run->signal_fd);
     if (number) {
         run->caught = number;
-        let_go(run, now);
+        release(run, now);
     }
 }
 
 static bool over(const struct pipe_run *run, int64_t now)
 {
-    if (run->let_go_ms && now - run->let_go_ms >= AFTER_LETTING_GO_MS)
+    if (run->released_ms && now - run->released_ms >= AFTER_RELEASE_MS)
         return true;
     for (size_t i = 0; i < run->count; i++)
         if (!run->ends[i].done)
@@ -286,14 +287,14 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
         int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
-                listen_to(run, &run->ends[i], now);
+                read_frames_of(run, &run->ends[i], now);
         take_signal(run, now);
         look_for_fault(run, now);
         mind_time(run, now);
     }
 }
 
-static void name(const struct pipe_run *run, const struct pipe_end *end)
+static void print_name(const struct pipe_run *run, const struct pipe_end *end)
 {
     struct bytes what = {0};
     quote_shown(&what, end->label);
@@ -305,39 +306,39 @@ static void name(const struct pipe_run *run, const struct pipe_end *end)
     bytes_close(&what);
 }
 
-static void tell(const struct pipe_run *run, const struct pipe_end *end)
+static void print_failure(const struct pipe_run *run, const struct pipe_end *end)
 {
-    name(run, end);
+    print_name(run, end);
     if (end->note)
         fprintf(stderr, "%s\n", end->note);
     else if (end->silent)
         fprintf(stderr, "nothing heard from there for %g s (--timeout)\n",
                 run->settings->silence_ms / 1000.0);
-    else if (end->said->command_status > 0)
-        fprintf(stderr, "exit status %d\n", end->said->command_status);
-    else if (end->host && !end->greeted && end->said->status == 127)
+    else if (end->status->command_status > 0)
+        fprintf(stderr, "exit status %d\n", end->status->command_status);
+    else if (end->host && !end->greeted && end->status->status == 127)
         fprintf(stderr, "no rdpipe found there: install it or give --remote-path\n");
-    else if (end->host && !end->greeted && end->said->status == EXIT_USAGE)
+    else if (end->host && !end->greeted && end->status->status == EXIT_USAGE)
         fprintf(stderr, "rdpipe there is older, without agent version %d: install the same "
                         "release on both machines\n", AGENT_VERSION);
     else if (end->host && !end->greeted)
-        fprintf(stderr, "no session: ssh ended with status %d\n", end->said->status);
+        fprintf(stderr, "no session: ssh ended with status %d\n", end->status->status);
     else
-        fprintf(stderr, "did not go through, status %d\n", end->said->status);
+        fprintf(stderr, "did not go through, status %d\n", end->status->status);
 }
 
 static int conclude(const struct pipe_run *run)
 {
     size_t which = 0;
-    exit_status_settle(run->said, run->count);
-    int status = exit_status(run->said, run->count, &which);
+    exit_status_settle(run->statuses, run->count);
+    int status = exit_status(run->statuses, run->count, &which);
     for (size_t i = 0; i < run->count && status && !run->caught; i++) {
         const struct pipe_end *end = &run->ends[i];
-        int own = end->said->command_status;
+        int own = end->status->command_status;
         if (own > 0 && own <= run->settings->says_why)
             continue;
         if (i == which || own > 0 || end->note || end->silent)
-            tell(run, end);
+            print_failure(run, end);
     }
     return run->caught ? 128 + run->caught : status;
 }
@@ -348,7 +349,7 @@ static void close_ends(struct pipe_run *run)
         pipe_end_stop(&run->ends[i]);
     for (size_t i = 0; i < run->count; i++)
         if (pipe_end_close(&run->ends[i]) < 0) {
-            name(run, &run->ends[i]);
+            print_name(run, &run->ends[i]);
             fprintf(stderr, "could not be ended\n");
         }
 }
@@ -359,7 +360,7 @@ static void pipe_run_close(struct pipe_run *run)
         free(run->ends[i].announcement);
         free(run->ends[i].note);
     }
-    free(run->said);
+    free(run->statuses);
     free(run->ends);
     shut(&run->signal_fd);
 }

@@ -105,7 +105,7 @@ static void run_by(struct pipe_end *end, enum agent_route route)
 {
     end->work.route = route;
     end->running = true;
-    agent_work_say(&end->control, &end->work);
+    agent_work_add(&end->control, &end->work);
 }
 
 static void run_via_ssh(struct pipe_end *end)
@@ -116,7 +116,7 @@ static void run_via_ssh(struct pipe_end *end)
             end->settings->route == AGENT_THROUGH_SSH
                 ? "" : " (no port is reached: --port names those that a firewall lets in)");
     run_by(end, AGENT_THROUGH_SSH);
-    agent_text(&end[1].control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
+    agent_frame_add_text(&end[1].control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
 }
 
 void pipe_end_run_ahead(struct pipe_end *end)
@@ -124,7 +124,7 @@ void pipe_end_run_ahead(struct pipe_end *end)
     if (end->control_fd < 0 || end->ahead || end->running || !agent_work_ahead(&end->work))
         return;
     end->ahead = true;
-    agent_work_say(&end->control, &end->work);
+    agent_work_add(&end->control, &end->work);
 }
 
 void pipe_end_run(struct pipe_end *end)
@@ -139,7 +139,7 @@ void pipe_end_run(struct pipe_end *end)
     end->work.port = end->port = agent_field(end[1].announcement, "port");
     end->work.addresses = end->addresses = next_addresses(end);
     if (!end->port || !end->addresses)
-        pipe_end_let_go(end);
+        pipe_end_release(end);
     else if (!sure && end->settings->route == AGENT_THROUGH_SSH)
         run_via_ssh(end);
     else
@@ -155,7 +155,7 @@ void pipe_end_unreached(struct pipe_end *end)
 void pipe_end_beat(struct pipe_end *end)
 {
     if (end->control_fd >= 0 && !end->control.length)
-        agent_text(&end->control, AGENT_BEAT, AGENT_HOP_BACK, NULL);
+        agent_frame_add_text(&end->control, AGENT_BEAT, AGENT_HOP_BACK, NULL);
 }
 
 void pipe_end_flush(struct pipe_end *end)
@@ -165,19 +165,19 @@ void pipe_end_flush(struct pipe_end *end)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno != EAGAIN)
-            pipe_end_let_go(end); /* the reader left; its last output is still read */
+            pipe_end_release(end); /* the reader left; its last output is still read */
         if (sent <= 0)
             return;
         bytes_drop(&end->control, (size_t)sent);
     }
 }
 
-void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
+void pipe_end_read(struct pipe_end *end, int64_t now_ms)
 {
     ssize_t got = bytes_read(&end->answers, end->answer_fd, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    end->heard_ms = got > 0 ? now_ms : end->heard_ms;
+    end->received_ms = got > 0 ? now_ms : end->received_ms;
     end->done = got <= 0;
 }
 
@@ -195,15 +195,15 @@ static void await_greeting(struct pipe_end *end)
     }
 }
 
-bool pipe_end_next(struct pipe_end *end, struct agent_said *said)
+bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame)
 {
     await_greeting(end);
-    int next = end->greeted ? agent_next(&end->answers, said) : 0;
+    int next = end->greeted ? agent_frame_next(&end->answers, frame) : 0;
     end->done |= next < 0 || (next == 0 && end->answers.length > NOISE_BYTES);
     return next > 0;
 }
 
-void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame)
+void pipe_end_pass_on(struct pipe_end *end, const struct agent_frame *frame)
 {
     static const enum agent_hop there[] = {AGENT_HOP_OUT, AGENT_HOP_IN, AGENT_HOP_BACK};
     bool back = frame->hop == AGENT_HOP_BACK;
@@ -213,11 +213,11 @@ void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame)
              to->control.length > 2 * AGENT_WINDOW)
         end->done = true;
     else if (to->control_fd >= 0)
-        agent_frame(&to->control, frame->verb, there[frame->hop], frame->body,
+        agent_frame_add(&to->control, frame->verb, there[frame->hop], frame->body,
                     frame->length);
 }
 
-void pipe_end_let_go(struct pipe_end *end)
+void pipe_end_release(struct pipe_end *end)
 {
     shut(&end->control_fd);
     bytes_close(&end->control);
@@ -239,7 +239,7 @@ static bool ended(pid_t pid, int *state, int within_ms)
 
 void pipe_end_stop(struct pipe_end *end)
 {
-    pipe_end_let_go(end);
+    pipe_end_release(end);
     if (end->pid > 0 && !end->done)
         kill(end->pid, SIGTERM);
 }
@@ -253,8 +253,8 @@ int pipe_end_close(struct pipe_end *end)
             kill(end->pid, SIGKILL);
             result = ended(end->pid, &state, KILL_MS) ? 0 : -1;
         }
-        if (end->said->status < 0 && WIFEXITED(state))
-            end->said->status = WEXITSTATUS(state);
+        if (end->status->status < 0 && WIFEXITED(state))
+            end->status->status = WEXITSTATUS(state);
         end->pid = 0;
     }
     bytes_close(&end->answers);

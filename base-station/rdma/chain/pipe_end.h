@@ -30,14 +30,14 @@ struct pipe_end {
     pid_t pid;
     int control_fd, answer_fd; /* -1 once closed */
     struct bytes control, answers;
-    int64_t heard_ms;
+    int64_t received_ms;
     bool greeted, running, done; /* done: its output has ended */
     bool ahead;                  /* its source runs, its sender's hop is not connected */
     bool silent;                 /* given up after a time-out */
 
     /* Messages received. */
     char *announcement, *note;
-    struct end_status *said; /* not owned */
+    struct end_status *status; /* not owned */
 };
 
 /* Start the agent. Return 0, or -1 with errno. */
@@ -58,14 +58,14 @@ void pipe_end_unreached(struct pipe_end *end);
 void pipe_end_beat(struct pipe_end *end);
 
 void pipe_end_flush(struct pipe_end *end);           /* sends the queue */
-void pipe_end_let_go(struct pipe_end *end);          /* the agent ends all below it */
+void pipe_end_release(struct pipe_end *end);          /* the agent ends all below it */
 
 /* Read the available input. Then pipe_end_next() returns its frames until it returns false. */
-void pipe_end_listen(struct pipe_end *end, int64_t now_ms);
-bool pipe_end_next(struct pipe_end *end, struct agent_said *said);
+void pipe_end_read(struct pipe_end *end, int64_t now_ms);
+bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame);
 
 /* Queue a frame for the neighbouring end. */
-void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame);
+void pipe_end_pass_on(struct pipe_end *end, const struct agent_frame *frame);
 
 /*
  * Send SIGTERM to an end that is still running. An agent ends its processes, and an ssh that asks

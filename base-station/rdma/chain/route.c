@@ -17,20 +17,20 @@ enum { TRIES_MOST = 32 };
 
 void route_init(struct route *route)
 {
-    *route = (struct route){.guests_fd = -1, .where_fd = -1, .socket_fd = -1, .back_fd = -1};
+    *route = (struct route){.peers_fd = -1, .where_fd = -1, .socket_fd = -1, .back_fd = -1};
     for (int i = 0; i < AGENT_HOPS; i++)
         route->tunnel[i].fd = -1;
 }
 
 void route_close(struct route *route)
 {
-    shut(&route->guests_fd);
+    shut(&route->peers_fd);
     shut(&route->where_fd);
     shut(&route->socket_fd);
     shut(&route->back_fd);
     for (int i = 0; i < AGENT_HOPS; i++) {
         shut(&route->tunnel[i].fd);
-        bytes_close(&route->tunnel[i].late);
+        bytes_close(&route->tunnel[i].pending);
     }
 }
 
@@ -100,7 +100,7 @@ static int tunnel_open(struct route *route, enum agent_hop hop)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
-    route->tunnel[hop] = (struct tunnel){.fd = ends[1], .may = AGENT_WINDOW};
+    route->tunnel[hop] = (struct tunnel){.fd = ends[1], .window = AGENT_WINDOW};
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     return ends[0];
 }
@@ -112,7 +112,7 @@ void route_back(struct route *route, bool says)
     if (tunnel->fd >= 0 || tunnel->ended || pipe2(ends, O_CLOEXEC) < 0)
         return;
     route->back_fd = ends[says];
-    *tunnel = (struct tunnel){.fd = ends[!says], .may = AGENT_WINDOW, .ended = !says};
+    *tunnel = (struct tunnel){.fd = ends[!says], .window = AGENT_WINDOW, .ended = !says};
     fcntl(tunnel->fd, F_SETFL, O_NONBLOCK);
 }
 
@@ -130,7 +130,7 @@ int route_in_via_ssh(struct route *route)
 {
     int fd = tunnel_open(route, AGENT_HOP_IN);
     bool ready = fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
-    int result = ready ? fd_send(route->guests_fd, fd, ".") : -1;
+    int result = ready ? fd_send(route->peers_fd, fd, ".") : -1;
     shut(&fd);
     return result;
 }
@@ -139,45 +139,46 @@ void tunnels_watched(const struct route *route, struct pollfd polled[AGENT_HOPS]
 {
     for (int i = 0; i < AGENT_HOPS; i++) {
         const struct tunnel *tunnel = &route->tunnel[i];
-        bool reads = tunnel->may && !tunnel->ended;
-        short events = (short)((reads ? POLLIN : 0) | (tunnel->late.length ? POLLOUT : 0));
+        bool reads = tunnel->window && !tunnel->ended;
+        short events = (short)((reads ? POLLIN : 0) | (tunnel->pending.length ? POLLOUT : 0));
         polled[i] = (struct pollfd){events ? tunnel->fd : -1, events, 0};
     }
 }
 
-int tunnel_take(struct route *route, const struct agent_said *frame)
+int tunnel_take(struct route *route, const struct agent_frame *frame)
 {
     struct tunnel *tunnel = &route->tunnel[frame->hop];
-    if (frame->verb == AGENT_TOOK) {
-        tunnel->may += agent_number(frame, AGENT_WINDOW + 1);
-        return tunnel->may > AGENT_WINDOW ? -1 : 0;
+    if (frame->verb == AGENT_ACK) {
+        tunnel->window += agent_frame_number(frame, AGENT_WINDOW + 1);
+        return tunnel->window > AGENT_WINDOW ? -1 : 0;
     }
     if (tunnel->fd < 0) /* its tool has ended */
         return 0;
     tunnel->ending |= !frame->length;
-    if (tunnel->late.length + frame->length > AGENT_WINDOW)
+    if (tunnel->pending.length + frame->length > AGENT_WINDOW)
         return -1;
-    bytes_add(&tunnel->late, frame->body, frame->length);
+    bytes_add(&tunnel->pending, frame->body, frame->length);
     return 0;
 }
 
 static void give(struct tunnel *tunnel, enum agent_hop hop)
 {
     ssize_t sent = 1;
-    char took[24];
-    while (tunnel->late.length && sent > 0) {
-        sent = write(tunnel->fd, tunnel->late.data, tunnel->late.length);
+    char text[24];
+    while (tunnel->pending.length && sent > 0) {
+        sent = write(tunnel->fd, tunnel->pending.data, tunnel->pending.length);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
-            sent = (ssize_t)tunnel->late.length; /* the reader has closed it */
-        bytes_drop(&tunnel->late, sent > 0 ? (size_t)sent : 0);
-        tunnel->took += sent > 0 ? (size_t)sent : 0;
+            sent = (ssize_t)tunnel->pending.length; /* the reader has closed it */
+        bytes_drop(&tunnel->pending, sent > 0 ? (size_t)sent : 0);
+        tunnel->unacknowledged += sent > 0 ? (size_t)sent : 0;
     }
-    if (tunnel->took >= AGENT_WINDOW / 4 || (tunnel->took && !tunnel->late.length)) {
-        int length = snprintf(took, sizeof took, "%zu", tunnel->took);
-        agent_say(AGENT_TOOK, hop, took, (size_t)length + 1);
-        tunnel->took = 0;
+    if (tunnel->unacknowledged >= AGENT_WINDOW / 4 ||
+        (tunnel->unacknowledged && !tunnel->pending.length)) {
+        int length = snprintf(text, sizeof text, "%zu", tunnel->unacknowledged);
+        agent_send(AGENT_ACK, hop, text, (size_t)length + 1);
+        tunnel->unacknowledged = 0;
     }
-    if (tunnel->ending && !tunnel->late.length) {
+    if (tunnel->ending && !tunnel->pending.length) {
         tunnel->ending = false;
         if (shutdown(tunnel->fd, SHUT_WR) < 0) /* a pipe */
             shut(&tunnel->fd);
@@ -186,19 +187,19 @@ static void give(struct tunnel *tunnel, enum agent_hop hop)
 
 static void pump(struct tunnel *tunnel, enum agent_hop hop, bool end)
 {
-    static char piece[AGENT_FRAME];
+    static char piece[AGENT_FLOW_BYTES];
     if (tunnel->fd < 0)
         return;
     give(tunnel, hop);
-    while ((tunnel->may || end) && !tunnel->ended) {
-        size_t most = end || tunnel->may > sizeof piece ? sizeof piece : tunnel->may;
+    while ((tunnel->window || end) && !tunnel->ended) {
+        size_t most = end || tunnel->window > sizeof piece ? sizeof piece : tunnel->window;
         ssize_t got = read(tunnel->fd, piece, most);
         if (got < 0 && (errno == EAGAIN || errno == EINTR) && !end)
             return;
         got = got < 0 ? 0 : got;
-        agent_say(AGENT_FLOW, hop, piece, (size_t)got);
+        agent_send(AGENT_FLOW, hop, piece, (size_t)got);
         tunnel->ended = !got;
-        tunnel->may -= (size_t)got < tunnel->may ? (size_t)got : tunnel->may;
+        tunnel->window -= (size_t)got < tunnel->window ? (size_t)got : tunnel->window;
     }
 }
 

@@ -17,14 +17,14 @@ enum { ROUTE_REACH_MS = 3500 }; /* a lost SYN is resent after 1 s and after 3 s 
 /* One end of a hop through SSH. The back channel of rdcp always uses one. */
 struct tunnel {
     int fd; /* -1: unused or ended */
-    struct bytes late; /* bytes the socket has not accepted yet */
-    size_t may, took;  /* bytes that may be sent; bytes accepted and not acknowledged */
-    bool ending;       /* `late` holds the last bytes */
+    struct bytes pending; /* bytes the socket has not accepted yet */
+    size_t window, unacknowledged; /* bytes that may be sent; bytes accepted */
+    bool ending;       /* `pending` holds the last bytes */
     bool ended;        /* the tool has closed its output */
 };
 
 struct route {
-    int guests_fd;   /* our end of the socket that passes connections to rdrecv; -1 */
+    int peers_fd;   /* our end of the socket that passes connections to rdrecv; -1 */
     int where_fd;    /* passes the address to a running rdsend; -1 */
     int socket_fd;   /* for rdsend; -1 */
     int back_fd;     /* the segment's end of the back channel; -1 */
@@ -53,7 +53,7 @@ void route_back(struct route *route, bool says);
 void tunnels_watched(const struct route *route, struct pollfd polled[AGENT_HOPS]);
 
 /* Take `frame` from rdpipe. Return -1 if it breaks the protocol. */
-int tunnel_take(struct route *route, const struct agent_said *frame);
+int tunnel_take(struct route *route, const struct agent_frame *frame);
 
 /* Forward the available data in both directions; with `end`, all of it. */
 void tunnels_pump(struct route *route, bool end);
