@@ -147,6 +147,7 @@ static void start(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
     bool through = work->route == AGENT_THROUGH_SSH, ready = agent_work_ahead(work);
+    send_text(AGENT_BEAT, AGENT_HOP_BACK, NULL); /* the next line may take seconds */
     ready = ready || route_out(&agent->route, work, STDIN_FILENO) == 0;
     if (!ready && !through)
         send_text(AGENT_UNREACHED, AGENT_HOP_OUT, NULL);
@@ -192,7 +193,7 @@ static void take_input(struct agent *agent)
         if (!take(agent, &frame))
             fail(agent, "refused what rdpipe sent",
                  frame.verb == AGENT_RUN ? "a segment that does not fit its hops"
-                                        : "an unknown or misplaced message");
+                                         : "an unknown or misplaced message");
         agent_frame_drop(&agent->input, &frame);
     }
     if (next < 0)
@@ -214,7 +215,7 @@ static void pass_lines(int *fd)
     while ((line = strsep(&rest, "\n")))
         if (*line)
             send_text(*line >= '0' && *line <= '9' ? AGENT_STATUS : AGENT_ANNOUNCE,
-                 AGENT_HOP_BACK, line);
+                      AGENT_HOP_BACK, line);
 }
 
 static void take_signal(struct agent *agent)

@@ -34,7 +34,7 @@
 #define AGENT_GREETING "rdpipe-agent " /* and the version */
 #define AGENT_VERSION 7
 #define AGENT_SILENCE_MS 10000 /* without --timeout */
-#define AGENT_SILENCE_LEAST_MS 5000 /* an agent that probes an address sends no beats */
+#define AGENT_SILENCE_LEAST_MS 5000 /* an agent that probes an address is silent for 3.5 s */
 #define AGENT_BEAT_MS 1000
 #define AGENT_KEY 64 /* digits */
 #define AGENT_BODY (8 << 20) /* longest body: above the command line limit of rdcp */
