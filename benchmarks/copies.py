@@ -18,9 +18,9 @@ from pathlib import Path
 from tests.rdma.sshd import Sshd
 
 from benchmarks import pipes
-from benchmarks.pairs import PAIRS, Run
+from benchmarks.pairs import PAIRS, Run, compare
 from benchmarks.rig import Settings, say
-from benchmarks.rows import Aim, Note, Result, Row, ratio, row
+from benchmarks.rows import RATIO, Aim, Note, Result, Row, ratio, row
 
 PART = "copies"
 FILES, FILE_BYTES, IN_A_FOLDER = 100_000, 1000, 1000
@@ -35,6 +35,8 @@ all the rest: the check is disabled.
 """
 OURS, SSH, DAEMON, RCLONE = "rdcp", "rsync -a, SSH", "rsync -a, daemon", "rclone copy"
 ENCRYPTED = "rdcp --encrypt"
+RSH = "rsync -a, rdpipe --rsh"
+RSH_BYTES = 1 << 30
 
 
 @dataclass
@@ -56,14 +58,24 @@ class Host:
             f"key_file={self.sshd.folder}/user_key,server_command={SFTP},"
             f"disable_hashcheck=true:{target}"
         )
+        rdpipe = (
+            f"'{self.tools}/rdpipe' --encrypt --ssh \"{self.sshd.command}\""
+            f" --remote-path '{self.tools}' --rsh"
+        )
         daemon = f"rsync://127.0.0.1:{self.rsync_port}/home/{target.name}/"
         return {
             OURS: [*rdcp, *paths],
             ENCRYPTED: [*rdcp, "--encrypt", *paths],
             SSH: ["rsync", "-a", "-e", self.sshd.command, f"{source}/", f"host:{target}/"],
+            RSH: ["rsync", "-a", "-e", rdpipe, f"{source}/", f"host:{target}/"],
             DAEMON: ["rsync", "-a", f"{source}/", daemon],
             RCLONE: ["rclone", "--config", "", "copy", str(source), sftp],
         }[way]
+
+    def session_s(self) -> float:
+        """Return the CPU seconds of all sessions that have ended on the server."""
+        stat = Path(f"/proc/{self.sshd.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[13]) + int(stat[14])) / os.sysconf("SC_CLK_TCK")
 
     def took_s(self, way: str, source: Path, target: Path) -> float:
         """Return the time of one copy; pending writes are flushed first."""
@@ -237,6 +249,33 @@ def cold(host: Host, size: int, pairs: int) -> Iterator[Result]:
     other.unlink()
 
 
+def over_rsh(host: Host, size: int, pairs: int) -> Iterator[Result]:
+    """Measure rsync over rdpipe --rsh, compared with rsync over ssh: rate and CPU of both ends."""
+    source, target = host.home / "sent", host.home / "copied"
+    written(source / "file", size)
+    cpu_s: dict[str, list[float]] = {RSH: [], SSH: []}
+
+    def run(way: str) -> Run:
+        os.sync()
+        before_s, since_s = host.session_s(), time.monotonic()
+        client = subprocess.Popen(host.words(way, source, target))
+        client_s = pipes.reaped(client)
+        took_s = time.monotonic() - since_s
+        if client.returncode:
+            raise RuntimeError(f"{way}: exit status {client.returncode}")
+        time.sleep(0.2)  # the server counts a session once it has ended
+        server_s = host.session_s() - before_s
+        cpu_s[way].append(client_s + server_s)
+        shutil.rmtree(target)
+        return Run(size / 1e6 / took_s, client_s, server_s)
+
+    name = f"{size >> 20} MiB, encrypted: {RSH}"
+    yield from compare(name, lambda: run(RSH), lambda: run(SSH), 1.1, SSH, pairs)
+    ratios = [ours / theirs for ours, theirs in zip(cpu_s[RSH][1:], cpu_s[SSH][1:], strict=True)]
+    yield row(PART, f"{name} / {SSH}: CPU", RATIO, ratios, Aim(median=1.0))
+    shutil.rmtree(source)
+
+
 def missing(programs: Sequence[str]) -> list[str]:
     """Return the programs that are not installed."""
     return [program for program in programs if not shutil.which(program)]
@@ -245,7 +284,7 @@ def missing(programs: Sequence[str]) -> list[str]:
 def rows(
     settings: Settings, files: int = FILES, cut_bytes: int = CUT_BYTES, cold_bytes: int = COLD_BYTES
 ) -> Iterator[Result]:
-    """Measure trees, a cut, and a file that is not in memory."""
+    """Measure trees, a cut, rsync over rdpipe, and a file that is not in memory."""
     if without := missing(["rsync", "rclone", "ssh"]):
         yield Note(PART, f"not installed: {', '.join(without)}")
         return
@@ -255,4 +294,5 @@ def rows(
         repeats = min(REPEATS, settings.runs)
         yield from trees(host, files, repeats)
         yield from cut(host, cut_bytes, repeats)
+        yield from over_rsh(host, RSH_BYTES, min(PAIRS, settings.runs))
         yield from cold(host, cold_bytes, min(PAIRS, settings.runs))

@@ -291,6 +291,26 @@ def echo(bench: Bench, count: int) -> Iterator[Result]:
     yield row(PART, "echo above ssh", "ms", above, Aim(median=80.0))
 
 
+def rsh(bench: Bench, count: int) -> Iterator[Result]:
+    """Measure the time between the end of a command and that of its rdpipe --rsh."""
+    with tempfile.TemporaryDirectory() as home:
+        server = Sshd(Path(home))
+        words = [str(bench.tools / "rdpipe"), "--ssh", server.command, "--remote-path"]
+        words += [str(bench.tools), "--rsh", "host", "date +%s.%N"]
+        after_ms = []
+        try:
+            for _ in range(count):
+                process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                assert process.stdout
+                ended_s = float(process.stdout.read())
+                process.wait(timeout=LIMIT_S)  # with stdin open
+                after_ms.append((time.time() - ended_s) * 1000)
+                process.communicate()
+        finally:
+            server.close()
+    yield row(PART, "rdpipe --rsh after its command", "ms", after_ms, Aim(median=100.0))
+
+
 def rows(settings: Settings, size: int = 1 << 30) -> Iterator[Result]:
     """Measure loopback, a shaped cable, a chain, an echo, and RDMA in guests."""
     iperf3 = shutil.which("iperf3") is not None
@@ -305,4 +325,5 @@ def rows(settings: Settings, size: int = 1 << 30) -> Iterator[Result]:
         elif iperf3:
             yield Note(PART, "cables between network namespaces need root")
         yield from echo(bench, min(ECHOES, settings.runs))
+        yield from rsh(bench, min(ECHOES, settings.runs))
         yield from pipes_verbs.rows(bench.tools, bench.pairs)

@@ -87,9 +87,9 @@ node_packages() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# Packages to build the pipe tools in C, test them over a private sshd, and fuzz them.
+# Packages to build the pipe tools in C, test them over a private sshd and with rsync, and fuzz them.
 pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server
-    nftables clang libclang-rt-dev groff-base)
+    nftables clang libclang-rt-dev groff-base rsync)
 # Packages to build the Debian packages of the car and of the pipes.
 debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
     python3-hatchling mmdebstrap debian-archive-keyring)
@@ -109,9 +109,9 @@ test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
         "${cards[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
-    # Firefox decodes H.264 with the system's libavcodec. iperf3, rsync and rclone are compared
-    # with the pipes.
-    [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rsync rclone
+    # Firefox decodes H.264 with the system's libavcodec. iperf3 and rclone are compared with
+    # the pipes.
+    [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rclone
     environment requirements-dev.lock
     picamera2
     # An independent reader of recordings.

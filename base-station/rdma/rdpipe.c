@@ -5,24 +5,21 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "agent.h"
 #include "options.h"
 #include "pipe.h"
 #include "quote.h"
-#include "segment.h"
-#include "tee.h"
 
 static const char usage[] =
     "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"
     "  SEGMENT   [[USER@]HOST:]COMMAND, and a file as [HOST:]<FILE first,\n"
-    "            [HOST:]>FILE or [HOST:]>>FILE last; a leading : makes it local\n"
-    "  the last one may be more: 'HOST1:COMMAND|HOST2:COMMAND' both get all of it\n"
-    "  --wait               these at the pace of the slowest, who is let go otherwise\n"
+    "            [HOST:]>FILE last; a leading : makes it local\n"
+    "       rdpipe [OPTION...] --rsh [-l USER] HOST COMMAND...\n"
+    "  --rsh                as rsh(1), for programs that take one: rsync -e 'rdpipe --rsh'\n"
+    "  -l, --login USER     on HOST, with --rsh\n"
     "  --ssh CMD            instead of ssh, options included\n"
     "  --remote-path DIR    where these tools are on the other machines\n"
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
     "  --port LOW-HIGH      the data comes in on one of these, as a firewall lets it\n"
-    "  --dial-back          who receives dials who sends (by itself if need be)\n"
     "  --via-ssh            no port at all, slower (by itself if need be)\n"
     "  -v                   each hop's transport, and why; its bandwidth\n"
     "  --sync               a file that is written is on disk when all is done\n"
@@ -33,8 +30,15 @@ static const char usage[] =
 
 struct rdpipe {
     struct pipe_settings settings;
-    bool waits; /* for the slowest of several targets: see tee.h */
+    bool rsh;
+    const char *login;
 };
+
+static const struct choice own[] = {
+    {"rsh", 0, CHOICE_FLAG, offsetof(struct rdpipe, rsh), 0},
+    {"login", 'l', CHOICE_TEXT, offsetof(struct rdpipe, login), 0},
+};
+enum { OWN = sizeof own / sizeof *own };
 
 static int refuse(const char *text, const char *why)
 {
@@ -45,53 +49,55 @@ static int refuse(const char *text, const char *why)
     return -1;
 }
 
-static int read_segments(struct pipe_segment *segments, char **texts, size_t before,
-                         const struct words *targets)
+static int read_segments(const struct pipe_settings *settings, struct pipe_segment *segments,
+                         char **texts, size_t count)
 {
-    for (size_t i = 0; i < before + targets->count; i++) {
-        const char *why, *text = i < before ? texts[i] : targets->word[i - before];
-        if (segment_open(&segments[i], text, &why) < 0)
-            return refuse(text, why);
-        enum agent_middle middle = segments[i].middle;
-        if (middle == AGENT_READ && (i > 0 || targets->count > 1))
-            return refuse(text, "only the first segment can read a file");
-        if (agent_writes(middle) && i < before)
-            return refuse(text, "only the last segment can write a file");
+    for (size_t i = 0; i < count; i++) {
+        const char *why;
+        bool last = i + 1 == count;
+        if (segment_open(&segments[i], texts[i], &why) < 0)
+            return refuse(texts[i], why);
+        bool writes = segments[i].middle == AGENT_WRITE;
+        if (segments[i].middle == AGENT_READ && i > 0)
+            return refuse(texts[i], "only the first segment can read a file");
+        if (writes && !last)
+            return refuse(texts[i], "only the last segment can write a file");
+        if (settings->sync && last && !writes)
+            return refuse(texts[i], "--sync needs a file that is written: >FILE last");
     }
     return 0;
 }
 
-static int check_sync(const struct pipe_settings *settings, enum agent_middle last,
-                      const char *text)
+static int run(const struct pipe_settings *settings, char **texts, size_t count)
 {
-    if (!settings->sync || agent_writes(last))
-        return 0;
-    return refuse(text, "--sync needs a file that is written: >FILE or >>FILE last");
-}
-
-/*
- * Run the chain. `before` is the number of segments before the last one, or before the parallel
- * targets.
- */
-static int run(const struct rdpipe *rdpipe, char **texts, size_t before,
-               const struct words *targets)
-{
-    const struct pipe_settings *settings = &rdpipe->settings;
-    size_t count = before + targets->count;
     struct pipe_segment *segments = allocated(calloc(count, sizeof *segments));
-    int status = read_segments(segments, texts, before, targets), caught;
-    for (size_t i = before; i < count && status == 0; i++)
-        status = check_sync(settings, segments[i].middle, targets->word[i - before]);
-    if (status < 0)
-        status = 2;
-    else if (targets->count == 1)
+    int caught, status = EXIT_USAGE;
+    if (read_segments(settings, segments, texts, count) == 0)
         status = pipe_run(settings, segments, count, &caught);
-    else
-        status = tee_run(settings, segments, before, segments + before, targets->count,
-                         rdpipe->waits);
     for (size_t i = 0; i < count; i++)
         segment_close(&segments[i]);
     free(segments);
+    return status;
+}
+
+/* Run HOST COMMAND..., as ssh(1) does. */
+static int run_rsh(struct rdpipe *rdpipe, char **texts, size_t count)
+{
+    struct bytes command = {0};
+    struct pipe_segment segment = {.label = texts[0], .middle = AGENT_SHELL};
+    int caught, status = EXIT_USAGE;
+    for (size_t i = 1; i < count; i++)
+        bytes_format(&command, "%s%s", i > 1 ? " " : "", texts[i]);
+    words_add_text(&segment.words, command.data);
+    segment.host = text_of("%s%s%s", rdpipe->login ? rdpipe->login : "", rdpipe->login ? "@" : "",
+                           texts[0]);
+    rdpipe->settings.says_why = 255;
+    pipe_tell_hops(&rdpipe->settings, TO_BOTH, "rsh", NULL);
+    if (segment.host[0] == '-')
+        refuse(segment.host, "a host name cannot begin with \"-\"");
+    else
+        status = pipe_run(&rdpipe->settings, &segment, 1, &caught);
+    segment_close(&segment);
     return status;
 }
 
@@ -102,19 +108,15 @@ int main(int argc, char **argv)
     struct rdpipe rdpipe = {.settings = {.program = "rdpipe", .usage = usage, .ssh = "ssh",
                                          .route = AGENT_STRAIGHT,
                                          .own_stdin = true, .own_stdout = true}};
-    static const struct choice own[] = {
-        {"wait", 0, CHOICE_FLAG, offsetof(struct rdpipe, waits), 0},
-    };
-    struct words targets = {0};
-    int status = pipe_options(&rdpipe.settings, "+vh", own, 1, argc, argv);
-    if (status < 0 && optind == argc) {
+    int status = pipe_options(&rdpipe.settings, "+vhl:", own, OWN, argc, argv);
+    size_t count = (size_t)(argc - optind);
+    if (status < 0 && (count < (rdpipe.rsh ? 2 : 1) || (rdpipe.login && !rdpipe.rsh))) {
         fputs(usage, stderr);
         status = EXIT_USAGE;
     } else if (status < 0) {
-        tee_split(&targets, argv[argc - 1], true);
-        status = run(&rdpipe, argv + optind, (size_t)(argc - optind) - 1, &targets);
+        status = rdpipe.rsh ? run_rsh(&rdpipe, argv + optind, count)
+                            : run(&rdpipe.settings, argv + optind, count);
     }
-    words_close(&targets);
     pipe_settings_close(&rdpipe.settings);
     return status;
 }

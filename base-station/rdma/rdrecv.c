@@ -279,7 +279,8 @@ static int check_reader(struct receiver *receiver)
     if (!receiver->left_ms && (end->output_events & (POLLERR | POLLHUP)))
         receiver->left_ms = now_ms();
     end->output_fd = receiver->left_ms ? -1 : atomic_load(&receiver->writing_fd);
-    if (!receiver->left_ms || receiver->end_taken || now_ms() - receiver->left_ms < LEFT_MS)
+    if (!receiver->left_ms || receiver->end_taken ||
+        (!end->options->rsh && now_ms() - receiver->left_ms < LEFT_MS))
         return 0;
     if (hear_child(receiver) < 0)
         return -1;
@@ -347,6 +348,8 @@ static void part(struct receiver *receiver)
         transport_finish(end->transport, FINISH_MS);
         return;
     }
+    /* A command that exited well had all that it needed: the chain judges that. */
+    end->error.heard |= end->child.status == 0;
     child_signal(&end->child, SIGTERM);
     link_abort(&end->link, &end->error);
     child_end(&end->child);

@@ -3,7 +3,7 @@
  * Only the worker thread touches the input. It fills the ring's slots and makes a data record of
  * each. The peer's thread sends these records, within the credits of the receiver. The end record
  * is sent only if the input ended well: at the end of a file or of stdin, or after the producer
- * exited with 0. */
+ * exited with 0 (as rsh(1): with any status). */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -301,7 +301,10 @@ static int move(struct end *end)
     struct sender *sender = (struct sender *)end;
     struct worker *worker = &end->worker;
     uint64_t posted = sender->posted;
-    if (child_check(&end->child, &end->error) < 0 || post_data(sender) < 0)
+    bool rsh = end->options->rsh;
+    struct error ignored = {0};
+    if ((child_check(&end->child, rsh ? &ignored : &end->error) < 0 && !rsh) ||
+        post_data(sender) < 0)
         return -1;
     if (!atomic_load(&worker->over))
         return sender->posted != posted; /* a record sent at once has freed its slot */
@@ -309,7 +312,7 @@ static int move(struct end *end)
         end->error = worker->error;
         return -1;
     }
-    bool produced = !end->child.pid || end->child.status == 0;
+    bool produced = !end->child.pid || end->child.status == 0 || (rsh && end->child.status > 0);
     bool sent = sender->credits && sender->posted == worker->count &&
                 (end->transport->kind->ordered || end->link.said == sender->posted);
     if (sent && produced && !sender->end_ms)

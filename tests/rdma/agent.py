@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-VERSION = 6
-RDCP, SHELL, READ, WRITE, APPEND, PASS = range(6)
-SURE, STRAIGHT, BACK, THROUGH_SSH = range(4)
+VERSION = 7
+RDCP, SHELL, READ, WRITE, PASS = range(5)
+SURE, STRAIGHT, THROUGH_SSH = range(3)
 KEY = b"ab" * 32
 
 
@@ -19,8 +19,7 @@ def texts(*words: bytes) -> bytes:
 def work(
     middle: int,
     *words: bytes,
-    way: int = STRAIGHT,
-    token: bytes = b"",
+    route: int = STRAIGHT,
     key_in: bytes = b"",
     key_out: bytes = b"",
     to: tuple[bytes, bytes] = (b"", b""),
@@ -28,6 +27,5 @@ def work(
     options_out: Sequence[bytes] = (),
 ) -> bytes:
     """Return the body of a `run`."""
-    head = b"%d 0 %d %d %d" % (middle, way, len(options_in), len(options_out))
-    fields = (token, b"0", key_in, key_out, *to)
-    return texts(head, *fields, *options_in, *options_out, *words)
+    head = b"%d 0 %d %d %d" % (middle, route, len(options_in), len(options_out))
+    return texts(head, key_in, key_out, *to, *options_in, *options_out, *words)

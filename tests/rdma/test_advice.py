@@ -289,7 +289,10 @@ class TestTools:
             (["cat", "<in"], '"<in": only the first segment'),
             ([">out", "cat"], '">out": only the last segment'),
             (["cat", ">a\nb", "cat"], '">a\\nb": only the last segment'),
+            (["--rsh", "--", "-oX", "cat"], '"-oX": a host name cannot begin with'),
+            (["--rsh", "-l", "-oX", "host", "cat"], '"-oX@host": a host name cannot begin with'),
             (["--via", "host1=-x", "cat"], '"host1=-x": not HOST=ADDRESS'),
+            (["cat", "host1:>>f"], '"host1:>>f": to append to a file, give the command cat >>'),
             (["--sync", "<in", "cat >f"], '"cat >f": --sync needs a file'),
         ],
     )

@@ -1,4 +1,4 @@
-"""rdpipe's leashes on this machine: files as segments, faults, and causes of their end."""
+"""rdpipe's agents on this machine: files as segments, faults, and causes of their end."""
 
 import os
 import pwd
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.agent import APPEND, READ, VERSION, WRITE, frame, texts, work
+from tests.rdma.agent import READ, VERSION, WRITE, frame, texts, work
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 
@@ -25,71 +25,44 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
     running.close()
 
 
-def leashes(tools: Tools, count: int, within_s: float = 10) -> list[int]:
-    """Wait until so many processes are leashes or their guards."""
+def agents(tools: Tools, count: int, within_s: float = 10) -> list[int]:
+    """Wait until so many processes are agents or their guards."""
     until = time.monotonic() + within_s
     while True:
         rows = tools.ours().items()
         found = [pid for pid, words in rows if words[1:2] == ["--agent"]]
         if len(found) >= count:
             return found
-        assert time.monotonic() < until, f"{len(found)} leashes of {count}"
+        assert time.monotonic() < until, f"{len(found)} agents of {count}"
         time.sleep(0.02)
 
 
 @pytest.mark.parametrize("host", ["", "host1:"])
-@pytest.mark.parametrize("sign", [">", ">>"])
-def test_executable_target_file_is_written_not_run(tools: Tools, host: str, sign: str) -> None:
+def test_executable_target_file_is_written_not_run(tools: Tools, host: str) -> None:
     target = tools.place / "script"
     target.write_text("#!/bin/sh\ntouch ran\n")
     target.chmod(0o755)
-    ended = tools.run("rdpipe", f"{host}{sign}script", stdin=b"data\n")
+    ended = tools.run("rdpipe", f"{host}>script", stdin=b"data\n")
     assert ended.returncode == 0, ended.stderr
     assert not (tools.place / "ran").exists()
-    before = b"#!/bin/sh\ntouch ran\n" if sign == ">>" else b""
-    assert target.read_bytes() == before + b"data\n"
+    assert target.read_bytes() == b"data\n"
 
 
-@pytest.mark.parametrize("middle", [READ, WRITE, APPEND])
+@pytest.mark.parametrize("middle", [READ, WRITE])
 def test_agent_refuses_file_segment_without_hop(tools: Tools, middle: int) -> None:
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
     asked = frame(b"R", work(middle, b"script"))
-    words = [str(tools.folder / "rdpipe"), "--agent"]
+    words = [str(tools.folder / "rdpipe"), "--agent", "10000"]
     ended = subprocess.run(words, input=asked, capture_output=True, timeout=10, cwd=tools.place)
     assert b"a segment that does not fit its hops" in ended.stdout
     assert not (tools.place / "ran").exists()
 
 
-def test_append_to_fifo_waits_for_reader(tools: Tools) -> None:
-    os.mkfifo(tools.place / "fifo")
-    process = tools.start("rdpipe", "echo x", "host1:>>fifo")
-    leashes(tools, 4)
-    with (tools.place / "fifo").open("rb") as reader:
-        assert reader.read() == b"x\n"
-    assert process.wait(timeout=10) == 0
-
-
-def test_append_to_fifo_without_reader_can_be_interrupted(tools: Tools) -> None:
-    os.mkfifo(tools.place / "fifo")
-    process = tools.start("rdpipe", "echo x", "host1:>>fifo")
-    leashes(tools, 4)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=5) == 130
-    tools.none_left(within_s=3)
-
-
-def test_name_with_newline_is_reported_in_one_line(tools: Tools) -> None:
-    ended = tools.run("rdpipe", "echo x", ">>no/a\nstatus 0")
-    assert ended.returncode == 1
-    assert b"./no/a\\nstatus 0: No such file or directory\n" in ended.stderr
-
-
-def test_ctrl_c_ends_rdpipe_though_a_leash_is_stuck(tools: Tools) -> None:
+def test_ctrl_c_ends_rdpipe_though_an_agent_is_stuck(tools: Tools) -> None:
     process = tools.start("rdpipe", "sleep 1000", "cat")
     tools.await_words("sleep", "1000")
-    stuck = leashes(tools, 4)
+    stuck = agents(tools, 4)
     for pid in stuck:
         os.kill(pid, signal.SIGSTOP)
     process.send_signal(signal.SIGINT)
@@ -153,22 +126,33 @@ def test_verbose_lines_name_host_and_hop(tools: Tools) -> None:
     }
 
 
-def stand_in(tools: Tools, said: bytes) -> list[str]:
+def stand_in(tools: Tools, output: bytes) -> list[str]:
     """Return the options for an rdpipe on the other machine that sends these bytes."""
     folder = tools.place / "other"
     folder.mkdir()
-    (folder / "said").write_bytes(said)
+    (folder / "output").write_bytes(output)
     program = folder / "rdpipe"
-    program.write_text(f"#!/bin/sh\ncat '{folder}/said'\nexec cat >/dev/null\n")
+    program.write_text(f"#!/bin/sh\ncat '{folder}/output'\nexec cat >/dev/null\n")
     program.chmod(0o755)
     return ["--remote-path", str(folder)]
 
 
 def test_agent_of_other_version_is_reported(tools: Tools) -> None:
-    other = stand_in(tools, b"Welcome!\nrdpipe-agent 1\n")
+    other = stand_in(tools, b"Welcome!\nrdpipe-agent 8\n")
     ended = tools.run("rdpipe", *other, "host1:cat")
     assert ended.returncode != 0
-    assert b"another version of rdpipe is there" in ended.stderr
+    says = b"agent version 8 there and %d here: install the same release" % VERSION
+    assert says in ended.stderr
+
+
+def test_machine_with_older_release_is_reported(tools: Tools) -> None:
+    """An rdpipe before version 7 knows no agents, only leashes."""
+    other = stand_in(tools, b"")
+    program = tools.place / "other" / "rdpipe"
+    program.write_text("#!/bin/sh\necho \"rdpipe: unrecognized option '$1'\" >&2\nexit 2\n")
+    ended = tools.run("rdpipe", *other, "host1:cat")
+    assert ended.returncode == 2
+    assert b"segment 1 (host1:cat): rdpipe there is older, without agent version 7" in ended.stderr
 
 
 def test_remote_note_is_escaped_into_one_line(tools: Tools) -> None:
@@ -180,11 +164,13 @@ def test_remote_note_is_escaped_into_one_line(tools: Tools) -> None:
 
 
 def test_agent_refuses_rdpipe_of_other_version(tools: Tools) -> None:
-    """rdpipe up to version 4 starts rdrecv as its leash, and reports that after this greeting."""
-    words = [str(tools.folder / "rdrecv"), "--agent"]
-    ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
-    assert ended.stdout == b"rdpipe-agent %d\n" % VERSION
-    words = [str(tools.folder / "rdpipe"), "--agent"]
+    words = [str(tools.folder / "rdpipe"), "--agent", "10000"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout.startswith(b"rdpipe-agent %d\n" % VERSION)
-    assert b"refused what rdpipe sent: no frame of this version" in ended.stdout
+    assert b"refused what rdpipe sent: no message of this version" in ended.stdout
+
+
+def test_older_rdpipe_is_told_to_install_the_same_release(tools: Tools) -> None:
+    ended = subprocess.run([tools.folder / "rdpipe", "--leash"], capture_output=True, timeout=10)
+    assert ended.returncode == 2
+    assert b"all machines need the same" in ended.stderr

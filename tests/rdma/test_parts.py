@@ -3,6 +3,7 @@ records of a tree."""
 
 import ctypes
 import re
+import signal
 import struct
 import subprocess
 from pathlib import Path
@@ -12,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rdma.agent import (
-    APPEND,
-    BACK,
     KEY,
     PASS,
     RDCP,
@@ -47,7 +46,7 @@ from tests.rdma.tree import (
 )
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
-PURE = ["base/bytes", "copy/tree"]
+PURE = ["base/bytes", "base/descriptors", "base/error", "base/reap", "copy/tree"]
 PURE += [f"chain/{name}" for name in ("quote", "segment", "agent_protocol", "exit_status")]
 
 # The syntax in the manual.
@@ -70,10 +69,18 @@ class Segment(ctypes.Structure):
 
 
 class Bytes(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t), ("room", ctypes.c_size_t)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("room", ctypes.c_size_t),
+        ("secret", ctypes.c_bool),
+    ]
+
+    def text(self) -> bytes:
+        return ctypes.string_at(self.data, self.length) if self.data else b""
 
 
-class Said(ctypes.Structure):
+class Frame(ctypes.Structure):
     _fields_ = [
         ("verb", ctypes.c_int),
         ("hop", ctypes.c_int),
@@ -88,6 +95,14 @@ class End(ctypes.Structure):
         ("command_status", ctypes.c_int),
         ("status", ctypes.c_int),
         ("order", ctypes.c_int),
+    ]
+
+
+class Process(ctypes.Structure):
+    _fields_ = [
+        ("pid", ctypes.c_int),
+        ("parent", ctypes.c_int),
+        ("started", ctypes.c_ulonglong),
     ]
 
 
@@ -107,12 +122,12 @@ def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 COMMAND = SHELL
 
 
-def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
+def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Frame]:
     """Return the first frame in `data`. The result keeps the data alive."""
-    said = Said()
-    said.kept = ctypes.create_string_buffer(data, len(data) + 1)
-    held = Bytes(ctypes.cast(said.kept, ctypes.c_char_p), len(data), len(data) + 1)
-    return pure.leash_next(ctypes.byref(held), ctypes.byref(said)), said
+    parsed = Frame()
+    parsed.kept = ctypes.create_string_buffer(data, len(data) + 1)
+    held = Bytes(ctypes.addressof(parsed.kept), len(data), len(data) + 1)
+    return pure.agent_frame_next(ctypes.byref(held), ctypes.byref(parsed)), parsed
 
 
 @pytest.mark.parametrize(
@@ -131,8 +146,6 @@ def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
         (b"<a b", None, READ, b"a b"),
         (b"< a", None, READ, b" a"),
         (b">a\nb", None, WRITE, b"a\nb"),
-        (b">>a", None, APPEND, b"a"),
-        (b">>>a", None, APPEND, b">a"),
         (b":>a", None, WRITE, b"a"),
         (b"h: x", b"h", COMMAND, b" x"),
     ],
@@ -169,15 +182,25 @@ def test_host_prefix_matches_reference_expression(pure: ctypes.CDLL, text: bytes
 def test_shell_reads_quoted_word_unchanged(pure: ctypes.CDLL, text: bytes) -> None:
     quoted = Bytes()
     pure.quote_word(ctypes.byref(quoted), text, False)
-    line = b"printf %s " + (quoted.data or b"")
+    line = b"printf %s " + quoted.text()
     pure.bytes_close(ctypes.byref(quoted))
     for shell in ("sh", "bash"):
         ended = subprocess.run([shell, "-c", line], capture_output=True, timeout=10)
         assert ended.stdout == text
 
 
+def test_dropped_bytes_of_secret_buffer_are_wiped(pure: ctypes.CDLL) -> None:
+    """Frames with keys pass such a buffer; only bytes that are still queued stay in memory."""
+    held = Bytes(secret=True)
+    pure.bytes_add(ctypes.byref(held), KEY + b"queued", ctypes.c_size_t(len(KEY) + 6))
+    memory = (ctypes.c_char * held.room).from_address(held.data)
+    assert KEY in memory.raw
+    pure.bytes_drop(ctypes.byref(held), ctypes.c_size_t(len(KEY)))
+    assert memory.raw.startswith(b"queued\0") and KEY[:4] not in memory.raw
+    pure.bytes_close(ctypes.byref(held))
+
+
 TO = (b"7", b"::1,1.2.3.4")
-TOKEN = b"t" * 32
 
 
 @pytest.mark.parametrize(
@@ -189,8 +212,7 @@ TOKEN = b"t" * 32
         (work(READ, b"a", key_out=KEY, to=TO), True),
         (work(PASS, key_out=KEY, to=TO, options_out=[b"-v"]), True),
         (work(SHELL, b"ls", key_in=KEY, key_out=KEY, to=TO), True),
-        (work(SHELL, b"ls", key_out=KEY, to=TO, way=BACK, token=TOKEN), True),
-        (work(SHELL, b"ls", key_out=KEY, to=TO, way=BACK, token=TOKEN[1:]), False),
+        (work(SHELL, b"ls", key_out=KEY, to=TO, route=THROUGH_SSH), True),
         (work(SHELL), False),
         (work(SHELL, b"l", b"s"), False),
         (work(RDCP), False),
@@ -198,7 +220,7 @@ TOKEN = b"t" * 32
         (work(PASS, b"a", key_in=KEY), False),
         (work(PASS, key_in=KEY, key_out=KEY, to=TO), False),
         (work(PASS + 1, b"a"), False),
-        (work(SHELL, b"ls", way=THROUGH_SSH + 1), False),
+        (work(SHELL, b"ls", route=THROUGH_SSH + 1), False),
         (work(SHELL, b"ls", key_in=b"abc"), False),
         (work(SHELL, b"ls", key_out=KEY[1:], to=TO), False),
         (work(SHELL, b"ls", to=TO), False),
@@ -206,18 +228,18 @@ TOKEN = b"t" * 32
         (work(READ, b"a", key_in=KEY), False),
         (work(WRITE, b"a", key_out=KEY, to=TO), False),
         (texts(b"1 0 0 0 0"), False),
-        (texts(b"1 0 0 1 0", *[b""] * 6, b"a"), False),
-        (texts(b"1 0 0 2 0", *[b""] * 6, b"a"), False),
-        (texts(b"1 0 0 1 18446744073709551615", *[b""] * 6, b"a", b"b"), False),
-        (texts(b"", *[b""] * 7), False),
+        (texts(b"1 0 0 1 0", *[b""] * 4, b"a"), False),
+        (texts(b"1 0 0 2 0", *[b""] * 4, b"a"), False),
+        (texts(b"1 0 0 1 18446744073709551615", *[b""] * 4, b"a", b"b"), False),
+        (texts(b"", *[b""] * 5), False),
         (b"", False),
     ],
 )
 def test_agent_accepts_only_valid_work(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
     taker = ctypes.create_string_buffer(1024)  # more than struct agent_work has
-    found, said = next_frame(pure, frame(b"R", body))
+    found, parsed = next_frame(pure, frame(b"R", body))
     assert found == 1
-    assert (pure.agent_work_take(taker, ctypes.byref(said)) == 0) is taken
+    assert (pure.agent_work_take(taker, ctypes.byref(parsed)) == 0) is taken
     pure.agent_work_close(taker)
 
 
@@ -280,6 +302,18 @@ def test_exit_status_picks_status_and_segment(
     pure.exit_status_settle(row, ctypes.c_size_t(len(ends)))
     assert pure.exit_status(row, ctypes.c_size_t(len(ends)), ctypes.byref(found)) == status
     assert found.value == which
+
+
+def test_signal_spares_process_with_reused_pid(pure: ctypes.CDLL) -> None:
+    """The start time tells the process from a later one with its pid."""
+    sleeper = subprocess.Popen(["sleep", "100"])
+    fields = Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()
+    started = int(fields[19])
+    other, same = (Process(sleeper.pid, 0, value) for value in (started - 1, started))
+    assert pure.process_signal(ctypes.byref(other), signal.SIGKILL) == -1
+    assert sleeper.poll() is None
+    assert pure.process_signal(ctypes.byref(same), signal.SIGKILL) == 0
+    assert sleeper.wait(timeout=10) == -signal.SIGKILL
 
 
 GOOD = [

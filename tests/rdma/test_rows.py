@@ -135,6 +135,12 @@ CASES = {
         "stream:test_sparse_file_arrives_unchanged",
         "guest:test_transfer_of_boundary_sizes",
     ],
+    "rsync over --rsh: failure, Ctrl-C, a lost host": [
+        "rsh:test_rsync_keeps_all_and_repeats_nothing",
+        "rsh:test_rsync_reports_partial_copy",
+        "rsh:test_interrupted_rsync_leaves_no_process",
+        "rsh:test_rsync_ends_when_host_is_gone",
+    ],
     "storms of signals": [
         "storm:test_interrupted_file_to_file",
         "storm:test_interrupted_fifo_to_pipe",

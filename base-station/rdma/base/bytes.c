@@ -26,7 +26,15 @@ void bytes_reserve(struct bytes *bytes, size_t more)
         return;
     while (room < need)
         room *= 2;
-    bytes->data = allocated(realloc(bytes->data, room));
+    if (bytes->secret) { /* realloc(3) would leave a copy */
+        struct bytes old = *bytes;
+        bytes->data = allocated(malloc(room));
+        if (old.length)
+            memcpy(bytes->data, old.data, old.length);
+        bytes_close(&old);
+    } else {
+        bytes->data = allocated(realloc(bytes->data, room));
+    }
     bytes->room = room;
     bytes->data[bytes->length] = '\0';
 }
@@ -90,6 +98,8 @@ void bytes_drop(struct bytes *bytes, size_t length)
         return;
     bytes->length -= length;
     memmove(bytes->data, bytes->data + length, bytes->length + 1);
+    if (bytes->secret)
+        explicit_bzero(bytes->data + bytes->length, length);
 }
 
 char *bytes_line(struct bytes *bytes)
@@ -126,6 +136,8 @@ int hex_random(char *into, size_t digits)
 
 void bytes_close(struct bytes *bytes)
 {
+    if (bytes->secret && bytes->data)
+        explicit_bzero(bytes->data, bytes->room);
     free(bytes->data);
-    *bytes = (struct bytes){0};
+    *bytes = (struct bytes){.secret = bytes->secret};
 }

@@ -9,6 +9,7 @@ struct bytes {
     char *data; /* NULL while empty */
     size_t length;
     size_t room;
+    bool secret; /* may hold a key: memory that falls free is wiped */
 };
 
 /* Return `memory`. If it is NULL, print an out-of-memory error and end the program; the peer treats

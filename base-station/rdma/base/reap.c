@@ -9,17 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "error.h"
 
 enum { VAIN_MS = 700 };
-
-struct process {
-    pid_t pid, parent;
-};
 
 struct processes {
     struct process *row;
@@ -34,10 +32,10 @@ int reap_adopt(void)
 
 /* Read one process. Return false if it is gone or a zombie. The name may contain ")", see
  * proc(5). */
-static bool look_at(struct process *one, const char *pid)
+static bool look_at(struct process *one)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)one->pid);
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
@@ -46,7 +44,9 @@ static bool look_at(struct process *one, const char *pid)
     text[length] = '\0';
     const char *after = strrchr(text, ')');
     char state;
-    if (!after || sscanf(after + 1, " %c %d", &state, &one->parent) != 2)
+    if (!after || sscanf(after + 1, " %c %d" /* 17 fields */ "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s"
+                                    "%*s%*s%*s%*s%*s%*s%*s %llu",
+                         &state, &one->parent, &one->started) != 3)
         return false;
     return state != 'Z';
 }
@@ -58,7 +58,7 @@ static void processes_open(struct processes *all)
     struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         struct process one = {.pid = atoi(entry->d_name)};
-        if (one.pid <= 0 || !look_at(&one, entry->d_name))
+        if (one.pid <= 0 || !look_at(&one))
             continue;
         struct process *more = reallocarray(all->row, all->count + 1, sizeof *more);
         if (!more)
@@ -70,6 +70,21 @@ static void processes_open(struct processes *all)
         closedir(folder);
 }
 
+int process_signal(const struct process *one, int number)
+{
+    int result = -1, fd = (int)syscall(SYS_pidfd_open, one->pid, 0);
+    struct process now = {.pid = one->pid};
+    if (fd < 0 && errno == ENOSYS && one->parent == getpid()) /* valgrind */
+        return kill(one->pid, number); /* a child keeps its pid until it is reaped */
+    if (fd < 0)
+        return -1;
+    errno = ESRCH;
+    if (look_at(&now) && now.started == one->started)
+        result = (int)syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+    shut(&fd);
+    return result;
+}
+
 /* Signal all descendants of `pid` deeper than `depth`. Children are signalled before
  * their parent, so a reader is signalled before the end of its input. Return the number
  * signalled. */
@@ -77,15 +92,15 @@ static int signal_below(struct processes *all, pid_t pid, int number, int depth)
 {
     int told = 0;
     for (size_t i = 0; i < all->count; i++) {
-        pid_t one = all->row[i].pid;
-        if (all->row[i].parent != pid)
+        struct process one = all->row[i];
+        if (one.parent != pid)
             continue;
         all->row[i].parent = 0; /* once each: the rows are not an atomic snapshot */
-        told += signal_below(all, one, number, depth - 1);
-        if (kill(one, 0) < 0 && errno == EPERM)
-            all->left = one;
-        else if (depth <= 0 && kill(one, number) == 0)
-            told++;
+        told += signal_below(all, one.pid, number, depth - 1);
+        int sent = process_signal(&one, depth > 0 ? 0 : number);
+        if (sent < 0 && errno == EPERM)
+            all->left = one.pid;
+        told += depth <= 0 && sent == 0;
     }
     return told;
 }

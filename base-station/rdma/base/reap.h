@@ -4,6 +4,15 @@
 
 #include <sys/types.h>
 
+struct process {
+    pid_t pid, parent;
+    unsigned long long started; /* clock ticks since boot */
+};
+
+/* Signal this process, not another one that has got its pid since. Return 0, or -1 with
+ * errno. */
+int process_signal(const struct process *one, int number);
+
 /* Make this process the parent of its future orphaned descendants. Return 0, or -1 with
  * errno. */
 int reap_adopt(void);

@@ -1,12 +1,12 @@
 /*
  * Remote end of an SSH session: run one segment of a pipe, and end all of it when rdpipe falls
- * silent. See agent.h, and agent_protocol.h for the protocol.
+ * silent. The protocol is in agent_protocol.h.
  *
  *   guard     only waits: if the agent below it is killed, it ends the other processes
  *   `- agent  reads stdin, sends beats, runs the segment
  *      `- rdrecv -- rdsend -- the user's command
  */
-#include "agent.h"
+#include "agent_protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,116 +15,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "descriptors.h"
-#include "agent_protocol.h"
-#include "quote.h"
 #include "reap.h"
 #include "signals.h"
 #include "error.h"
 #include "route.h"
 
-enum { GRACE_MS = 500, LOCK_MS = 50, READ_BYTES = 1 << 16, OWN_FDS = 3 };
+enum { GRACE_MS = 500, READ_BYTES = 1 << 16, OWN_FDS = 3 };
 
 struct agent {
     struct agent_work work;
     struct route route;
     struct bytes input;
     int stdin_fd, stdout_fd; /* for the segment; -1 = /dev/null; not owned */
-    int append_fd;           /* the file of ">>", locked; its descriptor is the lock */
-    off_t append_bytes;      /* its original length; -1 if it cannot be truncated */
     int lines_fd;  /* announcements of rdrecv and the command's status */
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
-    bool waits;    /* to be started, or sent an address, once path and lock are ready */
-    bool connected; /* AGENT_CONNECTED was sent */
-    int64_t heard_ms, beaten_ms;
+    int silence_ms; /* 0 = no limit */
+    int64_t received_ms, beat_ms;
     int status; /* of the outermost tool, -1 while it runs */
     bool over;  /* rdpipe left, or needs no more */
 };
 
-static void tell(enum agent_verb verb, enum agent_hop hop, const char *text)
+static void send_text(enum agent_verb verb, enum agent_hop hop, const char *text)
 {
-    agent_say(verb, hop, text, text ? strlen(text) + 1 : 0);
+    agent_send(verb, hop, text, text ? strlen(text) + 1 : 0);
 }
 
-static void tell_status(enum agent_verb verb, int status)
+static void send_status(enum agent_verb verb, int status)
 {
     char *text = text_of("%d", status);
-    tell(verb, AGENT_HOP_BACK, text);
+    send_text(verb, AGENT_HOP_BACK, text);
     free(text);
 }
 
 static void fail(struct agent *agent, const char *what, const char *why)
 {
-    struct bytes note = {0}; /* quoted as one line, because file names may hold newlines */
-    bytes_format(&note, "%s: ", what);
-    quote_shown(&note, why);
-    tell(AGENT_NOTE, AGENT_HOP_BACK, note.data);
-    bytes_close(&note);
+    char *note = text_of("%s: %s", what, why);
+    send_text(AGENT_NOTE, AGENT_HOP_BACK, note);
+    free(note);
     agent->status = agent->status < 0 ? 1 : agent->status;
     agent->over = true;
-}
-
-/*
- * Open the file of ">>" without blocking: a blocking open(2) on a FIFO would stall the agent.
- * Return 1 if the FIFO has no reader yet, 0 if open, -1 with errno.
- */
-static int append_open(struct agent *agent, const char *path)
-{
-    struct stat state;
-    int fd = open(path,
-                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    if (fd < 0 && errno == ENXIO && stat(path, &state) == 0 && S_ISFIFO(state.st_mode))
-        return 1;
-    if (fd < 0)
-        return -1;
-    if (fcntl(fd, F_SETFL, O_APPEND) < 0 || fstat(fd, &state) < 0) {
-        close(fd);
-        return -1;
-    }
-    agent->append_fd = fd;
-    agent->append_bytes = S_ISREG(state.st_mode) ? 0 : -1;
-    return 0;
-}
-
-/*
- * Open and lock the file of ">>". Return 0 on success, 1 to retry later because another process
- * holds the lock or the FIFO has no reader, and -1 with errno.
- */
-static int append_lock(struct agent *agent, const char *path)
-{
-    struct stat state;
-    int result = agent->append_fd < 0 ? append_open(agent, path) : 0;
-    if (result || agent->append_bytes < 0)
-        return result;
-    if (flock(agent->append_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK || errno == EINTR ? 1 : -1;
-    if (fstat(agent->append_fd, &state) < 0)
-        return -1;
-    agent->append_bytes = state.st_size;
-    return 0;
-}
-
-/*
- * Truncate the appended file to its original length if the segment failed. All processes of the
- * segment have ended.
- */
-static void append_close(struct agent *agent)
-{
-    struct stat state;
-    if (agent->append_fd >= 0 && agent->status && agent->append_bytes >= 0 &&
-        fstat(agent->append_fd, &state) == 0 && state.st_size > agent->append_bytes &&
-        ftruncate(agent->append_fd, agent->append_bytes) < 0)
-        tell(AGENT_NOTE, AGENT_HOP_BACK, "could not cut the appended file back");
-    shut(&agent->append_fd);
 }
 
 /* Pass a key to a tool as hex digits in a pipe that is large enough to hold them all. */
@@ -139,32 +76,36 @@ static int key_pipe(const char *key)
     return ends[0];
 }
 
-/* Start the segment in its own process group. Return 0, or -1 with errno. */
+/*
+ * Start the segment, in its own process group unless it only passes on a stream of rdpipe's own,
+ * which may be the terminal. Return 0, or -1 with errno.
+ */
 static int spawn(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
     struct route *route = &agent->route;
     struct words words;
-    int lines[2], guests[2] = {-1, -1}, where[2] = {-1, -1};
+    int lines[2], peers[2] = {-1, -1}, where[2] = {-1, -1};
     bool in = *work->key_in, ahead = agent_work_ahead(work);
+    bool group = work->middle != AGENT_PASS;
     if (pipe2(lines, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
     agent->lines_fd = lines[0];
-    if ((in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, guests) < 0) ||
+    if ((in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, peers) < 0) ||
         (ahead && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, where) < 0)) {
         close(lines[1]);
         return -1;
     }
-    route->guests_fd = guests[1];
+    route->peers_fd = peers[1];
     route->where_fd = where[1];
     enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the others are for the tools only */
     struct handed handed[ALL] = {
         {agent->stdin_fd, STDIN_FILENO},
-        {agent->append_fd >= 0 ? agent->append_fd : agent->stdout_fd, STDOUT_FILENO},
+        {agent->stdout_fd, STDOUT_FILENO},
         {route->back_fd, work->back && !in ? STDIN_FILENO : AGENT_BACK_FD},
         {key_pipe(work->key_in), AGENT_KEY_IN_FD},
         {key_pipe(work->key_out), AGENT_KEY_OUT_FD},
-        {guests[0], AGENT_GUESTS_FD},
+        {peers[0], AGENT_PEERS_FD},
         {route->socket_fd, AGENT_SOCKET_FD},
         {where[0], AGENT_WHERE_FD},
         {lines[1], AGENT_STATUS_FD},
@@ -173,7 +114,8 @@ static int spawn(struct agent *agent)
     agent_work_open(&words, work);
     pid_t pid = fork();
     if (pid == 0) {
-        setpgid(0, 0);
+        if (group)
+            setpgid(0, 0);
         become(words.word, handed, agent_work_tools(work) ? ALL : COMMANDS);
     }
     words_close(&words);
@@ -182,85 +124,60 @@ static int spawn(struct agent *agent)
         shut(&handed[i].from);
     if (pid < 0)
         return -1;
-    setpgid(pid, pid);
+    if (group)
+        setpgid(pid, pid);
     agent->root = pid;
-    agent->waits = false;
     return 0;
 }
 
 /* Send the address to a sender that is already running. */
-static int tell_where(struct agent *agent)
+static int send_target(struct agent *agent)
 {
     struct route *route = &agent->route;
     char *text = text_of("%s %s", agent->work.port, agent->work.addresses);
-    int told = fd_send(route->where_fd, route->socket_fd, text);
+    int sent = fd_send(route->where_fd, route->socket_fd, text);
     free(text);
     shut(&route->socket_fd);
     shut(&route->where_fd);
-    agent->waits = false;
-    return told;
+    return sent;
 }
 
-/*
- * Start the segment once its hop has a path and the file of ">>" is locked. A source starts at
- * once.
- */
+/* Start the segment, or send the address to a source that already runs. */
 static void start(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
-    bool ahead = agent_work_ahead(work), runs = agent->root;
-    int found = ahead ? 1 : route_find(&agent->route, work, STDIN_FILENO), locked = 0;
-    if (found < 0 && work->route == AGENT_THROUGH_SSH) {
-        fail(agent, "cannot start", strerror(errno));
-    } else if (found < 0) {
-        agent->waits = false; /* until rdpipe sends another path */
-        tell(AGENT_UNREACHED, AGENT_HOP_OUT, NULL);
-    }
-    if (found <= 0)
-        return;
-    if (!ahead && work->route == AGENT_BACK && !agent->connected)
-        tell(AGENT_CONNECTED, AGENT_HOP_OUT, NULL);
-    agent->connected = !ahead;
-    if (work->middle == AGENT_APPEND) {
-        char *path = agent_work_file(work->words.word[0]);
-        locked = append_lock(agent, path);
-        char *why = text_of("%s: %m", path);
-        if (locked < 0)
-            fail(agent, "cannot append", why);
-        free(why);
-        free(path);
-    }
-    if (locked == 0 && (runs ? tell_where(agent) : spawn(agent)) < 0)
+    bool through = work->route == AGENT_THROUGH_SSH, ready = agent_work_ahead(work);
+    send_text(AGENT_BEAT, AGENT_HOP_BACK, NULL); /* the next line may take seconds */
+    ready = ready || route_out(&agent->route, work, STDIN_FILENO) == 0;
+    if (!ready && !through)
+        send_text(AGENT_UNREACHED, AGENT_HOP_OUT, NULL);
+    else if (!ready || (agent->root ? send_target(agent) : spawn(agent)) < 0)
         fail(agent, "cannot start", strerror(errno));
 }
 
-/* Connect the hop into the segment as told by rdpipe. */
-static void take_dial(struct agent *agent, const struct agent_said *said)
+static bool take_run(struct agent *agent, const struct agent_frame *frame)
 {
-    struct words to = {0};
-    agent_texts(&to, said);
-    if (route_dial(&agent->route, &to, STDIN_FILENO) < 0)
-        tell(AGENT_UNREACHED, AGENT_HOP_IN, NULL);
-    words_close(&to);
+    bool runs = agent->root;
+    if ((runs && agent->route.where_fd < 0) || agent_work_take(&agent->work, frame) < 0 ||
+        (runs && agent_work_ahead(&agent->work)))
+        return false;
+    if (agent->work.back)
+        route_back(&agent->route, *agent->work.key_in);
+    start(agent);
+    return true;
 }
 
 /* Handle one frame. Return false if it is invalid. */
-static bool take(struct agent *agent, const struct agent_said *said)
+static bool take(struct agent *agent, const struct agent_frame *frame)
 {
-    switch (said->verb) {
+    switch (frame->verb) {
     case AGENT_BEAT: return true;
     case AGENT_FLOW:
-    case AGENT_TOOK: return tunnel_take(&agent->route, said) == 0;
-    case AGENT_DIAL: take_dial(agent, said); return true;
-    case AGENT_RUN: break;
+    case AGENT_ACK: return tunnel_take(&agent->route, frame) == 0;
+    case AGENT_VIA_SSH: return route_in_via_ssh(&agent->route) == 0;
+    case AGENT_RUN: return take_run(agent, frame);
     default: return false;
     }
-    agent->waits = (!agent->root || agent->route.where_fd >= 0) &&
-                   agent_work_take(&agent->work, said) == 0 &&
-                   !(agent->root && agent_work_ahead(&agent->work));
-    if (agent->waits && agent->work.back)
-        route_back(&agent->route, *agent->work.key_in); /* frames for it may already be queued */
-    return agent->waits;
 }
 
 static void take_input(struct agent *agent)
@@ -269,18 +186,18 @@ static void take_input(struct agent *agent)
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     agent->over |= got <= 0;
-    agent->heard_ms = now_ms();
-    struct agent_said said;
+    agent->received_ms = now_ms();
+    struct agent_frame frame;
     int next = 0;
-    while (!agent->over && (next = agent_next(&agent->input, &said)) > 0) {
-        if (!take(agent, &said))
+    while (!agent->over && (next = agent_frame_next(&agent->input, &frame)) > 0) {
+        if (!take(agent, &frame))
             fail(agent, "refused what rdpipe sent",
-                 said.verb == AGENT_RUN ? "a segment that does not fit its hops"
-                                        : "what this version does not know");
-        agent_heard(&agent->input, &said);
+                 frame.verb == AGENT_RUN ? "a segment that does not fit its hops"
+                                         : "an unknown or misplaced message");
+        agent_frame_drop(&agent->input, &frame);
     }
     if (next < 0)
-        fail(agent, "refused what rdpipe sent", "no frame of this version");
+        fail(agent, "refused what rdpipe sent", "no message of this version");
 }
 
 /*
@@ -297,8 +214,8 @@ static void pass_lines(int *fd)
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n")))
         if (*line)
-            tell(*line >= '0' && *line <= '9' ? AGENT_STATUS : AGENT_ANNOUNCE,
-                 AGENT_HOP_BACK, line);
+            send_text(*line >= '0' && *line <= '9' ? AGENT_STATUS : AGENT_ANNOUNCE,
+                      AGENT_HOP_BACK, line);
 }
 
 static void take_signal(struct agent *agent)
@@ -316,7 +233,7 @@ static void take_signal(struct agent *agent)
             agent->status = status_of(state);
             agent->over = true;
             if (!agent_work_tools(&agent->work)) /* otherwise the tools report the status */
-                tell_status(AGENT_STATUS, agent->status);
+                send_status(AGENT_STATUS, agent->status);
         } else if (WSTOPSIG(state) == SIGTTIN || WSTOPSIG(state) == SIGTTOU) {
             fail(agent, "it was stopped", CHILD_ASKS);
         }
@@ -326,15 +243,13 @@ static void take_signal(struct agent *agent)
 static int next_wait_ms(struct agent *agent)
 {
     int64_t now = now_ms();
-    if (now - agent->heard_ms > AGENT_SILENCE_MS)
-        fail(agent, "agent", "nothing heard from rdpipe for 10 s");
-    if (now - agent->beaten_ms >= AGENT_BEAT_MS) {
-        tell(AGENT_BEAT, AGENT_HOP_BACK, NULL);
-        agent->beaten_ms = now;
+    if (agent->silence_ms && now - agent->received_ms > agent->silence_ms)
+        fail(agent, "agent", "nothing heard from rdpipe (--timeout)");
+    if (now - agent->beat_ms >= AGENT_BEAT_MS) {
+        send_text(AGENT_BEAT, AGENT_HOP_BACK, NULL);
+        agent->beat_ms = now;
     }
-    if (agent->waits)
-        return LOCK_MS;
-    return (int)(agent->beaten_ms + AGENT_BEAT_MS - now);
+    return (int)(agent->beat_ms + AGENT_BEAT_MS - now);
 }
 
 static void attend(struct agent *agent)
@@ -357,8 +272,6 @@ static void attend(struct agent *agent)
         if (polled[1].revents)
             take_signal(agent);
         tunnels_pump(&agent->route, false);
-        if (!agent->over && agent->waits)
-            start(agent);
     }
 }
 
@@ -374,7 +287,6 @@ static void agent_close(struct agent *agent)
     pid_t left = reap_all(file ? 0 : agent_work_tools(&agent->work), GRACE_MS);
     if (left)
         say("process %d could not be ended: it runs as another user", (int)left);
-    append_close(agent);
     shut(&agent->lines_fd);
     close(agent->signal_fd);
     bytes_close(&agent->input);
@@ -382,23 +294,25 @@ static void agent_close(struct agent *agent)
     route_close(&agent->route);
 }
 
-static int agent_serve(int in, int out, int signal_fd)
+static int agent_serve(int silence_ms, int in, int out, int signal_fd)
 {
     struct agent agent = {
-        .stdin_fd = in, .stdout_fd = out, .append_fd = -1, .lines_fd = -1,
+        .input = {.secret = true},
+        .stdin_fd = in, .stdout_fd = out, .lines_fd = -1,
         .signal_fd = signal_fd,
+        .silence_ms = silence_ms,
         .status = -1,
-        .heard_ms = now_ms(),
+        .received_ms = now_ms(),
     };
     route_init(&agent.route);
     agent_work_close(&agent.work);
-    dprintf(STDOUT_FILENO, AGENT_GREETING "\n");
+    dprintf(STDOUT_FILENO, AGENT_GREETING "%d\n", AGENT_VERSION);
     if (signal_fd < 0 || reap_adopt() < 0)
         fail(&agent, "agent", strerror(errno));
     attend(&agent);
     agent_close(&agent);
-    int status = agent.status < 0 ? AGENT_LET_GO : agent.status;
-    tell_status(AGENT_EXIT, status);
+    int status = agent.status < 0 ? AGENT_RELEASED : agent.status;
+    send_status(AGENT_EXIT, status);
     return status;
 }
 
@@ -415,14 +329,14 @@ static int guard(pid_t pid, int signal_fd)
     return status_of(state);
 }
 
-static int agent_guarded(int in, int out)
+static int agent_guarded(int silence_ms, int in, int out)
 {
     int signal_fd = signals_watch(); /* in a child process it reports that child's signals */
     pid_t above = getpid();
     pid_t pid = reap_adopt() == 0 ? fork() : -1;
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        _exit(getppid() == above ? agent_serve(in, out, signal_fd) : 1);
+        _exit(getppid() == above ? agent_serve(silence_ms, in, out, signal_fd) : 1);
     }
     if (pid > 0)
         return guard(pid, signal_fd);
@@ -432,8 +346,8 @@ static int agent_guarded(int in, int out)
 
 void agent_main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--agent") == 0)
-        exit(agent_guarded(-1, -1));
-    if (argc == 4 && strcmp(argv[1], "--agent") == 0)
-        exit(agent_guarded(atoi(argv[2]), atoi(argv[3])));
+    if ((argc != 3 && argc != 5) || strcmp(argv[1], "--agent") != 0)
+        return;
+    bool local = argc == 5;
+    exit(agent_guarded(atoi(argv[2]), local ? atoi(argv[3]) : -1, local ? atoi(argv[4]) : -1));
 }

@@ -38,20 +38,20 @@ int words_by_text(const void *one, const void *other)
 enum { HEAD = 8 };
 static const char hops[] = "iob";
 
-void agent_frame(struct bytes *into, enum agent_verb verb, enum agent_hop hop,
-                 const void *body, size_t length)
+void agent_frame_add(struct bytes *into, enum agent_verb verb, enum agent_hop hop,
+                     const void *body, size_t length)
 {
     bytes_format(into, "%c%c%06zx", (char)verb, hops[hop], length);
     bytes_add(into, body, length);
 }
 
-void agent_text(struct bytes *into, enum agent_verb verb, enum agent_hop hop,
-                const char *text)
+void agent_frame_add_text(struct bytes *into, enum agent_verb verb, enum agent_hop hop,
+                          const char *text)
 {
-    agent_frame(into, verb, hop, text, text ? strlen(text) + 1 : 0);
+    agent_frame_add(into, verb, hop, text, text ? strlen(text) + 1 : 0);
 }
 
-int agent_next(const struct bytes *input, struct agent_said *said)
+int agent_frame_next(const struct bytes *input, struct agent_frame *frame)
 {
     char head[HEAD + 1] = "", verb, hop, digits[HEAD];
     if (input->length < HEAD)
@@ -60,41 +60,34 @@ int agent_next(const struct bytes *input, struct agent_said *said)
     if (sscanf(head, "%c%c%6[0-9a-f]", &verb, &hop, digits) != 3 || strlen(digits) != 6 ||
         !hop || !strchr(hops, hop))
         return -1;
-    *said = (struct agent_said){(enum agent_verb)verb,
-                                (enum agent_hop)(strchr(hops, hop) - hops),
-                                input->data + HEAD, strtoul(digits, NULL, 16)};
-    if (said->length > (verb == AGENT_FLOW ? AGENT_FRAME : AGENT_BODY))
+    *frame = (struct agent_frame){(enum agent_verb)verb, (enum agent_hop)(strchr(hops, hop) - hops),
+                                  input->data + HEAD, strtoul(digits, NULL, 16)};
+    if (frame->length > (verb == AGENT_FLOW ? AGENT_FLOW_BYTES : AGENT_BODY))
         return -1;
-    if (input->length < HEAD + said->length)
+    if (input->length < HEAD + frame->length)
         return 0;
-    return verb != AGENT_FLOW && said->length && said->body[said->length - 1] ? -1 : 1;
+    return verb != AGENT_FLOW && frame->length && frame->body[frame->length - 1] ? -1 : 1;
 }
 
-void agent_heard(struct bytes *input, const struct agent_said *said)
+void agent_frame_drop(struct bytes *input, const struct agent_frame *frame)
 {
-    bytes_drop(input, HEAD + said->length);
+    bytes_drop(input, HEAD + frame->length);
 }
 
-void agent_texts(struct words *into, const struct agent_said *said)
-{
-    for (const char *at = said->body; at < said->body + said->length; at += strlen(at) + 1)
-        words_add(into, at);
-}
-
-void agent_say(enum agent_verb verb, enum agent_hop hop, const void *body, size_t length)
+void agent_send(enum agent_verb verb, enum agent_hop hop, const void *body, size_t length)
 {
     struct bytes frame = {0};
-    agent_frame(&frame, verb, hop, body, length);
+    agent_frame_add(&frame, verb, hop, body, length);
     for (ssize_t put; frame.length; bytes_drop(&frame, put > 0 ? (size_t)put : 0))
         if ((put = write(STDOUT_FILENO, frame.data, frame.length)) < 0 && errno != EINTR)
             break;
     bytes_close(&frame);
 }
 
-size_t agent_number(const struct agent_said *said, size_t most)
+size_t agent_frame_number(const struct agent_frame *frame, size_t most)
 {
     char *rest;
-    const char *text = said->length ? said->body : "";
+    const char *text = frame->length ? frame->body : "";
     unsigned long number = strtoul(text, &rest, 10);
     return *text >= '0' && *text <= '9' && !*rest && number < most ? number : most;
 }
@@ -122,16 +115,11 @@ bool agent_is_command(enum agent_middle middle)
     return middle <= AGENT_SHELL;
 }
 
-bool agent_writes(enum agent_middle middle)
-{
-    return middle == AGENT_WRITE || middle == AGENT_APPEND;
-}
-
 /*
  * Layout of `run`: a first text with numbers, then texts in the order of their fields, then all
  * words.
  */
-enum { NUMBERS = 5, FIELDS = 6 };
+enum { NUMBERS = 5, FIELDS = 4 };
 
 static void add_text(struct bytes *into, const char *text)
 {
@@ -144,21 +132,20 @@ static void add_words(struct bytes *into, const struct words *words)
         add_text(into, words->word[i]);
 }
 
-void agent_work_say(struct bytes *into, const struct agent_work *work)
+void agent_work_add(struct bytes *into, const struct agent_work *work)
 {
-    const char *const fields[FIELDS] = {work->token, work->ports, work->key_in,
-                                        work->key_out, work->port, work->addresses};
-    struct bytes body = {0};
+    const char *const fields[FIELDS] = {work->key_in, work->key_out, work->port,
+                                        work->addresses};
+    struct bytes body = {.secret = true};
     bytes_format(&body, "%d %d %d %zu %zu", work->middle, work->back, work->route,
                  work->in.count, work->out.count);
     bytes_add(&body, "", 1);
     for (size_t i = 0; i < FIELDS; i++)
-        add_text(&body, fields[i] ? fields[i] : "");
+        add_text(&body, fields[i]);
     add_words(&body, &work->in);
     add_words(&body, &work->out);
     add_words(&body, &work->words);
-    agent_frame(into, AGENT_RUN, AGENT_HOP_BACK, body.data, body.length);
-    explicit_bzero(body.data, body.length);
+    agent_frame_add(into, AGENT_RUN, AGENT_HOP_BACK, body.data, body.length);
     bytes_close(&body);
 }
 
@@ -173,7 +160,6 @@ static bool fits(const struct agent_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
     if ((out != (*work->port && *work->addresses) && !agent_work_ahead(work)) ||
-        (work->route == AGENT_BACK && strlen(work->token) != AGENT_TOKEN) ||
         (in && strlen(work->key_in) != AGENT_KEY) ||
         (out && strlen(work->key_out) != AGENT_KEY))
         return false;
@@ -182,15 +168,22 @@ static bool fits(const struct agent_work *work)
     if (work->words.count != (work->middle != AGENT_PASS))
         return false;
     return work->middle == AGENT_SHELL ||
-           (in != out && (work->middle == AGENT_PASS || in == agent_writes(work->middle)));
+           (in != out && (work->middle == AGENT_PASS || in == (work->middle == AGENT_WRITE)));
 }
 
-int agent_work_take(struct agent_work *work, const struct agent_said *said)
+/* Split a frame into its texts. */
+static void split_texts(struct words *into, const struct agent_frame *frame)
+{
+    for (const char *at = frame->body; at < frame->body + frame->length; at += strlen(at) + 1)
+        words_add(into, at);
+}
+
+int agent_work_take(struct agent_work *work, const struct agent_frame *frame)
 {
     unsigned middle, back, route;
     size_t in, out;
     agent_work_close(work);
-    agent_texts(&work->texts, said);
+    split_texts(&work->texts, frame);
     struct words texts = work->texts;
     size_t left = texts.count > FIELDS ? texts.count - FIELDS - 1 : 0;
     if (texts.count <= FIELDS ||
@@ -201,8 +194,7 @@ int agent_work_take(struct agent_work *work, const struct agent_said *said)
     char **text = texts.word + 1, **word = text + FIELDS;
     *work = (struct agent_work){
         .middle = middle, .back = back, .route = route,
-        .token = text[0], .ports = text[1], .key_in = text[2], .key_out = text[3],
-        .port = text[4], .addresses = text[5],
+        .key_in = text[0], .key_out = text[1], .port = text[2], .addresses = text[3],
         .in = {word, in}, .out = {word + in, out},
         .words = {word + in + out, left - in - out}, .texts = texts,
     };
@@ -217,7 +209,11 @@ void agent_work_close(struct agent_work *work)
     *work = (struct agent_work){.key_in = "", .key_out = ""};
 }
 
-char *agent_work_file(const char *name)
+/*
+ * Return a file name for a tool: "~/" is expanded to the home, and the name never starts with "-".
+ * The caller frees it.
+ */
+static char *file_name(const char *name)
 {
     const char *home = getenv("HOME");
     if (strncmp(name, "~/", 2) == 0 && home && *home)
@@ -256,7 +252,7 @@ static void add_receiver(struct words *words, const struct agent_work *work)
     add_all(words, &work->in);
     add_number(words, "--key-fd", AGENT_KEY_IN_FD);
     add_number(words, "--announce-fd", AGENT_ANNOUNCE_FD);
-    add_number(words, "--connections-fd", AGENT_GUESTS_FD);
+    add_number(words, "--connections-fd", AGENT_PEERS_FD);
     if (!*work->key_out)
         add_number(words, "--status-fd", AGENT_STATUS_FD);
     words_add(words, "0");
@@ -272,7 +268,7 @@ static void add_sender(struct words *words, const struct agent_work *work)
         add_number(words, "--address-fd", AGENT_WHERE_FD);
         return;
     }
-    if (work->route > AGENT_STRAIGHT)
+    if (work->route == AGENT_THROUGH_SSH)
         add_number(words, "--socket-fd", AGENT_SOCKET_FD);
     words_add(words, work->addresses);
     words_add(words, work->port);
@@ -307,5 +303,5 @@ void agent_work_open(struct words *words, const struct agent_work *work)
     if (command)
         add_all(words, &work->words);
     if (work->middle == AGENT_READ || work->middle == AGENT_WRITE)
-        words_add_text(words, agent_work_file(work->words.word[0]));
+        words_add_text(words, file_name(work->words.word[0]));
 }

@@ -1,5 +1,5 @@
-/* Exit status of a chain: see exit_status.h. */
-#include "exit_status.h"
+/* Exit status of a chain: see pipe_end.h. */
+#include "pipe_end.h"
 
 enum { READER_GONE = 128 + 13 }; /* SIGPIPE */
 
@@ -21,7 +21,7 @@ void exit_status_settle(struct end_status *ends, size_t count)
 bool exit_status_failed(const struct end_status *ends, size_t count, size_t which)
 {
     const struct end_status *end = &ends[which];
-    if (end->command && end->command_status > 0)
+    if (end->command_status > 0)
         return true;
     if (end->status == 0)
         return false;
@@ -29,18 +29,14 @@ bool exit_status_failed(const struct end_status *ends, size_t count, size_t whic
                              : !end->command || end->command_status != 0;
 }
 
-static int own_status(const struct end_status *end)
-{
-    return end->command && end->command_status > 0 ? end->command_status : 0;
-}
-
 int exit_status(const struct end_status *ends, size_t count, size_t *which)
 {
     int status = 0;
     for (size_t i = 0; i < count; i++) {
         bool file_failed = !ends[i].command && i + 1 == count && ends[i].order;
-        if (own_status(&ends[i]) || (status == READER_GONE && file_failed)) {
-            status = ends[i].command ? own_status(&ends[i]) : ends[i].status;
+        int own = ends[i].command_status;
+        if (own > 0 || (status == READER_GONE && file_failed)) {
+            status = own > 0 ? own : ends[i].status;
             *which = i;
         }
     }

@@ -19,28 +19,25 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "hop.h"
 #include "pipe_end.h"
 #include "quote.h"
 #include "signals.h"
 #include "error.h"
-#include "exit_status.h"
 
 /* Time for the other ends to detect a fault through the hops and report it. */
-enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
+enum { AFTER_FAULT_MS = 1000, AFTER_RELEASE_MS = 2500 };
 
 struct pipe_run {
     const struct pipe_settings *settings;
     struct pipe_end *ends;
-    struct end_status *said; /* of each end */
+    struct end_status *statuses; /* of each end */
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
     bool terminal; /* a terminal exists where ssh may ask for a password */
     int caught;    /* the signal that ended the run */
     int faults;   /* ends that failed so far */
-    char token[AGENT_TOKEN + 1]; /* sent by an end that dials back */
-    int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
+    int64_t beat_ms, fault_ms, released_ms; /* 0 = not yet */
 };
 
 static bool is_null_device(int fd)
@@ -52,24 +49,24 @@ static bool is_null_device(int fd)
 
 static void add_end(struct pipe_run *run, const struct pipe_segment *segment, int number)
 {
-    const char *ports = run->settings->ports;
     static const struct pipe_segment own = {.middle = AGENT_PASS};
     size_t which = run->count++;
     const struct pipe_segment *from = segment ? segment : &own;
-    run->said[which] = (struct end_status){.command = agent_is_command(from->middle),
+    run->statuses[which] = (struct end_status){.command = agent_is_command(from->middle),
                                             .command_status = -1, .status = -1};
     run->ends[which] = (struct pipe_end){
+        .settings = run->settings,
         .host = from->host,
         .label = from->label ? from->label : which == 0 ? "stdin" : "stdout",
         .number = number,
-        .work = {.middle = from->middle, .words = from->words, .token = run->token,
-                 .ports = ports ? ports : "0", .key_in = "", .key_out = "",
+        .work = {.middle = from->middle, .words = from->words, .key_in = "", .key_out = "",
                  .port = "", .addresses = "",
                  .back = run->settings->back && from->middle == AGENT_RDCP},
+        .control = {.secret = true},
         .control_fd = -1,
         .answer_fd = -1,
-        .heard_ms = now_ms(),
-        .said = &run->said[which],
+        .received_ms = now_ms(),
+        .status = &run->statuses[which],
     };
 }
 
@@ -95,7 +92,7 @@ static int join(struct pipe_run *run)
         add_options(&to->work.in, &settings->in_options, to, i);
     }
     struct pipe_end *last = &run->ends[run->count - 1];
-    if (settings->sync && agent_writes(last->work.middle))
+    if (settings->sync && last->work.middle == AGENT_WRITE)
         words_add(&last->work.in, "--sync");
     return 0;
 }
@@ -104,12 +101,12 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
                    size_t count)
 {
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
-    run->said = allocated(calloc(count + 2, sizeof *run->said));
+    run->statuses = allocated(calloc(count + 2, sizeof *run->statuses));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
-    bool file = agent_writes(last->middle);
+    bool file = last->middle == AGENT_WRITE, command = agent_is_command(first->middle);
+    bool apart = first->host || isatty(STDIN_FILENO); /* a command is in the background of it */
     /* A written file needs a sender. */
-    if ((first->host && agent_is_command(first->middle) && run->stdin_fd >= 0) ||
-        (file && first == last))
+    if ((command && apart && run->stdin_fd >= 0) || (file && first == last))
         add_end(run, NULL, 0);
     for (size_t i = 0; i < count; i++)
         add_end(run, &segments[i], (int)i + 1);
@@ -117,10 +114,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == AGENT_READ))
         add_end(run, NULL, 0);
-    run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
-    run->ends->may = AGENT_FRAME;
-    run->ends->work.back |= run->ends->typed;
-    return hex_random(run->token, AGENT_TOKEN) < 0 ? -1 : join(run);
+    return join(run);
 }
 
 static bool reads_stdin(const struct pipe_settings *settings,
@@ -130,28 +124,13 @@ static bool reads_stdin(const struct pipe_settings *settings,
            !is_null_device(STDIN_FILENO);
 }
 
-/*
- * True if terminal input is for the first segment. Before all sessions are open, the input may be a
- * password for ssh.
- */
-static bool typing(const struct pipe_run *run)
-{
-    const struct pipe_end *first = run->ends;
-    pid_t foreground = tcgetpgrp(STDIN_FILENO); /* not ours: a read would stop us */
-    for (size_t i = 0; i < run->count; i++)
-        if (!run->ends[i].greeted)
-            return false;
-    return first->typed && first->running && !first->type_over && first->may &&
-           first->control_fd >= 0 && (foreground < 0 || foreground == getpgrp());
-}
-
 static void open_end(struct pipe_run *run, size_t which)
 {
     struct pipe_end *end = &run->ends[which];
     bool last = which + 1 == run->count;
-    int in = which == 0 && !end->typed ? run->stdin_fd : -1;
+    int in = which == 0 ? run->stdin_fd : -1;
     int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
-    if (pipe_end_open(end, run->settings, in, out) == 0)
+    if (pipe_end_open(end, in, out) == 0)
         return;
     end->done = true;
     end->note = text_of("cannot start: %m");
@@ -172,29 +151,15 @@ static void open_ends(struct pipe_run *run)
     }
 }
 
-/* Start a source early, so that it walks its trees while the sessions start. */
-static void run_ahead(struct pipe_end *first)
-{
-    if (first->control_fd >= 0 && !first->ahead && !first->running &&
-        agent_work_ahead(&first->work)) {
-        first->ahead = true;
-        agent_work_say(&first->control, &first->work);
-    }
-}
-
 /* Run each end if the next one is listening. */
 static void run_ready(struct pipe_run *run)
 {
-    run_ahead(run->ends);
+    pipe_end_run_ahead(run->ends);
     for (size_t i = run->count; i-- > 0;) {
         struct pipe_end *end = &run->ends[i];
         bool last = i + 1 == run->count;
-        if (end->running || end->control_fd < 0 || (!last && !end[1].announcement))
-            continue;
-        if (last)
+        if (!end->running && end->control_fd >= 0 && (last || end[1].announcement))
             pipe_end_run(end);
-        else
-            hop_begin(run->settings, end);
     }
 }
 
@@ -208,49 +173,41 @@ static void take_note(struct pipe_end *end, const char *text)
 }
 
 static void take(const struct pipe_run *run, struct pipe_end *end,
-                 const struct agent_said *said)
+                 const struct agent_frame *frame)
 {
-    const char *text = said->verb != AGENT_FLOW && said->length ? said->body : "";
-    switch (said->verb) {
+    const char *text = frame->verb != AGENT_FLOW && frame->length ? frame->body : "";
+    switch (frame->verb) {
     case AGENT_ANNOUNCE:
         if (!end->announcement)
             end->announcement = allocated(strdup(text));
         break;
-    case AGENT_AWAIT:
-        if (*end->work.key_out)
-            hop_dial_back(run->settings, end, text);
-        break;
-    case AGENT_CONNECTED:
-        if (*end->work.key_out)
-            hop_tell(run->settings, end);
-        break;
-    case AGENT_UNREACHED: hop_unreached(run->settings, end, said->hop); break;
-    case AGENT_STATUS: end->said->command_status = (int)agent_number(said, 255); break;
-    case AGENT_EXIT: end->said->status = (int)agent_number(said, 255); break;
+    case AGENT_UNREACHED: pipe_end_unreached(end); break;
+    case AGENT_STATUS: end->status->command_status = (int)agent_frame_number(frame, 255); break;
+    case AGENT_EXIT: end->status->status = (int)agent_frame_number(frame, 255); break;
     case AGENT_NOTE: take_note(end, text); break;
     case AGENT_FLOW:
-    case AGENT_TOOK: pipe_end_pass_on(end, said); break;
+    case AGENT_ACK: pipe_end_pass_on(end, frame); break;
     default: break;
     }
 }
 
-static void listen_to(struct pipe_run *run, struct pipe_end *end, int64_t now)
+static void read_frames_of(struct pipe_run *run, struct pipe_end *end, int64_t now)
 {
-    struct agent_said said;
-    pipe_end_listen(end, now);
-    while (pipe_end_next(end, &said)) {
-        take(run, end, &said);
-        agent_heard(&end->answers, &said);
+    struct agent_frame frame;
+    pipe_end_read(end, now);
+    while (pipe_end_next(end, &frame)) {
+        take(run, end, &frame);
+        agent_frame_drop(&end->answers, &frame);
     }
 }
 
-static void let_go(struct pipe_run *run, int64_t now)
+static void release(struct pipe_run *run, int64_t now)
 {
     for (size_t i = 0; i < run->count; i++) {
-        pipe_end_let_go(&run->ends[i]);
+        pipe_end_release(&run->ends[i]);
         run->ends[i].done |= !run->ends[i].pid; /* and will never be started */
     }
-    run->let_go_ms = run->let_go_ms ? run->let_go_ms : now;
+    run->released_ms = run->released_ms ? run->released_ms : now;
 }
 
 /*
@@ -260,35 +217,38 @@ static void let_go(struct pipe_run *run, int64_t now)
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
     bool all_running = true, fault = false;
-    exit_status_settle(run->said, run->count);
+    exit_status_settle(run->statuses, run->count);
     for (size_t i = 0; i < run->count; i++) {
         const struct pipe_end *end = &run->ends[i];
-        struct end_status *said = end->said;
+        struct end_status *status = end->status;
         all_running &= end->running;
-        if (end->done && said->status && said->status != AGENT_LET_GO && !said->order)
-            said->order = ++run->faults;
-        fault |= end->done && exit_status_failed(run->said, run->count, i);
+        if (end->done && status->status && status->status != AGENT_RELEASED &&
+            !status->order)
+            status->order = ++run->faults;
+        fault |= end->done && exit_status_failed(run->statuses, run->count, i);
     }
     run->fault_ms = !fault ? 0 : run->fault_ms ? run->fault_ms : now;
     if (fault && (!all_running || now - run->fault_ms >= AFTER_FAULT_MS))
-        let_go(run, now);
+        release(run, now);
 }
 
 static void mind_time(struct pipe_run *run, int64_t now)
 {
+    int limit_ms = run->settings->silence_ms;
     for (size_t i = 0; i < run->count; i++) {
         struct pipe_end *end = &run->ends[i];
-        if (end->done || !end->greeted || now - end->heard_ms <= AGENT_SILENCE_MS)
+        bool silent = limit_ms && now - end->received_ms > limit_ms;
+        if (end->done || !end->greeted || !silent)
             continue;
         end->silent = end->done = true;
         kill(end->pid, SIGKILL);
-        pipe_end_let_go(end);
+        pipe_end_release(end);
     }
-    if (now - run->beaten_ms < AGENT_BEAT_MS)
+    if (now - run->beat_ms < AGENT_BEAT_MS)
         return;
     for (size_t i = 0; i < run->count; i++)
         pipe_end_beat(&run->ends[i]);
-    run->beaten_ms = now;
+    run->beat_ms = now;
 }
 
 static void take_signal(struct pipe_run *run, int64_t now)
@@ -296,13 +256,13 @@ static void take_signal(struct pipe_run *run, int64_t now)
     int number = signals_number(run->signal_fd);
     if (number) {
         run->caught = number;
-        let_go(run, now);
+        release(run, now);
     }
 }
 
 static bool over(const struct pipe_run *run, int64_t now)
 {
-    if (run->let_go_ms && now - run->let_go_ms >= AFTER_LETTING_GO_MS)
+    if (run->released_ms && now - run->released_ms >= AFTER_RELEASE_MS)
         return true;
     for (size_t i = 0; i < run->count; i++)
         if (!run->ends[i].done)
@@ -323,22 +283,18 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
                 end->control.length ? end->control_fd : -1, POLLOUT, 0};
         }
         polled[2 * run->count] = (struct pollfd){run->signal_fd, POLLIN, 0};
-        polled[2 * run->count + 1] =
-            (struct pollfd){typing(run) ? STDIN_FILENO : -1, POLLIN, 0};
-        poll(polled, 2 * run->count + 2, 200);
+        poll(polled, 2 * run->count + 1, 200);
         int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
-                listen_to(run, &run->ends[i], now);
-        if (polled[2 * run->count + 1].revents)
-            pipe_end_type(run->ends);
+                read_frames_of(run, &run->ends[i], now);
         take_signal(run, now);
         look_for_fault(run, now);
         mind_time(run, now);
     }
 }
 
-static void name(const struct pipe_run *run, const struct pipe_end *end)
+static void print_name(const struct pipe_run *run, const struct pipe_end *end)
 {
     struct bytes what = {0};
     quote_shown(&what, end->label);
@@ -350,35 +306,39 @@ static void name(const struct pipe_run *run, const struct pipe_end *end)
     bytes_close(&what);
 }
 
-static void tell(const struct pipe_run *run, const struct pipe_end *end)
+static void print_failure(const struct pipe_run *run, const struct pipe_end *end)
 {
-    name(run, end);
+    print_name(run, end);
     if (end->note)
         fprintf(stderr, "%s\n", end->note);
     else if (end->silent)
-        fprintf(stderr, "nothing heard from there for 10 s\n");
-    else if (end->said->command_status > 0)
-        fprintf(stderr, "exit status %d\n", end->said->command_status);
-    else if (end->host && !end->greeted && end->said->status == 127)
+        fprintf(stderr, "nothing heard from there for %g s (--timeout)\n",
+                run->settings->silence_ms / 1000.0);
+    else if (end->status->command_status > 0)
+        fprintf(stderr, "exit status %d\n", end->status->command_status);
+    else if (end->host && !end->greeted && end->status->status == 127)
         fprintf(stderr, "no rdpipe found there: install it or give --remote-path\n");
+    else if (end->host && !end->greeted && end->status->status == EXIT_USAGE)
+        fprintf(stderr, "rdpipe there is older, without agent version %d: install the same "
+                        "release on both machines\n", AGENT_VERSION);
     else if (end->host && !end->greeted)
-        fprintf(stderr, "no session: ssh ended with status %d\n", end->said->status);
+        fprintf(stderr, "no session: ssh ended with status %d\n", end->status->status);
     else
-        fprintf(stderr, "did not go through, status %d\n", end->said->status);
+        fprintf(stderr, "did not go through, status %d\n", end->status->status);
 }
 
 static int conclude(const struct pipe_run *run)
 {
     size_t which = 0;
-    exit_status_settle(run->said, run->count);
-    int status = exit_status(run->said, run->count, &which);
+    exit_status_settle(run->statuses, run->count);
+    int status = exit_status(run->statuses, run->count, &which);
     for (size_t i = 0; i < run->count && status && !run->caught; i++) {
         const struct pipe_end *end = &run->ends[i];
-        int own = end->said->command_status;
+        int own = end->status->command_status;
         if (own > 0 && own <= run->settings->says_why)
             continue;
         if (i == which || own > 0 || end->note || end->silent)
-            tell(run, end);
+            print_failure(run, end);
     }
     return run->caught ? 128 + run->caught : status;
 }
@@ -389,7 +349,7 @@ static void close_ends(struct pipe_run *run)
         pipe_end_stop(&run->ends[i]);
     for (size_t i = 0; i < run->count; i++)
         if (pipe_end_close(&run->ends[i]) < 0) {
-            name(run, &run->ends[i]);
+            print_name(run, &run->ends[i]);
             fprintf(stderr, "could not be ended\n");
         }
 }
@@ -400,7 +360,7 @@ static void pipe_run_close(struct pipe_run *run)
         free(run->ends[i].announcement);
         free(run->ends[i].note);
     }
-    free(run->said);
+    free(run->statuses);
     free(run->ends);
     shut(&run->signal_fd);
 }
@@ -423,7 +383,7 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
         .terminal = has_terminal(),
     };
     int status = 1;
-    struct pollfd *polled = allocated(calloc(2 * count + 6, sizeof *polled));
+    struct pollfd *polled = allocated(calloc(2 * count + 5, sizeof *polled));
     if ((run.signal_fd = signals_watch()) >= 0 &&
         lay_out(&run, segments, count) == 0) {
         attend(&run, polled);

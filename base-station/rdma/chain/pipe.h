@@ -20,8 +20,10 @@ struct pipe_settings {
     bool sync;                  /* sync the file written at the end, if any */
     bool verbose, help, version;
     bool own_stdin, own_stdout; /* true if this process's stdin (stdout) belongs to the chain */
-    int route;                    /* enum agent_way: the first path to try */
+    int route;                  /* enum agent_route: the first path to try */
     const char *ports;          /* to listen on; NULL = any */
+    const char *timeout;        /* as given; NULL */
+    int silence_ms;             /* the sessions' limit by --timeout; 0 = no limit */
     int says_why; /* a command's exit status up to this needs no further message */
 };
 
@@ -31,6 +33,27 @@ struct pipe_segment {
     enum agent_middle middle;
     struct words words;
 };
+
+/* --- segments as arguments: segment.c --- */
+
+/*
+ * Return the length of the leading "[user@]host:" of `text`, or 0 if it is local. rdcp's arguments
+ * follow the same rule.
+ */
+int segment_host_length(const char *text);
+
+/*
+ * Parse one argument. Return 0, or -1 with an unquoted reason in `*why`. A half-made segment may be
+ * closed.
+ */
+int segment_open(struct pipe_segment *segment, const char *text, const char **why);
+void segment_close(struct pipe_segment *segment);
+
+/* Convert "user@[fe80::1]:" of this length to ssh's form "user@fe80::1"; the caller frees it. */
+char *segment_host(const char *text, int length);
+
+/* True if `text` looks like a host name that starts with "-"; ssh would read it as an option. */
+int segment_is_option(const char *text);
 
 /* --- options: pipe_options.c --- */
 

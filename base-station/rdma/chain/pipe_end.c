@@ -24,37 +24,31 @@ enum {
     KILL_MS = 1000,
 };
 
-/* Build the command exec [DIR/]rdpipe --agent, for any login shell. */
-static void remote_command(struct bytes *into, const char *folder)
+static void become_ssh(const struct pipe_end *end, struct handed handed[2])
 {
-    bytes_text(into, "exec ");
+    const char *folder = end->settings->remote_path;
+    struct bytes remote = {0}; /* for any login shell */
+    char *line = text_of("exec %s \"$@\"", end->settings->ssh);
+    bytes_text(&remote, "exec ");
     if (folder)
-        quote_word(into, folder, true);
-    bytes_text(into, folder ? "/rdpipe --agent" : "rdpipe --agent");
-}
-
-static void become_ssh(const struct pipe_end *end, const struct pipe_settings *settings,
-                       struct handed handed[2])
-{
-    struct bytes remote = {0};
-    char *line = text_of("exec %s \"$@\"", settings->ssh);
-    remote_command(&remote, settings->remote_path);
+        quote_word(&remote, folder, true);
+    bytes_format(&remote, "%srdpipe --agent %d", folder ? "/" : "", end->settings->silence_ms);
     become((char *[]){"/bin/sh", "-c", line, "ssh", (char *)end->host, remote.data, NULL},
            handed, 2);
 }
 
-static void child(const struct pipe_end *end, const struct pipe_settings *settings,
-                  struct handed handed[4])
+static void child(const struct pipe_end *end, struct handed handed[4])
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (end->host)
-        become_ssh(end, settings, handed);
-    setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
-    become((char *[]){agent_work_tool("rdpipe"), "--agent", "3", "4", NULL}, handed, 4);
+        become_ssh(end, handed);
+    if (end->work.middle != AGENT_PASS) /* only the foreground may read the terminal */
+        setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the agent */
+    become((char *[]){agent_work_tool("rdpipe"), "--agent",
+                      text_of("%d", end->settings->silence_ms), "3", "4", NULL}, handed, 4);
 }
 
-int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
-                  int stdin_fd, int stdout_fd)
+int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd)
 {
     int control[2], answers[2];
     if (pipe2(control, O_CLOEXEC) < 0)
@@ -70,8 +64,8 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     fcntl(answers[0], F_SETFL, O_NONBLOCK);
     end->pid = fork();
     if (end->pid == 0)
-        child(end, settings, (struct handed[]){{control[0], 0}, {answers[1], 1},
-                                               {stdin_fd, 3}, {stdout_fd, 4}});
+        child(end, (struct handed[]){{control[0], 0}, {answers[1], 1},
+                                     {stdin_fd, 3}, {stdout_fd, 4}});
     shut(&control[0]);
     shut(&answers[1]);
     if (end->pid > 0)
@@ -80,37 +74,88 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     return -1;
 }
 
+/* Return the address of a host given by --via HOST=ADDRESS, or NULL. The caller frees it. */
+static char *via_address(const struct pipe_settings *settings, const char *host)
+{
+    const char *at = host ? strchr(host, '@') : NULL;
+    const char *name = at ? at + 1 : host;
+    size_t length = name ? strlen(name) : 0;
+    for (size_t i = 0; name && i < settings->via.count; i++) {
+        const char *text = settings->via.word[i];
+        if (strncmp(text, name, length) == 0 && text[length] == '=')
+            return allocated(strdup(text + length + 1));
+    }
+    return NULL;
+}
+
+/* Return the addresses at which an end can reach the next one. */
+static char *next_addresses(const struct pipe_end *end)
+{
+    const struct pipe_end *next = end + 1;
+    char *given = via_address(end->settings, next->host);
+    char *announced = given ? given : agent_field(next->announcement, "addresses");
+    if (given || !announced || !same_text(end->host, next->host))
+        return announced;
+    char *nearest = text_of("127.0.0.1,%s", announced);
+    free(announced);
+    return nearest;
+}
+
+static void run_by(struct pipe_end *end, enum agent_route route)
+{
+    end->work.route = route;
+    end->running = true;
+    agent_work_add(&end->control, &end->work);
+}
+
+static void run_via_ssh(struct pipe_end *end)
+{
+    fprintf(stderr, "%s: from %s to %s: the data goes through the SSH session, which is slower%s\n",
+            end->settings->program, end->host ? end->host : "here",
+            end[1].host ? end[1].host : "here",
+            end->settings->route == AGENT_THROUGH_SSH
+                ? "" : " (no port is reached: --port names those that a firewall lets in)");
+    run_by(end, AGENT_THROUGH_SSH);
+    agent_frame_add_text(&end[1].control, AGENT_VIA_SSH, AGENT_HOP_IN, NULL);
+}
+
+void pipe_end_run_ahead(struct pipe_end *end)
+{
+    if (end->control_fd < 0 || end->ahead || end->running || !agent_work_ahead(&end->work))
+        return;
+    end->ahead = true;
+    agent_work_add(&end->control, &end->work);
+}
+
 void pipe_end_run(struct pipe_end *end)
 {
-    end->running = true;
-    agent_work_say(&end->control, &end->work);
-}
-
-void pipe_end_dial(struct pipe_end *end, const struct words *to)
-{
-    struct bytes body = {0};
-    for (size_t i = 0; i < to->count; i++)
-        bytes_add(&body, to->word[i], strlen(to->word[i]) + 1);
-    agent_frame(&end->control, AGENT_DIAL, AGENT_HOP_IN, body.data, body.length);
-    bytes_close(&body);
-}
-
-void pipe_end_type(struct pipe_end *end)
-{
-    char text[4096];
-    ssize_t got = read(STDIN_FILENO, text, end->may < sizeof text ? end->may : sizeof text);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+    if (!*end->work.key_out) {
+        run_by(end, AGENT_SURE);
         return;
-    size_t length = got > 0 ? (size_t)got : 0;
-    agent_frame(&end->control, AGENT_FLOW, AGENT_HOP_BACK, text, length);
-    end->may -= length;
-    end->type_over = !length;
+    }
+    char *transports = agent_field(end[1].announcement, "transports");
+    bool sure = same_text(end->host, end[1].host) || same_text(transports, "rdma");
+    free(transports);
+    end->work.port = end->port = agent_field(end[1].announcement, "port");
+    end->work.addresses = end->addresses = next_addresses(end);
+    if (!end->port || !end->addresses)
+        pipe_end_release(end);
+    else if (!sure && end->settings->route == AGENT_THROUGH_SSH)
+        run_via_ssh(end);
+    else
+        run_by(end, sure ? AGENT_SURE : AGENT_STRAIGHT);
+}
+
+void pipe_end_unreached(struct pipe_end *end)
+{
+    if (*end->work.key_out && end->work.route == AGENT_STRAIGHT)
+        run_via_ssh(end);
 }
 
 void pipe_end_beat(struct pipe_end *end)
 {
     if (end->control_fd >= 0 && !end->control.length)
-        agent_text(&end->control, AGENT_BEAT, AGENT_HOP_BACK, NULL);
+        agent_frame_add_text(&end->control, AGENT_BEAT, AGENT_HOP_BACK, NULL);
 }
 
 void pipe_end_flush(struct pipe_end *end)
@@ -120,63 +165,62 @@ void pipe_end_flush(struct pipe_end *end)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno != EAGAIN)
-            pipe_end_let_go(end); /* the reader left; its last output is still read */
+            pipe_end_release(end); /* the reader left; its last output is still read */
         if (sent <= 0)
             return;
         bytes_drop(&end->control, (size_t)sent);
     }
 }
 
-void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
+void pipe_end_read(struct pipe_end *end, int64_t now_ms)
 {
     ssize_t got = bytes_read(&end->answers, end->answer_fd, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    end->heard_ms = got > 0 ? now_ms : end->heard_ms;
+    end->received_ms = got > 0 ? now_ms : end->received_ms;
     end->done = got <= 0;
 }
 
 static void await_greeting(struct pipe_end *end)
 {
     char *line;
+    size_t name = strlen(AGENT_GREETING);
     while (!end->greeted && (line = bytes_line(&end->answers))) {
-        end->greeted = strcmp(line, AGENT_GREETING) == 0;
-        if (!end->greeted && !end->note &&
-            !strncmp(line, AGENT_GREETING, AGENT_GREETING_NAME))
-            end->note = text_of("another version of rdpipe is there: install the same "
-                                "release on both");
+        int version = strncmp(line, AGENT_GREETING, name) == 0 ? atoi(line + name) : 0;
+        end->greeted = version == AGENT_VERSION;
+        if (version && !end->greeted && !end->note)
+            end->note = text_of("rdpipe has agent version %d there and %d here: install the "
+                                "same release on both machines", version, AGENT_VERSION);
         free(line);
     }
 }
 
-bool pipe_end_next(struct pipe_end *end, struct agent_said *said)
+bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame)
 {
     await_greeting(end);
-    int next = end->greeted ? agent_next(&end->answers, said) : 0;
+    int next = end->greeted ? agent_frame_next(&end->answers, frame) : 0;
     end->done |= next < 0 || (next == 0 && end->answers.length > NOISE_BYTES);
     return next > 0;
 }
 
-void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame)
+void pipe_end_pass_on(struct pipe_end *end, const struct agent_frame *frame)
 {
     static const enum agent_hop there[] = {AGENT_HOP_OUT, AGENT_HOP_IN, AGENT_HOP_BACK};
     bool back = frame->hop == AGENT_HOP_BACK;
     bool out = back ? !*end->work.key_in : frame->hop == AGENT_HOP_OUT;
     struct pipe_end *to = out ? end + 1 : end - 1;
-    if (end->typed && back)
-        end->may += frame->verb == AGENT_TOOK ? agent_number(frame, AGENT_FRAME) : 0;
-    else if (!*(out ? end->work.key_out : end->work.key_in) ||
+    if (!*(out ? end->work.key_out : end->work.key_in) ||
              to->control.length > 2 * AGENT_WINDOW)
         end->done = true;
     else if (to->control_fd >= 0)
-        agent_frame(&to->control, frame->verb, there[frame->hop], frame->body,
+        agent_frame_add(&to->control, frame->verb, there[frame->hop], frame->body,
                     frame->length);
 }
 
-void pipe_end_let_go(struct pipe_end *end)
+void pipe_end_release(struct pipe_end *end)
 {
     shut(&end->control_fd);
-    end->control.length = 0;
+    bytes_close(&end->control);
 }
 
 /* True if the process has ended or ends within `within_ms`. SIGCHLD is blocked here. */
@@ -195,7 +239,7 @@ static bool ended(pid_t pid, int *state, int within_ms)
 
 void pipe_end_stop(struct pipe_end *end)
 {
-    pipe_end_let_go(end);
+    pipe_end_release(end);
     if (end->pid > 0 && !end->done)
         kill(end->pid, SIGTERM);
 }
@@ -209,8 +253,8 @@ int pipe_end_close(struct pipe_end *end)
             kill(end->pid, SIGKILL);
             result = ended(end->pid, &state, KILL_MS) ? 0 : -1;
         }
-        if (end->said->status < 0 && WIFEXITED(state))
-            end->said->status = WEXITSTATUS(state);
+        if (end->status->status < 0 && WIFEXITED(state))
+            end->status->status = WEXITSTATUS(state);
         end->pid = 0;
     }
     bytes_close(&end->answers);

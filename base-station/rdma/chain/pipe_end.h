@@ -6,60 +6,66 @@
 
 #include "bytes.h"
 #include "agent_protocol.h"
-#include "exit_status.h"
+
+struct end_status {
+    bool command;       /* a command, not a file or this process's own stream */
+    int command_status; /* -1: it was ended, or never started */
+    int status;         /* of the tools around it; -1: unknown, the agent was lost */
+    int order;          /* 1 for the first failed end, and so on; 0: no failure of its own */
+};
+
+struct pipe_settings;
 
 struct pipe_end {
-    /* Description; host and label are not owned. */
+    /* Description; settings, host and label are not owned. */
+    const struct pipe_settings *settings;
     const char *host;  /* for ssh; NULL = this machine */
     const char *label; /* as the user wrote it */
     int number;        /* of the segment, from 1; 0 = rdpipe's own stdin or stdout */
     struct agent_work work; /* its options are owned */
     char key_out[AGENT_KEY + 1];
     char *port, *addresses;     /* target of the hop out */
-    bool typed; /* its stdin is the terminal input here */
-    bool type_over;
-    size_t may; /* bytes of terminal input allowed now */
 
     /* Its agent. */
     pid_t pid;
     int control_fd, answer_fd; /* -1 once closed */
     struct bytes control, answers;
-    int64_t heard_ms;
+    int64_t received_ms;
     bool greeted, running, done; /* done: its output has ended */
     bool ahead;                  /* its source runs, its sender's hop is not connected */
     bool silent;                 /* given up after a time-out */
 
     /* Messages received. */
     char *announcement, *note;
-    struct end_status *said; /* not owned */
+    struct end_status *status; /* not owned */
 };
 
-struct pipe_settings;
+/* Start the agent. Return 0, or -1 with errno. */
+int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd);
 
-/* Starts the agent. 0, or -1 with errno. */
-int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
-                  int stdin_fd, int stdout_fd);
-
-/* Queue a `run`, a beat, or a `dial` frame: see agent_protocol.h. */
-void pipe_end_run(struct pipe_end *end);
-void pipe_end_beat(struct pipe_end *end);
-void pipe_end_dial(struct pipe_end *end, const struct words *to);
+/* Start a source early, so that it walks its trees while the sessions start. */
+void pipe_end_run_ahead(struct pipe_end *end);
 
 /*
- * Forward terminal input. The input counts as complete only after its end frame: without that frame
- * the agent ends the segment.
+ * Run the segment. The next end, if any, has announced its address: the data goes straight to it
+ * or, if asked for, through SSH.
  */
-void pipe_end_type(struct pipe_end *end);
+void pipe_end_run(struct pipe_end *end);
+
+/* Lead the hop through SSH after this end could not reach the next one. */
+void pipe_end_unreached(struct pipe_end *end);
+
+void pipe_end_beat(struct pipe_end *end);
 
 void pipe_end_flush(struct pipe_end *end);           /* sends the queue */
-void pipe_end_let_go(struct pipe_end *end);          /* the agent ends all below it */
+void pipe_end_release(struct pipe_end *end);          /* the agent ends all below it */
 
 /* Read the available input. Then pipe_end_next() returns its frames until it returns false. */
-void pipe_end_listen(struct pipe_end *end, int64_t now_ms);
-bool pipe_end_next(struct pipe_end *end, struct agent_said *said);
+void pipe_end_read(struct pipe_end *end, int64_t now_ms);
+bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame);
 
 /* Queue a frame for the neighbouring end. */
-void pipe_end_pass_on(struct pipe_end *end, const struct agent_said *frame);
+void pipe_end_pass_on(struct pipe_end *end, const struct agent_frame *frame);
 
 /*
  * Send SIGTERM to an end that is still running. An agent ends its processes, and an ssh that asks
@@ -72,3 +78,25 @@ void pipe_end_stop(struct pipe_end *end);
  * end.
  */
 int pipe_end_close(struct pipe_end *end);
+
+/* --- exit status of a chain, from the status of its ends: exit_status.c --- */
+
+/*
+ * Give the status of SIGPIPE to each command that its sender ended because the reader had left
+ * successfully. Call this first.
+ */
+void exit_status_settle(struct end_status *ends, size_t count);
+
+/*
+ * True if this end's failure counts. A failure does not count if the next end succeeded: a command
+ * reads the end of its input only after all of it has arrived, and is ended otherwise. Exit status
+ * 0 of a reader therefore means that it had all the input it needed.
+ */
+bool exit_status_failed(const struct end_status *ends, size_t count, size_t which);
+
+/*
+ * Return the status of the last command that failed by itself. If all commands succeeded, return
+ * the status of the end that failed first, or 0. A command that failed because its reader left has
+ * lower priority than a failed file as that reader. Store the index of the end in `*which`.
+ */
+int exit_status(const struct end_status *ends, size_t count, size_t *which);

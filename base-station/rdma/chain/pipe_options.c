@@ -18,10 +18,10 @@ static const struct choice shared[] = {
     {"verbose", 'v', CHOICE_FLAG, TO(verbose), 0},
     {"via", 0, CHOICE_LIST, TO(via), 0},
     {"port", 0, CHOICE_TEXT, TO(ports), 0},
+    {"timeout", 0, CHOICE_TEXT, TO(timeout), 0},
     {"ssh", 0, CHOICE_TEXT, TO(ssh), 0},
     {"remote-path", 0, CHOICE_TEXT, TO(remote_path), 0},
     {"sync", 0, CHOICE_FLAG, TO(sync), 0},
-    {"dial-back", 0, CHOICE_VALUE, TO(route), AGENT_BACK},
     {"via-ssh", 0, CHOICE_VALUE, TO(route), AGENT_THROUGH_SSH},
     {"transport", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"device", 0, CHOICE_HOPS, TO_BOTH, 1},
@@ -30,7 +30,6 @@ static const struct choice shared[] = {
     {"checksum", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"chunk", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"credits", 0, CHOICE_HOPS, TO_BOTH, 1},
-    {"timeout", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"idle-timeout", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"connect-timeout", 0, CHOICE_HOPS, TO_BOTH, 1},
     {"json", 0, CHOICE_HOPS, TO_BOTH, 0},
@@ -86,6 +85,17 @@ static int refuse(const struct pipe_settings *settings, const char *option,
     return -1;
 }
 
+static bool take_timeout(struct pipe_settings *settings)
+{
+    char *rest;
+    double ms = strtod(settings->timeout, &rest) * 1000;
+    if (rest == settings->timeout || *rest || !(ms >= 0 && ms < INT_MAX))
+        return false;
+    settings->silence_ms = !ms ? 0 : ms > AGENT_SILENCE_LEAST_MS ? (int)ms : AGENT_SILENCE_LEAST_MS;
+    pipe_tell_hops(settings, TO_BOTH, "timeout", settings->timeout);
+    return true;
+}
+
 static int check(struct pipe_settings *settings)
 {
     uint16_t least, most;
@@ -95,6 +105,8 @@ static int check(struct pipe_settings *settings)
     if (settings->ports && (!net_ports(settings->ports, &least, &most) || !least))
         return refuse(settings, "port", settings->ports,
                       "not a port or two, as in 7471-7479");
+    if (settings->timeout && !take_timeout(settings))
+        return refuse(settings, "timeout", settings->timeout, "not a number of seconds");
     if (settings->ports)
         pipe_tell_hops(settings, TO_RECEIVER, "port", settings->ports);
     if (settings->verbose)
@@ -108,6 +120,7 @@ int pipe_options(struct pipe_settings *settings, const char *letters,
     const struct choice *all[ROWS_MOST];
     struct option rows[ROWS_MOST + 1] = {{0}};
     int code;
+    settings->silence_ms = AGENT_SILENCE_MS;
     for (size_t i = 0; i < count + SHARED; i++) {
         all[i] = i < count ? &own[i] : &shared[i - count];
         rows[i] = (struct option){all[i]->name,
@@ -119,7 +132,8 @@ int pipe_options(struct pipe_settings *settings, const char *letters,
         while (which < count + SHARED && rows[which].val != code)
             which++;
         if (which == count + SHARED) {
-            fprintf(stderr, "try %s --help\n", settings->program);
+            fprintf(stderr, "try %s --help (this is release " RDPIPE_VERSION
+                            "; all machines need the same one)\n", settings->program);
             return EXIT_USAGE;
         }
         take(settings, all[which]);

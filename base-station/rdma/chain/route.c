@@ -13,26 +13,24 @@
 #include "net.h"
 #include "error.h"
 
-enum { TRIES_MOST = 32, TOKEN_MS = 1000 };
+enum { TRIES_MOST = 32 };
 
 void route_init(struct route *route)
 {
-    *route = (struct route){.guests_fd = -1, .where_fd = -1, .listener_fd = -1,
-                        .socket_fd = -1, .back_fd = -1};
+    *route = (struct route){.peers_fd = -1, .where_fd = -1, .socket_fd = -1, .back_fd = -1};
     for (int i = 0; i < AGENT_HOPS; i++)
         route->tunnel[i].fd = -1;
 }
 
 void route_close(struct route *route)
 {
-    shut(&route->guests_fd);
+    shut(&route->peers_fd);
     shut(&route->where_fd);
-    shut(&route->listener_fd);
     shut(&route->socket_fd);
     shut(&route->back_fd);
     for (int i = 0; i < AGENT_HOPS; i++) {
         shut(&route->tunnel[i].fd);
-        bytes_close(&route->tunnel[i].late);
+        bytes_close(&route->tunnel[i].pending);
     }
 }
 
@@ -73,25 +71,21 @@ static bool connected(struct pollfd *try)
 }
 
 /*
- * Connect to these addresses and return the first connection made in time, or -1. A hang-up on
- * `stop_fd` ends the wait.
+ * Return true if one of these addresses accepts a connection in time. A hang-up on `stop_fd` ends
+ * the wait.
  */
-static int route_reach(const char *addresses, const char *port, int stop_fd)
+static bool reachable(const char *addresses, const char *port, int stop_fd)
 {
     struct pollfd polled[TRIES_MOST + 1];
     int64_t end_ms = now_ms() + ROUTE_REACH_MS, left_ms;
     nfds_t count = begin(polled, addresses, port, end_ms), left = count;
-    int found = -1;
+    bool found = false;
     polled[count] = (struct pollfd){stop_fd, 0, 0}; /* POLLHUP: rdpipe left */
-    while (found < 0 && left && !polled[count].revents &&
-           (left_ms = end_ms - now_ms()) > 0 &&
+    while (!found && left && !polled[count].revents && (left_ms = end_ms - now_ms()) > 0 &&
            (poll(polled, count + 1, (int)left_ms) >= 0 || errno == EINTR)) {
         left = 0;
-        for (nfds_t i = 0; i < count && found < 0; i++) {
-            if (connected(&polled[i])) {
-                found = polled[i].fd;
-                polled[i].fd = -1;
-            }
+        for (nfds_t i = 0; i < count; i++) {
+            found |= connected(&polled[i]);
             left += polled[i].fd >= 0;
         }
     }
@@ -100,41 +94,13 @@ static int route_reach(const char *addresses, const char *port, int stop_fd)
     return found;
 }
 
-static int await(struct route *route, const char *ports)
-{
-    struct sockaddr_storage bound;
-    socklen_t length;
-    struct error why = {0};
-    struct bytes line = {0};
-    route->listener_fd = net_listen(NULL, ports, &bound, &length, &why);
-    if (route->listener_fd < 0)
-        return -1;
-    char *addresses = net_addresses((struct sockaddr *)&bound, NULL);
-    bytes_format(&line, "port=%u addresses=%s",
-                 (unsigned)net_port((struct sockaddr *)&bound), addresses);
-    agent_say(AGENT_AWAIT, AGENT_HOP_OUT, line.data, line.length + 1);
-    bytes_close(&line);
-    free(addresses);
-    return 0;
-}
-
-/* True if the dialing peer has sent the token, which it does at once. */
-static bool is_expected(int fd, const char *token)
-{
-    char said[AGENT_TOKEN];
-    struct pollfd polled = {fd, POLLIN, 0};
-    return poll(&polled, 1, TOKEN_MS) == 1 &&
-           recv(fd, said, sizeof said, 0) == AGENT_TOKEN &&
-           memcmp(said, token, AGENT_TOKEN) == 0;
-}
-
 /* Return the tool's end of a new tunnel, or -1 with errno. */
 static int tunnel_open(struct route *route, enum agent_hop hop)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
-    route->tunnel[hop] = (struct tunnel){.fd = ends[1], .may = AGENT_WINDOW};
+    route->tunnel[hop] = (struct tunnel){.fd = ends[1], .window = AGENT_WINDOW};
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     return ends[0];
 }
@@ -146,49 +112,25 @@ void route_back(struct route *route, bool says)
     if (tunnel->fd >= 0 || tunnel->ended || pipe2(ends, O_CLOEXEC) < 0)
         return;
     route->back_fd = ends[says];
-    *tunnel = (struct tunnel){.fd = ends[!says], .may = AGENT_WINDOW, .ended = !says};
+    *tunnel = (struct tunnel){.fd = ends[!says], .window = AGENT_WINDOW, .ended = !says};
     fcntl(tunnel->fd, F_SETFL, O_NONBLOCK);
 }
 
-int route_find(struct route *route, const struct agent_work *work, int stop_fd)
+int route_out(struct route *route, const struct agent_work *work, int stop_fd)
 {
-    if (!*work->key_out || work->route == AGENT_SURE || route->socket_fd >= 0)
-        return 1;
-    if (work->route == AGENT_STRAIGHT) {
-        int fd = route_reach(work->addresses, work->port, stop_fd), found = fd < 0 ? -1 : 1;
-        shut(&fd);
-        return found;
-    }
-    if (work->route == AGENT_THROUGH_SSH) {
-        shut(&route->listener_fd);
-        route->socket_fd = tunnel_open(route, AGENT_HOP_OUT);
-        return route->socket_fd < 0 ? -1 : 1;
-    }
-    if (route->listener_fd < 0)
-        return await(route, work->ports);
-    route->socket_fd = accept4(route->listener_fd, NULL, NULL, SOCK_CLOEXEC);
-    if (route->socket_fd < 0 || !is_expected(route->socket_fd, work->token)) {
-        shut(&route->socket_fd);
+    if (!*work->key_out || work->route == AGENT_SURE)
         return 0;
-    }
-    shut(&route->listener_fd);
-    return 1;
+    if (work->route == AGENT_STRAIGHT)
+        return reachable(work->addresses, work->port, stop_fd) ? 0 : -1;
+    route->socket_fd = tunnel_open(route, AGENT_HOP_OUT);
+    return route->socket_fd < 0 ? -1 : 0;
 }
 
-static int take_tunnel(struct route *route)
+int route_in_via_ssh(struct route *route)
 {
     int fd = tunnel_open(route, AGENT_HOP_IN);
-    return fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -1 : fd;
-}
-
-int route_dial(struct route *route, const struct words *to, int stop_fd)
-{
-    bool dials = to->count == 3;
-    int fd = dials ? route_reach(to->word[2], to->word[1], stop_fd) : take_tunnel(route);
-    if (fd >= 0 && dials &&
-        send(fd, to->word[0], AGENT_TOKEN, MSG_NOSIGNAL) != AGENT_TOKEN)
-        shut(&fd);
-    int result = fd < 0 ? -1 : fd_send(route->guests_fd, fd, ".");
+    bool ready = fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+    int result = ready ? fd_send(route->peers_fd, fd, ".") : -1;
     shut(&fd);
     return result;
 }
@@ -197,45 +139,46 @@ void tunnels_watched(const struct route *route, struct pollfd polled[AGENT_HOPS]
 {
     for (int i = 0; i < AGENT_HOPS; i++) {
         const struct tunnel *tunnel = &route->tunnel[i];
-        bool reads = tunnel->may && !tunnel->ended;
-        short events = (short)((reads ? POLLIN : 0) | (tunnel->late.length ? POLLOUT : 0));
+        bool reads = tunnel->window && !tunnel->ended;
+        short events = (short)((reads ? POLLIN : 0) | (tunnel->pending.length ? POLLOUT : 0));
         polled[i] = (struct pollfd){events ? tunnel->fd : -1, events, 0};
     }
 }
 
-int tunnel_take(struct route *route, const struct agent_said *frame)
+int tunnel_take(struct route *route, const struct agent_frame *frame)
 {
     struct tunnel *tunnel = &route->tunnel[frame->hop];
-    if (frame->verb == AGENT_TOOK) {
-        tunnel->may += agent_number(frame, AGENT_WINDOW + 1);
-        return tunnel->may > AGENT_WINDOW ? -1 : 0;
+    if (frame->verb == AGENT_ACK) {
+        tunnel->window += agent_frame_number(frame, AGENT_WINDOW + 1);
+        return tunnel->window > AGENT_WINDOW ? -1 : 0;
     }
     if (tunnel->fd < 0) /* its tool has ended */
         return 0;
     tunnel->ending |= !frame->length;
-    if (tunnel->late.length + frame->length > AGENT_WINDOW)
+    if (tunnel->pending.length + frame->length > AGENT_WINDOW)
         return -1;
-    bytes_add(&tunnel->late, frame->body, frame->length);
+    bytes_add(&tunnel->pending, frame->body, frame->length);
     return 0;
 }
 
 static void give(struct tunnel *tunnel, enum agent_hop hop)
 {
     ssize_t sent = 1;
-    char took[24];
-    while (tunnel->late.length && sent > 0) {
-        sent = write(tunnel->fd, tunnel->late.data, tunnel->late.length);
+    char text[24];
+    while (tunnel->pending.length && sent > 0) {
+        sent = write(tunnel->fd, tunnel->pending.data, tunnel->pending.length);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
-            sent = (ssize_t)tunnel->late.length; /* the reader has closed it */
-        bytes_drop(&tunnel->late, sent > 0 ? (size_t)sent : 0);
-        tunnel->took += sent > 0 ? (size_t)sent : 0;
+            sent = (ssize_t)tunnel->pending.length; /* the reader has closed it */
+        bytes_drop(&tunnel->pending, sent > 0 ? (size_t)sent : 0);
+        tunnel->unacknowledged += sent > 0 ? (size_t)sent : 0;
     }
-    if (tunnel->took >= AGENT_WINDOW / 4 || (tunnel->took && !tunnel->late.length)) {
-        int length = snprintf(took, sizeof took, "%zu", tunnel->took);
-        agent_say(AGENT_TOOK, hop, took, (size_t)length + 1);
-        tunnel->took = 0;
+    if (tunnel->unacknowledged >= AGENT_WINDOW / 4 ||
+        (tunnel->unacknowledged && !tunnel->pending.length)) {
+        int length = snprintf(text, sizeof text, "%zu", tunnel->unacknowledged);
+        agent_send(AGENT_ACK, hop, text, (size_t)length + 1);
+        tunnel->unacknowledged = 0;
     }
-    if (tunnel->ending && !tunnel->late.length) {
+    if (tunnel->ending && !tunnel->pending.length) {
         tunnel->ending = false;
         if (shutdown(tunnel->fd, SHUT_WR) < 0) /* a pipe */
             shut(&tunnel->fd);
@@ -244,19 +187,19 @@ static void give(struct tunnel *tunnel, enum agent_hop hop)
 
 static void pump(struct tunnel *tunnel, enum agent_hop hop, bool end)
 {
-    static char piece[AGENT_FRAME];
+    static char piece[AGENT_FLOW_BYTES];
     if (tunnel->fd < 0)
         return;
     give(tunnel, hop);
-    while ((tunnel->may || end) && !tunnel->ended) {
-        size_t most = end || tunnel->may > sizeof piece ? sizeof piece : tunnel->may;
+    while ((tunnel->window || end) && !tunnel->ended) {
+        size_t most = end || tunnel->window > sizeof piece ? sizeof piece : tunnel->window;
         ssize_t got = read(tunnel->fd, piece, most);
         if (got < 0 && (errno == EAGAIN || errno == EINTR) && !end)
             return;
         got = got < 0 ? 0 : got;
-        agent_say(AGENT_FLOW, hop, piece, (size_t)got);
+        agent_send(AGENT_FLOW, hop, piece, (size_t)got);
         tunnel->ended = !got;
-        tunnel->may -= (size_t)got < tunnel->may ? (size_t)got : tunnel->may;
+        tunnel->window -= (size_t)got < tunnel->window ? (size_t)got : tunnel->window;
     }
 }
 

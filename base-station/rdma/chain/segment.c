@@ -1,5 +1,5 @@
-/* One argument of rdpipe: the host and the command or file. */
-#include "segment.h"
+/* One argument of rdpipe, the host and the command or file: see pipe.h. */
+#include "pipe.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -40,24 +40,24 @@ int segment_is_option(const char *text)
 
 int segment_open(struct pipe_segment *segment, const char *text, const char **why)
 {
-    int length = segment_host_length(text), sign = 0;
+    int length = segment_host_length(text);
     const char *rest = text + length + (!length && text[0] == ':');
     *segment = (struct pipe_segment){.label = text, .middle = AGENT_SHELL};
     if (rest == text && segment_is_option(text)) {
         *why = "a host name cannot begin with \"-\" (a leading \":\" makes it local)";
         return -1;
     }
-    if (rest[0] == '<' || rest[0] == '>')
-        sign = rest[0] == rest[1] && rest[0] == '>' ? 2 : 1;
-    if (sign)
-        segment->middle = rest[0] == '<' ? AGENT_READ
-                          : sign == 1    ? AGENT_WRITE
-                                         : AGENT_APPEND;
-    *why = sign ? "no file name in it" : "no command in it";
-    if (!rest[sign])
+    bool file = rest[0] == '<' || rest[0] == '>';
+    if (file)
+        segment->middle = rest[0] == '<' ? AGENT_READ : AGENT_WRITE;
+    *why = file ? "no file name in it" : "no command in it";
+    if (!rest[file])
+        return -1;
+    *why = "to append to a file, give the command cat >>FILE";
+    if (rest[0] == '>' && rest[1] == '>')
         return -1;
     segment->host = length ? segment_host(text, length) : NULL;
-    words_add(&segment->words, rest + sign);
+    words_add(&segment->words, rest + file);
     return 0;
 }
 

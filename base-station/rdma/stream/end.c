@@ -211,7 +211,7 @@ void end_settle(struct end *end)
     if (!end->worker.started)
         return;
     ring_end(&end->ring);
-    worker_await(end, SETTLE_MS);
+    worker_await(end, end->options->rsh ? 0 : SETTLE_MS); /* stdin may stay silent */
 }
 
 int end_close(struct end *end)

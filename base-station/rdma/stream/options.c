@@ -83,6 +83,7 @@ static const struct row {
     {"connections-fd", NUMBER, TO(connections_fd), 0, 65535, "rdrecv", NULL},
     {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
     {"address-fd", NUMBER, TO(address_fd), 0, 65535, "rdsend", NULL},
+    {"rsh", SET, TO(rsh), true, 0, NULL, NULL},
     {"status-fd", NUMBER, TO(status_fd), 0, 65535, NULL, NULL},
     {"key-file", TEXT, TO(key_file), 0, 0, NULL, NULL},
     {"key-fd", NUMBER, TO(key_fd), 0, 65535, NULL, NULL},

@@ -18,6 +18,7 @@ struct options {
     int64_t connections_fd, socket_fd, address_fd;
     /* receives the exit status of a command that ends by itself */
     int64_t status_fd;
+    int rsh; /* as bool; given by an agent: the end of a command ends the stream, see rdpipe.1 */
     const char *ports;           /* port or range to try for port 0; NULL = any */
     int64_t transport;           /* enum wanted_transport */
     int64_t checksum;            /* CHECKSUM_ ... */

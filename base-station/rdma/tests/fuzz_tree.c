@@ -72,36 +72,36 @@ static void read_frames(const uint8_t *data, size_t size)
     struct agent_work work = {0};
     struct bytes input = {0};
     struct words words;
-    struct agent_said said;
+    struct agent_frame frame;
     bytes_add(&input, data, size);
-    while (agent_next(&input, &said) > 0) {
-        if (agent_work_take(&work, &said) == 0) {
+    while (agent_frame_next(&input, &frame) > 0) {
+        if (agent_work_take(&work, &frame) == 0) {
             agent_work_open(&words, &work);
             words_close(&words);
         }
-        if (agent_number(&said, AGENT_FRAME) > AGENT_FRAME)
+        if (agent_frame_number(&frame, AGENT_FLOW_BYTES) > AGENT_FLOW_BYTES)
             abort();
-        agent_heard(&input, &said);
+        agent_frame_drop(&input, &frame);
     }
     agent_work_close(&work);
     bytes_close(&input);
 }
 
 /* A field becomes part of a command line: it must never begin with "-". */
-static void hear_agent(const uint8_t *data, size_t size)
+static void read_agent(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"port", "transports", "addresses"};
-    struct end_status said = {.status = -1};
-    struct pipe_end end = {.control_fd = -1, .answer_fd = -1, .said = &said};
-    struct agent_said frame;
+    struct end_status status = {.status = -1};
+    struct pipe_end end = {.control_fd = -1, .answer_fd = -1, .status = &status};
+    struct agent_frame frame;
     int ends[2];
     if (pipe(ends) < 0 || write(ends[1], data, size) != (ssize_t)size)
         abort();
     close(ends[1]);
     end.answer_fd = ends[0];
     while (!end.done) {
-        pipe_end_listen(&end, 0);
-        for (; pipe_end_next(&end, &frame); agent_heard(&end.answers, &frame))
+        pipe_end_read(&end, 0);
+        for (; pipe_end_next(&end, &frame); agent_frame_drop(&end.answers, &frame))
             for (size_t i = 0; frame.verb == AGENT_ANNOUNCE && i < 3; i++) {
                 char *field = agent_field(frame.length ? frame.body : "", names[i]);
                 if (field && (!*field || *field == '-' || strchr(field, ' ')))
@@ -118,6 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_tree(data, size);
     read_sound(data, size);
     read_frames(data, size);
-    hear_agent(data, size);
+    read_agent(data, size);
     return 0;
 }
