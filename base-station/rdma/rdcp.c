@@ -23,14 +23,12 @@
 #include "quote.h"
 #include "segment.h"
 #include "signals.h"
-#include "tee.h"
 #include "tree_io.h"
 #include "tree_sides.h"
 #include "error.h"
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
-    "       DST may be several: 'HOST1:DST|HOST2:DST', each gets all of it\n"
     "       rdcp --check MANIFEST [[USER@]HOST:]TREE\n"
     "  -r          directories, with all that is in them; links stay links\n"
     "  --archive   owners and set-id bits too (and -r)\n"
@@ -367,50 +365,15 @@ static int copy_with_manifest(struct rdcp *rdcp, char **texts, size_t count)
     return status;
 }
 
-/*
- * Copy to each target in its own process. Files read by one process are in the page cache for the
- * others, and each runs at its own pace.
- */
-static int copy_to_each(struct rdcp *rdcp, char **texts, size_t count,
-                        const struct words *targets)
-{
-    if (rdcp->manifest)
-        return -2 * refuse(texts[count - 1], NULL, "--manifest is of one target");
-    struct tee_target *each = allocated(calloc(targets->count, sizeof *each));
-    for (size_t i = 0; i < targets->count; i++) {
-        texts[count - 1] = targets->word[i];
-        each[i] = (struct tee_target){.label = targets->word[i], .fd = -1,
-                                      .pid = tee_fork()};
-        if (each[i].pid == 0)
-            tee_exit(copy(rdcp, texts, count));
-        if (each[i].pid < 0) {
-            refuse(each[i].label, NULL, strerror(errno));
-            each[i].status = 1;
-        }
-    }
-    int status = tee_wait(each, targets->count);
-    tee_tell("rdcp", each, targets->count);
-    free(each);
-    return status;
-}
-
 static int run(struct rdcp *rdcp, char **texts, size_t count)
 {
     struct rdcp_options *options = &rdcp->options;
-    struct words targets = {0};
-    int status;
     options->many |= count > 2;
-    if (tee_split(&targets, texts[count - 1], false) > 1) {
-        status = copy_to_each(rdcp, texts, count, &targets);
-    } else {
-        options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
-        if (options->progress) /* the source shows progress, because only it has the total */
-            pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
-        status = rdcp->manifest ? copy_with_manifest(rdcp, texts, count)
-                                : copy(rdcp, texts, count);
-    }
-    words_close(&targets);
-    return status;
+    options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
+    if (options->progress) /* the source shows progress, because only it has the total */
+        pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
+    return rdcp->manifest ? copy_with_manifest(rdcp, texts, count)
+                          : copy(rdcp, texts, count);
 }
 
 /* Run the requested mode. */

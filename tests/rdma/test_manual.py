@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 PAGES = Path(__file__).parents[2] / "base-station" / "rdma"
 BLOCK = re.compile(r"^\.nf\n(.*?)^\.fi$", re.MULTILINE | re.DOTALL)
 ESCAPED = {r"\-": "-", r"\(aq": "'"}
-OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|cellar|plague)\b)")
+OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|plague)\b)")
 
 
 def examples(tool: str) -> list[str]:
@@ -116,6 +116,5 @@ def test_rdpipe(shell: Shell) -> None:
 def test_rdcp(shell: Shell) -> None:
     for line in examples("rdcp"):
         shell.types(line)
-    for host in ("store", "cellar"):
-        assert facts(shell.place / host) == facts(shell.place / "a")
+    assert facts(shell.place / "store") == facts(shell.place / "a")
     assert facts(shell.place / "plague") == facts(shell.place / "recordings")

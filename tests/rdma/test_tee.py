@@ -1,4 +1,4 @@
-"""Several targets of one pipe, and of one copy: each gets all of it, or its loss is reported."""
+"""Several targets of one pipe: each gets all of it, or its loss is reported."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ import pytest
 
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
-from tests.rdma.test_rdcp import copied, facts, make_tree
 
 pytestmark = pytest.mark.e2e
 SIZE = 5_000_000
@@ -88,27 +87,3 @@ def test_terminated_tee_leaves_no_process(tools: Tools) -> None:
     process.communicate(timeout=20)
     assert process.returncode == 128 + 15
     tools.none_left()
-
-
-def test_tree_is_copied_to_both_targets(tools: Tools) -> None:
-    make_tree(tools.place / "tree")
-    where = f"b:{tools.place}/one|c:{tools.place}/two"
-    copied(tools.run("rdcp", "-r", "tree", where))
-    assert facts(tools.place / "one") == facts(tools.place / "tree")
-    assert facts(tools.place / "two") == facts(tools.place / "tree")
-
-
-def test_failed_copy_does_not_stop_other_copy(tools: Tools) -> None:
-    (tools.place / "a").write_bytes(b"a")
-    good, bad = f"b:{tools.place}/one", f"c:{tools.place}/none/two"
-    ended = tools.run("rdcp", "a", f"{good}|{bad}")
-    assert ended.returncode == 1
-    assert f"{good}: all of it arrived\n".encode() in ended.stderr
-    assert f"{bad}: failed, status 1\n".encode() in ended.stderr
-    assert (tools.place / "one").read_bytes() == b"a"
-
-
-def test_manifest_with_two_targets_is_refused(tools: Tools) -> None:
-    ended = tools.run("rdcp", "--manifest", "-", "a", "b:one|c:two")
-    assert ended.returncode == 2
-    assert b"--manifest is of one target" in ended.stderr
