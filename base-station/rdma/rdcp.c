@@ -6,13 +6,11 @@
  *      ^                        |
  *      `------------------------'   through the sessions: see agent_protocol.h
  *
- * This is an rdpipe chain. There is one chain for all sources on a machine, or several if the
- * sources do not fit into one command line.
+ * This is an rdpipe chain of two segments.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +57,7 @@ struct rdcp {
 };
 
 enum { SERVE_SOURCE = 1, SERVE_SINK, SERVE_CHECK };
-enum { NAP_MOST_S = 30, STEADY_MS = 60000, NAMES_MOST = 1 << 19 };
+enum { NAP_MOST_S = 30, STEADY_MS = 60000 };
 
 #define TO(field) offsetof(struct rdcp, field)
 static const struct choice own[] = {
@@ -104,8 +102,6 @@ struct place {
     const char *text; /* the argument */
     char *host;       /* NULL = here */
     const char *path; /* within the argument */
-    char *name;       /* name of a source at DST */
-    size_t chain;     /* number of the chain that copies this source, from 1 */
 };
 
 /* Print the reason why an argument, or a pair of arguments, is rejected. */
@@ -133,72 +129,18 @@ static int place_open(struct place *place, const char *text)
         return refuse(text, NULL, "a host name cannot begin with \"-\"");
     if (!length && !*place->path)
         return refuse(text, NULL, "an empty name");
-    place->name = tree_name(place->path);
     if (length)
         place->host = segment_host(text, length);
     return 0;
 }
 
-static void place_close(struct place *place)
-{
-    free(place->host);
-    free(place->name);
-}
-
-/*
- * Assign sources to chains: one chain per machine, split where the names might exceed the limit of
- * execve(2). Return the number of chains.
- */
-static size_t plan(struct place *places, size_t count)
-{
-    size_t chains = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (places[i].chain)
-            continue;
-        size_t bytes = 0;
-        chains++;
-        for (size_t j = i; j < count && bytes < NAMES_MOST; j++) {
-            if (places[j].chain || !same_text(places[i].host, places[j].host))
-                continue;
-            bytes += strlen(places[j].path) + 1 + sizeof(char *);
-            places[j].chain = chains;
-        }
-    }
-    return chains;
-}
-
-static int by_name(const void *one, const void *other)
-{
-    return strcmp(((const struct place *)one)->name, ((const struct place *)other)->name);
-}
-
-static void keep(void *place)
-{
-    (void)place;
-}
-
-/* Reject equal names in different chains: a sink only protects files that it has made itself. */
-static int refuse_twins(struct place *places, size_t count)
-{
-    void *names = NULL;
-    int result = 0;
-    for (size_t i = 0; i < count && result == 0; i++) {
-        const struct place *one = *(struct place **)allocated(tsearch(&places[i], &names,
-                                                                      by_name));
-        if (*one->name && one->chain != places[i].chain)
-            result = refuse(one->text, places[i].text, "both would get the same name");
-    }
-    tdestroy(names, keep);
-    return result;
-}
-
-/* Copy the sources of one chain, starting at `first`. */
-static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t count,
-                     size_t first, int *caught)
+/* Copy the first `count` - 1 places into the last one. */
+static int copy_once(const struct rdcp *rdcp, const struct place *places, size_t count,
+                     int *caught)
 {
     const struct place *target = &places[count - 1];
     struct pipe_segment segments[2] = {
-        {.host = places[first].host, .label = places[first].text, .middle = AGENT_RDCP},
+        {.host = places[0].host, .label = places[0].text, .middle = AGENT_RDCP},
         {.host = target->host, .label = target->text, .middle = AGENT_RDCP},
     };
     for (int to = 0; to < 2; to++) {
@@ -211,9 +153,8 @@ static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t
         words_add(words, "--");
         if (to)
             add_path(words, target->path, target->host);
-        for (size_t i = first; i + 1 < count; i++)
-            if (places[i].chain == places[first].chain)
-                add_path(words, places[i].path, places[i].host);
+        for (size_t i = 0; i + 1 < count; i++)
+            add_path(words, places[i].path, places[i].host);
     }
     int status = pipe_run(&rdcp->settings, segments, 2, caught);
     words_close(&segments[0].words);
@@ -237,12 +178,12 @@ static int nap(unsigned seconds, int *caught)
  * progress. Errors about single files from a completed copy are final.
  */
 static int copy_again(const struct rdcp *rdcp, const struct place *places, size_t count,
-                      size_t first, int *caught)
+                      int *caught)
 {
     int64_t until_ms = 0; /* not set */
     for (unsigned nap_s = 1;; nap_s = nap_s * 2 < NAP_MOST_S ? nap_s * 2 : NAP_MOST_S) {
         int64_t began_ms = now_ms();
-        int status = copy_from(rdcp, places, count, first, caught);
+        int status = copy_once(rdcp, places, count, caught);
         int64_t now = now_ms();
         bool steady = now - began_ms > STEADY_MS; /* it made progress before it was cut */
         if (!until_ms || steady)
@@ -264,19 +205,16 @@ static int copy(const struct rdcp *rdcp, char **texts, size_t count)
     int status = 0, caught = 0;
     for (size_t i = 0; i < count && !status; i++)
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
-    size_t chains = status ? 0 : plan(places, count - 1), begun = 0;
-    if (chains > 1 && refuse_twins(places, count - 1) < 0)
-        status = 2;
-    for (size_t i = 0; i + 1 < count && status != 2 && !caught; i++) {
-        if (places[i].chain <= begun)
-            continue;
-        begun++;
-        int one = copy_again(rdcp, places, count, i, &caught);
-        if (one)
-            status = caught ? 128 + caught : one == 2 ? 2 : 1;
-    }
+    for (size_t i = 1; i + 1 < count && !status; i++)
+        if (!same_text(places[0].host, places[i].host))
+            status = -2 * refuse(texts[0], texts[i],
+                                 "sources on two machines: run rdcp once for each machine");
+    if (!status)
+        status = copy_again(rdcp, places, count, &caught);
+    if (status && status != 2)
+        status = caught ? 128 + caught : 1;
     for (size_t i = 0; i < count; i++)
-        place_close(&places[i]);
+        free(places[i].host);
     free(places);
     return status;
 }
@@ -341,7 +279,7 @@ static int check(struct rdcp *rdcp, const char *text)
         status = pipe_run(&rdcp->settings, &segment, 1, &caught);
         words_close(&segment.words);
     }
-    place_close(&place);
+    free(place.host);
     return status;
 }
 
