@@ -27,14 +27,13 @@
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
-    "       rdcp --check MANIFEST [[USER@]HOST:]TREE\n"
+    "       rdcp --check SUMS [[USER@]HOST:]TREE\n"
     "  -r          directories, with all that is in them; links stay links\n"
     "  --archive   owners and set-id bits too (and -r)\n"
     "  -H -X -A    hard links, extended attributes, access control lists too\n"
     "  --checksum  what is there is compared by content, not by size and time\n"
     "  --hash xxh3|sha256   by which each file is judged (xxh3)\n"
     "  --verify    reads each file again at its target\n"
-    "  --manifest FILE      writes SHA256SUMS of what is at DST then; - is stdout\n"
     "  --exclude PATTERN    not these: a name, or a path below SRC if it has a /\n"
     "  --delete    what SRC does not have is listed; with --yes it is deleted\n"
     "  --dry-run   says what would be copied and deleted, and does nothing\n"
@@ -51,7 +50,7 @@ static const char usage[] =
 struct rdcp {
     struct pipe_settings settings;
     struct rdcp_options options; /* sent to both sides */
-    const char *manifest, *check, *hash, *retry, *limit;
+    const char *check, *hash, *retry, *limit;
     int64_t retry_ms;
     int mode; /* 0: the client */
 };
@@ -75,9 +74,7 @@ static const struct choice own[] = {
     {"no-sync", 0, CHOICE_FLAG, TO(options.no_sync), 0},
     {"exclude", 0, CHOICE_LIST, TO(options.exclude), 0},
     {"hash", 0, CHOICE_TEXT, TO(hash), 0},
-    {"manifest", 0, CHOICE_TEXT, TO(manifest), 0},
-    {"many", 0, CHOICE_FLAG, TO(options.many), 0}, /* these three are internal, for the sides */
-    {"progress", 0, CHOICE_FLAG, TO(options.progress), 0},
+    {"progress", 0, CHOICE_FLAG, TO(options.progress), 0}, /* internal, as --back */
     {"back", 0, CHOICE_FLAG, TO(options.back), 0},
     {"check", 0, CHOICE_TEXT, TO(check), 0}, /* from here on not sent to the sides */
     {"retry", 0, CHOICE_TEXT, TO(retry), 0},
@@ -242,7 +239,6 @@ static int judge(struct rdcp *rdcp)
     struct rdcp_options *options = &rdcp->options;
     options->recursive |= options->archive;
     options->verbose = rdcp->settings.verbose;
-    options->manifest = rdcp->manifest;
     options->sha256 = rdcp->hash && strcmp(rdcp->hash, "sha256") == 0;
     rdcp->retry_ms = rdcp->retry ? time_of(rdcp->retry) : 0;
     if (rdcp->limit)
@@ -283,35 +279,13 @@ static int check(struct rdcp *rdcp, const char *text)
     return status;
 }
 
-/* Copy, and write the sink's stdout to FILE when all is done. */
-static int copy_with_manifest(struct rdcp *rdcp, char **texts, size_t count)
-{
-    const char *name = rdcp->manifest;
-    char *part = text_of("%s.rdcp-part", name);
-    bool file = strcmp(name, "-") != 0;
-    int fd = file ? open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
-    int status = 1;
-    rdcp->settings.own_stdout = true;
-    if (file && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0))
-        refuse(name, NULL, strerror(errno));
-    else if (!(status = copy(rdcp, texts, count)) && file &&
-             (fsync(fd) < 0 || rename(part, name) < 0))
-        status = -refuse(name, NULL, strerror(errno));
-    if (file && status)
-        unlink(part);
-    free(part);
-    return status;
-}
-
 static int run(struct rdcp *rdcp, char **texts, size_t count)
 {
     struct rdcp_options *options = &rdcp->options;
-    options->many |= count > 2;
     options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
     if (options->progress) /* the source shows progress, because only it has the total */
         pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
-    return rdcp->manifest ? copy_with_manifest(rdcp, texts, count)
-                          : copy(rdcp, texts, count);
+    return copy(rdcp, texts, count);
 }
 
 /* Run the requested mode. */

@@ -43,7 +43,7 @@ void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdi
 {
     tree_file_answer(sink, file, verdict, 0);
     if (state)
-        tree_sink_remember(sink, file->folder, file->name, state);
+        tree_made_add(&sink->made, state, 0);
     if (state && file->links > 1 && sink->options->hard_links)
         tree_links_placed(sink, file->number);
     sink->files[file->number % TREE_WINDOW] = NULL;

@@ -110,7 +110,7 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
         tree_file_refuse(sink, file, NULL);
     else if (folder->made) /* the entry cannot exist yet, so the thread skips the lookup */
         ask(sink, file);
-    else if (!sink->options->many)
+    else if (!sink->many)
         tree_place_seek(sink, file);
     else if ((why = tree_in_the_way(sink, folder, name, &file->attributes, NULL,
                                     &file->stat)))

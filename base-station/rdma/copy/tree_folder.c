@@ -52,14 +52,6 @@ const char *tree_sink_name(const struct sink *sink, const struct tree_record *re
     return sink->in == sink->top && sink->rename ? sink->rename : record->name;
 }
 
-void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const struct stat *state)
-{
-    tree_made_add(&sink->made, state, 0);
-    if (sink->options->manifest && S_ISREG(state->st_mode))
-        words_add_text(&sink->manifest, tree_folder_path(folder, name));
-}
-
 static bool is_unfinished(const struct stat *state)
 {
     /* A new folder may inherit the set-group-id bit from its parent. */
@@ -99,7 +91,7 @@ static int open_beside(struct sink *sink, char *path)
 void tree_folder_top(struct sink *sink)
 {
     char *path = agent_work_file(sink->target);
-    bool single = !sink->options->many;
+    bool single = !sink->many;
     struct stat state;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 && single && fstat(fd, &state) == 0 && is_unfinished(&state))

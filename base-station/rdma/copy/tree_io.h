@@ -43,8 +43,8 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
 void tree_say(const char *what, const char *of);
 
 /* Two texts of tree_error() with their own error codes. */
-#define TREE_DIFFERS "its content is not what the manifest says"
-#define TREE_UNLISTED "is not in the manifest"
+#define TREE_DIFFERS "its content is not what the list says"
+#define TREE_UNLISTED "is not in the list"
 
 /* Counts an error and prints it: rdcp: PATH: what. After tree_errors_json(true) as JSON:
  * {"path": PATH, "code": CODE, "error": what}; CODE is "missing", "differs", "unlisted"

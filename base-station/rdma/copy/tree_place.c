@@ -48,7 +48,7 @@ static void place_part(struct sink *sink, struct tree_file *file)
 {
     const struct tree_folder *folder = file->folder;
     struct stat state;
-    if (sink->options->many)
+    if (sink->many)
         tree_place_all(sink);
     const char *why =
         tree_in_the_way(sink, folder, file->name, &file->attributes, NULL, &state);

@@ -19,8 +19,6 @@ struct rdcp_options {
     bool dry_run, delete, yes;
     bool sha256;
     bool progress; /* stderr is a terminal: show progress */
-    bool many;     /* more than one source: DST has to be a directory */
-    bool manifest; /* the sink writes one on stdout */
     struct words exclude;
     bool back; /* the sink answers on AGENT_BACK_FD instead of stdout */
 };

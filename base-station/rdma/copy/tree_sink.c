@@ -72,7 +72,7 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     if (folder->fd < 0)
         return;
     memcpy(target, record->bytes, record->length);
-    if (sink->options->many)
+    if (sink->many)
         tree_place_all(sink);
     const char *why = tree_in_the_way(sink, folder, name, to, record, &state);
     bool there = !why && same_link(folder, name, target);
@@ -91,7 +91,7 @@ static void take_link(struct sink *sink, const struct tree_record *record)
         lost = (struct tree_lost){"owner", errno};
     tree_sink_not_kept(sink, folder, name, lost);
     if (fstatat(folder->fd, name, &state, AT_SYMLINK_NOFOLLOW) == 0)
-        tree_sink_remember(sink, folder, name, &state);
+        tree_made_add(&sink->made, &state, 0);
     sink->count += !there;
     sink->had += there;
 }
@@ -101,7 +101,7 @@ static const char *take_hard(struct sink *sink, const struct tree_record *record
     static const struct tree_attributes nobody;
     const char *name = tree_sink_name(sink, record), *why = NULL;
     struct stat state = {0};
-    if (sink->options->many)
+    if (sink->many)
         tree_place_all(sink);
     if (sink->in->fd >= 0)
         why = tree_in_the_way(sink, sink->in, name, &nobody, NULL, &state);
@@ -150,8 +150,6 @@ static const char *find_top(struct sink *sink, bool folder)
     }
     if (!error && sink->slash && !folder)
         error = ENOTDIR;
-    if (sink->rename && *sink->rename && folder) /* paths are relative to DST, i.e. the copy */
-        sink->manifest_skip = strlen(sink->rename) + 1;
     sink->found = true;
     if (error)
         tree_sink_complain(sink, NULL, "", strerror(error));
@@ -262,8 +260,6 @@ static void conclude(struct sink *sink)
     delete_extra(sink);
     if (sink->found && !options->no_sync && !options->dry_run && syncfs(sink->top->fd) < 0)
         tree_sink_complain(sink, NULL, "", strerror(errno));
-    if (options->manifest)
-        tree_manifest_write(sink);
     bye.errors = sink->errors;
     tree_file_answers(sink);
     tree_write(&sink->line, &bye);
@@ -287,7 +283,6 @@ static void sink_close(struct sink *sink)
     tree_made_close(&sink->made);
     tree_names_close(&sink->first_names);
     tree_names_close(&sink->other_names);
-    words_close(&sink->manifest);
     words_close(&sink->extra);
     tree_hash_close(&sink->hash);
     bytes_close(&sink->line.input);
@@ -320,6 +315,7 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     sink->target = target;
     sink->asked = names;
     sink->asked_count = count;
+    sink->many = count > 1;
     if (tree_place_open(sink, tree_file_sought) == 0)
         take_all(sink);
     else

@@ -7,7 +7,6 @@
  *   tree_answer.c    answers to the source
  *   tree_place.c     naming of finished files, and conflicts
  *   tree_links.c     hard links
- *   tree_manifest.c  checksums
  */
 #pragma once
 
@@ -99,6 +98,7 @@ struct sink {
     const char *target;
     char **asked; /* requested sources: the only names allowed at the top of the stream */
     size_t asked_count, asked_at; /* index of the last match */
+    bool many; /* more than one source: DST has to be a directory */
     struct tree_line line;
     struct tree_folder *top, *in; /* the current folder of the stream */
     int depth;
@@ -116,8 +116,6 @@ struct sink {
     struct tree_xattr *xattrs; /* of the next file or folder */
     struct tree_made made;
     struct tree_names first_names, other_names;
-    struct words manifest; /* paths of regular files, from the top */
-    size_t manifest_skip;  /* length of the prefix to omit from each path */
     struct words extra; /* for --delete: paths the source lacks */
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
@@ -135,10 +133,6 @@ const char *tree_sink_name(const struct sink *sink, const struct tree_record *re
 /* True if `state` is the source's file with this device and inode. */
 bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
                       const struct stat *state);
-
-/* Record that this run has placed or kept the entry. */
-void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const struct stat *state);
 
 /* Functions that take a record return NULL, or the reason why the record is invalid here. */
 
@@ -210,6 +204,3 @@ void tree_links_placed(struct sink *sink, uint64_t number);
 bool tree_links_other(struct sink *sink, uint64_t number, const char *name);
 void tree_links_make(struct sink *sink);
 void tree_names_close(struct tree_names *names);
-
-/* Print the list of SHA-256 checksums on stdout. Each file is read again from the disk. */
-void tree_manifest_write(struct sink *sink);

@@ -1,8 +1,8 @@
 /*
- * Lists of SHA-256 checksums and paths in the format of sha256sum(1): a newline or a backslash in a
- * name is escaped as \n or \\, and its line starts with a backslash.
+ * rdcp --check: compare a tree with a list of SHA-256 checksums and paths in the format of
+ * sha256sum(1): a newline or a backslash in a name is escaped as \n or \\, and its line starts with
+ * a backslash.
  */
-
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -13,8 +13,10 @@
 
 #include "descriptors.h"
 #include "quote.h"
+#include "tree_hash.h"
+#include "tree_io.h"
 #include "tree_part.h"
-#include "tree_sink.h"
+#include "tree_sides.h"
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
 
@@ -45,38 +47,6 @@ static const char *sum_path(struct tree_hash *hash, int base, const char *path,
     return why;
 }
 
-static void print_line(const char *digits, const char *path)
-{
-    printf("%s%s  ", strpbrk(path, "\\\n") ? "\\" : "", digits);
-    for (; *path; path++) {
-        if (*path == '\n' || *path == '\\')
-            putchar('\\');
-        putchar(*path == '\n' ? 'n' : *path);
-    }
-    putchar('\n');
-}
-
-void tree_manifest_write(struct sink *sink)
-{
-    struct words *paths = &sink->manifest;
-    struct tree_hash hash;
-    struct bytes digits = {0};
-    tree_hash_open(&hash, true);
-    if (paths->count)
-        qsort(paths->word, paths->count, sizeof *paths->word, words_by_text);
-    for (size_t i = 0; i < paths->count; i++) {
-        const char *why = sum_path(&hash, sink->top->fd, paths->word[i], &digits);
-        if (why)
-            tree_error(&sink->errors, paths->word[i], why);
-        else
-            print_line(digits.data, paths->word[i] + sink->manifest_skip);
-    }
-    bytes_close(&digits);
-    tree_hash_close(&hash);
-    if (fflush(stdout) != 0)
-        tree_error(&sink->errors, "the manifest", strerror(errno));
-}
-
 /* Parse a line into "PATH", NUL, digits: this form can be sorted and searched by path. */
 static char *read_line(const char *line)
 {
@@ -85,6 +55,7 @@ static char *read_line(const char *line)
     if (strspn(digits, "0123456789abcdef") != DIGITS || digits[DIGITS] != ' ' ||
         (digits[DIGITS + 1] != ' ' && digits[DIGITS + 1] != '*') || !*from)
         return NULL;
+    from += strncmp(from, "./", 2) == 0 ? 2 : 0; /* find(1) */
     char *row = allocated(calloc(1, strlen(from) + DIGITS + 2)), *at = row;
     for (; *from; from++) {
         if (escaped && *from == '\\' && from[1])
@@ -112,7 +83,7 @@ static int read_all(struct words *rows)
     }
     free(line);
     if (length > 0)
-        fprintf(stderr, "rdcp: the manifest: line %zu: not SUM, two spaces and a path\n",
+        fprintf(stderr, "rdcp: the list: line %zu: not SUM, two spaces and a path\n",
                 rows->count + 1);
     else if (rows->count)
         qsort(rows->word, rows->count, sizeof row, words_by_text);
