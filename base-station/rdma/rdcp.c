@@ -34,9 +34,6 @@ static const char usage[] =
     "  --checksum  what is there is compared by content, not by size and time\n"
     "  --hash xxh3|sha256   by which each file is judged (xxh3)\n"
     "  --verify    reads each file again at its target\n"
-    "  --exclude PATTERN    not these: a name, or a path below SRC if it has a /\n"
-    "  --delete    what SRC does not have is listed; with --yes it is deleted\n"
-    "  --dry-run   says what would be copied and deleted, and does nothing\n"
     "  --retry TIME         dials again after an outage, for so long: 90s, 30m, 2h\n"
     "  --no-sync   leaves it to the kernel when it reaches the disk\n"
     "  --rate, --bwlimit BYTES   a second, at most; 10M is ten MiB\n"
@@ -67,12 +64,8 @@ static const struct choice own[] = {
     {"acls", 'A', CHOICE_FLAG, TO(options.acls), 0},
     {"checksum", 0, CHOICE_FLAG, TO(options.checksum), 0},
     {"verify", 0, CHOICE_FLAG, TO(options.verify), 0},
-    {"delete", 0, CHOICE_FLAG, TO(options.delete), 0},
-    {"yes", 0, CHOICE_FLAG, TO(options.yes), 0},
-    {"dry-run", 0, CHOICE_FLAG, TO(options.dry_run), 0},
     {"json", 0, CHOICE_FLAG, TO(options.json), 0},
     {"no-sync", 0, CHOICE_FLAG, TO(options.no_sync), 0},
-    {"exclude", 0, CHOICE_LIST, TO(options.exclude), 0},
     {"hash", 0, CHOICE_TEXT, TO(hash), 0},
     {"progress", 0, CHOICE_FLAG, TO(options.progress), 0}, /* internal, as --back */
     {"back", 0, CHOICE_FLAG, TO(options.back), 0},
@@ -320,7 +313,6 @@ int main(int argc, char **argv)
     int status = pipe_options(&rdcp.settings, "rvhHXA", own, OWN, argc, argv);
     if (status < 0)
         status = act(&rdcp, argv + optind, (size_t)(argc - optind));
-    words_close(&rdcp.options.exclude);
     pipe_settings_close(&rdcp.settings);
     return status;
 }

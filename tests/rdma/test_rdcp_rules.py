@@ -149,6 +149,7 @@ def test_time_before_1970_keeps_its_fraction(tools: Tools) -> None:
         (start() + record(LEAVE), "it leaves a folder that it did not enter"),
         (start() + enter(b"d") * 2, "it ends before its end"),
         (start() + enter(b"d") + end(), "it ends within a folder"),
+        (start() + file_of(1) + end(), "it ends before its last file"),
         (start() + enter(b"d") + enter(b""), "a folder below DST without a name"),
         (start() + record(BYE), "a record of another kind of stream"),
         (start() + record(WHOLE), "a record where it does not belong"),

@@ -27,7 +27,7 @@ static void have(struct sink *sink, struct tree_file *file, const struct stat *s
                 is.mtime_ns == to->mtime_ns &&
                 (!options->archive || (is.uid == to->uid && is.gid == to->gid)) &&
                 !options->xattrs && !options->acls;
-    if (!same && !options->dry_run) {
+    if (!same) {
         int fd = open_there(file);
         struct tree_lost lost = {"mode", errno};
         if (fd >= 0)
@@ -73,11 +73,11 @@ static void ask(struct sink *sink, struct tree_file *file)
     if (same && options->checksum) {
         file->state = FILE_COMPARED;
         file->from = file->size;
-    } else if (!options->dry_run && file->size >= PART_LEAST) {
+    } else if (file->size >= PART_LEAST) {
         file->fd = resume(file, &file->from);
         shut(&file->fd); /* opened and checked again when the body arrives */
     }
-    char *why = options->dry_run || file->state == FILE_COMPARED
+    char *why = file->state == FILE_COMPARED
                     ? NULL : no_room(file, room < file->size ? room : file->size);
     if (!why)
         return tree_file_answer(sink, file, TREE_SEND, file->from);
@@ -104,9 +104,7 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
     folder->uses++;
     if (file->links > 1 && sink->options->hard_links)
         tree_links_first(sink, file->number, name);
-    if (folder->absent)
-        tree_file_answer(sink, file, TREE_SEND, 0);
-    else if (folder->fd < 0)
+    if (folder->fd < 0)
         tree_file_refuse(sink, file, NULL);
     else if (folder->made) /* the entry cannot exist yet, so the thread skips the lookup */
         ask(sink, file);
@@ -141,7 +139,6 @@ const char *tree_file_body(struct sink *sink, const struct tree_record *record)
         tree_place_all(sink);
     struct tree_file *file = *place; /* NULL: already settled */
     if (!file || file->number != record->body_number || file->state == FILE_GIVEN ||
-        (sink->options->dry_run && file->state != FILE_COMPARED) ||
         (from && from != file->from))
         return "a body that was not asked for";
     sink->body = file;
@@ -150,7 +147,7 @@ const char *tree_file_body(struct sink *sink, const struct tree_record *record)
     tree_hash_begin(&sink->hash);
     shut(&file->fd);
     if (!from) { /* the file has changed since, or arrived damaged */
-        file->state = sink->options->dry_run ? FILE_NOWHERE : FILE_BEGUN;
+        file->state = FILE_BEGUN;
         return NULL;
     }
     bool part = file->state != FILE_COMPARED;

@@ -105,16 +105,14 @@ void tree_folder_top(struct sink *sink)
 }
 
 /* Open the folder, creating it if necessary. Return -1 with errno on failure. */
-static int open_it(struct tree_folder *folder, const struct rdcp_options *options)
+static int open_it(struct tree_folder *folder)
 {
     int above = folder->up->fd;
     if (!folder->name[0])
         return fcntl(above, F_DUPFD_CLOEXEC, 0);
-    if (!options->dry_run) {
-        folder->made = mkdirat(above, folder->name, UNFINISHED) == 0;
-        if (!folder->made && errno != EEXIST)
-            return -1;
-    }
+    folder->made = mkdirat(above, folder->name, UNFINISHED) == 0;
+    if (!folder->made && errno != EEXIST)
+        return -1;
     return open_below(above, folder->name, O_RDONLY | O_DIRECTORY, 0);
 }
 
@@ -135,13 +133,10 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
     folder->xattrs = sink->xattrs;
     sink->xattrs = NULL;
     sink->in = folder;
-    folder->absent = up->absent;
     if (up->fd < 0)
         return;
-    folder->fd = open_it(folder, sink->options);
-    if (folder->fd < 0 && sink->options->dry_run && errno == ENOENT)
-        folder->absent = true;
-    else if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
+    folder->fd = open_it(folder);
+    if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         why = strerror(errno);
     else if (tree_sink_is_one(sink, of->device, of->inode, &state))
         why = "source and target are the same directory";
@@ -172,28 +167,12 @@ static bool is_written(const struct tree_folder *folder)
     return count > 0;
 }
 
-/* Remove the leftovers of cut copies. For --delete, list the entries that the source lacks. */
-static void go_through(struct sink *sink, struct tree_folder *folder)
+/* Remove the leftovers of cut copies. */
+static void tidy(const struct tree_folder *folder)
 {
-    struct words *seen = &folder->seen;
     struct dirent **entries = NULL;
-    if (seen->count)
-        qsort(seen->word, seen->count, sizeof *seen->word, words_by_text);
-    int count = sink->options->delete ? tree_entries(folder->fd, &entries)
-                                      : parts_of(folder, &entries);
-    for (int i = count - 1; i >= 0; i--) { /* a part file before its note */
-        const char *name = entries[i]->d_name;
-        bool came = seen->count && bsearch(&name, seen->word, seen->count,
-                                           sizeof *seen->word, words_by_text);
-        if (part_is(name)) {
-            if (!sink->options->dry_run)
-                part_tidy(folder->fd, name);
-        } else if (sink->options->delete && !came) {
-            char *path = tree_folder_path(folder, name);
-            if (!tree_excluded(sink->options, path, entries[i]->d_type == DT_DIR))
-                words_add(&sink->extra, path);
-            free(path);
-        }
+    for (int i = parts_of(folder, &entries) - 1; i >= 0; i--) { /* a part file before its note */
+        part_tidy(folder->fd, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
@@ -213,10 +192,8 @@ static void finish(struct sink *sink, struct tree_folder *folder)
     if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         return;
     bool untouched = is_of_time(&state, to->mtime_ns);
-    if (sink->options->delete || !(folder->made || untouched))
-        go_through(sink, folder);
-    if (sink->options->dry_run)
-        return;
+    if (!folder->made && !untouched)
+        tidy(folder);
     if (folder->made || sink->options->archive || is_unfinished(&state))
         lost = tree_keep(folder->fd, to, folder->xattrs, sink->options);
     else if (!untouched && state.st_uid == geteuid() && folder->name[0] &&
@@ -234,31 +211,8 @@ void tree_folder_leave(struct sink *sink, struct tree_folder *folder)
         if (!sink->cut && up) /* otherwise the folder keeps the mode UNFINISHED */
             finish(sink, folder);
         tree_xattr_close(&folder->xattrs);
-        words_close(&folder->seen);
         shut(&folder->fd);
         free(folder);
         folder = up;
     }
-}
-
-int tree_remove(int base, const char *path)
-{
-    int above = open_above(base, &path), result = above < 0 ? -1 : unlinkat(above, path, 0);
-    if (above >= 0 && result < 0 && (errno == EISDIR || errno == EPERM)) {
-        int fd = open_below(above, path, O_RDONLY | O_DIRECTORY, 0);
-        struct dirent **entries = NULL;
-        int count = fd < 0 ? -1 : tree_entries(fd, &entries);
-        result = count < 0 ? -1 : 0;
-        for (int i = 0; i < count; i++) {
-            if (result == 0)
-                result = tree_remove(fd, entries[i]->d_name);
-            free(entries[i]);
-        }
-        free(entries);
-        shut(&fd);
-        if (result == 0)
-            result = unlinkat(above, path, AT_REMOVEDIR);
-    }
-    shut(&above);
-    return result;
 }

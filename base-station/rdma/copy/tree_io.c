@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,24 +302,4 @@ char *tree_name(const char *path)
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         *name = '\0';
     return name;
-}
-
-bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < options->exclude.count; i++) {
-        char *pattern = allocated(strdup(options->exclude.word[i]));
-        size_t length = strlen(pattern);
-        bool only_folders = length && pattern[length - 1] == '/';
-        if (only_folders)
-            pattern[length - 1] = '\0';
-        bool whole = strchr(pattern, '/');
-        const char *from = *pattern == '/' ? pattern + 1 : pattern;
-        bool matches = (folder || !only_folders) &&
-                       fnmatch(from, whole ? path : name, FNM_PATHNAME) == 0;
-        free(pattern);
-        if (matches)
-            return true;
-    }
-    return false;
 }

@@ -100,6 +100,3 @@ void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t nu
  * or "" if the contents go into DST itself (".", "..", "/"). The caller frees the text.
  */
 char *tree_name(const char *path);
-
-/* True if an --exclude pattern matches. `path` is relative to the source. */
-bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder);

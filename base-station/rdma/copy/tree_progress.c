@@ -40,15 +40,12 @@ static void show(struct tree_progress *progress)
 }
 
 /* True if the copy skips this entry and its subtree. Matches walk() of the source. */
-static bool passed_over(const struct tree_progress *progress, const FTSENT *entry,
-                        size_t skip)
+static bool passed_over(const struct tree_progress *progress, const FTSENT *entry)
 {
     bool folder = entry->fts_info == FTS_D;
     return (folder && (!progress->options->recursive ||
                        tree_target_is(&progress->target, entry->fts_statp))) ||
-           (entry->fts_level > 0 &&
-            (part_is(entry->fts_name) ||
-             tree_excluded(progress->options, entry->fts_path + skip, folder)));
+           (entry->fts_level > 0 && part_is(entry->fts_name));
 }
 
 /* Add the size of one source to the total. Return -1 if it cannot be counted. */
@@ -65,7 +62,7 @@ static int count_source(struct tree_progress *progress, const char *given)
         if (atomic_load(&progress->over) || entry->fts_errno == ENAMETOOLONG)
             result = -1;
         else if (entry->fts_info == FTS_D || entry->fts_info == FTS_F) {
-            if (passed_over(progress, entry, length + (name[length - 1] != '/')))
+            if (passed_over(progress, entry))
                 fts_set(walk, entry, FTS_SKIP);
             else if (entry->fts_info == FTS_F)
                 progress->total += (uint64_t)entry->fts_statp->st_size;

@@ -16,10 +16,8 @@ struct rdcp_options {
     bool recursive, archive, verify, no_sync, verbose, json;
     bool checksum;    /* compare content instead of size and time */
     bool hard_links, xattrs, acls;
-    bool dry_run, delete, yes;
     bool sha256;
     bool progress; /* stderr is a terminal: show progress */
-    struct words exclude;
     bool back; /* the sink answers on AGENT_BACK_FD instead of stdout */
 };
 

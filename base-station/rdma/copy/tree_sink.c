@@ -76,8 +76,6 @@ static void take_link(struct sink *sink, const struct tree_record *record)
         tree_place_all(sink);
     const char *why = tree_in_the_way(sink, folder, name, to, record, &state);
     bool there = !why && same_link(folder, name, target);
-    if (sink->options->dry_run && !why)
-        return;
     if (why || (!there && part_link(folder->fd, name, target, &no_part) < 0)) {
         tree_sink_complain(sink, folder, name, why ? why : no_part);
         free(no_part);
@@ -108,7 +106,7 @@ static const char *take_hard(struct sink *sink, const struct tree_record *record
     bool refused = why && !tree_made_find(&sink->made, &state);
     if (refused)
         tree_sink_complain(sink, sink->in, name, why);
-    if (refused || sink->in->fd < 0 || sink->options->dry_run)
+    if (refused || sink->in->fd < 0)
         name = NULL;
     return tree_links_other(sink, record->number, name)
                ? NULL : "a hard link to a file that it did not announce";
@@ -169,8 +167,6 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
         why = find_top(sink, record->kind == TREE_ENTER);
     if (why)
         return why;
-    if (sink->options->delete && sink->in != sink->top)
-        words_add(&sink->in->seen, record->name);
     switch (record->kind) {
     case TREE_ENTER: return take_enter(sink, record);
     case TREE_FILE: return tree_file_take(sink, record);
@@ -201,9 +197,11 @@ static const char *take(struct sink *sink, const struct tree_record *record)
     case TREE_END:
         if (sink->depth)
             return "it ends within a folder";
+        tree_place_all(sink);
+        if (sink->top->uses > 1)
+            return "it ends before its last file";
         sink->errors += record->errors;
         sink->ended = true;
-        tree_place_all(sink);
         tree_links_make(sink);
         return NULL;
     default: return "a record of another kind of stream";
@@ -232,33 +230,12 @@ static void take_all(struct sink *sink)
     sink->ended &= !sink->line.lost;
 }
 
-/* Remove entries the source lacks, or only list them without --yes or after an error. */
-static void delete_extra(struct sink *sink)
-{
-    struct words *extra = &sink->extra;
-    bool may = sink->options->yes && !sink->errors && !sink->options->dry_run;
-    if (extra->count)
-        qsort(extra->word, extra->count, sizeof *extra->word, words_by_text);
-    for (size_t i = 0; i < extra->count; i++) {
-        if (may && tree_remove(sink->top->fd, extra->word[i]) < 0)
-            tree_sink_complain(sink, NULL, extra->word[i], strerror(errno));
-        else if (!may || sink->options->verbose)
-            tree_say(may ? "deleted" : "would delete", extra->word[i]);
-    }
-    if (extra->count && !may && !sink->options->dry_run) {
-        fprintf(stderr, "rdcp: nothing was deleted: %s\n",
-                sink->options->yes ? "not all was copied" : "give --yes to delete these");
-        sink->errors++;
-    }
-}
-
 static void conclude(struct sink *sink)
 {
     const struct rdcp_options *options = sink->options;
     struct tree_record bye = {.kind = TREE_BYE}, record;
     const char *why;
-    delete_extra(sink);
-    if (sink->found && !options->no_sync && !options->dry_run && syncfs(sink->top->fd) < 0)
+    if (sink->found && !options->no_sync && syncfs(sink->top->fd) < 0)
         tree_sink_complain(sink, NULL, "", strerror(errno));
     bye.errors = sink->errors;
     tree_file_answers(sink);
@@ -270,7 +247,6 @@ static void conclude(struct sink *sink)
         fprintf(stderr, "rdcp: the stream: it goes on after its end\n");
         sink->ended = false;
     }
-    sink->line.lost = true; /* a dry run never receives the bodies it requested */
 }
 
 static void sink_close(struct sink *sink)
@@ -283,7 +259,6 @@ static void sink_close(struct sink *sink)
     tree_made_close(&sink->made);
     tree_names_close(&sink->first_names);
     tree_names_close(&sink->other_names);
-    words_close(&sink->extra);
     tree_hash_close(&sink->hash);
     bytes_close(&sink->line.input);
     bytes_close(&sink->line.output);

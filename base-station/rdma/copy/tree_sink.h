@@ -21,11 +21,9 @@ struct tree_folder { /* open until its last file is settled */
     struct tree_folder *up; /* NULL: the folder that takes the names at the top */
     int fd;                 /* -1: nothing can be created in it */
     unsigned uses;          /* child folders and files, plus 1 while the stream is inside */
-    bool absent;            /* in a dry run: the folder would be created */
     bool made;              /* created by this run, hence empty before */
     struct tree_attributes attributes;
     struct tree_xattr *xattrs;
-    struct words seen; /* for --delete: the names received */
     char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
 };
 
@@ -116,7 +114,6 @@ struct sink {
     struct tree_xattr *xattrs; /* of the next file or folder */
     struct tree_made made;
     struct tree_names first_names, other_names;
-    struct words extra; /* for --delete: paths the source lacks */
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
     bool cut; /* the stream stopped before its end */
@@ -159,9 +156,6 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
 const char *tree_found_in_the_way(const struct sink *sink, const struct tree_folder *folder,
                                   const char *name, const struct tree_attributes *own,
                                   const struct tree_record *link, const struct stat *state);
-
-/* Remove `path` and its subtree, following no link. Return -1 with errno on failure. */
-int tree_remove(int base, const char *path);
 
 void tree_file_answers(struct sink *sink); /* sends the queued answers */
 void tree_file_answer(struct sink *sink, const struct tree_file *file,

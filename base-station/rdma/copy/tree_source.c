@@ -176,12 +176,6 @@ static void take_answer(struct source *source, const struct tree_record *record)
             source->wished - source->granted >= TREE_WINDOW) {
             fputs("rdcp: the stream: an answer to what was not asked\n", stderr);
             source->line.lost = true;
-        } else if (asked && source->options->dry_run && !record->from) {
-            char *path = path_of(job->folder, job->name);
-            tree_progress_clear(&source->progress);
-            tree_say("would copy", path);
-            free(path);
-            settle(source, job);
         } else if (asked) {
             job->from = record->from;
             source->wishes[source->wished++ % TREE_WINDOW] = record->number + i;
@@ -419,16 +413,6 @@ static void put_link(struct source *source, const struct entry *entry)
     tree_write(&source->line, &record);
 }
 
-static bool excluded(const struct source *source, const struct entry *entry)
-{
-    if (!entry->folder || !source->options->exclude.count)
-        return false;
-    char *path = path_of(entry->folder, entry->name);
-    bool result = tree_excluded(source->options, path, S_ISDIR(entry->state.st_mode));
-    free(path);
-    return result;
-}
-
 static void walk(struct source *source, struct entry *entry)
 {
     const char *why = NULL;
@@ -440,8 +424,6 @@ static void walk(struct source *source, struct entry *entry)
         return;
     }
     mode_t mode = entry->state.st_mode;
-    if (excluded(source, entry))
-        return;
     if (!S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
         why = "skipped: a device, a FIFO or a socket";
     else if (S_ISDIR(mode) && !source->options->recursive)
