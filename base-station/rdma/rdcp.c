@@ -29,8 +29,6 @@ static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
     "       rdcp --check SUMS [[USER@]HOST:]TREE\n"
     "  -r          directories, with all that is in them; links stay links\n"
-    "  --archive   owners and set-id bits too (and -r)\n"
-    "  -H -X -A    hard links, extended attributes, access control lists too\n"
     "  --checksum  what is there is compared by content, not by size and time\n"
     "  --hash xxh3|sha256   by which each file is judged (xxh3)\n"
     "  --verify    reads each file again at its target\n"
@@ -58,10 +56,6 @@ enum { NAP_MOST_S = 30, STEADY_MS = 60000 };
 #define TO(field) offsetof(struct rdcp, field)
 static const struct choice own[] = {
     {"recursive", 'r', CHOICE_FLAG, TO(options.recursive), 0},
-    {"archive", 0, CHOICE_FLAG, TO(options.archive), 0},
-    {"hard-links", 'H', CHOICE_FLAG, TO(options.hard_links), 0},
-    {"xattrs", 'X', CHOICE_FLAG, TO(options.xattrs), 0},
-    {"acls", 'A', CHOICE_FLAG, TO(options.acls), 0},
     {"checksum", 0, CHOICE_FLAG, TO(options.checksum), 0},
     {"verify", 0, CHOICE_FLAG, TO(options.verify), 0},
     {"json", 0, CHOICE_FLAG, TO(options.json), 0},
@@ -230,7 +224,6 @@ static int64_t time_of(const char *text)
 static int judge(struct rdcp *rdcp)
 {
     struct rdcp_options *options = &rdcp->options;
-    options->recursive |= options->archive;
     options->verbose = rdcp->settings.verbose;
     options->sha256 = rdcp->hash && strcmp(rdcp->hash, "sha256") == 0;
     rdcp->retry_ms = rdcp->retry ? time_of(rdcp->retry) : 0;
@@ -310,7 +303,7 @@ int main(int argc, char **argv)
      * stream that failed for one flipped bit would abort all other files.
      */
     pipe_tell_hops(&rdcp.settings, TO_BOTH, "checksum", "none");
-    int status = pipe_options(&rdcp.settings, "rvhHXA", own, OWN, argc, argv);
+    int status = pipe_options(&rdcp.settings, "rvh", own, OWN, argc, argv);
     if (status < 0)
         status = act(&rdcp, argv + optind, (size_t)(argc - optind));
     pipe_settings_close(&rdcp.settings);

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, without_capability
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 from tests.rdma.test_rdcp import copied, facts
@@ -36,10 +34,6 @@ def tree(tools: Tools) -> Path:
     (tree / "d" / "new\nline \\").write_bytes(b"odd")
     (tree / "link").symlink_to("a")
     return tree
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 def make_list(folder: Path) -> None:
@@ -108,69 +102,6 @@ def test_existing_file_gets_mode_and_time(tools: Tools, tree: Path, what: str) -
         os.utime(tree / "a", ns=(1, 10**15))
     copied(tools.run("rdcp", "-r", "--checksum", "tree/.", "copy"))
     assert facts(tools.place / "copy") == facts(tree)
-
-
-def test_hard_links(tools: Tools, tree: Path) -> None:
-    (tree / "d" / "same").hardlink_to(tree / "a")
-    (tree / "z").hardlink_to(tree / "a")
-    (tree / "other").hardlink_to(tree / "d" / "b")
-    os.utime(tree / "d", ns=(1, 10**15))
-    for source in ("tree", "tree/."):
-        ended = tools.run("rdcp", "-rv", "-H", source, "copy")
-        copied(ended)
-        copy = tools.place / "copy"
-        assert facts(copy) == facts(tree)
-        assert (copy / "a").stat().st_nlink == 3
-        assert (copy / "a").samefile(copy / "d" / "same")
-        assert (copy / "other").samefile(copy / "d" / "b")
-    copied(tools.run("rdcp", "-r", "tree", "plain"))
-    assert (tools.place / "plain" / "a").stat().st_nlink == 1
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user is needed")
-def test_hard_link_into_unwritable_folder_fails_alone(tools: Tools) -> None:
-    for folder in "abc":
-        (tools.place / "tree" / folder).mkdir(parents=True)
-    (tools.place / "tree" / "a" / "one").write_bytes(b"1")
-    (tools.place / "tree" / "b" / "two").hardlink_to(tools.place / "tree" / "a" / "one")
-    (tools.place / "tree" / "c" / "three").write_bytes(b"3")
-    closed = tools.place / "copy" / "b"
-    closed.mkdir(parents=True)
-    os.chown(closed, 1, 1)
-    ended = tools.run("rdcp", "-r", "-H", "tree/.", "copy", before=not_above_modes)
-    assert ended.returncode == 1
-    assert ended.stderr == b"rdcp: b/two: Permission denied\n"
-    assert names(tools.place / "copy") == ["a", "a/one", "b", "c", "c/three"]
-
-
-def not_above_modes() -> None:
-    """Take from root the capabilities to ignore modes and owners, for `preexec_fn`."""
-    for number in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER):
-        without_capability(number)()
-
-
-def test_extended_attributes_and_acls(tools: Tools, tree: Path) -> None:
-    acl = struct.pack("<I", 2) + b"".join(
-        struct.pack("<HHI", *row) for row in [(1, 6, 2**32 - 1), (2, 4, 1234), (4, 4, 2**32 - 1)]
-    )
-    acl += struct.pack("<HHI", 16, 4, 2**32 - 1) + struct.pack("<HHI", 32, 4, 2**32 - 1)
-    try:
-        os.setxattr(tree / "a", "user.note", b"\0binary")
-        os.setxattr(tree / "d", "user.folder", b"f")
-        os.setxattr(tree / "a", "system.posix_acl_access", acl)
-    except OSError as error:
-        pytest.skip(f"this file system keeps none: {error}")
-    copied(tools.run("rdcp", "-r", "tree", "plain"))
-    assert os.listxattr(tools.place / "plain" / "a") == []
-    copy = tools.place / "copy"
-    for _ in range(2):
-        copied(tools.run("rdcp", "-r", "-X", "-A", "tree/.", "copy"))
-        assert os.getxattr(copy / "a", "user.note") == b"\0binary"
-        assert os.getxattr(copy / "d", "user.folder") == b"f"
-        assert os.getxattr(copy / "a", "system.posix_acl_access") == acl
-        os.setxattr(copy / "a", "user.more", b"goes")  # and the second copy takes it
-    copied(tools.run("rdcp", "-r", "-X", "-A", "tree/.", "copy"))
-    assert sorted(os.listxattr(copy / "a")) == sorted(os.listxattr(tree / "a"))
 
 
 def test_json_reports_progress_and_totals(tools: Tools, tree: Path) -> None:

@@ -28,8 +28,7 @@
  *
  * Ranges without data are holes. The hash covers the whole file: holes count as zeros, and the
  * bytes the sink already had are included. `broken` instead of `whole` means that the source could
- * not read the file to its end, or that the file changed; the sink then discards the body. Extended
- * attributes precede the file or directory they belong to.
+ * not read the file to its end, or that the file changed; the sink then discards the body.
  *
  * If the boot id shows that the sink runs on the source's machine, device and inode identify the
  * source itself, so that the sink does not replace it. They are 0 for a target on another machine.
@@ -37,7 +36,7 @@
  *   record: the head of struct tree_record as it is in memory, little-endian, bytes, name
  *     0  u16  kind                 8  u32  checksum of the record from byte 16 on, without data
  *     2  u16  length of the name  12  u32  checksum of these 12 bytes (XXH64's lower half)
- *     4  u32  length of the bytes 16       attributes, 56 numbers, 88 bytes, name
+ *     4  u32  length of the bytes 16       attributes, 48 numbers, 80 bytes, name
  *
  * A name is one component: not empty, no "/", no NUL, not "." or "..". The first directory entered
  * may have an empty name and is then DST itself.
@@ -51,9 +50,9 @@
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 7,
+    TREE_VERSION = 8,
     TREE_SUMMED = 16, /* bytes of a head needed to compute the record's length */
-    TREE_HEAD = 88,
+    TREE_HEAD = 80,
     TREE_NAME_MOST = 255,
     TREE_HASH_BYTES = 32,
     TREE_DATA_MOST = 256 << 10,
@@ -69,10 +68,8 @@ enum tree_kind {
     TREE_TARGET,    /* device, inode */
     TREE_ENTER,     /* attributes, name */
     TREE_LEAVE,
-    TREE_FILE,   /* attributes, size, room (on disk), links; name */
+    TREE_FILE,   /* attributes, size, room (on disk); name */
     TREE_LINK,   /* attributes, device, inode (of the link's target); target; name */
-    TREE_HARD,   /* number (of the linked file); name */
-    TREE_XATTR,  /* value as bytes, name of the attribute */
     TREE_BODY,   /* attributes, size, body_number, body_from */
     TREE_DATA,   /* offset; bytes */
     TREE_WHOLE,  /* hash */
@@ -92,7 +89,7 @@ enum tree_verdict {
 };
 
 struct tree_attributes {
-    uint32_t mode, uid, gid;
+    uint32_t mode;
     uint32_t device; /* Linux device numbers fit in 32 bits */
     uint64_t inode;
     int64_t mtime_ns, atime_ns;
@@ -104,14 +101,14 @@ struct tree_record {
     uint32_t sum, head_sum;
     struct tree_attributes attributes;
     union {
-        struct { uint64_t size, room, links; };
+        struct { uint64_t size, room; };
         struct { uint64_t body_size, body_number, body_from; };
         struct { uint64_t number, count, verdict, from; };
         struct { uint64_t device, inode; };
         uint64_t version, offset, errors;
         uint8_t hash[TREE_HASH_BYTES];
     };
-    const uint8_t *bytes; /* data, target, value, boot id; points into the reader's buffer */
+    const uint8_t *bytes; /* data, target, boot id; points into the reader's buffer */
     char name[TREE_NAME_MOST + 1];
 };
 

@@ -43,13 +43,10 @@ void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdi
 {
     tree_file_answer(sink, file, verdict, 0);
     if (state)
-        tree_made_add(&sink->made, state, 0);
-    if (state && file->links > 1 && sink->options->hard_links)
-        tree_links_placed(sink, file->number);
+        tree_made_add(&sink->made, state);
     sink->files[file->number % TREE_WINDOW] = NULL;
     tree_folder_leave(sink, file->folder);
     shut(&file->fd);
-    tree_xattr_close(&file->xattrs);
     bytes_close(&file->content);
     free(file);
 }

@@ -18,20 +18,15 @@ static int open_there(const struct tree_file *file)
 /* Keep the existing content and update the attributes that differ. */
 static void have(struct sink *sink, struct tree_file *file, const struct stat *state)
 {
-    const struct rdcp_options *options = sink->options;
     const struct tree_attributes *to = &file->attributes;
     struct tree_attributes is;
     tree_attributes_of(&is, state);
     sink->had++;
-    bool same = is.mode == (to->mode & (options->archive ? 07777 : 0777)) &&
-                is.mtime_ns == to->mtime_ns &&
-                (!options->archive || (is.uid == to->uid && is.gid == to->gid)) &&
-                !options->xattrs && !options->acls;
-    if (!same) {
+    if (is.mode != (to->mode & 0777) || is.mtime_ns != to->mtime_ns) {
         int fd = open_there(file);
         struct tree_lost lost = {"mode", errno};
         if (fd >= 0)
-            lost = tree_keep(fd, to, file->xattrs, options);
+            lost = tree_keep(fd, to);
         tree_sink_not_kept(sink, file->folder, file->name, lost);
         shut(&fd);
     }
@@ -94,16 +89,12 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
     size_t length = strlen(name) + 1;
     struct tree_file *file = allocated(malloc(sizeof *file + length));
     *file = (struct tree_file){.number = sink->next++, .size = record->size,
-                               .room = record->room, .links = record->links,
-                               .folder = folder, .state = FILE_ASKED,
-                               .attributes = record->attributes, .xattrs = sink->xattrs,
+                               .room = record->room, .folder = folder,
+                               .state = FILE_ASKED, .attributes = record->attributes,
                                .fd = -1};
-    sink->xattrs = NULL;
     memcpy(file->name, name, length);
     sink->files[file->number % TREE_WINDOW] = file;
     folder->uses++;
-    if (file->links > 1 && sink->options->hard_links)
-        tree_links_first(sink, file->number, name);
     if (folder->fd < 0)
         tree_file_refuse(sink, file, NULL);
     else if (folder->made) /* the entry cannot exist yet, so the thread skips the lookup */

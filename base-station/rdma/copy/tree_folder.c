@@ -130,8 +130,6 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
     struct tree_folder *up = sink->in, *folder = folder_open(up, name);
     struct stat state;
     folder->attributes = *of;
-    folder->xattrs = sink->xattrs;
-    sink->xattrs = NULL;
     sink->in = folder;
     if (up->fd < 0)
         return;
@@ -194,8 +192,8 @@ static void finish(struct sink *sink, struct tree_folder *folder)
     bool untouched = is_of_time(&state, to->mtime_ns);
     if (!folder->made && !untouched)
         tidy(folder);
-    if (folder->made || sink->options->archive || is_unfinished(&state))
-        lost = tree_keep(folder->fd, to, folder->xattrs, sink->options);
+    if (folder->made || is_unfinished(&state))
+        lost = tree_keep(folder->fd, to);
     else if (!untouched && state.st_uid == geteuid() && folder->name[0] &&
              futimens(folder->fd, times) < 0)
         lost = (struct tree_lost){"time", errno};
@@ -210,7 +208,6 @@ void tree_folder_leave(struct sink *sink, struct tree_folder *folder)
         struct tree_folder *up = folder->up;
         if (!sink->cut && up) /* otherwise the folder keeps the mode UNFINISHED */
             finish(sink, folder);
-        tree_xattr_close(&folder->xattrs);
         shut(&folder->fd);
         free(folder);
         folder = up;

@@ -246,12 +246,9 @@ static struct tree_made_file *place_of(const struct tree_made *made, uint64_t de
     return file;
 }
 
-const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state)
+bool tree_made_find(const struct tree_made *made, const struct stat *state)
 {
-    if (!made->count)
-        return NULL;
-    const struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
-    return file->inode ? &file->number : NULL;
+    return made->count && place_of(made, state->st_dev, state->st_ino)->inode;
 }
 
 void tree_made_prefetch(const struct tree_made *made, const struct stat *state)
@@ -275,13 +272,13 @@ static void grow(struct tree_made *made)
     made->room = more.room;
 }
 
-void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
+void tree_made_add(struct tree_made *made, const struct stat *state)
 {
     if (made->count >= made->room / 4 * 3)
         grow(made);
     struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
     made->count += !file->inode;
-    *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
+    *file = (struct tree_made_file){state->st_dev, state->st_ino};
 }
 
 void tree_made_close(struct tree_made *made)

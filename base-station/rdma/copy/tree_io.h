@@ -71,29 +71,26 @@ int open_above(int base, const char **path);
 int tree_entries(int folder, struct dirent ***entries);
 
 /*
- * Table of files by device and inode. A sink stores the files it has made, so that a second source
- * cannot replace them. A source stores the files it has announced, so that another name of the same
- * file becomes a hard link.
+ * Set of files by device and inode. A sink stores the files it has made, so that a second source
+ * cannot replace them; a source stores the folders it has walked before the target was known.
  */
 struct tree_made {
     struct tree_made_file {
         uint64_t device, inode; /* 0 = a free slot */
-        uint64_t number;
     } *file; /* to free */
     size_t count, room; /* a power of two, at least a quarter of it free */
 };
 
-/* Return the file's number, or NULL if the table lacks it. */
-const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
+bool tree_made_find(const struct tree_made *made, const struct stat *state);
 
 /*
- * Prefetch the file's slot before a lookup or an insertion: in a large table each slot is a cache
+ * Prefetch the file's slot before a lookup or an insertion: in a large set each slot is a cache
  * miss.
  */
 void tree_made_prefetch(const struct tree_made *made, const struct stat *state);
 
 void tree_made_close(struct tree_made *made);
-void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
+void tree_made_add(struct tree_made *made, const struct stat *state);
 
 /*
  * Return the name under which cp would copy `path`: its last component, without trailing slashes,

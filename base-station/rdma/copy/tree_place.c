@@ -56,8 +56,7 @@ static void place_part(struct sink *sink, struct tree_file *file)
         why = strerror(errno);
     if (why)
         return tree_file_refuse(sink, file, why);
-    struct tree_lost lost =
-        tree_keep(file->fd, &file->attributes, file->xattrs, sink->options);
+    struct tree_lost lost = tree_keep(file->fd, &file->attributes);
     if (part_publish(folder->fd, file->name) < 0 || fstat(file->fd, &state) < 0)
         tree_file_refuse(sink, file, strerror(errno));
     else
@@ -81,7 +80,7 @@ static void place_as_part(struct sink *sink, struct tree_file *file)
  * Write the file and then name it, so that a cut copy leaves no trace. Set ENOTSUP if the file
  * system requires a name from the start.
  */
-static void make(struct tree_file *file, const struct rdcp_options *options)
+static void make(struct tree_file *file)
 {
     int folder = file->folder->fd;
     int fd = part_nameless(folder, file->attributes.mode & 0777);
@@ -90,7 +89,7 @@ static void make(struct tree_file *file, const struct rdcp_options *options)
         return;
     int result = part_write(fd, file->content.data, file->content.length, 0);
     if (result == 0) {
-        file->lost = tree_keep(fd, &file->attributes, file->xattrs, options);
+        file->lost = tree_keep(fd, &file->attributes);
         result = part_name_it(fd, folder, file->name);
     }
     if (result < 0 || fstat(fd, &file->stat) < 0)
@@ -127,7 +126,7 @@ static void *work(void *argument)
             if (file->state == FILE_SOUGHT)
                 seek(file);
             else
-                make(file, thread->crew->options);
+                make(file);
         push(thread->crew->done[1], row);
     }
     return NULL;
@@ -138,7 +137,7 @@ int tree_place_open(struct sink *sink, tree_go_on *go_on)
     cpu_set_t cpus;
     int most = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
     struct tree_crew *crew = &sink->crew;
-    *crew = (struct tree_crew){.options = sink->options, .go_on = go_on, .done = {-1, -1}};
+    *crew = (struct tree_crew){.go_on = go_on, .done = {-1, -1}};
     if (pipe2(crew->done, O_CLOEXEC) < 0)
         return -1;
     for (int i = 0; i < most && i < CREW_THREADS; i++) {

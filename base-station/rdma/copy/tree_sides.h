@@ -13,9 +13,8 @@
 enum { TREE_SOME_FAILED = 4 };
 
 struct rdcp_options {
-    bool recursive, archive, verify, no_sync, verbose, json;
+    bool recursive, verify, no_sync, verbose, json;
     bool checksum;    /* compare content instead of size and time */
-    bool hard_links, xattrs, acls;
     bool sha256;
     bool progress; /* stderr is a terminal: show progress */
     bool back; /* the sink answers on AGENT_BACK_FD instead of stdout */

@@ -84,32 +84,11 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     struct tree_lost lost = {0};
     if (utimensat(folder->fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         lost = (struct tree_lost){"time", errno};
-    if (sink->options->archive &&
-        fchownat(folder->fd, name, to->uid, to->gid, AT_SYMLINK_NOFOLLOW) < 0)
-        lost = (struct tree_lost){"owner", errno};
     tree_sink_not_kept(sink, folder, name, lost);
     if (fstatat(folder->fd, name, &state, AT_SYMLINK_NOFOLLOW) == 0)
-        tree_made_add(&sink->made, &state, 0);
+        tree_made_add(&sink->made, &state);
     sink->count += !there;
     sink->had += there;
-}
-
-static const char *take_hard(struct sink *sink, const struct tree_record *record)
-{
-    static const struct tree_attributes nobody;
-    const char *name = tree_sink_name(sink, record), *why = NULL;
-    struct stat state = {0};
-    if (sink->many)
-        tree_place_all(sink);
-    if (sink->in->fd >= 0)
-        why = tree_in_the_way(sink, sink->in, name, &nobody, NULL, &state);
-    bool refused = why && !tree_made_find(&sink->made, &state);
-    if (refused)
-        tree_sink_complain(sink, sink->in, name, why);
-    if (refused || sink->in->fd < 0)
-        name = NULL;
-    return tree_links_other(sink, record->number, name)
-               ? NULL : "a hard link to a file that it did not announce";
 }
 
 static const char *take_start(struct sink *sink, const struct tree_record *record)
@@ -170,7 +149,6 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
     switch (record->kind) {
     case TREE_ENTER: return take_enter(sink, record);
     case TREE_FILE: return tree_file_take(sink, record);
-    case TREE_HARD: return take_hard(sink, record);
     default: take_link(sink, record); return NULL;
     }
 }
@@ -186,10 +164,8 @@ static const char *take(struct sink *sink, const struct tree_record *record)
     switch (record->kind) {
     case TREE_ENTER:
     case TREE_FILE:
-    case TREE_LINK:
-    case TREE_HARD: return take_named(sink, record);
+    case TREE_LINK: return take_named(sink, record);
     case TREE_LEAVE: return take_leave(sink);
-    case TREE_XATTR: tree_xattr_take(&sink->xattrs, record); return NULL;
     case TREE_BODY: return tree_file_body(sink, record);
     case TREE_DATA: return tree_file_data(sink, record);
     case TREE_WHOLE:
@@ -202,7 +178,6 @@ static const char *take(struct sink *sink, const struct tree_record *record)
             return "it ends before its last file";
         sink->errors += record->errors;
         sink->ended = true;
-        tree_links_make(sink);
         return NULL;
     default: return "a record of another kind of stream";
     }
@@ -252,13 +227,10 @@ static void conclude(struct sink *sink)
 static void sink_close(struct sink *sink)
 {
     tree_place_close(sink);
-    tree_xattr_close(&sink->xattrs);
     if (sink->top)
         tree_folder_leave(sink, sink->top);
     free(sink->rename);
     tree_made_close(&sink->made);
-    tree_names_close(&sink->first_names);
-    tree_names_close(&sink->other_names);
     tree_hash_close(&sink->hash);
     bytes_close(&sink->line.input);
     bytes_close(&sink->line.output);

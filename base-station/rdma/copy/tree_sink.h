@@ -6,7 +6,6 @@
  *   tree_file.c      files and their bodies
  *   tree_answer.c    answers to the source
  *   tree_place.c     naming of finished files, and conflicts
- *   tree_links.c     hard links
  */
 #pragma once
 
@@ -23,7 +22,6 @@ struct tree_folder { /* open until its last file is settled */
     unsigned uses;          /* child folders and files, plus 1 while the stream is inside */
     bool made;              /* created by this run, hence empty before */
     struct tree_attributes attributes;
-    struct tree_xattr *xattrs;
     char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
 };
 
@@ -40,11 +38,10 @@ enum tree_state {
 };
 
 struct tree_file { /* an announced file, until its final answer */
-    uint64_t number, size, room, links;
+    uint64_t number, size, room;
     uint64_t from; /* offset at which the requested body starts */
     struct tree_folder *folder;
     struct tree_attributes attributes;
-    struct tree_xattr *xattrs;
     enum tree_state state;
     int tries;
     bool replaces; /* a file of that name existed */
@@ -65,7 +62,6 @@ struct sink;
 typedef void tree_go_on(struct sink *sink, struct tree_file *file);
 
 struct tree_crew { /* threads that look up and write small files in parallel to the stream */
-    const struct rdcp_options *options; /* not owned */
     tree_go_on *go_on;
     struct tree_thread {
         const struct tree_crew *crew;
@@ -80,15 +76,6 @@ struct tree_crew { /* threads that look up and write small files in parallel to 
     struct tree_file *sought, **sought_end; /* the next batch to look up */
     unsigned sought_count, seeking; /* files in that batch; batches being looked up by threads */
     size_t busy; /* files handed to threads and not yet taken back */
-};
-
-struct tree_names { /* names of files with several names, sorted by file number */
-    struct tree_one_name {
-        uint64_t number; /* of the file */
-        char *path;      /* from the top */
-        bool placed;
-    } *row;
-    size_t count;
 };
 
 struct sink {
@@ -111,9 +98,7 @@ struct sink {
     struct tree_file *body; /* the one being received */
     struct tree_crew crew;
     struct tree_hash hash;
-    struct tree_xattr *xattrs; /* of the next file or folder */
     struct tree_made made;
-    struct tree_names first_names, other_names;
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
     bool cut; /* the stream stopped before its end */
@@ -186,15 +171,3 @@ void tree_place_seek(struct sink *sink, struct tree_file *file); /* looks up its
 void tree_place_begin(struct sink *sink, struct tree_file *file); /* opens its part file */
 void tree_place(struct sink *sink, struct tree_file *file);
 void tree_place_all(struct sink *sink); /* waits for the threads and processes all their files */
-
-/* Record the first name of a file with several names, and that the file is in place. */
-void tree_links_first(struct sink *sink, uint64_t number, const char *name);
-void tree_links_placed(struct sink *sink, uint64_t number);
-
-/*
- * Record another name in the current folder (NULL: the name is not created). Return false if there
- * is no such file.
- */
-bool tree_links_other(struct sink *sink, uint64_t number, const char *name);
-void tree_links_make(struct sink *sink);
-void tree_names_close(struct tree_names *names);

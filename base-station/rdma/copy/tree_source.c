@@ -58,7 +58,6 @@ struct source {
     uint64_t wishes[TREE_WINDOW]; /* numbers of the requested files */
     uint64_t wished, granted;
     size_t folders; /* number of open folders */
-    struct tree_made links; /* for -H: numbers of files with several names */
     bool met; /* `target` is known; until then records and errors are held back */
     bool anew; /* the target itself was walked: discard the queue and walk again */
     struct tree_target target;
@@ -302,37 +301,14 @@ static struct tree_record record_of(enum tree_kind kind, const struct entry *ent
     return record;
 }
 
-static void put_xattrs(struct source *source, const struct entry *entry, int fd)
-{
-    if (tree_xattr_send(&source->line, source->options, fd) < 0)
-        complain(source, entry->folder, entry->name, strerror(errno));
-}
-
 static void put_file(struct source *source, const struct entry *entry)
 {
     struct folder *folder = entry->folder;
     struct tree_record record = record_of(TREE_FILE, entry);
     while (source->next - source->oldest >= TREE_WINDOW && !stopped(source))
         serve(source, true);
-    if (source->options->hard_links && entry->state.st_nlink > 1) {
-        const uint64_t *number = tree_made_find(&source->links, &entry->state);
-        if (number) {
-            record.kind = TREE_HARD;
-            record.number = *number;
-            tree_write(&source->line, &record);
-            return;
-        }
-        tree_made_add(&source->links, &entry->state, source->next);
-    }
-    if (source->options->xattrs || source->options->acls) {
-        int fd = open_in(folder, entry->name, entry->follow, O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0) /* otherwise opening the file for its body reports the error */
-            put_xattrs(source, entry, fd);
-        shut(&fd);
-    }
     record.size = (uint64_t)entry->state.st_size;
     record.room = (uint64_t)entry->state.st_blocks * 512;
-    record.links = entry->state.st_nlink;
     source->jobs[source->next % TREE_WINDOW] = (struct job){
         .folder = folder, .name = allocated(strdup(entry->name)), .size = record.size,
         .inode = record.attributes.inode, .mtime_ns = record.attributes.mtime_ns};
@@ -384,8 +360,7 @@ static void put_folder(struct source *source, const struct entry *entry)
     free(path);
     source->folders++;
     if (!source->met)
-        tree_made_add(&source->ahead, &entry->state, 0);
-    put_xattrs(source, entry, fd);
+        tree_made_add(&source->ahead, &entry->state);
     struct tree_record record = record_of(TREE_ENTER, entry);
     tree_write(&source->line, &record);
     put_entries(source, folder, entry->depth + 1);
@@ -461,7 +436,6 @@ static void forget(struct source *source)
         if (source->jobs[i % TREE_WINDOW].name)
             settle(source, &source->jobs[i % TREE_WINDOW]);
     source->next = source->oldest = source->passed = 0;
-    tree_made_close(&source->links);
 }
 
 static void walk_all(struct source *source)
