@@ -113,6 +113,7 @@ def test_json_reports_progress_and_totals(tools: Tools, tree: Path) -> None:
     assert rows[-1] == {"files": 5, "bytes": 7_500_004, "there_already": 0, "errors": 0}
     assert rows[0]["total"] == 7_500_004
     assert [row["done"] for row in rows[:-1]] == sorted(row["done"] for row in rows[:-1])
+    assert rows[-2] == {"moved": 7_500_004, "done": 7_500_004, "total": 7_500_004}
 
 
 @pytest.mark.parametrize("far", ["", "host1:"])

@@ -1,51 +1,25 @@
-/*
- * Progress of a copy for a terminal: bytes, rate, percentage and remaining time. A separate thread
- * counts the total, so that the copy starts at once.
- */
+/* Progress of a copy, printed by its source: bytes, rate, and once the total is known the share. */
 #pragma once
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/stat.h>
 
 #include "tree_sides.h"
 
-/* Target folder of the copy, if it is on this machine: the copy skips it. */
-struct tree_target {
-    uint64_t device, inode; /* 0: the target is on another machine */
-};
-
-bool tree_target_is(const struct tree_target *target, const struct stat *state);
-
 struct tree_progress {
-    char **names; /* source names as given; not owned */
-    size_t count;
-    const struct rdcp_options *options;
-    struct tree_target target;
-
-    pthread_t thread;
-    bool started;
-    int wake_fd;
+    const struct rdcp_options *options; /* NULL before the copy starts */
     int64_t start_us, shown_us;
-    uint64_t total;
-    bool counted; /* `total` is final */
-    atomic_uint_fast64_t done, moved;
-    atomic_bool over;
 };
 
-/* Start counting and showing. Progress is optional: on failure nothing is shown. */
-void tree_progress_open(struct tree_progress *progress, char **names, size_t count,
-                        const struct rdcp_options *options,
-                        const struct tree_target *target);
+void tree_progress_open(struct tree_progress *progress, const struct rdcp_options *options);
+
+/* True if this copy shows its progress: as a line on a terminal, or as lines of JSON. */
+bool tree_progress_wanted(const struct rdcp_options *options);
 
 /*
- * Set the bytes that are done and the bytes that were sent. The difference consists of holes and of
- * bytes that the sink already had.
+ * Show the bytes that are done, of `total` (-1: unknown), and the bytes that were sent. The
+ * difference consists of holes and of bytes that the sink already had. Unless it is the `last`,
+ * a line is skipped if the previous one is younger than half a second.
  */
-void tree_progress_at(struct tree_progress *progress, uint64_t done, uint64_t moved);
+void tree_progress_show(struct tree_progress *progress, uint64_t done, uint64_t moved,
+                        int64_t total, bool last);
 
 /* Clear the progress line before another line is printed. */
 void tree_progress_clear(const struct tree_progress *progress);
-void tree_progress_close(struct tree_progress *progress);

@@ -60,12 +60,14 @@ struct source {
     size_t folders; /* number of open folders */
     bool met; /* `target` is known; until then records and errors are held back */
     bool anew; /* the target itself was walked: discard the queue and walk again */
-    struct tree_target target;
+    uint64_t target_device, target_inode; /* its folder; inode 0: it is on another machine */
     struct tree_made ahead; /* folders walked before the target was known */
     struct tree_progress progress;
     struct tree_hash hash;
     uint64_t errors, bytes;
-    uint64_t passed; /* bytes in settled files */
+    uint64_t announced; /* bytes in announced files */
+    bool walked;        /* all files are announced: `announced` is the total */
+    uint64_t passed;    /* bytes in settled files */
 };
 
 /* Return "a/b/name"; the caller frees it. */
@@ -108,12 +110,11 @@ static bool authenticate(struct source *source, bool waits)
     source->line.lost |= got <= 0;
     source->line.held = false;
     source->met = true;
-    source->target = (struct tree_target){record.device, record.inode};
+    source->target_device = record.device;
+    source->target_inode = record.inode;
     struct stat state = {.st_dev = record.device, .st_ino = record.inode};
     source->anew = record.inode && tree_made_find(&source->ahead, &state);
-    if ((source->options->progress || source->options->json) && !source->line.lost)
-        tree_progress_open(&source->progress, source->names, source->count,
-                           source->options, &source->target);
+    tree_progress_open(&source->progress, source->options);
     return !stopped(source);
 }
 
@@ -148,13 +149,25 @@ static void leave(struct source *source, struct folder *folder)
     source->folders--;
 }
 
-static void settle(struct source *source, struct job *job)
+/* Show the progress; `more` bytes of the file that is being sent are done. */
+static void show(struct source *source, uint64_t more, bool last)
 {
-    source->passed += job->sent ? 0 : job->size;
-    tree_progress_at(&source->progress, source->passed, source->bytes);
+    tree_progress_show(&source->progress, source->passed + more, source->bytes,
+                       source->walked ? (int64_t)source->announced : -1, last);
+}
+
+static void drop(struct source *source, struct job *job)
+{
     leave(source, job->folder);
     free(job->name);
     *job = (struct job){0};
+}
+
+static void settle(struct source *source, struct job *job)
+{
+    source->passed += job->sent ? 0 : job->size;
+    show(source, 0, false);
+    drop(source, job);
     while (source->oldest < source->next &&
            !source->jobs[source->oldest % TREE_WINDOW].name)
         source->oldest++;
@@ -192,7 +205,7 @@ static bool send_piece(void *argument, uint64_t at, const uint8_t *bytes, size_t
     data.offset = at;
     tree_write(&source->line, &data);
     source->bytes += length;
-    tree_progress_at(&source->progress, source->passed + at + length, source->bytes);
+    show(source, at + length, false);
     return !source->line.lost;
 }
 
@@ -315,9 +328,11 @@ static void put_file(struct source *source, const struct entry *entry)
     if (folder)
         folder->uses++;
     tree_write(&source->line, &record);
-    if (++source->next % LOOK_EACH == 0)
-        while (serve(source, false))
-            ;
+    source->announced += record.size;
+    if (++source->next % LOOK_EACH)
+        return;
+    while (serve(source, false) && !tree_progress_wanted(source->options))
+        ; /* with progress only once: the walk soon ends then, and the total is known */
 }
 
 static void walk(struct source *source, struct entry *entry);
@@ -388,6 +403,12 @@ static void put_link(struct source *source, const struct entry *entry)
     tree_write(&source->line, &record);
 }
 
+static bool is_target(const struct source *source, const struct stat *state)
+{
+    return source->target_inode && state->st_dev == source->target_device &&
+           state->st_ino == source->target_inode;
+}
+
 static void walk(struct source *source, struct entry *entry)
 {
     const char *why = NULL;
@@ -403,7 +424,7 @@ static void walk(struct source *source, struct entry *entry)
         why = "skipped: a device, a FIFO or a socket";
     else if (S_ISDIR(mode) && !source->options->recursive)
         why = "a directory: give -r to copy it";
-    else if (S_ISDIR(mode) && tree_target_is(&source->target, &entry->state))
+    else if (S_ISDIR(mode) && is_target(source, &entry->state))
         why = "a directory cannot be copied into itself";
     else if (S_ISDIR(mode) && entry->depth >= TREE_DEPTH_MOST)
         why = "too deep, and so is all that is in it";
@@ -434,8 +455,8 @@ static void forget(struct source *source)
 {
     for (uint64_t i = source->oldest; i < source->next; i++)
         if (source->jobs[i % TREE_WINDOW].name)
-            settle(source, &source->jobs[i % TREE_WINDOW]);
-    source->next = source->oldest = source->passed = 0;
+            drop(source, &source->jobs[i % TREE_WINDOW]);
+    source->next = source->oldest = source->passed = source->announced = 0;
 }
 
 static void walk_all(struct source *source)
@@ -460,8 +481,12 @@ static void put_all(struct source *source)
         source->anew = false;
         walk_all(source);
     }
+    source->walked = true;
     while (source->oldest < source->next && !source->line.lost)
         serve(source, true);
+    if (!source->line.lost)
+        show(source, 0, true);
+    tree_progress_clear(&source->progress);
     struct tree_record record = {.kind = TREE_END};
     const char *why;
     record.errors = source->errors;
@@ -473,7 +498,6 @@ static void put_all(struct source *source)
 
 static void source_close(struct source *source)
 {
-    tree_progress_close(&source->progress);
     forget(source);
     tree_made_close(&source->ahead);
     tree_hash_close(&source->hash);
