@@ -47,6 +47,7 @@ struct rdcp {
     struct rdcp_options options; /* sent to both sides */
     const char *check, *hash, *retry, *limit;
     int64_t retry_ms;
+    bool begun; /* the two sides have met at least once */
     int mode; /* 0: the client */
 };
 
@@ -159,7 +160,8 @@ static int nap(unsigned seconds, int *caught)
 
 /*
  * Repeat a copy that was cut until it is complete, or until the retry time has passed without
- * progress. Errors about single files from a completed copy are final.
+ * progress. Before the two sides have met, ssh does not tell an outage from a wrong name or key, so
+ * that failure is final; so are errors about single files and a refused DST.
  */
 static int copy_again(const struct rdcp *rdcp, const struct place *places, size_t count,
                       int *caught)
@@ -173,8 +175,9 @@ static int copy_again(const struct rdcp *rdcp, const struct place *places, size_
         if (!until_ms || steady)
             until_ms = now + rdcp->retry_ms;
         nap_s = steady ? 1 : nap_s;
-        if (!status || status == 2 || status == TREE_SOME_FAILED || *caught ||
-            now >= until_ms)
+        bool final = !status || status == 2 || status == TREE_SOME_FAILED ||
+                     status == TREE_IN_VAIN || !rdcp->begun;
+        if (final || *caught || now >= until_ms)
             return status;
         fprintf(stderr, "rdcp: dials again in %u s, for %lld s at most\n", nap_s,
                 (long long)(until_ms - now) / 1000);
@@ -297,7 +300,7 @@ int main(int argc, char **argv)
     standard_open();
     struct rdcp rdcp = {.settings = {.program = "rdcp", .usage = usage, .ssh = "ssh",
                                      .route = AGENT_STRAIGHT, .back = true,
-                                     .says_why = TREE_SOME_FAILED}};
+                                     .says_why = TREE_IN_VAIN, .begun = &rdcp.begun}};
     /*
      * Disable the stream's checksum: each file has its own hash and is resent if necessary, while a
      * stream that failed for one flipped bit would abort all other files.

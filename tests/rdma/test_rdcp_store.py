@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, without_capability
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 from tests.rdma.test_rdcp import copied, facts
@@ -187,12 +188,22 @@ def ignore_hangup() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def test_ignored_hangup_stays_ignored_between_retries(tools: Tools) -> None:
-    """An ignored signal stays ignored while rdcp waits to dial again."""
-    (tools.place / "letter").write_bytes(b"dear")
-    process = tools.start(
-        "rdcp", "--retry", "1m", "--ssh", "false", "letter", "host:copy", before=ignore_hangup
-    )
+ONCE = 'echo >>dialed; [ "$(wc -l <dialed)" -lt 2 ] || exit 255\n'
+"""Commands of a fake ssh that reaches its host only the first time."""
+
+
+def test_outage_that_goes_on_is_retried(tools: Tools) -> None:
+    """A signal that is ignored stays ignored while rdcp waits to dial again."""
+    (tools.place / "big").write_bytes(os.urandom(8_000_000))
+    ssh = NearSsh(tools.place, ONCE).command
+    row = ["--retry", "1m", "--rate", "1M", "--ssh", ssh, "big", "host:copy"]
+    process = tools.start("rdcp", *row, before=ignore_hangup)
+    until = time.monotonic() + 20
+    while not (tools.place / ".copy.rdcp-part").exists():
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    rows = tools.ours().items()
+    os.kill(next(pid for pid, row in rows if row[1:2] == ["--serve-source"]), 9)
     assert process.stderr
     again = (line for line in process.stderr if b"dials again" in line)
     assert b"in 1 s" in next(again)
@@ -205,8 +216,30 @@ def test_ignored_hangup_stays_ignored_between_retries(tools: Tools) -> None:
     assert process.returncode == 128 + signal.SIGTERM
 
 
-def test_permanent_fault_is_not_retried(tools: Tools, tree: Path) -> None:
+def not_above_modes() -> None:
+    """Take from root the capabilities to ignore modes, for `preexec_fn`."""
+    if os.geteuid() == 0:
+        without_capability(CAP_DAC_OVERRIDE)()
+        without_capability(CAP_DAC_READ_SEARCH)()
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (["tree", "copy"], b"tree/fifo: skipped: "),
+        (["tree", "no/copy"], b"no/copy: No such file or directory"),
+        (["tree", "closed"], b"closed: Permission denied"),
+        (["tree", "closed/copy"], b"closed/copy: Permission denied"),
+        (["--ssh", "false", "tree", "host:copy"], b"no session: ssh ended with status 1"),
+        (["--remote-path", "/no/where", "tree", "host:copy"], b"no rdpipe found there"),
+    ],
+)
+def test_permanent_fault_is_not_retried(
+    tools: Tools, tree: Path, row: list[str], says: bytes
+) -> None:
     os.mkfifo(tree / "fifo")
-    ended = tools.run("rdcp", "-r", "--retry", "1m", "tree", "copy", within_s=15)
+    (tools.place / "closed").mkdir(mode=0)
+    ended = tools.run("rdcp", "-r", "--retry", "1m", *row, within_s=15, before=not_above_modes)
     assert ended.returncode == 1
+    assert says in ended.stderr
     assert b"dials again" not in ended.stderr

@@ -229,6 +229,10 @@ static void take(const struct pipe_run *run, struct pipe_end *end,
     case AGENT_EXIT: end->said->status = (int)agent_number(said, 255); break;
     case AGENT_NOTE: take_note(end, text); break;
     case AGENT_FLOW:
+        if (said->length && run->settings->begun)
+            *run->settings->begun = true;
+        pipe_end_pass_on(end, said);
+        break;
     case AGENT_TOOK: pipe_end_pass_on(end, said); break;
     default: break;
     }

@@ -23,6 +23,7 @@ struct pipe_settings {
     int route;                    /* enum agent_way: the first path to try */
     const char *ports;          /* to listen on; NULL = any */
     int says_why; /* a command's exit status up to this needs no further message */
+    bool *begun;  /* becomes true when bytes of a segment pass through rdpipe; or NULL */
 };
 
 struct pipe_segment {

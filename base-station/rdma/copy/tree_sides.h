@@ -7,10 +7,10 @@
 #include "agent_protocol.h"
 
 /*
- * Exit status of a side: 0 on success, this value if the stream completed but an entry was skipped
- * or failed, 1 if the stream was cut.
+ * Exit status of a side: 0 on success, 1 if the stream was cut, and these: the stream completed, but
+ * an entry was skipped or failed; DST or the stream was refused, and would be again.
  */
-enum { TREE_SOME_FAILED = 4 };
+enum { TREE_SOME_FAILED = 4, TREE_IN_VAIN };
 
 struct rdcp_options {
     bool recursive, verify, no_sync, verbose, json;

@@ -202,6 +202,7 @@ static void take_all(struct sink *sink)
     }
     if (why && *why)
         fprintf(stderr, "rdcp: the stream: %s\n", why);
+    sink->refused = why && !*why;
     sink->ended &= !sink->line.lost;
 }
 
@@ -274,7 +275,8 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     while (sink->depth)
         take_leave(sink);
     tell(sink);
-    int status = !sink->ended ? 1 : sink->errors ? TREE_SOME_FAILED : 0;
+    int status = sink->refused ? TREE_IN_VAIN : !sink->ended ? 1
+                 : sink->errors ? TREE_SOME_FAILED : 0;
     sink_close(sink);
     return status;
 }

@@ -102,6 +102,7 @@ struct sink {
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
     bool cut; /* the stream stopped before its end */
+    bool refused; /* this stream, or DST */
     bool source_here; /* on this machine: an existing entry may be the source itself */
 };
 
