@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -150,6 +151,30 @@ def test_json_copy_of_a_missing_source_prints_its_code(tools: Tools) -> None:
     assert ended.returncode == 1
     rows = [json.loads(line) for line in ended.stderr.splitlines() if b"path" in line]
     assert rows == [{"path": "absent", "code": "missing", "error": "No such file or directory"}]
+
+
+@pytest.fixture
+def compressing(tools: Tools) -> Iterator[Path]:
+    """A small disk that compresses its files."""
+    if os.geteuid() != 0 or shutil.which("mkfs.btrfs") is None:
+        pytest.skip("needs root and btrfs-progs")
+    image, disk = tools.place / "image", tools.place / "disk"
+    disk.mkdir()
+    with image.open("wb") as file:
+        file.truncate(128 << 20)
+    subprocess.run(["mkfs.btrfs", "-q", image], check=True)
+    mount = ["mount", "-o", "loop,compress-force=zstd", image, disk]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no loop devices, or no btrfs")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_file_larger_than_disk_fits_compressed(tools: Tools, compressing: Path) -> None:
+    content = b"compressible" * (16 << 20)
+    (tools.place / "big").write_bytes(content)
+    copied(tools.run("rdcp", "big", compressing))
+    assert (compressing / "big").read_bytes() == content
 
 
 @pytest.mark.parametrize("algorithm", ["xxh3", "sha256"])

@@ -1,9 +1,10 @@
 /* Files of a sink: requests for bodies, and their reception. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -33,13 +34,24 @@ static void have(struct sink *sink, struct tree_file *file, const struct stat *s
     tree_file_settle(sink, file, TREE_HAVE, state);
 }
 
-/* Return NULL, or the reason why the disk lacks room for the file. */
+/* True for file systems known to store files uncompressed. */
+static bool is_uncompressed(long type)
+{
+    return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == TMPFS_MAGIC ||
+           type == MSDOS_SUPER_MAGIC || type == EXFAT_SUPER_MAGIC;
+}
+
+/*
+ * Return NULL, or the reason why the disk certainly lacks room for the file. Otherwise a full disk
+ * is noticed when the file is written.
+ */
 static char *no_room(const struct tree_file *file, uint64_t needs)
 {
-    struct statvfs disk;
-    if (needs < PART_LEAST || fstatvfs(file->folder->fd, &disk) < 0)
+    struct statfs disk;
+    if (needs < PART_LEAST || fstatfs(file->folder->fd, &disk) < 0 ||
+        !is_uncompressed((long)disk.f_type))
         return NULL;
-    uint64_t has = (uint64_t)disk.f_bavail * disk.f_frsize;
+    uint64_t has = (uint64_t)disk.f_bavail * (uint64_t)disk.f_frsize;
     needs = needs > file->from ? needs - file->from : 0;
     return needs <= has ? NULL
                         : text_of("needs %llu bytes more on the disk, which has %llu: "
