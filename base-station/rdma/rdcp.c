@@ -21,8 +21,7 @@
 #include "quote.h"
 #include "segment.h"
 #include "signals.h"
-#include "tree_io.h"
-#include "tree_sides.h"
+#include "tree_report.h"
 #include "error.h"
 
 static const char usage[] =
@@ -186,10 +185,14 @@ static int copy_again(const struct rdcp *rdcp, const struct place *places, size_
     }
 }
 
-static int copy(const struct rdcp *rdcp, char **texts, size_t count)
+static int copy(struct rdcp *rdcp, char **texts, size_t count)
 {
     struct place *places = allocated(calloc(count, sizeof *places));
+    struct rdcp_options *options = &rdcp->options;
     int status = 0, caught = 0;
+    options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
+    if (options->progress) /* the source shows progress, because only it has the total */
+        pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
     for (size_t i = 0; i < count && !status; i++)
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
     for (size_t i = 1; i + 1 < count && !status; i++)
@@ -209,16 +212,13 @@ static int copy(const struct rdcp *rdcp, char **texts, size_t count)
 /* Parse "30m" to ms. Return -1 if it is invalid. */
 static int64_t time_of(const char *text)
 {
-    static const struct {
-        const char *unit;
-        int64_t ms;
-    } units[] = {{"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    static const int64_t ms[] = {1000, 60000, 3600000, 86400000};
+    static const char units[] = "smhd";
     char *unit;
     long number = strtol(text, &unit, 10);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (unit > text && number >= 0 && number <= 1000000 &&
-            strcmp(unit, units[i].unit) == 0)
-            return number * units[i].ms;
+    const char *which = *unit ? strchr(units, *unit) : units;
+    if (unit > text && number >= 0 && number <= 1000000 && which && (!*unit || !unit[1]))
+        return number * ms[which - units];
     fprintf(stderr, "rdcp: --retry \"%s\": not a time: 90s, 30m, 2h or 1d\n", text);
     return -1;
 }
@@ -268,15 +268,6 @@ static int check(struct rdcp *rdcp, const char *text)
     return status;
 }
 
-static int run(struct rdcp *rdcp, char **texts, size_t count)
-{
-    struct rdcp_options *options = &rdcp->options;
-    options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
-    if (options->progress) /* the source shows progress, because only it has the total */
-        pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
-    return copy(rdcp, texts, count);
-}
-
 /* Run the requested mode. */
 static int act(struct rdcp *rdcp, char **rest, size_t count)
 {
@@ -291,7 +282,7 @@ static int act(struct rdcp *rdcp, char **rest, size_t count)
     case SERVE_SOURCE: return tree_source(&rdcp->options, rest, count);
     case SERVE_SINK: return tree_sink(&rdcp->options, rest[0], rest + 1, count - 1);
     case SERVE_CHECK: return tree_check(rest[0], rdcp->options.json);
-    default: return rdcp->check ? check(rdcp, rest[0]) : run(rdcp, rest, count);
+    default: return rdcp->check ? check(rdcp, rest[0]) : copy(rdcp, rest, count);
     }
 }
 

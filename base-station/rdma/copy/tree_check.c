@@ -11,14 +11,32 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent_protocol.h"
 #include "descriptors.h"
 #include "quote.h"
 #include "tree_hash.h"
 #include "tree_io.h"
 #include "tree_part.h"
-#include "tree_sides.h"
+#include "tree_report.h"
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
+
+/*
+ * Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
+ * The caller closes the descriptor. Return -1 with errno on failure.
+ */
+static int open_above(int base, const char **path)
+{
+    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; fd >= 0 && (slash = strchr(*path, '/')); *path = slash + 1) {
+        char *name = text_of("%.*s", (int)(slash - *path), *path);
+        int below = open_below(fd, name, O_RDONLY | O_DIRECTORY, 0);
+        free(name);
+        shut(&fd);
+        fd = below;
+    }
+    return fd;
+}
 
 /* Compute the checksum of the file at `path` in hex. Return NULL or the error. */
 static const char *sum_path(struct tree_hash *hash, int base, const char *path,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent_protocol.h"
 #include "descriptors.h"
 #include "tree_part.h"
 #include "tree_sink.h"
@@ -149,31 +150,18 @@ static int entry_is_part(const struct dirent *entry)
     return part_is(entry->d_name);
 }
 
-static int parts_of(const struct tree_folder *folder, struct dirent ***entries)
-{
-    return scandirat(folder->fd, ".", entries, entry_is_part, alphasort);
-}
-
-/* True if another copy is writing into the folder. */
-static bool is_written(const struct tree_folder *folder)
+/* True if the folder has part files or notes. With `tidy`, remove those of cut copies. */
+static bool has_parts(const struct tree_folder *folder, bool tidy)
 {
     struct dirent **entries = NULL;
-    int count = parts_of(folder, &entries);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return count > 0;
-}
-
-/* Remove the leftovers of cut copies. */
-static void tidy(const struct tree_folder *folder)
-{
-    struct dirent **entries = NULL;
-    for (int i = parts_of(folder, &entries) - 1; i >= 0; i--) { /* a part file before its note */
-        part_tidy(folder->fd, entries[i]->d_name);
+    int count = scandirat(folder->fd, ".", &entries, entry_is_part, alphasort);
+    for (int i = count - 1; i >= 0; i--) { /* a part file before its note */
+        if (tidy)
+            part_tidy(folder->fd, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
+    return count > 0;
 }
 
 /*
@@ -191,13 +179,13 @@ static void finish(struct sink *sink, struct tree_folder *folder)
         return;
     bool untouched = is_of_time(&state, to->mtime_ns);
     if (!folder->made && !untouched)
-        tidy(folder);
+        has_parts(folder, true);
     if (folder->made || is_unfinished(&state))
         lost = tree_keep(folder->fd, to);
     else if (!untouched && state.st_uid == geteuid() && folder->name[0] &&
              futimens(folder->fd, times) < 0)
         lost = (struct tree_lost){"time", errno};
-    if (!untouched && is_written(folder))
+    if (!untouched && has_parts(folder, false)) /* another copy is writing into it */
         futimens(folder->fd, NULL); /* so that the next copy looks for leftovers */
     tree_sink_not_kept(sink, folder->up, folder->name, lost);
 }

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "tree.h"
-#include "tree_sides.h"
 
 /*
  * Both directions between the two sides. A side that is blocked on writing continues to read, so
@@ -39,30 +39,11 @@ void tree_flush(struct tree_line *line);
 int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
               const char **why);
 
-/* Print one line on stderr: rdcp: WHAT: OF. Control characters in names are quoted. */
-void tree_say(const char *what, const char *of);
-
-/* Two texts of tree_error() with their own error codes. */
-#define TREE_DIFFERS "its content is not what the list says"
-#define TREE_UNLISTED "is not in the list"
-
-/* Counts an error and prints it: rdcp: PATH: what. After tree_errors_json(true) as JSON:
- * {"path": PATH, "code": CODE, "error": what}; CODE is "missing", "differs", "unlisted"
- * or "failed". */
-void tree_error(uint64_t *errors, const char *path, const char *what);
-void tree_errors_json(bool json);
-
 /* Return an id that is unique to this boot of this machine, to be freed by the caller, or NULL. */
 char *boot_id(void);
 
 /* Open a name of one component. Follow no symbolic link and do not leave `folder`. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
-
-/*
- * Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
- * The caller closes the descriptor. Return -1 with errno on failure.
- */
-int open_above(int base, const char **path);
 
 /*
  * List the entries of a folder except . and .., sorted by the bytes of their names. Return their
@@ -97,3 +78,17 @@ void tree_made_add(struct tree_made *made, const struct stat *state);
  * or "" if the contents go into DST itself (".", "..", "/"). The caller frees the text.
  */
 char *tree_name(const char *path);
+
+/* --- metadata of a file or folder --- */
+
+struct tree_attributes tree_attributes_of(const struct stat *state);
+struct timespec timespec_of(int64_t ns);
+
+/* Metadata that could not be kept, and errno. NULL if everything was kept. */
+struct tree_lost {
+    const char *what;
+    int error;
+};
+
+/* Apply the mode and the times to the open file or folder `fd`. */
+struct tree_lost tree_keep(int fd, const struct tree_attributes *to);

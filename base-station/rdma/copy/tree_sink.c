@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "descriptors.h"
+#include "agent_protocol.h"
 #include "tree_part.h"
 
 /* Reject unrequested names: a source asked for `notes` must not send `.bashrc`. */
@@ -72,8 +72,6 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     if (folder->fd < 0)
         return;
     memcpy(target, record->bytes, record->length);
-    if (sink->many)
-        tree_place_all(sink);
     const char *why = tree_in_the_way(sink, folder, name, to, record, &state);
     bool there = !why && same_link(folder, name, target);
     if (why || (!there && part_link(folder->fd, name, target, &no_part) < 0)) {
@@ -166,14 +164,14 @@ static const char *take(struct sink *sink, const struct tree_record *record)
     case TREE_FILE:
     case TREE_LINK: return take_named(sink, record);
     case TREE_LEAVE: return take_leave(sink);
-    case TREE_BODY: return tree_file_body(sink, record);
-    case TREE_DATA: return tree_file_data(sink, record);
+    case TREE_BODY: return tree_body_take(sink, record);
+    case TREE_DATA: return tree_body_data(sink, record);
     case TREE_WHOLE:
-    case TREE_BROKEN: tree_file_whole(sink, record); return NULL;
+    case TREE_BROKEN: tree_body_whole(sink, record); return NULL;
     case TREE_END:
         if (sink->depth)
             return "it ends within a folder";
-        tree_place_all(sink);
+        tree_file_await(sink);
         if (sink->top->uses > 1)
             return "it ends before its last file";
         sink->errors += record->errors;
@@ -191,7 +189,7 @@ static void take_all(struct sink *sink)
         int got = tree_next(&sink->line, &record, false, &why);
         if (got == 0) {
             if (!sink->body)
-                tree_place_all(sink);
+                tree_file_await(sink);
             tree_file_answers(sink);
             got = tree_next(&sink->line, &record, true, &why);
         }
@@ -227,7 +225,7 @@ static void conclude(struct sink *sink)
 
 static void sink_close(struct sink *sink)
 {
-    tree_place_close(sink);
+    tree_crew_close(&sink->crew);
     if (sink->top)
         tree_folder_leave(sink, sink->top);
     free(sink->rename);
@@ -264,14 +262,15 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     sink->asked = names;
     sink->asked_count = count;
     sink->many = count > 1;
-    if (tree_place_open(sink, tree_file_sought) == 0)
+    if (tree_crew_open(&sink->crew) == 0)
         take_all(sink);
     else
         fprintf(stderr, "rdcp: cannot start a thread: %m\n");
     if (sink->ended)
         conclude(sink);
     sink->cut = !sink->ended;
-    tree_file_drop(sink);
+    tree_body_drop(sink);
+    tree_file_drop_all(sink);
     while (sink->depth)
         take_leave(sink);
     tell(sink);
