@@ -6,13 +6,11 @@
  *      ^                        |
  *      `------------------------'   through the sessions: see agent_protocol.h
  *
- * This is an rdpipe chain. There is one chain for all sources on a machine, or several if the
- * sources do not fit into one command line.
+ * This is an rdpipe chain of two segments.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +20,16 @@
 #include "pipe.h"
 #include "quote.h"
 #include "signals.h"
-#include "tree_io.h"
-#include "tree_sides.h"
+#include "tree_report.h"
 #include "error.h"
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
-    "       rdcp --check MANIFEST [[USER@]HOST:]TREE\n"
+    "       rdcp --check SUMS [[USER@]HOST:]TREE\n"
     "  -r          directories, with all that is in them; links stay links\n"
-    "  --archive   owners and set-id bits too (and -r)\n"
-    "  -H -X -A    hard links, extended attributes, access control lists too\n"
     "  --checksum  what is there is compared by content, not by size and time\n"
     "  --hash xxh3|sha256   by which each file is judged (xxh3)\n"
     "  --verify    reads each file again at its target\n"
-    "  --manifest FILE      writes SHA256SUMS of what is at DST then; - is stdout\n"
-    "  --exclude PATTERN    not these: a name, or a path below SRC if it has a /\n"
-    "  --delete    what SRC does not have is listed; with --yes it is deleted\n"
-    "  --dry-run   says what would be copied and deleted, and does nothing\n"
     "  --retry TIME         dials again after an outage, for so long: 90s, 30m, 2h\n"
     "  --no-sync   leaves it to the kernel when it reaches the disk\n"
     "  --rate, --bwlimit BYTES   a second, at most; 10M is ten MiB\n"
@@ -52,33 +43,24 @@ static const char usage[] =
 struct rdcp {
     struct pipe_settings settings;
     struct rdcp_options options; /* sent to both sides */
-    const char *manifest, *check, *hash, *retry, *limit;
+    const char *check, *hash, *retry, *limit;
     int64_t retry_ms;
+    bool begun; /* the two sides have met at least once */
     int mode; /* 0: the client */
 };
 
 enum { SERVE_SOURCE = 1, SERVE_SINK, SERVE_CHECK };
-enum { NAP_MOST_S = 30, STEADY_MS = 60000, NAMES_MOST = 1 << 19 };
+enum { NAP_MOST_S = 30, STEADY_MS = 60000 };
 
 #define TO(field) offsetof(struct rdcp, field)
 static const struct choice own[] = {
     {"recursive", 'r', CHOICE_FLAG, TO(options.recursive), 0},
-    {"archive", 0, CHOICE_FLAG, TO(options.archive), 0},
-    {"hard-links", 'H', CHOICE_FLAG, TO(options.hard_links), 0},
-    {"xattrs", 'X', CHOICE_FLAG, TO(options.xattrs), 0},
-    {"acls", 'A', CHOICE_FLAG, TO(options.acls), 0},
     {"checksum", 0, CHOICE_FLAG, TO(options.checksum), 0},
     {"verify", 0, CHOICE_FLAG, TO(options.verify), 0},
-    {"delete", 0, CHOICE_FLAG, TO(options.delete), 0},
-    {"yes", 0, CHOICE_FLAG, TO(options.yes), 0},
-    {"dry-run", 0, CHOICE_FLAG, TO(options.dry_run), 0},
     {"json", 0, CHOICE_FLAG, TO(options.json), 0},
     {"no-sync", 0, CHOICE_FLAG, TO(options.no_sync), 0},
-    {"exclude", 0, CHOICE_LIST, TO(options.exclude), 0},
     {"hash", 0, CHOICE_TEXT, TO(hash), 0},
-    {"manifest", 0, CHOICE_TEXT, TO(manifest), 0},
-    {"many", 0, CHOICE_FLAG, TO(options.many), 0}, /* these three are internal, for the sides */
-    {"progress", 0, CHOICE_FLAG, TO(options.progress), 0},
+    {"progress", 0, CHOICE_FLAG, TO(options.progress), 0}, /* internal, as --back */
     {"back", 0, CHOICE_FLAG, TO(options.back), 0},
     {"check", 0, CHOICE_TEXT, TO(check), 0}, /* from here on not sent to the sides */
     {"retry", 0, CHOICE_TEXT, TO(retry), 0},
@@ -103,8 +85,6 @@ struct place {
     const char *text; /* the argument */
     char *host;       /* NULL = here */
     const char *path; /* within the argument */
-    char *name;       /* name of a source at DST */
-    size_t chain;     /* number of the chain that copies this source, from 1 */
 };
 
 /* Print the reason why an argument, or a pair of arguments, is rejected. */
@@ -132,72 +112,18 @@ static int place_open(struct place *place, const char *text)
         return refuse(text, NULL, "a host name cannot begin with \"-\"");
     if (!length && !*place->path)
         return refuse(text, NULL, "an empty name");
-    place->name = tree_name(place->path);
     if (length)
         place->host = segment_host(text, length);
     return 0;
 }
 
-static void place_close(struct place *place)
-{
-    free(place->host);
-    free(place->name);
-}
-
-/*
- * Assign sources to chains: one chain per machine, split where the names might exceed the limit of
- * execve(2). Return the number of chains.
- */
-static size_t plan(struct place *places, size_t count)
-{
-    size_t chains = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (places[i].chain)
-            continue;
-        size_t bytes = 0;
-        chains++;
-        for (size_t j = i; j < count && bytes < NAMES_MOST; j++) {
-            if (places[j].chain || !same_text(places[i].host, places[j].host))
-                continue;
-            bytes += strlen(places[j].path) + 1 + sizeof(char *);
-            places[j].chain = chains;
-        }
-    }
-    return chains;
-}
-
-static int by_name(const void *one, const void *other)
-{
-    return strcmp(((const struct place *)one)->name, ((const struct place *)other)->name);
-}
-
-static void keep(void *place)
-{
-    (void)place;
-}
-
-/* Reject equal names in different chains: a sink only protects files that it has made itself. */
-static int refuse_twins(struct place *places, size_t count)
-{
-    void *names = NULL;
-    int result = 0;
-    for (size_t i = 0; i < count && result == 0; i++) {
-        const struct place *one = *(struct place **)allocated(tsearch(&places[i], &names,
-                                                                      by_name));
-        if (*one->name && one->chain != places[i].chain)
-            result = refuse(one->text, places[i].text, "both would get the same name");
-    }
-    tdestroy(names, keep);
-    return result;
-}
-
-/* Copy the sources of one chain, starting at `first`. */
-static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t count,
-                     size_t first, int *caught)
+/* Copy the first `count` - 1 places into the last one. */
+static int copy_once(const struct rdcp *rdcp, const struct place *places, size_t count,
+                     int *caught)
 {
     const struct place *target = &places[count - 1];
     struct pipe_segment segments[2] = {
-        {.host = places[first].host, .label = places[first].text, .middle = AGENT_RDCP},
+        {.host = places[0].host, .label = places[0].text, .middle = AGENT_RDCP},
         {.host = target->host, .label = target->text, .middle = AGENT_RDCP},
     };
     for (int to = 0; to < 2; to++) {
@@ -210,9 +136,8 @@ static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t
         words_add(words, "--");
         if (to)
             add_path(words, target->path, target->host);
-        for (size_t i = first; i + 1 < count; i++)
-            if (places[i].chain == places[first].chain)
-                add_path(words, places[i].path, places[i].host);
+        for (size_t i = 0; i + 1 < count; i++)
+            add_path(words, places[i].path, places[i].host);
     }
     int status = pipe_run(&rdcp->settings, segments, 2, caught);
     words_close(&segments[0].words);
@@ -233,22 +158,24 @@ static int nap(unsigned seconds, int *caught)
 
 /*
  * Repeat a copy that was cut until it is complete, or until the retry time has passed without
- * progress. Errors about single files from a completed copy are final.
+ * progress. Before the two sides have met, ssh does not tell an outage from a wrong name or key, so
+ * that failure is final; so are errors about single files and a refused DST.
  */
 static int copy_again(const struct rdcp *rdcp, const struct place *places, size_t count,
-                      size_t first, int *caught)
+                      int *caught)
 {
     int64_t until_ms = 0; /* not set */
     for (unsigned nap_s = 1;; nap_s = nap_s * 2 < NAP_MOST_S ? nap_s * 2 : NAP_MOST_S) {
         int64_t began_ms = now_ms();
-        int status = copy_from(rdcp, places, count, first, caught);
+        int status = copy_once(rdcp, places, count, caught);
         int64_t now = now_ms();
         bool steady = now - began_ms > STEADY_MS; /* it made progress before it was cut */
         if (!until_ms || steady)
             until_ms = now + rdcp->retry_ms;
         nap_s = steady ? 1 : nap_s;
-        if (!status || status == 2 || status == TREE_SOME_FAILED || *caught ||
-            now >= until_ms)
+        bool final = !status || status == 2 || status == TREE_SOME_FAILED ||
+                     status == TREE_IN_VAIN || !rdcp->begun;
+        if (final || *caught || now >= until_ms)
             return status;
         fprintf(stderr, "rdcp: dials again in %u s, for %lld s at most\n", nap_s,
                 (long long)(until_ms - now) / 1000);
@@ -257,25 +184,26 @@ static int copy_again(const struct rdcp *rdcp, const struct place *places, size_
     }
 }
 
-static int copy(const struct rdcp *rdcp, char **texts, size_t count)
+static int copy(struct rdcp *rdcp, char **texts, size_t count)
 {
     struct place *places = allocated(calloc(count, sizeof *places));
+    struct rdcp_options *options = &rdcp->options;
     int status = 0, caught = 0;
+    options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
+    if (options->progress) /* the source shows progress, because only it has the total */
+        pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
     for (size_t i = 0; i < count && !status; i++)
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
-    size_t chains = status ? 0 : plan(places, count - 1), begun = 0;
-    if (chains > 1 && refuse_twins(places, count - 1) < 0)
-        status = 2;
-    for (size_t i = 0; i + 1 < count && status != 2 && !caught; i++) {
-        if (places[i].chain <= begun)
-            continue;
-        begun++;
-        int one = copy_again(rdcp, places, count, i, &caught);
-        if (one)
-            status = caught ? 128 + caught : one == 2 ? 2 : 1;
-    }
+    for (size_t i = 1; i + 1 < count && !status; i++)
+        if (!same_text(places[0].host, places[i].host))
+            status = -2 * refuse(texts[0], texts[i],
+                                 "sources on two machines: run rdcp once for each machine");
+    if (!status)
+        status = copy_again(rdcp, places, count, &caught);
+    if (status && status != 2)
+        status = caught ? 128 + caught : 1;
     for (size_t i = 0; i < count; i++)
-        place_close(&places[i]);
+        free(places[i].host);
     free(places);
     return status;
 }
@@ -283,16 +211,13 @@ static int copy(const struct rdcp *rdcp, char **texts, size_t count)
 /* Parse "30m" to ms. Return -1 if it is invalid. */
 static int64_t time_of(const char *text)
 {
-    static const struct {
-        const char *unit;
-        int64_t ms;
-    } units[] = {{"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    static const int64_t ms[] = {1000, 60000, 3600000, 86400000};
+    static const char units[] = "smhd";
     char *unit;
     long number = strtol(text, &unit, 10);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (unit > text && number >= 0 && number <= 1000000 &&
-            strcmp(unit, units[i].unit) == 0)
-            return number * units[i].ms;
+    const char *which = *unit ? strchr(units, *unit) : units;
+    if (unit > text && number >= 0 && number <= 1000000 && which && (!*unit || !unit[1]))
+        return number * ms[which - units];
     fprintf(stderr, "rdcp: --retry \"%s\": not a time: 90s, 30m, 2h or 1d\n", text);
     return -1;
 }
@@ -301,9 +226,7 @@ static int64_t time_of(const char *text)
 static int judge(struct rdcp *rdcp)
 {
     struct rdcp_options *options = &rdcp->options;
-    options->recursive |= options->archive;
     options->verbose = rdcp->settings.verbose;
-    options->manifest = rdcp->manifest;
     options->sha256 = rdcp->hash && strcmp(rdcp->hash, "sha256") == 0;
     rdcp->retry_ms = rdcp->retry ? time_of(rdcp->retry) : 0;
     if (rdcp->limit)
@@ -340,39 +263,8 @@ static int check(struct rdcp *rdcp, const char *text)
         status = pipe_run(&rdcp->settings, &segment, 1, &caught);
         words_close(&segment.words);
     }
-    place_close(&place);
+    free(place.host);
     return status;
-}
-
-/* Copy, and write the sink's stdout to FILE when all is done. */
-static int copy_with_manifest(struct rdcp *rdcp, char **texts, size_t count)
-{
-    const char *name = rdcp->manifest;
-    char *part = text_of("%s.rdcp-part", name);
-    bool file = strcmp(name, "-") != 0;
-    int fd = file ? open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
-    int status = 1;
-    rdcp->settings.own_stdout = true;
-    if (file && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0))
-        refuse(name, NULL, strerror(errno));
-    else if (!(status = copy(rdcp, texts, count)) && file &&
-             (fsync(fd) < 0 || rename(part, name) < 0))
-        status = -refuse(name, NULL, strerror(errno));
-    if (file && status)
-        unlink(part);
-    free(part);
-    return status;
-}
-
-static int run(struct rdcp *rdcp, char **texts, size_t count)
-{
-    struct rdcp_options *options = &rdcp->options;
-    options->many |= count > 2;
-    options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
-    if (options->progress) /* the source shows progress, because only it has the total */
-        pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
-    return rdcp->manifest ? copy_with_manifest(rdcp, texts, count)
-                          : copy(rdcp, texts, count);
 }
 
 /* Run the requested mode. */
@@ -389,7 +281,7 @@ static int act(struct rdcp *rdcp, char **rest, size_t count)
     case SERVE_SOURCE: return tree_source(&rdcp->options, rest, count);
     case SERVE_SINK: return tree_sink(&rdcp->options, rest[0], rest + 1, count - 1);
     case SERVE_CHECK: return tree_check(rest[0], rdcp->options.json);
-    default: return rdcp->check ? check(rdcp, rest[0]) : run(rdcp, rest, count);
+    default: return rdcp->check ? check(rdcp, rest[0]) : copy(rdcp, rest, count);
     }
 }
 
@@ -398,16 +290,15 @@ int main(int argc, char **argv)
     standard_open();
     struct rdcp rdcp = {.settings = {.program = "rdcp", .usage = usage, .ssh = "ssh",
                                      .route = AGENT_STRAIGHT, .back = true,
-                                     .says_why = TREE_SOME_FAILED}};
+                                     .says_why = TREE_IN_VAIN, .begun = &rdcp.begun}};
     /*
      * Disable the stream's checksum: each file has its own hash and is resent if necessary, while a
      * stream that failed for one flipped bit would abort all other files.
      */
     pipe_tell_hops(&rdcp.settings, TO_BOTH, "checksum", "none");
-    int status = pipe_options(&rdcp.settings, "rvhHXA", own, OWN, argc, argv);
+    int status = pipe_options(&rdcp.settings, "rvh", own, OWN, argc, argv);
     if (status < 0)
         status = act(&rdcp, argv + optind, (size_t)(argc - optind));
-    words_close(&rdcp.options.exclude);
     pipe_settings_close(&rdcp.settings);
     return status;
 }

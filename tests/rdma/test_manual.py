@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 PAGES = Path(__file__).parents[2] / "base-station" / "rdma"
 BLOCK = re.compile(r"^\.nf\n(.*?)^\.fi$", re.MULTILINE | re.DOTALL)
 ESCAPED = {r"\-": "-", r"\(aq": "'"}
-OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|cellar|plague)\b)")
+OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|plague)\b)")
 
 
 def examples(tool: str) -> list[str]:

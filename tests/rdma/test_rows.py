@@ -211,6 +211,9 @@ BAD_INPUT = {
         "rdpipe:test_file_names_reach_the_file_system_as_typed",
         "rdcp:test_file_with_hostile_name_is_copied",
     ],
+    "a retry that cannot help": ["rdcp_store:test_permanent_fault_is_not_retried"],
+    "sources on two machines": ["rdcp_rules:test_sources_on_two_machines_are_refused"],
+    "a disk that compresses": ["rdcp_store:test_file_larger_than_disk_fits_compressed"],
     "source and target are one": ["rdcp_same:test_file_onto_itself_is_refused"],
     "a tree: flips, drops, cuts, kills, a full disk, two copies at once": [
         "tree_faults:test_copy_survives_random_faults",

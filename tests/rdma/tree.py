@@ -3,13 +3,13 @@
 import ctypes
 import struct
 
-START, TARGET, ENTER, LEAVE, FILE, LINK, HARD, XATTR, BODY, DATA = range(1, 11)
-WHOLE, BROKEN, END, ANSWER, BYE = range(11, 16)
+START, TARGET, ENTER, LEAVE, FILE, LINK, BODY, DATA = range(1, 9)
+WHOLE, BROKEN, END, ANSWER, BYE = range(9, 14)
 HAVE, SEND, PLACED, AGAIN, REFUSED = range(1, 6)
-VERSION = 7
-HEAD = 88
-START_OF_5 = bytes.fromhex("0100000008000000145938ac996f8da10500000000000000")
-"""First bytes of a stream of version 5."""
+VERSION = 8
+HEAD = 80
+START_OF_7 = bytes.fromhex("0100000000000000c7320d32acc042d20000000000000000")
+"""First bytes of a stream of version 7."""
 _xxhash = ctypes.CDLL("libxxhash.so.0")
 _xxhash.XXH64.restype = ctypes.c_uint64
 
@@ -33,7 +33,7 @@ def sum_of(data: bytes) -> bytes:
 
 
 def attributes(mode: int = 0, device: int = 0, inode: int = 0, mtime_ns: int = 0) -> bytes:
-    return struct.pack("<IIIIQqq", mode, 0, 0, device, inode, mtime_ns, 0)
+    return struct.pack("<IIQqq", mode, device, inode, mtime_ns, 0)
 
 
 def numbers(*values: int) -> bytes:
@@ -64,7 +64,7 @@ def enter(name: bytes, mode: int = 0o755) -> bytes:
 
 def file_of(size: int, name: bytes = b"f", device: int = 0, inode: int = 0) -> bytes:
     of = attributes(0o644, device, inode)
-    return record(FILE, numbers(size, size, 1), name, of=of)
+    return record(FILE, numbers(size, size), name, of=of)
 
 
 def body_of(data: bytes, number: int = 0, size: int | None = None) -> bytes:

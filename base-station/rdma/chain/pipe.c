@@ -186,6 +186,10 @@ static void take(const struct pipe_run *run, struct pipe_end *end,
     case AGENT_EXIT: end->status->status = (int)agent_frame_number(frame, 255); break;
     case AGENT_NOTE: take_note(end, text); break;
     case AGENT_FLOW:
+        if (frame->length && run->settings->begun)
+            *run->settings->begun = true;
+        pipe_end_pass_on(end, frame);
+        break;
     case AGENT_ACK: pipe_end_pass_on(end, frame); break;
     default: break;
     }

@@ -25,6 +25,7 @@ struct pipe_settings {
     const char *timeout;        /* as given; NULL */
     int silence_ms;             /* the sessions' limit by --timeout; 0 = no limit */
     int says_why; /* a command's exit status up to this needs no further message */
+    bool *begun;  /* becomes true when bytes of a segment pass through rdpipe; or NULL */
 };
 
 struct pipe_segment {

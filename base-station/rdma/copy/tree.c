@@ -13,8 +13,7 @@ _Static_assert(offsetof(struct tree_record, bytes) == TREE_HEAD, "see tree.h");
 enum { BYTES = 1, NAME = 2 };
 static const uint8_t has[TREE_KINDS] = {
     [TREE_START] = BYTES, [TREE_ENTER] = NAME, [TREE_FILE] = NAME,
-    [TREE_LINK] = BYTES | NAME, [TREE_HARD] = NAME, [TREE_XATTR] = BYTES | NAME,
-    [TREE_DATA] = BYTES,
+    [TREE_LINK] = BYTES | NAME, [TREE_DATA] = BYTES,
 };
 
 static uint32_t sum_of(const void *bytes, size_t length)

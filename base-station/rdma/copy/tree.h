@@ -28,8 +28,7 @@
  *
  * Ranges without data are holes. The hash covers the whole file: holes count as zeros, and the
  * bytes the sink already had are included. `broken` instead of `whole` means that the source could
- * not read the file to its end, or that the file changed; the sink then discards the body. Extended
- * attributes precede the file or directory they belong to.
+ * not read the file to its end, or that the file changed; the sink then discards the body.
  *
  * If the boot id shows that the sink runs on the source's machine, device and inode identify the
  * source itself, so that the sink does not replace it. They are 0 for a target on another machine.
@@ -37,7 +36,7 @@
  *   record: the head of struct tree_record as it is in memory, little-endian, bytes, name
  *     0  u16  kind                 8  u32  checksum of the record from byte 16 on, without data
  *     2  u16  length of the name  12  u32  checksum of these 12 bytes (XXH64's lower half)
- *     4  u32  length of the bytes 16       attributes, 56 numbers, 88 bytes, name
+ *     4  u32  length of the bytes 16       attributes, 48 numbers, 80 bytes, name
  *
  * A name is one component: not empty, no "/", no NUL, not "." or "..". The first directory entered
  * may have an empty name and is then DST itself.
@@ -51,9 +50,9 @@
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 7,
+    TREE_VERSION = 8,
     TREE_SUMMED = 16, /* bytes of a head needed to compute the record's length */
-    TREE_HEAD = 88,
+    TREE_HEAD = 80,
     TREE_NAME_MOST = 255,
     TREE_HASH_BYTES = 32,
     TREE_DATA_MOST = 256 << 10,
@@ -69,10 +68,8 @@ enum tree_kind {
     TREE_TARGET,    /* device, inode */
     TREE_ENTER,     /* attributes, name */
     TREE_LEAVE,
-    TREE_FILE,   /* attributes, size, room (on disk), links; name */
+    TREE_FILE,   /* attributes, size, room (on disk); name */
     TREE_LINK,   /* attributes, device, inode (of the link's target); target; name */
-    TREE_HARD,   /* number (of the linked file); name */
-    TREE_XATTR,  /* value as bytes, name of the attribute */
     TREE_BODY,   /* attributes, size, body_number, body_from */
     TREE_DATA,   /* offset; bytes */
     TREE_WHOLE,  /* hash */
@@ -92,7 +89,7 @@ enum tree_verdict {
 };
 
 struct tree_attributes {
-    uint32_t mode, uid, gid;
+    uint32_t mode;
     uint32_t device; /* Linux device numbers fit in 32 bits */
     uint64_t inode;
     int64_t mtime_ns, atime_ns;
@@ -104,14 +101,14 @@ struct tree_record {
     uint32_t sum, head_sum;
     struct tree_attributes attributes;
     union {
-        struct { uint64_t size, room, links; };
+        struct { uint64_t size, room; };
         struct { uint64_t body_size, body_number, body_from; };
         struct { uint64_t number, count, verdict, from; };
         struct { uint64_t device, inode; };
         uint64_t version, offset, errors;
         uint8_t hash[TREE_HASH_BYTES];
     };
-    const uint8_t *bytes; /* data, target, value, boot id; points into the reader's buffer */
+    const uint8_t *bytes; /* data, target, boot id; points into the reader's buffer */
     char name[TREE_NAME_MOST + 1];
 };
 
@@ -127,3 +124,30 @@ void tree_put(struct bytes *into, const struct tree_record *record);
  */
 long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length,
               const char **why);
+
+/* --- the sides of a copy --- */
+
+/* Exit status of a side: 0 on success, 1 if the stream was cut, and these. */
+enum {
+    TREE_SOME_FAILED = 4, /* the stream completed, but an entry was skipped or failed */
+    TREE_IN_VAIN,         /* DST or the stream was refused, and would be again */
+};
+
+struct rdcp_options {
+    bool recursive, verify, no_sync, verbose, json;
+    bool checksum; /* compare content instead of size and time */
+    bool sha256;
+    bool progress; /* stderr is a terminal: show progress */
+    bool back;     /* the sink answers on AGENT_BACK_FD instead of stdout */
+};
+
+/* Each runs one side to completion and returns an exit status. */
+int tree_source(const struct rdcp_options *options, char **names, size_t count);
+int tree_sink(const struct rdcp_options *options, const char *target, char **names,
+              size_t count);
+
+/*
+ * Compare the tree at `target` with a list of checksums on stdin, in both directions. With `json`,
+ * end with a line that counts the checked files and the errors.
+ */
+int tree_check(const char *target, bool json);

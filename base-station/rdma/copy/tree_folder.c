@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent_protocol.h"
 #include "descriptors.h"
 #include "tree_part.h"
 #include "tree_sink.h"
@@ -52,14 +53,6 @@ const char *tree_sink_name(const struct sink *sink, const struct tree_record *re
     return sink->in == sink->top && sink->rename ? sink->rename : record->name;
 }
 
-void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const struct stat *state)
-{
-    tree_made_add(&sink->made, state, 0);
-    if (sink->options->manifest && S_ISREG(state->st_mode))
-        words_add_text(&sink->manifest, tree_folder_path(folder, name));
-}
-
 static bool is_unfinished(const struct stat *state)
 {
     /* A new folder may inherit the set-group-id bit from its parent. */
@@ -99,7 +92,7 @@ static int open_beside(struct sink *sink, char *path)
 void tree_folder_top(struct sink *sink)
 {
     char *path = agent_work_file(sink->target);
-    bool single = !sink->options->many;
+    bool single = !sink->many;
     struct stat state;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 && single && fstat(fd, &state) == 0 && is_unfinished(&state))
@@ -113,16 +106,14 @@ void tree_folder_top(struct sink *sink)
 }
 
 /* Open the folder, creating it if necessary. Return -1 with errno on failure. */
-static int open_it(struct tree_folder *folder, const struct rdcp_options *options)
+static int open_it(struct tree_folder *folder)
 {
     int above = folder->up->fd;
     if (!folder->name[0])
         return fcntl(above, F_DUPFD_CLOEXEC, 0);
-    if (!options->dry_run) {
-        folder->made = mkdirat(above, folder->name, UNFINISHED) == 0;
-        if (!folder->made && errno != EEXIST)
-            return -1;
-    }
+    folder->made = mkdirat(above, folder->name, UNFINISHED) == 0;
+    if (!folder->made && errno != EEXIST)
+        return -1;
     return open_below(above, folder->name, O_RDONLY | O_DIRECTORY, 0);
 }
 
@@ -140,16 +131,11 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
     struct tree_folder *up = sink->in, *folder = folder_open(up, name);
     struct stat state;
     folder->attributes = *of;
-    folder->xattrs = sink->xattrs;
-    sink->xattrs = NULL;
     sink->in = folder;
-    folder->absent = up->absent;
     if (up->fd < 0)
         return;
-    folder->fd = open_it(folder, sink->options);
-    if (folder->fd < 0 && sink->options->dry_run && errno == ENOENT)
-        folder->absent = true;
-    else if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
+    folder->fd = open_it(folder);
+    if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         why = strerror(errno);
     else if (tree_sink_is_one(sink, of->device, of->inode, &state))
         why = "source and target are the same directory";
@@ -164,47 +150,18 @@ static int entry_is_part(const struct dirent *entry)
     return part_is(entry->d_name);
 }
 
-static int parts_of(const struct tree_folder *folder, struct dirent ***entries)
-{
-    return scandirat(folder->fd, ".", entries, entry_is_part, alphasort);
-}
-
-/* True if another copy is writing into the folder. */
-static bool is_written(const struct tree_folder *folder)
+/* True if the folder has part files or notes. With `tidy`, remove those of cut copies. */
+static bool has_parts(const struct tree_folder *folder, bool tidy)
 {
     struct dirent **entries = NULL;
-    int count = parts_of(folder, &entries);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return count > 0;
-}
-
-/* Remove the leftovers of cut copies. For --delete, list the entries that the source lacks. */
-static void go_through(struct sink *sink, struct tree_folder *folder)
-{
-    struct words *seen = &folder->seen;
-    struct dirent **entries = NULL;
-    if (seen->count)
-        qsort(seen->word, seen->count, sizeof *seen->word, words_by_text);
-    int count = sink->options->delete ? tree_entries(folder->fd, &entries)
-                                      : parts_of(folder, &entries);
+    int count = scandirat(folder->fd, ".", &entries, entry_is_part, alphasort);
     for (int i = count - 1; i >= 0; i--) { /* a part file before its note */
-        const char *name = entries[i]->d_name;
-        bool came = seen->count && bsearch(&name, seen->word, seen->count,
-                                           sizeof *seen->word, words_by_text);
-        if (part_is(name)) {
-            if (!sink->options->dry_run)
-                part_tidy(folder->fd, name);
-        } else if (sink->options->delete && !came) {
-            char *path = tree_folder_path(folder, name);
-            if (!tree_excluded(sink->options, path, entries[i]->d_type == DT_DIR))
-                words_add(&sink->extra, path);
-            free(path);
-        }
+        if (tidy)
+            part_tidy(folder->fd, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
+    return count > 0;
 }
 
 /*
@@ -221,16 +178,14 @@ static void finish(struct sink *sink, struct tree_folder *folder)
     if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         return;
     bool untouched = is_of_time(&state, to->mtime_ns);
-    if (sink->options->delete || !(folder->made || untouched))
-        go_through(sink, folder);
-    if (sink->options->dry_run)
-        return;
-    if (folder->made || sink->options->archive || is_unfinished(&state))
-        lost = tree_keep(folder->fd, to, folder->xattrs, sink->options);
+    if (!folder->made && !untouched)
+        has_parts(folder, true);
+    if (folder->made || is_unfinished(&state))
+        lost = tree_keep(folder->fd, to);
     else if (!untouched && state.st_uid == geteuid() && folder->name[0] &&
              futimens(folder->fd, times) < 0)
         lost = (struct tree_lost){"time", errno};
-    if (!untouched && is_written(folder))
+    if (!untouched && has_parts(folder, false)) /* another copy is writing into it */
         futimens(folder->fd, NULL); /* so that the next copy looks for leftovers */
     tree_sink_not_kept(sink, folder->up, folder->name, lost);
 }
@@ -241,32 +196,8 @@ void tree_folder_leave(struct sink *sink, struct tree_folder *folder)
         struct tree_folder *up = folder->up;
         if (!sink->cut && up) /* otherwise the folder keeps the mode UNFINISHED */
             finish(sink, folder);
-        tree_xattr_close(&folder->xattrs);
-        words_close(&folder->seen);
         shut(&folder->fd);
         free(folder);
         folder = up;
     }
-}
-
-int tree_remove(int base, const char *path)
-{
-    int above = open_above(base, &path), result = above < 0 ? -1 : unlinkat(above, path, 0);
-    if (above >= 0 && result < 0 && (errno == EISDIR || errno == EPERM)) {
-        int fd = open_below(above, path, O_RDONLY | O_DIRECTORY, 0);
-        struct dirent **entries = NULL;
-        int count = fd < 0 ? -1 : tree_entries(fd, &entries);
-        result = count < 0 ? -1 : 0;
-        for (int i = 0; i < count; i++) {
-            if (result == 0)
-                result = tree_remove(fd, entries[i]->d_name);
-            free(entries[i]);
-        }
-        free(entries);
-        shut(&fd);
-        if (result == 0)
-            result = unlinkat(above, path, AT_REMOVEDIR);
-    }
-    shut(&above);
-    return result;
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "quote.h"
 
 enum { TOGETHER = 256 << 10, INPUT_BYTES = 1 << 20 };
 
@@ -119,71 +117,6 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
     }
 }
 
-void tree_say(const char *what, const char *of)
-{
-    struct bytes line = {0};
-    bytes_text(&line, "rdcp: ");
-    quote_shown(&line, what);
-    bytes_text(&line, ": ");
-    quote_shown(&line, of);
-    bytes_text(&line, "\n");
-    fputs(line.data, stderr);
-    bytes_close(&line);
-}
-
-static bool errors_json;
-
-void tree_errors_json(bool json)
-{
-    errors_json = json;
-}
-
-static const char *code_of(const char *what)
-{
-    if (strcmp(what, TREE_DIFFERS) == 0)
-        return "differs";
-    if (strcmp(what, TREE_UNLISTED) == 0)
-        return "unlisted";
-    return strcmp(what, strerror(ENOENT)) == 0 ? "missing" : "failed";
-}
-
-/* Append a JSON string. Bytes outside ASCII are copied: a line is UTF-8 only if its names are. */
-static void json_add(struct bytes *into, const char *text)
-{
-    bytes_text(into, "\"");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 32 || c == 127)
-            bytes_format(into, "\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            bytes_format(into, "\\%c", c);
-        else
-            bytes_add(into, text, 1);
-    }
-    bytes_text(into, "\"");
-}
-
-static void print_json(const char *path, const char *what)
-{
-    struct bytes line = {0};
-    bytes_text(&line, "{\"path\": ");
-    json_add(&line, path);
-    bytes_format(&line, ", \"code\": \"%s\", \"error\": ", code_of(what));
-    json_add(&line, what);
-    bytes_text(&line, "}\n");
-    fputs(line.data, stderr);
-    bytes_close(&line);
-}
-
-void tree_error(uint64_t *errors, const char *path, const char *what)
-{
-    if (errors_json)
-        print_json(path, what);
-    else
-        tree_say(path, what);
-    (*errors)++;
-}
-
 char *boot_id(void)
 {
     char text[64] = "";
@@ -200,19 +133,6 @@ int open_below(int folder, const char *name, int flags, mode_t mode)
         return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
     errno = EXDEV;
     return -1;
-}
-
-int open_above(int base, const char **path)
-{
-    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
-    for (const char *slash; fd >= 0 && (slash = strchr(*path, '/')); *path = slash + 1) {
-        char *name = text_of("%.*s", (int)(slash - *path), *path);
-        int below = open_below(fd, name, O_RDONLY | O_DIRECTORY, 0);
-        free(name);
-        shut(&fd);
-        fd = below;
-    }
-    return fd;
 }
 
 static int no_dots(const struct dirent *entry)
@@ -247,12 +167,9 @@ static struct tree_made_file *place_of(const struct tree_made *made, uint64_t de
     return file;
 }
 
-const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state)
+bool tree_made_find(const struct tree_made *made, const struct stat *state)
 {
-    if (!made->count)
-        return NULL;
-    const struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
-    return file->inode ? &file->number : NULL;
+    return made->count && place_of(made, state->st_dev, state->st_ino)->inode;
 }
 
 void tree_made_prefetch(const struct tree_made *made, const struct stat *state)
@@ -276,13 +193,13 @@ static void grow(struct tree_made *made)
     made->room = more.room;
 }
 
-void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
+void tree_made_add(struct tree_made *made, const struct stat *state)
 {
     if (made->count >= made->room / 4 * 3)
         grow(made);
     struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
     made->count += !file->inode;
-    *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
+    *file = (struct tree_made_file){state->st_dev, state->st_ino};
 }
 
 void tree_made_close(struct tree_made *made)
@@ -305,22 +222,46 @@ char *tree_name(const char *path)
     return name;
 }
 
-bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder)
+/* Clamp years outside the range of an int64_t to its limits, 1677 and 2262. */
+static int64_t ns_of(const struct timespec *when)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < options->exclude.count; i++) {
-        char *pattern = allocated(strdup(options->exclude.word[i]));
-        size_t length = strlen(pattern);
-        bool only_folders = length && pattern[length - 1] == '/';
-        if (only_folders)
-            pattern[length - 1] = '\0';
-        bool whole = strchr(pattern, '/');
-        const char *from = *pattern == '/' ? pattern + 1 : pattern;
-        bool matches = (folder || !only_folders) &&
-                       fnmatch(from, whole ? path : name, FNM_PATHNAME) == 0;
-        free(pattern);
-        if (matches)
-            return true;
+    int64_t ns;
+    if (__builtin_mul_overflow((int64_t)when->tv_sec, INT64_C(1000000000), &ns) ||
+        __builtin_add_overflow(ns, (int64_t)when->tv_nsec, &ns))
+        return when->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
+}
+
+struct timespec timespec_of(int64_t ns)
+{
+    struct timespec when = {ns / 1000000000, ns % 1000000000};
+    if (when.tv_nsec < 0) { /* before 1970 */
+        when.tv_sec--;
+        when.tv_nsec += 1000000000;
     }
-    return false;
+    return when;
+}
+
+struct tree_attributes tree_attributes_of(const struct stat *state)
+{
+    return (struct tree_attributes){
+        .mode = state->st_mode & 07777,
+        .device = (uint32_t)state->st_dev,
+        .inode = state->st_ino,
+        .mtime_ns = ns_of(&state->st_mtim),
+        .atime_ns = ns_of(&state->st_atim),
+    };
+}
+
+struct tree_lost tree_keep(int fd, const struct tree_attributes *to)
+{
+    struct timespec times[2] = {timespec_of(to->atime_ns), timespec_of(to->mtime_ns)};
+    mode_t mode = to->mode & 0777;
+    struct tree_lost lost = {0};
+    struct stat state;
+    if ((fstat(fd, &state) < 0 || (state.st_mode & 07777) != mode) && fchmod(fd, mode) < 0)
+        lost = (struct tree_lost){"mode", errno};
+    if (futimens(fd, times) < 0)
+        lost = (struct tree_lost){"time", errno};
+    return lost;
 }

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "tree.h"
-#include "tree_sides.h"
 
 /*
  * Both directions between the two sides. A side that is blocked on writing continues to read, so
@@ -39,30 +39,11 @@ void tree_flush(struct tree_line *line);
 int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
               const char **why);
 
-/* Print one line on stderr: rdcp: WHAT: OF. Control characters in names are quoted. */
-void tree_say(const char *what, const char *of);
-
-/* Two texts of tree_error() with their own error codes. */
-#define TREE_DIFFERS "its content is not what the manifest says"
-#define TREE_UNLISTED "is not in the manifest"
-
-/* Counts an error and prints it: rdcp: PATH: what. After tree_errors_json(true) as JSON:
- * {"path": PATH, "code": CODE, "error": what}; CODE is "missing", "differs", "unlisted"
- * or "failed". */
-void tree_error(uint64_t *errors, const char *path, const char *what);
-void tree_errors_json(bool json);
-
 /* Return an id that is unique to this boot of this machine, to be freed by the caller, or NULL. */
 char *boot_id(void);
 
 /* Open a name of one component. Follow no symbolic link and do not leave `folder`. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
-
-/*
- * Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
- * The caller closes the descriptor. Return -1 with errno on failure.
- */
-int open_above(int base, const char **path);
 
 /*
  * List the entries of a folder except . and .., sorted by the bytes of their names. Return their
@@ -71,29 +52,26 @@ int open_above(int base, const char **path);
 int tree_entries(int folder, struct dirent ***entries);
 
 /*
- * Table of files by device and inode. A sink stores the files it has made, so that a second source
- * cannot replace them. A source stores the files it has announced, so that another name of the same
- * file becomes a hard link.
+ * Set of files by device and inode. A sink stores the files it has made, so that a second source
+ * cannot replace them; a source stores the folders it has walked before the target was known.
  */
 struct tree_made {
     struct tree_made_file {
         uint64_t device, inode; /* 0 = a free slot */
-        uint64_t number;
     } *file; /* to free */
     size_t count, room; /* a power of two, at least a quarter of it free */
 };
 
-/* Return the file's number, or NULL if the table lacks it. */
-const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
+bool tree_made_find(const struct tree_made *made, const struct stat *state);
 
 /*
- * Prefetch the file's slot before a lookup or an insertion: in a large table each slot is a cache
+ * Prefetch the file's slot before a lookup or an insertion: in a large set each slot is a cache
  * miss.
  */
 void tree_made_prefetch(const struct tree_made *made, const struct stat *state);
 
 void tree_made_close(struct tree_made *made);
-void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
+void tree_made_add(struct tree_made *made, const struct stat *state);
 
 /*
  * Return the name under which cp would copy `path`: its last component, without trailing slashes,
@@ -101,5 +79,16 @@ void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t nu
  */
 char *tree_name(const char *path);
 
-/* True if an --exclude pattern matches. `path` is relative to the source. */
-bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder);
+/* --- metadata of a file or folder --- */
+
+struct tree_attributes tree_attributes_of(const struct stat *state);
+struct timespec timespec_of(int64_t ns);
+
+/* Metadata that could not be kept, and errno. NULL if everything was kept. */
+struct tree_lost {
+    const char *what;
+    int error;
+};
+
+/* Apply the mode and the times to the open file or folder `fd`. */
+struct tree_lost tree_keep(int fd, const struct tree_attributes *to);

@@ -234,14 +234,6 @@ int part_link(int folder, const char *name, const char *target, char **why)
     return -1;
 }
 
-int part_hard(int from, const char *first, int folder, const char *name)
-{
-    char path[PART_NAME];
-    part_drop(folder, name);
-    part_name(path, name, PART_SUFFIX);
-    return linkat(from, first, folder, path, 0) < 0 ? -1 : part_publish(folder, name);
-}
-
 void part_drop(int folder, const char *name)
 {
     char path[PART_NAME];

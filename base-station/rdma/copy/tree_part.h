@@ -64,11 +64,5 @@ void part_tidy(int folder, const char *entry);
  */
 int part_link(int folder, const char *name, const char *target, char **why);
 
-/*
- * Create another name for the file `first` of folder `from`, likewise as a part file. Return -1
- * with errno on failure.
- */
-int part_hard(int from, const char *first, int folder, const char *name);
-
 /* Remove the part file and its note. */
 void part_drop(int folder, const char *name);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "descriptors.h"
+#include "agent_protocol.h"
 #include "tree_part.h"
 
 /* Reject unrequested names: a source asked for `notes` must not send `.bashrc`. */
@@ -72,12 +72,8 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     if (folder->fd < 0)
         return;
     memcpy(target, record->bytes, record->length);
-    if (sink->options->many)
-        tree_place_all(sink);
     const char *why = tree_in_the_way(sink, folder, name, to, record, &state);
     bool there = !why && same_link(folder, name, target);
-    if (sink->options->dry_run && !why)
-        return;
     if (why || (!there && part_link(folder->fd, name, target, &no_part) < 0)) {
         tree_sink_complain(sink, folder, name, why ? why : no_part);
         free(no_part);
@@ -86,32 +82,11 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     struct tree_lost lost = {0};
     if (utimensat(folder->fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         lost = (struct tree_lost){"time", errno};
-    if (sink->options->archive &&
-        fchownat(folder->fd, name, to->uid, to->gid, AT_SYMLINK_NOFOLLOW) < 0)
-        lost = (struct tree_lost){"owner", errno};
     tree_sink_not_kept(sink, folder, name, lost);
     if (fstatat(folder->fd, name, &state, AT_SYMLINK_NOFOLLOW) == 0)
-        tree_sink_remember(sink, folder, name, &state);
+        tree_made_add(&sink->made, &state);
     sink->count += !there;
     sink->had += there;
-}
-
-static const char *take_hard(struct sink *sink, const struct tree_record *record)
-{
-    static const struct tree_attributes nobody;
-    const char *name = tree_sink_name(sink, record), *why = NULL;
-    struct stat state = {0};
-    if (sink->options->many)
-        tree_place_all(sink);
-    if (sink->in->fd >= 0)
-        why = tree_in_the_way(sink, sink->in, name, &nobody, NULL, &state);
-    bool refused = why && !tree_made_find(&sink->made, &state);
-    if (refused)
-        tree_sink_complain(sink, sink->in, name, why);
-    if (refused || sink->in->fd < 0 || sink->options->dry_run)
-        name = NULL;
-    return tree_links_other(sink, record->number, name)
-               ? NULL : "a hard link to a file that it did not announce";
 }
 
 static const char *take_start(struct sink *sink, const struct tree_record *record)
@@ -150,8 +125,6 @@ static const char *find_top(struct sink *sink, bool folder)
     }
     if (!error && sink->slash && !folder)
         error = ENOTDIR;
-    if (sink->rename && *sink->rename && folder) /* paths are relative to DST, i.e. the copy */
-        sink->manifest_skip = strlen(sink->rename) + 1;
     sink->found = true;
     if (error)
         tree_sink_complain(sink, NULL, "", strerror(error));
@@ -171,12 +144,9 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
         why = find_top(sink, record->kind == TREE_ENTER);
     if (why)
         return why;
-    if (sink->options->delete && sink->in != sink->top)
-        words_add(&sink->in->seen, record->name);
     switch (record->kind) {
     case TREE_ENTER: return take_enter(sink, record);
     case TREE_FILE: return tree_file_take(sink, record);
-    case TREE_HARD: return take_hard(sink, record);
     default: take_link(sink, record); return NULL;
     }
 }
@@ -192,21 +162,20 @@ static const char *take(struct sink *sink, const struct tree_record *record)
     switch (record->kind) {
     case TREE_ENTER:
     case TREE_FILE:
-    case TREE_LINK:
-    case TREE_HARD: return take_named(sink, record);
+    case TREE_LINK: return take_named(sink, record);
     case TREE_LEAVE: return take_leave(sink);
-    case TREE_XATTR: tree_xattr_take(&sink->xattrs, record); return NULL;
-    case TREE_BODY: return tree_file_body(sink, record);
-    case TREE_DATA: return tree_file_data(sink, record);
+    case TREE_BODY: return tree_body_take(sink, record);
+    case TREE_DATA: return tree_body_data(sink, record);
     case TREE_WHOLE:
-    case TREE_BROKEN: tree_file_whole(sink, record); return NULL;
+    case TREE_BROKEN: tree_body_whole(sink, record); return NULL;
     case TREE_END:
         if (sink->depth)
             return "it ends within a folder";
+        tree_file_await(sink);
+        if (sink->top->uses > 1)
+            return "it ends before its last file";
         sink->errors += record->errors;
         sink->ended = true;
-        tree_place_all(sink);
-        tree_links_make(sink);
         return NULL;
     default: return "a record of another kind of stream";
     }
@@ -220,7 +189,7 @@ static void take_all(struct sink *sink)
         int got = tree_next(&sink->line, &record, false, &why);
         if (got == 0) {
             if (!sink->body)
-                tree_place_all(sink);
+                tree_file_await(sink);
             tree_file_answers(sink);
             got = tree_next(&sink->line, &record, true, &why);
         }
@@ -231,27 +200,8 @@ static void take_all(struct sink *sink)
     }
     if (why && *why)
         fprintf(stderr, "rdcp: the stream: %s\n", why);
+    sink->refused = why && !*why;
     sink->ended &= !sink->line.lost;
-}
-
-/* Remove entries the source lacks, or only list them without --yes or after an error. */
-static void delete_extra(struct sink *sink)
-{
-    struct words *extra = &sink->extra;
-    bool may = sink->options->yes && !sink->errors && !sink->options->dry_run;
-    if (extra->count)
-        qsort(extra->word, extra->count, sizeof *extra->word, words_by_text);
-    for (size_t i = 0; i < extra->count; i++) {
-        if (may && tree_remove(sink->top->fd, extra->word[i]) < 0)
-            tree_sink_complain(sink, NULL, extra->word[i], strerror(errno));
-        else if (!may || sink->options->verbose)
-            tree_say(may ? "deleted" : "would delete", extra->word[i]);
-    }
-    if (extra->count && !may && !sink->options->dry_run) {
-        fprintf(stderr, "rdcp: nothing was deleted: %s\n",
-                sink->options->yes ? "not all was copied" : "give --yes to delete these");
-        sink->errors++;
-    }
 }
 
 static void conclude(struct sink *sink)
@@ -259,11 +209,8 @@ static void conclude(struct sink *sink)
     const struct rdcp_options *options = sink->options;
     struct tree_record bye = {.kind = TREE_BYE}, record;
     const char *why;
-    delete_extra(sink);
-    if (sink->found && !options->no_sync && !options->dry_run && syncfs(sink->top->fd) < 0)
+    if (sink->found && !options->no_sync && syncfs(sink->top->fd) < 0)
         tree_sink_complain(sink, NULL, "", strerror(errno));
-    if (options->manifest)
-        tree_manifest_write(sink);
     bye.errors = sink->errors;
     tree_file_answers(sink);
     tree_write(&sink->line, &bye);
@@ -274,21 +221,15 @@ static void conclude(struct sink *sink)
         fprintf(stderr, "rdcp: the stream: it goes on after its end\n");
         sink->ended = false;
     }
-    sink->line.lost = true; /* a dry run never receives the bodies it requested */
 }
 
 static void sink_close(struct sink *sink)
 {
-    tree_place_close(sink);
-    tree_xattr_close(&sink->xattrs);
+    tree_crew_close(&sink->crew);
     if (sink->top)
         tree_folder_leave(sink, sink->top);
     free(sink->rename);
     tree_made_close(&sink->made);
-    tree_names_close(&sink->first_names);
-    tree_names_close(&sink->other_names);
-    words_close(&sink->manifest);
-    words_close(&sink->extra);
     tree_hash_close(&sink->hash);
     bytes_close(&sink->line.input);
     bytes_close(&sink->line.output);
@@ -320,18 +261,21 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     sink->target = target;
     sink->asked = names;
     sink->asked_count = count;
-    if (tree_place_open(sink, tree_file_sought) == 0)
+    sink->many = count > 1;
+    if (tree_crew_open(&sink->crew) == 0)
         take_all(sink);
     else
         fprintf(stderr, "rdcp: cannot start a thread: %m\n");
     if (sink->ended)
         conclude(sink);
     sink->cut = !sink->ended;
-    tree_file_drop(sink);
+    tree_body_drop(sink);
+    tree_file_drop_all(sink);
     while (sink->depth)
         take_leave(sink);
     tell(sink);
-    int status = !sink->ended ? 1 : sink->errors ? TREE_SOME_FAILED : 0;
+    int status = sink->refused ? TREE_IN_VAIN : !sink->ended ? 1
+                 : sink->errors ? TREE_SOME_FAILED : 0;
     sink_close(sink);
     return status;
 }

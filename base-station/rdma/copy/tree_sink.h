@@ -1,32 +1,26 @@
 /*
  * Sink of rdcp: creates files and trees below DST:
  *
- *   tree_sink.c      reads the stream
- *   tree_folder.c    folders
- *   tree_file.c      files and their bodies
- *   tree_answer.c    answers to the source
- *   tree_place.c     naming of finished files, and conflicts
- *   tree_links.c     hard links
- *   tree_manifest.c  checksums
+ *   tree_sink.c    reads the stream
+ *   tree_folder.c  folders
+ *   tree_file.c    files: requests for their bodies, answers, names
+ *   tree_body.c    reception of bodies
+ *   tree_crew.c    threads
  */
 #pragma once
 
 #include <pthread.h>
 
-#include "tree_attributes.h"
 #include "tree_hash.h"
 #include "tree_io.h"
-#include "tree_sides.h"
+#include "tree_report.h"
 
 struct tree_folder { /* open until its last file is settled */
     struct tree_folder *up; /* NULL: the folder that takes the names at the top */
     int fd;                 /* -1: nothing can be created in it */
     unsigned uses;          /* child folders and files, plus 1 while the stream is inside */
-    bool absent;            /* in a dry run: the folder would be created */
     bool made;              /* created by this run, hence empty before */
     struct tree_attributes attributes;
-    struct tree_xattr *xattrs;
-    struct words seen; /* for --delete: the names received */
     char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
 };
 
@@ -43,18 +37,17 @@ enum tree_state {
 };
 
 struct tree_file { /* an announced file, until its final answer */
-    uint64_t number, size, room, links;
+    uint64_t number, size, room;
     uint64_t from; /* offset at which the requested body starts */
     struct tree_folder *folder;
     struct tree_attributes attributes;
-    struct tree_xattr *xattrs;
     enum tree_state state;
     int tries;
     bool replaces; /* a file of that name existed */
     int fd;        /* of its part file, locked; -1: not open, or given up */
     struct bytes content;
     struct tree_file *next; /* next file in the same batch for a thread */
-    int error; /* errno of the thread; 0: the file has its name */
+    int error; /* errno of the thread; 0: success */
     struct tree_lost lost;
     struct stat stat; /* of the existing entry of that name; inode 0: no entry */
     char name[];
@@ -62,16 +55,9 @@ struct tree_file { /* an announced file, until its final answer */
 
 enum { CREW_THREADS = 4 };
 
-struct sink;
-
-/* Callback for a file whose existing entry has been looked up. */
-typedef void tree_go_on(struct sink *sink, struct tree_file *file);
-
 struct tree_crew { /* threads that look up and write small files in parallel to the stream */
-    const struct rdcp_options *options; /* not owned */
-    tree_go_on *go_on;
     struct tree_thread {
-        const struct tree_crew *crew;
+        struct tree_crew *crew;
         pthread_t thread;
         int todo[2]; /* pipes that carry pointers to batches of files */
         struct tree_file *first, **end; /* the next batch for this thread */
@@ -79,19 +65,10 @@ struct tree_crew { /* threads that look up and write small files in parallel to 
     } thread[CREW_THREADS];
     unsigned threads;
     int done[2];
-    struct tree_file *back; /* the finished batch that is being processed */
+    struct tree_file *back; /* the finished batch that is being taken */
     struct tree_file *sought, **sought_end; /* the next batch to look up */
-    unsigned sought_count, seeking; /* files in that batch; batches being looked up by threads */
-    size_t busy; /* files handed to threads and not yet taken back */
-};
-
-struct tree_names { /* names of files with several names, sorted by file number */
-    struct tree_one_name {
-        uint64_t number; /* of the file */
-        char *path;      /* from the top */
-        bool placed;
-    } *row;
-    size_t count;
+    unsigned sought_count, seeking; /* files in that batch; batches that are looked up */
+    size_t busy; /* files in batches that were handed out and not yet taken back */
 };
 
 struct sink {
@@ -99,6 +76,7 @@ struct sink {
     const char *target;
     char **asked; /* requested sources: the only names allowed at the top of the stream */
     size_t asked_count, asked_at; /* index of the last match */
+    bool many; /* more than one source: DST has to be a directory */
     struct tree_line line;
     struct tree_folder *top, *in; /* the current folder of the stream */
     int depth;
@@ -113,17 +91,17 @@ struct sink {
     struct tree_file *body; /* the one being received */
     struct tree_crew crew;
     struct tree_hash hash;
-    struct tree_xattr *xattrs; /* of the next file or folder */
-    struct tree_made made;
-    struct tree_names first_names, other_names;
-    struct words manifest; /* paths of regular files, from the top */
-    size_t manifest_skip;  /* length of the prefix to omit from each path */
-    struct words extra; /* for --delete: paths the source lacks */
+    struct tree_made made; /* entries that this run has placed or kept */
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
     bool cut; /* the stream stopped before its end */
+    bool refused; /* this stream, or DST */
     bool source_here; /* on this machine: an existing entry may be the source itself */
 };
+
+/* Functions that take a record return NULL, or the reason why the record is invalid here. */
+
+/* --- tree_folder.c --- */
 
 /* Print an error about a name in the folder (NULL: at the top) and count it. */
 void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
@@ -136,80 +114,83 @@ const char *tree_sink_name(const struct sink *sink, const struct tree_record *re
 bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
                       const struct stat *state);
 
-/* Record that this run has placed or kept the entry. */
-void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const struct stat *state);
-
-/* Functions that take a record return NULL, or the reason why the record is invalid here. */
-
 /*
  * Open the folder for the names at the top by cp's rules: DST if it is a directory. If it is
  * not, and there is only one source, the parent of DST.
  */
 void tree_folder_top(struct sink *sink);
 void tree_folder_enter(struct sink *sink, const struct tree_record *record);
-void tree_folder_leave(struct sink *sink, struct tree_folder *folder); /* drops one reference */
 
-/* Return "a/b/name", relative to the top; the caller frees it. */
+/* Leave the folder. Finish it if this was its last use. */
+void tree_folder_leave(struct sink *sink, struct tree_folder *folder);
+
+/* Return "a/b/name" from the top; the caller frees it. */
 char *tree_folder_path(const struct tree_folder *folder, const char *name);
 
+/* --- tree_crew.c --- */
+
+/* Start the threads. Return -1 with errno if no thread can be started. */
+int tree_crew_open(struct tree_crew *crew);
+void tree_crew_close(struct tree_crew *crew);
+
+/* Have the name looked up. Return true if finished files may be available now. */
+bool tree_crew_seek(struct tree_crew *crew, struct tree_file *file);
+
+/* True if no file may be written now before a finished one is taken back. */
+bool tree_crew_full(const struct tree_crew *crew);
+
+/* Have a file written that is complete in memory. */
+void tree_crew_write(struct tree_crew *crew, struct tree_file *file);
+void tree_crew_flush(struct tree_crew *crew); /* hands out the incomplete batches */
+
 /*
- * Return the reason why the existing entry of that name must not be replaced by the announced one,
- * or NULL. Fills in `state`; inode 0 means no entry.
+ * Take back a finished file: its `stat`, `error` and `lost` are set. NULL if none is available or,
+ * if `waits`, if no batch is handed out.
+ */
+struct tree_file *tree_crew_next(struct tree_crew *crew, const struct tree_made *made,
+                                 bool waits);
+
+/* --- tree_file.c --- */
+
+const char *tree_file_take(struct sink *sink, const struct tree_record *record);
+
+/* Wait for the threads and process all their files. */
+void tree_file_await(struct sink *sink);
+
+/*
+ * Return NULL if an entry may be created or replaced under that name, else the reason why not. Set
+ * `state` to that of the existing entry. `own`: attributes of the source's entry; `link`: its
+ * record, if it is a symbolic link.
  */
 const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
                             const char *name, const struct tree_attributes *own,
                             const struct tree_record *link, struct stat *state);
 
-/* The same check for an entry that a thread has already looked up in `state`. */
-const char *tree_found_in_the_way(const struct sink *sink, const struct tree_folder *folder,
-                                  const char *name, const struct tree_attributes *own,
-                                  const struct tree_record *link, const struct stat *state);
+/* Open the existing file of that name for reading. */
+int tree_file_open_there(const struct tree_file *file);
 
-/* Remove `path` and its subtree, following no link. Return -1 with errno on failure. */
-int tree_remove(int base, const char *path);
+/* Keep the existing content and update the attributes that differ. */
+void tree_file_have(struct sink *sink, struct tree_file *file, const struct stat *state);
+
+void tree_file_begin_part(struct sink *sink, struct tree_file *file); /* opens its part file */
+void tree_file_place(struct sink *sink, struct tree_file *file); /* names a complete file */
 
 void tree_file_answers(struct sink *sink); /* sends the queued answers */
 void tree_file_answer(struct sink *sink, const struct tree_file *file,
                       enum tree_verdict verdict, uint64_t from);
-const char *tree_file_take(struct sink *sink, const struct tree_record *record);
-const char *tree_file_body(struct sink *sink, const struct tree_record *record);
-const char *tree_file_data(struct sink *sink, const struct tree_record *record);
-void tree_file_whole(struct sink *sink, const struct tree_record *record);
-
-/* Discard a body that is incomplete: remove a short part file, keep a longer one for resuming. */
-void tree_file_drop(struct sink *sink);
-
-/* Finish the file. `state` describes the entry that now has its name; NULL: no entry. */
-void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
-                      const struct stat *state);
-
-/* Continue with a file whose lookup has set `stat` and `error`. */
-tree_go_on tree_file_sought;
 
 /* Give up the file; the rest of its body is discarded. */
 void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why);
 void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why);
 
-/* Open the threads that name files. Return -1 with errno if no thread can be started. */
-int tree_place_open(struct sink *sink, tree_go_on *go_on);
-void tree_place_close(struct sink *sink);
-void tree_place_seek(struct sink *sink, struct tree_file *file); /* looks up its name */
-void tree_place_begin(struct sink *sink, struct tree_file *file); /* opens its part file */
-void tree_place(struct sink *sink, struct tree_file *file);
-void tree_place_all(struct sink *sink); /* waits for the threads and processes all their files */
+/* Release all files after the end. */
+void tree_file_drop_all(struct sink *sink);
 
-/* Record the first name of a file with several names, and that the file is in place. */
-void tree_links_first(struct sink *sink, uint64_t number, const char *name);
-void tree_links_placed(struct sink *sink, uint64_t number);
+/* --- tree_body.c --- */
 
-/*
- * Record another name in the current folder (NULL: the name is not created). Return false if there
- * is no such file.
- */
-bool tree_links_other(struct sink *sink, uint64_t number, const char *name);
-void tree_links_make(struct sink *sink);
-void tree_names_close(struct tree_names *names);
+const char *tree_body_take(struct sink *sink, const struct tree_record *record);
+const char *tree_body_data(struct sink *sink, const struct tree_record *record);
+void tree_body_whole(struct sink *sink, const struct tree_record *record);
 
-/* Print the list of SHA-256 checksums on stdout. Each file is read again from the disk. */
-void tree_manifest_write(struct sink *sink);
+/* Discard a body that is incomplete: remove a short part file, keep a longer one for resuming. */
+void tree_body_drop(struct sink *sink);

@@ -2,6 +2,8 @@
  * rdcp --serve-source: walk files and trees, announce them on stdout, and send the bodies that the
  * sink requests on stdin. See tree.h.
  */
+#include "tree_source.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,13 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "descriptors.h"
-#include "tree_attributes.h"
-#include "tree_hash.h"
-#include "tree_io.h"
+#include "agent_protocol.h"
 #include "tree_part.h"
-#include "tree_progress.h"
-#include "tree_sides.h"
 
 enum {
     LOOK_EACH = 64, /* files announced between two checks for answers */
@@ -24,348 +21,60 @@ enum {
     AHEAD_MOST = 16 << 20, /* limit on queued records before the target is known */
 };
 
-struct folder {
-    int fd; /* open during the walk and while its files may be requested */
-    unsigned uses;
-    char path[]; /* for messages */
-};
-
 struct entry { /* a source or an entry below it */
-    struct folder *folder; /* NULL: a source itself, which is announced as `as` */
+    struct source_folder *folder; /* NULL: a source itself, which is announced as `as` */
     const char *name, *as;
     bool follow;
     int depth;
     struct stat state;
 };
 
-struct job { /* an announced file, until its final answer */
-    struct folder *folder;
-    char *name; /* in that folder; NULL: settled */
-    bool sent;  /* its size is included in `passed` before it is settled */
-    uint64_t size;
-    uint64_t from; /* offset at which the requested body starts */
-    uint64_t inode;
-    int64_t mtime_ns;
-};
-
-struct source {
-    const struct rdcp_options *options;
-    char **names; /* sources to copy; not owned */
-    size_t count;
-    struct tree_line line;
-    struct job jobs[TREE_WINDOW];
-    uint64_t next, oldest; /* numbers of files */
-    uint64_t wishes[TREE_WINDOW]; /* numbers of the requested files */
-    uint64_t wished, granted;
-    size_t folders; /* number of open folders */
-    struct tree_made links; /* for -H: numbers of files with several names */
-    bool met; /* `target` is known; until then records and errors are held back */
-    bool anew; /* the target itself was walked: discard the queue and walk again */
-    struct tree_target target;
-    struct tree_made ahead; /* folders walked before the target was known */
-    struct tree_progress progress;
-    struct tree_hash hash;
-    uint64_t errors, bytes;
-    uint64_t passed; /* bytes in settled files */
-};
-
-/* Return "a/b/name"; the caller frees it. */
-static char *path_of(const struct folder *folder, const char *name)
-{
-    if (folder)
-        return text_of("%s%s%s", folder->path, folder->path[0] ? "/" : "", name);
-    char *own = tree_name(name);
-    if (*own)
-        return own;
-    free(own);
-    return allocated(strdup(name));
-}
-
-/* True if the walk must stop. */
-static bool stopped(const struct source *source)
-{
-    return source->line.lost || source->anew;
-}
-
-/*
- * Take the target record if it is available, or wait for it if `waits`. Return false to stop the
- * walk.
- */
-static bool authenticate(struct source *source, bool waits)
-{
-    struct tree_record record = {0};
-    const char *why = "";
-    if (source->met || stopped(source))
-        return !stopped(source);
-    int got = tree_next(&source->line, &record, waits, &why);
-    if (got == 0 && !waits && !source->line.ended)
-        return true;
-    if (got > 0 && record.kind != TREE_TARGET) {
-        got = -1;
-        why = "they do not begin with the target";
-    }
-    if (got < 0)
-        fprintf(stderr, "rdcp: the answers: %s\n", why);
-    source->line.lost |= got <= 0;
-    source->line.held = false;
-    source->met = true;
-    source->target = (struct tree_target){record.device, record.inode};
-    struct stat state = {.st_dev = record.device, .st_ino = record.inode};
-    source->anew = record.inode && tree_made_find(&source->ahead, &state);
-    if ((source->options->progress || source->options->json) && !source->line.lost)
-        tree_progress_open(&source->progress, source->names, source->count,
-                           source->options, &source->target);
-    return !stopped(source);
-}
-
-static void complain(struct source *source, const struct folder *folder, const char *name,
-                     const char *what)
-{
-    if (!source->met && !authenticate(source, true))
-        return; /* the stream is lost, or the second walk reports the error again */
-    char *path = path_of(folder, name);
-    tree_progress_clear(&source->progress);
-    tree_error(&source->errors, path, what);
-    free(path);
-}
-
-static int fd_of(const struct folder *folder)
-{
-    return folder ? folder->fd : AT_FDCWD;
-}
-
-static int open_in(const struct folder *folder, const char *name, bool follow, int flags)
-{
-    return openat(fd_of(folder), name,
-                  O_RDONLY | O_CLOEXEC | flags | (follow ? 0 : O_NOFOLLOW));
-}
-
-static void leave(struct source *source, struct folder *folder)
-{
-    if (!folder || --folder->uses)
-        return;
-    close(folder->fd);
-    free(folder);
-    source->folders--;
-}
-
-static void settle(struct source *source, struct job *job)
-{
-    source->passed += job->sent ? 0 : job->size;
-    tree_progress_at(&source->progress, source->passed, source->bytes);
-    leave(source, job->folder);
-    free(job->name);
-    *job = (struct job){0};
-    while (source->oldest < source->next &&
-           !source->jobs[source->oldest % TREE_WINDOW].name)
-        source->oldest++;
-}
-
-static struct job *job_of(struct source *source, uint64_t number)
-{
-    struct job *job = &source->jobs[number % TREE_WINDOW];
-    return number >= source->oldest && number < source->next && job->name ? job : NULL;
-}
-
-static void take_answer(struct source *source, const struct tree_record *record)
-{
-    bool asked = record->verdict == TREE_SEND || record->verdict == TREE_AGAIN;
-    for (uint64_t i = 0; i < record->count && !source->line.lost; i++) {
-        struct job *job = job_of(source, record->number + i);
-        if (!job || !record->verdict || record->verdict > TREE_REFUSED ||
-            source->wished - source->granted >= TREE_WINDOW) {
-            fputs("rdcp: the stream: an answer to what was not asked\n", stderr);
-            source->line.lost = true;
-        } else if (asked && source->options->dry_run && !record->from) {
-            char *path = path_of(job->folder, job->name);
-            tree_progress_clear(&source->progress);
-            tree_say("would copy", path);
-            free(path);
-            settle(source, job);
-        } else if (asked) {
-            job->from = record->from;
-            source->wishes[source->wished++ % TREE_WINDOW] = record->number + i;
-        } else {
-            settle(source, job);
-        }
-    }
-}
-
-static bool send_piece(void *argument, uint64_t at, const uint8_t *bytes, size_t length)
-{
-    struct source *source = argument;
-    struct tree_record data = {.kind = TREE_DATA, .length = (uint32_t)length,
-                               .bytes = bytes};
-    data.offset = at;
-    tree_write(&source->line, &data);
-    source->bytes += length;
-    tree_progress_at(&source->progress, source->passed + at + length, source->bytes);
-    return !source->line.lost;
-}
-
-static bool unchanged(int fd, const struct stat *before)
-{
-    struct stat now;
-    return fstat(fd, &now) == 0 && now.st_size == before->st_size &&
-           now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
-           now.st_mtim.tv_nsec == before->st_mtim.tv_nsec &&
-           now.st_ctim.tv_sec == before->st_ctim.tv_sec &&
-           now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
-}
-
-/*
- * Describe the file in `body`. Resume at `from` only if the file is still as announced; otherwise
- * send all of it. Return NULL or the error.
- */
-static const char *describe(const struct job *job, int fd, struct stat *state,
-                            struct tree_record *body)
-{
-    const struct tree_attributes *is = &body->attributes;
-    if (fd < 0 || fstat(fd, state) < 0)
-        return strerror(errno);
-    if (!S_ISREG(state->st_mode))
-        return "it changed before it was read";
-    tree_attributes_of(&body->attributes, state);
-    body->body_size = (uint64_t)state->st_size;
-    if (body->body_size == job->size && is->inode == job->inode &&
-        is->mtime_ns == job->mtime_ns && job->from <= job->size)
-        body->body_from = job->from;
-    return NULL;
-}
-
-static const char *send_content(struct source *source, int fd, const struct stat *state,
-                                uint64_t from)
-{
-    uint64_t size = (uint64_t)state->st_size;
-    if (size > TREE_DATA_MOST)
-        posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    tree_hash_begin(&source->hash);
-    bool read = tree_hash_file(&source->hash, fd, from, NULL, NULL) == 0 &&
-                tree_hash_file(&source->hash, fd, size, send_piece, source) == 0;
-    const char *why = read ? NULL : strerror(errno);
-    return unchanged(fd, state) ? why : "it changed while it was read";
-}
-
-static void send_body(struct source *source, struct job *job, uint64_t number)
-{
-    struct tree_record body = {.kind = TREE_BODY};
-    struct tree_record whole = {.kind = TREE_WHOLE};
-    struct stat state;
-    int fd = open_in(job->folder, job->name, !job->folder, O_NONBLOCK | O_NOCTTY);
-    const char *why = describe(job, fd, &state, &body);
-    body.body_number = number;
-    tree_write(&source->line, &body);
-    source->passed -= job->sent ? job->size : 0;
-    if (!why)
-        why = send_content(source, fd, &state, body.body_from);
-    if (!why)
-        tree_hash_end(&source->hash, whole.hash);
-    else if (!source->line.lost)
-        complain(source, job->folder, job->name, why);
-    whole.kind = why ? TREE_BROKEN : TREE_WHOLE;
-    tree_write(&source->line, &whole);
-    job->sent = true;
-    source->passed += job->size;
-    shut(&fd);
-}
-
-/*
- * Send a requested body or take one answer. If neither is available, wait for an answer if `waits`.
- * Return false if there is no more work.
- */
-static bool serve(struct source *source, bool waits)
-{
-    struct tree_record record = {0};
-    const char *why = "";
-    if (!source->met || stopped(source)) {
-        authenticate(source, waits);
-        return false;
-    }
-    if (source->granted < source->wished) {
-        uint64_t number = source->wishes[source->granted++ % TREE_WINDOW];
-        struct job *job = job_of(source, number);
-        if (job)
-            send_body(source, job, number);
-        return true;
-    }
-    int got = tree_next(&source->line, &record, waits, &why);
-    if (got > 0 && record.kind == TREE_ANSWER) {
-        take_answer(source, &record);
-        return true;
-    }
-    if ((got < 0 && !source->line.lost) || (got > 0 && record.kind != TREE_BYE))
-        fprintf(stderr, "rdcp: the answers: %s\n",
-                got < 0 ? why : "a record of another kind of stream");
-    source->line.lost |= got || waits;
-    return false;
-}
-
 static struct tree_record record_of(enum tree_kind kind, const struct entry *entry)
 {
-    struct tree_record record = {.kind = kind};
-    tree_attributes_of(&record.attributes, &entry->state);
+    struct tree_record record = {.kind = kind,
+                                 .attributes = tree_attributes_of(&entry->state)};
     snprintf(record.name, sizeof record.name, "%s", entry->as);
     return record;
 }
 
-static void put_xattrs(struct source *source, const struct entry *entry, int fd)
-{
-    if (tree_xattr_send(&source->line, source->options, fd) < 0)
-        complain(source, entry->folder, entry->name, strerror(errno));
-}
-
 static void put_file(struct source *source, const struct entry *entry)
 {
-    struct folder *folder = entry->folder;
+    struct source_folder *folder = entry->folder;
     struct tree_record record = record_of(TREE_FILE, entry);
-    while (source->next - source->oldest >= TREE_WINDOW && !stopped(source))
-        serve(source, true);
-    if (source->options->hard_links && entry->state.st_nlink > 1) {
-        const uint64_t *number = tree_made_find(&source->links, &entry->state);
-        if (number) {
-            record.kind = TREE_HARD;
-            record.number = *number;
-            tree_write(&source->line, &record);
-            return;
-        }
-        tree_made_add(&source->links, &entry->state, source->next);
-    }
-    if (source->options->xattrs || source->options->acls) {
-        int fd = open_in(folder, entry->name, entry->follow, O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0) /* otherwise opening the file for its body reports the error */
-            put_xattrs(source, entry, fd);
-        shut(&fd);
-    }
+    while (source->next - source->oldest >= TREE_WINDOW && !source_stopped(source))
+        source_serve(source, true);
     record.size = (uint64_t)entry->state.st_size;
     record.room = (uint64_t)entry->state.st_blocks * 512;
-    record.links = entry->state.st_nlink;
-    source->jobs[source->next % TREE_WINDOW] = (struct job){
+    source->jobs[source->next % TREE_WINDOW] = (struct source_job){
         .folder = folder, .name = allocated(strdup(entry->name)), .size = record.size,
         .inode = record.attributes.inode, .mtime_ns = record.attributes.mtime_ns};
     if (folder)
         folder->uses++;
     tree_write(&source->line, &record);
-    if (++source->next % LOOK_EACH == 0)
-        while (serve(source, false))
-            ;
+    source->progress.announced += record.size;
+    if (++source->next % LOOK_EACH || !source_meet(source, false))
+        return;
+    /* With progress the walk comes first: then the total is known soon. */
+    while (!tree_progress_wanted(source->options) && source_serve(source, false))
+        ;
 }
 
 static void walk(struct source *source, struct entry *entry);
 
-static void put_entries(struct source *source, struct folder *folder, int depth)
+static void put_entries(struct source *source, struct source_folder *folder, int depth)
 {
     struct dirent **names = NULL;
     int count = tree_entries(folder->fd, &names);
     if (count < 0)
-        complain(source, folder, ".", strerror(errno));
+        source_complain(source, folder, ".", strerror(errno));
     for (int i = 0; i < count; i++) {
         struct entry entry = {.folder = folder, .name = names[i]->d_name,
                               .as = names[i]->d_name, .depth = depth};
-        if (stopped(source))
+        if (source_stopped(source))
             ;
         else if (part_is(entry.name)) /* it would replace the sink's own part file */
-            complain(source, folder, entry.name,
-                     "skipped: what a copy that was cut has left");
+            source_complain(source, folder, entry.name,
+                            "skipped: what a copy that was cut has left");
         else
             walk(source, &entry);
         free(names[i]);
@@ -375,28 +84,25 @@ static void put_entries(struct source *source, struct folder *folder, int depth)
 
 static void put_folder(struct source *source, const struct entry *entry)
 {
-    while (source->folders > (size_t)entry->depth + TREE_FOLDERS_MOST && !stopped(source))
-        serve(source, true);
-    int fd = open_in(entry->folder, entry->name, entry->follow, O_DIRECTORY);
+    while (source->folders > (size_t)entry->depth + TREE_FOLDERS_MOST && !source_stopped(source))
+        source_serve(source, true);
+    int fd = source_open(entry->folder, entry->name, entry->follow, O_DIRECTORY);
     if (fd < 0) {
-        complain(source, entry->folder, entry->name, strerror(errno));
+        source_complain(source, entry->folder, entry->name, strerror(errno));
         return;
     }
-    char *path = entry->folder ? path_of(entry->folder, entry->name)
-                               : allocated(strdup(entry->as));
-    struct folder *folder = allocated(malloc(sizeof *folder + strlen(path) + 1));
-    *folder = (struct folder){fd, 1};
-    memcpy(folder->path, path, strlen(path) + 1);
-    free(path);
+    struct source_folder *folder = allocated(malloc(sizeof *folder));
+    *folder = (struct source_folder){fd, 1, entry->folder
+                                                ? source_path(entry->folder, entry->name)
+                                                : allocated(strdup(entry->as))};
     source->folders++;
     if (!source->met)
-        tree_made_add(&source->ahead, &entry->state, 0);
-    put_xattrs(source, entry, fd);
+        tree_made_add(&source->ahead, &entry->state);
     struct tree_record record = record_of(TREE_ENTER, entry);
     tree_write(&source->line, &record);
     put_entries(source, folder, entry->depth + 1);
     tree_write(&source->line, &(struct tree_record){.kind = TREE_LEAVE});
-    leave(source, folder);
+    source_leave(source, folder);
 }
 
 static void put_link(struct source *source, const struct entry *entry)
@@ -404,10 +110,10 @@ static void put_link(struct source *source, const struct entry *entry)
     char target[4096];
     struct tree_record record = record_of(TREE_LINK, entry);
     struct stat referent;
-    int above = fd_of(entry->folder);
+    int above = source_fd(entry->folder);
     ssize_t length = readlinkat(above, entry->name, target, sizeof target - 1);
     if (length <= 0) {
-        complain(source, entry->folder, entry->name, strerror(errno));
+        source_complain(source, entry->folder, entry->name, strerror(errno));
         return;
     }
     record.bytes = (uint8_t *)target;
@@ -419,42 +125,31 @@ static void put_link(struct source *source, const struct entry *entry)
     tree_write(&source->line, &record);
 }
 
-static bool excluded(const struct source *source, const struct entry *entry)
-{
-    if (!entry->folder || !source->options->exclude.count)
-        return false;
-    char *path = path_of(entry->folder, entry->name);
-    bool result = tree_excluded(source->options, path, S_ISDIR(entry->state.st_mode));
-    free(path);
-    return result;
-}
-
 static void walk(struct source *source, struct entry *entry)
 {
+    const struct stat *state = &entry->state, *target = &source->target;
     const char *why = NULL;
     if (source->line.output.length > AHEAD_MOST)
-        authenticate(source, true);
-    if (fstatat(fd_of(entry->folder), entry->name, &entry->state,
+        source_meet(source, true);
+    if (fstatat(source_fd(entry->folder), entry->name, &entry->state,
                 entry->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
-        complain(source, entry->folder, entry->name, strerror(errno));
+        source_complain(source, entry->folder, entry->name, strerror(errno));
         return;
     }
-    mode_t mode = entry->state.st_mode;
-    if (excluded(source, entry))
-        return;
-    if (!S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
+    bool folder = S_ISDIR(state->st_mode);
+    if (!folder && !S_ISREG(state->st_mode) && !S_ISLNK(state->st_mode))
         why = "skipped: a device, a FIFO or a socket";
-    else if (S_ISDIR(mode) && !source->options->recursive)
+    else if (folder && !source->options->recursive)
         why = "a directory: give -r to copy it";
-    else if (S_ISDIR(mode) && tree_target_is(&source->target, &entry->state))
+    else if (folder && target->st_ino == state->st_ino && target->st_dev == state->st_dev)
         why = "a directory cannot be copied into itself";
-    else if (S_ISDIR(mode) && entry->depth >= TREE_DEPTH_MOST)
+    else if (folder && entry->depth >= TREE_DEPTH_MOST)
         why = "too deep, and so is all that is in it";
     if (why)
-        complain(source, entry->folder, entry->name, why);
-    else if (S_ISDIR(mode))
+        source_complain(source, entry->folder, entry->name, why);
+    else if (folder)
         put_folder(source, entry);
-    else if (S_ISLNK(mode))
+    else if (S_ISLNK(state->st_mode))
         put_link(source, entry);
     else
         put_file(source, entry);
@@ -472,40 +167,34 @@ static void greet(struct source *source)
     free(id);
 }
 
-/* Discard the announced files. */
-static void forget(struct source *source)
+static void walk_all(struct source *source, char **names, size_t count)
 {
-    for (uint64_t i = source->oldest; i < source->next; i++)
-        if (source->jobs[i % TREE_WINDOW].name)
-            settle(source, &source->jobs[i % TREE_WINDOW]);
-    source->next = source->oldest = source->passed = 0;
-    tree_made_close(&source->links);
-}
-
-static void walk_all(struct source *source)
-{
-    for (size_t i = 0; i < source->count && !stopped(source); i++) {
-        char *name = agent_work_file(source->names[i]), *as = tree_name(source->names[i]);
+    for (size_t i = 0; i < count && !source_stopped(source); i++) {
+        char *name = agent_work_file(names[i]), *as = tree_name(names[i]);
         struct entry entry = {.name = name, .as = as};
         entry.follow = !source->options->recursive || name[strlen(name) - 1] == '/';
         walk(source, &entry);
         free(as);
         free(name);
     }
-    authenticate(source, true);
+    source_meet(source, true);
 }
 
-static void put_all(struct source *source)
+static void put_all(struct source *source, char **names, size_t count)
 {
-    walk_all(source);
+    walk_all(source, names, count);
     if (source->anew) {
-        forget(source);
+        source_forget(source);
         source->line.output.length = 0;
         source->anew = false;
-        walk_all(source);
+        walk_all(source, names, count);
     }
+    source->progress.walked = true;
     while (source->oldest < source->next && !source->line.lost)
-        serve(source, true);
+        source_serve(source, true);
+    if (!source->line.lost)
+        tree_progress_show(&source->progress, 0, true);
+    tree_progress_clear(&source->progress);
     struct tree_record record = {.kind = TREE_END};
     const char *why;
     record.errors = source->errors;
@@ -515,29 +204,21 @@ static void put_all(struct source *source)
         source->line.lost = true;
 }
 
-static void source_close(struct source *source)
-{
-    tree_progress_close(&source->progress);
-    forget(source);
-    tree_made_close(&source->ahead);
-    tree_hash_close(&source->hash);
-    tree_line_close(&source->line);
-    free(source);
-}
-
 int tree_source(const struct rdcp_options *options, char **names, size_t count)
 {
     struct source *source = allocated(calloc(1, sizeof *source));
     signal(SIGPIPE, SIG_IGN);
     tree_hash_open(&source->hash, options->sha256);
     source->options = options;
-    source->names = names;
-    source->count = count;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
     source->line.most = ANSWERS_MOST; /* otherwise the sink could block for ever */
     greet(source);
-    put_all(source);
+    put_all(source, names, count);
     int status = source->line.lost; /* the sink reports skipped files */
-    source_close(source);
+    source_forget(source);
+    tree_made_close(&source->ahead);
+    tree_hash_close(&source->hash);
+    tree_line_close(&source->line);
+    free(source);
     return status;
 }

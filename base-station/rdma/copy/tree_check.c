@@ -1,8 +1,8 @@
 /*
- * Lists of SHA-256 checksums and paths in the format of sha256sum(1): a newline or a backslash in a
- * name is escaped as \n or \\, and its line starts with a backslash.
+ * rdcp --check: compare a tree with a list of SHA-256 checksums and paths in the format of
+ * sha256sum(1): a newline or a backslash in a name is escaped as \n or \\, and its line starts with
+ * a backslash.
  */
-
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -11,12 +11,32 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent_protocol.h"
 #include "descriptors.h"
 #include "quote.h"
+#include "tree_hash.h"
+#include "tree_io.h"
 #include "tree_part.h"
-#include "tree_sink.h"
+#include "tree_report.h"
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
+
+/*
+ * Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
+ * The caller closes the descriptor. Return -1 with errno on failure.
+ */
+static int open_above(int base, const char **path)
+{
+    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; fd >= 0 && (slash = strchr(*path, '/')); *path = slash + 1) {
+        char *name = text_of("%.*s", (int)(slash - *path), *path);
+        int below = open_below(fd, name, O_RDONLY | O_DIRECTORY, 0);
+        free(name);
+        shut(&fd);
+        fd = below;
+    }
+    return fd;
+}
 
 /* Compute the checksum of the file at `path` in hex. Return NULL or the error. */
 static const char *sum_path(struct tree_hash *hash, int base, const char *path,
@@ -45,38 +65,6 @@ static const char *sum_path(struct tree_hash *hash, int base, const char *path,
     return why;
 }
 
-static void print_line(const char *digits, const char *path)
-{
-    printf("%s%s  ", strpbrk(path, "\\\n") ? "\\" : "", digits);
-    for (; *path; path++) {
-        if (*path == '\n' || *path == '\\')
-            putchar('\\');
-        putchar(*path == '\n' ? 'n' : *path);
-    }
-    putchar('\n');
-}
-
-void tree_manifest_write(struct sink *sink)
-{
-    struct words *paths = &sink->manifest;
-    struct tree_hash hash;
-    struct bytes digits = {0};
-    tree_hash_open(&hash, true);
-    if (paths->count)
-        qsort(paths->word, paths->count, sizeof *paths->word, words_by_text);
-    for (size_t i = 0; i < paths->count; i++) {
-        const char *why = sum_path(&hash, sink->top->fd, paths->word[i], &digits);
-        if (why)
-            tree_error(&sink->errors, paths->word[i], why);
-        else
-            print_line(digits.data, paths->word[i] + sink->manifest_skip);
-    }
-    bytes_close(&digits);
-    tree_hash_close(&hash);
-    if (fflush(stdout) != 0)
-        tree_error(&sink->errors, "the manifest", strerror(errno));
-}
-
 /* Parse a line into "PATH", NUL, digits: this form can be sorted and searched by path. */
 static char *read_line(const char *line)
 {
@@ -85,6 +73,7 @@ static char *read_line(const char *line)
     if (strspn(digits, "0123456789abcdef") != DIGITS || digits[DIGITS] != ' ' ||
         (digits[DIGITS + 1] != ' ' && digits[DIGITS + 1] != '*') || !*from)
         return NULL;
+    from += strncmp(from, "./", 2) == 0 ? 2 : 0; /* find(1) */
     char *row = allocated(calloc(1, strlen(from) + DIGITS + 2)), *at = row;
     for (; *from; from++) {
         if (escaped && *from == '\\' && from[1])
@@ -112,7 +101,7 @@ static int read_all(struct words *rows)
     }
     free(line);
     if (length > 0)
-        fprintf(stderr, "rdcp: the manifest: line %zu: not SUM, two spaces and a path\n",
+        fprintf(stderr, "rdcp: the list: line %zu: not SUM, two spaces and a path\n",
                 rows->count + 1);
     else if (rows->count)
         qsort(rows->word, rows->count, sizeof row, words_by_text);
