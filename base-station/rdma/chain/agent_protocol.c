@@ -209,11 +209,7 @@ void agent_work_close(struct agent_work *work)
     *work = (struct agent_work){.key_in = "", .key_out = ""};
 }
 
-/*
- * Return a file name for a tool: "~/" is expanded to the home, and the name never starts with "-".
- * The caller frees it.
- */
-static char *file_name(const char *name)
+char *agent_work_file(const char *name)
 {
     const char *home = getenv("HOME");
     if (strncmp(name, "~/", 2) == 0 && home && *home)
@@ -303,5 +299,5 @@ void agent_work_open(struct words *words, const struct agent_work *work)
     if (command)
         add_all(words, &work->words);
     if (work->middle == AGENT_READ || work->middle == AGENT_WRITE)
-        words_add_text(words, file_name(work->words.word[0]));
+        words_add_text(words, agent_work_file(work->words.word[0]));
 }

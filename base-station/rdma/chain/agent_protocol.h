@@ -161,5 +161,11 @@ bool agent_work_ahead(const struct agent_work *work);
 /* Number of tools around the segment: 0 to 2. */
 int agent_work_tools(const struct agent_work *work);
 
+/*
+ * Return a file name for a tool: "~/" is expanded to the home, and the name never starts with "-".
+ * The caller frees it.
+ */
+char *agent_work_file(const char *name);
+
 /* Return the path of a tool in this program's folder; the caller frees it. */
 char *agent_work_tool(const char *name);
