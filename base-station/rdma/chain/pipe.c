@@ -172,7 +172,8 @@ static void take_note(struct pipe_end *end, const char *text)
     end->note = note.data;
 }
 
-static void take(struct pipe_end *end, const struct agent_frame *frame)
+static void take(const struct pipe_run *run, struct pipe_end *end,
+                 const struct agent_frame *frame)
 {
     const char *text = frame->verb != AGENT_FLOW && frame->length ? frame->body : "";
     switch (frame->verb) {
@@ -194,12 +195,12 @@ static void take(struct pipe_end *end, const struct agent_frame *frame)
     }
 }
 
-static void take_frames(struct pipe_end *end, int64_t now)
+static void take_frames(const struct pipe_run *run, struct pipe_end *end, int64_t now)
 {
     struct agent_frame frame;
     pipe_end_read(end, now);
     while (pipe_end_next(end, &frame)) {
-        take(end, &frame);
+        take(run, end, &frame);
         agent_frame_drop(&end->answers, &frame);
     }
 }
@@ -290,7 +291,7 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
         int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
-                take_frames(&run->ends[i], now);
+                take_frames(run, &run->ends[i], now);
         take_signal(run, now);
         look_for_fault(run, now);
         mind_time(run, now);
