@@ -49,7 +49,7 @@ class Hello:
     chunk: int = 65536
     credits: int = 4
     private: bytes = bytes(range(32))
-    """Private X25519 key."""
+    """Private key of the X25519 exchange."""
 
     def whole(self) -> bytes:
         body = HELLO_BODY.pack(
@@ -80,7 +80,7 @@ class Shared:
     sender: bytes
     receiver: bytes
     exchanged: bytes
-    """Result of the exchange."""
+    """Secret that both ends computed by X25519."""
 
     def derive(self, purpose: str, role: int) -> bytes:
         """Return a secret by HKDF-SHA-256 (RFC 5869), one block."""
@@ -165,7 +165,7 @@ class Peer:
         return record(HELLO, body)
 
     def meet_as_sender(self, key: bytes, hello: Hello | None = None) -> Shared:
-        """Exchange the hellos."""
+        """Send our hello and read the receiver's."""
         hello = hello or Hello(SENDER)
         mine = hello.whole()
         self.send(mine)

@@ -45,7 +45,7 @@ def marked(pid: int, mark: str) -> bool:
 
 
 class Far(Protocol):
-    """Access to another host."""
+    """Access to another host, by SSH or without it."""
 
     @property
     def folder(self) -> Path:

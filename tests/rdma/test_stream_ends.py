@@ -82,7 +82,6 @@ class TestDescriptors:
 class TestTargets:
     @pytest.mark.parametrize("name", ["fifo", "/dev/stdout", "/dev/full"])
     def test_target_that_is_no_regular_file_is_refused(self, ends: Ends, name: str) -> None:
-        """stdout is a pipe."""
         os.mkfifo(ends.place / "fifo")
         ended = started(ends, "rdrecv", "0", name).ended(3)
         assert ended.status == 1 and f"{name} is not a regular file: let a shell" in ended.err
