@@ -66,7 +66,7 @@ def test_options_are_in_manual_and_completion(rdma_tools: Path, tool: str) -> No
         text=True,
         check=True,
     ).stdout.split()
-    options = {word.strip("[],.") for word in told.split() if word.startswith("--")}
+    options = {word.strip("[],.'") for word in told.split() if word.startswith("--")}
     assert len(options) > 5
     for option in options - {"--", "--help", "--version"}:
         assert option in manual, f"{option} is not in {tool}.1"
