@@ -12,8 +12,13 @@
 
 char *source_path(const struct source_folder *folder, const char *name)
 {
-    bool below = folder && *folder->path;
-    return text_of("%s%s%s", below ? folder->path : "", below ? "/" : "", name);
+    if (folder)
+        return text_of("%s%s%s", folder->path, folder->path[0] ? "/" : "", name);
+    char *own = tree_name(name);
+    if (*own)
+        return own;
+    free(own);
+    return allocated(strdup(name));
 }
 
 bool source_stopped(const struct source *source)
