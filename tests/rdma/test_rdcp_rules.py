@@ -41,7 +41,7 @@ from tests.rdma.tree import (
 
 pytestmark = pytest.mark.e2e
 
-SOME_FAILED = 4
+SOME_FAILED, IN_VAIN = 4, 5
 UTIMENSAT = {"x86_64": 280, "aarch64": 88}[platform.machine()]
 
 
@@ -159,7 +159,7 @@ def test_time_before_1970_keeps_its_fraction(tools: Tools) -> None:
 )
 def test_sink_reports_refused_stream(tools: Tools, stream: bytes, why: str) -> None:
     ended = sink(tools, stream)
-    assert ended.returncode == 1
+    assert ended.returncode == (IN_VAIN if "is version" in why else 1)
     assert ended.stderr.startswith(b"rdcp: the stream") and why.encode() in ended.stderr
     assert ended.stderr.count(b"\n") == 1
 

@@ -255,7 +255,7 @@ def not_above_modes() -> None:
         (["tree", "no/copy"], b"no/copy: No such file or directory"),
         (["tree", "closed"], b"closed: Permission denied"),
         (["tree", "closed/copy"], b"closed/copy: Permission denied"),
-        (["--ssh", "false", "tree", "host:copy"], b"no session: ssh ended with status 1"),
+        (["--ssh", "sh -c 'exit 255'", "tree", "host:copy"], b"ssh ended with status 255"),
         (["--remote-path", "/no/where", "tree", "host:copy"], b"no rdpipe found there"),
     ],
 )

@@ -13,7 +13,7 @@
 char *source_path(const struct source_folder *folder, const char *name)
 {
     if (folder)
-        return text_of("%s%s%s", folder->path, *folder->path ? "/" : "", name);
+        return text_of("%s%s%s", folder->path, folder->path[0] ? "/" : "", name);
     char *own = tree_name(name);
     if (*own)
         return own;
