@@ -14,7 +14,7 @@ static const char usage[] =
     "  SEGMENT   [[USER@]HOST:]COMMAND, and a file as [HOST:]<FILE first,\n"
     "            [HOST:]>FILE last; a leading : makes it local\n"
     "       rdpipe [OPTION...] --rsh [-l USER] HOST COMMAND...\n"
-    "  --rsh                as rsh(1), for programs that take one: rsync -e 'rdpipe --rsh'\n"
+    "  --rsh                as rsh(1), for programs that take one, such as rsync -e\n"
     "  -l, --login USER     on HOST, with --rsh\n"
     "  --ssh CMD            instead of ssh, options included\n"
     "  --remote-path DIR    where these tools are on the other machines\n"

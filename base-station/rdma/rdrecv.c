@@ -279,8 +279,10 @@ static int check_reader(struct receiver *receiver)
     if (!receiver->left_ms && (end->output_events & (POLLERR | POLLHUP)))
         receiver->left_ms = now_ms();
     end->output_fd = receiver->left_ms ? -1 : atomic_load(&receiver->writing_fd);
-    if (!receiver->left_ms || receiver->end_taken ||
-        (!end->options->rsh && now_ms() - receiver->left_ms < LEFT_MS))
+    bool early = now_ms() - receiver->left_ms < LEFT_MS;
+    if (end->options->rsh) /* only a command's end counts; stdout may be closed, as with ssh(1) */
+        early = !end->options->command;
+    if (!receiver->left_ms || receiver->end_taken || early)
         return 0;
     if (hear_child(receiver) < 0)
         return -1;

@@ -28,6 +28,7 @@ struct sender {
     struct end end; /* first: both structs have the same address */
     char name[200]; /* name of the input, for messages */
     int fd;         /* the input; -1 before it is open */
+    bool ended;     /* the end was read: a terminal reports it once */
     bool whole;     /* a named file: its size must not change during the reading */
     /* state at the opening of a regular file; otherwise st_size is -1 */
     struct stat before;
@@ -65,12 +66,13 @@ static ssize_t fill(struct sender *sender, uint8_t *into, size_t room)
 {
     size_t have = 0;
     int64_t since_us = now_us(), first_us = 0;
-    for (;;) {
+    while (!sender->ended) {
         ssize_t got = read_some(sender, into + have, room - have);
         if (got < 0)
             return -1;
+        sender->ended = !got;
         have += (size_t)got;
-        if (got == 0 || have == room)
+        if (sender->ended || have == room)
             break;
         first_us = first_us ? first_us : now_us();
         if (now_us() - first_us > FILL_MOST_MS * 1000 || !readable(sender, PAUSE_MS))

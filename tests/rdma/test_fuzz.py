@@ -10,9 +10,10 @@ SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 
 @pytest.mark.e2e
 @pytest.mark.soak
-def test_protocol_parsers_survive_fuzzing(soaking: bool) -> None:
+@pytest.mark.long
+def test_protocol_parsers_survive_fuzzing() -> None:
     """All targets run at a time, because none of them keeps a processor busy alone."""
-    seconds = 300 if soaking else 5
+    seconds = 300
     make = ["make", "-s", "-C", str(SOURCE)]
     subprocess.run([*make, "-j2", "fuzz-programs"], check=True, timeout=240)
     running = [

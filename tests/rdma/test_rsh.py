@@ -72,6 +72,7 @@ def test_rsync_deletes_and_excludes(tools: Tools) -> None:
     tree, copy = tools.place / "tree", tools.place / "copy"
     make_tree(tree)
     make_tree(copy)
+    os.utime(copy / "big", (1, 1))  # rsync compares size and time
     (copy / "other").write_bytes(b"x")
     (tree / "deep" / "left out").write_bytes(b"x")
     row = ["-aHAX", "--delete", "--exclude", "left*", f"{tree}/", f"host1:{copy}/"]
@@ -100,7 +101,7 @@ def test_interrupted_rsync_leaves_no_process(tools: Tools) -> None:
     tools.pid_of("rsync\0--server\0")
     time.sleep(0.5)  # under way
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=10 * SLOWNESS) == 20
+    assert process.wait(timeout=10 * SLOWNESS) in (20, 130)  # of rsync, of rdpipe
     tools.none_left()
     assert not (tools.place / "copy").exists()
 
@@ -168,8 +169,8 @@ def test_small_writes_are_passed_on_at_once(tools: Tools) -> None:
         assert process.stdout.readline() == b"%d\n" % number
         took_s.append(time.monotonic() - since_s)
     assert sorted(took_s)[10] < 0.1 * SLOWNESS
-    process.stdin.close()
-    assert process.wait(timeout=10) == 0
+    process.communicate(timeout=10)
+    assert process.returncode == 0
 
 
 @pytest.fixture
