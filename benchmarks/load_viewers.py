@@ -80,7 +80,7 @@ def main(port: int, count: int, video: str = "", client: str = "") -> None:
     """Run the viewers until "end"."""
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin, selectors.EVENT_READ)
-    viewers = [Viewer(port, video, client)]
+    viewers = [Viewer(port, video, client)] if count else []
     viewers += [Viewer(port, "") for _ in range(count - 1)]
     for viewer in viewers:
         selector.register(viewer.socket, selectors.EVENT_READ, viewer)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 
 from tests.e2e.driver import Driver, make_whole, sit_down
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
-from tests.e2e.hostile import HOLDERS, plug
+from tests.e2e.hostile import plug
 from tests.e2e.seat import grown_up, opened, until
 from tests.e2e.test_hostile import start
 
@@ -75,7 +75,7 @@ def restarted(bench: RunningBench) -> None:
     wait_for(answers, "run does not come back", 20.0)
 
 
-@pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.parametrize("name", ["two_holders", pytest.param("holders", marks=pytest.mark.long)])
 def test_permitted_drivers_get_in_during_attack(
     house: RunningBench, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
