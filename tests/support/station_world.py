@@ -17,7 +17,7 @@ from fpvstation.mirror.relay_queue import SETTLED_S
 from fpvstation.mirror.replicate import OfficeFault, Replicator
 from fpvstation.store.audit import KEPT, UNLISTED
 from fpvstation.store.bound import Bound
-from fpvstation.store.identity import StoreError
+from fpvstation.errors import StationError
 from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, listing_of
@@ -121,7 +121,7 @@ class Station:
                     await act(lambda: list(bound.run()))
                 well = well and not (relay.state.waiting or relay.state.bad)
                 self.rounds_well = self.rounds_well + everything if well else 0
-            except (CarFault, OfficeFault, StoreError, OSError):
+            except (CarFault, OfficeFault, StationError, OSError):
                 self.rounds_well = 0
             await Step()
 

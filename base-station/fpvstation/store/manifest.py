@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fpvcar.recordings import names
 from fpvcar.wire.station import SHA256
 from fpvstation.store.disk import Disk
-from fpvstation.store.identity import StoreError
+from fpvstation.errors import StationError
 from fpvstation.store.sums_file import SUMS_FILE, Listing, StoredSegment, listing_of, text_of
 
 REMOVED = ".removed"
@@ -44,7 +44,7 @@ class Manifest:
         name."""
         parsed = names.parse(name)
         if parsed is None or not FOLDER.fullmatch(car):
-            raise StoreError(f"{name[:80]!r} of {car[:80]!r} is not a segment's name")
+            raise StationError(f"{name[:80]!r} of {car[:80]!r} is not a segment's name")
         began = parsed.began
         day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
         own = f"{day}/{parsed.recording}"

@@ -9,7 +9,7 @@ from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
 from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.store.disk import Folder
-from fpvstation.store.identity import StoreError
+from fpvstation.errors import StationError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from tests.support.station_disk import sums_of
@@ -87,7 +87,7 @@ def test_contradictory_checksums_publish_nothing(store: Store, tmp_path: Path) -
     for number, data in enumerate(PIECES):
         coming.write_piece(number, data)
     assert coming.missing() == []
-    with pytest.raises(StoreError, match="does not return the written bytes"):
+    with pytest.raises(StationError, match="does not return the written bytes"):
         coming.publish()
     assert not (tmp_path / SESSION).exists()
 
