@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError
+from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings.export.mp4_export import ExportError
-from fpvcar.recordings.reader import ReadError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
 from fpvstation.cli import decode, verbs
+from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
-from fpvstation.errors import StationError
 from fpvstation.fetch.pull import CarFault
 from fpvstation.mirror.replicate import OfficeFault
 from fpvstation.service import Options, state_directory

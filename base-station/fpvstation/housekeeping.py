@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from fpvstation.catalogue.catalogue import Catalogue
-from fpvstation.store.bound import Bound
 from fpvstation.errors import StationError
+from fpvstation.store.bound import Bound
 from fpvstation.store.store import INCOMING, TRASH, Store
 
 EVERY_S = 3600.0

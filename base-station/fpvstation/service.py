@@ -17,11 +17,12 @@ from fpvcar.runtime import files, paths, sd_notify
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.auth import credentials
 from fpvcar.server.auth.access import is_loopback, lan_address
-from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
 from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
 from fpvcar.server.http.endpoints import Address, Site, address
 from fpvcar.server.http.limits import Places
 from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress
+from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
@@ -32,7 +33,6 @@ from fpvstation.mirror.mirrors import Offices
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.web import password

@@ -16,10 +16,10 @@ from contextlib import suppress
 import msgspec
 
 from fpvcar.config import ConfigError, profiles
-from fpvcar.mcap.parsing import take_chunk
+from fpvcar.mcap.parsing import ReadError, take_chunk
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import FormatError
-from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import rewritten
 from fpvcar.server.auth import access
 from fpvcar.server.sockets.session import SessionClosed

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from fpvbench.pigpiod import command_text
-from fpvbench.pigpiod.protocol import REQUEST, Request
+from fpvbench.pigpiod.protocol import REQUEST, CommandError, Request
 from fpvcar.runtime import paths
 from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
@@ -29,7 +29,7 @@ def socket(lines: str) -> bytes:
     """Return the same commands in the format of the emulator's port."""
     found: list[Request] = []
     for line in lines.split("\n"):
-        with contextlib.suppress(command_text.BadCommand):
+        with contextlib.suppress(CommandError):
             found.extend(command_text.commands(line))
     return b"".join(REQUEST.pack(one.cmd, one.p1, one.p2, len(one.ext)) + one.ext for one in found)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull
 from fpvstation.mirror.mirrors import Offices
@@ -17,7 +18,6 @@ from fpvstation.mirror.relay_queue import SETTLED_S
 from fpvstation.mirror.replicate import OfficeFault, Replicator
 from fpvstation.store.audit import KEPT, UNLISTED
 from fpvstation.store.bound import Bound
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, listing_of

@@ -19,8 +19,8 @@ from fpvcar.recordings.export.export import Report, in_order, one_by_one, requir
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.runtime.units import SECOND_NS, counted
 from fpvstation.cli.verbs import open_store
-from fpvstation.mirror.restore import session_of
 from fpvstation.errors import StationError
+from fpvstation.mirror.restore import session_of
 from fpvstation.store.replica_log import ReplicaLog
 
 FORM = "yuv420p"

@@ -9,11 +9,11 @@ from pathlib import Path
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
+from fpvstation.errors import StationError
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, verify_replica
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.store.disk import Folder
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.verify import verify as verify_sessions

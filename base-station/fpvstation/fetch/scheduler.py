@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from fpvcar.runtime.units import counted
-from fpvstation.fetch.cars import Car, Cars
 from fpvstation.errors import StationError
+from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
 from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round

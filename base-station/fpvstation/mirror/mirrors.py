@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.replicate import OfficeFault, OfficeState, RemoteOffice, Replicator
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment

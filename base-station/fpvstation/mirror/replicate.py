@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.relay_queue import PendingSessions, SessionExtent
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fpvcar.recordings import names
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, RemoteOffice, adopt_files
 from fpvstation.store.disk import Disk
-from fpvstation.errors import StationError
 from fpvstation.store.manifest import FOLDER
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import TRASH, Store

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from fpvcar.recordings import names
 from fpvcar.wire.station import SHA256
-from fpvstation.store.disk import Disk
 from fpvstation.errors import StationError
+from fpvstation.store.disk import Disk
 from fpvstation.store.sums_file import SUMS_FILE, Listing, StoredSegment, listing_of, text_of
 
 REMOVED = ".removed"

@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fpvcar.recordings.library.checksums import start_of
 from fpvcar.wire.station import SHA256, Sums
+from fpvstation.errors import StationError
 from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import Identity
-from fpvstation.errors import StationError
 from fpvstation.store.manifest import Manifest
 from fpvstation.store.replica_log import EVICTED, HERE, ReplicaLog
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment

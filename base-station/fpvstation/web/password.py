@@ -19,7 +19,6 @@ from aiohttp import web
 from fpvcar.runtime import files
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
-
 from fpvstation.errors import StationError
 
 FILE = "password.json"

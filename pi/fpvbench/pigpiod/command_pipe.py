@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fpvbench.pigpiod import command_text
-from fpvbench.pigpiod.protocol import Outcome, Request, Wait
+from fpvbench.pigpiod.protocol import CommandError, Outcome, Request, Wait
 
 IN_NAME, OUT_NAME = "pigpio", "pigout"
 LINE_MAX = 65_535
@@ -92,8 +92,8 @@ class CommandPipe:
             self._commands = command_text.commands(line)
         try:
             request = next(self._commands, None)
-        except command_text.BadCommand:
-            self._output += command_text.refusal()
+        except CommandError as fault:
+            self._output += f"{fault.error.value}\n"
             request = None
         if request is None:
             self._flush()

@@ -13,7 +13,7 @@ from fpvbench.pigpiod.command_words import (
     Scanner,
     operand_of,
 )
-from fpvbench.pigpiod.protocol import Cmd, Err, Request, signed
+from fpvbench.pigpiod.protocol import Cmd, CommandError, Err, Request, signed
 
 BYTES_MAX, BLOCK_MAX = 512, 32
 HEX = frozenset((Cmd.BR1, Cmd.BR2))
@@ -54,12 +54,9 @@ MEANINGS = {
 }
 
 
-class BadCommand(Exception):
-    """Raised for text that is no command of the pipe, or lacks its operands."""
-
-
 def commands(line: str) -> Iterator[Request]:
-    """Parse the commands of a line, one after the other. Raises BadCommand."""
+    """Parse the commands of a line, one after the other. Raises CommandError; the caller drops
+    the rest of the line."""
     scanner = Scanner(line.split("\0", 1)[0])
     while scanner.at < len(scanner.text):
         yield _command(scanner)
@@ -85,11 +82,6 @@ def answer(request: Request, outcome: int | bytes) -> str:
     return " ".join(map(str, (signed(result), *numbers))) + "\n"
 
 
-def refusal() -> str:
-    """Return the error text for a BadCommand; the caller drops the rest of its line."""
-    return f"{Err.BAD_FIFO_COMMAND.value}\n"
-
-
 def usage() -> str:
     """List the commands and their operands, for HELP."""
     lines = []
@@ -101,11 +93,15 @@ def usage() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _bad(detail: str) -> CommandError:
+    return CommandError(Err.BAD_FIFO_COMMAND, detail)
+
+
 def _command(scanner: Scanner) -> Request:
     match = scanner.take(WORD)
     name = match[1].upper() if match else ""
     if name not in PIPE_WORDS:
-        raise BadCommand(name)
+        raise _bad(name)
     code, shape = PIPE_WORDS[name]
     optional = shape.endswith("?")
     numbers: list[int] = []
@@ -114,9 +110,9 @@ def _command(scanner: Scanner) -> Request:
         if kind in "nulLrmp":
             operand = operand_of(scanner, kind)
             if operand.source is OperandSource.NONE and not (optional and code != Cmd.BSCX):
-                raise BadCommand(f"{name} {kind}")
+                raise _bad(f"{name} {kind}")
             if shape == "LLB" and operand.value > 0xFF and numbers:
-                raise BadCommand(f"{name}: register {operand.value}")
+                raise _bad(f"{name}: register {operand.value}")
             numbers.append(operand.value)
         else:
             texts.append(_text(scanner, kind, optional))
@@ -141,16 +137,16 @@ def _text(scanner: Scanner, kind: str, optional: bool) -> bytes:
     if kind == "w":
         match = scanner.take(NAME)
         if match is None:
-            raise BadCommand(kind)
+            raise _bad(kind)
         return match[1].encode("latin-1")
     if kind in "*3":
         words = _numbers(scanner, PARAMETERS if kind == "*" else BYTES_MAX)
         if kind == "3" and (not words or len(words) % 3):
-            raise BadCommand(kind)
+            raise _bad(kind)
         return b"".join(word.to_bytes(4, "little") for word in words)
     data = _numbers(scanner, BLOCK_MAX if kind == "B" else BYTES_MAX, largest=0xFF)
     if not data and not optional:
-        raise BadCommand(kind)
+        raise _bad(kind)
     return bytes(data)
 
 

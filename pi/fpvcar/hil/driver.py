@@ -30,16 +30,12 @@ NO_ANSWER = "no answer"
 UNIT_MAX_BYTES = 8_000_000
 
 
-class TimedOut(AssertionError):
-    """Raised when `wait_for` runs into its time-out."""
-
-
 def wait_for(condition: Callable[[], bool], fault: str, timeout_s: float = ANSWER_S) -> None:
-    """Wait until `condition()` is true. Raises TimedOut with `fault`."""
+    """Wait until `condition()` is true. Raises TimeoutError with `fault`."""
     end_s = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > end_s:
-            raise TimedOut(f"{fault}: not within {timeout_s:g} s")
+            raise TimeoutError(f"{fault}: not within {timeout_s:g} s")
         time.sleep(0.001)
 
 
@@ -191,7 +187,7 @@ class Driver(AbstractContextManager["Driver"]):
 
     def ready(self) -> "Driver":
         """Take the wheel, release the stick and push Go on, until the car may drive. Raises
-        TimedOut."""
+        TimeoutError."""
         self.wish, self.sending, self.pinging = (0.0, 0.0), True, True
         asked_s = 0.0
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fpvcar.mcap import protobuf
-from fpvcar.mcap.protobuf import ProtobufError, fields, sized
+from fpvcar.mcap.parsing import RecordError
+from fpvcar.mcap.protobuf import fields, sized
 
 _CALIBRATION_FILE = (
     b"\n foxglove/CameraCalibration.proto\x12\x08foxglove"
@@ -69,11 +70,11 @@ def _doubles(number: int, values: Sequence[float]) -> bytes:
 
 def take_calibration(data: bytes) -> tuple[int, str, Pinhole]:
     """Decode a foxglove.CameraCalibration of ours: its time in ns since 1970, frame and
-    intrinsics. Raises ProtobufError."""
+    intrinsics. Raises RecordError."""
     values = dict(fields(data))
     matrix = values.get(6, b"")
     if isinstance(matrix, int) or len(matrix) != _MATRIX.size:
-        raise ProtobufError(f"an intrinsic matrix that is not of {_MATRIX.size} bytes")
+        raise RecordError(f"an intrinsic matrix that is not of {_MATRIX.size} bytes")
     camera = Pinhole(_size(values.get(2)), _size(values.get(3)), _MATRIX.unpack(matrix)[0])
     time_ns = protobuf.take_timestamp(values.get(1, b""))
     return time_ns, protobuf.take_text(values.get(9, b"")), camera
@@ -81,5 +82,5 @@ def take_calibration(data: bytes) -> tuple[int, str, Pinhole]:
 
 def _size(data: int | bytes | None) -> int:
     if not isinstance(data, bytes) or len(data) != 4:
-        raise ProtobufError("a picture without a size of 4 bytes each")
+        raise RecordError("a picture without a size of 4 bytes each")
     return int.from_bytes(data, "little")

@@ -10,7 +10,8 @@ import struct
 from collections.abc import Iterable
 
 from fpvcar.mcap import protobuf
-from fpvcar.mcap.protobuf import ProtobufError, sized
+from fpvcar.mcap.parsing import RecordError
+from fpvcar.mcap.protobuf import sized
 
 VECTOR_FILE = (
     b'\n\x16foxglove/Vector3.proto\x12\x08foxglove"*\n\x07Vector3'
@@ -91,7 +92,7 @@ def cloud(time_ns: int, frame_id: str, points: Iterable[Point]) -> bytes:
 
 
 def take_points(data: int | bytes) -> tuple[Point, ...]:
-    """Decode the points of a cloud written by `cloud`. Raises ProtobufError."""
+    """Decode the points of a cloud written by `cloud`. Raises RecordError."""
     if isinstance(data, int) or len(data) % _POINT.size:
-        raise ProtobufError(f"points that are not of {_POINT.size} bytes each")
+        raise RecordError(f"points that are not of {_POINT.size} bytes each")
     return tuple(_POINT.iter_unpack(data))

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from fpvcar.mcap import cloud, protobuf
 from fpvcar.mcap.cloud import Point
-from fpvcar.mcap.protobuf import ProtobufError, fields, sized
+from fpvcar.mcap.parsing import RecordError
+from fpvcar.mcap.protobuf import fields, sized
 
 _TRANSFORM_FILE = (
     b"\n\x1dfoxglove/FrameTransform.proto\x12\x08foxglove"
@@ -83,12 +84,12 @@ def _doubles(values: Iterable[float]) -> bytes:
 def take_transforms(data: bytes) -> tuple[int, tuple[Transform, ...]]:
     """Decode a foxglove.FrameTransforms message to its time in ns since 1970 and its transforms.
 
-    Raises ProtobufError.
+    Raises RecordError.
     """
     time_ns, decoded = 0, []
     for number, value in fields(data):
         if number != 1 or isinstance(value, int):
-            raise ProtobufError(f"field {number} where a transform was expected")
+            raise RecordError(f"field {number} where a transform was expected")
         values = dict(fields(value))
         time_ns = protobuf.take_timestamp(values.get(1, b""))
         x, y, z, _ = _take_doubles(values.get(4, b""))
@@ -107,7 +108,7 @@ def _take_doubles(data: int | bytes) -> Quaternion:
     values = [0.0] * 4
     for number, value in fields(data) if isinstance(data, bytes) else [(0, 0)]:
         if isinstance(value, int) or len(value) != _DOUBLE.size or number > 4:
-            raise ProtobufError(f"field {number} where a double was expected")
+            raise RecordError(f"field {number} where a double was expected")
         (values[number - 1],) = _DOUBLE.unpack(value)
     x, y, z, w = values
     return x, y, z, w

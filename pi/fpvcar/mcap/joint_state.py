@@ -12,7 +12,7 @@ Velocity and effort stay empty.
 import struct
 from collections.abc import Sequence
 
-from fpvcar.mcap.protobuf import ProtobufError
+from fpvcar.mcap.parsing import RecordError
 
 SCHEMA = "sensor_msgs/msg/JointState"
 _RULE = "=" * 80
@@ -48,11 +48,11 @@ def joint_state(time_ns: int, names: Sequence[str], positions: Sequence[float]) 
 
 
 def take_joint_state(data: bytes) -> tuple[int, tuple[str, ...], tuple[float, ...]]:
-    """Decode time in ns, names and positions. Raises ProtobufError."""
+    """Decode time in ns, names and positions. Raises RecordError."""
     body = data[len(_LITTLE_ENDIAN) :]
     try:
         if not data.startswith(_LITTLE_ENDIAN):
-            raise ProtobufError("a message that is not little-endian CDR")
+            raise RecordError("a message that is not little-endian CDR")
         seconds, nanoseconds = struct.unpack_from("<iI", body)
         _, at = _take_text(body, 8)
         (count,) = _WORD.unpack_from(body, at + -at % 4)
@@ -65,7 +65,7 @@ def take_joint_state(data: bytes) -> tuple[int, tuple[str, ...], tuple[float, ..
         at += -at % 4 + _WORD.size
         positions = struct.unpack_from(f"<{count}d", body, at + -at % 8)
     except (struct.error, UnicodeError, OverflowError) as fault:
-        raise ProtobufError(f"a joint state that is cut or damaged: {fault}") from None
+        raise RecordError(f"a joint state that is cut or damaged: {fault}") from None
     return seconds * _S + nanoseconds, tuple(names), positions
 
 
@@ -79,5 +79,5 @@ def _take_text(body: bytes, at: int) -> tuple[str, int]:
     (size,) = _WORD.unpack_from(body, at)
     end = at + _WORD.size + size
     if not size or end > len(body):
-        raise ProtobufError(f"a text of {size} bytes, {len(body) - at} are left")
+        raise RecordError(f"a text of {size} bytes, {len(body) - at} are left")
     return body[at + _WORD.size : end - 1].decode(), end

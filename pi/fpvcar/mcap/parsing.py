@@ -14,7 +14,11 @@ class RecordError(ValueError):
     """Raised for bytes that are not a valid record."""
 
 
-class PackageMissing(ValueError):
+class ReadError(ValueError):
+    """Raised for a file that is not a recording. The text describes its content."""
+
+
+class PackageMissing(ReadError):
     """Raised when reading needs a package that is not installed; the text names it.
     The file may well be intact."""
 

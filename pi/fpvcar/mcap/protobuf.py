@@ -10,6 +10,8 @@ https://protobuf.dev/programming-guides/encoding/
 
 from collections.abc import Iterator
 
+from fpvcar.mcap.parsing import RecordError
+
 TIMESTAMP_FILE = (
     b"\n\x1fgoogle/protobuf/timestamp.proto\x12\x0fgoogle.protobuf"
     b'";\n\tTimestamp\x12\x18\n\x07seconds\x18\x01 \x01(\x03R\x07seconds'
@@ -43,10 +45,6 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _VARINT_MOST = 10
 SECOND_NS = 1_000_000_000
 _SMALL = [bytes((value,)) for value in range(0x80)]
-
-
-class ProtobufError(ValueError):
-    """Raised for bytes that are not a valid message; the text gives the position."""
 
 
 def varint(value: int) -> bytes:
@@ -117,13 +115,13 @@ def descriptor_set(*files: bytes) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (number, value) of each field of a message. Raises ProtobufError."""
+    """Yield (number, value) of each field of a message. Raises RecordError."""
     at = 0
     while at < len(data):
         key, at = _take_varint(data, at)
         number, kind = key >> 3, key & 7
         if number == 0:
-            raise ProtobufError(f"field 0 at byte {at}")
+            raise RecordError(f"field 0 at byte {at}")
         if kind == _VARINT:
             value, at = _take_varint(data, at)
             yield number, value
@@ -132,9 +130,9 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         if kind == _BYTES:
             size, at = _take_varint(data, at)
         if size is None:
-            raise ProtobufError(f"wire type {kind} at byte {at}")
+            raise RecordError(f"wire type {kind} at byte {at}")
         if size > len(data) - at:
-            raise ProtobufError(f"field {number}: {size} bytes, {len(data) - at} left")
+            raise RecordError(f"field {number}: {size} bytes, {len(data) - at} left")
         yield number, bytes(data[at : at + size])
         at += size
 
@@ -143,33 +141,33 @@ def _take_varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for count in range(_VARINT_MOST):
         if at + count >= len(data):
-            raise ProtobufError(f"number cut at byte {at}")
+            raise RecordError(f"number cut at byte {at}")
         byte = data[at + count]
         value |= (byte & 0x7F) << 7 * count
         if byte < 0x80:
             return value & (1 << 64) - 1, at + count + 1
-    raise ProtobufError(f"number of more than {_VARINT_MOST} bytes at byte {at}")
+    raise RecordError(f"number of more than {_VARINT_MOST} bytes at byte {at}")
 
 
 def take_timestamp(data: int | bytes) -> int:
-    """Decode a Timestamp to ns since 1970, less than 2**63. Raises ProtobufError."""
+    """Decode a Timestamp to ns since 1970, less than 2**63. Raises RecordError."""
     if isinstance(data, int):
-        raise ProtobufError("a number where a timestamp was expected")
+        raise RecordError("a number where a timestamp was expected")
     values = dict(fields(data))
     seconds, nanos = values.get(1, 0), values.get(2, 0)
     if isinstance(seconds, bytes) or isinstance(nanos, bytes):
-        raise ProtobufError("bytes where a number was expected")
+        raise RecordError("bytes where a number was expected")
     time_ns = seconds * SECOND_NS + nanos
     if time_ns >= 1 << 63:  # times before 1970 are as large: two's complement
-        raise ProtobufError(f"a time of {seconds} s (expected 1970 to 2262)")
+        raise RecordError(f"a time of {seconds} s (expected 1970 to 2262)")
     return time_ns
 
 
 def take_text(data: int | bytes) -> str:
-    """Decode a text field. Raises ProtobufError."""
+    """Decode a text field. Raises RecordError."""
     if isinstance(data, int):
-        raise ProtobufError("a number where text was expected")
+        raise RecordError("a number where text was expected")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise ProtobufError("text that is not UTF-8") from None
+        raise RecordError("text that is not UTF-8") from None

@@ -30,14 +30,6 @@ EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
 
 
-class ReadError(ValueError):
-    """Error: the file is not a recording. The text describes its content."""
-
-
-class PackageNeeded(ReadError):
-    """Error: reading the file requires a package that is not installed."""
-
-
 def about_of(texts: dict[str, str]) -> messages.About | None:
     """Decode the metadata record, which has no CRC of its own; return None if invalid."""
     try:
@@ -306,10 +298,9 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
     source = ThrottledSource(FileSource(path), rest)
     try:
         return Recording(source)
-    except (ReadError, PackageMissing) as fault:
+    except ReadError as fault:
         source.close()
-        kind = PackageNeeded if isinstance(fault, PackageMissing) else ReadError
-        raise kind(f"{path}: {fault}") from None
+        raise type(fault)(f"{path}: {fault}") from None
     except BaseException:
         source.close()
         raise

@@ -8,9 +8,9 @@ import pytest
 
 from fpvcar.wire.station import Pairing
 from fpvstation import service
+from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
-from fpvstation.errors import StationError
 from fpvstation.fetch.pull import CarFault
 
 URL = "http://127.0.0.1:1"

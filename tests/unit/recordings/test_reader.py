@@ -14,8 +14,9 @@ from mcap.reader import make_reader
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import FileSource
+from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import messages, reader
-from fpvcar.recordings.reader import Message, ReadError, Recording
+from fpvcar.recordings.reader import Message, Recording
 from fpvcar.recordings.repair import recover, verify
 from fpvcar.runtime.units import SECOND_NS
 from tests.support.recording import UTC_NS, BytesSource, about, file, flipped, recording

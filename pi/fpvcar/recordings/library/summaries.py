@@ -58,7 +58,7 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     """Summarise a file that is no longer written to.
 
     If the file must be read whole, `rest` is called before each piece. Raises ReadError,
-    RecordError, PackageMissing, OSError.
+    RecordError, OSError.
     """
     source = FileSource(path)
     try:

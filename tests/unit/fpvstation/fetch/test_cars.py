@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fpvcar.wire.station import Pairing
-from fpvstation.fetch.cars import FILE, Cars, url_of
 from fpvstation.errors import StationError
+from fpvstation.fetch.cars import FILE, Cars, url_of
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from aiohttp.test_utils import TestServer
 from fpvcar.server.auth import credentials
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Car
 from fpvstation.fetch.client import HttpCar
-from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round, SegmentGone
 from fpvstation.store.disk import Folder

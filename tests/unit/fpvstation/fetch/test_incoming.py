@@ -7,9 +7,9 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.store.disk import Folder
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from tests.support.station_disk import sums_of

@@ -10,11 +10,11 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch import pull as pull_module
 from fpvstation.fetch.fair_slots import TURN_S, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.store.identity import StoreGone
-from fpvstation.errors import StationError
 from fpvstation.store.store import Store
 from tests.support.station_disk import FakeDisk, sums_of
 

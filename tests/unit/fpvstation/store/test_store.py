@@ -13,9 +13,9 @@ import pytest
 from fpvcar.recordings.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
+from fpvstation.errors import StationError
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, StoreGone
-from fpvstation.errors import StationError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.verify import verify

@@ -15,10 +15,10 @@ from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import COOKIE, Devices
 from fpvcar.server.http.endpoints import Address
 from fpvstation import service
+from fpvstation.errors import StationError
 from fpvstation.web import password
 from fpvstation.web.page import Page
 from fpvstation.web.password import PasswordCheck, PasswordRights
-from fpvstation.errors import StationError
 from tests.unit.fpvstation.web.test_page import page
 
 __all__ = ["page"]
