@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings.export.mp4_export import ExportError
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings

@@ -17,8 +17,8 @@ from fpvcar.runtime import files, paths, sd_notify
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.auth import credentials
 from fpvcar.server.auth.access import is_loopback, lan_address
-from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
+from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.http.endpoints import Address, Site, address
 from fpvcar.server.http.limits import Places
 from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress

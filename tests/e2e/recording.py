@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import messages, names, reader
+from fpvcar.recordings.mcap.parsing import ReadError
 from tests.e2e.harness import wait_for
 
 FICLONE = 0x40049409

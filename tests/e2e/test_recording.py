@@ -15,9 +15,9 @@ import av
 import pytest
 
 from fpvcar.drive import gate, mixing
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recorder.writer import Writer
 from fpvcar.recordings import messages, reader
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire.errors import VERSION
 from tests.e2e.driver import Driver, free, open_socket, sit_down

@@ -16,8 +16,8 @@ from contextlib import suppress
 import msgspec
 
 from fpvcar.config import ConfigError, profiles
-from fpvcar.mcap.parsing import ReadError, take_chunk
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap.parsing import ReadError, take_chunk
 from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import rewritten

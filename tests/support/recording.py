@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, mixing
-from fpvcar.mcap import records
 from fpvcar.recorder import setup
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, names, topics
+from fpvcar.recordings.mcap import records
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import SECOND_NS

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recorder import folder
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.library.recording_index import RecordingIndex
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import damage, salvage, verify
 from fpvcar.runtime.units import MB, SECOND_NS, counted

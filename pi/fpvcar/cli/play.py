@@ -10,8 +10,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings.export import export
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.overview import overview_of
 from fpvcar.runtime import paths
 from fpvcar.server.api.recordings_api import ListContext, RecordingsApi

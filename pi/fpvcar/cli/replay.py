@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.config import ConfigError
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import messages
 from fpvcar.recordings.export import export, tables
 from fpvcar.recordings.export.export import OpenRecording
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.repair import damage
 from fpvcar.recordings.repair.damage import INCOMPLETE

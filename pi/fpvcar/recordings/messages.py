@@ -38,11 +38,11 @@ from msgspec import Struct
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import calibration, cloud, frames, joint_state, protobuf
-from fpvcar.mcap.calibration import Pinhole
-from fpvcar.mcap.cloud import Point
-from fpvcar.mcap.frames import Transform
-from fpvcar.mcap.parsing import RecordError
+from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf
+from fpvcar.recordings.mcap.calibration import Pinhole
+from fpvcar.recordings.mcap.cloud import Point
+from fpvcar.recordings.mcap.frames import Transform
+from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.wire import telemetry
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wish", "/step")

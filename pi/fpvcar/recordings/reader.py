@@ -18,13 +18,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import FileSource, Source, ThrottledSource, good_chunk, inner_records
-from fpvcar.mcap.parsing import PackageMissing, RecordError
-from fpvcar.mcap.tail import tail_of
-from fpvcar.mcap.walk import Damage, Record, Walk
 from fpvcar.recordings import messages
 from fpvcar.recordings.gaps import Gap, GapDetector
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import (
+    FileSource,
+    Source,
+    ThrottledSource,
+    good_chunk,
+    inner_records,
+)
+from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError
+from fpvcar.recordings.mcap.tail import tail_of
+from fpvcar.recordings.mcap.walk import Damage, Record, Walk
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD

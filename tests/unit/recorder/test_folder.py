@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fpvcar import config
-from fpvcar.mcap import records
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, reader
+from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Event
 from fpvcar.recordings.repair import salvage
 from fpvcar.runtime.units import SECOND_NS

@@ -22,11 +22,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, ExportError, Mp4Export
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.export.table_writers import CsvFile, ParquetFile, write_tables
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import INCOMPLETE, cut_short, losses

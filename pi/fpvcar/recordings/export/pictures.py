@@ -7,8 +7,8 @@ they resume at the next key frame.
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.reader import EVER_NS, Message, Recording
 from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264

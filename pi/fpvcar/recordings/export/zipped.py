@@ -13,10 +13,10 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import reader
 from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, RecordingTables
 from fpvcar.recordings.export.tables import Columns
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.repair.damage import losses
 from fpvcar.runtime.units import MIB
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.mcap.parsing import PackageMissing, ReadError, RecordError
 from fpvcar.recordings import names
 from fpvcar.recordings.library import summaries
 from fpvcar.recordings.library.index import IndexFile, Stamp, stamp_of
 from fpvcar.recordings.library.summaries import Entry
+from fpvcar.recordings.mcap.parsing import PackageMissing, ReadError, RecordError
 from fpvcar.runtime import files
 
 WRITING_S = 10.0

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from fpvcar.mcap.parsing import ReadError
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.export.mp4_export import Mp4Export, TimeRange
 from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, has_parquet
 from fpvcar.recordings.library.drive_repository import DriveRepository
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.recordings.repair.damage import losses
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from fpvcar.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import ReadError
 
 PRIVATE = {
     "Cache-Control": "no-store",

@@ -9,10 +9,10 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fpvcar.mcap import cloud, protobuf
-from fpvcar.mcap.cloud import Point
-from fpvcar.mcap.parsing import RecordError
-from fpvcar.mcap.protobuf import fields, sized
+from fpvcar.recordings.mcap import cloud, protobuf
+from fpvcar.recordings.mcap.cloud import Point
+from fpvcar.recordings.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.protobuf import fields, sized
 
 _TRANSFORM_FILE = (
     b"\n\x1dfoxglove/FrameTransform.proto\x12\x08foxglove"

@@ -7,9 +7,9 @@ invalid record -> Damage, and on to the next chunk with a valid CRC
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import CHUNK_MOST, Source, good_chunk
-from fpvcar.mcap.parsing import RecordError
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import CHUNK_MOST, Source, good_chunk
+from fpvcar.recordings.mcap.parsing import RecordError
 
 WINDOW = 1024 * 1024
 RECORD_MOST = 16 * 1024 * 1024

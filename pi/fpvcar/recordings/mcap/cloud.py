@@ -9,9 +9,9 @@ alternatives for a range, LaserScan and SceneUpdate.
 import struct
 from collections.abc import Iterable
 
-from fpvcar.mcap import protobuf
-from fpvcar.mcap.parsing import RecordError
-from fpvcar.mcap.protobuf import sized
+from fpvcar.recordings.mcap import protobuf
+from fpvcar.recordings.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.protobuf import sized
 
 VECTOR_FILE = (
     b'\n\x16foxglove/Vector3.proto\x12\x08foxglove"*\n\x07Vector3'

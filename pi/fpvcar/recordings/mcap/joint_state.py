@@ -12,7 +12,7 @@ Velocity and effort stay empty.
 import struct
 from collections.abc import Sequence
 
-from fpvcar.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.parsing import RecordError
 
 SCHEMA = "sensor_msgs/msg/JointState"
 _RULE = "=" * 80

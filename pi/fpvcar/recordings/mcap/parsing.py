@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fpvcar.mcap import records
+from fpvcar.recordings.mcap import records
 
 
 class RecordError(ValueError):

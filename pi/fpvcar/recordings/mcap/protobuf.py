@@ -10,7 +10,7 @@ https://protobuf.dev/programming-guides/encoding/
 
 from collections.abc import Iterator
 
-from fpvcar.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.parsing import RecordError
 
 TIMESTAMP_FILE = (
     b"\n\x1fgoogle/protobuf/timestamp.proto\x12\x0fgoogle.protobuf"

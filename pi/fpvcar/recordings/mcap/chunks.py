@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.parsing import PackageMissing, RecordError
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError
 
 CHUNK_MOST = 256 * 1024 * 1024
 """Limit of a chunk, also uncompressed: a reader holds one in memory."""

@@ -8,9 +8,9 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar.mcap import protobuf
-from fpvcar.mcap.parsing import RecordError
-from fpvcar.mcap.protobuf import fields, sized
+from fpvcar.recordings.mcap import protobuf
+from fpvcar.recordings.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.protobuf import fields, sized
 
 _CALIBRATION_FILE = (
     b"\n foxglove/CameraCalibration.proto\x12\x08foxglove"

@@ -3,9 +3,9 @@
 import zlib
 from typing import NamedTuple
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import CHUNK_MOST, Source, inner_records
-from fpvcar.mcap.parsing import Channel, RecordError, take_channel
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import CHUNK_MOST, Source, inner_records
+from fpvcar.recordings.mcap.parsing import Channel, RecordError, take_channel
 
 _HEAD = records.HEAD
 _DATA_END_SIZE = _HEAD.size + 4
