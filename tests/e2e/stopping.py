@@ -93,8 +93,7 @@ class Busy(AssertionError):
 
 def drove(watch: PinWatch, at_ns: int, what: str) -> None:
     """Raise Busy if the car stood already at the failure."""
-    before = [sample for sample in watch.samples if sample.time_ns <= at_ns]
-    if not before[-1].driving:
+    if not watch.drove_at(at_ns):
         raise Busy(f"{what}: the car stood before it failed", "stood before")
 
 

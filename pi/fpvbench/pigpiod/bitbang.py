@@ -82,11 +82,23 @@ class TimedPins:
         self._pins, self._lines = pins, lines
         delay_us = 500_000 // baud
         self.half_us = delay_us + (1 if delay_us <= BUSY_WAIT_MAX_US else 0)
-        self.at_us = 0
+        self.at_us = self._now_us = self._bytes = 0
 
     def begin(self, now_us: int) -> None:
         """Start another transfer, no earlier than the end of the last one."""
-        self.at_us = max(self.at_us, now_us)
+        self.at_us, self._now_us, self._bytes = max(self.at_us, now_us), now_us, 0
+
+    def byte_done(self) -> Generator[int, int, None]:
+        """Yield to the rest of the daemon every STEPS bytes, or when AHEAD_US ahead of the
+        clock."""
+        self._bytes += 1
+        if self._bytes % STEPS == 0 or self.at_us - self._now_us >= AHEAD_US:
+            self._now_us = yield self.at_us
+
+    def end(self) -> Generator[int, int, None]:
+        """Yield once more if the transfer is AHEAD_US ahead of the clock."""
+        if self.at_us - self._now_us >= AHEAD_US:
+            yield self.at_us
 
     def delay(self) -> None:
         """Advance the time by half a bit."""

@@ -8,16 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from fpvbench import soc as chip
-from fpvbench.pigpiod.bitbang import (
-    AHEAD_US,
-    STEPS,
-    Bus,
-    TimedPins,
-    Transfer,
-    Use,
-    opened_at,
-    stepwise,
-)
+from fpvbench.pigpiod.bitbang import Bus, TimedPins, Transfer, Use, opened_at, stepwise
 from fpvbench.pigpiod.gpio_commands import Handler, permitted
 from fpvbench.pigpiod.lines import USER_GPIO, Lines
 from fpvbench.pigpiod.pins import Pins
@@ -116,11 +107,10 @@ class _Zip:
         self._opened, self._timed = opened, opened.pins
         self._program, self._at = program[:PROGRAM_MAX], 0
         self._out = bytearray()
-        self._address = self._steps = 0
-        self._now_us = now_us
+        self._address = 0
+        self._timed.begin(now_us)
 
     def run(self) -> Transfer:
-        self._timed.begin(self._now_us)
         wide, error = False, None
         while error is None and self._at < len(self._program):
             code = self._program[self._at]
@@ -129,8 +119,7 @@ class _Zip:
                 break
             error = yield from self._step(code, wide)
             wide = code == ESCAPE
-        if self._timed.at_us - self._now_us >= AHEAD_US:
-            yield self._timed.at_us
+        yield from self._timed.end()
         return bytes(self._out) if error is None else error
 
     def _step(self, code: int, wide: bool) -> Generator[int, int, Err | None]:
@@ -164,7 +153,7 @@ class _Zip:
             return Err.BAD_I2C_RLEN
         for remaining in range(count, 0, -1):
             self._out.append(self._opened.receive(remaining == 1))
-            yield from self._rest()
+            yield from self._timed.byte_done()
         return None
 
     def _write(self, count: int) -> Generator[int, int, Err | None]:
@@ -177,15 +166,8 @@ class _Zip:
             # The acknowledgement of the last byte is ignored.
             if not self._opened.send(byte) and index < count - 1:
                 error = Err.I2C_WRITE_FAILED
-            yield from self._rest()
+            yield from self._timed.byte_done()
         return error
-
-    def _rest(self) -> Generator[int, int, None]:
-        """Yield to the rest of the daemon every STEPS bytes, or when AHEAD_US ahead of the
-        clock."""
-        self._steps += 1
-        if self._steps % STEPS == 0 or self._timed.at_us - self._now_us >= AHEAD_US:
-            self._now_us = yield self._timed.at_us
 
     def _number(self, wide: bool) -> int | None:
         """Read an instruction's number, or return None if the program ends first."""

@@ -3,16 +3,7 @@
 from dataclasses import dataclass
 
 from fpvbench import soc as chip
-from fpvbench.pigpiod.bitbang import (
-    AHEAD_US,
-    STEPS,
-    Bus,
-    TimedPins,
-    Transfer,
-    Use,
-    opened_at,
-    stepwise,
-)
+from fpvbench.pigpiod.bitbang import Bus, TimedPins, Transfer, Use, opened_at, stepwise
 from fpvbench.pigpiod.gpio_commands import Handler, permitted
 from fpvbench.pigpiod.lines import USER_GPIO, Lines
 from fpvbench.pigpiod.pins import Pins
@@ -56,14 +47,12 @@ class Select:
         pins.delay()
         for index, byte in enumerate(data):
             out.append(self._byte(byte, None if answer is None else answer[index]))
-            if index % STEPS == STEPS - 1 or pins.at_us - now_us >= AHEAD_US:
-                now_us = yield pins.at_us
+            yield from pins.byte_done()
         pins.delay()
         pins.write(self.cs, int(not active))
         pins.delay()
         pins.write(self.bus.sclk, int(bool(idle)))
-        if pins.at_us - now_us >= AHEAD_US:
-            yield pins.at_us
+        yield from pins.end()
         return bytes(out)
 
     def _byte(self, sent: int, answer: int | None) -> int:

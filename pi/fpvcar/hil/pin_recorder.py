@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fpvcar.devices.pins import Edges
 
@@ -49,7 +49,7 @@ class Scope(AbstractContextManager["Scope"]):
         self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> "Scope":
+    def __enter__(self) -> Self:
         self.note()
         self._thread.start()
         return self
@@ -78,11 +78,16 @@ class Scope(AbstractContextManager["Scope"]):
             self._fault = fault
 
     @property
-    def driving(self) -> bool:
-        """Current state. Raises the exception of the poll, if any."""
+    def now(self) -> Sample:
+        """Newest sample. Raises the exception of the poll, if any."""
         if self._fault is not None:
             raise self._fault
-        return self.samples[-1].driving
+        return self.samples[-1]
+
+    @property
+    def driving(self) -> bool:
+        """True if a motor runs now. Raises the exception of the poll, if any."""
+        return self.now.driving
 
     @property
     def stands(self) -> bool:
