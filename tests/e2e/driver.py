@@ -17,7 +17,7 @@ from websockets.typing import Origin
 
 from fpvcar.wire.errors import VERSION
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.hostile import frame
+from tests.e2e.hostile.attacks import frame
 
 
 def open_socket(

@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 from fpvbench.chips.mcp3008 import Mcp3008, fixed_inputs
-from fpvbench.pigpiod import command_text
 from fpvbench.pigpiod.protocol import (
     Cmd,
     CommandError,
@@ -16,7 +15,8 @@ from fpvbench.pigpiod.protocol import (
     Wait,
     encode_reply,
 )
-from tests.support.pigpiod import Core, make_core
+from fpvbench.pigpiod.text import command_text
+from tests.support.pins.pigpiod import Core, make_core
 
 
 def pieces(data: bytes) -> list[bytes]:

@@ -44,8 +44,8 @@ from fpvcar.wire.wheels import (
 from tests.fuzz.emulator import pieces, pigpiod, pipe
 from tests.fuzz.panel import buttons
 from tests.support.hub import CODES, House
-from tests.support.recording import BytesSource
-from tests.support.wheels_car import PINS, Car
+from tests.support.pins.wheels_car import PINS, Car
+from tests.support.recorder.recording import BytesSource
 
 NOW_NS = 10**12
 NOW_US = 2**62

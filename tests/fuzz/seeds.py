@@ -4,13 +4,13 @@ import contextlib
 import json
 from pathlib import Path
 
-from fpvbench.pigpiod import command_text
 from fpvbench.pigpiod.protocol import REQUEST, CommandError, Request
+from fpvbench.pigpiod.text import command_text
 from fpvcar.runtime import paths
 from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.wheels import Setpoint, pack_setpoint
-from tests.support.recording import small_files
+from tests.support.recorder.recording import small_files
 
 PIPE_LINES = (
     "w 4 1 wvag 16 0 50 0 16 70 wvcre wvtx 0 wvtat wvsm 0 wvbsy wvhlt wvdel 0",

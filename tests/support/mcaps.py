@@ -23,7 +23,7 @@ from fpvcar.runtime import paths
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.video_source import encode
+from tests.support.cameras.video_source import encode
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 BEGAN_NS = 1_763_755_200_000_000_000

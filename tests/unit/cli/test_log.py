@@ -17,7 +17,7 @@ from fpvcar.recordings import reader
 from fpvcar.recordings.library import summaries
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.repair import verify
-from tests.support.recording import file, flipped, recording
+from tests.support.recorder.recording import file, flipped, recording
 from tests.unit.recorder.test_folder import NAME, record
 
 

@@ -28,7 +28,7 @@ from fpvcar.recordings.mcap.calibration import Pinhole
 from fpvcar.recordings.mcap.frames import Transform
 from fpvcar.recordings.messages import FormatError
 from fpvcar.wire import telemetry
-from tests.support.recording import KEY, PROFILE, TOPICS, about, file, step
+from tests.support.recorder.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
 REAL = st.floats(allow_nan=False, allow_infinity=False)

@@ -19,7 +19,7 @@ from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.reader import Message, Recording
 from fpvcar.recordings.repair import recover, verify
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recording import UTC_NS, BytesSource, about, file, flipped, recording
+from tests.support.recorder.recording import UTC_NS, BytesSource, about, file, flipped, recording
 
 CHUNKS = 6
 WHOLE = file(CHUNKS)

@@ -17,7 +17,7 @@ from fpvcar.recordings.mcap import records, walk
 from fpvcar.recordings.mcap.parsing import PackageMissing
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.repair import recover, verify
-from tests.support.recording import file, flipped, recording
+from tests.support.recorder.recording import file, flipped, recording
 
 
 def theirs(compression: CompressionType, chunked: bool = True) -> bytes:

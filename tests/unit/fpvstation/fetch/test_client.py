@@ -24,7 +24,7 @@ from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round, SegmentGone
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.station import car_application, stations_of
+from tests.support.base_station.station import car_application, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 SECOND = NAME.replace("0001", "0002")

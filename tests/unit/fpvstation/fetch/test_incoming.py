@@ -12,7 +12,7 @@ from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
-from tests.support.station_disk import sums_of
+from tests.support.base_station.disk import sums_of
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
 NAME = "Plague-20261121T193100Z-0001.mcap"

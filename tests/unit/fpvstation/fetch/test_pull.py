@@ -16,7 +16,7 @@ from fpvstation.fetch.fair_slots import TURN_S, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.store import Store
-from tests.support.station_disk import FakeDisk, sums_of
+from tests.support.base_station.disk import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
 

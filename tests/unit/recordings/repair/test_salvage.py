@@ -18,7 +18,7 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import recover, salvage
 from fpvcar.recordings.repair.recover import Ending
 from fpvcar.recordings.repair.salvage import AGAIN_MOST, SLICE_NS, Salvager
-from tests.support.recording import (
+from tests.support.recorder.recording import (
     CATALOGUE,
     UTC_NS,
     BytesSource,

@@ -17,9 +17,9 @@ from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.recordings.mcap import protobuf, records
 from fpvcar.wire import telemetry
 from tests.support import mcaps
+from tests.support.cameras.video_source import encode
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
 from tests.support.recordings import NAME, SECONDS, Client, ask, drive_messages, one_drive, units
-from tests.support.video_source import encode
 
 
 @pytest.fixture
