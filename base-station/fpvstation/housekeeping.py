@@ -156,9 +156,8 @@ def _remove_tree(path: Path) -> Iterator[str]:
 
 
 def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
-    """Delete segments that stayed incomplete for KEPT, and temporary files that a kill
-    left anywhere in the store; yield those that could not be deleted. Raises OSError,
-    StationError."""
+    """Delete segments that stayed incomplete for KEPT, and temporary files that a kill left
+    anywhere in the store; yield those that could not be deleted. Raises OSError, StationError."""
     store.check()
     for folder, _, files in os.walk(root):
         unfinished = Path(folder).is_relative_to(root / INCOMING)

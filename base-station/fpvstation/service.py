@@ -130,9 +130,8 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
 
 
 def _rights(host: str, state: Path) -> RecordingRights:
-    """Return the access rights of the page. At a loopback address every client may view;
-    elsewhere a client needs the password. The password also allows removals. Raises
-    StationError."""
+    """Return the access rights of the page. At a loopback address every client may view; elsewhere
+    a client needs the password. The password also allows removals. Raises StationError."""
     saved = password.load(state)
     if saved is None and is_loopback(host):
         return RecordingRights()

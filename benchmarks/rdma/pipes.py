@@ -1,5 +1,4 @@
-"""Throughput of rdsend, rdrecv and rdpipe over TCP: against iperf3 and ssh, in interleaved
-pairs.
+"""Throughput of rdsend, rdrecv and rdpipe over TCP: against iperf3 and ssh, in interleaved pairs.
 
 The data comes from the page cache and goes to /dev/null. Over RDMA: pipes_verbs.py.
 """

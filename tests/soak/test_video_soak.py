@@ -1,5 +1,4 @@
-"""An hour of video and driving: no drift, no growth, no reconnect. The short form is half a
-minute.
+"""An hour of video and driving: no drift, no growth, no reconnect. The short form is half a minute.
 
 SOAK_S shortens the long form, to try it out.
 """

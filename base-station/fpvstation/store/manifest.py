@@ -39,9 +39,8 @@ class Manifest:
         return [f"{path}/{name}" for name in inside if not name.startswith(".")]
 
     def folders_of(self, car: str, name: str) -> list[str]:
-        """Return the folders in which a segment may be, its own first. A car with a wrong clock
-        may use a name twice: the second session's folder then has its checksum after the
-        name."""
+        """Return the folders in which a segment may be, its own first. A car with a wrong clock may
+        use a name twice: the second session's folder then has its checksum after the name."""
         parsed = names.parse(name)
         if parsed is None or not FOLDER.fullmatch(car):
             raise StationError(f"{name[:80]!r} of {car[:80]!r} is not a segment's name")

@@ -15,8 +15,7 @@ LAST = 30
 TAPE_M = (0.1, 1.9)
 SURE_OFFSET_M = 0.05
 """Largest offset accepted after one measurement. A wrong offset is added to each range, and lets
-the car touch an obstacle before the guard stops it, so a larger one needs a second
-measurement."""
+the car touch an obstacle before the guard stops it, so a larger one needs a second measurement."""
 APART_M, AGREE_M = 0.2, 0.02
 """Least distance between the two measurements, and largest difference of their offsets."""
 CURVES = {
@@ -103,8 +102,7 @@ class Distance:
 
 
 class BatteryPack:
-    """Step that takes the pack's present voltage as full or empty, and selects the discharge
-    curve.
+    """Step that takes the pack's present voltage as full or empty, and selects the discharge curve.
 
     `own` is the battery of the profile, which determines the number of cells.
     """

@@ -74,8 +74,7 @@ def own_page(origin: str, host: str) -> bool:
 
 
 class BrowserProbe(AbstractContextManager["BrowserProbe"]):
-    """Server for the page /hil on `port` while the context lasts; the newest page
-    wins."""
+    """Server for the page /hil on `port` while the context lasts; the newest page wins."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
@@ -147,8 +146,7 @@ class BrowserProbe(AbstractContextManager["BrowserProbe"]):
         return True
 
     def pictures(self) -> Iterator[SeenPicture]:
-        """Yield each picture as it is shown. Raises CheckFailed after SILENCE_S without
-        one."""
+        """Yield each picture as it is shown. Raises CheckFailed after SILENCE_S without one."""
         while True:
             try:
                 shown = self._pictures.get(timeout=SILENCE_S)

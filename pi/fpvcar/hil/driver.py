@@ -1,5 +1,4 @@
-"""Client of the page's sockets without a browser: drives, pushes buttons, receives
-video.
+"""Client of the page's sockets without a browser: drives, pushes buttons, receives video.
 
 A thread owns the sockets; checks call it from another thread.
 """
@@ -208,8 +207,7 @@ class Driver(AbstractContextManager["Driver"]):
         return self
 
     def fall_silent(self) -> None:
-        """Behave like a page that lost its Wi-Fi: send nothing more and close
-        nothing."""
+        """Behave like a page that lost its Wi-Fi: send nothing more and close nothing."""
         self.sending = self.pinging = False
 
     def cut(self) -> None:

@@ -1,5 +1,4 @@
-"""Records each change of the motors' pins, to time a stop from the failure to motors
-off.
+"""Records each change of the motors' pins, to time a stop from the failure to motors off.
 
 A poll returns the duty of each pin. The rig supplies it: from the bench's chip, or from
 edges of pins wired to the motors' pins.
@@ -115,8 +114,7 @@ class Scope(AbstractContextManager["Scope"]):
         return bool(before) and before[-1].driving
 
     def stopped_after_s(self, since_ns: int) -> float:
-        """Return the seconds from `since_ns` until a motor last ran; the car stands
-        now."""
+        """Return the seconds from `since_ns` until a motor last ran; the car stands now."""
         last_ns = since_ns
         for sample, after in zip(self.samples, self.samples[1:], strict=False):
             if sample.driving and after.time_ns > since_ns:
@@ -124,9 +122,8 @@ class Scope(AbstractContextManager["Scope"]):
         return (last_ns - since_ns) / 1e9
 
     def moved_since(self, number: int) -> bool:
-        """Return True if a motor ran again after sample `number` for longer than
-        TRANSIENT_S. A change seen by a single poll does not count: the thread may
-        have waited for a core."""
+        """Return True if a motor ran again after sample `number` for longer than TRANSIENT_S. A
+        change seen by a single poll does not count: the thread may have waited for a core."""
         together = list(zip(self.samples, self._until_ns, strict=False))[number:]
         return any(
             sample.driving and end_ns - sample.time_ns > TRANSIENT_S * 1e9
@@ -147,8 +144,7 @@ class Scope(AbstractContextManager["Scope"]):
 class EdgeDuties:
     """Duties of pins derived from their edges: 1 or 0 for a steady pin, else 0.5.
 
-    A PWM counts as ended after two periods without an edge, so a stop is detected that
-    much later.
+    A PWM counts as ended after two periods without an edge, so a stop is detected that much later.
     """
 
     def __init__(
@@ -185,8 +181,7 @@ class Pulses(NamedTuple):
 
 
 def pulses(edges: Sequence[tuple[int, int]]) -> Pulses | None:
-    """Return the whole periods in (tick in us, level) edges; None if there is not
-    even one."""
+    """Return the whole periods in (tick in us, level) edges; None if there is not even one."""
     rises = [index for index, (_, level) in enumerate(edges) if level]
     if len(rises) < 2:
         return None

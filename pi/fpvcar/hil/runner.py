@@ -1,5 +1,4 @@
-"""Runs checks on a rig, one after another, and compares their values with the
-limits."""
+"""Runs checks on a rig, one after another, and compares their values with the limits."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -67,8 +67,7 @@ class Span(NamedTuple):
 
 
 class Recording:
-    """Contents of one file. The constructor reads all of it; `messages` reads selected parts
-    again.
+    """Contents of one file. The constructor reads all of it; `messages` reads selected parts again.
 
     Raises ReadError if the file is not MCAP, OSError if it cannot be read, and PackageMissing if
     the library for its compression is not installed.

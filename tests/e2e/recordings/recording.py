@@ -80,8 +80,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def step_times(folder: Path) -> list[int]:
-    """Return the times of the recorded steps in ns. A file may be cut, but not otherwise
-    damaged.
+    """Return the times of the recorded steps in ns. A file may be cut, but not otherwise damaged.
 
     Asserts that no step is missing between the first and the last.
     """

@@ -1,5 +1,4 @@
-"""Pairs of faults: any two of the parts that keep the car safe, each killed or hung, in any
-order.
+"""Pairs of faults: any two of the parts that keep the car safe, each killed or hung, in any order.
 
 `helper` is the process that releases the pins when pigpiod hangs. It runs on request only: its
 fault waits for the first helper process and hits that.

@@ -75,8 +75,7 @@ def main(pins_file: str = PINS) -> int:
 
 
 def stop(pins: Sequence[int], chips: Iterable[tuple[int, int]]) -> int:
-    """Switch everything off despite errors; return the exit status. `chips`: bus,
-    address."""
+    """Switch everything off despite errors; return the exit status. `chips`: bus, address."""
     failed = 0
     for bus, address in chips:
         try:

@@ -161,8 +161,7 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
 
 
 def _set_aside(out: Path, old: Path) -> str:
-    """Move the previous output beside `out`, as that name is taken, and return a note on its
-    place.
+    """Move the previous output beside `out`, as that name is taken, and return a note on its place.
 
     Returns "" if there was no previous output.
     """

@@ -31,8 +31,7 @@ UNREADABLE = (OSError, ReadError, RecordError)
 
 
 def files_in(directory: Path) -> list[Path]:
-    """Return the recordings of a directory. Symbolic links are ignored: they could lead out of
-    it.
+    """Return the recordings of a directory. Symbolic links are ignored: they could lead out of it.
 
     A missing directory gives an empty list, as it is created by the first recording. Raises OSError
     otherwise.

@@ -39,8 +39,7 @@ class Pinhole(NamedTuple):
 
 
 def pinhole(width: int, height: int, fov_deg: float) -> Pinhole:
-    """Return the intrinsics of a picture with this horizontal field of view and square
-    pixels."""
+    """Return the intrinsics of a picture with this horizontal field of view and square pixels."""
     return Pinhole(width, height, width / 2.0 / math.tan(math.radians(fov_deg) / 2.0))
 
 

@@ -24,8 +24,7 @@ class PackageMissing(ReadError):
 
 
 class Fields:
-    """Reader of a record's fields, one after another. Raises RecordError at a premature
-    end."""
+    """Reader of a record's fields, one after another. Raises RecordError at a premature end."""
 
     def __init__(self, body: bytes | memoryview) -> None:
         self._body, self.at = memoryview(body), 0

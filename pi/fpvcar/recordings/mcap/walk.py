@@ -48,8 +48,7 @@ class Walk:
         self._source, self._end = source, end
 
     def steps(self) -> Iterator[Record | Damage]:
-        """Yield every record up to `end`, and the damage between them. Raises
-        OSError."""
+        """Yield every record up to `end`, and the damage between them. Raises OSError."""
         at = len(records.MAGIC)
         if self._source.read(0, at) != records.MAGIC:
             first = self._next_chunk(0)
@@ -104,8 +103,7 @@ class Walk:
         return opcode, size
 
     def _plausible(self, at: int) -> bool:
-        """Return True if a record, perhaps a truncated one, or the file's end is
-        possible here."""
+        """Return True if a record, perhaps a truncated one, or the file's end is possible here."""
         head = self._source.read(at, _HEAD.size)
         if at + _HEAD.size > self._end or self._ends(at):
             return True
