@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -83,12 +82,7 @@ class Driver(AbstractContextManager["Driver"]):
         for thread in self._threads:
             thread.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.closed.set()
         self._socket.close()
         for thread in self._threads:

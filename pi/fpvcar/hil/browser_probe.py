@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Annotated
 
 import msgspec
@@ -93,12 +92,7 @@ class BrowserProbe(AbstractContextManager["BrowserProbe"]):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def _end(self) -> None:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from fpvcar.devices.pins import Edges
@@ -53,12 +52,7 @@ class Scope(AbstractContextManager["Scope"]):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
 

@@ -13,7 +13,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -103,12 +102,7 @@ class Recording:
     def __enter__(self) -> "Recording":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

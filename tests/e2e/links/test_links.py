@@ -4,7 +4,6 @@ import statistics
 import threading
 import time
 from contextlib import AbstractContextManager
-from types import TracebackType
 
 import pytest
 from playwright.sync_api import Page
@@ -34,12 +33,7 @@ class Eyes(AbstractContextManager["Eyes"]):
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
         self._thread.join()
 

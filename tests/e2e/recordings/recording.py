@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from fpvcar.recordings import messages, names, reader
 from fpvcar.recordings.mcap.parsing import ReadError
@@ -34,12 +33,7 @@ class Writing(AbstractContextManager["Writing"]):
         self._thread.start()
         wait_for(lambda: self.last_ns > 0, "the recorder did not start")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
         self._thread.join()
@@ -155,12 +149,7 @@ class Card(AbstractContextManager["Card"]):
         self._image = image(self._below / "card.img", 96, "mkfs.ext4", "-q", "-F")
         self.path = self._stack.enter_context(mounted(self._image, home / "card"))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     @contextmanager

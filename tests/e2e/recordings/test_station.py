@@ -11,7 +11,6 @@ import time
 import urllib.request
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
@@ -59,12 +58,7 @@ class Station(AbstractContextManager["Station"]):
         self.process.kill()
         self.process.wait()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGTERM)
         try:
             assert self.process.wait(20.0) == 0, self.log.read_text()

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from playwright.sync_api import Browser, Error, Page
 
@@ -32,12 +31,7 @@ class Seat(AbstractContextManager["Seat"]):
         self._page: Page | None = None
         self.group = 0
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._browser is not None:
             with suppress(Error):
                 self._browser.close()
