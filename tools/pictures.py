@@ -23,11 +23,11 @@ from tests.e2e.harness import GUARD, RunningBench
 from tests.e2e.links.phone import take_wheel
 from tests.e2e.pages.test_calibration_page import begun, held, one, phase
 from tests.e2e.pages.test_doctor_page import ROUTE, looked
+from tools import picture_file
+from tools.build_docs import fresh_car
 
 from fpvcar.doctor.report import as_json
 from fpvcar.server.auth.access import lan_address
-from tools import picture_file
-from tools.build_docs import fresh_car
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 PLOTS: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": 1300}

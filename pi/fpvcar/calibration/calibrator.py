@@ -161,9 +161,7 @@ class Calibrator:
 
     def _current(self) -> Step:
         if self.step is None:
-            raise ValueError(
-                "no step is active: it ended when the page was closed; begin it again"
-            )
+            raise ValueError("no step is active: it ended when the page was closed; begin it again")
         return self.step
 
     # Kept values

@@ -27,7 +27,7 @@ from fpvcar.recordings.mcap.chunks import (
     good_chunk,
     inner_records,
 )
-from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError
+from fpvcar.recordings.mcap.parsing import ReadError, RecordError
 from fpvcar.recordings.mcap.tail import tail_of
 from fpvcar.recordings.mcap.walk import Damage, Record, Walk
 

@@ -1,8 +1,8 @@
 """Stand-in for `run` in a process of its own, to be stopped and killed by tests.
 
 `python -m tests.support.pins.wheels_driver RUNTIME DUTY` sends zeros until the wheels have taken
-five, then DUTY. It prints "driving" once they have applied that; from then on it sends DUTY every 20 ms,
-for any answer of the wheels.
+five, then DUTY. It prints "driving" once they have applied that; from then on it sends DUTY every
+20 ms, for any answer of the wheels.
 """
 
 import asyncio

@@ -90,7 +90,7 @@ async def test_station_ends_when_a_task_returns_that_should_not() -> None:
     async def done() -> None:
         pass
 
-    with pytest.raises(service.StationError, match="page ended unexpectedly"):
+    with pytest.raises(StationError, match="page ended unexpectedly"):
         await service.until(asyncio.Event(), {"page": done()}, {})
     stop = asyncio.Event()
     running = asyncio.create_task(service.until(stop, {"page": forever()}, {"pairing": done()}))

@@ -6,9 +6,10 @@ from fpvbench.pigpiod.gpio_commands import Handler, guarded
 from fpvbench.pigpiod.lines import USER_GPIO
 from fpvbench.pigpiod.pins import Pins
 from fpvbench.pigpiod.protocol import PERMITTED, Cmd, CommandError, Err, Request
+from fpvbench.pigpiod.waves import chain
 from fpvbench.pigpiod.waves.pulses import PULSE, generic, serial
 from fpvbench.pigpiod.waves.transmitter import Transmitter
-from fpvbench.pigpiod.waves.waves import MICROS_MAX, Node, Statistic, Waves, chain
+from fpvbench.pigpiod.waves.waves import MICROS_MAX, Node, Statistic, Waves
 
 BAUD_MIN, BAUD_MAX = 50, 1_000_000
 DATA_BITS_MAX = 32
