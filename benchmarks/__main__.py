@@ -19,25 +19,11 @@ from typing import Any
 
 from tests.e2e.conftest import chromium
 
-from benchmarks import (
-    buttons,
-    control,
-    copies,
-    draw,
-    firefox,
-    links,
-    links_edge,
-    links_loss,
-    load,
-    memory,
-    pipes,
-    recording,
-    sensors,
-    start,
-    station,
-    stops,
-    video,
-)
+from benchmarks import draw, load, memory, sensors, start, stops
+from benchmarks.browser import buttons, control, firefox, video
+from benchmarks.network import links, links_edge, links_loss
+from benchmarks.rdma import copies, pipes
+from benchmarks.recordings import recording, station
 from benchmarks.rig import Settings, say
 from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 

@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 
-from tests.e2e.hostile import frame
+from tests.e2e.hostile.attacks import frame
 
 from fpvcar.wire.errors import VERSION
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.e2e.harness import GUARD
-from tests.support.camera import Camera
+from tests.support.cameras.camera import Camera
 
 from benchmarks.rig import Settings, opened, running
 from benchmarks.rows import Aim, Result, Row, row
@@ -70,7 +70,10 @@ def guardian() -> Row:
 def camera(board: str, name: str) -> Row:
     """Measure the real picamera2 with a fake libcamera."""
     source = Camera(
-        "--width=640", "--height=480", program="tests.support.fake_picamera", PICAMERA_BOARD=board
+        "--width=640",
+        "--height=480",
+        program="tests.support.cameras.fake_picamera",
+        PICAMERA_BOARD=board,
     )
     try:
         for _ in range(UNITS):

@@ -1,7 +1,7 @@
 """Stop times, from the failure to the last moment at which a bridge was driven.
 
-The rows are those of tests/e2e/causes.py. A run that stops for another reason than the row's, or
-moves again afterwards, is a defect and ends the benchmark.
+The rows are those of tests/e2e/stops/causes.py. A run that stops for another reason than the row's,
+or moves again afterwards, is a defect and ends the benchmark.
 """
 
 import random
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.e2e import browser_causes, causes, doctor_causes, double_faults, stopping
-from tests.support.wheels import Chip
+from tests.e2e.stops import browser_causes, causes, doctor_causes, double_faults, stopping
+from tests.support.pins.wheels import Chip
 
 from benchmarks.rig import Settings
 from benchmarks.rows import Aim, Result, Row, row

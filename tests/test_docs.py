@@ -39,8 +39,8 @@ from fpvcar.config import Picture, profiles
 from fpvcar.runtime import paths
 from fpvcar.wire import buttons, down, up
 from tests.support import mcaps
+from tests.support.cameras.video_source import encode
 from tests.support.mcaps import Drive, McapFile
-from tests.support.video_source import encode
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +59,7 @@ version."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
-    ".venv/bin/python -m fpvbench.pigpiod --port 8888": "tests/unit/fpvbench/test_pigpiod_contract.py::"  # noqa: E501
+    ".venv/bin/python -m fpvbench.pigpiod --port 8888": "tests/unit/fpvbench/pigpiod/test_contract.py::"  # noqa: E501
     "test_emulator_alone_makes_its_own_chip_and_removes_it",
     ".venv/bin/python -m tests.fuzz drive_up --seconds 10": "tests/fuzz/test_parsers.py::test_parsers_survive_fuzzed_input",  # noqa: E501
     "python3 docs/examples/drive.py http://localhost:8080 123456": "tests/e2e/test_example_client.py::test_example_client_drives_and_stops",  # noqa: E501
@@ -159,7 +159,7 @@ def sandbox(tmp_path: Path) -> Path:
 def known(variable: str) -> bool:
     """Return whether any script that make starts reads the variable."""
     readers = [ROOT / "Makefile", *(ROOT / "tools").glob("*.sh")]
-    readers += [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tests").glob("soak/*")]
+    readers += [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").glob("soak/*")]
     pattern = re.compile(rf"\b{variable}\b")
     return any(one.is_file() and pattern.search(one.read_text()) for one in readers)
 

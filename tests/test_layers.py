@@ -1,8 +1,8 @@
 """The layers of the car's packages: the permitted imports of each.
 
-A package imports only from layers below its own. `mcap` imports nothing of fpvcar. Recordings and
-the command line load without any library of hardware or HTTP. One module names the back ends. No
-module above devices/ touches a daemon's client.
+A package imports only from layers below its own. recordings.mcap imports nothing else of
+fpvcar. Recordings and the command line load without any library of hardware or HTTP. One module
+names the back ends. No module above devices/ touches a daemon's client.
 """
 
 import ast
@@ -23,7 +23,7 @@ FLOORS = (
     ("recordings", "calibration", "wheels", "wifi"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire", "wiring"),
-    ("config", "mcap"),
+    ("config",),
     ("runtime",),
 )
 """Layers from the top down. `verbs` imports lazily the modules that a verb needs."""
@@ -102,7 +102,7 @@ def test_relative_import_is_refused() -> None:
 
 def test_mcap_imports_the_standard_library_only() -> None:
     """zstandard and lz4 are imported by name, and only when a file needs them."""
-    for path in (PACKAGE / "mcap").glob("*.py"):
+    for path in (PACKAGE / "recordings" / "mcap").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
             if isinstance(node, ast.Import):
@@ -110,7 +110,7 @@ def test_mcap_imports_the_standard_library_only() -> None:
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             for name in names:
-                own = name.startswith("fpvcar.mcap")
+                own = name.startswith("fpvcar.recordings.mcap")
                 assert own or name.split(".")[0] in sys.stdlib_module_names, (path, name)
 
 
@@ -120,7 +120,6 @@ STATION_MAY = (
     "config",
     "wire.station",
     "wire.video",
-    "mcap",
     "recordings",
     "server.api.downloads",
     "server.api.prometheus_text",
@@ -241,7 +240,7 @@ LOADABLE = [
     "drive.gate",
     "drive.control",
     "drive.saved",
-    *(name for name, path in modules() if name.split(".")[0] in ("mcap", "recordings")),
+    *(name for name, path in modules() if name.split(".")[0] == "recordings"),
 ]
 
 

@@ -65,7 +65,7 @@ from pathlib import Path
 from fpvbench.world import bridge
 from fpvcar.devices import backends
 from fpvcar.wiring import parts, tables
-from tests.support.fake_pins import FakePins
+from tests.support.pins.fake_pins import FakePins
 
 text = (paths.HARDWARE / "mx1508.toml").read_text()
 old = text[text.index("forward = 17") : text.index("dead_band")]

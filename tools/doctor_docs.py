@@ -14,7 +14,7 @@ from fpvcar.doctor import checks
 from fpvcar.doctor.report import WORSE, Kind, Symptom
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "troubleshooting.md"
-TABLE = "| doctor says | why it matters | what mends it |\n|---|---|---|"
+TABLE = "| finding | why it matters | remedy |\n|---|---|---|"
 
 
 def cell(text: str) -> str:

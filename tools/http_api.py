@@ -176,7 +176,7 @@ def table() -> str:
         f"{', '.join(f'`{param.name}`' for param in call.params)} | {call.summary} |"
         for call in CALLS
     ]
-    head = "| call | who | parameters | what it does |\n|---|---|---|---|"
+    head = "| call | role | parameters | effect |\n|---|---|---|---|"
     return "\n".join([head, *rows])
 
 

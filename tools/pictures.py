@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import Browser, FloatRect, Page
+from tests.e2e.browser.seat import Thumbs, at_the_wheel, go_on, grown_up, opened, touching, until
 from tests.e2e.conftest import chromium
 from tests.e2e.harness import GUARD, RunningBench
-from tests.e2e.phone import take_wheel
-from tests.e2e.seat import Thumbs, at_the_wheel, go_on, grown_up, opened, touching, until
-from tests.e2e.test_calibration_page import begun, held, one, phase
-from tests.e2e.test_doctor_page import ROUTE, looked
+from tests.e2e.links.phone import take_wheel
+from tests.e2e.pages.test_calibration_page import begun, held, one, phase
+from tests.e2e.pages.test_doctor_page import ROUTE, looked
 from tools import picture_file
 from tools.build_docs import fresh_car
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import av
 import numpy as np
 from playwright.sync_api import Browser, Page
+from tests.e2e.browser.layout import faults
+from tests.e2e.browser.seat_states import KEYS, LOOKS, TOUCH, show
 from tests.e2e.conftest import chromium
-from tests.e2e.layout import faults
-from tests.e2e.seat_states import KEYS, LOOKS, TOUCH, show
 from tests.support.played_car import play
 
 from fpvcar.video.encoder import Encoder

@@ -15,20 +15,18 @@ from urllib.parse import urlsplit
 from fpvcar import __version__
 from fpvcar.config import ConfigError
 from fpvcar.recordings.export.mp4_export import ExportError
-from fpvcar.recordings.reader import ReadError
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
 from fpvstation.cli import decode, verbs
+from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
-from fpvstation.fetch.cars import Car, Cars, CarsError, url_of
-from fpvstation.fetch.client import PairingRefused
+from fpvstation.fetch.cars import Car, Cars, url_of
 from fpvstation.fetch.pull import CarFault
 from fpvstation.mirror.replicate import OfficeFault
-from fpvstation.service import Options, StartRefused, state_directory
-from fpvstation.store.identity import StoreError
+from fpvstation.service import Options, state_directory
 from fpvstation.web import password, status
-from fpvstation.web.password import PasswordRefused
 
 ABOUT = """\
 Fetches recordings from cars into a store, verifies them, and serves them on a web page.
@@ -51,18 +49,7 @@ has stored, verified and synced it.
 """
 STORE = Path.home() / "fpvstation"
 PORT_MOST = 65534
-EXPECTED_ERRORS = (
-    CarsError,
-    CarFault,
-    ConfigError,
-    ExportError,
-    OfficeFault,
-    PairingRefused,
-    PasswordRefused,
-    ReadError,
-    StartRefused,
-    StoreError,
-)
+EXPECTED_ERRORS = (CarFault, ConfigError, ExportError, OfficeFault, ReadError, StationError)
 """Exceptions whose text names the refused value and the next step."""
 
 
@@ -82,11 +69,11 @@ def _pair(arguments: argparse.Namespace) -> int:
 
 
 def _secret(variable: str, ask: Callable[[str], str], prompt: str) -> str:
-    """Return a secret from the environment, or ask at the terminal. Raises StartRefused."""
+    """Return a secret from the environment, or ask at the terminal. Raises StationError."""
     try:
         return os.environ.get(variable) or ask(prompt)
     except EOFError:
-        raise StartRefused(f"no terminal to ask on: set {variable}") from None
+        raise StationError(f"no terminal to ask on: set {variable}") from None
 
 
 def _grouped(pin: str) -> str:
@@ -106,7 +93,7 @@ def _announced(paired_hosts: Sequence[str], arguments: argparse.Namespace) -> in
         return 0
     try:
         cars = asyncio.run(discover.browse(arguments.seconds, arguments.interface))
-    except (discover.ZeroconfMissing, OSError, ValueError) as fault:
+    except (StationError, OSError, ValueError) as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
         return 0
     for car in cars:

@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.errors import StationError
 from fpvstation.store.bound import Bound
-from fpvstation.store.identity import StoreError
 from fpvstation.store.store import INCOMING, TRASH, Store
 
 EVERY_S = 3600.0
@@ -35,7 +35,7 @@ sync, within these bounds. A new segment is on the page within a minute."""
 log = logging.getLogger("fpvstation")
 Run = Callable[[], Iterator[str]]
 """Run a chore once, and yield a fault for each part of it that failed. May block, and
-raise OSError, StoreError and sqlite3.Error."""
+raise OSError, StationError and sqlite3.Error."""
 
 
 class ChoreState(msgspec.Struct):
@@ -64,7 +64,7 @@ class Chore:
         """Run the chore and keep its faults; log a fault that is new. Blocks."""
         try:
             fault = "; ".join(self.run())
-        except (OSError, StoreError, sqlite3.Error) as error:
+        except (OSError, StationError, sqlite3.Error) as error:
             fault = str(error)
         except Exception as error:  # a defect here must not end the other chores
             fault = f"internal fault: {error!r}"
@@ -127,7 +127,7 @@ def sync_pause_s(took_s: float) -> float:
 
 
 def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
-    """Delete days of trash older than KEPT; yield each fault. Raises OSError, StoreError."""
+    """Delete days of trash older than KEPT; yield each fault. Raises OSError, StationError."""
     store.check()
     for day in sorted((root / TRASH).glob("????-??-??")):
         try:
@@ -156,9 +156,8 @@ def _remove_tree(path: Path) -> Iterator[str]:
 
 
 def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
-    """Delete segments that stayed incomplete for KEPT, and temporary files that a kill
-    left anywhere in the store; yield those that could not be deleted. Raises OSError,
-    StoreError."""
+    """Delete segments that stayed incomplete for KEPT, and temporary files that a kill left
+    anywhere in the store; yield those that could not be deleted. Raises OSError, StationError."""
     store.check()
     for folder, _, files in os.walk(root):
         unfinished = Path(folder).is_relative_to(root / INCOMING)

@@ -22,6 +22,7 @@ from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.http.endpoints import Address, Site, address
 from fpvcar.server.http.limits import Places
 from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress
+from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
@@ -32,7 +33,6 @@ from fpvstation.mirror.mirrors import Offices
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.web import password
@@ -44,10 +44,6 @@ CONNECTIONS = 64
 ID_FILE, LOCK = "store", ".lock"
 BESIDE = "this computer"
 log = logging.getLogger("fpvstation")
-
-
-class StartRefused(Exception):
-    """Refusal to start; the text gives the reason."""
 
 
 class Options(NamedTuple):
@@ -74,7 +70,7 @@ def state_directory() -> Path:
 
 
 async def run(options: Options) -> None:
-    """Run until SIGTERM or SIGINT. Raises StartRefused, StoreError, OSError."""
+    """Run until SIGTERM or SIGINT. Raises StationError, OSError."""
     root, state = options.store.expanduser().absolute(), state_directory()
     rights = _rights(options.host, state)
     stop = asyncio.Event()
@@ -113,7 +109,7 @@ Tasks = Mapping[str, Coroutine[Any, Any, None]]
 async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
     """Run tasks until `stop` is set; then cancel them all.
 
-    Raises the exception of the first task that fails, and StartRefused if one of `endless`
+    Raises the exception of the first task that fails, and StationError if one of `endless`
     returns: no part of a station ends while the others go on.
     """
     tasks = {asyncio.create_task(work): name for name, work in endless.items()}
@@ -126,7 +122,7 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
             for task in done - {waiting}:
                 task.result()
                 if tasks[task]:
-                    raise StartRefused(f"{tasks[task]} ended unexpectedly: restart the station")
+                    raise StationError(f"{tasks[task]} ended unexpectedly: restart the station")
     finally:
         for task in pending:
             task.cancel()
@@ -134,14 +130,13 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
 
 
 def _rights(host: str, state: Path) -> RecordingRights:
-    """Return the access rights of the page. At a loopback address every client may view;
-    elsewhere a client needs the password. The password also allows removals. Raises StartRefused,
-    PasswordRefused."""
+    """Return the access rights of the page. At a loopback address every client may view; elsewhere
+    a client needs the password. The password also allows removals. Raises StationError."""
     saved = password.load(state)
     if saved is None and is_loopback(host):
         return RecordingRights()
     if saved is None:
-        raise StartRefused(
+        raise StationError(
             f"--host {host} refused: other machines would see all recordings; set a "
             "password first: fpvstation passwd"
         )
@@ -172,8 +167,7 @@ async def _feed_watchdog() -> None:
 
 
 def rebuild(root: Path, on_progress: OnProgress) -> int:
-    """Rebuild the catalogue; return its number of sessions. Raises StartRefused, StoreError,
-    OSError."""
+    """Rebuild the catalogue; return its number of sessions. Raises StationError, OSError."""
     state = state_directory()
     with lock_store(root):
         store = Store(Folder(root))
@@ -186,7 +180,7 @@ def rebuild(root: Path, on_progress: OnProgress) -> int:
 
 def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:
     """Open the store and check that it is the store of the last start; return its id. Raises
-    StoreError."""
+    StationError."""
     path = state / ID_FILE
     last_id = ""
     if not accept_changed:
@@ -195,8 +189,8 @@ def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:
     try:
         store_id = store.open(last_id)
         store.try_out()
-    except StoreError as fault:
-        raise StoreError(f"{root}: {fault}") from None
+    except StationError as fault:
+        raise StationError(f"{root}: {fault}") from None
     if store_id != last_id:
         files.write_whole(path, [store_id.encode()])
     return store_id
@@ -204,12 +198,12 @@ def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:
 
 @contextlib.contextmanager
 def lock_store(root: Path) -> Iterator[None]:
-    """Lock the store, so that two stations never write into it. Raises StartRefused."""
+    """Lock the store, so that two stations never write into it. Raises StationError."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as fault:
-        raise StartRefused(
+        raise StationError(
             f"{root}: {fault.strerror}: expected a folder that this user may write "
             "to; name one with --store DIR"
         ) from None
@@ -217,12 +211,12 @@ def lock_store(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StartRefused(
+            raise StationError(
                 f"{root}: another station uses this folder; name another one "
                 "with --store DIR (make run STORE=DIR)"
             ) from None
         except OSError as fault:
-            raise StartRefused(
+            raise StationError(
                 f"{root}: its file system does not lock a file ({fault.strerror}); "
                 "name another folder with --store DIR"
             ) from None

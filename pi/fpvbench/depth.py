@@ -1,5 +1,4 @@
-"""Depth camera of the bench: rays into the world as Z16, processed like a real
-camera's.
+"""Depth camera of the bench: rays into the world as Z16, processed like a real camera's.
 
 Its stdout has the format of sensors/depth_process.py. It sees solids (walls, boxes,
 ramp, floor) like the world's range sensors, and needs no EGL.
@@ -81,8 +80,7 @@ class DepthRenderer:
 
 
 def run(soc: Soc, ended: list[int]) -> None:
-    """Render FPS frames per second until stdin ends, stdout closes, or a signal
-    arrives."""
+    """Render FPS frames per second until stdin ends, stdout closes, or a signal arrives."""
     renderer, due_s, shown_s = DepthRenderer(), time.monotonic(), -1.0
     while not ended and not stdin_ended():
         world = peek_world(soc)

@@ -1,5 +1,4 @@
-"""The bench as a rig: an emulated car of its own, with the emulator's pins beside
-it.
+"""The bench as a rig: an emulated car of its own, with the emulator's pins beside it.
 
 The car is a plain `fpvcar bench` on free ports, with its own home directory. Pins that
 a rig wires together are wired by the emulator.
@@ -39,8 +38,7 @@ Overrides = tuple[str, ...]
 
 
 def free_ports(count: int) -> list[int]:
-    """Return the first of `count` consecutive free ports: http, https, pigpiod.
-    Raises OSError."""
+    """Return the first of `count` consecutive free ports: http, https, pigpiod. Raises OSError."""
     lowest = LOWEST + os.getpid() % 4000
     for port in range(lowest, HIGHEST):
         try:
@@ -77,9 +75,8 @@ def below(pid: int) -> Iterator[int]:
 
 
 def delays_s(pid: int) -> dict[Path, float]:
-    """Return the time each thread of a process was runnable without a core, in
-    seconds: the second figure of schedstat, in ns (kernel:
-    Documentation/scheduler/sched-stats.rst)."""
+    """Return the time each thread of a process was runnable without a core, in seconds: the second
+    figure of schedstat, in ns (kernel: Documentation/scheduler/sched-stats.rst)."""
     delays: dict[Path, float] = {}
     # the process is gone, or the kernel does not count
     with contextlib.suppress(OSError):
@@ -172,8 +169,7 @@ class BenchRig(GpioRig):
         drive(self._soc, self.contact, 0 if closed else chip.FLOATING)
 
     def range_m(self, sensor: str) -> float:
-        """Return the true range. The car first drives to a place where a wall is a
-        target."""
+        """Return the true range. The car first drives to a place where a wall is a target."""
         index = chip.nearest_range(self.profile.sensors.tof[sensor].bearing_deg)
 
         def range_m() -> float:

@@ -32,8 +32,7 @@ class Outside(ctypes.Structure):
     count: int
 
     def since(self, read: int) -> tuple[int, list[tuple[int, int, int]]]:
-        """Return the count, and the changes after the first `read`: (microseconds,
-        GPIO, external).
+        """Return the count, and the changes after the first `read`: (microseconds, GPIO, external).
 
         Overwritten changes are lost; `external` itself still has the level.
         """

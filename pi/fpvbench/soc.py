@@ -219,8 +219,7 @@ def writing(world: World) -> Iterator[World]:
 
 
 def peek_world(soc: Soc) -> World | None:
-    """Return a consistent copy, or None if the world died or was stopped during a
-    write."""
+    """Return a consistent copy, or None if the world died or was stopped during a write."""
     for _ in range(100):
         sequence = soc.world.sequence
         if sequence % 2 == 0:

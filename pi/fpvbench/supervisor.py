@@ -40,8 +40,7 @@ from fpvcar.wire.network import SOCKET as NETWORK
 
 READY_S = 20.0
 NEAR_PINS = -10
-"""Nice value of processes that stop the car, as in their units: no camera may delay
-them."""
+"""Nice value of processes that stop the car, as in their units: no camera may delay them."""
 STREET = {
     "Home": Station("home sweet home", 82),
     "Workshop": Station("workshop", 55),

@@ -1,5 +1,4 @@
-"""Stand-ins for systemd units on the bench: start, supervise, restart, end; release
-pins.
+"""Stand-ins for systemd units on the bench: start, supervise, restart, end; release pins.
 
 A unit is one child process. It gets SIGTERM when the bench dies, for any reason.
 """

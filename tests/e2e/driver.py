@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -17,7 +16,7 @@ from websockets.typing import Origin
 
 from fpvcar.wire.errors import VERSION
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.hostile import frame
+from tests.e2e.hostile.attacks import frame
 
 
 def open_socket(
@@ -83,12 +82,7 @@ class Driver(AbstractContextManager["Driver"]):
         for thread in self._threads:
             thread.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.closed.set()
         self._socket.close()
         for thread in self._threads:

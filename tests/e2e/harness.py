@@ -6,18 +6,16 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from fpvbench import soc as chip
 from fpvcar.config import profiles
+from fpvcar.hil.pin_recorder import Scope
 from fpvcar.runtime import paths
 
 T = TypeVar("T")
@@ -72,71 +70,21 @@ def apart(work: Callable[[], T]) -> T:
         return thread.submit(work).result()
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The motor pins at one moment: duties of (forward, reverse, left, right)."""
-
-    time_ns: int
-    duties: tuple[float, ...]
-
-    @property
-    def driving(self) -> bool:
-        """Return whether a bridge is driven: exactly one of its inputs is on."""
-        drive = (self.duties[0] > 0.0) != (self.duties[1] > 0.0)
-        steer = (self.duties[2] > 0.0) != (self.duties[3] > 0.0)
-        return drive or steer
-
-
-class PinWatch(AbstractContextManager["PinWatch"]):
-    """Watch that reads the chip's motor pins every half millisecond and keeps each change."""
+class PinWatch(Scope):
+    """Watch on the chip's motor pins (forward, reverse, left, right); keeps each change."""
 
     def __init__(self, soc: chip.Soc, pins: Sequence[int]) -> None:
-        self.samples: list[Sample] = []
+        super().__init__(self.duties)
         self._soc, self._pins = soc, pins
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "PinWatch":
-        self._note()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end.set()
-        self._thread.join()
 
     def duties(self) -> tuple[float, ...]:
         """Return the present duties of the motor pins."""
         return tuple(self._soc.pin[gpio].duty() for gpio in self._pins)
 
-    def _note(self) -> None:
-        duties = self.duties()
-        if not self.samples or self.samples[-1].duties != duties:
-            self.samples.append(Sample(time.monotonic_ns(), duties))
-
-    def _watch(self) -> None:
-        while not self._end.wait(0.0005):
-            self._note()
-
-    @property
-    def now(self) -> Sample:
-        """Return the newest sample."""
-        return self.samples[-1]
-
     def stopped_after_s(self, since_ns: int) -> float:
         """Return the seconds from `since_ns` to the last time at which the pins drove."""
-        last_ns = since_ns
-        for sample, after in zip(self.samples, self.samples[1:], strict=False):
-            if sample.driving and after.time_ns > since_ns:
-                last_ns = max(last_ns, after.time_ns)
-        if self.now.driving:
-            raise AssertionError(f"the motors still run: {self.now}")
-        return (last_ns - since_ns) / 1e9
+        assert not self.now.driving, f"the motors still run: {self.now}"
+        return super().stopped_after_s(since_ns)
 
 
 class RunningBench:

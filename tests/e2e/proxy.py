@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import TracebackType
 
 SEGMENT_BYTES = 1448
 
@@ -92,12 +91,7 @@ class Link(AbstractContextManager["Link"]):
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._flowing.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

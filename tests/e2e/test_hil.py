@@ -128,9 +128,8 @@ def test_glass_check_without_browser_is_not_run(
 
 
 def seen_at_all() -> tuple[Check]:
-    """Return camera-glass, without its limit. `make soak` checks the delay, because a browser on
-    a machine that does other work may be late. This test only checks that the picture is
-    seen."""
+    """Return camera-glass, without its limit. `make soak` checks the delay, because a browser on a
+    machine that does other work may be late. This test only checks that the picture is seen."""
     (check,) = runner.chosen(CHECKS, "camera-glass")
     return (dataclasses.replace(check, limit=Limit(10.0, "s", "this test")),)
 

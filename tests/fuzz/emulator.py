@@ -5,9 +5,18 @@ import tempfile
 from pathlib import Path
 
 from fpvbench.chips.mcp3008 import Mcp3008, fixed_inputs
-from fpvbench.pigpiod import command_text
-from fpvbench.pigpiod.protocol import Cmd, Outcome, Oversize, Parser, Request, Wait, encode_reply
-from tests.support.pigpiod import Core, make_core
+from fpvbench.pigpiod.protocol import (
+    Cmd,
+    CommandError,
+    Err,
+    Outcome,
+    Parser,
+    Request,
+    Wait,
+    encode_reply,
+)
+from fpvbench.pigpiod.text import command_text
+from tests.support.pins.pigpiod import Core, make_core
 
 
 def pieces(data: bytes) -> list[bytes]:
@@ -32,7 +41,7 @@ def pigpiod(data: bytes) -> None:
             for part in parts:
                 parser.feed(part)
                 found += parser.requests()
-        except Oversize as fault:
+        except ValueError as fault:
             found = [str(fault)]
         seen.append(found)
     assert seen[0] == seen[1]
@@ -58,8 +67,8 @@ def pipe(data: bytes) -> None:
                 if not isinstance(outcome, Wait):
                     said = command_text.answer(request, outcome)
                     assert said.endswith("\n") or request.cmd == Cmd.BSCX
-        except command_text.BadCommand:
-            assert command_text.refusal() == "-29\n"
+        except CommandError as fault:
+            assert fault.error == Err.BAD_FIFO_COMMAND
     _bounds_hold(core)
 
 

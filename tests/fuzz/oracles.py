@@ -16,10 +16,10 @@ from contextlib import suppress
 import msgspec
 
 from fpvcar.config import ConfigError, profiles
-from fpvcar.mcap.parsing import take_chunk
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap.parsing import ReadError, take_chunk
 from fpvcar.recordings.messages import FormatError
-from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import rewritten
 from fpvcar.server.auth import access
 from fpvcar.server.sockets.session import SessionClosed
@@ -44,8 +44,8 @@ from fpvcar.wire.wheels import (
 from tests.fuzz.emulator import pieces, pigpiod, pipe
 from tests.fuzz.panel import buttons
 from tests.support.hub import CODES, House
-from tests.support.recording import BytesSource
-from tests.support.wheels_car import PINS, Car
+from tests.support.pins.wheels_car import PINS, Car
+from tests.support.recorder.recording import BytesSource
 
 NOW_NS = 10**12
 NOW_US = 2**62

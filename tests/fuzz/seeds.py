@@ -4,13 +4,13 @@ import contextlib
 import json
 from pathlib import Path
 
-from fpvbench.pigpiod import command_text
-from fpvbench.pigpiod.protocol import REQUEST, Request
+from fpvbench.pigpiod.protocol import REQUEST, CommandError, Request
+from fpvbench.pigpiod.text import command_text
 from fpvcar.runtime import paths
 from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.wheels import Setpoint, pack_setpoint
-from tests.support.recording import small_files
+from tests.support.recorder.recording import small_files
 
 PIPE_LINES = (
     "w 4 1 wvag 16 0 50 0 16 70 wvcre wvtx 0 wvtat wvsm 0 wvbsy wvhlt wvdel 0",
@@ -29,7 +29,7 @@ def socket(lines: str) -> bytes:
     """Return the same commands in the format of the emulator's port."""
     found: list[Request] = []
     for line in lines.split("\n"):
-        with contextlib.suppress(command_text.BadCommand):
+        with contextlib.suppress(CommandError):
             found.extend(command_text.commands(line))
     return b"".join(REQUEST.pack(one.cmd, one.p1, one.p2, len(one.ext)) + one.ext for one in found)
 

@@ -1,7 +1,7 @@
 """Real processes under a seeded fuzzer: alive, silent in the log, memory flat.
 
-The sockets of `run` are in tests/e2e/test_fuzz.py. Fuzzing beside a driver is in
-tests/e2e/test_hostile.py.
+The sockets of `run` are in tests/e2e/hostile/test_fuzz.py. Fuzzing beside a driver is in
+tests/e2e/hostile/test_hostile.py.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from benchmarks.memory import resident_mb
 
 from fpvbench.pigpiod.protocol import REQUEST, Cmd
 from fpvcar.video.access_unit_records import RecordSplitter
-from tests.support.pigpiod import emulator
+from tests.support.pins.pigpiod import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 

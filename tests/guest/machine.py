@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from tests.guest.image import PIPES, Image, Recipe, image
@@ -202,12 +201,7 @@ class Guest(AbstractContextManager["Guest"]):
         self._process.wait()
         self._home.cleanup()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -23,7 +23,7 @@ from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import OpenDevice
 from fpvcar.devices.linux.i2c import SmbusI2c
 from tests.guest_sensors import tell
-from tests.support.i2c_contract import BUS, CHECKS, error_of
+from tests.support.pins.i2c_contract import BUS, CHECKS, error_of
 
 HELD = 0x52
 """Address that a kernel driver holds."""

@@ -13,7 +13,7 @@ from fpvcar.config import profiles
 from fpvcar.wheels.__main__ import main
 from fpvcar.wire.wheels import Status
 from tests.guest_sensors.gpio_sim import PROFILE, Outside, kernel_says
-from tests.support.wheels import Client, until
+from tests.support.pins.wheels import Client, until
 
 SOON_S, ZEROS = 60.0, 5
 ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT

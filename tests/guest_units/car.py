@@ -15,7 +15,7 @@ import websockets
 
 from tests.guest.image import Recipe, image
 from tests.guest.machine import Guest
-from tests.support.video_source import encode
+from tests.support.cameras.video_source import encode
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

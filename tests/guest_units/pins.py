@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from fpvbench import soc
-from tests.e2e.harness import PinWatch, Sample
+from fpvcar.hil.pin_recorder import Sample
+from tests.e2e.harness import PinWatch
 from tests.guest_sensors.gpio_sim import CONFIG, Outside
 
 SOC = Path("/dev/shm/soc")

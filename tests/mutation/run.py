@@ -43,7 +43,7 @@ WAITING = (
     "fpvcar.wire.down",
     "fpvcar.wire.up",
     "fpvcar.wire.wheels",
-    "tests.support.fake_pins",
+    "tests.support.pins.fake_pins",
     "hypothesis.stateful",
     "pytest_asyncio.plugin",
     "_hypothesis_pytestplugin",

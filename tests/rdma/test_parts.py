@@ -12,18 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rdma.agent import (
-    KEY,
-    PASS,
-    RDCP,
-    READ,
-    SHELL,
-    THROUGH_SSH,
-    WRITE,
-    frame,
-    texts,
-    work,
-)
+from tests.rdma.agent import KEY, PASS, RDCP, READ, SHELL, THROUGH_SSH, WRITE, frame, texts, work
 from tests.rdma.tree import (
     ANSWER,
     BODY,
@@ -97,11 +86,7 @@ class End(ctypes.Structure):
 
 
 class Process(ctypes.Structure):
-    _fields_ = [
-        ("pid", ctypes.c_int),
-        ("parent", ctypes.c_int),
-        ("started", ctypes.c_ulonglong),
-    ]
+    _fields_ = [("pid", ctypes.c_int), ("parent", ctypes.c_int), ("started", ctypes.c_ulonglong)]
 
 
 @pytest.fixture(scope="module")

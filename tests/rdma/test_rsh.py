@@ -181,12 +181,9 @@ def near(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 
 @pytest.mark.parametrize(
-    ("row", "host"),
-    [(["host"], "host"), (["-l", "me", "::1"], "me@::1"), (["me@host"], "me@host")],
+    ("row", "host"), [(["host"], "host"), (["-l", "me", "::1"], "me@::1"), (["me@host"], "me@host")]
 )
-def test_command_is_joined_and_host_given_as_to_ssh(
-    near: Tools, row: list[str], host: str
-) -> None:
+def test_command_is_joined_and_host_given_as_to_ssh(near: Tools, row: list[str], host: str) -> None:
     ended = near.run("rdpipe", "--rsh", *row, "echo", "a;", "echo  'b  c'")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"a\nb  c\n", b"")
     assert (near.place / "asked").read_text() == f"{host}\n"

@@ -10,11 +10,11 @@ from benchmarks.memory import resident_mb
 from benchmarks.rig import wall_ahead_ms
 from playwright.sync_api import Browser, Page
 
+from tests.e2e.browser.seat import opened, probe, until
 from tests.e2e.harness import RunningBench
-from tests.e2e.seat import opened, probe, until
 
 Figures = dict[str, float]
-READER = Path(__file__).parents[2] / "benchmarks" / "glass.js"
+READER = Path(__file__).parents[2] / "benchmarks" / "browser" / "glass.js"
 PICTURE = {"webcodecs": "#picture", "mse": "#picture-mse"}
 TAKE = "() => { glass.presented.length = 0; return glass.painted.splice(0); }"
 COUNT_SOCKETS = """

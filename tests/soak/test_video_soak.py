@@ -1,5 +1,4 @@
-"""An hour of video and driving: no drift, no growth, no reconnect. The short form is half a
-minute.
+"""An hour of video and driving: no drift, no growth, no reconnect. The short form is half a minute.
 
 SOAK_S shortens the long form, to try it out.
 """
@@ -12,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.browser.seat import go_on, probe, until
 from tests.e2e.conftest import chromium
 from tests.e2e.harness import STRIP, RunningBench, started
-from tests.e2e.seat import go_on, probe, until
 from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watching
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]

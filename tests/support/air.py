@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from types import TracebackType
 
 from tests.support.lan import Lan, _run
 
@@ -100,16 +99,11 @@ class Air(Lan):
             _run(*enter, "ip", "link", "set", device, "up")
         _run(*self.enter, "ip", "link", "set", "lo", "up")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         router = getattr(self, "_router", None)
         if router is not None:
             router.communicate()  # the end of its input stops it
-        super().__exit__(kind, fault, trace)
+        super().__exit__(*fault)
 
     def set(self, weather: Weather) -> float:
         """Set the weather from now on; return the moment, by time.monotonic()."""

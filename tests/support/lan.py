@@ -16,7 +16,6 @@ import subprocess
 import threading
 import time
 from itertools import count
-from types import TracebackType
 from typing import Self
 
 NEAR_MAC, FAR_MAC, NOBODY = (f"02:00:00:00:4f:{last:02x}" for last in (1, 2, 3))
@@ -74,12 +73,7 @@ class Lan:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Remove the rules at once; objects of the host disappear some time after it.
         self._undrop()
         subprocess.run(["ip", "link", "del", self._near], capture_output=True)

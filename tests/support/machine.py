@@ -16,8 +16,8 @@ from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
-from tests.support.fake_pins import FakeBoard, FakePins
 from tests.support.hub import CODES, PROFILE, FakeCamera, FakeLights
+from tests.support.pins.fake_pins import FakeBoard, FakePins
 
 PINS = PROFILE.motor_pins()
 MS = 1_000_000

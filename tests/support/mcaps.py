@@ -12,18 +12,18 @@ import msgspec
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, Inputs
-from fpvcar.mcap import records
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, topics
 from fpvcar.recordings.export.point_cloud import points_of
+from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Step
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.video_source import encode
+from tests.support.cameras.video_source import encode
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 BEGAN_NS = 1_763_755_200_000_000_000

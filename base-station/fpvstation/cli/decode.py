@@ -19,8 +19,8 @@ from fpvcar.recordings.export.export import Report, in_order, one_by_one, requir
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.runtime.units import SECOND_NS, counted
 from fpvstation.cli.verbs import open_store
+from fpvstation.errors import StationError
 from fpvstation.mirror.restore import session_of
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
 
 FORM = "yuv420p"
@@ -41,7 +41,7 @@ class Picture(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb; return losses.INCOMPLETE if a file has losses and `--partial` is not given.
-    Raises StoreError, ReadError, OSError, ExportError."""
+    Raises StationError, ReadError, OSError, ExportError."""
     if sys.stdout.isatty():
         print(
             "fpvstation: raw video refused on a terminal: pipe it, as in\n"
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     session = session_of(arguments.session, store, disk, ReplicaLog(disk))
     paths = [arguments.store / segment.path for segment in store.listed(session)]
     if not paths:
-        raise StoreError(f"{session} is not in the store: fpvstation restore {session}")
+        raise StationError(f"{session} is not in the store: fpvstation restore {session}")
     report = Report(_print_error)
     try:
         count = write(sys.stdout.buffer, paths, report, not arguments.fast)

@@ -9,11 +9,11 @@ from pathlib import Path
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
+from fpvstation.errors import StationError
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, verify_replica
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.store.disk import Folder
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.verify import verify as verify_sessions
@@ -48,7 +48,7 @@ async def _verify_offices(
     """Check the replicas at the offices again, without moving them; return 1 if any is bad."""
     replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
     if not office.targets:
-        raise StoreError(f"{arguments.config} has no office: nothing to verify")
+        raise StationError(f"{arguments.config} has no office: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
     for target in office.targets:
         remote = Rdcp(target, root, office.options, "verify")
@@ -109,12 +109,12 @@ def rm(arguments: argparse.Namespace) -> int:
 
 
 def _session_named(name: str, store: Store) -> str:
-    """Return the local session of that name or folder. Raises StoreError."""
+    """Return the local session of that name or folder. Raises StationError."""
     sessions = sorted(store.known())
     matches = [session for session in sessions if name in (session, session.split("/")[-1])]
     if len(matches) != 1:
         last = ", ".join(session.split("/")[-1] for session in sessions[-3:]) or "none"
-        raise StoreError(f'"{name[:80]}" names {len(matches)} sessions; the latest are: {last}')
+        raise StationError(f'"{name[:80]}" names {len(matches)} sessions; the latest are: {last}')
     return matches[0]
 
 
@@ -173,10 +173,10 @@ class _Phases:
 
 
 def open_store(root: Path) -> tuple[Store, Folder]:
-    """Open an existing store. Raises StoreError."""
+    """Open an existing store. Raises StationError."""
     disk = Folder(root)
     if disk.size(".fpvstation.json") is None:
-        raise StoreError(f"{root} is not a store: name one with --store DIR")
+        raise StationError(f"{root} is not a store: name one with --store DIR")
     store = Store(disk)
     store.open("")
     return store, disk

@@ -13,15 +13,12 @@ import msgspec
 from fpvcar.runtime import files
 from fpvcar.server.auth.access import is_loopback
 from fpvcar.wire.station import Pairing
+from fpvstation.errors import StationError
 from fpvstation.store.disk import locked
 
 FILE, LOCK = "cars.json", ".cars.lock"
 PORT, HTTPS_PORT, PORT_MOST = 8080, 8081, 65535
 ADDRESS = re.compile(r"(?:(https?)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(?::(\d{1,5}))?/?")
-
-
-class CarsError(Exception):
-    """Refusal of a change or query of the list; the text gives the reason."""
 
 
 class Car(msgspec.Struct, frozen=True):
@@ -38,10 +35,10 @@ class Car(msgspec.Struct, frozen=True):
 
 
 def url_of(address: str) -> str:
-    """Return the base URL of a car: https, or http on this machine. Raises CarsError."""
+    """Return the base URL of a car: https, or http on this machine. Raises StationError."""
     parts = ADDRESS.fullmatch(address)
     if parts is None:
-        raise CarsError(
+        raise StationError(
             f'address "{address[:80]}" refused: expected e.g. 192.168.1.5, '
             "plague.local or https://192.168.1.5:8081"
         )
@@ -50,12 +47,12 @@ def url_of(address: str) -> str:
     if scheme is None:
         scheme = "http" if local else "https"
     if scheme == "http" and not local:
-        raise CarsError(
+        raise StationError(
             f"{address} refused over plain http, which exposes the key; "
             f"use https://{host}:{HTTPS_PORT}"
         )
     if port and not 0 < int(port) <= PORT_MOST:
-        raise CarsError(f"{address}: port {port} refused: expected 1 to {PORT_MOST}")
+        raise StationError(f"{address}: port {port} refused: expected 1 to {PORT_MOST}")
     return f"{scheme}://{host}:{port or (PORT if scheme == 'http' else HTTPS_PORT)}"
 
 
@@ -66,13 +63,15 @@ class Cars:
         self._path = directory / FILE
 
     def all(self) -> list[Car]:
-        """Return all cars. Raises CarsError if the file cannot be read."""
+        """Return all cars. Raises StationError if the file cannot be read."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=list[Car])
         except FileNotFoundError:
             return []
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise CarsError(f"{self._path}: {fault}; remove it, and pair the cars again") from None
+            raise StationError(
+                f"{self._path}: {fault}; remove it, and pair the cars again"
+            ) from None
 
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
         """Add a car to the list; replace its entry if it was paired before."""
@@ -101,13 +100,13 @@ class Cars:
             self._save([new if entry == car else entry for entry in self.all()])
 
     def find(self, name: str) -> Car:
-        """Return the car of that name, folder, id or URL. Raises CarsError."""
+        """Return the car of that name, folder, id or URL. Raises StationError."""
         cars = self.all()
         matches = [car for car in cars if name in (car.name, car.folder, car.id, car.url)]
         if len(matches) != 1:
             folders = ", ".join(car.folder for car in cars) or "none"
             problem = "matches several cars" if matches else "matches no car"
-            raise CarsError(f'"{name[:40]}" {problem}; paired cars: {folders}')
+            raise StationError(f'"{name[:40]}" {problem}; paired cars: {folders}')
         return matches[0]
 
     def remove(self, car: Car) -> None:

@@ -19,6 +19,7 @@ from fpvcar.recordings.library.checksums import start_of
 from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch.cars import Car
 from fpvstation.fetch.pull import CarFault, SegmentGone
 
@@ -31,10 +32,6 @@ ANSWER_MOST = 4 * MB
 FORM = re.compile("[0-9a-f]{16,64}")
 NUMBER = re.compile("[0-9]{1,16}")
 T = TypeVar("T")
-
-
-class PairingRefused(Exception):
-    """Refusal of a pairing; the text gives the reason."""
 
 
 class CertificateChanged(CarFault):
@@ -64,7 +61,7 @@ async def fingerprint_of(url: str) -> str:
 
 
 async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
-    """Pair with a car. Raises PairingRefused, CarFault."""
+    """Pair with a car. Raises StationError, CarFault."""
     headers = {wire.CODE: code, wire.NAME: name}
     async with session(url, fingerprint) as client, _faults(url):
         async with client.post(
@@ -73,7 +70,7 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
             body = await _read(answer)
             if answer.status != 200:
                 text = body.decode(errors="replace").strip()[:200]
-                raise PairingRefused(f"{url}: {text or answer.status}")
+                raise StationError(f"{url}: {text or answer.status}")
     pairing = _decoded(body, Pairing)
     well_formed = all(map(FORM.fullmatch, (pairing.id, pairing.station, pairing.key)))
     if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", pairing.car):

@@ -7,13 +7,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fpvstation.errors import StationError
+
 TYPE = "_fpvcar._tcp.local."
 ANSWER_MS = 1000
 ZEROCONF_MISSING = "zeroconf is needed to find cars on this network: pip install zeroconf"
-
-
-class ZeroconfMissing(Exception):
-    """Raised when the library is not installed; the text says so."""
 
 
 class AnnouncedCar(NamedTuple):
@@ -37,12 +35,12 @@ class AnnouncedCar(NamedTuple):
 
 async def browse(seconds: float, interfaces: Sequence[str] = ()) -> list[AnnouncedCar]:
     """Listen for so long; `interfaces`: addresses of this machine, empty for all. Raises
-    ZeroconfMissing, OSError."""
+    StationError, OSError."""
     try:
         from zeroconf import DNSQuestionType, InterfaceChoice
         from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
     except ImportError:
-        raise ZeroconfMissing(ZEROCONF_MISSING) from None
+        raise StationError(ZEROCONF_MISSING) from None
     names = set[str]()
     addresses = list(interfaces) or InterfaceChoice.Default
     async with AsyncZeroconf(interfaces=addresses) as network:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 AT_ONCE = 4
 TURN_S = 30.0
@@ -38,12 +37,7 @@ class FairSlot:
         self._granted_s = self._semaphore.clock_s()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._semaphore.places.release()
 
     @property

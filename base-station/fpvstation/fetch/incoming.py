@@ -50,7 +50,7 @@ class IncomingSegment:
         return True
 
     def publish(self) -> StoredSegment:
-        """Publish the complete segment with its line in the list. Raises StoreError.
+        """Publish the complete segment with its line in the list. Raises StationError.
 
         Bytes that were hashed on arrival are not read back: that would test the page cache, not the
         disk.

@@ -18,10 +18,11 @@ from typing import Any, Protocol
 from fpvcar.recordings import names
 from fpvcar.recordings.library import checksums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
 from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.fetch.pipeline import CreateTask, OneInFlight
-from fpvstation.store.identity import FULL, StoreError, StoreGone
+from fpvstation.store.identity import FULL, StoreGone
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
 
@@ -42,7 +43,7 @@ class SegmentGone(Exception):
     """Raised when the car no longer has this segment, or has another one of that name."""
 
 
-FAULTS = (SegmentGone, CarFault, StoreError, OSError)
+FAULTS = (SegmentGone, CarFault, StationError, OSError)
 """Faults that concern one segment."""
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from fpvcar.runtime.units import counted
-from fpvstation.fetch.cars import Car, Cars, CarsError
+from fpvstation.errors import StationError
+from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
 from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.fetch.rate import Rate
-from fpvstation.store.identity import FULL, StoreError
+from fpvstation.store.identity import FULL
 from fpvstation.store.replicas import CarInventory
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
@@ -108,7 +109,7 @@ class FetchScheduler:
     def _follow_list(self) -> None:
         try:
             listed = set(self._cars.all())
-        except CarsError as fault:
+        except StationError as fault:
             log.error("%s", fault)
             return
         for car in self._tasks.keys() - listed:
@@ -126,7 +127,7 @@ class FetchScheduler:
             everything, internal_fault = now_s >= compare_s, ""
             try:
                 result = await self._round(car, state, everything)
-            except (CarFault, StoreError, OSError) as fault:
+            except (CarFault, StationError, OSError) as fault:
                 full = isinstance(fault, OSError) and fault.errno in FULL
                 failed, text = True, NO_ROOM if full else str(fault)
             except Exception as fault:  # one car never ends the others

@@ -1,5 +1,4 @@
-"""Office replica on a file server, copied by `rdcp`: over RDMA if both ends have it, or over
-TCP.
+"""Office replica on a file server, copied by `rdcp`: over RDMA if both ends have it, or over TCP.
 
 .outgoing/PLACE/CAR/DAY/SESSION/...      links to the files to send, as rdcp merges trees
 .incoming/office/PLACE/...               incoming files until they are verified

@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.replicate import OfficeFault, OfficeState, RemoteOffice, Replicator
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
@@ -93,7 +93,7 @@ class Offices:
             text = internal_fault = ""
             try:
                 await replicator.once(everything)
-            except (OfficeFault, StoreError, OSError) as fault:
+            except (OfficeFault, StationError, OSError) as fault:
                 text = str(fault)
             except Exception as fault:  # one office never ends the others
                 text = internal_fault = f"internal fault: {fault!r}"

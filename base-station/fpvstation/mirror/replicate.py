@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.relay_queue import PendingSessions, SessionExtent
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
@@ -142,8 +142,8 @@ class Replicator:
         """Send the sessions that are due, and verify one old replica again; `everything`: scan
         the whole store for sessions to send.
 
-        A failed session does not stop the round. Raises OfficeFault, StoreError, OSError if several
-        fail in a row; completed work stays.
+        A failed session does not stop the round. Raises OfficeFault, StationError, OSError if
+        several fail in a row; completed work stays.
         """
         await self._act(self._store.check)
         if everything:
@@ -165,7 +165,7 @@ class Replicator:
                 faults = 0
             except BaseException as fault:
                 self.pending.put_back(session, due_s)
-                if not isinstance(fault, OfficeFault | StoreError | OSError):
+                if not isinstance(fault, OfficeFault | StationError | OSError):
                     raise
                 state.bad[session] = str(fault)
                 faults += 1
@@ -356,7 +356,7 @@ async def verify_replica(
 ) -> ReplicaCheck:
     """Verify an office's replica by its record, and correct the record. Nothing is moved;
     evicted segments that are bad there are marked as wanted here. Raises OfficeFault,
-    StoreError, OSError."""
+    StationError, OSError."""
     replica = (await act(replicas.of, session)).get(office.place)
     removed = await act(store.removed)
     recorded = replica.segments if replica else {}
@@ -378,7 +378,7 @@ async def adopt_files(
     store: Store, session: str, paths: Mapping[str, str], wanted: Mapping[str, str], act: Act
 ) -> list[StoredSegment]:
     """Adopt files of this store's disk (path by name) as segments of a session. Each must match
-    its checksum in `wanted`; return the adopted ones. Raises StoreError, OSError."""
+    its checksum in `wanted`; return the adopted ones. Raises StationError, OSError."""
     adopted = []
     await act(store.check)
     for name, path in paths.items():

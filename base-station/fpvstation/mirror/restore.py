@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fpvcar.recordings import names
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, RemoteOffice, adopt_files
 from fpvstation.store.disk import Disk
-from fpvstation.store.identity import StoreError
 from fpvstation.store.manifest import FOLDER
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import TRASH, Store
@@ -42,7 +42,7 @@ class RestoreResult:
 
 def session_of(name: str, store: Store, disk: Disk, replicas: ReplicaLog) -> str:
     """Return the session of that name or folder; for an unknown session, the folder derived from
-    the name. Raises StoreError."""
+    the name. Raises StationError."""
     trashed = set(_sessions_in_trash(disk))
     known = {*store.sessions(), *replicas.sessions(), *trashed}
     matches = sorted(session for session in known if name in (session, session.rpartition("/")[2]))
@@ -57,7 +57,7 @@ def session_of(name: str, store: Store, disk: Disk, replicas: ReplicaLog) -> str
             return path
     if len(matches) != 1:
         which = ", ".join(matches[:5]) or "none here; name it as CAR/DAY/SESSION"
-        raise StoreError(f'"{name[:80]}" names {len(matches)} sessions: {which}')
+        raise StationError(f'"{name[:80]}" names {len(matches)} sessions: {which}')
     return matches[0]
 
 
@@ -92,7 +92,7 @@ class Restore:
         self._expected: dict[str, str] = {}
 
     async def run(self, offices: Sequence[RemoteOffice]) -> RestoreResult:
-        """Run the restore. Raises StoreError, OSError; segments that arrived before stay."""
+        """Run the restore. Raises StationError, OSError; segments that arrived before stay."""
         await self._act(self._store.check)
         for replica in (await self._act(self._replicas.of, self._session)).values():
             self._expected.update(replica.segments)

@@ -52,7 +52,7 @@ class Bound:
 
     def run(self) -> Iterator[str]:
         """Evict the oldest sessions, but never the newest one, until all others fit; yield a
-        fault if they do not. Raises OSError, StoreError."""
+        fault if they do not. Raises OSError, StationError."""
         self._store.check()
         listed = {session: self._store.listed(session) for session in self._store.sessions()}
         sizes = {

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from fpvstation.errors import StationError
 from fpvstation.store.disk import Disk
 
 MARKER, FORMAT = ".fpvstation.json", 1
@@ -22,11 +23,7 @@ NEEDS = (
 )
 
 
-class StoreError(Exception):
-    """Fault of a store; the text gives the reason and the next step."""
-
-
-class StoreGone(StoreError):
+class StoreGone(StationError):
     """Raised when the store's disk is gone: no segment can be stored."""
 
 
@@ -47,7 +44,7 @@ class Identity:
     def open(self, known: str) -> str:
         """Return the store's id; `known` is its id at the last start, "" at the first one.
 
-        Raises StoreError if another store, or an unmounted disk, is found.
+        Raises StationError if another store, or an unmounted disk, is found.
         """
         try:
             marker = self._marker()
@@ -55,11 +52,11 @@ class Identity:
             self._id = self._create(known)
             return self._id
         if marker.format != FORMAT:
-            raise StoreError(
+            raise StationError(
                 f"{MARKER}: format {marker.format}, expected {FORMAT}: update fpvstation"
             )
         if known and marker.id != known:
-            raise StoreError(
+            raise StationError(
                 f"found the store {marker.id}, expected {known}: mount the right disk, or {ANOTHER}"
             )
         self._do("sync", lambda: self._disk.sync(MARKER))  # a kill may have come before the sync
@@ -84,7 +81,7 @@ class Identity:
             )
 
     def try_out(self) -> None:
-        """Raise StoreError if the file system lacks an operation that a store needs. The fault
+        """Raise StationError if the file system lacks an operation that a store needs. The fault
         is thus reported at the start, not by each segment. A full disk is no such fault."""
         disk, (first, second) = self._disk, TRIALS
         for operation, act in (
@@ -97,22 +94,22 @@ class Identity:
         ):
             try:
                 self._do(operation, act)
-            except (OSError, StoreError) as fault:
+            except (OSError, StationError) as fault:
                 with contextlib.suppress(OSError):
                     self._remove_trials()
-                if isinstance(fault, StoreError):
+                if isinstance(fault, StationError):
                     raise
                 return
 
     def _do(self, operation: str, act: Callable[[], None]) -> None:
-        """Run an operation. Raises StoreError if it is not supported, OSError if the disk is
+        """Run an operation. Raises StationError if it is not supported, OSError if the disk is
         full."""
         try:
             act()
         except OSError as fault:
             if fault.errno in FULL:
                 raise
-            raise StoreError(
+            raise StationError(
                 f"the store's file system does not {operation} a file ({fault.strerror}): {NEEDS}"
             ) from None
 
@@ -124,17 +121,17 @@ class Identity:
         try:
             return msgspec.json.decode(self._disk.read(MARKER), type=_Marker)
         except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StoreError(f"{MARKER}: {fault}; is this folder a store?") from None
+            raise StationError(f"{MARKER}: {fault}; is this folder a store?") from None
 
     def _create(self, known: str) -> str:
         if known:
-            raise StoreError(
+            raise StationError(
                 f"no {MARKER} here, expected the store {known}: mount its disk, or {ANOTHER}"
             )
         own = ("lost+found", ".lock", ".changing", *TRIALS)
         foreign = [name for name in self._disk.names("") if name not in own]
         if foreign:
-            raise StoreError(
+            raise StationError(
                 f"{foreign[0]} is here, but no {MARKER}: give the store its own folder"
             )
         self.try_out()

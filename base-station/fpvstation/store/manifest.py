@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from fpvcar.recordings import names
 from fpvcar.wire.station import SHA256
+from fpvstation.errors import StationError
 from fpvstation.store.disk import Disk
-from fpvstation.store.identity import StoreError
 from fpvstation.store.sums_file import SUMS_FILE, Listing, StoredSegment, listing_of, text_of
 
 REMOVED = ".removed"
@@ -39,12 +39,11 @@ class Manifest:
         return [f"{path}/{name}" for name in inside if not name.startswith(".")]
 
     def folders_of(self, car: str, name: str) -> list[str]:
-        """Return the folders in which a segment may be, its own first. A car with a wrong clock
-        may use a name twice: the second session's folder then has its checksum after the
-        name."""
+        """Return the folders in which a segment may be, its own first. A car with a wrong clock may
+        use a name twice: the second session's folder then has its checksum after the name."""
         parsed = names.parse(name)
         if parsed is None or not FOLDER.fullmatch(car):
-            raise StoreError(f"{name[:80]!r} of {car[:80]!r} is not a segment's name")
+            raise StationError(f"{name[:80]!r} of {car[:80]!r} is not a segment's name")
         began = parsed.began
         day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
         own = f"{day}/{parsed.recording}"

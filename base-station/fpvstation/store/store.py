@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fpvcar.recordings.library.checksums import start_of
 from fpvcar.wire.station import SHA256, Sums
+from fpvstation.errors import StationError
 from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
 from fpvstation.store.disk import Disk
-from fpvstation.store.identity import Identity, StoreError
+from fpvstation.store.identity import Identity
 from fpvstation.store.manifest import Manifest
 from fpvstation.store.replica_log import EVICTED, HERE, ReplicaLog
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
@@ -190,8 +191,8 @@ class Store:
         """Publish a complete segment durably, and write its line.
 
         A segment that is already published is only synced: a kill may have come before the sync.
-        Raises StoreError if the disk is gone, or does not return the written bytes: a segment that
-        was not hashed on arrival is read again.
+        Raises StationError if the disk is gone, or does not return the written bytes: a segment
+        that was not hashed on arrival is read again.
         """
         self.check()
         part = self._part(car, name, sums)
@@ -208,7 +209,7 @@ class Store:
 
     def adopt(self, session: str, name: str, part: str, sums: Sums) -> StoredSegment:
         """Adopt a verified file of this store's disk as a segment of a session. Raises
-        StoreError, as `publish` does."""
+        StationError, as `publish` does."""
         self.check()
         path = f"{session}/{name}"
         present = self._disk.size(path) is not None
@@ -230,7 +231,7 @@ class Store:
                 if line.path == segment.path
             }
             if lines - {segment.sha256}:
-                raise StoreError(f"{segment.path}: another segment has this name; check it")
+                raise StationError(f"{segment.path}: another segment has this name; check it")
             self._put_aside(segment.path)
 
     def _put_aside(self, path: str) -> None:
@@ -281,7 +282,7 @@ class Store:
                 self._clear_place(wanted)
                 return session, False
         if not free:
-            raise StoreError(f"{own}/{name}: two other segments have this name; check them")
+            raise StationError(f"{own}/{name}: two other segments have this name; check them")
         return free, False
 
     def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
@@ -313,7 +314,7 @@ class Store:
         self._disk.sync(part)
         size = self._disk.size(part)
         if size != sums.size or (read_back and self._disk.sums(part) != sums):
-            raise StoreError(f"{part}: the disk does not return the written bytes")
+            raise StationError(f"{part}: the disk does not return the written bytes")
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() has checked it

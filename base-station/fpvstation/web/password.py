@@ -19,16 +19,13 @@ from aiohttp import web
 from fpvcar.runtime import files
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
+from fpvstation.errors import StationError
 
 FILE = "password.json"
 LEAST, MOST = 8, 64
 N, R, P = 1 << 14, 8, 5
 """Cost of scrypt: 16 MiB and 0.2 s per try. OWASP's second choice, as the station may be a small
 computer for which 128 MiB are too much."""
-
-
-class PasswordRefused(Exception):
-    """Refusal of a password, or of its file; the text gives the reason."""
 
 
 class PasswordHash(msgspec.Struct):
@@ -55,12 +52,12 @@ class PasswordHash(msgspec.Struct):
 
 
 def save(directory: Path, password: str) -> None:
-    """Set the password. Raises PasswordRefused, OSError."""
+    """Set the password. Raises StationError, OSError."""
     # The password is sent in an HTTP header: other characters are not allowed there, and spaces at
     # the ends are stripped.
     plain = password.isascii() and password.isprintable() and password == password.strip()
     if not LEAST <= len(password) <= MOST or not plain:
-        raise PasswordRefused(
+        raise StationError(
             f"a password of {len(password)} characters refused: expected {LEAST} to "
             f"{MOST} printable ASCII characters, no space at either end"
         )
@@ -70,14 +67,14 @@ def save(directory: Path, password: str) -> None:
 
 
 def load(directory: Path) -> PasswordHash | None:
-    """Return the stored password; None before one is set. Raises PasswordRefused, OSError."""
+    """Return the stored password; None before one is set. Raises StationError, OSError."""
     path = directory / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=PasswordHash)
     except FileNotFoundError:
         return None
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise PasswordRefused(f"{path}: {fault}: set a new one: fpvstation passwd") from None
+        raise StationError(f"{path}: {fault}: set a new one: fpvstation passwd") from None
 
 
 def codes_of(saved: PasswordHash) -> Codes:

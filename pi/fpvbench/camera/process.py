@@ -112,8 +112,7 @@ def _source(options: argparse.Namespace) -> Source:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the process. Returns 0 when a pipe ended, 2 for unreadable input, 3
-    without EGL."""
+    """Run the process. Returns 0 when a pipe ended, 2 for unreadable input, 3 without EGL."""
     options = _options(argv)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

@@ -36,8 +36,7 @@ class Smoother:
         _blend(luma, self._edge, down % height * line + down // height, line, 1)
 
     def _edges(self, luma: Luma, across: int) -> Indices:
-        """Return the pixels that differ from their neighbour `across`, without the
-        rim."""
+        """Return the pixels that differ from their neighbour `across`, without the rim."""
         difference = self._difference[:-across]
         np.subtract(luma[:-across], luma[across:], out=difference)
         difference += EDGE
@@ -49,8 +48,7 @@ class Smoother:
 
 
 def _blend(luma: Luma, edge: Edges, at: Indices, along: int, across: int) -> None:
-    """Blend runs of edges at `at`, between a pixel and its neighbour `across`; runs
-    go `along`.
+    """Blend runs of edges at `at`, between a pixel and its neighbour `across`; runs go `along`.
 
     Where a run ends beside another one, a line further, the true edge crosses it in its
     middle: towards that end, pixels take the other side's luma by the area beyond.

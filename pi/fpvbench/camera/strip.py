@@ -3,9 +3,8 @@
     row 0..15, left to right, 40 cells of width // 40 pixels each, white = 1:
     | 1 0 1 0 | CLOCK_MONOTONIC in ms, 32 bits, highest first | xor of its 8 nibbles |
 
-A cell is read at its middle (luma above 128 is white). The time is the record's capture
-time: for a strip its painting just before the encoder, for the room the copy of the
-world.
+A cell is read at its middle (luma above 128 is white). The time is the record's capture time: for a
+strip its painting just before the encoder, for the room the copy of the world.
 """
 
 from typing import Any
@@ -38,8 +37,7 @@ def paint(picture: NDArray[np.uint8], clock_ms: int, black: int, white: int) -> 
 
 
 def read(luma: NDArray[Any]) -> int | None:
-    """Return the time in ms, modulo 2**32, from a picture's luma; None without a
-    clock."""
+    """Return the time in ms, modulo 2**32, from a picture's luma; None without a clock."""
     cell = luma.shape[1] // CELLS
     bits = 0
     for index in range(CELLS):

@@ -1,5 +1,4 @@
-"""PCA9685 (NXP data sheet rev. 4, section 7.3): sixteen PWM outputs set by
-registers.
+"""PCA9685 (NXP data sheet rev. 4, section 7.3): sixteen PWM outputs set by registers.
 
 The registers are in the chip's file, so the outputs survive the death of the pin
 daemon. The outputs change at the STOP of a transaction (OCH = 0).

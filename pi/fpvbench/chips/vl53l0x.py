@@ -1,9 +1,8 @@
 """VL53L0X of the bench: its register banks, and measurements that take their time.
 
-It follows ST's API (STSW-IMG005), the only source for most registers. It has the parts
-that matter to a driver: identity, the pages behind 0xFF, the stop variable, the strobe
-of the factory memory, two reference calibrations, ranging with its result block, and
-the address that XSHUT resets.
+It follows ST's API (STSW-IMG005), the only source for most registers. It has the parts that matter
+to a driver: identity, the pages behind 0xFF, the stop variable, the strobe of the factory memory,
+two reference calibrations, ranging with its result block, and the address that XSHUT resets.
 """
 
 import math
@@ -140,8 +139,7 @@ class Vl53l0x:
         return self._bank[self._page][register]
 
     def _begin(self, mode: int) -> None:
-        """Process SYSRANGE_START: 1 once, 2 back to back; 0 or 1 end back-to-back
-        ranging."""
+        """Process SYSRANGE_START: 1 once, 2 back to back; 0 or 1 end back-to-back ranging."""
         calibrates = self._bank[0][0x01] in (0x01, 0x02)
         if calibrates:
             bit = self._bank[0][0x01]
@@ -196,8 +194,7 @@ class Vl53l0x:
 
 
 def range_sensor(soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0) -> Vl53l0x:
-    """Return a sensor of the world's range `index`; `power` is the GPIO at its
-    XSHUT.
+    """Return a sensor of the world's range `index`; `power` is the GPIO at its XSHUT.
 
     A module pulls XSHUT up: an undriven pin leaves it on.
     """

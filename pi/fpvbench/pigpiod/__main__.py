@@ -19,12 +19,12 @@ from fpvbench import attached
 from fpvbench import soc as chip
 from fpvbench.chips.i2c import Bus
 from fpvbench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
-from fpvbench.pigpiod.command_pipe import CommandPipe
+from fpvbench.pigpiod.buses.spi_buses import AUXILIARY, MAIN, SpiDevice
 from fpvbench.pigpiod.daemon import AttachedDevices, Daemon, Pipes
+from fpvbench.pigpiod.edges.pipes import FifoDirectory
 from fpvbench.pigpiod.nets import wire
-from fpvbench.pigpiod.pipes import FifoDirectory
 from fpvbench.pigpiod.server import Server, clock_us
-from fpvbench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
+from fpvbench.pigpiod.text.command_pipe import CommandPipe
 
 T = TypeVar("T")
 SPI = "SELECT_GPIO:mcp3008[:SHARE,SHARE...]"

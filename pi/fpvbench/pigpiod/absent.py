@@ -9,7 +9,7 @@ Arguments are checked as in pigpio.c. A valid request is then refused:
 
 from fpvbench.pigpiod.gpio_commands import Handler
 from fpvbench.pigpiod.protocol import Cmd, Err, Request
-from fpvbench.pigpiod.scripts import run_program
+from fpvbench.pigpiod.text.scripts import run_program
 
 SERIAL_BAUDS = frozenset(
     (50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19200)

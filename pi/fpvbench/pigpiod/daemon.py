@@ -6,25 +6,25 @@ from dataclasses import dataclass, field
 from fpvbench import soc as chip
 from fpvbench.chips.i2c import Bus
 from fpvbench.pigpiod import absent
-from fpvbench.pigpiod.alerts import Alerts
-from fpvbench.pigpiod.bitbang import Use
-from fpvbench.pigpiod.bitbang_i2c import BitBangI2c
-from fpvbench.pigpiod.bitbang_serial import SerialReads
-from fpvbench.pigpiod.bitbang_spi import BitBangSpi
-from fpvbench.pigpiod.bsc import Bsc
+from fpvbench.pigpiod.buses.bitbang import Use
+from fpvbench.pigpiod.buses.bitbang_i2c import BitBangI2c
+from fpvbench.pigpiod.buses.bitbang_serial import SerialReads
+from fpvbench.pigpiod.buses.bitbang_spi import BitBangSpi
+from fpvbench.pigpiod.buses.bsc import Bsc
+from fpvbench.pigpiod.buses.i2c_commands import I2cCommands
+from fpvbench.pigpiod.buses.spi_buses import Devices, SpiDevice
+from fpvbench.pigpiod.buses.spi_commands import SpiCommands
+from fpvbench.pigpiod.edges.alerts import Alerts
+from fpvbench.pigpiod.edges.notify import Notifier, Sink
+from fpvbench.pigpiod.edges.watchdogs import Watchdogs
 from fpvbench.pigpiod.gpio_commands import GpioCommands, Handler
-from fpvbench.pigpiod.i2c_commands import I2cCommands
 from fpvbench.pigpiod.lines import Lines
-from fpvbench.pigpiod.notify import Notifier, Sink
 from fpvbench.pigpiod.parts import HcSr04
 from fpvbench.pigpiod.pins import Pins
 from fpvbench.pigpiod.protocol import HARDWARE_REVISION, VERSION, Cmd, Err, Outcome, Request, Wait
-from fpvbench.pigpiod.scripts import Scripts
-from fpvbench.pigpiod.spi_buses import Devices, SpiDevice
-from fpvbench.pigpiod.spi_commands import SpiCommands
-from fpvbench.pigpiod.transmitter import Transmitter
-from fpvbench.pigpiod.watchdogs import Watchdogs
-from fpvbench.pigpiod.wave_commands import WaveCommands
+from fpvbench.pigpiod.text.scripts import Scripts
+from fpvbench.pigpiod.waves.transmitter import Transmitter
+from fpvbench.pigpiod.waves.wave_commands import WaveCommands
 
 DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
 

@@ -7,7 +7,7 @@ from fpvbench.pigpiod import pwm
 from fpvbench.pigpiod.lines import USER_GPIO, Lines
 from fpvbench.pigpiod.pins import CLOCK_PINS, PWM_PINS, PWM_RANGE, Pins, Use
 from fpvbench.pigpiod.protocol import PERMITTED, Cmd, Err, Outcome, Request, Wait
-from fpvbench.pigpiod.transmitter import Transmitter
+from fpvbench.pigpiod.waves.transmitter import Transmitter
 
 Handler = Callable[[Request, int], Outcome]
 """Function from (request, now in microseconds) to the outcome."""

@@ -177,15 +177,12 @@ def signed(value: int) -> int:
 
 
 class CommandError(Exception):
-    """Raised for a chain, script or program that is refused; `error` is pigpio's number."""
+    """Raised for a refused chain, script, program or line of the pipe; `error` is pigpio's
+    number."""
 
     def __init__(self, error: Err, detail: str = "") -> None:
         super().__init__(f"{error.name}: {detail}" if detail else error.name)
         self.error = error
-
-
-class Oversize(ValueError):
-    """Raised for an extension so long that pigpiod closes the connection."""
 
 
 class Parser:
@@ -199,11 +196,11 @@ class Parser:
         self._buffer += data
 
     def requests(self) -> Iterator[Request]:
-        """Yield the complete requests so far. Raises Oversize at one that is too long."""
+        """Yield the complete requests so far. Raises ValueError at one that is too long."""
         while len(self._buffer) >= REQUEST.size:
             cmd, p1, p2, p3 = REQUEST.unpack_from(self._buffer)
             if p3 >= EXTENSION_MAX:
-                raise Oversize(f"{p3} bytes of extension, at most {EXTENSION_MAX - 1}")
+                raise ValueError(f"{p3} bytes of extension, at most {EXTENSION_MAX - 1}")
             end = REQUEST.size + p3
             if len(self._buffer) < end:
                 return

@@ -8,7 +8,7 @@ from collections import deque
 from typing import cast
 
 from fpvbench.pigpiod.daemon import Client, Daemon
-from fpvbench.pigpiod.protocol import Cmd, Outcome, Oversize, Parser, Request, Wait, encode_reply
+from fpvbench.pigpiod.protocol import Cmd, Outcome, Parser, Request, Wait, encode_reply
 
 BACKLOG = 100
 UNSENT_MAX = 64 * 1024
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         self._parser.feed(data)
         try:
             self._queue.extend(self._parser.requests())
-        except Oversize as fault:
+        except ValueError as fault:
             log.warning("connection closed: %s", fault)
             self._broken = True
         self._work()

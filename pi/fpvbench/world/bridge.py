@@ -58,8 +58,7 @@ class Losses(NamedTuple):
 
 
 def mx1508(forward: float, reverse: float) -> Bridge:
-    """Return the state: 1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to
-    1."""
+    """Return the state: 1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to 1."""
     brake = min(forward, reverse)
     return Bridge(forward - reverse, brake, 1.0 - max(forward, reverse))
 
@@ -82,8 +81,7 @@ def tb6612(pwm: float, forward: float, reverse: float) -> Bridge:
 
 
 class Chip(NamedTuple):
-    """Model of a chip. `bridge` takes the duties of the pins in the order of the
-    motor's `pins`."""
+    """Model of a chip. `bridge` takes the duties of the pins in the order of the motor's `pins`."""
 
     bridge: Callable[..., Bridge]
     losses: Losses
@@ -109,8 +107,7 @@ class Wiring:
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
-        """Return the losses of the bridges: drive motor and steering, or left and
-        right."""
+        """Return the losses of the bridges: drive motor and steering, or left and right."""
         drive, steer = map(self._losses, self._motors)
         return drive, steer
 
@@ -153,8 +150,7 @@ class Wiring:
         return ServoState(math.radians(servo.deg(pulse_us)) if pulse_us else None)
 
     def _enabled(self, soc: Soc) -> bool:
-        """Return True if OE is enabled: its wire has a pull-up, so a low output
-        enables it."""
+        """Return True if OE is enabled: its wire has a pull-up, so a low output enables it."""
         return self._oe is None or (
             soc.pin[self._oe].mode == MODE_OUTPUT and not soc.pin[self._oe].out
         )

@@ -1,5 +1,4 @@
-"""Furniture of the bench room, made of solids that are drawn, hit and measured
-alike.
+"""Furniture of the bench room, made of solids that are drawn, hit and measured alike.
 
 At the height of the car's sensors every piece is broad: a thin leg could stand between
 two beams. In a piece's own frame its back is at x = 0 and it faces along x; metres.
@@ -143,8 +142,7 @@ wall, in the west wall, and high in the north of the east wall."""
 def furnish(
     dice: random.Random, half_room: tuple[float, float], free: Callable[[Solid, list[Solid]], bool]
 ) -> Piece:
-    """Place pieces along the walls, wherever `free` permits their parts on the
-    floor."""
+    """Place pieces along the walls, wherever `free` permits their parts on the floor."""
     x, y = half_room
     placed: list[Solid] = []
     for piece, walls in PIECES:

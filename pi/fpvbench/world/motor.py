@@ -10,8 +10,7 @@ from typing import NamedTuple
 from fpvbench.world.bridge import Bridge, Losses
 
 MEASURED_OHM = 0.68 + 1.6
-"""Resistance of motor and MX1508 at which the stiction and friction voltages were
-measured."""
+"""Resistance of motor and MX1508 at which the stiction and friction voltages were measured."""
 
 
 class Motor(NamedTuple):

@@ -1,5 +1,4 @@
-"""World of the bench: reads the motor pins, moves the car, publishes its state. 100
-Hz.
+"""World of the bench: reads the motor pins, moves the car, publishes its state. 100 Hz.
 
     pins (Soc) -> bridges -> motor, rack -> MuJoCo -> speed, ranges, battery -> Soc
 
@@ -106,8 +105,7 @@ class World:
         self._rescue()
 
     def _drive(self, state: Bridge, volts: float) -> float:
-        """Apply torque and friction to the rear wheels (open differential); return
-        battery A."""
+        """Apply torque and friction to the rear wheels (open differential); return battery A."""
         motor = self.motor
         first, second = self._rear
         wheels = self.data.qvel
@@ -123,8 +121,7 @@ class World:
         return max(state.drive * amps, 0.0)
 
     def _sides(self, bridges: Bridges, volts: float) -> float:
-        """Drive each rear wheel by its own motor, with glides in front. Returns
-        battery A."""
+        """Drive each rear wheel by its own motor, with glides in front. Returns battery A."""
         # the higher friction of two geoms would count otherwise
         self.model.geom_priority[self._front] = 1
         self.model.geom_friction[self._front, 0] = GLIDES
@@ -158,8 +155,7 @@ class World:
         return amps
 
     def _measure_contact(self, velocity: list[float]) -> None:
-        """Update the speed, and the impact when the car first touches an upright
-        solid."""
+        """Update the speed, and the impact when the car first touches an upright solid."""
         data = self.data
         ahead = data.xmat[self._car]
         vx, vy, vz = data.qvel[:3].tolist()

@@ -50,8 +50,7 @@ TEXTURES = ("carton", "kraft", "red", "green", "kraft", "blue", "carton", "yello
 
 
 def layout(seed: int) -> Layout:
-    """Place ramp, furniture and boxes. The car and the first 2 m in front of it stay
-    free."""
+    """Place ramp, furniture and boxes. The car and the first 2 m in front of it stay free."""
     dice = random.Random(seed)
     ramp = Ramp(dice.uniform(0.2, 0.9), dice.choice((-1, 1)) * dice.uniform(1.1, 1.35))
     walls = (ROOM_X_M / 2, ROOM_Y_M / 2)
@@ -180,8 +179,7 @@ def _ramp(ramp: Ramp) -> str:
 
 
 def _car() -> str:
-    """Return the chassis: 0.25 m long, 0.17 m wide over its bumpers, 0.45 kg with
-    wheels.
+    """Return the chassis: 0.25 m long, 0.17 m wide over its bumpers, 0.45 kg with wheels.
 
     A wheel collides as a ball: one contact each, and it rolls over any edge.
     """

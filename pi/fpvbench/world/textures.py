@@ -217,8 +217,7 @@ def wood(random: np.random.Generator, size: int, color: Color) -> Picture:
 
 
 def doors(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """Return the front of a sideboard: three doors with round knobs, a foot in
-    shadow."""
+    """Return the front of a sideboard: three doors with round knobs, a foot in shadow."""
     face = wood(random, size, color).astype(float)
     across, down = np.arange(size)[None, :], np.arange(size)[:, None]
     for left in (0, size // 3, 2 * size // 3):

@@ -71,9 +71,8 @@ class Scene:
 class View:
     """State shown to everybody. `lit` has a bit per button.
 
-    `mode`: "free", "rainbow", or in the game "show", "turn", "cheer", "sad". `length`
-    is the pattern's length, `done` the repeated steps, `best` the longest pattern so
-    far.
+    `mode`: "free", "rainbow", or in the game "show", "turn", "cheer", "sad". `length` is the
+    pattern's length, `done` the repeated steps, `best` the longest pattern so far.
     """
 
     lit: int = 0

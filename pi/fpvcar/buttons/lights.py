@@ -43,8 +43,7 @@ def levels(
 
 
 class RecorderLamp:
-    """Recorder LED: steady while recording, blinking while recording fails, otherwise
-    dark."""
+    """Recorder LED: steady while recording, blinking while recording fails, otherwise dark."""
 
     def __init__(self) -> None:
         self.lit = False

@@ -1,8 +1,6 @@
-"""Thread at the pins of buttons and lights: edges to the panel, brightness to the
-pins.
+"""Thread at the pins of buttons and lights: edges to the panel, brightness to the pins.
 
-It decides nothing: contact changes with their times go up, brightness per pin comes
-down.
+It decides nothing: contact changes with their times go up, brightness per pin comes down.
 """
 
 import contextlib
@@ -49,9 +47,8 @@ def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
 class ButtonsThread(Worker):
     """Contacts and lights of one car.
 
-    `began(closed)` is called, in this thread, with the contacts that are closed when it
-    starts to listen, and with an empty set when it loses the pins; `touched(touches)`
-    for edges.
+    `began(closed)` is called, in this thread, with the contacts that are closed when it starts to
+    listen, and with an empty set when it loses the pins; `touched(touches)` for edges.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 
 from fpvcar.calibration import driving_steps, static_steps, values
 from fpvcar.calibration.motors import DeadBand, Direction
-from fpvcar.calibration.steps import CarState, FailedStep, InvalidInput, Step, Wish
+from fpvcar.calibration.steps import CarState, FailedStep, Step, Wish
 from fpvcar.calibration.store import History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
@@ -90,10 +90,10 @@ class Calibrator:
             yield "battery", ""
 
     def begin(self, kind: str, of: str, now_s: float) -> None:
-        """Begin a step; a current one ends. Raises InvalidInput."""
+        """Begin a step; a current one ends. Raises ValueError."""
         if (kind, of) not in self.offered():
             kinds = ", ".join(sorted({offered for offered, _ in self.offered()}))
-            raise InvalidInput(f'step "{kind[:20]} {of[:20]}": this car has {kinds}')
+            raise ValueError(f'step "{kind[:20]} {of[:20]}": this car has {kinds}')
         self.end()
         self.step = self._new_step(kind, of)
         self._kind, self._of, self._last_request_s = kind, of, now_s
@@ -127,7 +127,7 @@ class Calibrator:
         self._tune()
 
     def answer(self, word: str, figures: list[float]) -> None:
-        """Process a person's input for the step. Raises InvalidInput, ConfigError."""
+        """Process a person's input for the step. Raises ValueError, ConfigError."""
         step = self._current()
         before = dict(step.trial)
         step.answer(word, figures)
@@ -161,18 +161,16 @@ class Calibrator:
 
     def _current(self) -> Step:
         if self.step is None:
-            raise InvalidInput(
-                "no step is active: it ended when the page was closed; begin it again"
-            )
+            raise ValueError("no step is active: it ended when the page was closed; begin it again")
         return self.step
 
     # Kept values
 
     def keep(self, utc_s: float) -> None:
-        """Keep the step's results and end it. Raises InvalidInput, ConfigError."""
+        """Keep the step's results and end it. Raises ValueError, ConfigError."""
         step = self._current()
         if not step.found:
-            raise InvalidInput("nothing to keep: the step has no result yet")
+            raise ValueError("nothing to keep: the step has no result yet")
         self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
 
     def set(self, key: str, value: Value, utc_s: float) -> None:

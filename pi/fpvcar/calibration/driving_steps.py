@@ -15,7 +15,7 @@ from fpvcar.calibration.estimates import (
     speed_line,
     straight_setting,
 )
-from fpvcar.calibration.steps import CarState, DriveTimer, InvalidInput, Wish
+from fpvcar.calibration.steps import CarState, DriveTimer, Wish
 from fpvcar.calibration.values import Value
 from fpvcar.config import Profile, ServoMotor
 
@@ -33,7 +33,7 @@ RAMP_S = 0.15
 
 def _figures(values: Sequence[float], count: int, expected: str) -> Sequence[float]:
     if len(values) != count or not all(map(math.isfinite, values)):
-        raise InvalidInput(f"{len(values)} numbers refused: expected {expected}")
+        raise ValueError(f"{len(values)} numbers refused: expected {expected}")
     return values
 
 
@@ -57,7 +57,7 @@ class StraightLine:
             sign = -1.0 if servo.invert else 1.0
             self._gain, self._limit = sign * us_per_rad * WHEELBASE_M, math.inf
         else:
-            raise InvalidInput(
+            raise ValueError(
                 "straight line refused: a motor steers and a spring centres it; "
                 "adjust the spring or the linkage"
             )
@@ -80,10 +80,10 @@ class StraightLine:
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "aside" with metres ahead and centimetres to the left (negative: right)."""
         if word != "aside" or not self._drove:
-            raise InvalidInput(f'"{word[:20]}" refused: drive first, then enter the deviation')
+            raise ValueError(f'"{word[:20]}" refused: drive first, then enter the deviation')
         way_m, aside_cm = _figures(figures, 2, "metres ahead, cm to the left")
         if not WAY_M[0] <= way_m <= WAY_M[1] or abs(aside_cm) > ASIDE_CM:
-            raise InvalidInput(
+            raise ValueError(
                 f"{way_m:g} m, {aside_cm:g} cm refused: expected {WAY_M[0]:g} to "
                 f"{WAY_M[1]:g} m and at most {ASIDE_CM:g} cm"
             )
@@ -115,7 +115,7 @@ class SteeringEnds:
     def __init__(self, profile: Profile) -> None:
         servo = profile.motors.pair[1]
         if profile.motors.differential or not isinstance(servo, ServoMotor):
-            raise InvalidInput("ends refused: this car has no steering servo")
+            raise ValueError("ends refused: this car has no steering servo")
         self.phase, self.found = "hold", dict[str, Value]()
         self.trial: dict[str, Value] = {}
         self._side = "left"
@@ -141,7 +141,7 @@ class SteeringEnds:
             return
         if word not in ("more", "less"):
             expected = "left, right, centre, more, less"
-            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
+            raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         sign = 1.0 if word == "more" else -1.0
         if self._side == "centre":
             key, step = "centre_us", self._us
@@ -232,7 +232,7 @@ class Speed:
             (throttle,) = _figures(figures, 1, "a throttle")
             low, high = SPEED_SHARES
             if not low <= abs(throttle) <= high:
-                raise InvalidInput(
+                raise ValueError(
                     f"throttle {throttle:g} refused: expected {low:g} to {high:g}, "
                     "or the same backward"
                 )
@@ -240,12 +240,12 @@ class Speed:
         elif word == "measured":
             way_m, took_s = _figures(figures, 2, "metres, seconds")
             if not 0.1 <= way_m <= 100.0 or not 0.1 <= took_s <= 100.0:
-                raise InvalidInput(f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each")
+                raise ValueError(f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each")
             self._runs.append(Run(self._throttle, way_m / took_s))
             self._evaluate()
         else:
             expected = "throttle, forget, measured"
-            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
+            raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
 
     def figures(self) -> dict[str, Any]:
         """Return all runs, and the speed presets computed from them."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fpvcar.calibration.estimates import MotionDetector
-from fpvcar.calibration.steps import CarState, DriveTimer, InvalidInput, Wish, dc, wish_for
+from fpvcar.calibration.steps import CarState, DriveTimer, Wish, dc, wish_for
 from fpvcar.calibration.values import Value
 from fpvcar.config import Motors
 from fpvcar.drive.mixing import top_duty
@@ -61,9 +61,9 @@ class Direction:
             return
         if word not in self._words:
             expected = ", ".join((*self._words, "nothing"))
-            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
+            raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         if self.phase == "hold":
-            raise InvalidInput(f'"{word}" refused: hold the button first and watch the wheel')
+            raise ValueError(f'"{word}" refused: hold the button first and watch the wheel')
         wrong = word == self._words[1]
         right = "settled" if self._in_doubt else "right"
         self.phase = "turn_round" if wrong else right
@@ -138,9 +138,9 @@ class DeadBand:
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "turns" (seen by a person) or "moves" (seen by the page's camera)."""
         if word not in LATE_S:
-            raise InvalidInput(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
+            raise ValueError(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
         if self.phase not in TRIES or not self._levels:
-            raise InvalidInput(f'"{word}" refused: hold the button first and watch the wheel')
+            raise ValueError(f'"{word}" refused: hold the button first and watch the wheel')
         self._turned(LATE_S[word], "person" if word == "turns" else "camera")
 
     def _turned(self, late_s: float, by: str) -> None:

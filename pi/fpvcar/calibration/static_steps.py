@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fpvcar.calibration.estimates import is_fresh
-from fpvcar.calibration.steps import CarState, InvalidInput, Wish
+from fpvcar.calibration.steps import CarState, Wish
 from fpvcar.calibration.values import MOST_OFFSET_M, Value
 from fpvcar.config import Battery, Profile
 
@@ -15,8 +15,7 @@ LAST = 30
 TAPE_M = (0.1, 1.9)
 SURE_OFFSET_M = 0.05
 """Largest offset accepted after one measurement. A wrong offset is added to each range, and lets
-the car touch an obstacle before the guard stops it, so a larger one needs a second
-measurement."""
+the car touch an obstacle before the guard stops it, so a larger one needs a second measurement."""
 APART_M, AGREE_M = 0.2, 0.02
 """Least distance between the two measurements, and largest difference of their offsets."""
 CURVES = {
@@ -38,7 +37,7 @@ class Distance:
         sensors = {name: (kind, sensor) for kind, name, sensor in profile.sensors.every()}
         if name not in sensors:
             names = ", ".join(sensors) or "none"
-            raise InvalidInput(f'sensor "{name[:20]}": this car has {names}')
+            raise ValueError(f'sensor "{name[:20]}": this car has {names}')
         kind, sensor = sensors[name]
         self._offset_m = sensor.offset_m
         self._name, self._key = name, f"sensors.{kind}.{name}.offset_m"
@@ -61,17 +60,17 @@ class Distance:
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "tape" with the distance from the sensor to the wall in m."""
         if word != "tape" or len(figures) != 1:
-            raise InvalidInput(f'"{word[:20]}" refused: expected tape and metres')
+            raise ValueError(f'"{word[:20]}" refused: expected tape and metres')
         low, high = TAPE_M
         if not low <= figures[0] <= high:
-            raise InvalidInput(f"{figures[0]:g} m refused: expected {low:g} to {high:g}")
+            raise ValueError(f"{figures[0]:g} m refused: expected {low:g} to {high:g}")
         if not self._readings:
-            raise InvalidInput("the sensor measures no distance: place a wall in front of it")
+            raise ValueError("the sensor measures no distance: place a wall in front of it")
         offset_m = self._offset_m + figures[0] - statistics.median(self._readings)
         self.found = {}
         if abs(offset_m) > MOST_OFFSET_M:
             self._first, self.phase = None, "asks"
-            raise InvalidInput(
+            raise ValueError(
                 f"an offset of {offset_m:.2f} m refused: expected at most "
                 f"{MOST_OFFSET_M:g}; point the sensor at the measured wall"
             )
@@ -87,7 +86,7 @@ class Distance:
             return False
         first_tape_m, first_offset_m = self._first
         if abs(tape_m - first_tape_m) < APART_M:
-            raise InvalidInput(
+            raise ValueError(
                 f"{tape_m:g} m refused: expected at least {APART_M:g} m nearer or "
                 f"further than the {first_tape_m:g} m before; move the car or the wall"
             )
@@ -103,15 +102,14 @@ class Distance:
 
 
 class BatteryPack:
-    """Step that takes the pack's present voltage as full or empty, and selects the discharge
-    curve.
+    """Step that takes the pack's present voltage as full or empty, and selects the discharge curve.
 
     `own` is the battery of the profile, which determines the number of cells.
     """
 
     def __init__(self, profile: Profile, own: Battery) -> None:
         if profile.battery.address is None:
-            raise InvalidInput("battery refused: this car has no meter (battery.address)")
+            raise ValueError("battery refused: this car has no meter (battery.address)")
         self._battery, self._own = profile.battery, own
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
         self.phase = "looks"
@@ -142,9 +140,9 @@ class BatteryPack:
         elif word not in ("full", "empty"):
             self._unconfirmed = unconfirmed
             expected = ", ".join(("full", "empty", *CURVES))
-            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
+            raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         elif not self._readings:
-            raise InvalidInput("no voltage measured yet: try again")
+            raise ValueError("no voltage measured yet: try again")
         else:
             volts, expected_v = statistics.median(self._readings), self._expected_v(word)
             if abs(volts - expected_v) > OFF_SHARE * expected_v:

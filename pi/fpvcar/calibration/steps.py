@@ -38,10 +38,6 @@ class Wish(NamedTuple):
     steer: float = 0.0
 
 
-class InvalidInput(ValueError):
-    """Raised for an input that does not fit this step, with value, limit and next step."""
-
-
 class Step(Protocol):
     """Interface of a step. `found` has the values that could be kept now; `phase` is a word for
     the page."""
@@ -57,7 +53,7 @@ class Step(Protocol):
         """Process the state of the car."""
 
     def answer(self, word: str, figures: Sequence[float]) -> None:
-        """Process a person's input. Raises InvalidInput."""
+        """Process a person's input. Raises ValueError."""
 
     def figures(self) -> dict[str, Any]:
         """Return figures for the page, in addition to `phase` and `found`."""
@@ -78,8 +74,8 @@ class FailedStep:
         pass
 
     def answer(self, word: str, figures: Sequence[float]) -> None:
-        """Raise InvalidInput with the step's error."""
-        raise InvalidInput(f"the step failed ({self._fault}): go back and begin it again")
+        """Raise ValueError with the step's error."""
+        raise ValueError(f"the step failed ({self._fault}): go back and begin it again")
 
     def figures(self) -> dict[str, Any]:
         """Return the reason of the failure for the page."""
@@ -123,7 +119,7 @@ def wish_for(
 
 
 def dc(motors: Motors, name: str) -> DcMotor:
-    """Return the DC motor of this name. Raises InvalidInput for a servo or an unknown name."""
+    """Return the DC motor of this name. Raises ValueError for a servo or an unknown name."""
     for motor_name, motor in zip(motors.names, motors.pair, strict=True):
         if motor_name == name and isinstance(motor, DcMotor):
             return motor
@@ -132,4 +128,4 @@ def dc(motors: Motors, name: str) -> DcMotor:
         for motor_name, motor in zip(motors.names, motors.pair, strict=True)
         if isinstance(motor, DcMotor)
     )
-    raise InvalidInput(f'motor "{name[:20]}": expected one of {names}')
+    raise ValueError(f'motor "{name[:20]}": expected one of {names}')

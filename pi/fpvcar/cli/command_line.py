@@ -101,6 +101,10 @@ def _address(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _root(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("--root", type=Path, default=Path("/"), metavar="DIR", help=help_text)
+
+
 def _services(verb: Verb) -> None:
     """Add the verbs of a car's processes."""
     run = verb("run", verbs.run, "Serve the pages, capture video and drive the car")
@@ -188,13 +192,7 @@ def _setups(verb: Verb) -> None:
     )
     profile.add_argument("action", choices=["list", "show", "check", "propose"])
     profile.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
-    profile.add_argument(
-        "--root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="root file system of the board to propose a profile for (default: /)",
-    )
+    _root(profile, "root file system of the board to propose a profile for (default: /)")
     wiring = verb("wiring", verbs.wiring, "Draw the wiring of a profile")
     wiring.epilog = (
         "Draws the header of the Pi, the parts and each wire in its colour as SVG, to view "
@@ -219,13 +217,7 @@ def _setups(verb: Verb) -> None:
     setup.add_argument("--board", default="", help="name of a shipped profile: l298n, ...")
     setup.add_argument("--name", default="", help="name of the car; it becomes NAME.local")
     setup.add_argument("--undo", action="store_true", help="revert all changes but the profile")
-    setup.add_argument(
-        "--root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="write files below DIR, the root of an SD card that is not booted",
-    )
+    _root(setup, "write files below DIR, the root of an SD card that is not booted")
 
 
 def _doctor(verb: Verb) -> None:
@@ -243,13 +235,7 @@ def _doctor(verb: Verb) -> None:
         help="turn each motor forward and back; only with the wheels off the ground",
     )
     doctor.add_argument("--port", type=PORT, default=8080, help="HTTP port of fpvcar run")
-    doctor.add_argument(
-        "--root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="check the files below DIR, the root of an SD card that is not booted",
-    )
+    _root(doctor, "check the files below DIR, the root of an SD card that is not booted")
 
 
 def _hil(verb: Verb) -> None:

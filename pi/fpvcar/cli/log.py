@@ -13,7 +13,8 @@ from pathlib import Path
 from fpvcar.recorder import folder
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.library.recording_index import RecordingIndex
-from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import damage, salvage, verify
 from fpvcar.runtime.units import MB, SECOND_NS, counted
 

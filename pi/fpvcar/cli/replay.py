@@ -14,8 +14,8 @@ from fpvcar.config import ConfigError
 from fpvcar.recordings import messages
 from fpvcar.recordings.export import export, tables
 from fpvcar.recordings.export.export import OpenRecording
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.messages import About, FormatError
-from fpvcar.recordings.reader import ReadError
 from fpvcar.recordings.repair import damage
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.recordings.replay import replay

@@ -83,8 +83,7 @@ def boards() -> dict[str, Path]:
 
 
 def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answers:
-    """Ask for values that the options left open; an existing profile stays unless a board is
-    given.
+    """Ask for values that the options left open; an existing profile stays unless a board is given.
 
     Raises ConfigError for an unknown board, an invalid name, and a refused profile, before any file
     is written.

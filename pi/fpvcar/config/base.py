@@ -35,8 +35,7 @@ class Section(Struct, frozen=True, forbid_unknown_fields=True):
 def bench_module(name: str) -> str:
     """Return the module that the bench package registers as `name`.
 
-    `name`: camera, depth, rig or supervisor. Raises ConfigError if the package is not
-    installed.
+    `name`: camera, depth, rig or supervisor. Raises ConfigError if the package is not installed.
     """
     from importlib import metadata, util  # not above: a car never needs them
 

@@ -1,5 +1,4 @@
-"""Selection of back ends: the one module that names the drivers of pins, buses,
-cameras and Linux.
+"""Selection of back ends: the one module that names the drivers of pins, buses, cameras and Linux.
 
 Each is imported when it is opened, so a machine needs only the libraries of its
 profile. Callers use the protocols beside this file.
@@ -54,9 +53,8 @@ def load(profile: Profile) -> None:
 
 
 def pins_backend(profile: Profile) -> BackEnd:
-    """Return the back end of the pins: from the profile, or the one that suits this
-    machine. The result never varies, because nothing may change over while a
-    motor runs."""
+    """Return the back end of the pins: from the profile, or the one that suits this machine. The
+    result never varies, because nothing may change over while a motor runs."""
     if profile.pins.backend != "auto":
         return profile.pins.backend
     # a daemon elsewhere: this machine's own pins do not matter
@@ -104,8 +102,7 @@ def open_pins(profile: Profile, answer_s: float = ANSWER_S) -> IoPins:
 
 
 def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> OpenEdges:
-    """Read the edges of pins made inputs by `listen` or `hear` of `pins`. Raises
-    PinsFault."""
+    """Read the edges of pins made inputs by `listen` or `hear` of `pins`. Raises PinsFault."""
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxPins
 
@@ -169,16 +166,14 @@ def open_computer(disk: Path, root: Path = Path("/")) -> Computer:
 
 
 def wifi_power_save(interface: str) -> bool | None:
-    """Return whether the Wi-Fi has power saving on; None if the driver does not
-    report it."""
+    """Return whether the Wi-Fi has power saving on; None if the driver does not report it."""
     from fpvcar.devices.linux.computer import power_save
 
     return power_save(interface)
 
 
 def pin_holders(gpios: Sequence[int]) -> dict[int, str]:
-    """Return the kernel's name of each pin's holder; "" for a free pin. Raises
-    PinsLost."""
+    """Return the kernel's name of each pin's holder; "" for a free pin. Raises PinsLost."""
     from fpvcar.devices.linux import gpiochip
 
     with contextlib.closing(gpiochip.find()) as chip:
@@ -229,14 +224,12 @@ def open_dead_man(profile: Profile) -> DeadMan:
 
 
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
-    """Return the drivers of drive motor and steering, or of the left and right
-    motor."""
+    """Return the drivers of drive motor and steering, or of the left and right motor."""
     return [DRIVERS[type(motor)](motor, pins) for motor in profile.motors.pair]
 
 
 def answering(bus: int, addresses: Sequence[int]) -> list[int]:
-    """Return the addresses that answer on a bus of the kernel; [] if the bus does
-    not exist."""
+    """Return the addresses that answer on a bus of the kernel; [] if the bus does not exist."""
     from fpvcar.devices.linux.i2c import SmbusI2c
 
     answered = []
@@ -251,10 +244,9 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
 
 
 def pin_release(profile: Profile) -> Callable[[], str]:
-    """Return a function that turns the motor pins to inputs past a pin daemon of
-    this computer. It returns an error text or "". It does nothing for a HAT,
-    another computer, or the kernel's pins, which are released when their file is
-    closed."""
+    """Return a function that turns the motor pins to inputs past a pin daemon of this computer. It
+    returns an error text or "". It does nothing for a HAT, another computer, or the kernel's pins,
+    which are released when their file is closed."""
     # imported now: after a failure there is no time for it
     from fpvcar.devices.linux import pins_off
 
@@ -294,8 +286,7 @@ def switch_off(gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:
 
 
 def published_pins(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Parse the GPIOs and PCA9685 of a motor-pins file written by `wheels`. Raises
-    OSError."""
+    """Parse the GPIOs and PCA9685 of a motor-pins file written by `wheels`. Raises OSError."""
     from fpvcar.devices.linux import pins_off
 
     return pins_off.parse(text)

@@ -6,8 +6,7 @@ from fpvcar.config import Exposure, Flip
 
 
 class CaptureError(Exception):
-    """Raised when a device refuses a request; the text names the device and the
-    reason."""
+    """Raised when a device refuses a request; the text names the device and the reason."""
 
 
 class NoCamera(CaptureError):
@@ -19,8 +18,7 @@ class PackageMissing(CaptureError):
 
 
 class Frame(NamedTuple):
-    """Picture of a camera; `data` is driver memory, released when the next frame is
-    taken."""
+    """Picture of a camera; `data` is driver memory, released when the next frame is taken."""
 
     data: memoryview
     sequence: int

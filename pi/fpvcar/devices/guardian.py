@@ -1,6 +1,5 @@
-"""Guardian: a second process that stops the motors when `wheels` cannot, for back
-ends whose chip or kernel keeps the last duty for ever (PCA9685, lgpio, kernel
-PWM).
+"""Guardian: a second process that stops the motors when `wheels` cannot, for back ends whose chip
+or kernel keeps the last duty for ever (PCA9685, lgpio, kernel PWM).
 
     wheels                                    guardian
     Guardian(prepare)  --- fork --->          prepare() opens the chip -> off
@@ -42,8 +41,7 @@ PATIENCE_S = 0.2
 """A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
 longer silence it hangs."""
 ANSWER_S = 0.1
-"""A guardian that answers later than this hangs; then the motors would outlive
-`wheels`."""
+"""A guardian that answers later than this hangs; then the motors would outlive `wheels`."""
 START_S = 2.0
 AGAIN_S, GIVES_UP_S = 0.01, 30.0
 """Retry interval and limit of `off`: a hung bus may recover."""
@@ -54,15 +52,13 @@ TURN_S, KILLED_S = 0.2, 0.1
 READY, FEED, REST, END = b"Y", b"F", b"R", b"E"
 SILENT = f"wheels was silent for {PATIENCE_S} s and is killed"
 FIRST_FD, FDS = 3, 65536
-"""No unit opens more files. A unit's system call filter may forbid asking for the
-limit."""
+"""No unit opens more files. A unit's system call filter may forbid asking for the limit."""
 log = logging.getLogger("fpvcar.wheels")
 
 _unreaped: list[int] = []
 """Guardians left running, to be reaped once they have ended."""
 Off = Callable[[], None]
-"""Function that switches the motors off regardless of all other state; may raise
-anything."""
+"""Function that switches the motors off regardless of all other state; may raise anything."""
 
 
 class Guardian:
@@ -74,9 +70,8 @@ class Guardian:
         clock_s: Callable[[], float] = time.monotonic,
         turn: int | None = None,
     ) -> None:
-        """`prepare()` runs in the guardian, which inherits no file of this process
-        except `turn`, and reopens the chip. Raises PinsLost if that fails.
-        Call it before motors move."""
+        """`prepare()` runs in the guardian, which inherits no file of this process except `turn`,
+        and reopens the chip. Raises PinsLost if that fails. Call it before motors move."""
         _unreaped[:] = [pid for pid in _unreaped if not _reaped(pid, os.WNOHANG)]
         self._clock_s, self._ours = clock_s, True
         self._sent = self._answered = 0
@@ -103,8 +98,7 @@ class Guardian:
         self._line.setblocking(False)
 
     def feed(self) -> None:
-        """Postpone the stop by PATIENCE_S. Raises PinsLost if the guardian is dead
-        or hung."""
+        """Postpone the stop by PATIENCE_S. Raises PinsLost if the guardian is dead or hung."""
         self._send(FEED)
         if self._fed is None:
             self._fed = self._sent
@@ -180,9 +174,8 @@ def take_turn(path: Path) -> int:
     """Wait for the lock that guardians share and take it. Returns a descriptor that
     the next guardian holds while it lives; the caller closes its own copy.
 
-    A guardian that takes too long hangs and is killed: its successor switches
-    everything off before anything else. Raises PinsLost if it survives, or without a
-    lock.
+    A guardian that takes too long hangs and is killed: its successor switches everything off before
+    anything else. Raises PinsLost if it survives, or without a lock.
     """
     try:
         turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

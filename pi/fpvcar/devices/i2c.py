@@ -1,5 +1,4 @@
-"""Device on an I2C bus, independent of the bus driver: pigpio/i2c.py or
-linux/i2c.py."""
+"""Device on an I2C bus, independent of the bus driver: pigpio/i2c.py or linux/i2c.py."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -16,8 +15,7 @@ class I2cError(Exception):
 
 
 class Read(NamedTuple):
-    """Read step of a transfer: 1 or 2 bytes starting at a register; the last step up
-    to 32."""
+    """Read step of a transfer: 1 or 2 bytes starting at a register; the last step up to 32."""
 
     register: int
     size: int
@@ -43,8 +41,7 @@ class I2cDevice(Protocol):
     """
 
     patience_s: float = 0.0
-    """Delay that the bus itself can apply before a transfer; otherwise the caller
-    waits."""
+    """Delay that the bus itself can apply before a transfer; otherwise the caller waits."""
 
     def read(self, register: int, size: int) -> bytes:
         """Read `size` bytes (1 to 32) starting at a register, in wire order."""
@@ -71,8 +68,7 @@ class I2cDevice(Protocol):
         return transfer
 
     def posted(self, step: Write) -> Callable[[], None]:
-        """Prepare a write that may return before it is done; a fault is raised by
-        the next call."""
+        """Prepare a write that may return before it is done; a fault is raised by the next call."""
         return lambda: self.write(*step)
 
 

@@ -1,5 +1,4 @@
-"""Interfaces of pins, their edges and the motors behind them, independent of the
-back end."""
+"""Interfaces of pins, their edges and the motors behind them, independent of the back end."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -8,13 +7,11 @@ from fpvcar.runtime.workers import DeviceLost
 
 
 class PinsFault(DeviceLost):
-    """Raised when pins do not obey. The owner closes its connection and opens a new
-    one."""
+    """Raised when pins do not obey. The owner closes its connection and opens a new one."""
 
 
 class PinsSilent(PinsFault):
-    """Raised after a time-out: the daemon hangs, and its DMA may keep a motor
-    running."""
+    """Raised after a time-out: the daemon hangs, and its DMA may keep a motor running."""
 
 
 class PinsLost(PinsFault):
@@ -34,8 +31,7 @@ class Pins(Protocol):
     def write_together(self, gpios: Sequence[int], level: int) -> None:
         """Switch several pins in the same instant.
 
-        Only for pins that are steady outputs already: it neither sets a mode nor stops
-        a PWM.
+        Only for pins that are steady outputs already: it neither sets a mode nor stops a PWM.
         """
 
     def set_frequency(self, gpio: int, hz: int) -> None:
@@ -105,8 +101,7 @@ class DeadMan(Protocol):
         """Postpone the stop by the dead man's patience."""
 
     def awake(self) -> bool:
-        """Return True once the feeding has taken effect; before that it may still
-        stop."""
+        """Return True once the feeding has taken effect; before that it may still stop."""
 
     def rest(self) -> None:
         """Report that the motors stand: silence is allowed until the next feeding."""
@@ -130,8 +125,7 @@ class MotorDriver(Protocol):
 
 
 class MotorBoard(Protocol):
-    """Motors of one car, switched off, with the dead man that stops them if this
-    process dies.
+    """Motors of one car, switched off, with the dead man that stops them if this process dies.
 
     A back end without a dead man does not fit this interface, on purpose.
     """

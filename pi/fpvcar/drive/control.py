@@ -81,11 +81,10 @@ class Control:
 
     `reasons` and `stops` count the decisions by reason and the stops by cause.
 
-    `send(duties, now_ns)` sends a setpoint to the wheels; `read_answers()` reads their
-    pending answers. `changed()` is called on every change of the reason or of a latch, `watcher`
-    after each run of the gate, and `save` when a setting that must survive a restart has changed.
-    `saved` is the last value that the previous process saved. These callbacks must not wait or
-    raise.
+    `send(duties, now_ns)` sends a setpoint to the wheels; `read_answers()` reads their pending
+    answers. `changed()` is called on every change of the reason or of a latch, `watcher` after each
+    run of the gate, and `save` when a setting that must survive a restart has changed. `saved` is
+    the last value that the previous process saved. These callbacks must not wait or raise.
     """
 
     def __init__(

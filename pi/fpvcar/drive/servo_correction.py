@@ -1,5 +1,4 @@
-"""Correction for a servo: `wheels` has only the profile's servo, calibration found another.
-Pure.
+"""Correction for a servo: `wheels` has only the profile's servo, calibration found another. Pure.
 
 mixing -> duties -> CalibratedServo.send -> duties that give the calibrated pulse in `wheels`
 """

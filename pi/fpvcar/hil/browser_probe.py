@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Annotated
 
 import msgspec
@@ -74,8 +73,7 @@ def own_page(origin: str, host: str) -> bool:
 
 
 class BrowserProbe(AbstractContextManager["BrowserProbe"]):
-    """Server for the page /hil on `port` while the context lasts; the newest page
-    wins."""
+    """Server for the page /hil on `port` while the context lasts; the newest page wins."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
@@ -94,12 +92,7 @@ class BrowserProbe(AbstractContextManager["BrowserProbe"]):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def _end(self) -> None:
@@ -147,8 +140,7 @@ class BrowserProbe(AbstractContextManager["BrowserProbe"]):
         return True
 
     def pictures(self) -> Iterator[SeenPicture]:
-        """Yield each picture as it is shown. Raises CheckFailed after SILENCE_S without
-        one."""
+        """Yield each picture as it is shown. Raises CheckFailed after SILENCE_S without one."""
         while True:
             try:
                 shown = self._pictures.get(timeout=SILENCE_S)

@@ -1,5 +1,4 @@
-"""Browsers for the page /hil: a headless one on this computer, or one opened by a
-person."""
+"""Browsers for the page /hil: a headless one on this computer, or one opened by a person."""
 
 import contextlib
 import io
@@ -24,8 +23,7 @@ FLAGS = (
     "--disable-sync",
 )
 AS_ROOT = ("--no-sandbox",)
-"""Chromium's sandbox does not start as root; the only page it opens is the car's
-own."""
+"""Chromium's sandbox does not start as root; the only page it opens is the car's own."""
 END_S = 5.0
 
 

@@ -26,8 +26,7 @@ from fpvcar.runtime import files, paths
 
 
 def run(arguments: Namespace) -> int:
-    """Run the verb and return an exit status for the worst result. Raises
-    ConfigError."""
+    """Run the verb and return an exit status for the worst result. Raises ConfigError."""
     checks = runner.chosen(CHECKS, arguments.only)
     if arguments.list:
         print(listing(checks))
@@ -42,8 +41,7 @@ def run(arguments: Namespace) -> int:
 
 
 def write(report: results.Report, folder: Path) -> None:
-    """Write report.html, .json and .xml; compare with an existing .json. Raises
-    OSError."""
+    """Write report.html, .json and .xml; compare with an existing .json. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     last, path = None, folder / "report.json"
     if path.exists():
@@ -77,8 +75,7 @@ def _report(rig: Rig, checks: Sequence[Check], repeat: int) -> results.Report:
 
 
 def machine() -> str:
-    """Return cores, system and processor: a figure is meaningless without its
-    machine."""
+    """Return cores, system and processor: a figure is meaningless without its machine."""
     return f"{os.cpu_count()} cores, {platform.system()}, {platform.machine()}"
 
 
@@ -101,8 +98,7 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
 
 @contextlib.contextmanager
 def _unwinding() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP unwind like Ctrl-C, so that started processes are
-    ended."""
+    """Make SIGTERM and SIGHUP unwind like Ctrl-C, so that started processes are ended."""
 
     def unwind(number: int, _: object) -> None:
         # a second signal must not interrupt the clean-up

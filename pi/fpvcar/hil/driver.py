@@ -1,5 +1,4 @@
-"""Client of the page's sockets without a browser: drives, pushes buttons, receives
-video.
+"""Client of the page's sockets without a browser: drives, pushes buttons, receives video.
 
 A thread owns the sockets; checks call it from another thread.
 """
@@ -14,7 +13,6 @@ import urllib.request
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from aiohttp import ClientError, ClientSession, ClientWebSocketResponse, ClientWSTimeout, WSMsgType
@@ -30,16 +28,12 @@ NO_ANSWER = "no answer"
 UNIT_MAX_BYTES = 8_000_000
 
 
-class TimedOut(AssertionError):
-    """Raised when `wait_for` runs into its time-out."""
-
-
 def wait_for(condition: Callable[[], bool], fault: str, timeout_s: float = ANSWER_S) -> None:
-    """Wait until `condition()` is true. Raises TimedOut with `fault`."""
+    """Wait until `condition()` is true. Raises TimeoutError with `fault`."""
     end_s = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > end_s:
-            raise TimedOut(f"{fault}: not within {timeout_s:g} s")
+            raise TimeoutError(f"{fault}: not within {timeout_s:g} s")
         time.sleep(0.001)
 
 
@@ -94,12 +88,7 @@ class Driver(AbstractContextManager["Driver"]):
             return False
         return True
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close()
 
     def _close(self) -> None:
@@ -191,7 +180,7 @@ class Driver(AbstractContextManager["Driver"]):
 
     def ready(self) -> "Driver":
         """Take the wheel, release the stick and push Go on, until the car may drive. Raises
-        TimedOut."""
+        TimeoutError."""
         self.wish, self.sending, self.pinging = (0.0, 0.0), True, True
         asked_s = 0.0
 
@@ -212,8 +201,7 @@ class Driver(AbstractContextManager["Driver"]):
         return self
 
     def fall_silent(self) -> None:
-        """Behave like a page that lost its Wi-Fi: send nothing more and close
-        nothing."""
+        """Behave like a page that lost its Wi-Fi: send nothing more and close nothing."""
         self.sending = self.pinging = False
 
     def cut(self) -> None:

@@ -53,8 +53,7 @@ class GpioRig:
                 yield edges
 
     def write(self, gpio: int, level: int) -> None:
-        """Hold a pin until `rest`; the kernel releases a pin when its file is
-        closed."""
+        """Hold a pin until `rest`; the kernel releases a pin when its file is closed."""
         if self._own is None:
             self._own = backends.open_pins(self.profile)
         self._own.write(gpio, level)
@@ -95,8 +94,7 @@ class GpioRig:
                 raise CheckFailed(f"the browser showed no picture within {HEADLESS_S:g} s")
 
     def unwired(self, part: str) -> str:
-        """Return the reason why a part is missing from the profile; "" if it is
-        there."""
+        """Return the reason why a part is missing from the profile; "" if it is there."""
         rig, profile = self.profile.rig, self.profile
         missing = {
             "loops": len(rig.loops) != len(profile.motor_pins()),

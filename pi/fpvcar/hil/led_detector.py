@@ -17,8 +17,7 @@ Cells = Sequence[float]
 
 
 class LedCell(NamedTuple):
-    """Cell that shows the LED best, and the brightness half way between dark and
-    lit."""
+    """Cell that shows the LED best, and the brightness half way between dark and lit."""
 
     cell: int
     bright: float

@@ -82,9 +82,8 @@ class MetalRig(GpioRig):
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Record the motors' pins through the pins wired to them. On a Pi the kernel
-        timestamps the edges: two motors at 800 Hz, as in rig.toml, give 3,200
-        edges a second."""
+        """Record the motors' pins through the pins wired to them. On a Pi the kernel timestamps the
+        edges: two motors at 800 Hz, as in rig.toml, give 3,200 edges a second."""
         loops = self.profile.rig.loops
         hz = min(getattr(motor, "pwm_hz", SLOWEST_HZ) for motor in self.profile.motors.pair)
         slowest = min(hz, SLOWEST_HZ) if self._linux else hz
@@ -94,8 +93,7 @@ class MetalRig(GpioRig):
                 yield scope
 
     def signal(self, unit: str, number: signal.Signals) -> int:
-        """Send a signal to a unit's main process; "camera" means the children of
-        `run`."""
+        """Send a signal to a unit's main process; "camera" means the children of `run`."""
         pids = [self._pid_of("run" if unit == "camera" else unit)]
         if unit == "camera":
             below = Path(f"/proc/{pids[0]}/task/{pids[0]}/children")

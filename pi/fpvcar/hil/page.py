@@ -91,8 +91,7 @@ def _figure(head: str, content: str) -> str:
 
 
 def figure(value: float | None, unit: str) -> str:
-    """Return a value for a cell: seconds and metres below 1 in ms and mm; "" for
-    None."""
+    """Return a value for a cell: seconds and metres below 1 in ms and mm; "" for None."""
     if value is None:
         return ""
     value = round(value, 9)
@@ -115,8 +114,7 @@ def _compared(result: Result, before: Result | None) -> str:
 
 
 def junit(report: Report) -> bytes:
-    """Return JUnit XML for continuous integration; times are seconds for checks in
-    seconds."""
+    """Return JUnit XML for continuous integration; times are seconds for checks in seconds."""
     verdicts = [result.verdict for result in report.results]
     suite = ET.Element(
         "testsuite",

@@ -1,5 +1,4 @@
-"""Records each change of the motors' pins, to time a stop from the failure to motors
-off.
+"""Records each change of the motors' pins, to time a stop from the failure to motors off.
 
 A poll returns the duty of each pin. The rig supplies it: from the bench's chip, or from
 edges of pins wired to the motors' pins.
@@ -11,8 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
-from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fpvcar.devices.pins import Edges
 
@@ -49,17 +47,12 @@ class Scope(AbstractContextManager["Scope"]):
         self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> "Scope":
+    def __enter__(self) -> Self:
         self.note()
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
 
@@ -78,11 +71,16 @@ class Scope(AbstractContextManager["Scope"]):
             self._fault = fault
 
     @property
-    def driving(self) -> bool:
-        """Current state. Raises the exception of the poll, if any."""
+    def now(self) -> Sample:
+        """Newest sample. Raises the exception of the poll, if any."""
         if self._fault is not None:
             raise self._fault
-        return self.samples[-1].driving
+        return self.samples[-1]
+
+    @property
+    def driving(self) -> bool:
+        """True if a motor runs now. Raises the exception of the poll, if any."""
+        return self.now.driving
 
     @property
     def stands(self) -> bool:
@@ -110,8 +108,7 @@ class Scope(AbstractContextManager["Scope"]):
         return bool(before) and before[-1].driving
 
     def stopped_after_s(self, since_ns: int) -> float:
-        """Return the seconds from `since_ns` until a motor last ran; the car stands
-        now."""
+        """Return the seconds from `since_ns` until a motor last ran; the car stands now."""
         last_ns = since_ns
         for sample, after in zip(self.samples, self.samples[1:], strict=False):
             if sample.driving and after.time_ns > since_ns:
@@ -119,9 +116,8 @@ class Scope(AbstractContextManager["Scope"]):
         return (last_ns - since_ns) / 1e9
 
     def moved_since(self, number: int) -> bool:
-        """Return True if a motor ran again after sample `number` for longer than
-        TRANSIENT_S. A change seen by a single poll does not count: the thread may
-        have waited for a core."""
+        """Return True if a motor ran again after sample `number` for longer than TRANSIENT_S. A
+        change seen by a single poll does not count: the thread may have waited for a core."""
         together = list(zip(self.samples, self._until_ns, strict=False))[number:]
         return any(
             sample.driving and end_ns - sample.time_ns > TRANSIENT_S * 1e9
@@ -142,8 +138,7 @@ class Scope(AbstractContextManager["Scope"]):
 class EdgeDuties:
     """Duties of pins derived from their edges: 1 or 0 for a steady pin, else 0.5.
 
-    A PWM counts as ended after two periods without an edge, so a stop is detected that
-    much later.
+    A PWM counts as ended after two periods without an edge, so a stop is detected that much later.
     """
 
     def __init__(
@@ -180,8 +175,7 @@ class Pulses(NamedTuple):
 
 
 def pulses(edges: Sequence[tuple[int, int]]) -> Pulses | None:
-    """Return the whole periods in (tick in us, level) edges; None if there is not
-    even one."""
+    """Return the whole periods in (tick in us, level) edges; None if there is not even one."""
     rises = [index for index, (_, level) in enumerate(edges) if level]
     if len(rises) < 2:
         return None

@@ -1,5 +1,4 @@
-"""Plots of a report as inline SVG: pin levels over time, and the spread of values.
-Pure."""
+"""Plots of a report as inline SVG: pin levels over time, and the spread of values. Pure."""
 
 from collections.abc import Sequence
 

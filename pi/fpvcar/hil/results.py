@@ -36,8 +36,7 @@ class Measured(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """All measurements of one check. `why`: the failure, or the reason why it was
-    skipped."""
+    """All measurements of one check. `why`: the failure, or the reason why it was skipped."""
 
     name: str
     group: str

@@ -72,8 +72,7 @@ class Rig(Protocol):
         """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
 
     def signal(self, unit: str, number: Signals) -> int:
-        """Send a signal to a unit or to "camera"; return CLOCK_MONOTONIC in ns just
-        before."""
+        """Send a signal to a unit or to "camera"; return CLOCK_MONOTONIC in ns just before."""
 
     def waited_s(self) -> Callable[[], float]:
         """Return a counter of the time the bench waits for a core from now on."""
@@ -88,8 +87,7 @@ class Rig(Protocol):
         """Return the true current through the INA219."""
 
     def light(self, lit: bool) -> int:
-        """Switch the LED in front of the camera; return CLOCK_MONOTONIC in ns just
-        before."""
+        """Switch the LED in front of the camera; return CLOCK_MONOTONIC in ns just before."""
 
     def glass(self) -> AbstractContextManager[PictureSource]:
         """Open a browser that shows the car's pictures. Raises MissingPart or CheckFailed."""

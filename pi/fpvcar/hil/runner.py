@@ -1,5 +1,4 @@
-"""Runs checks on a rig, one after another, and compares their values with the
-limits."""
+"""Runs checks on a rig, one after another, and compares their values with the limits."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,7 +6,6 @@ from functools import partial
 
 from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsFault
-from fpvcar.hil.driver import TimedOut
 from fpvcar.hil.results import Measured, Result, Verdict, again
 from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, MissingPart, Rig
 
@@ -52,7 +50,7 @@ def _run(check: Check, rig: Rig, repeat: int) -> Result:
             measurements.append(_measure(partial(_in_time, check, check.act), rig, repeated))
         except MissingPart as fault:
             return result_of(check, "not run", measurements, str(fault))
-        except (CheckFailed, InvalidMeasurement, TimedOut, PinsFault, OSError) as fault:
+        except (CheckFailed, InvalidMeasurement, PinsFault, OSError) as fault:
             faults.append(str(fault) or type(fault).__name__)
     return judged(check, measurements, faults, repeated)
 

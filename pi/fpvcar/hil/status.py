@@ -1,5 +1,4 @@
-"""Writes docs/status.md from a report: confirmed statements, where, and open ones.
-Pure.
+"""Writes docs/status.md from a report: confirmed statements, where, and open ones. Pure.
 
 A report of the bench says "bench" for everything it measured.
 """

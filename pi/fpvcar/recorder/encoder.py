@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fpvcar.mcap import records
 from fpvcar.recorder.writer import EncodedMessage
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap import records
 
 Message = messages.Message | Callable[[], messages.Message]
 """Message, or a function that builds one in the thread from immutable values."""

@@ -17,10 +17,10 @@ from typing import Concatenate, NamedTuple, ParamSpec
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate
 from fpvcar.drive.control import GateRun
-from fpvcar.mcap.cloud import Point
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
 from fpvcar.recordings.export.point_cloud import ORIGIN, points_of
+from fpvcar.recordings.mcap.cloud import Point
 from fpvcar.runtime.aligned_timer import aligned_sleep
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up

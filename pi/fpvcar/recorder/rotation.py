@@ -195,8 +195,7 @@ class Rotation:
             self._folder.leave()
 
     def enter(self, now_ns: int) -> None:
-        """Lock the folder if necessary, and list unclosed files of a previous run in
-        `leftovers`.
+        """Lock the folder if necessary, and list unclosed files of a previous run in `leftovers`.
 
         Its rolling files count as the last minute, so they can be kept until they are older. Raises
         OSError.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from fpvcar.mcap import parsing, records
+from fpvcar.recordings.mcap import parsing, records
 
 
 class Gap(NamedTuple):

@@ -38,10 +38,11 @@ from msgspec import Struct
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import calibration, cloud, frames, joint_state, protobuf
-from fpvcar.mcap.calibration import Pinhole
-from fpvcar.mcap.cloud import Point
-from fpvcar.mcap.frames import Transform
+from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf
+from fpvcar.recordings.mcap.calibration import Pinhole
+from fpvcar.recordings.mcap.cloud import Point
+from fpvcar.recordings.mcap.frames import Transform
+from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.wire import telemetry
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wish", "/step")
@@ -390,7 +391,7 @@ def decode(topic: str, data: bytes) -> Message:
             raise FormatError(f"unknown topic {topic!r}")
         message: Message = decoder.decode(data)
         return message
-    except (msgspec.DecodeError, UnicodeError, protobuf.ProtobufError) as fault:
+    except (msgspec.DecodeError, UnicodeError, RecordError) as fault:
         raise FormatError(f"{topic}: {fault}") from None
 
 
@@ -398,7 +399,7 @@ def _picture(data: bytes) -> Picture:
     values = dict(protobuf.fields(data))
     unit = values.get(3, b"")
     if isinstance(unit, int):
-        raise protobuf.ProtobufError("a number where a picture was expected")
+        raise RecordError("a number where a picture was expected")
     return Picture(
         protobuf.take_timestamp(values.get(1, b"")),
         unit,
@@ -411,7 +412,7 @@ def _event(data: bytes) -> Event:
     values = dict(protobuf.fields(data))
     level = values.get(2, 0)
     if isinstance(level, bytes):
-        raise protobuf.ProtobufError("bytes where a level was expected")
+        raise RecordError("bytes where a level was expected")
     return Event(
         protobuf.take_timestamp(values.get(1, b"")),
         level,

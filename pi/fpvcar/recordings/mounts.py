@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fpvcar.mcap import calibration
-from fpvcar.mcap.calibration import Pinhole
-from fpvcar.mcap.cloud import Point
-from fpvcar.mcap.frames import Quaternion, Transform
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap import calibration
+from fpvcar.recordings.mcap.calibration import Pinhole
+from fpvcar.recordings.mcap.cloud import Point
+from fpvcar.recordings.mcap.frames import Quaternion, Transform
 
 OPTICAL: Quaternion = (-0.5, 0.5, -0.5, 0.5)
 """Rotation from x ahead, y left, z up to z ahead, x right, y down."""

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import FileSource, Source
-from fpvcar.mcap.tail import Tail, tail_of
-from fpvcar.mcap.walk import WINDOW, Damage, Walk
 from fpvcar.recordings import messages, reader
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import FileSource, Source
+from fpvcar.recordings.mcap.tail import Tail, tail_of
+from fpvcar.recordings.mcap.walk import WINDOW, Damage, Walk
 from fpvcar.recordings.reader import about_of
 
 

@@ -13,29 +13,26 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import FileSource, Source, ThrottledSource, good_chunk, inner_records
-from fpvcar.mcap.parsing import PackageMissing, RecordError
-from fpvcar.mcap.tail import tail_of
-from fpvcar.mcap.walk import Damage, Record, Walk
 from fpvcar.recordings import messages
 from fpvcar.recordings.gaps import Gap, GapDetector
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import (
+    FileSource,
+    Source,
+    ThrottledSource,
+    good_chunk,
+    inner_records,
+)
+from fpvcar.recordings.mcap.parsing import ReadError, RecordError
+from fpvcar.recordings.mcap.tail import tail_of
+from fpvcar.recordings.mcap.walk import Damage, Record, Walk
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
-
-
-class ReadError(ValueError):
-    """Error: the file is not a recording. The text describes its content."""
-
-
-class PackageNeeded(ReadError):
-    """Error: reading the file requires a package that is not installed."""
 
 
 def about_of(texts: dict[str, str]) -> messages.About | None:
@@ -69,8 +66,7 @@ class Span(NamedTuple):
 
 
 class Recording:
-    """Contents of one file. The constructor reads all of it; `messages` reads selected parts
-    again.
+    """Contents of one file. The constructor reads all of it; `messages` reads selected parts again.
 
     Raises ReadError if the file is not MCAP, OSError if it cannot be read, and PackageMissing if
     the library for its compression is not installed.
@@ -106,12 +102,7 @@ class Recording:
     def __enter__(self) -> "Recording":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -306,10 +297,9 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
     source = ThrottledSource(FileSource(path), rest)
     try:
         return Recording(source)
-    except (ReadError, PackageMissing) as fault:
+    except ReadError as fault:
         source.close()
-        kind = PackageNeeded if isinstance(fault, PackageMissing) else ReadError
-        raise kind(f"{path}: {fault}") from None
+        raise type(fault)(f"{path}: {fault}") from None
     except BaseException:
         source.close()
         raise

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar.mcap import calibration, cloud, frames, joint_state, protobuf
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf
 
 
 class Topic(NamedTuple):

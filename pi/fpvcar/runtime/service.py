@@ -53,9 +53,8 @@ async def by_timer(
     turn: Callable[[], float],
     hand_over: Callable[[Callable[[float], None]], None] = lambda put_off: None,
 ) -> None:
-    """Call `turn` for ever; each return value is the delay in seconds until the next call.
-    Raises the exceptions of `turn`. A timer is used because a sleeping task takes two turns
-    of the loop.
+    """Call `turn` for ever; each return value is the delay in seconds until the next call. Raises
+    the exceptions of `turn`. A timer is used because a sleeping task takes two turns of the loop.
 
     `hand_over` gets a function that postpones the next call, by a number of seconds from now.
     """

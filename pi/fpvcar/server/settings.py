@@ -89,8 +89,7 @@ class Settings:
     def record(
         self, session: Session, command: up.SetRecording | up.Keep | up.Mark, now_s: float
     ) -> None:
-        """Keep the last minute or mark a moment, for any driver; switch recording, for a
-        grown-up.
+        """Keep the last minute or mark a moment, for any driver; switch recording, for a grown-up.
 
         A child that turned recording off would lose its drive.
         """

@@ -26,9 +26,8 @@ START_S = 30.0
 """Time to the first byte; picamera2 needs 20 s to start on a Pi Zero."""
 BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
 IN_VAIN_S = {MISSING: 30.0, NO_CAMERA: 5.0}
-"""Pauses after exit statuses of our own programs that made no picture. Retries fail until
-someone installs or plugs in the missing part, and each start costs a Pi Zero seconds of its
-processor."""
+"""Pauses after exit statuses of our own programs that made no picture. Retries fail until someone
+installs or plugs in the missing part, and each start costs a Pi Zero seconds of its processor."""
 CLOSED_S = 0.2
 WELL_S = 5.0
 """Life of a program, with pictures, that resets the back-off."""

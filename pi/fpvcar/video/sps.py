@@ -13,10 +13,6 @@ _HIGH = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135}
 """Profiles whose SPS has chroma and scaling lists."""
 
 
-class SpsError(ValueError):
-    """Raised for an SPS that is cut, or of no possible size."""
-
-
 class Shape(NamedTuple):
     """Cropped size of the picture; `chroma` is chroma_format_idc, `..._more` the bits of a
     sample above eight."""
@@ -29,7 +25,7 @@ class Shape(NamedTuple):
 
 
 class _Bits:
-    """Reader of bits and Exp-Golomb codes, section 9.1. Raises SpsError past the end."""
+    """Reader of bits and Exp-Golomb codes, section 9.1. Raises ValueError past the end."""
 
     def __init__(self, data: bytes) -> None:
         self._bits = int.from_bytes(data, "big")
@@ -38,7 +34,7 @@ class _Bits:
     def u(self, count: int) -> int:
         self._left -= count
         if self._left < 0:
-            raise SpsError("an SPS that ends too early")
+            raise ValueError("an SPS that ends too early")
         return self._bits >> self._left & (1 << count) - 1
 
     def ue(self) -> int:
@@ -58,7 +54,7 @@ def is_high(sps: bytes) -> bool:
 
 
 def shape_of(sps: bytes) -> Shape:
-    """Parse a whole NAL unit. Raises SpsError."""
+    """Parse a whole NAL unit. Raises ValueError."""
     # Behind the header: profile, constraints, level; 00 00 03 escapes 00 00.
     bits = _Bits(sps[4:LENGTH_MAX].replace(b"\0\0\3", b"\0\0"))
     bits.ue()  # seq_parameter_set_id
@@ -76,7 +72,7 @@ def shape_of(sps: bytes) -> Shape:
         width -= (2 if chroma in (1, 2) else 1) * (bits.ue() + bits.ue())
         height -= (2 if chroma == 1 else 1) * fields * (bits.ue() + bits.ue())
     if not (0 < width <= SIDE_MAX and 0 < height <= SIDE_MAX):
-        raise SpsError(f"an SPS of {width}x{height} (expected at most {SIDE_MAX})")
+        raise ValueError(f"an SPS of {width}x{height} (expected at most {SIDE_MAX})")
     return Shape(width, height, *samples)
 
 

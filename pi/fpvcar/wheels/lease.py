@@ -1,5 +1,4 @@
-"""Lease on the motors: the setpoint in force, its deadline, and the answer to every packet.
-Pure.
+"""Lease on the motors: the setpoint in force, its deadline, and the answer to every packet. Pure.
 
 A setpoint is a lease that ends at its deadline. Of several pending packets, the newest counts.
 After any stop of its own the lease accepts only zero until it has had a zero, so that the car does

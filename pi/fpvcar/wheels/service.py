@@ -12,7 +12,7 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Protocol
 
 from fpvcar.runtime import sd_notify
@@ -87,12 +87,7 @@ class Service:
             signal.signal(number, self._end)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the car, brake until the brake is released, then close everything."""
         signal.set_wakeup_fd(-1)
         self._send(self._wheels.stop(WheelsReason.EXIT, self._clock_ns()))

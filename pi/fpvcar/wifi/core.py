@@ -1,5 +1,4 @@
-"""State machine of the Wi-Fi: when to open an access point, and how joining ends.
-Pure.
+"""State machine of the Wi-Fi: when to open an access point, and how joining ends. Pure.
 
     searching --known network--> known --lost--> searching
         |  30 s                    |
@@ -21,8 +20,7 @@ from fpvcar.wire.network import Phase
 SEARCH_S = 30.0
 """Time to find a known network before the car opens its own."""
 OWN_S = 300.0
-"""Time without users after which the car's own network closes to search for known
-ones."""
+"""Time without users after which the car's own network closes to search for known ones."""
 JOIN_S = 45.0
 """Time limit for joining before the car opens its own network again."""
 RETRY_S = 30.0
@@ -48,8 +46,7 @@ class Open:
 
 @dataclass(frozen=True)
 class Search:
-    """Close the own network; the owner of the radio then finds known networks by
-    itself."""
+    """Close the own network; the owner of the radio then finds known networks by itself."""
 
 
 Act = Open | Search
@@ -111,8 +108,7 @@ class Machine:
         self.state = State("known", now_s, ssid)
 
     def not_joined(self, reason: str, now_s: float) -> Act:
-        """Record a failed attempt and its reason, and return to the previous
-        network."""
+        """Record a failed attempt and its reason, and return to the previous network."""
         self.state = State("failed", now_s, self.state.ssid, reason)
         own = self._opens and not self._left_known
         return self._open(now_s) if own else self._search(now_s)

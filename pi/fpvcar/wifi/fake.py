@@ -64,8 +64,7 @@ class FakeRadio:
         return Link("network", self._in) if self._in else Link("idle")
 
     async def networks(self, anew: bool = True) -> list[Network]:
-        """Return the networks in range. With its own network open, return the last
-        scan."""
+        """Return the networks in range. With its own network open, return the last scan."""
         if self.own is None:
             networks = [
                 station.network(ssid) for ssid, station in self.around.items() if station.in_range

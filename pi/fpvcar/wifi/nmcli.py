@@ -1,9 +1,8 @@
 """NetworkManager through `nmcli`: the radio of Raspberry Pi OS.
 
-The terse output is stable for programs (nmcli(1), --terse), and nmcli ships with
-NetworkManager, so the car needs no D-Bus library. A key is passed through a pipe,
-because any user of the computer can read command lines. The caller is not root;
-systemd/fpvcar-network.rules permits it in polkit.
+The terse output is stable for programs (nmcli(1), --terse), and nmcli ships with NetworkManager, so
+the car needs no D-Bus library. A key is passed through a pipe, because any user of the computer can
+read command lines. The caller is not root; systemd/fpvcar-network.rules permits it in polkit.
 """
 
 import asyncio
@@ -66,8 +65,7 @@ def _split(line: str) -> list[str]:
 
 
 def security_of(security: str) -> Security:
-    """Classify nmcli's SECURITY: "", "WPA1 WPA2", "WPA2 WPA3", "WPA3", "WEP", "OWE"
-    ..."""
+    """Classify nmcli's SECURITY: "", "WPA1 WPA2", "WPA2 WPA3", "WPA3", "WEP", "OWE" ..."""
     names = set(security.replace("--", "").split())
     if not names or "OWE" in names:
         return "open"
@@ -133,9 +131,8 @@ class NetworkManager:
         return sorted(networks.values(), key=lambda network: -network.strength)
 
     async def open(self, ssid: str, key: str) -> None:
-        """Open a WPA2 network with CCMP only: every phone can join it. As an access
-        point the firmware of a Pi's radio supports neither WPA3 nor protected
-        management frames."""
+        """Open a WPA2 network with CCMP only: every phone can join it. As an access point the
+        firmware of a Pi's radio supports neither WPA3 nor protected management frames."""
         if self._opened != (ssid, key):
             await self._forget(OWN)
             await self._add(
@@ -173,8 +170,7 @@ class NetworkManager:
             await _nmcli("connection", "down", "id", OWN)
 
     async def join(self, network: Network, key: str) -> None:
-        """Join under a new connection name; the previous connection is deleted after
-        success."""
+        """Join under a new connection name; the previous connection is deleted after success."""
         name = str(uuid.uuid4())
         management = self._management.get(network.ssid, "wpa-psk" if key else "open")
         # By default a wrong key is tried three times while the phone waits.
@@ -284,8 +280,7 @@ async def _nmcli(*arguments: str, within_s: float = CALL_S, stdin: str = "") -> 
 
 
 async def _call(program: str, *arguments: str, within_s: float = CALL_S, stdin: str = "") -> str:
-    """Return the output of a program. Raises RadioFault with its translated error
-    message."""
+    """Return the output of a program. Raises RadioFault with its translated error message."""
     try:
         process = await asyncio.create_subprocess_exec(
             program,

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import av
 import pytest
-from benchmarks.baseline_mjpeg import SOI, Example, Recipe, encoder
-from benchmarks.baseline_webrtc import StripTrack
-from benchmarks.bidi import Tab
+from benchmarks.baselines.mjpeg import SOI, Example, Recipe, encoder
+from benchmarks.baselines.webrtc import StripTrack
+from benchmarks.rdma.bidi import Tab
 from websockets.sync.client import ClientConnection
 
 from fpvbench.camera import strip

@@ -1,7 +1,7 @@
 """Table of the benchmark: statistics, aims, format of a line. And its clock."""
 
 import pytest
-from benchmarks import glass
+from benchmarks.browser import glass
 from benchmarks.load import Load
 from benchmarks.rows import HEAD, RATIO, Aim, Note, Row, line, ratio, row
 

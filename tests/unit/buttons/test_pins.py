@@ -13,7 +13,7 @@ from fpvbench import soc as chips
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.support.wheels import Chip
+from tests.support.pins.wheels import Chip
 
 SOON_S = 5.0
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")

@@ -8,7 +8,7 @@ import pytest
 from fpvcar.calibration.driving_steps import Speed, SteeringEnds, StraightLine
 from fpvcar.calibration.motors import DeadBand, Direction
 from fpvcar.calibration.static_steps import CURVES, BatteryPack, Distance
-from fpvcar.calibration.steps import CarState, InvalidInput, Step, Wish, wish_for
+from fpvcar.calibration.steps import CarState, Step, Wish, wish_for
 from fpvcar.drive import mixing
 from fpvcar.wire.telemetry import Range
 from tests.support.profiles import profile_of
@@ -26,14 +26,14 @@ def play(step: Step, seconds: float, *duties: float, start_s: float = 0.0) -> No
 
 def test_backward_motor_is_inverted() -> None:
     step = Direction(BENCH.motors, "drive")
-    with pytest.raises(InvalidInput, match="hold the button first"):
+    with pytest.raises(ValueError, match="hold the button first"):
         step.answer("backward", [])
     gentle = step.wish(1.0, 7.5).throttle
     play(step, 2.0, 0.2, 0.0)
     assert step.wish(1.0, 7.5).throttle > gentle > 0.0
     play(step, 0.1, start_s=2.0)
     assert step.phase == "asks"
-    with pytest.raises(InvalidInput, match="expected one of forward, backward, nothing"):
+    with pytest.raises(ValueError, match="expected one of forward, backward, nothing"):
         step.answer("left", [])
     step.answer("forward", [])
     assert step.phase == "right" and not step.found
@@ -86,32 +86,32 @@ def test_fine_step_that_turns_at_once_begins_lower() -> None:
     play(step, 0.3, 0.5, 0.0, start_s=7.2)
     step.answer("moves", [])
     assert step.phase == "rest" and step.level < coarse
-    with pytest.raises(InvalidInput, match="hold the button first"):
+    with pytest.raises(ValueError, match="hold the button first"):
         step.answer("turns", [])
 
 
 def test_servo_has_no_dead_band() -> None:
-    with pytest.raises(InvalidInput, match="expected one of drive"):
+    with pytest.raises(ValueError, match="expected one of drive"):
         DeadBand(SERVO.motors, "steer")
 
 
 def test_spring_centred_steering_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="a spring centres it"):
+    with pytest.raises(ValueError, match="a spring centres it"):
         StraightLine(BENCH)
-    with pytest.raises(InvalidInput, match="no steering servo"):
+    with pytest.raises(ValueError, match="no steering servo"):
         SteeringEnds(BENCH)
 
 
 def test_drift_to_the_right_is_corrected_to_the_left() -> None:
     step = StraightLine(SERVO)
-    with pytest.raises(InvalidInput, match="drive first, then enter"):
+    with pytest.raises(ValueError, match="drive first, then enter"):
         step.answer("aside", [1.0, -10.0])
     play(step, 1.0, 0.3, 0.0)
     play(step, 0.1, start_s=1.0)
     assert step.phase == "asks"
-    with pytest.raises(InvalidInput, match="expected 0.2 to 5 m"):
+    with pytest.raises(ValueError, match="expected 0.2 to 5 m"):
         step.answer("aside", [0.1, -10.0])
-    with pytest.raises(InvalidInput, match="1 numbers refused"):
+    with pytest.raises(ValueError, match="1 numbers refused"):
         step.answer("aside", [1.0])
     step.answer("aside", [1.0, -10.0])
     assert step.phase == "again"
@@ -139,7 +139,7 @@ def test_servo_ends_move_by_steps() -> None:
         "motors.steer.right_deg": servo.right_deg - 1.0,
         "motors.steer.centre_us": servo.centre_us + 10.0,
     }
-    with pytest.raises(InvalidInput, match="expected one of left, right, centre"):
+    with pytest.raises(ValueError, match="expected one of left, right, centre"):
         step.answer("up", [])
 
 
@@ -160,7 +160,7 @@ def test_speeds_may_be_measured_by_hand() -> None:
         ("fast", []),
         ("throttle", [float("nan")]),
     ):
-        with pytest.raises(InvalidInput, match="expected"):
+        with pytest.raises(ValueError, match="expected"):
             step.answer(word, figures)
 
 
@@ -173,16 +173,16 @@ def test_short_speed_run_is_not_measured() -> None:
 
 def test_tape_measure_sets_the_sensor_offset() -> None:
     step = Distance(BENCH, "rear")
-    with pytest.raises(InvalidInput, match="measures no distance"):
+    with pytest.raises(ValueError, match="measures no distance"):
         step.answer("tape", [0.5])
     see_wall(step, 0.46)
     assert step.phase == "asks" and step.figures()["range_m"] == 0.46
     step.answer("tape", [0.5])
     assert step.found == {OFFSET: 0.04} and step.phase == "done"
     for word, figures in (("tape", [3.0]), ("tape", []), ("rule", [0.5])):
-        with pytest.raises(InvalidInput, match="expected"):
+        with pytest.raises(ValueError, match="expected"):
             step.answer(word, figures)
-    with pytest.raises(InvalidInput, match="this car has front, rear"):
+    with pytest.raises(ValueError, match="this car has front, rear"):
         Distance(BENCH, "left")
 
 
@@ -199,7 +199,7 @@ def test_distance_that_is_far_off_offers_no_offset(tape_m: float) -> None:
     step = Distance(BENCH, "rear")
     see_wall(step, tape_m - 0.343)
     for _ in range(2):
-        with pytest.raises(InvalidInput, match=r"0.34 m refused: expected at most 0.15"):
+        with pytest.raises(ValueError, match=r"0.34 m refused: expected at most 0.15"):
             step.answer("tape", [tape_m])
         assert not step.found
 
@@ -210,10 +210,10 @@ def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
     step.answer("tape", [0.501])
     assert step.phase == "again" and not step.found
     assert step.figures() == {"range_m": None, "offset_m": 0.051}
-    with pytest.raises(InvalidInput, match="measures no distance"):
+    with pytest.raises(ValueError, match="measures no distance"):
         step.answer("tape", [0.9])
     see_wall(step, 0.6)
-    with pytest.raises(InvalidInput, match="at least 0.2 m nearer or further"):
+    with pytest.raises(ValueError, match="at least 0.2 m nearer or further"):
         step.answer("tape", [0.66])
     for _ in range(60):
         see_wall(step, 0.85)
@@ -230,16 +230,16 @@ def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
 
 def test_full_pack_sets_the_measured_full_voltage() -> None:
     step = BatteryPack(BENCH, BENCH.battery)
-    with pytest.raises(InvalidInput, match="no voltage measured"):
+    with pytest.raises(ValueError, match="no voltage measured"):
         step.answer("full", [])
     see_volts(step, 8.3)
     step.answer("full", [])
     assert step.found == {"battery.full_v": 8.3} and step.phase == "done"
     step.answer("lithium", [])
     assert step.found["battery.curve"] == CURVES["lithium"]
-    with pytest.raises(InvalidInput, match="expected one of full, empty"):
+    with pytest.raises(ValueError, match="expected one of full, empty"):
         step.answer("half", [])
-    with pytest.raises(InvalidInput, match="this car has no meter"):
+    with pytest.raises(ValueError, match="this car has no meter"):
         BatteryPack(SIDES, SIDES.battery)
 
 
@@ -251,7 +251,7 @@ def see_volts(step: BatteryPack, volts: float) -> None:
 def test_pack_far_from_its_chemistry_is_kept_only_if_a_person_is_sure() -> None:
     step = BatteryPack(BENCH, BENCH.battery)
     see_volts(step, 7.68)
-    with pytest.raises(InvalidInput, match="expected one of full, empty"):
+    with pytest.raises(ValueError, match="expected one of full, empty"):
         step.answer("sure", [])
     step.answer("full", [])
     assert step.phase == "odd_full" and not step.found
@@ -266,7 +266,7 @@ def test_pack_far_from_its_chemistry_is_kept_only_if_a_person_is_sure() -> None:
     assert step.phase == "odd_empty" and step.figures()["expected_v"] == 6.2
     step.answer("unsure", [])
     assert step.phase == "done" and step.found == {"battery.full_v": 7.68}
-    with pytest.raises(InvalidInput, match="expected one of full, empty"):
+    with pytest.raises(ValueError, match="expected one of full, empty"):
         step.answer("sure", [])
 
 

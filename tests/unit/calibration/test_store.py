@@ -10,7 +10,7 @@ import pytest
 from fpvcar.calibration import store
 from fpvcar.calibration.calibrator import AWAY_S, Calibrator
 from fpvcar.calibration.export import with_key, written
-from fpvcar.calibration.steps import CarState, InvalidInput
+from fpvcar.calibration.steps import CarState
 from fpvcar.calibration.store import CHANGES_MOST, OWN, Change, History
 from fpvcar.calibration.values import GONE, Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
@@ -315,13 +315,13 @@ def test_step_values_apply_until_the_step_ends() -> None:
     car.tuner.begin("dead_band", "drive", 1.0)
     assert car.dead_band == 0.0
     assert car.tuner.status(1.0, 7.5, 1.0) is not None
-    with pytest.raises(InvalidInput, match="nothing to keep"):
+    with pytest.raises(ValueError, match="nothing to keep"):
         car.tuner.keep(1.0)
     car.tuner.end()
     assert car.dead_band == 0.14 and car.tuner.status(1.0, 7.5, 1.0) is None
-    with pytest.raises(InvalidInput, match="no step is active"):
+    with pytest.raises(ValueError, match="no step is active"):
         car.tuner.keep(1.0)
-    with pytest.raises(InvalidInput, match="this car has"):
+    with pytest.raises(ValueError, match="this car has"):
         car.tuner.begin("ends", "steer", 1.0)
 
 

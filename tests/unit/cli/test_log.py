@@ -12,12 +12,12 @@ import pytest
 
 from fpvcar import __main__
 from fpvcar.cli import log
-from fpvcar.mcap import records
 from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import reader
 from fpvcar.recordings.library import summaries
+from fpvcar.recordings.mcap import records
 from fpvcar.recordings.repair import verify
-from tests.support.recording import file, flipped, recording
+from tests.support.recorder.recording import file, flipped, recording
 from tests.unit.recorder.test_folder import NAME, record
 
 

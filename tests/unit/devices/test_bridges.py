@@ -15,7 +15,7 @@ from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import HAT_CHANNELS, DcMotor, L298n, MotorHat, Mx1508
 from fpvcar.devices.backends import DRIVERS
 from fpvcar.devices.pins import MotorDriver, PinsLost
-from tests.support.fake_pins import FakeDeadMan, FakePins
+from tests.support.pins.fake_pins import FakeDeadMan, FakePins
 
 WIRED: dict[str, DcMotor] = {
     "mx1508": Mx1508(forward=17, reverse=27),

@@ -23,7 +23,7 @@ from fpvcar.devices.guardian import (
     take_turn,
 )
 from fpvcar.devices.pins import PinsLost
-from tests.support.wheels import MARGIN_S, START_S, until
+from tests.support.pins.wheels import MARGIN_S, START_S, until
 
 WHEELS = """
 import sys, time

@@ -15,8 +15,8 @@ from fpvcar.devices.motors import hat_board
 from fpvcar.devices.motors.hat_board import DISABLED, HatBoard, Switch
 from fpvcar.devices.pins import IoPins, PinsFault, PinsLost, PinsSilent
 from fpvcar.runtime import paths
-from tests.support.fake_pins import FakePins
-from tests.support.hat import hat
+from tests.support.pins.fake_pins import FakePins
+from tests.support.pins.hat import hat
 
 OE, PORT_1 = 4, 8
 

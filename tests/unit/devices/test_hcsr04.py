@@ -21,7 +21,7 @@ from fpvcar.devices.pins import Edge, PinsFault
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire import telemetry
-from tests.support.pigpiod import emulator
+from tests.support.pins.pigpiod import emulator
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
 FILTER = partial(NoiseFilter, JUMP_M, JUMP_SHARE)

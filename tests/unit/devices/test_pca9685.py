@@ -11,7 +11,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off, frequency_hz, prescale
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.pins import PinsLost
-from tests.support.hat import Wire, hat
+from tests.support.pins.hat import Wire, hat
 
 M1, M2 = MotorHat(port=1, brake_s=0.2), MotorHat(port=2, max_volts=6.0)
 SERVO = HatServo(channel=15, left_deg=20.0, right_deg=30.0)

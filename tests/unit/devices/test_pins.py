@@ -19,9 +19,9 @@ from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
-from tests.support.fake_pins import FakePins
+from tests.support.pins.fake_pins import FakePins
+from tests.support.pins.wheels import BENCH, Chip, until
 from tests.support.profiles import mx1508s
-from tests.support.wheels import BENCH, Chip, until
 
 
 class Bench(Protocol):

@@ -18,7 +18,7 @@ from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import Tof
-from tests.support.vl53l0x import Rig
+from tests.support.pins.vl53l0x import Rig
 
 TRACE = Path(__file__).parents[2] / "vectors" / "vl53l0x_set_up.txt"
 

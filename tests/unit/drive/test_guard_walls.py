@@ -26,7 +26,7 @@ from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.fake_pins import FakePins
+from tests.support.pins.fake_pins import FakePins
 from tests.support.profiles import mx1508s
 from tests.support.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo

@@ -8,8 +8,16 @@ import pigpio
 import pytest
 from gpiozero.pins.pigpio import PiGPIOFactory
 
-from tests.support.pigpio_clients import ECHO, LIMIT_S, MCP3008_SELECT, SHARES, TRIGGER, WIRES, stop
-from tests.support.pigpiod import Emulator, emulator
+from tests.support.pins.pigpio_clients import (
+    ECHO,
+    LIMIT_S,
+    MCP3008_SELECT,
+    SHARES,
+    TRIGGER,
+    WIRES,
+    stop,
+)
+from tests.support.pins.pigpiod import Emulator, emulator
 
 
 @pytest.fixture

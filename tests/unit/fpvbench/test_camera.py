@@ -10,7 +10,7 @@ import pytest
 from fpvbench import soc
 from fpvbench.camera import process
 from fpvbench.camera import strip as camera_strip
-from tests.support.camera import Camera, decode, decoder, luma, nal_types
+from tests.support.cameras.camera import Camera, decode, decoder, luma, nal_types
 
 SMALL = ("--source=strip", "--width=320", "--height=240")
 Start = Callable[..., Camera]

@@ -10,7 +10,7 @@ from fpvbench.camera import strip
 from fpvbench.camera.picture import Strip, WithLed
 from fpvcar.hil import led_detector
 from fpvcar.video.encoder import Encoder
-from tests.support.camera import decode, decoder, nal_types
+from tests.support.cameras.camera import decode, decoder, nal_types
 
 # --- the strip ---------------------------------------------------------------------
 

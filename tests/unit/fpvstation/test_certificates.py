@@ -17,7 +17,7 @@ from fpvstation.fetch.pull import CarFault
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.station import car_application, stations_of
+from tests.support.base_station.station import car_application, stations_of
 from tests.unit.fpvstation.fetch.test_client import NAME, car_at
 
 PEM = credentials.CERTIFICATE

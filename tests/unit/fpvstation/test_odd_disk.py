@@ -17,8 +17,8 @@ from fpvstation.fetch.pull import Pull
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, TRIALS
 from fpvstation.store.store import Store
-from tests.support.odd_disk import Mounted, NoFuse
-from tests.support.station_disk import FakeDisk, Killed, sums_of
+from tests.support.base_station.disk import FakeDisk, Killed, sums_of
+from tests.support.recorder.odd_disk import Mounted, NoFuse
 from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
 
 NO_RENAME = ("RENAME ENOSYS", "RENAME2 ENOSYS")

@@ -13,9 +13,9 @@ from fpvcar.recordings import messages
 from fpvcar.recordings.library import checksums
 from fpvstation.store.sums_file import SUMS_FILE, stored_in
 from tests.soak.seeds import chosen
+from tests.support.base_station.links import PIECE
+from tests.support.base_station.world import World
 from tests.support.mcaps import BEGAN_NS, Logged, McapFile
-from tests.support.station_links import PIECE
-from tests.support.station_world import World
 
 SEEDS, SEEDS_SOAK, BATCHES = 24, 1000, 8
 REAL_SEEDS, REAL_SEEDS_SOAK, REAL_PIECE = 1, 50, 8192
@@ -54,7 +54,7 @@ def test_foreign_tools_verify_and_read_stored_segments(
 ) -> None:
     """The checks use `sha256sum -c`, and the MCAP library of Foxglove."""
     monkeypatch.setattr(checksums, "PIECE", REAL_PIECE)
-    monkeypatch.setattr("tests.support.station_links.PIECE", REAL_PIECE)
+    monkeypatch.setattr("tests.support.base_station.links.PIECE", REAL_PIECE)
     read = 0
     for seed in seeds[: REAL_SEEDS_SOAK if soaking else REAL_SEEDS]:
         world = World(seed)

@@ -8,9 +8,9 @@ import pytest
 
 from fpvcar.wire.station import Pairing
 from fpvstation import service
+from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
-from fpvstation.fetch.client import PairingRefused
 from fpvstation.fetch.pull import CarFault
 
 URL = "http://127.0.0.1:1"
@@ -22,7 +22,7 @@ async def test_pairing_beside_retries_and_leaves_code_tries_to_others(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     faults: list[Exception] = [
         CarFault("not up yet"),
-        PairingRefused("That is not the grown-ups' code."),
+        StationError("That is not the grown-ups' code."),
         OSError(13, "codes cannot be read"),
         LookupError("nobody thought of it"),
     ]
@@ -90,7 +90,7 @@ async def test_station_ends_when_a_task_returns_that_should_not() -> None:
     async def done() -> None:
         pass
 
-    with pytest.raises(service.StartRefused, match="page ended unexpectedly"):
+    with pytest.raises(StationError, match="page ended unexpectedly"):
         await service.until(asyncio.Event(), {"page": done()}, {})
     stop = asyncio.Event()
     running = asyncio.create_task(service.until(stop, {"page": forever()}, {"pairing": done()}))

@@ -8,7 +8,6 @@ from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsLost
 from fpvcar.hil import runner
 from fpvcar.hil.checks import CHECKS
-from fpvcar.hil.driver import TimedOut
 from fpvcar.hil.results import Measured, Result
 from fpvcar.hil.rig import PARTS, Check, CheckFailed, InvalidMeasurement, MissingPart
 from tests.unit.hil.rigs import PlayedRig, check, values
@@ -60,7 +59,7 @@ def test_trace_of_the_worst_value_is_kept() -> None:
     "fault",
     [
         CheckFailed("no edge"),
-        TimedOut("no car"),
+        TimeoutError("no car"),
         PinsLost("gone"),
         OSError("no bus"),
         InvalidMeasurement("stood before"),

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from fpvcar.mcap.parsing import RecordError
 from fpvcar.recorder import encoder
 from fpvcar.recorder.handover import ALL_MOST
 from fpvcar.recorder.thread import ENDED
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder import Rig
-from tests.support.recording import step
+from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import step
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

@@ -20,8 +20,8 @@ from fpvcar.recordings import messages
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, telemetry, up
 from tests.support.hub import House
-from tests.support.recorder import Rig
-from tests.support.recording import DELTA, KEY, PROFILE
+from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import DELTA, KEY, PROFILE
 
 FREE = Latches(None)
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from fpvcar import config
-from fpvcar.mcap import records
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, reader
+from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Event
 from fpvcar.recordings.repair import salvage
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder import Rig
-from tests.support.recording import CATALOGUE, UTC_NS, about, file, second
+from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import CATALOGUE, UTC_NS, about, file, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 

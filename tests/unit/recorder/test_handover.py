@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from fpvcar.recorder.encoder import BeginCommand, KeepCommand, QueuedMessage
 from fpvcar.recorder.handover import ALL_MOST, Handover
-from tests.support.recording import about, step
+from tests.support.recorder.recording import about, step
 
 
 def noted(number: int, size: int = 512) -> QueuedMessage:

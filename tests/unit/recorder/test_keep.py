@@ -6,7 +6,7 @@ import pytest
 
 from fpvcar.recorder.rotation import GRACE_NS, Rotation
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recording import (
+from tests.support.recorder.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,

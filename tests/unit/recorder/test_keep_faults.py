@@ -7,7 +7,7 @@ import pytest
 
 from fpvcar.recordings import messages
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder import Rig
+from tests.support.recorder.recorder import Rig
 
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 SECOND = "Plague-20261121T193100Z-0002.mcap"

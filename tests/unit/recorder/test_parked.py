@@ -8,8 +8,16 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import File
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder import Rig
-from tests.support.recording import CATALOGUE, SETTINGS, UTC_NS, FakeFolder, about, name, second
+from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import (
+    CATALOGUE,
+    SETTINGS,
+    UTC_NS,
+    FakeFolder,
+    about,
+    name,
+    second,
+)
 
 ROOM = SpaceLimits(keep_free=100, most=1000)
 OFFSET_NS = about(0).utc_offset_ns

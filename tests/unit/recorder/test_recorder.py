@@ -6,8 +6,8 @@ import pytest
 from fpvcar.recordings import messages
 from fpvcar.runtime.units import SECOND_NS
 from tests.support.hub import PROFILE
-from tests.support.recorder import Rig
-from tests.support.recording import KEY, UTC_NS, step
+from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import KEY, UTC_NS, step
 
 
 def test_put_message_is_written_with_its_times() -> None:

@@ -10,8 +10,8 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
 from fpvcar.recordings.names import File
 from fpvcar.runtime.units import MB, SECOND_NS
-from tests.support.recorder import Rig
-from tests.support.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
+from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
 
 ROOM = SpaceLimits(keep_free=100, most=1000)
 SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)

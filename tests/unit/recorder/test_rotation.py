@@ -9,7 +9,7 @@ from fpvcar.recorder.retention import CardFull, SpaceLimits
 from fpvcar.recorder.rotation import Rotation, split
 from fpvcar.recorder.writer import EncodedMessage
 from fpvcar.runtime.units import MB, SECOND_NS
-from tests.support.recording import (
+from tests.support.recorder.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,

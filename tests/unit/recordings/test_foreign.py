@@ -9,7 +9,7 @@ from fpvcar.recordings import messages, reader
 from fpvcar.recordings.repair import salvage
 from tests.support import mcaps
 from tests.support.mcaps import Drive, McapFile
-from tests.support.recording_foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
+from tests.support.recorder.foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
 
 
 def mcap_file() -> McapFile:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fpvcar.recordings import messages, topics
-from tests.support.recording import PROFILE
+from tests.support.recorder.recording import PROFILE
 
 LAYOUT = json.loads((Path(__file__).parents[3] / "docs" / "foxglove-layout.json").read_text())
 SENSORS = [*PROFILE.sensors.tof, *PROFILE.sensors.ultrasound]

@@ -21,14 +21,14 @@ from mcap_protobuf.decoder import DecoderFactory
 from mcap_protobuf.schema import build_file_descriptor_set
 
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import calibration, protobuf
-from fpvcar.mcap.calibration import Pinhole
-from fpvcar.mcap.frames import Transform
 from fpvcar.recordings import messages, mounts
 from fpvcar.recordings.export.point_cloud import BEAM_POINTS, points_of
+from fpvcar.recordings.mcap import calibration, protobuf
+from fpvcar.recordings.mcap.calibration import Pinhole
+from fpvcar.recordings.mcap.frames import Transform
 from fpvcar.recordings.messages import FormatError
 from fpvcar.wire import telemetry
-from tests.support.recording import KEY, PROFILE, TOPICS, about, file, step
+from tests.support.recorder.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
 REAL = st.floats(allow_nan=False, allow_infinity=False)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.recordings import names
-from tests.support.recording import UTC_NS, name
+from tests.support.recorder.recording import UTC_NS, name
 
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 

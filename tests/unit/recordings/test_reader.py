@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcap.reader import make_reader
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import FileSource
 from fpvcar.recordings import messages, reader
-from fpvcar.recordings.reader import Message, ReadError, Recording
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import FileSource
+from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.reader import Message, Recording
 from fpvcar.recordings.repair import recover, verify
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recording import UTC_NS, BytesSource, about, file, flipped, recording
+from tests.support.recorder.recording import UTC_NS, BytesSource, about, file, flipped, recording
 
 CHUNKS = 6
 WHOLE = file(CHUNKS)

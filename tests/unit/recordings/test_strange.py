@@ -11,13 +11,13 @@ from mcap.writer import CompressionType
 from mcap.writer import Writer as TheirWriter
 
 from fpvcar import __main__
-from fpvcar.mcap import records, walk
-from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.export.thumbnail import first_picture
+from fpvcar.recordings.mcap import records, walk
+from fpvcar.recordings.mcap.parsing import PackageMissing
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.repair import recover, verify
-from tests.support.recording import file, flipped, recording
+from tests.support.recorder.recording import file, flipped, recording
 
 
 def theirs(compression: CompressionType, chunked: bool = True) -> bytes:

@@ -21,7 +21,7 @@ from fpvcar.runtime import paths
 from fpvcar.sensors import battery as battery_module
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
 from fpvcar.wire import telemetry
-from tests.support.wheels import Chip, until
+from tests.support.pins.wheels import Chip, until
 
 BENCH = paths.HARDWARE / "bench.toml"
 SOON_S = 5.0

@@ -16,7 +16,7 @@ from fpvcar.devices.linux.computer import Machine
 from fpvcar.sensors import computer
 from fpvcar.sensors.computer import HealthThread, health_of
 from fpvcar.wire import telemetry
-from tests.support.wheels import until
+from tests.support.pins.wheels import until
 
 WIRELESS = """\
 Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE

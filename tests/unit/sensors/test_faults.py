@@ -16,8 +16,8 @@ from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.sensors.depth_camera import DepthCamera, Record
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
-from tests.support.vl53l0x import Rig
-from tests.support.wheels import Chip, until
+from tests.support.pins.vl53l0x import Rig
+from tests.support.pins.wheels import Chip, until
 from tests.unit.devices.test_hcsr04 import Air, echo
 from tests.unit.sensors.test_battery import Stage
 from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing

@@ -22,8 +22,8 @@ from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.reading import UNREAD_MOST, LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
 from fpvcar.wire import telemetry
-from tests.support.vl53l0x import Rig
-from tests.support.wheels import Chip, until
+from tests.support.pins.vl53l0x import Rig
+from tests.support.pins.wheels import Chip, until
 
 SOON_S = 8.0
 POWER, TRIGGER, ECHO = 4, 20, 21

@@ -29,7 +29,7 @@ from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import WheelsReason
-from tests.e2e.hostile import frame
+from tests.e2e.hostile.attacks import frame
 from tests.support.hub import PROFILE
 from tests.support.machine import MS, WiredCar
 

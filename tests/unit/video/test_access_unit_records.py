@@ -11,7 +11,7 @@ from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter
 from fpvcar.video.camera import argv_of
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
-from tests.support.video_source import decode, encode
+from tests.support.cameras.video_source import decode, encode
 
 BENCH = Path(__file__).parents[3] / "hardware" / "bench.toml"
 

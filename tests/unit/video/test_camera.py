@@ -18,9 +18,9 @@ from fpvcar.video import faults, h264, process
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
-from tests.support.video_source import encode
+from tests.support.cameras.video_source import encode
 
-FAKE = str(Path(__file__).parents[2] / "support" / "fake_camera.py")
+FAKE = str(Path(__file__).parents[2] / "support" / "cameras" / "fake_camera.py")
 
 
 @pytest.fixture(scope="module")

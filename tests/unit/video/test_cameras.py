@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fpvcar.video import h264
-from tests.support.camera import BENCH, Camera, decode, decoder, nal_types
+from tests.support.cameras.camera import BENCH, Camera, decode, decoder, nal_types
 
 SIZE = ("--width=320", "--height=240")
 
@@ -26,9 +26,9 @@ class Kind:
     rates: bool = True
 
 
-PICAMERA = "tests.support.fake_picamera"
-RPICAM = "tests.support.rpicam_vid"
-WEBCAM = "tests.support.fake_webcam"
+PICAMERA = "tests.support.cameras.fake_picamera"
+RPICAM = "tests.support.cameras.rpicam_vid"
+WEBCAM = "tests.support.cameras.fake_webcam"
 KINDS = (
     Kind("bench", BENCH, ("--source=strip", *SIZE)),
     Kind("v4l2 yuyv", WEBCAM, env={"WEBCAM_FORMATS": "YUYV"}),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fpvcar.video import h264
 from fpvcar.video.h264 import AnnexB, ParameterSets
-from tests.support.video_source import decode, encode
+from tests.support.cameras.video_source import decode, encode
 
 C4 = b"\0\0\0\1"
 C3 = b"\0\0\1"

@@ -6,10 +6,10 @@ import pytest
 
 from fpvcar.devices.linux import picamera
 from fpvcar.video import process
-from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.support.libcamera import LEVEL
+from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.support.cameras.libcamera import LEVEL
 
-PROGRAM = "tests.support.fake_picamera"
+PROGRAM = "tests.support.cameras.fake_picamera"
 SIZE = ("--width=336", "--height=240")
 """Lines of 336 are padded, to 384."""
 BOARDS = pytest.mark.parametrize("board", ["zero", "pi5"])

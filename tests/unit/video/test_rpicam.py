@@ -10,10 +10,10 @@ from fpvcar import config
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.rpicam import command
-from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.support.rpicam_vid import LEVEL
+from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.support.cameras.rpicam_vid import LEVEL
 
-PROGRAM = "tests.support.rpicam_vid"
+PROGRAM = "tests.support.cameras.rpicam_vid"
 SIZE = ("--width=320", "--height=240")
 
 

@@ -10,10 +10,10 @@ from fpvcar.devices.capture import PackageMissing
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.webcam import GOP_MOST_S, Passthrough, RareKeys, Webcam, coder_of
-from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.support.fake_webcam import LEVEL, FakeWebcam
+from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.support.cameras.fake_webcam import LEVEL, FakeWebcam
 
-PROGRAM = "tests.support.fake_webcam"
+PROGRAM = "tests.support.cameras.fake_webcam"
 SIZE = ("--width=160", "--height=120")
 
 

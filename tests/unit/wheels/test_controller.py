@@ -5,8 +5,8 @@ import pytest
 from fpvcar.devices.pins import PinsLost
 from fpvcar.wheels.controller import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
 from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
-from tests.support.fake_pins import FakeDeadMan
-from tests.support.wheels_car import MOST, MS, PINS, Car, at_each_line, why
+from tests.support.pins.fake_pins import FakeDeadMan
+from tests.support.pins.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 
 def test_car_does_not_move_before_a_zero() -> None:

@@ -11,8 +11,8 @@ from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
 from fpvcar.wheels.controller import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
-from tests.support.fake_pins import FakeBoard, FakePins
-from tests.support.wheels_car import MS, Car, at_each_line, why
+from tests.support.pins.fake_pins import FakeBoard, FakePins
+from tests.support.pins.wheels_car import MS, Car, at_each_line, why
 
 
 def test_wheels_close_although_the_daemon_is_gone() -> None:

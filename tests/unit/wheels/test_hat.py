@@ -13,7 +13,7 @@ import pytest
 from fpvbench.units import let_go
 from fpvcar.runtime import paths
 from fpvcar.wire.wheels import WheelsReason
-from tests.support.wheels import MARGIN_S, START_S, Client, Rig, until
+from tests.support.pins.wheels import MARGIN_S, START_S, Client, Rig, until
 
 HAT = paths.HARDWARE / "motor-hat.toml"
 OE = 4

@@ -12,7 +12,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.pigpio import tripped
 from fpvcar.devices.pins import DeadMan
 from fpvcar.wheels.rescue import Rescue
-from tests.support.wheels import BENCH, Chip, until
+from tests.support.pins.wheels import BENCH, Chip, until
 
 WITHIN_S = 5.0
 """Generous limit for a loaded machine."""

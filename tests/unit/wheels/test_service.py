@@ -17,7 +17,7 @@ from fpvcar.runtime import paths, sd_notify
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wheels.pins_off_client import MOTOR_PINS, ask_helper, write_pins
 from fpvcar.wheels.service import Service
-from tests.support.wheels_car import at_each_line
+from tests.support.pins.wheels_car import at_each_line
 
 
 def nobody() -> MotorBoard:

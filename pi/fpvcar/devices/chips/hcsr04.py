@@ -36,9 +36,8 @@ class Status(enum.StrEnum):
 
 
 class Sample(NamedTuple):
-    """Range sample. `range_m` is None without a target; `status` gives the reason. A
-    noisy sensor reports the nearest of its last samples; WAITING means no
-    measurement."""
+    """Range sample. `range_m` is None without a target; `status` gives the reason. A noisy sensor
+    reports the nearest of its last samples; WAITING means no measurement."""
 
     range_m: float | None
     status: Status
@@ -100,9 +99,8 @@ class HcSr04:
     def measure(self, celsius: float = 20.0, after_s: float = 0.0) -> Sample:
         """Trigger `after_s` from now, and wait for the echo. Raises PinsFault.
 
-        Waits at most TURN_S for its start, 0.45 ms after the trigger, and for its end:
-        longer than either takes, for a busy daemon. With `after_s` every earlier echo
-        must have ended.
+        Waits at most TURN_S for its start, 0.45 ms after the trigger, and for its end: longer than
+        either takes, for a busy daemon. With `after_s` every earlier echo must have ended.
         """
         if not after_s:
             # drop edges of other sensors and of the previous echo
@@ -150,8 +148,7 @@ class HcSr04:
         return Sample(None, Status.WAITING if heard else Status.FAR)
 
     def _held(self, now_s: float) -> Status | None:
-        """Return the status while the last echo has not ended; None when a trigger
-        is due."""
+        """Return the status while the last echo has not ended; None when a trigger is due."""
         if self._rose_s is None:
             self._rose_s = now_s
         if now_s - self._rose_s <= STUCK_S:

@@ -1,5 +1,4 @@
-"""INA219: voltage and current of the battery. Texas Instruments SBOS448, section
-8.6.
+"""INA219: voltage and current of the battery. Texas Instruments SBOS448, section 8.6.
 
 Current is computed from the shunt voltage, so the calibration register is not needed,
 and a chip reset by a supply dip cannot report nonsense.
@@ -61,12 +60,10 @@ class Ina219:
         self._average = device.prepared(*AVERAGE)
 
     def read(self, after_s: float = 0.0) -> Reading | None:
-        """Return the last averages, `after_s` from now; None while there is no new
-        one.
+        """Return the last averages, `after_s` from now; None while there is no new one.
 
-        The chip is then configured again. This clears READY, starts the next average
-        and repairs a chip reset by a supply dip. Reading again within 75 ms always
-        gives None.
+        The chip is then configured again. This clears READY, starts the next average and repairs a
+        chip reset by a supply dip. Reading again within 75 ms always gives None.
         """
         bus, shunt = self._average(after_s)
         value = int.from_bytes(bus, "big")

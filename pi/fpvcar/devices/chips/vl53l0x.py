@@ -156,8 +156,7 @@ class Vl53l0x:
     ) -> None:
         """Set the chip up, which takes 40 ms. Rejects other chips.
 
-        Without a `reset` by XSHUT or power it may still be ranging for a previous
-        owner.
+        Without a `reset` by XSHUT or power it may still be ranging for a previous owner.
         """
         self._device, self._clock_s, self._sleep = device, clock_s, sleep
         self.result = b""
@@ -174,8 +173,7 @@ class Vl53l0x:
         self._put((R.POWER_MANAGEMENT, 0), (R.SYSRANGE_START, 0x02))
 
     def read(self, after_s: float = 0.0) -> Sample | None:
-        """Return the newest sample, `after_s` from now; None while there is no new
-        one.
+        """Return the newest sample, `after_s` from now; None while there is no new one.
 
         A chip reset by a supply dip never has a new one: its age shows that, and its
         owner sets it up again.
@@ -231,8 +229,7 @@ class Vl53l0x:
         self._put((R.INTERRUPT_CLEAR, 1))
 
     def _spad_info(self) -> tuple[int, bool]:
-        """Return number and kind of the reference SPADs from the factory's
-        calibration."""
+        """Return number and kind of the reference SPADs from the factory's calibration."""
         self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0), (R.PAGE, 6))
         self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) | 4), (R.PAGE, 7))
         self._put((R.NVM_SELECT, 1), (R.POWER_MANAGEMENT, 1), (R.NVM_ADDRESS, 0x6B))

@@ -8,8 +8,7 @@ from typing import NamedTuple
 START_US, END_US, TCC_US, DSS_US, MSRC_US = 1910, 960, 590, 690, 660
 PRE_RANGE_US, FINAL_RANGE_US = 660, 550
 BUDGET_START_US = 1320
-"""Start overhead that the API assumes when setting a budget; reading one uses
-another value."""
+"""Start overhead that the API assumes when setting a budget; reading one uses another value."""
 
 
 def macro_period_ns(vcsel_pclks: int) -> int:

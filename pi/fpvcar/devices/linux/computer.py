@@ -58,8 +58,7 @@ class Machine:
         return _read(self._root / name)
 
     def _cards(self, name: str) -> tuple[str, ...]:
-        """Return the wear reported by eMMC 5 (JESD84-B51, 7.4.40 f.); few SD cards
-        report it."""
+        """Return the wear reported by eMMC 5 (JESD84-B51, 7.4.40 f.); few SD cards report it."""
         try:
             paths = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
         except OSError:  # no descriptor is left, say
@@ -67,8 +66,7 @@ class Machine:
         return tuple(text for path in paths if (text := _read(path)))
 
     def _firmware(self) -> Path | None:
-        """Return the path of get_throttled: soc/soc:firmware/ up to a Pi 4,
-        elsewhere on a Pi 5."""
+        """Return the path of get_throttled: soc/soc:firmware/ up to a Pi 4, elsewhere on a Pi 5."""
         platform = self._root / "sys/devices/platform"
         usual_path = platform / "soc/soc:firmware/get_throttled"
         if usual_path.exists():
@@ -119,8 +117,7 @@ def interface(wireless: str | None) -> str | None:
 
 
 def bit_rate(interface: str | None) -> int | None:
-    """Return the transmit rate in bit/s, by the ioctl of `iwconfig` if the driver
-    has it."""
+    """Return the transmit rate in bit/s, by the ioctl of `iwconfig` if the driver has it."""
     answer = _wireless(interface, SIOCGIWRATE)
     return None if answer is None else answer[0]
 

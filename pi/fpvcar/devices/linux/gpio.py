@@ -226,8 +226,7 @@ class LinuxBoard:
             raise
 
     def close(self) -> None:
-        """Switch everything off and release the pins; if that fails, leave it to the
-        guardian."""
+        """Switch everything off and release the pins; if that fails, leave it to the guardian."""
         try:
             self._pins.write_together(self._gpios, 0)
         except PinsFault:

@@ -86,8 +86,7 @@ class _LineInfo(Structure):
 
 
 def _number(direction: int, number: int, size_b: int) -> int:
-    """Return an ioctl number like _IOC() of asm-generic/ioctl.h: 2 reads, 3 writes
-    and reads."""
+    """Return an ioctl number like _IOC() of asm-generic/ioctl.h: 2 reads, 3 writes and reads."""
     return direction << 30 | size_b << 16 | 0xB4 << 8 | number
 
 
@@ -223,8 +222,7 @@ class Chip:
 
 
 def find(devices: Path = Path("/dev")) -> Chip:
-    """Return the chip of a Pi's header. Raises PinsLost with a list of the chips
-    found."""
+    """Return the chip of a Pi's header. Raises PinsLost with a list of the chips found."""
     labels, refusal = [], ""
     for path in sorted(devices.glob("gpiochip*")):
         try:

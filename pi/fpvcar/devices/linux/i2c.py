@@ -1,5 +1,4 @@
-"""I2C devices through the kernel, /dev/i2c-N, by smbus2: independent of pigpiod's
-sampling.
+"""I2C devices through the kernel, /dev/i2c-N, by smbus2: independent of pigpiod's sampling.
 
 Only functions of smbus2 0.4.3 are used: Debian Trixie ships that version.
 

@@ -1,11 +1,9 @@
-"""A Pi's own camera through picamera2 (0.3.12 to 0.3.38): encoded frames as they
-arrive.
+"""A Pi's own camera through picamera2 (0.3.12 to 0.3.38): encoded frames as they arrive.
 
     libcamera -> picamera2's thread -> H264Encoder -> _Output -> waiting, fd -> take
 
-The encoder is /dev/video11 on a Pi Zero to 4 and libx264 on a Pi 5. Both accept
-requests for key frames and bitrates while running. A frame's time stamp is its
-sensor's.
+The encoder is /dev/video11 on a Pi Zero to 4 and libx264 on a Pi 5. Both accept requests for key
+frames and bitrates while running. A frame's time stamp is its sensor's.
 """
 
 import fcntl
@@ -193,8 +191,7 @@ def _output(picamera2: ModuleType, receive: Any) -> Any:
 
 
 def _put(encoder: Any, control: int, value: int) -> None:
-    """Set a control of /dev/video11, on the streaming descriptor: others have no
-    effect.
+    """Set a control of /dev/video11, on the streaming descriptor: others have no effect.
 
     Its range is not queried first: the firmware's differs from the codec's.
     """
@@ -206,8 +203,7 @@ def _put(encoder: Any, control: int, value: int) -> None:
 
 
 def _live_x264(base: Any) -> Any:
-    """Return picamera2's libx264 encoder with one thread, a small VBV and real key
-    frames."""
+    """Return picamera2's libx264 encoder with one thread, a small VBV and real key frames."""
     from av.video.frame import PictureType
 
     class LiveX264(base):  # type: ignore[misc]
@@ -226,8 +222,7 @@ def _live_x264(base: Any) -> Any:
             self._new_bitrate = bitrate
 
         def force_key_frame(self) -> None:
-            """Request a key frame; 0.3.38 would set pict_type "I", which PyAV
-            refuses since 14."""
+            """Request a key frame; 0.3.38 would set pict_type "I", which PyAV refuses since 14."""
             self._forced += 1
 
         def _start(self) -> None:

@@ -55,10 +55,6 @@ TRIES = 3
 """A running daemon may write a function register between our read and our write."""
 
 
-class PinsNotReleased(OSError):
-    """Raised when the pins may still be driven."""
-
-
 def main(pins_file: str = PINS) -> int:
     """Release the pins named in the file; without a file no pin was ever taken."""
     try:
@@ -79,8 +75,7 @@ def main(pins_file: str = PINS) -> int:
 
 
 def stop(pins: Sequence[int], chips: Iterable[tuple[int, int]]) -> int:
-    """Switch everything off despite errors; return the exit status. `chips`: bus,
-    address."""
+    """Switch everything off despite errors; return the exit status. `chips`: bus, address."""
     failed = 0
     for bus, address in chips:
         try:
@@ -109,22 +104,22 @@ def hat_off(bus: int, address: int) -> None:
 
 
 def parse_chip(text: str) -> tuple[int, int]:
-    """Parse "i2c-1:0x60" into bus and address. Raises PinsNotReleased."""
+    """Parse "i2c-1:0x60" into bus and address. Raises OSError."""
     try:
         bus, address = text.removeprefix(CHIP).split(":")
         return int(bus), int(address, 16)
     except ValueError:
-        raise PinsNotReleased(f"motor-pins: {text!r}: expected a form like i2c-1:0x60") from None
+        raise OSError(f"motor-pins: {text!r}: expected a form like i2c-1:0x60") from None
 
 
 def parse(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Parse the file's pins and chips. Raises PinsNotReleased."""
+    """Parse the file's pins and chips. Raises OSError."""
     words = text.split()
     chips = [parse_chip(word) for word in words if word.startswith(CHIP)]
     words = [word for word in words if not word.startswith(CHIP)]
     pins = [int(word) if word.isdecimal() else -1 for word in words]
     if not all(0 <= gpio <= GPIO_MAX for gpio in pins):
-        raise PinsNotReleased(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
+        raise OSError(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
     return pins, chips
 
 
@@ -137,9 +132,9 @@ def let_go(pins: Sequence[int]) -> None:
         with open(DEVICE, "r+b", buffering=0) as file:
             memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
     except FileNotFoundError:
-        raise PinsNotReleased(f"{DEVICE}: not there; is this a Raspberry Pi?") from None
+        raise OSError(f"{DEVICE}: not there; is this a Raspberry Pi?") from None
     except PermissionError:
-        raise PinsNotReleased(f"{DEVICE}: not allowed; join the group gpio") from None
+        raise OSError(f"{DEVICE}: not allowed; join the group gpio") from None
     with memory, memoryview(memory) as view, view[:REGISTERS_B] as block:
         with block.cast("I") as registers:  # one 32-bit access each
             write(registers, pins, new_pulls)
@@ -147,7 +142,7 @@ def let_go(pins: Sequence[int]) -> None:
 
 def write(registers: Registers, pins: Iterable[int], has_new_pulls: bool) -> None:
     """Write inputs first, then pulls. `has_new_pulls`: use the BCM2711's pull registers. Raises
-    PinsNotReleased."""
+    OSError."""
     pins = list(pins)
     for _ in range(TRIES):
         for gpio in pins:
@@ -162,7 +157,7 @@ def write(registers: Registers, pins: Iterable[int], has_new_pulls: bool) -> Non
     else:
         _pull_down_by_clock(registers, pins)
     if still_driven:
-        raise PinsNotReleased(f"GPIO {still_driven}: no input after {TRIES} tries; stop its daemon")
+        raise OSError(f"GPIO {still_driven}: no input after {TRIES} tries; stop its daemon")
 
 
 def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
@@ -176,7 +171,7 @@ def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
 
 
 def _has_new_pulls() -> bool:
-    """Return True for a BCM2711. Raises PinsNotReleased for a chip with other registers."""
+    """Return True for a BCM2711. Raises OSError for a chip with other registers."""
     try:
         with open(COMPATIBLE, "rb") as file:
             names = file.read().decode("ascii", "replace").split("\0")
@@ -188,7 +183,7 @@ def _has_new_pulls() -> bool:
     if chips & {"bcm2835", "bcm2836", "bcm2837"}:
         return False
     names_found = ", ".join(sorted(chips)) or "no chip of a Raspberry Pi"
-    raise PinsNotReleased(
+    raise OSError(
         f"{names_found}: supported are bcm2835 to bcm2837 and bcm2711 (Pi Zero to 4); "
         "on others the kernel releases the pins (strict_gpiod)"
     )

@@ -28,8 +28,7 @@ END_S = 0.2
 STALLED_S = 0.1
 """Delay after which the thread counts as hung, with its pin possibly high."""
 CATCH_UP_S = 0.02
-"""After a pause of the whole process the thread is late as well; it gets this time
-to catch up."""
+"""After a pause of the whole process the thread is late as well; it gets this time to catch up."""
 Put = Callable[[dict[int, int]], None]
 """Function that sets the levels of some outputs. Raises OSError."""
 log = logging.getLogger("fpvcar.wheels")
@@ -104,8 +103,7 @@ class Pulses:
         self._ending = False
 
     def run(self, gpio: int, period_s: float, on_s: float) -> None:
-        """Drive the pin high for `on_s` out of every `period_s` from now on. Raises
-        PinsLost."""
+        """Drive the pin high for `on_s` out of every `period_s` from now on. Raises PinsLost."""
         self._refuse_stalled(gpio)
         with self._lock:
             self._schedule.run(gpio, period_s, on_s, time.monotonic())
@@ -115,8 +113,7 @@ class Pulses:
         self._wake.set()
 
     def stop(self, gpio: int) -> None:
-        """Keep the pin's level; after the return the thread no longer touches the
-        pin."""
+        """Keep the pin's level; after the return the thread no longer touches the pin."""
         with self._lock:
             self._schedule.stop(gpio)
 

@@ -72,9 +72,8 @@ def find(format: str, devices: Path = Path("/dev")) -> Path:
 
 
 def find_webcam(names: Sequence[str], devices: Path = Path("/dev")) -> Path:
-    """Return the first USB device with one of these formats. A Pi has a dozen
-    devices that are no cameras, and a depth camera is on USB, too. Raises
-    NoCamera."""
+    """Return the first USB device with one of these formats. A Pi has a dozen devices that are no
+    cameras, and a depth camera is on USB, too. Raises NoCamera."""
     for path, fd in _devices(devices):
         offered = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
         if any(fourcc(name) in offered for name in names):
@@ -228,8 +227,7 @@ class Capture(Device):
         return frame
 
     def _let_go(self) -> None:
-        """Release all views, so that no reader touches memory written by the driver
-        or unmapped."""
+        """Release all views, so that no reader touches memory written by the driver or unmapped."""
         for view in self._views:
             with contextlib.suppress(BufferError):
                 view.release()

@@ -1,5 +1,4 @@
-"""Controls of a V4L2 device (Linux uAPI, v4l2-controls.h), such as a webcam's
-brightness."""
+"""Controls of a V4L2 device (Linux uAPI, v4l2-controls.h), such as a webcam's brightness."""
 
 import fcntl
 

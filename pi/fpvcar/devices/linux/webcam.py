@@ -23,8 +23,7 @@ class Webcam(Capture):
         return False
 
     def set_brightness(self, share: float) -> bool:
-        """Set the brightness from the control's minimum through its default to its
-        maximum."""
+        """Set the brightness from the control's minimum through its default to its maximum."""
         return controls.put_share(self.fd, controls.BRIGHTNESS, share)
 
     def set_night(self, night: bool) -> bool:
@@ -40,7 +39,6 @@ class Webcam(Capture):
         return controls.put(self.fd, controls.BITRATE, bitrate)
 
     def set_gop(self, frames: int) -> bool:
-        """Set the key frame interval of a webcam with an encoder, with SPS and PPS
-        in each."""
+        """Set the key frame interval of a webcam with an encoder, with SPS and PPS in each."""
         controls.put(self.fd, controls.REPEAT_SETS, 1)
         return controls.put(self.fd, controls.GOP_FRAMES, frames)

@@ -1,5 +1,4 @@
-"""Motor behind an H-bridge, independent of the chip. Time is an argument; nothing
-waits.
+"""Motor behind an H-bridge, independent of the chip. Time is an argument; nothing waits.
 
     FORWARD, REVERSE -> OFF -> (rest) -> the other direction
                      -> BRAKE -> (brake_s) -> OFF
@@ -84,8 +83,7 @@ class Bridge(ABC):
 
     @abstractmethod
     def _run(self, duty: float) -> None:
-        """Drive in the direction of `state`. The bridge is off, or already runs this
-        way."""
+        """Drive in the direction of `state`. The bridge is off, or already runs this way."""
 
     def _settle(self, now_s: float) -> None:
         """Move from the present state towards the target, as far as time allows."""

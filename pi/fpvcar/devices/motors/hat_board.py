@@ -36,8 +36,7 @@ class Switch:
             raise
 
     def __call__(self) -> None:
-        """Switch the chip off, then OE; either is enough. Closes itself after a
-        fault."""
+        """Switch the chip off, then OE; either is enough. Closes itself after a fault."""
         with ExitStack() as fault:
             fault.callback(self.close)
             try:
@@ -95,8 +94,7 @@ class HatBoard:
                 failed.pop_all()
 
     def _chip(self, hz: int) -> Pca9685:
-        """Return the chip with all outputs off; disable a chip that does not answer
-        through OE."""
+        """Return the chip with all outputs off; disable a chip that does not answer through OE."""
         try:
             return Pca9685(self._switch.device, hz)
         except PinsFault:

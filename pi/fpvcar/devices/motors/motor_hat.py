@@ -6,9 +6,8 @@
     PWM   0    1     reverse; brakes while PWM is low
      x    1    1     brake: both low sides on
 
-The HAT ties the standby input high. IN1 and IN2 are adjacent outputs of one chip and
-change in the same instant. The inputs determine "off", so the chip's "all outputs off"
-is off at any PWM.
+The HAT ties the standby input high. IN1 and IN2 are adjacent outputs of one chip and change in the
+same instant. The inputs determine "off", so the chip's "all outputs off" is off at any PWM.
 """
 
 from fpvcar.config import HAT_CHANNELS, MotorHat

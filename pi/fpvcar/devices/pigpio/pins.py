@@ -266,8 +266,7 @@ class PigpioPins:
         self.call(f"servo on GPIO {gpio}", act, gpio, round(pulse_us))
 
     def input_pull_up(self, gpio: int, steady_us: int) -> None:
-        """Make the pin an input with pull-up; PigpioEdges reports only levels steady for so
-        long.
+        """Make the pin an input with pull-up; PigpioEdges reports only levels steady for so long.
 
         While the filter is being set pigpiod reports the inverse level for `steady_us`
         (alertGlitchFilter, pigpio.c): wait as long before reading.

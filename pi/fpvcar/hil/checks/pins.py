@@ -1,5 +1,4 @@
-"""Pin checks: levels and pulses that are written, and read back on a second, wired
-pin.
+"""Pin checks: levels and pulses that are written, and read back on a second, wired pin.
 
 The suite drives `rig.out` itself and reads `rig.back`. A page drives the car, the car
 drives the motors' pins, and each of them is read on its pin of `rig.loops`.
@@ -58,8 +57,7 @@ def _await_level(edges: OpenEdges, gpio: int, level: int) -> None:
 
 
 def listened(edges: OpenEdges, gpio: int, seconds: float = LISTEN_S) -> Pulses:
-    """Return the pulses of a pin during `seconds`. Raises CheckFailed if it did not
-    change."""
+    """Return the pulses of a pin during `seconds`. Raises CheckFailed if it did not change."""
     edges.read(0.0)
     transitions: list[tuple[int, int]] = []
     end_s = time.monotonic() + seconds

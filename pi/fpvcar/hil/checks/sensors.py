@@ -7,7 +7,7 @@ from typing import Any
 
 from fpvcar.devices.chips.hcsr04 import from_width
 from fpvcar.hil.checks.pins import listened
-from fpvcar.hil.driver import Driver, TimedOut, wait_for
+from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, CheckFailed, Rig
 
@@ -28,7 +28,7 @@ def _range_of(driver: Driver, name: str) -> dict[str, Any]:
 
     try:
         wait_for(healthy, "", ANSWER_S)
-    except TimedOut:
+    except TimeoutError:
         state = readings[0]["state"] if readings else "not reported by the car"
         raise CheckFailed(f"{name}: {state}, for {ANSWER_S:g} s") from None
     return readings[0]

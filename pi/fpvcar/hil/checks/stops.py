@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
-from fpvcar.hil.driver import NO_ANSWER, SEAT_S, Driver, TimedOut, stop_cause, wait_for
+from fpvcar.hil.driver import NO_ANSWER, SEAT_S, Driver, stop_cause, wait_for
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, Rig
@@ -84,7 +84,7 @@ def _start_driving(driver: Driver, scope: Scope) -> None:
     try:
         driver.ready().drive(1.0, 0.0)
         wait_for(lambda: scope.driving, "the car does not drive")
-    except TimedOut as fault:
+    except TimeoutError as fault:
         raise InvalidMeasurement(str(fault)) from None
 
 
@@ -99,7 +99,7 @@ def _check_cause(rig: Rig, cause: Cause) -> None:
     wait_for(lambda: expected() or reported[0] != NO_ANSWER, "no answer", SEAT_S)
     try:
         wait_for(expected, "")
-    except TimedOut:
+    except TimeoutError:
         causes = " or ".join(map(str, cause.causes))
         message = f"the car reports {reported[0]}, expected {causes}"
         raise (InvalidMeasurement if reported[0] in BUSY else CheckFailed)(message) from None

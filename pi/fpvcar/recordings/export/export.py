@@ -26,8 +26,9 @@ from fpvcar.recordings import names, reader
 from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, ExportError, Mp4Export
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.export.table_writers import CsvFile, ParquetFile, write_tables
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.overview import overview_of
-from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import INCOMPLETE, cut_short, losses
 from fpvcar.runtime import files
 from fpvcar.runtime.units import SECOND_NS, counted
@@ -160,8 +161,7 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
 
 
 def _set_aside(out: Path, old: Path) -> str:
-    """Move the previous output beside `out`, as that name is taken, and return a note on its
-    place.
+    """Move the previous output beside `out`, as that name is taken, and return a note on its place.
 
     Returns "" if there was no previous output.
     """

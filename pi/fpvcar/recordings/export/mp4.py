@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from fpvcar.runtime.units import SECOND_US
 from fpvcar.video import h264
-from fpvcar.video.sps import SpsError, is_high, shape_of
+from fpvcar.video.sps import is_high, shape_of
 
 EPOCH_S = 2_082_844_800
 """Offset from 1904, the mp4 epoch, to 1970."""
@@ -57,11 +57,11 @@ def sets_of(nals: Sequence[bytes]) -> ParameterSets:
 
 
 def check(sets: ParameterSets) -> None:
-    """Raise SpsError for parameter sets that mp4 cannot hold."""
+    """Raise ValueError for parameter sets that mp4 cannot hold."""
     shape_of(sets.sps[0])
     most = max(map(len, (*sets.sps, *sets.pps)))
     if max(map(len, sets)) > SETS_MAX or most > SET_BYTES_MAX:
-        raise SpsError(f"{len(sets.sps)} SPS, {len(sets.pps)} PPS, {most} bytes")
+        raise ValueError(f"{len(sets.sps)} SPS, {len(sets.pps)} PPS, {most} bytes")
 
 
 def sample_of(nals: Iterable[bytes]) -> bytes:

@@ -17,7 +17,6 @@ from fpvcar.recordings.export.pictures import LEAD_NS, Frame
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
-from fpvcar.video.sps import SpsError
 
 PAUSE_MOST_NS = 1800 * SECOND_NS
 USUAL_NS = SECOND_NS // 30
@@ -211,6 +210,6 @@ def _size(nals: list[bytes]) -> int:
 def _possible(sets: ParameterSets) -> bool:
     try:
         check(sets)
-    except SpsError:
+    except ValueError:
         return False
     return True

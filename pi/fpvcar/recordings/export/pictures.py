@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings import messages
-from fpvcar.recordings.reader import EVER_NS, Message, ReadError, Recording
+from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.reader import EVER_NS, Message, Recording
 from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
 

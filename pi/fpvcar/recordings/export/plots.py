@@ -76,7 +76,7 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
         yield Line("current", "amps", "A"), message.amps if valid else None
     elif isinstance(message, messages.Step):
         wish = message.wish
-        yield Line("setpoint", "throttle wished", ""), wish.throttle if wish else None
+        yield Line("setpoint", "throttle (wish)", ""), wish.throttle if wish else None
         yield Line("setpoint", "throttle", ""), message.throttle
         yield Line("setpoint", "steer", ""), message.steer
         for name, duty in zip(("drive", "steer"), message.duties, strict=False):

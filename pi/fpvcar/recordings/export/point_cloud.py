@@ -3,7 +3,7 @@
 import functools
 import math
 
-from fpvcar.mcap.cloud import Point
+from fpvcar.recordings.mcap.cloud import Point
 from fpvcar.recordings.messages import Points, Reading
 
 ORIGIN: Point = (0.0, 0.0, 0.0)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import FileSource, inner_records
-from fpvcar.mcap.walk import Damage, Record, Walk
 from fpvcar.recordings import messages
 from fpvcar.recordings.export.pictures import Frame
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import FileSource, inner_records
+from fpvcar.recordings.mcap.walk import Damage, Record, Walk
 from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
 

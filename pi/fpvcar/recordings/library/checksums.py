@@ -82,8 +82,7 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
 
 
 def sums_of(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
-    """Return the stored checksums of a sealed file; if absent or invalid, compute and store
-    them.
+    """Return the stored checksums of a sealed file; if absent or invalid, compute and store them.
 
     Raises OSError.
     """

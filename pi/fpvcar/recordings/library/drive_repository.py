@@ -144,8 +144,7 @@ class FolderRepository:
         self._titles.name(_named(drive_id, drives), title, file_names)
 
     def delete(self, drive_id: str) -> tuple[list[str], list[str]]:
-        """Delete a drive, except for files still being written and files shared with another
-        drive.
+        """Delete a drive, except for files still being written and files shared with another drive.
 
         The deleted drive's range in a shared file is no longer listed.
         """

@@ -12,12 +12,11 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.mcap.parsing import PackageMissing, RecordError
 from fpvcar.recordings import names
 from fpvcar.recordings.library import summaries
 from fpvcar.recordings.library.index import IndexFile, Stamp, stamp_of
 from fpvcar.recordings.library.summaries import Entry
-from fpvcar.recordings.reader import PackageNeeded, ReadError
+from fpvcar.recordings.mcap.parsing import PackageMissing, ReadError, RecordError
 from fpvcar.runtime import files
 
 WRITING_S = 10.0
@@ -27,13 +26,12 @@ AGAIN_S = 5.0
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
 """Scanned files after which the index is written. The limit reduces wear of the card."""
-UNREADABLE = (OSError, ReadError, RecordError, PackageMissing)
+UNREADABLE = (OSError, ReadError, RecordError)
 """Exceptions that `entry_of` may raise."""
 
 
 def files_in(directory: Path) -> list[Path]:
-    """Return the recordings of a directory. Symbolic links are ignored: they could lead out of
-    it.
+    """Return the recordings of a directory. Symbolic links are ignored: they could lead out of it.
 
     A missing directory gives an empty list, as it is created by the first recording. Raises OSError
     otherwise.
@@ -183,7 +181,7 @@ class RecordingIndex:
             return None
         except UNREADABLE as fault:
             entry = unreadable_entry(path, stamp, fault)
-            temporary = isinstance(fault, OSError | PackageNeeded | PackageMissing)
+            temporary = isinstance(fault, OSError | PackageMissing)
             return entry if temporary else self._note(path, stamp, entry)
 
     def _note(self, path: Path, stamp: Stamp, entry: Entry) -> Entry:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
-from fpvcar.mcap.parsing import RecordError
-from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.library.index import Stamp
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
+from fpvcar.recordings.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.tail import Tail, tail_of
 from fpvcar.recordings.messages import Stint
 from fpvcar.recordings.overview import Overview, closed_overview, overview_of
 from fpvcar.recordings.reader import Recording
@@ -58,7 +58,7 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     """Summarise a file that is no longer written to.
 
     If the file must be read whole, `rest` is called before each piece. Raises ReadError,
-    RecordError, PackageMissing, OSError.
+    RecordError, OSError.
     """
     source = FileSource(path)
     try:

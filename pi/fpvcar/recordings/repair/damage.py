@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from fpvcar.mcap.walk import Damage
 from fpvcar.recordings import names
 from fpvcar.recordings.export.tables import utc_text
+from fpvcar.recordings.mcap.walk import Damage
 from fpvcar.recordings.reader import Recording
 
 INCOMPLETE = 3

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import good_chunk, inner_records
-from fpvcar.mcap.parsing import RecordError
-from fpvcar.mcap.records import ChunkPlace, Counts
-from fpvcar.mcap.walk import Damage, Record
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import good_chunk, inner_records
+from fpvcar.recordings.mcap.parsing import RecordError
+from fpvcar.recordings.mcap.records import ChunkPlace, Counts
+from fpvcar.recordings.mcap.walk import Damage, Record
 from fpvcar.recordings.reader import Recording
 
 LIBRARY = "fpvcar recover"

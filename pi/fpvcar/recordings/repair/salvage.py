@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fpvcar.mcap.chunks import FileSource
-from fpvcar.mcap.tail import tail_of
-from fpvcar.mcap.walk import Walk
 from fpvcar.recordings import names
+from fpvcar.recordings.mcap.chunks import FileSource
+from fpvcar.recordings.mcap.tail import tail_of
+from fpvcar.recordings.mcap.walk import Walk
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import Ending, rewritten
 from fpvcar.runtime import files

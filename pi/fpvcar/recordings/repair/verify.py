@@ -13,10 +13,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import inner_records
-from fpvcar.mcap.walk import Damage, Record
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.chunks import inner_records
+from fpvcar.recordings.mcap.walk import Damage, Record
 from fpvcar.recordings.reader import Recording, about_of
 
 _Entry = tuple[int, int]

@@ -23,7 +23,7 @@ from aiohttp import web
 
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.calibration.export import written
-from fpvcar.calibration.steps import CarState, InvalidInput
+from fpvcar.calibration.steps import CarState
 from fpvcar.calibration.store import History, write
 from fpvcar.calibration.values import Value, differing
 from fpvcar.config import Profile
@@ -220,11 +220,11 @@ class CalibrationApi:
 
 
 def _number(text: str) -> float:
-    """Parse a number. Raises InvalidInput."""
+    """Parse a number. Raises ValueError."""
     try:
         return float(text)
     except ValueError:
-        raise InvalidInput(f'"{quoted(text)}" refused: expected a number') from None
+        raise ValueError(f'"{quoted(text)}" refused: expected a number') from None
 
 
 @contextlib.contextmanager
@@ -232,7 +232,7 @@ def _refusals() -> Iterator[None]:
     """Turn refusals of the calibrator into HTTPBadRequest."""
     try:
         yield
-    except ValueError as fault:  # InvalidInput, ConfigError
+    except ValueError as fault:  # also ConfigError
         raise web.HTTPBadRequest(text=f"{fault}\n") from None
 
 

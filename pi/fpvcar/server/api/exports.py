@@ -22,7 +22,7 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export
-from fpvcar.recordings.reader import ReadError
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
 from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
 from fpvcar.server.http.responses import JSON, PRIVATE

@@ -24,8 +24,7 @@ CERTIFICATE, ROOT = "https.crt", "root.crt"
 CERTIFICATE_DAYS = 825
 """Longest validity that Apple's systems accept, for any issuer."""
 ROOT_DAYS = 3650
-"""Validity of the root, installed by hand. It ends before 2038, the end of 32-bit
-time."""
+"""Validity of the root, installed by hand. It ends before 2038, the end of 32-bit time."""
 RENEW_DAYS = 30
 NAMES_MAX = 16
 KEY_BYTES = 32
@@ -209,8 +208,7 @@ def _succeeds(*arguments: str) -> bool:
 
 
 def _make_root(key: Path, root: Path, names: list[str]) -> None:
-    """Create an authority for this car alone, so that a stolen card cannot vouch for other
-    hosts.
+    """Create an authority for this car alone, so that a stolen card cannot vouch for other hosts.
 
     It may sign servers at addresses of home networks, at names below .local, and at the car's own
     names, but no e-mail address and no URI.

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from fpvcar.mcap.parsing import PackageMissing
-from fpvcar.recordings.reader import ReadError
+from fpvcar.recordings.mcap.parsing import ReadError
 
 PRIVATE = {
     "Cache-Control": "no-store",
@@ -27,7 +26,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
             return act()
         except FileNotFoundError:
             raise web.HTTPNotFound(text="This recording no longer exists.\n") from None
-        except (ReadError, PackageMissing, OSError) as fault:
+        except (ReadError, OSError) as fault:
             raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
 
     return tried

@@ -45,8 +45,7 @@ log = logging.getLogger("fpvcar.video")
 
 
 class Sender:
-    """Video sender of one viewer, run by each new unit and by a timer, within the link's
-    capacity.
+    """Video sender of one viewer, run by each new unit and by a timer, within the link's capacity.
 
     It uses no task: a unit is passed to the kernel in the same callback in which it arrived.
     """

@@ -12,9 +12,9 @@ from fpvcar.runtime.units import SECOND_NS
 from fpvstation.cli import decode
 from fpvstation.cli.decode import PAUSE_MOST_NS, Picture
 from tests.support import mcaps
+from tests.support.cameras.video_source import encode
 from tests.support.mcaps import McapFile
 from tests.support.recordings import NAME
-from tests.support.video_source import encode
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fpvcar.wire.station import Pairing
-from fpvstation.fetch.cars import FILE, Cars, CarsError, url_of
+from fpvstation.errors import StationError
+from fpvstation.fetch.cars import FILE, Cars, url_of
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_address_gives_its_url(address: str, url: str) -> None:
     ],
 )
 def test_refused_addresses(address: str, words: str) -> None:
-    with pytest.raises(CarsError, match=words):
+    with pytest.raises(StationError, match=words):
         url_of(address)
 
 
@@ -55,18 +56,18 @@ def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
     again = cars.add(pairing("Plague", "2" * 16, "t"), "https://c:1", "dd")
     assert again.folder == other.folder and len(cars.all()) == 2
     assert (tmp_path / FILE).stat().st_mode & 0o077 == 0, "it holds keys"
-    with pytest.raises(CarsError, match="several cars"):
+    with pytest.raises(StationError, match="several cars"):
         cars.find("Plague")
     cars.remove(cars.find("https://c:1"))
     assert cars.all() == [one] and cars.find("Plague") == one
-    with pytest.raises(CarsError, match="paired cars: Plague"):
+    with pytest.raises(StationError, match="paired cars: Plague"):
         cars.find("Arrow")
 
 
 @pytest.mark.parametrize("rubbish", [b"[{", b'[{"name":"\xff"', b'[{"x":' + b"[" * 5000])
 def test_damaged_list_of_cars_names_the_next_step(tmp_path: Path, rubbish: bytes) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
-    with pytest.raises(CarsError, match="pair the cars again"):
+    with pytest.raises(StationError, match="pair the cars again"):
         Cars(tmp_path).all()
 
 

@@ -16,14 +16,15 @@ from aiohttp.test_utils import TestServer
 from fpvcar.server.auth import credentials
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Car
-from fpvstation.fetch.client import HttpCar, PairingRefused
+from fpvstation.fetch.client import HttpCar
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round, SegmentGone
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.station import car_application, stations_of
+from tests.support.base_station.station import car_application, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 SECOND = NAME.replace("0001", "0002")
@@ -136,7 +137,7 @@ def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Path) ->
     async def run() -> None:
         stations = stations_of(tmp_path)
         async with car_at(car_application(folder, stations)) as url:
-            with pytest.raises(PairingRefused, match="not the grown-ups' code"):
+            with pytest.raises(StationError, match="not the grown-ups' code"):
                 await client.pair(url, "", "wrong", "office")
             car = await paired(url)
             async with client.session(url, "") as session:
@@ -224,7 +225,7 @@ def test_redirects_are_not_followed(tmp_path: Path) -> None:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", elsewhere)
         async with car_at(app) as url:
-            with pytest.raises(PairingRefused, match="307"):
+            with pytest.raises(StationError, match="307"):
                 await client.pair(url, "", "code", "office")
             car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
             async with client.session(url, "") as session:

@@ -7,12 +7,12 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.store.disk import Folder
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
-from tests.support.station_disk import sums_of
+from tests.support.base_station.disk import sums_of
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
 NAME = "Plague-20261121T193100Z-0001.mcap"
@@ -87,7 +87,7 @@ def test_contradictory_checksums_publish_nothing(store: Store, tmp_path: Path) -
     for number, data in enumerate(PIECES):
         coming.write_piece(number, data)
     assert coming.missing() == []
-    with pytest.raises(StoreError, match="does not return the written bytes"):
+    with pytest.raises(StationError, match="does not return the written bytes"):
         coming.publish()
     assert not (tmp_path / SESSION).exists()
 

@@ -10,12 +10,13 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
+from fpvstation.errors import StationError
 from fpvstation.fetch import pull as pull_module
 from fpvstation.fetch.fair_slots import TURN_S, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
-from fpvstation.store.identity import StoreError, StoreGone
+from fpvstation.store.identity import StoreGone
 from fpvstation.store.store import Store
-from tests.support.station_disk import FakeDisk, sums_of
+from tests.support.base_station.disk import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
 
@@ -58,7 +59,7 @@ def pull_of(car: PlayedCar) -> Pull:
 
 
 @pytest.mark.parametrize(
-    "fault", [CarFault("500"), StoreError("two others"), OSError(errno.EIO, "card")]
+    "fault", [CarFault("500"), StationError("two others"), OSError(errno.EIO, "card")]
 )
 async def test_failed_segment_does_not_block_the_next(fault: Exception) -> None:
     car = PlayedCar({NAMES[0]: fault, NAMES[1]: fault, NAMES[3]: fault})

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from fpvstation.errors import StationError
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault
 from fpvstation.mirror.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
-from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
 from tests.unit.fpvstation.mirror.test_replicate import PLACE, SECOND, PlayedOffice, Rig, act
 from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
@@ -99,7 +99,7 @@ def test_session_is_found_by_name_in_store_or_trash(rig: Rig) -> None:
 
     assert found(name) == found(SESSION) == SESSION
     put(rig.store, NAME, DATA, "Arrow")
-    with pytest.raises(StoreError, match="names 2 sessions: Arrow"):
+    with pytest.raises(StationError, match="names 2 sessions: Arrow"):
         found(name)
     rig.store.remove(SESSION, TRASH)
     assert found(SESSION) == SESSION
@@ -107,7 +107,7 @@ def test_session_is_found_by_name_in_store_or_trash(rig: Rig) -> None:
 
 @pytest.mark.parametrize("word", ["", "x", "../../etc", f"../{SESSION}", "a/b/c"])
 def test_malformed_session_name_is_refused(rig: Rig, word: str) -> None:
-    with pytest.raises(StoreError, match="names 0 sessions: none here; name it as CAR/DAY"):
+    with pytest.raises(StationError, match="names 0 sessions: none here; name it as CAR/DAY"):
         session_of(word, rig.store, Folder(rig.root), ReplicaLog(Folder(rig.root)))
 
 

@@ -11,7 +11,7 @@ from fpvstation.store.replica_log import COPIES, HERE, ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, listing_of
 from fpvstation.store.verify import Verdict, verify
-from tests.support.station_disk import FakeDisk, Inode, hash_of, sums_of
+from tests.support.base_station.disk import FakeDisk, Inode, hash_of, sums_of
 from tests.unit.fpvstation.store.test_store import CAR, NAME, SESSION
 
 LIST, RECORD = f"{SESSION}/{SUMS_FILE}", f"{COPIES}/{SESSION}.json"

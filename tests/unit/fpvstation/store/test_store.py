@@ -13,8 +13,9 @@ import pytest
 from fpvcar.recordings.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
+from fpvstation.errors import StationError
 from fpvstation.store.disk import Folder
-from fpvstation.store.identity import MARKER, StoreError, StoreGone
+from fpvstation.store.identity import MARKER, StoreGone
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
@@ -78,7 +79,7 @@ def test_received_pieces_are_not_requested_again(store: Store, tmp_path: Path) -
     assert store.missing(CAR, NAME, made) == [0]
     store.write(CAR, NAME, made, 0, b"x" + DATA[1:MIB])
     assert store.missing(CAR, NAME, made) == [0], "a piece that bent is not good"
-    with pytest.raises(StoreError, match="does not return the written bytes"):
+    with pytest.raises(StationError, match="does not return the written bytes"):
         store.publish(CAR, NAME, made)
     assert not (tmp_path / SESSION / NAME).exists()
     put(store)
@@ -117,10 +118,10 @@ def test_unmounted_or_other_disk_is_not_taken_for_the_store(tmp_path: Path) -> N
     known = Store(Folder(tmp_path)).open("")
     assert Store(Folder(tmp_path)).open(known) == known
     (tmp_path / "mount").mkdir()
-    with pytest.raises(StoreError, match="mount its disk"):
+    with pytest.raises(StationError, match="mount its disk"):
         Store(Folder(tmp_path / "mount")).open(known)
     Store(Folder(tmp_path / "mount")).open("")
-    with pytest.raises(StoreError, match="mount the right"):
+    with pytest.raises(StationError, match="mount the right"):
         Store(Folder(tmp_path / "mount")).open(known)
 
 
@@ -135,13 +136,13 @@ def test_unmounted_or_other_disk_is_not_taken_for_the_store(tmp_path: Path) -> N
 )
 def test_foreign_marker_is_refused(tmp_path: Path, text: bytes, words: str) -> None:
     (tmp_path / MARKER).write_bytes(text)
-    with pytest.raises(StoreError, match=words):
+    with pytest.raises(StationError, match=words):
         Store(Folder(tmp_path)).open("")
 
 
 def test_folder_with_other_files_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "holidays").mkdir()
-    with pytest.raises(StoreError, match="holidays is here"):
+    with pytest.raises(StationError, match="holidays is here"):
         Store(Folder(tmp_path)).open("")
 
 
@@ -149,7 +150,7 @@ def test_folder_with_other_files_is_no_store(tmp_path: Path) -> None:
     ("car", "name"), [("..", NAME), ("a/b", NAME), (CAR, "../x.mcap"), (CAR, "x.mcap")]
 )
 def test_name_that_leads_out_of_the_store_is_refused(store: Store, car: str, name: str) -> None:
-    with pytest.raises(StoreError, match="not a segment's name"):
+    with pytest.raises(StationError, match="not a segment's name"):
         store.missing(car, name, sums_of(DATA))
 
 
@@ -266,7 +267,7 @@ def test_returned_file_is_adopted_into_its_session(store: Store, tmp_path: Path)
         assert (tmp_path / SESSION / NAME).read_bytes() == DATA
         assert not (tmp_path / "came").exists()
     (tmp_path / "came").write_bytes(b"another")
-    with pytest.raises(StoreError, match="another segment has this name"):
+    with pytest.raises(StationError, match="another segment has this name"):
         store.adopt(SESSION, NAME, "came", sums_of(b"another"))
 
 

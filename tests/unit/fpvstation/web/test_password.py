@@ -15,9 +15,10 @@ from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import COOKIE, Devices
 from fpvcar.server.http.endpoints import Address
 from fpvstation import service
+from fpvstation.errors import StationError
 from fpvstation.web import password
 from fpvstation.web.page import Page
-from fpvstation.web.password import PasswordCheck, PasswordRefused, PasswordRights
+from fpvstation.web.password import PasswordCheck, PasswordRights
 from tests.unit.fpvstation.web.test_page import page
 
 __all__ = ["page"]
@@ -200,12 +201,12 @@ def test_password_is_kept_as_scrypt_and_a_new_one_ends_cookies(tmp_path: Path) -
 
 @pytest.mark.parametrize("bad", ["short", "x" * 65, "tuxedo-ß-1", " padded-one", "a\nbcdefgh"])
 def test_unsendable_password_is_refused(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(PasswordRefused, match="8 to 64"):
+    with pytest.raises(StationError, match="8 to 64"):
         password.save(tmp_path, bad)
     assert password.load(tmp_path) is None
 
 
 def test_unreadable_password_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / password.FILE).write_bytes(b"{")
-    with pytest.raises(PasswordRefused, match="fpvstation passwd"):
+    with pytest.raises(StationError, match="fpvstation passwd"):
         password.load(tmp_path)

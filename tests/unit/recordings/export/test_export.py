@@ -21,8 +21,8 @@ from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime import files
 from fpvcar.runtime.units import SECOND_NS
 from tests.support import mcaps
+from tests.support.cameras.video_source import encode
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
-from tests.support.video_source import encode
 
 SECONDS = 4.0
 UNITS = round(SECONDS * mcaps.FPS)

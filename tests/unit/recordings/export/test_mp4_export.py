@@ -17,8 +17,8 @@ from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
 from tests.support import mcaps
+from tests.support.cameras.video_source import encode
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
-from tests.support.video_source import encode
 
 
 def opened(*paths: Path) -> Callable[[], Iterator[Recording]]:

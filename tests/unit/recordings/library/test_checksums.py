@@ -9,7 +9,7 @@ import pytest
 from fpvcar.recordings import names
 from fpvcar.recordings.library import checksums
 from fpvcar.runtime.units import MIB, SECOND_NS
-from tests.support.recording import UTC_NS, FakeFolder, name, recorded, second
+from tests.support.recorder.recording import UTC_NS, FakeFolder, name, recorded, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 

@@ -16,7 +16,7 @@ from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.messages import Stint, Turn
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recording import CATALOGUE, PROFILE, UTC_NS, BytesSource, about, step
+from tests.support.recorder.recording import CATALOGUE, PROFILE, UTC_NS, BytesSource, about, step
 from tests.support.world import inputs
 
 FREE = Latches(None, None)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from mcap.reader import make_reader
 
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.tail import tail_of
-from fpvcar.mcap.walk import Walk
 from fpvcar.recordings import messages
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.tail import tail_of
+from fpvcar.recordings.mcap.walk import Walk
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import recover, salvage
 from fpvcar.recordings.repair.recover import Ending
 from fpvcar.recordings.repair.salvage import AGAIN_MOST, SLICE_NS, Salvager
-from tests.support.recording import (
+from tests.support.recorder.recording import (
     CATALOGUE,
     UTC_NS,
     BytesSource,

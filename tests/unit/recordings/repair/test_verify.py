@@ -7,11 +7,11 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 from fpvcar import __main__
-from fpvcar.mcap import records
 from fpvcar.recordings import messages
-from fpvcar.recordings.reader import ReadError
+from fpvcar.recordings.mcap import records
+from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.repair import verify
-from tests.support.recording import file, flipped, recording, small_files
+from tests.support.recorder.recording import file, flipped, recording, small_files
 
 VERIFIED = Callable[[bytes], tuple[int, str]]
 

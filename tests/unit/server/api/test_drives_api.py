@@ -17,7 +17,7 @@ from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.remembered_browsers import GROWN_UP_S
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
-from tests.support.recording import step
+from tests.support.recorder.recording import step
 from tests.support.recordings import CODES, Client, ask, no_devices
 
 DRIVES = "/api/recordings/drives"

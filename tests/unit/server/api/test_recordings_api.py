@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from fpvcar.mcap import protobuf, records
 from fpvcar.recordings import messages
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.library import recording_index, summaries
 from fpvcar.recordings.library.cache import RecordingCache
 from fpvcar.recordings.library.index import NAME as INDEX
 from fpvcar.recordings.library.recording_index import RecordingIndex
+from fpvcar.recordings.mcap import protobuf, records
 from fpvcar.wire import telemetry
 from tests.support import mcaps
+from tests.support.cameras.video_source import encode
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
 from tests.support.recordings import NAME, SECONDS, Client, ask, drive_messages, one_drive, units
-from tests.support.video_source import encode
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from fpvcar.recordings import names
 from fpvcar.runtime.units import MIB
 from fpvcar.wire import down, up
 from fpvcar.wire import station as wire
+from tests.support.base_station.station import Client, ask_car, paired, signed, stations_of
 from tests.support.hub import House
-from tests.support.station import Client, ask_car, paired, signed, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 OTHER = "Plague-20261121T193100Z-0002.mcap"

@@ -7,7 +7,14 @@ import pytest
 
 from fpvcar.server.auth.stations import RECENT, RESERVED_US, ReplayGuard
 from fpvcar.wire import station as wire
-from tests.support.station import Client, ask_car, paired, signature, signed, stations_of
+from tests.support.base_station.station import (
+    Client,
+    ask_car,
+    paired,
+    signature,
+    signed,
+    stations_of,
+)
 
 NOW_US = 1_795_000_000_000_000
 PATH = "/segments"

@@ -18,7 +18,7 @@ from fpvcar.server.http.banner import in_url
 from fpvcar.server.http.limits import Places
 from fpvcar.server.http.listener import READ_BYTES, Listener
 from fpvcar.server.sockets.fast_path import FastPath
-from tests.e2e.hostile import frame
+from tests.e2e.hostile.attacks import frame
 
 
 class Echo(asyncio.Protocol):

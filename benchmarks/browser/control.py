@@ -1,0 +1,44 @@
+"""Latency from a key press in the browser to PWM at the pin."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.e2e.browser.seat import drives, stands, until
+from tests.e2e.harness import PinWatch, RunningBench
+
+from benchmarks.rig import Settings, opened, running, say, wall_ahead_ms
+from benchmarks.rows import Aim, Result, row
+
+
+def press_ms(page: Any, watch: PinWatch) -> float:
+    """Return ms from one key press to PWM at the pin. Waits for the end of a stop beforehand,
+    uncounted. `page`: Playwright's, or a compatible one."""
+    start = len(watch.samples)
+
+    def press() -> None:
+        nonlocal start
+        page.wait_for_timeout(250)
+        start = len(watch.samples)
+        page.keyboard.down("ArrowUp")
+
+    drives(page, lambda: watch.now.driving, press, lambda: page.keyboard.up("ArrowUp"), "ArrowUp")
+    pin_ns = next(sample.time_ns for sample in watch.samples[start:] if sample.driving)
+    page.keyboard.up("ArrowUp")
+    stands(watch)
+    pressed_ms = float(page.evaluate("window.pressedAt"))
+    return pin_ns / 1e6 + wall_ahead_ms() - pressed_ms
+
+
+def press_to_pin(page: Any, bench: RunningBench, runs: int) -> list[float]:
+    """Press forward `runs` times; return ms for each."""
+    until(page, "window.fpvcar.state.role === 'driver'")
+    with bench.watch() as watch:
+        return [press_ms(page, watch) for _ in range(runs)]
+
+
+def rows(settings: Settings) -> Iterator[Result]:
+    """Measure key press to pin without other load."""
+    with settings.chromium() as browser, running() as bench, opened(browser, bench.url) as page:
+        say(f"control: {settings.runs} presses")
+        values = press_to_pin(page, bench, settings.runs)
+        yield row("control", "key press to pin", "ms", values, Aim(median=8, p99=20), "guard off")

@@ -1,0 +1,99 @@
+"""Throughput of rdsend and rdrecv over RDMA verbs, against ib_send_bw: guests with Soft-RoCE.
+
+Both run by emulation, so a rate is comparable only to others of the same boot.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from tests.guest import speed
+from tests.guest.ends import Ends, bring_tools
+from tests.guest.machine import Guest, pair
+
+from benchmarks.rdma.pairs import PART, Run, compare
+from benchmarks.rig import say
+from benchmarks.rows import RATIO, Aim, Note, Result, row
+
+ONE_GUEST, TWO_GUESTS = 256 << 20, 32 << 20
+ONE_WAY_MS = 10
+SMALL = 64 << 10
+NONE = ("--checksum", "none")
+PERFTEST = "ib_send_bw"
+
+
+def run(rate: Callable[[], float]) -> Callable[[], Run]:
+    """Return a measurement for compare()."""
+    return lambda: Run(rate() / 1e6)
+
+
+@contextmanager
+def apart(sender: Guest, receiver: Guest, size: int) -> Iterator[Ends]:
+    """Yield the two ends, and make the file to send."""
+    ends = Ends(sender, receiver)
+    try:
+        speed.make_data(ends, size)
+        yield ends
+    finally:
+        ends.close()
+
+
+def one_guest(share: Path, pairs: int) -> Iterator[Result]:
+    """Measure page cache to /dev/null, and pipes against that."""
+    say(f"{PART}: a guest starts")
+    with Guest(share) as guest, apart(guest, guest, ONE_GUEST) as ends:
+        perftest = run(partial(speed.ib_send_bw, ends, 8 << 20, 2, ONE_GUEST))
+        plain = run(partial(speed.rdsend, ends, *NONE))
+        for name, ours, least in (
+            ("verbs, no checksum", plain, 0.95),
+            ("verbs, XXH3", run(partial(speed.rdsend, ends)), 0.88),
+            ("verbs, encrypted", run(partial(speed.rdsend, ends, "--encrypt")), None),
+        ):
+            yield from compare(name, ours, perftest, least, PERFTEST, pairs)
+        for name, ours in (
+            ("verbs, from a pipe", run(partial(speed.rdsend, ends, *NONE, piped=True))),
+            ("verbs, into a pipe", run(partial(speed.rdsend, ends, *NONE, into=speed.INTO_PIPE))),
+        ):
+            yield from compare(name, ours, plain, 0.95, "file", pairs)
+
+
+def two_guests(share: Path, pairs: int) -> Iterator[Result]:
+    """Measure a long link: a sender that waits for an answer to each message moves one per round
+    trip."""
+    say(f"{PART}: two guests start")
+    way = f"verbs, {ONE_WAY_MS} ms each way"
+    with pair(share) as guests, apart(guests.first, guests.second, TWO_GUESTS) as ends:
+        speed.shape(guests, f"delay {ONE_WAY_MS}ms")
+        perftest = run(partial(speed.ib_send_bw, ends, 1 << 20, 16, TWO_GUESTS))
+        for name, piped in ((f"{way}, file", False), (f"{way}, pipe", True)):
+            ours = run(partial(speed.rdsend, ends, piped=piped))
+            yield from compare(name, ours, perftest, 0.9, PERFTEST, pairs)
+        say(f"{PART}: {way}, 64 KiB")
+        rates = [speed.rdsend(ends, "--chunk", str(SMALL)) for _ in range(pairs)]
+        yield row(PART, f"{way}, 64 KiB", "MB/s", [rate / 1e6 for rate in rates])
+        at_most = SMALL / (2 * ONE_WAY_MS / 1000)
+        ratios = [rate / at_most for rate in rates]
+        yield row(
+            PART,
+            f"{way}, 64 KiB / stop-and-wait",
+            RATIO,
+            ratios,
+            Aim(least=4.0),
+            f"{min(ratios):.2f} to {max(ratios):.2f}",
+        )
+
+
+def rows(tools: Path, pairs: int) -> Iterator[Result]:
+    """Measure with one guest, then with two."""
+    if not shutil.which("qemu-system-x86_64"):
+        yield Note(PART, "qemu-system-x86_64 is not installed: nothing over RDMA")
+        return
+    with tempfile.TemporaryDirectory() as home:
+        share = Path(home)
+        bring_tools(tools, share)
+        speed.bring_splice(share)
+        yield from one_guest(share, pairs)
+        yield from two_guests(share, pairs)

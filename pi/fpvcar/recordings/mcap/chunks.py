@@ -1,0 +1,133 @@
+"""Byte sources for a reader, and validation of chunks."""
+
+import errno
+import importlib
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError
+
+CHUNK_MOST = 256 * 1024 * 1024
+"""Limit of a chunk, also uncompressed: a reader holds one in memory."""
+
+
+class Source(Protocol):
+    """Byte source with random access."""
+
+    size: int
+
+    def read(self, at: int, size: int) -> bytes:
+        """Read at most `size` bytes; fewer only at the end. Raises OSError."""
+
+    def close(self) -> None:
+        """Close the source; no read may follow."""
+
+
+class FileSource:
+    """Source over a file. The file is not mapped, as a card fault would then kill the process
+    (SIGBUS)."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a regular file. Raises OSError, also for a pipe or a device: these cannot seek."""
+        # opening a pipe must not block
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+        self._file = os.open(path, flags)
+        about = os.fstat(self._file)
+        self.size = about.st_size
+        if not stat.S_ISREG(about.st_mode):
+            os.close(self._file)
+            raise OSError(errno.EINVAL, "not a file", str(path))
+
+    def read(self, at: int, size: int) -> bytes:
+        """Read until `size` bytes are available or the file ends."""
+        parts, end = [], min(at + size, self.size)
+        while at < end:
+            part = os.pread(self._file, end - at, at)
+            if not part:  # the file was truncated during the read
+                break
+            parts.append(part)
+            at += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class ThrottledSource:
+    """Wrapper of a source that calls `rest` before each read."""
+
+    def __init__(self, source: Source, rest: Callable[[], None]) -> None:
+        self._source, self._rest, self.size = source, rest, source.size
+
+    def read(self, at: int, size: int) -> bytes:
+        """Call `rest`, then read from the wrapped source."""
+        self._rest()
+        return self._source.read(at, size)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Yield (opcode, body) of each record in a chunk. Raises RecordError."""
+    at, end, head = 0, len(inner), records.HEAD
+    while at < end:
+        if end - at < head.size:
+            raise RecordError(f"{end - at} bytes behind a chunk's last record")
+        opcode, length = head.unpack_from(inner, at)
+        at += head.size
+        if length > end - at:
+            raise RecordError(f"a record of {length} bytes where {end - at} are left")
+        if opcode == records.MESSAGE and length < records.MESSAGE_FIXED:
+            raise RecordError(f"a message of {length} bytes")
+        yield opcode, inner[at : at + length]
+        at += length
+
+
+def _uncompressed(chunk: parsing.Chunk) -> memoryview:
+    """Return the uncompressed records. Raises RecordError, and PackageMissing if the library is
+    missing."""
+    if not chunk.compression:
+        return chunk.records
+    if chunk.size > CHUNK_MOST:
+        raise RecordError(f"a chunk of {chunk.size} bytes (expected <= {CHUNK_MOST})")
+    if chunk.compression != "zstd":
+        raise RecordError(
+            f"a chunk is compressed by {chunk.compression!r} (expected zstd or none): "
+            "`mcap compress` writes the file anew with zstd"
+        )
+    try:
+        library: Any = importlib.import_module("zstandard")
+    except ImportError:
+        raise PackageMissing(
+            "compressed with zstd, which the Python package zstandard reads: pip install zstandard"
+        ) from None
+    try:
+        stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
+        data = stream.read(chunk.size)
+    except Exception as fault:  # raised by a library that is not imported here
+        raise RecordError(f"zstd: {fault}") from None
+    if len(data) != chunk.size:
+        raise RecordError(f"a chunk of {len(data)} bytes (expected {chunk.size})")
+    return memoryview(data)
+
+
+def good_chunk(body: bytes) -> memoryview:
+    """Return a chunk's records after validation of its CRC and structure.
+
+    Raises RecordError, PackageMissing.
+    """
+    chunk = parsing.take_chunk(body)
+    inner = _uncompressed(chunk)
+    if zlib.crc32(inner) != chunk.crc:
+        raise RecordError(
+            "a chunk's CRC is wrong" if chunk.crc else "a chunk has no CRC to verify it"
+        )
+    for _ in inner_records(inner):
+        pass
+    return inner

@@ -1,0 +1,102 @@
+"""Controls and words of the driver's seat never overlap, in any state, at any size of screen, in
+both orientations."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.browser.layout import faults
+from tests.e2e.browser.seat_states import KEYS, LOOKS, TOUCH, show
+from tests.support.cameras.video_source import encode
+from tests.support.played_car import play
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+
+@pytest.fixture(scope="module", params=["touch", "keys"])
+def seat(
+    request: pytest.FixtureRequest, browser: Browser
+) -> Iterator[tuple[Page, dict[str, tuple[int, int]]]]:
+    """A page on a phone or on a desk, and its sizes."""
+    touch = request.param == "touch"
+    context = browser.new_context(has_touch=touch, is_mobile=touch)
+    page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
+    yield page, TOUCH if touch else KEYS
+    context.close()
+
+
+def settled(page: Page) -> list[str]:
+    """Return the faults once the page is laid out again, and again by its observers."""
+    found: list[str] = []
+    for _ in range(20):
+        page.wait_for_timeout(100)
+        if not (found := faults(page)):
+            break
+    return found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", LOOKS)
+def test_seat_controls_and_texts_never_overlap(
+    seat: tuple[Page, dict[str, tuple[int, int]]], name: str, soaking: bool
+) -> None:
+    """`make soak` checks every size. Otherwise every second size is checked, and the next state
+    checks the others."""
+    page, sizes = seat
+    show(page, LOOKS[name])
+    found = {}
+    first, every = (0, 1) if soaking else (list(LOOKS).index(name) % 2, 2)
+    for size, (width, height) in list(sizes.items())[first::every]:
+        page.set_viewport_size({"width": width, "height": height})
+        found[size] = settled(page)
+    assert not {size: wrong for size, wrong in found.items() if wrong}
+
+
+def test_card_beside_the_menu_is_as_wide_as_its_text(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
+    page, sizes = seat
+    width, height = sizes.get("844x390", sizes[min(sizes)])
+    page.set_viewport_size({"width": width, "height": height})
+    show(page, LOOKS["menu-stopped"])
+    assert settled(page) == []
+    card = page.locator("#card")
+    assert card.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    assert card.evaluate("(one) => one.clientWidth") > 200
+
+
+def test_toast_leaves_the_windscreen_in_place(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
+    page, sizes = seat
+    show(page, LOOKS[next(iter(LOOKS))])
+    for size, (width, height) in sizes.items():
+        page.set_viewport_size({"width": width, "height": height})
+        settled(page)
+        page.evaluate("import('./seat/toast.js').then((it) => it.toast('new', 'warn'))")
+        page.wait_for_timeout(200)
+        seen = page.locator(".windscreen").bounding_box()
+        assert seen and seen["width"] == width, f"{size}: {seen}"
+
+
+OVER = """() => {
+  const box = document.createElement('button');
+  box.id = 'box';
+  box.style.cssText = 'position: fixed; z-index: 99; width: 60px; height: 60px';
+  const {left, top} = document.getElementById(%r).getBoundingClientRect();
+  Object.assign(box.style, {left: `${left + 5}px`, top: `${top + 5}px`});
+  document.body.append(box);
+}"""
+
+
+@pytest.mark.parametrize("name", ["wheel", "stop", "card-text", "lights"])
+def test_overlap_check_finds_a_covered_element(
+    seat: tuple[Page, dict[str, tuple[int, int]]], name: str
+) -> None:
+    page, _ = seat
+    page.set_viewport_size({"width": 1024, "height": 768})
+    show(page, LOOKS["stopped"])
+    assert faults(page) == []
+    page.evaluate(OVER % name)
+    assert any(f"#{name}" in one and "#box" in one for one in faults(page))

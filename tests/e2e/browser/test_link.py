@@ -1,0 +1,178 @@
+"""Links that stall or are late under a browser, and parts that die, with the page's messages."""
+
+import os
+import signal
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.browser.seat import (
+    at_the_wheel,
+    comes_back,
+    drives,
+    go_on,
+    holds,
+    opened,
+    probe,
+    seated_over,
+    stands,
+    until,
+)
+from tests.e2e.driver import Driver, free
+from tests.e2e.harness import SMALL, PinWatch, RunningBench, wait_for
+from tests.e2e.proxy import Link
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = SMALL
+DEAF = """
+const Whole = WebSocket;
+window.WebSocket = class extends Whole {
+  constructor(url) {
+    super(url);
+    if (!url.includes('/ws/drive')) return;
+    window.drive = this;
+    this.addEventListener('message', (event) => {
+      if (this.stuck) event.stopImmediatePropagation();
+    });
+  }
+  send(data) {
+    if (!this.stuck) super.send(data);
+  }
+};
+"""
+"""A stall like TCP's after losses: a single socket is silent, both ways, and stays open."""
+CARD = "document.querySelector('#card').innerText"
+
+
+@pytest.mark.parametrize(
+    ("up_s", "down_s"),
+    [
+        (1.5, 0.0),
+        pytest.param(0.0, 1.5, marks=[pytest.mark.soak, pytest.mark.long]),
+        pytest.param(0.6, 0.6, marks=[pytest.mark.soak, pytest.mark.long]),
+    ],
+)
+def test_link_late_from_the_start_drives_nothing(
+    page: Page, bench: RunningBench, link: Link, up_s: float, down_s: float
+) -> None:
+    """The first wishes of a new socket do not measure it. The page shows its delay, and drives
+    once the link is in time again."""
+    seated_over(page, link)
+    link.up_s, link.down_s = up_s, down_s
+    link.cut()
+    until(page, "window.fpvcar.link.kind !== 'up'")
+    until(page, "window.fpvcar.link.kind === 'up'", 30.0)
+    with bench.watch() as watch:
+        page.keyboard.down("ArrowUp")
+        until(page, f"{CARD}.includes('The link is 1.')", 15.0)
+        assert "s late: the car waits" in page.inner_text("#card")
+        page.keyboard.up("ArrowUp")
+        page.keyboard.down("ArrowUp")
+        page.wait_for_timeout(2500)
+        assert not any(sample.driving for sample in watch.samples)
+        link.up_s = link.down_s = 0.0
+        until(page, "document.body.dataset.situation !== 'late'", 15.0)
+        page.wait_for_timeout(300)
+        assert not watch.now.driving, "a key held through it drove on"
+        page.keyboard.up("ArrowUp")
+        go_on(page)
+        holds(page, watch, "ArrowUp")
+        page.keyboard.up("ArrowUp")
+        stands(watch)
+
+
+def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:
+    """Let another driver drive, on a link of their own; this page watches."""
+    assert probe(page, "state.role") == "watching"
+    drives(
+        page,
+        lambda: watch.now.driving,
+        lambda: driver.drive(0.4, 0.0),
+        lambda: free(driver),
+        "somebody else",
+    )
+
+
+def test_watcher_stop_reaches_the_car_after_link_stall(
+    page: Page, bench: RunningBench, link: Link, driver: Driver
+) -> None:
+    opened(page, f"http://localhost:{link.port}/")
+    with bench.watch() as watch:
+        another_drives(driver, watch, page)
+        link.stall()
+        until(page, f"{CARD}.includes('If someone is driving, the car drives on')")
+        page.locator("#stop").click()
+        until(page, f"{CARD}.includes('STOP waits')")
+        page.wait_for_timeout(500)
+        assert driver.stop_cause() != "estop", "the link was not stalled"
+        link.mend()
+        wait_for(lambda: driver.stop_cause() == "estop", "not heard", 15.0)
+        stands(watch)
+    until(page, f"{CARD}.includes('You pushed STOP')")
+
+
+def test_stuck_drive_socket_is_replaced_and_its_stop_resent(
+    page: Page, bench: RunningBench, driver: Driver
+) -> None:
+    page.add_init_script(DEAF)
+    opened(page, bench.url)
+    with bench.watch() as watch:
+        another_drives(driver, watch, page)
+        page.evaluate("window.stuckOne = drive; drive.stuck = true")
+        page.locator("#stop").click()
+        wait_for(lambda: driver.stop_cause() == "estop", "not heard", 15.0)
+        stands(watch)
+    until(page, f"{CARD}.includes('You pushed STOP')")
+    assert page.evaluate("drive !== stuckOne")
+
+
+def test_readings_from_before_a_stall_look_old(page: Page, bench: RunningBench, link: Link) -> None:
+    battery = "document.querySelector('#battery')"
+    arcs = "[...document.querySelectorAll('#ranges .arc')]"
+    opened(page, f"http://localhost:{link.port}/")
+    until(page, f"{arcs}.length > 0 && {arcs}.some((one) => !one.matches('.unknown'))")
+    until(page, f"!{battery}.matches('.old')")
+    link.stall()
+    until(page, "window.fpvcar.link.kind !== 'up'")
+    assert page.evaluate(f"{battery}.matches('.old')")
+    assert page.evaluate(f"{arcs}.every((one) => one.matches('.unknown'))")
+    until(page, f"/ V, [1-9]+ s ago/.test({battery}.innerText)")
+    link.mend()
+    until(page, f"!{battery}.matches('.old')", 15.0)
+    until(page, f"{arcs}.some((one) => !one.matches('.unknown'))")
+
+
+@pytest.mark.parametrize("unit", ["run", "wheels", "pigpiod"])
+def test_killed_unit_comes_back_and_go_on_drives(
+    page: Page, bench: RunningBench, unit: str
+) -> None:
+    at_the_wheel(page, bench.url)
+    with bench.watch() as watch:
+        holds(page, watch, "ArrowUp")
+        bench.kill(unit)
+        stands(watch)
+        page.keyboard.up("ArrowUp")
+        comes_back(page)
+        go_on(page)
+        holds(page, watch, "ArrowUp")
+        page.keyboard.up("ArrowUp")
+        stands(watch)
+
+
+def test_lost_camera_is_logged_and_comes_back(page: Page, bench: RunningBench) -> None:
+    at_the_wheel(page, bench.url)
+    before = bench.log().count("camera lost")
+    for pid in bench.cameras():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: bench.log().count("camera lost") > before, "nothing was said")
+    comes_back(page)
+    go_on(page)
+
+
+def test_picture_is_current_after_a_stall(page: Page, bench: RunningBench, link: Link) -> None:
+    seated_over(page, link)
+    link.stall()
+    page.wait_for_timeout(1500)
+    link.mend()
+    comes_back(page)
+    wait_for(lambda: probe(page, "video.latencyMs.at(-1)") < 200, "old pictures")

@@ -1,0 +1,168 @@
+"""The page itself: its error messages, access, weight."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route
+
+from tests.e2e.browser.seat import at_the_wheel, opened, until, violations
+from tests.e2e.harness import SMALL, RunningBench, started
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = SMALL
+FIRST_SCREEN_BYTES = 150_000
+STATUS = "fetch('/api/status').then((answer) => answer.json())"
+
+
+def test_status_page_lists_page_reports_and_frames(page: Page, bench: RunningBench) -> None:
+    opened(page, bench.url)
+    # By either path: on a busy machine a page may have changed it.
+    reported = "pages[0]?.report?.path === window.fpvcar.video.path"
+    until(page, f"{STATUS}.then(({{pages}}) => {reported})")
+    until(page, f"{STATUS}.then(({{video}}) => video[0]?.frames > 10)")
+    assert page.evaluate(STATUS)["wheels"] == "ok"
+
+
+def test_seat_passes_axe_in_all_states(page: Page, bench: RunningBench) -> None:
+    at_the_wheel(page, bench.url)
+    assert violations(page) == [], "first visit"
+    page.keyboard.press("Space")
+    until(page, "window.fpvcar.state.stop !== null")
+    page.wait_for_timeout(400)
+    assert violations(page) == [], "stopped"
+    page.locator("#go-on").click()
+    page.locator("#gear").click()
+    page.locator("#menu").wait_for(state="visible")
+    assert violations(page) == [], "details"
+    page.locator("#grown-code").click()
+    page.locator("#code").wait_for(state="visible")
+    until(page, "document.getAnimations().length === 0")  # half faded in is pale
+    assert violations(page) == [], "code"
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)])
+def test_page_does_not_scroll_and_stop_is_thumb_sized(
+    browser: Browser, bench: RunningBench, width: int, height: int
+) -> None:
+    phone = width < 1000
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, has_touch=phone, is_mobile=phone
+    )
+    page = at_the_wheel(context.new_page(), bench.url)
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth <= {width}")
+    assert page.evaluate(f"{root}.scrollHeight <= {height}")
+    box = page.locator("#stop").bounding_box()
+    assert box is not None and box["width"] >= 64 and box["height"] >= 64
+    assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
+    full = page.locator("#full").bounding_box()
+    assert full is not None and full["width"] >= 48 and full["height"] >= 48
+    page.locator("#full").click(trial=True)  # nothing lies over it
+    context.close()
+
+
+def test_first_screen_fits_its_byte_budget(page: Page, bench: RunningBench) -> None:
+    sizes: dict[str, int] = {}
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.on("response", lambda one: sizes.update({one.url: len(one.body())}))
+    opened(page, bench.url)
+    # Modules of hidden parts come a second later, also where a second is short.
+    late = [url for url in asked if url.endswith("/seat/drawer/drawer.js")]
+    first = asked[: asked.index(late[0])] if late else asked
+    pages = {url: size for url, size in sizes.items() if url in first}
+    assert 0 < sum(pages.values()) <= FIRST_SCREEN_BYTES, pages
+    assert all(url.startswith(bench.url) for url in sizes), "nothing from elsewhere"
+
+
+def test_menu_whose_module_is_late_opens_with_first_push(page: Page, bench: RunningBench) -> None:
+    """The module of the menu is refused twice. During that no dead menu is shown, and the push
+    counts."""
+    asked: list[bool] = []
+
+    def refuse_twice(route: Route) -> None:
+        asked.append(page.locator("#menu").is_hidden())
+        if len(asked) <= 2:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route(re.compile(r"/seat/drawer/drawer\.js"), refuse_twice)
+    opened(page, bench.url)
+    page.locator("#gear").click()
+    until(page, "document.body.innerText.includes('menu is still loading')")
+    page.locator("#menu").wait_for(state="visible", timeout=10_000)
+    assert asked == [True, True, True]
+    page.locator("#show-keys").click()
+    page.locator("#keys").wait_for(state="visible")
+    typing_and_closing_stop_nothing(page)
+
+
+def typing_and_closing_stop_nothing(page: Page) -> None:
+    """Esc closes one panel at a time, with the keys' panel open. A name may have a space and any
+    letter. The same keys act once no text field has the focus."""
+    page.keyboard.press("Escape")
+    page.locator("#keys").wait_for(state="hidden")
+    page.locator("#gear").click()
+    page.locator("#name").click()
+    page.keyboard.type("Anna Maria f?")
+    assert page.locator("#name").input_value() == "Anna Maria f?"
+    assert page.locator("#keys").is_hidden(), "a shortcut of the driver's keys"
+    page.keyboard.press("Escape")
+    page.locator("#menu").wait_for(state="hidden")
+    seq = page.evaluate("window.fpvcar.state.seq")
+    until(page, f"window.fpvcar.state.seq > {seq} + 3")
+    assert not stopped(page), "typing, or closing a menu, stopped the car"
+    page.keyboard.press("Escape")
+    until(page, "window.fpvcar.state.stop?.cause.startsWith('estop')")
+
+
+def stopped(page: Page) -> bool:
+    """Return whether a STOP holds the car."""
+    stop = page.evaluate("window.fpvcar.state.stop")
+    return stop is not None and stop["cause"].startswith("estop")
+
+
+@pytest.mark.parametrize("name", ["en/seat.js", "hud.js", "seat.css"])
+def test_incomplete_page_load_is_retried(page: Page, bench: RunningBench, name: str) -> None:
+    """A phone that has just joined the Wi-Fi drops running downloads."""
+    dropped: list[str] = []
+
+    def drop_once(route: Route) -> None:
+        if dropped:
+            route.continue_()
+        else:
+            dropped.append(route.request.url)
+            route.abort("internetdisconnected")
+
+    page.route(re.compile(rf"/{name}"), drop_once)
+    page.goto(bench.url)
+    with page.expect_navigation():
+        assert len(dropped) == 1
+    until(page, "window.fpvcar?.video.shown > 5")
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """A bench whose camera program prints its fault and ends."""
+    command = '["sh", "-c", "echo no camera here >&2; exit 3"]'
+    home = tmp_path_factory.mktemp("broken")
+    with started(home, f"--set=camera.command = {command}") as running:
+        yield running
+
+
+def test_broken_camera_is_explained_and_car_stands(page: Page, broken: RunningBench) -> None:
+    page.goto(broken.url)
+    until(page, "document.body.innerText.includes('no camera here')", 15.0)
+    with broken.watch() as watch:
+        page.keyboard.down("ArrowUp")
+        page.wait_for_timeout(500)
+        assert not any(sample.driving for sample in watch.samples), "drove blind"
+
+
+def test_loopback_keeps_codes_but_no_certificate(bench: RunningBench) -> None:
+    """On loopback there is no certificate, because no other host can connect."""
+    kept = {path.name for path in Path(bench.state).iterdir()}
+    assert {"codes.json", "signing.key"} <= kept and "https.key" not in kept

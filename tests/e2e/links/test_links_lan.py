@@ -1,0 +1,88 @@
+"""A car on bad Wi-Fi, from another host: outages, and too little room.
+
+Figures: `make benchmark ONLY=links`.
+"""
+
+import os
+import statistics
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Playwright
+
+from tests.e2e.browser.seat import opened, probe
+from tests.e2e.harness import STRIP, RunningBench, wait_for
+from tests.e2e.links.phone import on_the_lan, seconds_until_current, status, take_wheel
+from tests.support.lan import Lan
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+OPTIONS = ("--host=0.0.0.0", STRIP)
+MOST, THIRD = 2_000_000, 666_000
+BACK_S = 1.0
+"""The aim is 0.42 s; the rest allows for the machine."""
+WIDE_MS = 250
+LEAST_FPS, AGE_MS = 10, 400
+"""The aim is 300 ms for every picture. Here nine of ten must keep it, with a third more."""
+
+
+@pytest.fixture(scope="module")
+def lan() -> Iterator[Lan]:
+    """Two hosts and a cable."""
+    with Lan() as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["webcodecs", "mse"])
+def opened_far(
+    request: pytest.FixtureRequest,
+    bench: RunningBench,
+    lan: Lan,
+    playwright: Playwright,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Page]:
+    """A page on the other host, by each path to the screen."""
+    path: str = request.param
+    url = f"http://{lan.near}:{bench.port}/?path={path}"
+    home = tmp_path_factory.mktemp("far")
+    with on_the_lan(lan, home, bench.port, playwright) as browser:
+        page = opened(browser.new_page(), url)
+        assert probe(page, "video.path") == path
+        yield page
+
+
+@pytest.fixture
+def far(opened_far: Page, bench: RunningBench) -> Page:
+    """The page on the other host, at the wheel."""
+    take_wheel(opened_far, bench)
+    return opened_far
+
+
+def test_picture_is_current_soon_after_an_outage(far: Page, lan: Lan, bench: RunningBench) -> None:
+    for length_s in (0.6, 1.3, 3.1):
+        far.wait_for_timeout(700)
+        lan.lose()
+        far.wait_for_timeout(length_s * 1000)
+        assert probe(far, "video.ageMs") > 400
+        lan.find()
+        assert seconds_until_current(far) < BACK_S
+
+
+def test_narrow_link_gets_smaller_not_older_pictures(
+    far: Page, lan: Lan, bench: RunningBench
+) -> None:
+    far.wait_for_timeout(1000)
+    assert statistics.median(probe(far, "video.latencyMs")) < WIDE_MS
+    lan.narrow(THIRD, queue_bytes=20_000)
+    far.wait_for_timeout(2000)
+    shown, wanted = probe(far, "video.shown"), status(bench)["bitrate_wanted"]
+    far.wait_for_timeout(3000)
+    count = probe(far, "video.shown") - shown
+    ages = probe(far, "video.latencyMs")[-count:]
+    lan.widen()
+    assert isinstance(wanted, int) and wanted < MOST
+    assert count >= 3 * LEAST_FPS, f"{count} pictures in 3 s"
+    assert statistics.quantiles(ages, n=10)[-1] < AGE_MS, ages
+    wait_for(lambda: status(bench)["bitrate_wanted"] == MOST, "still small", 8.0, 0.1)

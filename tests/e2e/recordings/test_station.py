@@ -1,0 +1,151 @@
+"""A station beside a car, in real processes: drives come home, whichever part ends."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar.runtime.units import counted
+from fpvstation.fetch import client
+from fpvstation.fetch.cars import Cars
+from tests.e2e.harness import STRIP, RunningBench, apart, free_port_from, started, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+COMES_S = 180.0
+
+
+class Station(AbstractContextManager["Station"]):
+    """`fpvstation run` beside a car."""
+
+    def __init__(self, home: Path, bench: RunningBench) -> None:
+        self.store, self.port = home / "store", free_port_from(bench.pigpio_port + 2)
+        self.log = home / "station.log"
+        self.url = f"http://localhost:{self.port}"
+        self._argv = [
+            sys.executable,
+            "-m",
+            "fpvstation",
+            "run",
+            f"--store={self.store}",
+            f"--port={self.port}",
+            f"--beside=http://127.0.0.1:{bench.port}",
+        ]
+        own = home / "own"
+        own.mkdir()
+        (own / "fpvcar").symlink_to(bench.state)
+        self._env = {**os.environ, "XDG_STATE_HOME": str(own)}
+        self.start()
+
+    def start(self) -> None:
+        """Start the station, also again."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._argv, env=self._env, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def kill(self) -> None:
+        """Kill the station with SIGKILL."""
+        self.process.kill()
+        self.process.wait()
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            assert self.process.wait(20.0) == 0, self.log.read_text()
+        finally:
+            if self.process.poll() is None:
+                self.kill()
+
+    def segments(self) -> list[Path]:
+        """Return the published segments of the store."""
+        return sorted(self.store.glob("*/*/*/*.mcap"))
+
+    def ask(self, path: str) -> Any:
+        """Return the answer of the station's page."""
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return json.load(answer)
+
+
+def drives_of(station: Station) -> Any:
+    """Return the drives that the station's page lists."""
+    return station.ask("/api/recordings/drives")["drives"]
+
+
+def fetched(folder: Path) -> list[str]:
+    """Return the car's segments that have a receipt."""
+    return sorted(one.name.removesuffix(".ack") for one in folder.glob("*.ack"))
+
+
+async def proves_itself(bench: RunningBench, home: Path) -> None:
+    """Assert that the car proves its certificate to a station by the station's key."""
+    url = f"https://127.0.0.1:{bench.port + 1}"
+    shown = await client.fingerprint_of(url)
+    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+    made = await client.pair(url, shown, code, "office")
+    assert await client.certificate_of(Cars(home).add(made, url, shown)) == shown
+
+
+def test_drives_come_home_though_processes_are_killed(tmp_path: Path) -> None:
+    recordings = tmp_path / "recordings"
+    options = [
+        STRIP,
+        "--host=0.0.0.0",
+        "--set=recording.segment_s = 5",
+        "--set=recording.station = true",
+        f"--set=recording.directory = '{recordings}'",
+    ]
+    with started(tmp_path, *options) as bench, Station(tmp_path, bench) as station:
+        wait_for(lambda: bool(station.segments()), "nothing came", COMES_S)
+        dice = random.Random(1)
+        for part in ("station", "car", "station", "car", "both", "both"):
+            if part != "car":
+                station.kill()
+                station.start()
+            if part != "station":
+                bench.kill("run")  # the bench starts it again
+            time.sleep(dice.uniform(0.2, 2.0))
+        there = len(station.segments())
+        wait_for(lambda: len(station.segments()) > there + 1, "no more came", COMES_S)
+        wait_for(lambda: len(fetched(recordings)) > there, "no receipts", COMES_S)
+        (state,) = station.ask("/api/status")["cars"]
+        assert state["folder"] == "Plague" and not state["bad"]
+        wait_for(lambda: bool(drives_of(station)), "not in the catalogue", COMES_S)
+        assert drives_of(station)[-1]["parts"]
+        status = subprocess.run(
+            [sys.executable, "-m", "fpvstation", "status", f"--port={station.port}"],
+            capture_output=True,
+            text=True,
+        )
+        assert status.returncode == 0 and "Plague: " in status.stdout
+        apart(lambda: asyncio.run(proves_itself(bench, tmp_path)))
+    judge(station, recordings)
+
+
+def judge(station: Station, recordings: Path) -> None:
+    """Check the store by `sha256sum`, by the reader, and against the car's files."""
+    stored = {one.name: one for one in station.segments()}
+    assert len(stored) == len(station.segments()), "a segment is there twice"
+    for name in fetched(recordings):
+        assert stored[name].read_bytes() == (recordings / name).read_bytes()
+    for sums in station.store.glob("*/*/*/SHA256SUMS"):
+        subprocess.run(["sha256sum", "--quiet", "-c", sums.name], cwd=sums.parent, check=True)
+    files = [str(one) for one in stored.values()]
+    argv = [sys.executable, "-m", "fpvcar", "log", "verify", *files]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        [sys.executable, "-m", "fpvstation", "verify", f"--store={station.store}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"good: {counted(len(stored), 'segment')}" in done.stdout

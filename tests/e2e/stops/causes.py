@@ -1,0 +1,410 @@
+"""Table "Who stops the car" as data: the part that fails, its failure, the part that must notice,
+and the time limit. Tests and benchmark run the same rows.
+
+Rows that need a browser are in browser_causes.py, those of a car on a PCA9685 in hat_causes.py,
+those of `fpvcar doctor --move` in doctor_causes.py. No process can simulate a hanging kernel. The
+collision guard is off unless a row says otherwise: it would stop a car at a wall before the row's
+cause does.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fpvbench import soc as chip
+from fpvcar.config import profiles
+from fpvcar.runtime import paths
+from fpvcar.server.http.limits import BYTES_BURST, BYTES_PER_S
+from tests.e2e.driver import Driver, free, make_whole, sit_down
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.proxy import Link
+from tests.e2e.stops.guarded import guarding
+from tests.e2e.stops.stopping import (
+    BUSY,
+    ONE_FRAME_S,
+    Busy,
+    Cause,
+    Run,
+    one_stop,
+    patiently,
+    reason,
+    stop,
+)
+from tests.support.lan import Lan
+
+LATE_S = 0.7
+"""A wish made on a state older than 0.4 s is ignored, and silence follows."""
+PADDED_BYTES = 4000
+BLOCKABLE = Path(__file__).parent / "blockable"
+UNSEEN_STOPS = "--set=guard.unseen_limit = 0.0"
+"""A direction with a silent sensor counts as blocked, wherever the guard is on."""
+SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
+CLIENT = "driver-of-the-stops"
+
+
+class Ground:
+    """The bench of one suite, and the links over which a driver can connect to it."""
+
+    def __init__(self, bench: RunningBench, stack: ExitStack) -> None:
+        self.bench = bench
+        self.link = stack.enter_context(Link(bench.port))
+        self.lan = stack.enter_context(Lan()) if os.geteuid() == 0 else None
+        codes = json.loads((bench.state / "codes.json").read_text())
+        self.drive_code, self.grown_up_code = codes["drive"], codes["grown_up"]
+
+    def driver(self, way: str) -> Driver:
+        """Return a driver without a seat, connected over the named link."""
+        if way == "link":
+            return Driver(self.link.port, client=CLIENT)
+        if way == "lan":
+            assert self.lan is not None
+            made = self.lan.connect(self.bench.port)
+            return Driver(
+                self.bench.port, client=CLIENT, code=self.drive_code, host=self.lan.near, link=made
+            )
+        return Driver(self.bench.port, client=CLIENT)
+
+
+@contextmanager
+def ground(home: Path, *options: str, kind: type[RunningBench] = RunningBench) -> Iterator[Ground]:
+    """Start a bench that is open to the LAN and whose processes can be blocked."""
+    env = {"PYTHONPATH": str(BLOCKABLE)}
+    bench = kind(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
+    try:
+        bench.wait_ready()
+        with ExitStack() as stack:
+            yield Ground(bench, stack)
+    finally:
+        bench.stop()
+
+
+@dataclass
+class Scene:
+    """A bench with a driver at the wheel."""
+
+    ground: Ground
+    driver: Driver
+
+    @property
+    def bench(self) -> RunningBench:
+        return self.ground.bench
+
+
+def signalled(unit: str, number: signal.Signals) -> Callable[[Scene], int]:
+    """Return a failure: a unit of the bench gets a signal."""
+    return lambda scene: scene.bench.kill(unit, number)
+
+
+def _cameras(number: signal.Signals) -> Callable[[Scene], int]:
+    def act(scene: Scene) -> int:
+        pids, now_ns = scene.bench.cameras(), time.monotonic_ns()
+        for pid in pids:
+            os.kill(pid, number)
+        return now_ns
+
+    return act
+
+
+def _done(act: Callable[[Scene], object]) -> Callable[[Scene], int]:
+    def timed(scene: Scene) -> int:
+        now_ns = time.monotonic_ns()
+        act(scene)
+        return now_ns
+
+    return timed
+
+
+def _only_pings(scene: Scene) -> None:
+    scene.driver.sending = False
+
+
+def _speak(scene: Scene) -> None:
+    scene.driver.sending = True
+
+
+def _let_go(scene: Scene) -> None:
+    scene.driver.drive(0.0, 0.0)
+
+
+def _without_power(scene: Scene) -> None:
+    """Switch the VL53L0X ahead off; a second later `run` sets it up again."""
+    power = SENSORS.tof["front"].power
+    assert power is not None
+    scene.bench.soc.pin[power].out = 0
+
+
+def _echo_wire(level: int) -> Callable[[Scene], None]:
+    """Set the echo wire of the HC-SR04 behind; without the wire the divider pulls the pin low."""
+
+    def act(scene: Scene) -> None:
+        scene.bench.soc.pin[SENSORS.ultrasound["rear"].echo].external = level
+
+    return act
+
+
+def _echo_wire_on(scene: Scene) -> None:
+    _let_go(scene)
+    _echo_wire(chip.FLOATING)(scene)
+
+
+def _lying(scene: Scene) -> None:
+    """Make the page claim that it has seen a state of this very moment."""
+    scene.driver.claim = lambda: int(time.monotonic() * 1e6)
+
+
+def _honest(scene: Scene) -> None:
+    scene.driver.claim = None
+
+
+def _frozen(scene: Scene) -> None:
+    """Flood until the car slows the page down, with wishes for the moments at which the car will
+    read them; then freeze."""
+    at_once = int(BYTES_BURST) // PADDED_BYTES
+    every_s = PADDED_BYTES / BYTES_PER_S
+    at_s = [max(0, number - at_once) * every_s for number in range(at_once + 150)]
+    scene.driver.push(scene.driver.prepare(at_s, PADDED_BYTES))
+
+
+def _late(up_s: float = 0.0, down_s: float = 0.0) -> Callable[[Scene], int]:
+    """Delay all further bytes on the link by these times."""
+
+    def act(scene: Scene) -> None:
+        link = scene.ground.link
+        link.up_s, link.down_s = up_s, down_s
+
+    return _done(act)
+
+
+def _in_time(scene: Scene) -> None:
+    scene.ground.link.up_s = scene.ground.link.down_s = 0.0
+    scene.ground.link.cut()
+
+
+def _live(scene: Scene) -> None:
+    """Wait so long that the bench does not take the next exit for a crash loop."""
+    time.sleep(1.1)
+
+
+def _lan(scene: Scene) -> Lan:
+    assert scene.ground.lan is not None
+    return scene.ground.lan
+
+
+def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
+    """Return a failure: another driver, connected before the clock starts, sends messages to the
+    car."""
+
+    def act(scene: Scene) -> int:
+        code = scene.ground.grown_up_code if grown_up else ""
+        with Driver(scene.bench.port, name=name, code=code) as other:
+            wait_for(lambda: bool(other.state), "not welcome")
+            now_ns = time.monotonic_ns()
+            for word in words:
+                other.say(kind=word)
+            wait_for(lambda: stop(scene.bench) is not None, "not heard", every_s=0.005)
+        return now_ns
+
+    return act
+
+
+CONT = signal.SIGCONT
+CAUSES: tuple[Cause[Scene], ...] = (
+    Cause(
+        "finger lifts",
+        ONE_FRAME_S,
+        None,
+        _done(lambda s: s.driver.drive(0.0, 0.0)),
+        logged="fpvcar.gate: neutral",
+    ),
+    Cause(
+        "Wi-Fi loses every packet",
+        0.30,
+        "silence",
+        _done(lambda s: _lan(s).lose()),
+        lambda s: _lan(s).find(),
+        way="lan",
+    ),
+    Cause(
+        "half-open socket",
+        0.30,
+        "silence",
+        _done(lambda s: s.ground.link.stall()),
+        lambda s: s.ground.link.mend(),
+        way="link",
+    ),
+    Cause("link late by 1.5 s, upwards", LATE_S, "silence", _late(up_s=1.5), _in_time, way="link"),
+    Cause(
+        "link late by 1.5 s, downwards", LATE_S, "silence", _late(down_s=1.5), _in_time, way="link"
+    ),
+    Cause(
+        "link late by 0.5 s, both ways", LATE_S, "silence", _late(0.5, 0.5), _in_time, way="link"
+    ),
+    Cause("page lies about what it saw", LATE_S, "silence", _done(_lying), _honest),
+    Cause("page frozen behind its own flood", LATE_S, "silence", _done(_frozen)),
+    Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
+    Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()), way="link"),
+    Cause("socket closed", 0.30, "silence", _done(lambda s: s.driver.abandon())),
+    Cause(
+        "run killed",
+        0.05,
+        "handover",
+        signalled("run", signal.SIGKILL),
+        logged="fpvcar.wheels: stopped: closed",
+    ),
+    Cause(
+        "run ended",
+        0.05,
+        "handover",
+        signalled("run", signal.SIGTERM),
+        _live,
+        logged="fpvcar.wheels: stopped: closed",
+    ),
+    Cause(
+        "run stopped",
+        0.15,
+        "wheels_stopped",
+        signalled("run", signal.SIGSTOP),
+        signalled("run", CONT),
+        logged="fpvcar.wheels: deadline of",
+        deaf=True,
+    ),
+    Cause(
+        "run's loop blocked",
+        0.15,
+        "wheels_stopped",
+        signalled("run", signal.SIGUSR2),
+        logged="fpvcar.wheels: deadline of",
+    ),
+    Cause(
+        "wheels killed",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGKILL),
+        logged="the wheels process is absent",
+    ),
+    Cause(
+        "wheels ended",
+        0.30,
+        "wheels_stopped",
+        signalled("wheels", signal.SIGTERM),
+        _live,
+        logged="fpvcar.wheels: stopped: exit",
+    ),
+    Cause(
+        "wheels stopped",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGSTOP),
+        signalled("wheels", CONT),
+        logged="the wheels process is hung",
+    ),
+    Cause(
+        "wheels' loop blocked",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGUSR2),
+        logged="the wheels process is hung",
+    ),
+    Cause(
+        "pigpiod killed",
+        0.50,
+        "pins",
+        signalled("pigpiod", signal.SIGKILL),
+        logged="fpvcar.wheels: lost the pins",
+    ),
+    Cause(
+        "pigpiod hangs",
+        0.50,
+        "pins",
+        signalled("pigpiod", signal.SIGSTOP),
+        logged="asked the helper",
+    ),
+    Cause(
+        "camera hangs",
+        0.30,
+        "blind",
+        _cameras(signal.SIGSTOP),
+        _cameras(CONT),
+        logged="fpvcar.gate: stopped: blind",
+    ),
+    Cause(
+        "camera killed",
+        0.30,
+        "blind",
+        _cameras(signal.SIGKILL),
+        logged="fpvcar.gate: stopped: blind",
+    ),
+    Cause("range sensor without power", 0.30, None, _done(_without_power), _let_go, guard="limit"),
+    Cause(
+        "range sensor's wire off",
+        0.30,
+        None,
+        _done(_echo_wire(0)),
+        _echo_wire_on,
+        throttle=-1.0,
+        guard="limit",
+    ),
+    Cause("only heartbeats, guard on", 0.30, "silence", _done(_only_pings), _speak, guard="limit"),
+    Cause(
+        "e-stop by a watcher",
+        ONE_FRAME_S,
+        "estop",
+        _by("Bob", False, "estop"),
+        logged="fpvcar.gate: stopped: estop Bob",
+    ),
+    Cause(
+        "e-stop by a grown-up",
+        ONE_FRAME_S,
+        "estop_grown_up",
+        _by("Mum", True, "estop"),
+        _by("Mum", True, "resume"),
+        logged="fpvcar.gate: stopped: estop_grown_up Mum",
+    ),
+    Cause(
+        "a grown-up takes the wheel",
+        ONE_FRAME_S,
+        "handover",
+        _by("Mum", True, "take"),
+        lambda s: make_whole(s.bench),
+        logged="Mum (127.0.0.1) took the wheel",
+    ),
+)
+
+
+def possible(cause: Cause[Any]) -> bool:
+    """Return whether the row can run here: network namespaces need root."""
+    return cause.way != "lan" or os.geteuid() == 0
+
+
+def run_one(ground: Ground, cause: Cause[Scene]) -> Run:
+    """Measure one run of a row without a browser."""
+    return patiently(lambda: _run_one(ground, cause))
+
+
+def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
+    bench = ground.bench
+    wait_for(lambda: reason(bench) != "(no answer)", "run did not come back", 15.0)
+    driver = ground.driver(cause.way)
+
+    def drive(watch: PinWatch) -> None:
+        driver.drive(cause.throttle, 0.0)
+        try:
+            wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+        except AssertionError as fault:
+            said = reason(bench)
+            if said in BUSY:
+                raise Busy(f"{cause.name}: does not drive: {said}", said) from fault
+            raise
+
+    with driver:
+        sit_down(driver)
+        free(driver)
+        code = ground.grown_up_code
+        with guarding(bench, driver, code, cause.guard, cause.throttle):
+            return one_stop(Scene(ground, driver), bench, cause, drive)

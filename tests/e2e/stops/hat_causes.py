@@ -1,0 +1,126 @@
+"""Table rows for a car whose motors hang on a PCA9685.
+
+The chip repeats its last command for ever, and a guardian stops it when `wheels` cannot.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from fpvbench.world.bridge import Bridge, Wiring
+from fpvcar.config import MotorHat, Motors
+from tests.e2e.harness import PinWatch, RunningBench
+from tests.e2e.stops.causes import Scene, signalled
+from tests.e2e.stops.stopping import Cause
+
+OE = 10
+MOTORS = Motors(drive=MotorHat(port=1), steer=MotorHat(port=2))
+OPTIONS = (
+    "--set=motors.drive = {}",
+    '--set=motors.drive.driver = "motor-hat"',
+    "--set=motors.drive.port = 1",
+    "--set=motors.drive.brake_s = 0.2",
+    "--set=motors.steer = {}",
+    '--set=motors.steer.driver = "motor-hat"',
+    "--set=motors.steer.port = 2",
+    f"--set=pca9685.oe = {OE}",
+)
+"""The bench's car on a HAT; its OE is wired."""
+
+
+def _inputs(bridge: Bridge) -> tuple[float, float]:
+    """Return the equivalent inputs of an MX1508."""
+    if bridge.drive:
+        return max(bridge.drive, 0.0), max(-bridge.drive, 0.0)
+    return (1.0, 1.0) if bridge.brake else (0.0, 0.0)
+
+
+class HatWatch(PinWatch):
+    """Watch on the chip's outputs."""
+
+    _wiring = Wiring(MOTORS, OE)
+
+    def duties(self) -> tuple[float, ...]:
+        """Return the duties as an MX1508's inputs, so that the same checks fit all rows."""
+        drive, steer, *_ = self._wiring.bridges(self._soc)
+        return (*_inputs(drive), *_inputs(steer))
+
+
+class HatBench(RunningBench):
+    """A bench whose motors are watched at the HAT."""
+
+    def watch(self) -> PinWatch:
+        """Return a watch on the HAT's outputs."""
+        return HatWatch(self.soc, ())
+
+
+def guardian(scene: Scene) -> int:
+    """Return the process id of the guardian: the only child of `wheels`."""
+    pid = scene.bench.pid("wheels")
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0])
+
+
+def _guardian(number: signal.Signals) -> Cause[Scene]:
+    def act(scene: Scene) -> int:
+        pid, now_ns = guardian(scene), time.monotonic_ns()
+        os.kill(pid, number)
+        return now_ns
+
+    name = "guardian killed" if number == signal.SIGKILL else "guardian hangs"
+    return Cause(name, 0.30, "pins", act, logged="the guardian of the motors")
+
+
+def _break(scene: Scene) -> int:
+    now_ns = time.monotonic_ns()
+    scene.bench.soc.hat.broken = 1
+    return now_ns
+
+
+def _mend(scene: Scene) -> None:
+    scene.bench.soc.hat.broken = 0
+
+
+CAUSES: tuple[Cause[Scene], ...] = (
+    Cause(
+        "run killed",
+        0.05,
+        "handover",
+        signalled("run", signal.SIGKILL),
+        logged="fpvcar.wheels: stopped: closed",
+    ),
+    Cause(
+        "run stopped",
+        0.15,
+        "wheels_stopped",
+        signalled("run", signal.SIGSTOP),
+        signalled("run", signal.SIGCONT),
+        logged="fpvcar.wheels: deadline of",
+        deaf=True,
+    ),
+    Cause(
+        "wheels killed",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGKILL),
+        logged="the motors are off",
+    ),
+    Cause(
+        "wheels stopped",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGSTOP),
+        logged="and is killed; the motors are off",
+    ),
+    Cause(
+        "wheels' loop blocked",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGUSR2),
+        logged="and is killed; the motors are off",
+    ),
+    _guardian(signal.SIGKILL),
+    _guardian(signal.SIGSTOP),
+    Cause("I2C error, OE wired", 0.30, "pins", _break, _mend, logged="PCA9685, tried twice"),
+)

@@ -1,0 +1,31 @@
+"""Table "Who stops the car" for the motors that `fpvcar doctor --move` turns."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.stops import doctor_causes
+from tests.e2e.stops.doctor_causes import Move
+from tests.e2e.stops.stopping import Cause
+from tests.support.pins.wheels import Chip
+
+pytestmark = pytest.mark.e2e
+RUNS, SOAK_RUNS = 1, 10
+
+
+@pytest.fixture(scope="module")
+def chip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chip]:
+    """A pin daemon without any `wheels`."""
+    with Chip(tmp_path_factory.mktemp("chip")) as made:
+        yield made
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("cause", doctor_causes.CAUSES, ids=lambda cause: cause.name)
+def test_doctor_move_stops_in_time(
+    chip: Chip, cause: Cause[Move], soaking: bool, tmp_path: Path
+) -> None:
+    runs = SOAK_RUNS if soaking else RUNS
+    taken_s = [doctor_causes.run_one(chip, tmp_path, cause) for _ in range(runs)]
+    assert max(taken_s) <= cause.limit_s, taken_s

@@ -1,0 +1,30 @@
+"""Table "Who stops the car" for motors on the kernel's gpiochip."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.harness import STRIP
+from tests.e2e.stops import causes, linux_causes
+from tests.e2e.stops.causes import Ground, Scene
+from tests.e2e.stops.stopping import Cause
+
+pytestmark = pytest.mark.e2e
+RUNS, SOAK_RUNS = 1, 10
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """A bench with a gpiochip, for all tests of this file."""
+    home, kind = tmp_path_factory.mktemp("gpio"), linux_causes.LinuxBench
+    with causes.ground(home, STRIP, *linux_causes.OPTIONS, kind=kind) as made:
+        yield made
+        print(made.bench.log())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("cause", linux_causes.CAUSES, ids=lambda cause: cause.name)
+def test_gpiochip_motors_stop_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
+    runs = SOAK_RUNS if soaking else RUNS
+    taken_s = [causes.run_one(ground, cause).taken_s for _ in range(runs)]
+    assert max(taken_s) <= cause.limit_s, taken_s

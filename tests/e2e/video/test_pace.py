@@ -1,0 +1,59 @@
+"""A device that decodes too slowly gets a message; a fast one gets none."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.browser.seat import until
+from tests.support.cameras.video_source import encode
+from tests.support.played_car import PLAIN, SECURE, play
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+SLOW = """
+const Real = VideoDecoder;
+window.VideoDecoder = class {
+  constructor({output, error}) {
+    this.waiting = [];
+    this.real = new Real({output: (picture) => this.waiting.push(picture), error});
+    this.timer = setInterval(() => {
+      if (this.waiting.length) output(this.waiting.shift());
+    }, 80);
+  }
+  get decodeQueueSize() { return this.real.decodeQueueSize + this.waiting.length; }
+  get state() { return this.real.state; }
+  configure(how) { this.real.configure(how); }
+  decode(unit) { this.real.decode(unit); }
+  close() {
+    clearInterval(this.timer);
+    for (const picture of this.waiting) picture.close();
+    this.real.close();
+  }
+};
+delete window.MediaSource;
+"""
+"""A decoder that gives a picture every 80 ms, and no other path to the screen."""
+SAID = "document.body.innerText.includes('too slow for the video')"
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page of a car that films, not opened yet."""
+    context = browser.new_context()
+    yield play(context, encode(frames=10, gop=10, noise=8))
+    context.close()
+
+
+def test_slow_decoding_device_gets_a_message(page: Page) -> None:
+    page.add_init_script(SLOW)
+    page.goto(SECURE)
+    until(page, SAID, 25.0)
+
+
+@pytest.mark.parametrize("origin", [SECURE, PLAIN])
+def test_fast_decoding_device_gets_no_message(page: Page, origin: str) -> None:
+    page.goto(origin)
+    until(page, "window.fpvcar?.video.shown > 3")
+    page.wait_for_timeout(9000)  # longer than the page's own measurement
+    assert not page.evaluate(SAID)

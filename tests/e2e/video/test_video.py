@@ -1,0 +1,121 @@
+"""The picture is current, or grey with its age; by both paths to the screen.
+
+Tests without a clock are in test_decoders.py.
+"""
+
+import re
+import signal
+import time
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.browser.seat import opened, probe, until
+from tests.e2e.harness import STRIP, RunningBench, wait_for
+from tests.e2e.video.glass import PATHS, goes_on, look_at, signal_all
+
+pytestmark = pytest.mark.e2e
+OPTIONS = (STRIP,)
+GREY_S = 1.2
+"""`OLD_MS` of video.js (0.4 s), the page's beat of 0.1 s, and a busy machine."""
+AGE_S = 0.5
+"""Tolerance of the displayed age: the page's beat, and the delay of reading it."""
+
+
+def said_s(page: Page) -> float:
+    """Return the age that is displayed on the picture."""
+    found = re.search(r"([\d.]+) s old", page.inner_text("#age"))
+    assert found, page.inner_text("#age")
+    return float(found[1])
+
+
+@PATHS
+def test_frozen_camera_greys_picture_and_counts_its_age(
+    page: Page, bench: RunningBench, path: str
+) -> None:
+    look_at(page, bench.url, path)
+    cameras = bench.cameras()
+    frozen_s = time.monotonic()
+    signal_all(cameras, signal.SIGSTOP)
+    try:
+        until(page, "document.body.dataset.picture === 'old'")
+        assert time.monotonic() - frozen_s < GREY_S
+        shown = "#picture" if path == "webcodecs" else "#picture-mse"
+        look = f"getComputedStyle(document.querySelector('{shown}'))"
+        assert "grayscale" in page.evaluate(f"{look}.filter")
+        ages = []
+        for _ in range(4):
+            page.wait_for_timeout(250)
+            # From capture to now: the camera stopped just after its last picture.
+            ages.append((said_s(page), time.monotonic() - frozen_s))
+        assert all(abs(said - truth) < AGE_S for said, truth in ages), ages
+        assert ages[-1][0] > ages[0][0] + 0.4, "it does not count"
+    finally:
+        signal_all(cameras, signal.SIGCONT)
+    goes_on(page)
+    assert page.locator("#age").is_hidden()
+
+
+@PATHS
+def test_picture_is_current_at_once_after_camera_freeze(
+    page: Page, bench: RunningBench, path: str
+) -> None:
+    """The page skips old pictures: after a second and a half it shows a new one."""
+    look_at(page, bench.url, path)
+    cameras = bench.cameras()
+    signal_all(cameras, signal.SIGSTOP)
+    page.wait_for_timeout(1500)
+    signal_all(cameras, signal.SIGCONT)
+    until(page, "document.body.dataset.picture === 'live'")
+    page.wait_for_timeout(300)
+    assert probe(page, "video.latencyMs.at(-1)") < 200
+
+
+@PATHS
+def test_hidden_page_wakes_to_a_current_picture(
+    browser: Browser, bench: RunningBench, path: str
+) -> None:
+    """A hidden page gets no video; shown again, it has a current picture at once."""
+    context = browser.new_context()
+    page = look_at(context.new_page(), bench.url, path)
+    hide(page, True)
+    wait_for(lambda: viewers(page) == 0, "video goes on to a hidden page")
+    page.wait_for_timeout(1500)
+    asleep = probe(page, "video.shown")
+    assert hide(page, False) == "old", "as long as no picture has come"
+    until(page, f"window.fpvcar.video.shown > {asleep}", 2.0)
+    goes_on(page)
+    assert probe(page, "video.latencyMs.at(-1)") < 200
+    context.close()
+
+
+def hide(page: Page, hidden: bool) -> str:
+    """Send the browser's event for a hidden or shown page, because a headless page is always
+    visible. Return the page's description of its picture at that moment."""
+    state = "hidden" if hidden else "visible"
+    said: str = page.evaluate(
+        f"Object.defineProperty(document, 'visibilityState', "
+        f"{{value: '{state}', configurable: true}});"
+        "document.dispatchEvent(new Event('visibilitychange'));"
+        "document.body.dataset.picture"
+    )
+    return said
+
+
+def viewers(page: Page) -> int:
+    status = page.evaluate("fetch('/api/status').then((answer) => answer.json())")
+    return len(status["video"])
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+@PATHS
+def test_picture_moves_with_low_latency(page: Page, bench: RunningBench, path: str) -> None:
+    opened(page, f"{bench.url}?path={path}")
+    assert probe(page, "video.path") == path
+    shown = probe(page, "video.shown")
+    until(page, f"window.fpvcar.video.shown > {shown} + 60")
+    # Figures belong to `make benchmark`; this only checks that no queue builds up.
+    assert median(probe(page, "video.latencyMs")) < 150

@@ -1,0 +1,217 @@
+"""Surroundings of the chip: wires from pin to pin, levels driven from outside."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpvbench import outside
+from fpvbench import soc as chip
+from fpvbench.outside import drive
+from fpvbench.pigpiod.daemon import Ultrasonic
+from fpvbench.pigpiod.nets import Nets
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pins.pigpiod import START_US, Core, make_core, words
+
+T0 = START_US
+INPUT, OUTPUT = 0, 1
+OFF, DOWN, UP = 0, 1, 2
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Core:
+    return make_core(tmp_path, wires=[(22, 27)])
+
+
+def test_pulls_after_a_reset(core: Core) -> None:
+    """Pulls of BCM2835 ARM Peripherals, table 6-31."""
+    high = {*range(9), 34, 35, 36, *range(46, 54)}
+    assert {gpio for gpio in range(54) if core(Cmd.READ, gpio)} == high
+
+
+def test_board_pulls_hold_i2c_pins_up(core: Core) -> None:
+    for gpio in (2, 3):
+        assert core(Cmd.PUD, gpio, DOWN) == 0
+        assert core(Cmd.READ, gpio) == 1
+
+
+def test_output_drives_the_pin_wired_to_it(core: Core) -> None:
+    reader = core.reader(1 << 22)
+    for number in range(4):
+        core.run(100)
+        core(Cmd.WRITE, 27, number % 2)
+        assert core(Cmd.READ, 22) == number % 2
+        assert core(Cmd.BR1) >> 22 & 1 == number % 2
+    core.run(2000)
+    assert reader.edges(22) == [(T0 + 200, 1), (T0 + 300, 0), (T0 + 400, 1)]
+    core(Cmd.MODES, 27, INPUT)
+    core.run(2000)
+    assert [level for _, level in reader.edges(22)] == [0]
+
+
+def test_wires_carry_both_ways_and_over_three_pins(tmp_path: Path) -> None:
+    core = make_core(tmp_path, wires=[(22, 27), (5, 22)])
+    reader = core.reader(1 << 5 | 1 << 27)
+    core(Cmd.WRITE, 22, 1)
+    core.run(2000)
+    (report,) = reader.take()
+    assert report.levels >> 5 & 1 and report.levels >> 27 & 1
+
+
+def test_pwm_is_seen_at_the_other_end(core: Core) -> None:
+    reader = core.reader(1 << 22)
+    core(Cmd.PWM, 27, 51)
+    core.run(1250 - core.now_us % 1250)
+    reader.take()
+    core.run(5000)
+    phases = [(tick % 1250, level) for tick, level in reader.edges(22)]
+    assert len(phases) >= 7 and set(phases) == {(0, 1), (250, 0)}
+
+
+def test_trigger_is_seen_at_the_other_end(core: Core) -> None:
+    core(Cmd.WRITE, 27, 0)
+    reader = core.reader(1 << 22)
+    core(Cmd.TRIG, 27, 50, words(1))
+    core.run(2000)
+    assert reader.edges(22) == [(T0, 1), (T0 + 50, 0)]
+
+
+def test_ultrasonic_sensor_hears_a_trigger_over_a_wire(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)], wires=[(20, 26)])
+    core.soc.world.range_m[0] = 1.0
+    core(Cmd.WRITE, 26, 0)
+    reader = core.reader(1 << 21)
+    core(Cmd.TRIG, 26, 10, words(1))
+    core.run(60_000)
+    assert len(reader.edges(21)) == 2
+
+
+@pytest.mark.parametrize(
+    "pulls,level",
+    [((UP, OFF), 1), ((OFF, UP), 1), ((DOWN, OFF), 0), ((OFF, OFF), 0), ((UP, DOWN), 0)],
+)
+def test_pulls_on_a_wire(core: Core, pulls: tuple[int, int], level: int) -> None:
+    core(Cmd.PUD, 22, pulls[0])
+    core(Cmd.PUD, 27, pulls[1])
+    assert (core(Cmd.READ, 22), core(Cmd.READ, 27)) == (level, level)
+
+
+def test_outside_drives_both_ends(core: Core) -> None:
+    drive(core.soc, 22, 1, core.now_us)
+    assert (core(Cmd.READ, 22), core(Cmd.READ, 27)) == (1, 1)
+    core(Cmd.WRITE, 27, 0)  # a short: low wins
+    assert (core(Cmd.READ, 22), core(Cmd.READ, 27)) == (0, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
+def test_nets_are_the_reachable_pins(wires: list[tuple[int, int]]) -> None:
+    nets = Nets(wires)
+    for gpio, net in nets.members.items():
+        reached = {gpio}
+        for _ in wires:
+            for one, other in wires:
+                if reached & {one, other}:
+                    reached |= {one, other}
+        assert set(net) == reached
+        assert nets.bits[gpio] == sum(1 << member for member in reached)
+
+
+def test_outside_changes_have_their_own_ticks(core: Core) -> None:
+    """Ticks lie between two batches, sampled every 5 us like a pin."""
+    reader = core.reader(1 << 5)
+    core.run(5000)
+    for at_us, level in ((5101, 0), (5111, 1), (5502, 0), (5503, chip.FLOATING)):
+        drive(core.soc, 5, level, T0 + at_us)
+    core.run(2000)
+    assert reader.edges(5) == [(T0 + 5105, 0), (T0 + 5115, 1)]
+    assert core(Cmd.READ, 5) == 1  # pulled up
+
+
+def test_pulse_between_two_batches_is_not_lost(core: Core) -> None:
+    reader = core.reader(1 << 27)
+    drive(core.soc, 27, 1, T0 + 100)
+    drive(core.soc, 27, 0, T0 + 200)
+    core.run(1000)
+    assert reader.edges(27) == [(T0 + 100, 1), (T0 + 200, 0)]
+
+
+def test_change_after_the_batch_comes_with_the_next(core: Core) -> None:
+    reader = core.reader(1 << 22)
+    core.run(1000)
+    drive(core.soc, 22, 1, T0 + 1500)
+    core.run(999)
+    assert reader.take() == []
+    core.run(1)
+    assert reader.edges(22) == [(T0 + 1500, 1)]
+
+
+def test_outside_does_not_move_an_output(core: Core) -> None:
+    core(Cmd.WRITE, 5, 0)
+    reader = core.reader(1 << 5)
+    drive(core.soc, 5, 1, core.now_us)
+    core.run(2000)
+    assert (reader.take(), core(Cmd.READ, 5)) == ([], 0)
+
+
+def test_change_before_the_reader_is_no_edge(core: Core) -> None:
+    drive(core.soc, 22, 1, T0 - 10)
+    reader = core.reader(1 << 22)
+    core.run(2000)
+    assert reader.take() == []
+
+
+def test_more_changes_than_the_ring_holds(core: Core) -> None:
+    reader = core.reader(1 << 22)
+    core.run(100)
+    for number in range(outside.SIZE + 101):
+        drive(core.soc, 22, (number + 1) % 2, T0 + 100 + number // 20)
+    core.run(2000)
+    assert reader.edges(22)[-1][1] == 1
+    assert core(Cmd.READ, 22) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 2)), max_size=30).map(
+        lambda entries: sorted(entries, key=lambda entry: entry[0])
+    ),
+    st.booleans(),
+)
+def test_outside_is_sampled_like_a_pin(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[int, int]], wired: bool
+) -> None:
+    wires = [(22, 27)] if wired else []
+    core = make_core(tmp_path_factory.getbasetemp(), wires=wires)
+    gpio = 27 if wired else 22
+    reader = core.reader(1 << gpio)
+    core.run(1)
+    level, wanted = 0, []
+    for at_us, external in entries:
+        drive(core.soc, 22, external, T0 + 1 + at_us)
+        now = 0 if external == chip.FLOATING else external
+        if now != level:
+            wanted.append((-(-(T0 + 1 + at_us) // 5) * 5, now))
+        level = now
+    core.run(5000)
+    seen: list[tuple[int, int]] = []
+    for time_us, now in wanted:  # changes on one sample are one level
+        if seen and seen[-1][0] == time_us:
+            seen[-1] = (time_us, now)
+        else:
+            seen.append((time_us, now))
+    changes = [
+        entry
+        for number, entry in enumerate(seen)
+        if entry[1] != (seen[number - 1][1] if number else 0)
+    ]
+    assert reader.edges(gpio) == changes
+
+
+@pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "-1,5", "a,b", "1,2,3"])
+def test_invalid_wire_option_is_refused(tmp_path: Path, wire: str) -> None:
+    argv = [sys.executable, "-m", "fpvbench.pigpiod", "--soc", str(tmp_path)]
+    ended = subprocess.run([*argv, f"--wire={wire}"], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2 and "GPIO,GPIO" in ended.stderr
