@@ -1,10 +1,9 @@
-"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to an agent, the exit status, the
-records of a tree."""
+"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to an agent, the exit status,
+the records of a tree."""
 
 import ctypes
 import re
 import signal
-import struct
 import subprocess
 from pathlib import Path
 

@@ -163,7 +163,7 @@ def compressing(tools: Tools) -> Iterator[Path]:
     with image.open("wb") as file:
         file.truncate(128 << 20)
     subprocess.run(["mkfs.btrfs", "-q", image], check=True)
-    mount = ["mount", "-o", "loop,compress-force=zstd", image, disk]
+    mount: list[str | Path] = ["mount", "-o", "loop,compress-force=zstd", image, disk]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no loop devices, or no btrfs")
     yield disk
