@@ -112,7 +112,7 @@ def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
     said = Said()
     said.kept = ctypes.create_string_buffer(data, len(data) + 1)
     held = Bytes(ctypes.cast(said.kept, ctypes.c_char_p), len(data), len(data) + 1)
-    return pure.leash_next(ctypes.byref(held), ctypes.byref(said)), said
+    return pure.agent_next(ctypes.byref(held), ctypes.byref(said)), said
 
 
 @pytest.mark.parametrize(
