@@ -9,17 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.rdma.ends import KEY, SLOWNESS, Ends
-from tests.rdma.records import (
-    CREDIT,
-    DONE,
-    END,
-    ENDING,
-    PROOF,
-    RECEIVER,
-    Hello,
-    Peer,
-    record,
-)
+from tests.rdma.records import CREDIT, DONE, END, ENDING, PROOF, RECEIVER, Hello, Peer, record
 
 pytestmark = pytest.mark.e2e
 STRANGER = "127.0.0.1"

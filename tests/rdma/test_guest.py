@@ -60,8 +60,7 @@ def busy(ends: Ends) -> tuple[End, End]:
 
 
 @pytest.mark.parametrize(
-    ("options", "most"),
-    [([], MOST), (["--checksum", "none"], LESS), (["--encrypt"], LESS)],
+    ("options", "most"), [([], MOST), (["--checksum", "none"], LESS), (["--encrypt"], LESS)]
 )
 def test_transfer_of_boundary_sizes(ends: Ends, options: list[str], most: int) -> None:
     for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, most):
