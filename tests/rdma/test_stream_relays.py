@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.rdma.ends import KEY, Ended, Ends
-from tests.rdma.records import CREDIT, DATA, DONE, END, HEADER, HELLO
+from tests.rdma.records import CREDIT, DATA, DONE, END, HEADER, HELLO, PROOF, SENDER, Shared
 from tests.rdma.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture
@@ -91,6 +91,22 @@ class TestRelays:
     def test_key_is_not_visible_to_relay(self, ends: Ends) -> None:
         sent, _, seen = self.through(ends, lambda data, way: data)
         assert sent.status == 0 and b"secret" in seen and KEY not in seen
+
+    def test_recorded_handshake_does_not_confirm_a_guessed_key(self, ends: Ends) -> None:
+        """The hellos and a guess are not enough: each end has a fresh X25519 key."""
+        seen: list[bytes] = []
+
+        def listen(data: bytes, way: int) -> bytes:
+            seen.append(data)
+            return data
+
+        for _ in range(2):
+            assert self.through(ends, listen)[0].status == 0
+        hellos = [data for data in seen if data[2] == HELLO]
+        assert len({hello[-32:] for hello in hellos}) == 4
+        proof = next(data[HEADER.size :] for data in seen if data[2] == PROOF)
+        assert Shared(KEY, hellos[0], hellos[1], b"").proof(SENDER) != proof
+        assert Shared(KEY, hellos[0], hellos[1], bytes(32)).proof(SENDER) != proof
 
     def test_encrypted_data_is_not_visible_to_relay(self, ends: Ends) -> None:
         sent, _, seen = self.through(ends, lambda data, way: data, "--encrypt")
