@@ -26,19 +26,19 @@
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
     "       rdcp --check SUMS [[USER@]HOST:]TREE\n"
-    "  -r          directories, with all that is in them; links stay links\n"
-    "  --checksum  what is there is compared by content, not by size and time\n"
-    "  --hash xxh3|sha256   by which each file is judged (xxh3)\n"
-    "  --verify    reads each file again at its target\n"
-    "  --retry TIME         dials again after an outage, for so long: 90s, 30m, 2h\n"
-    "  --no-sync   leaves it to the kernel when it reaches the disk\n"
-    "  --rate, --bwlimit BYTES   a second, at most; 10M is ten MiB\n"
-    "  -v          what was moved, how fast; --json  the same, for programs\n"
-    "  --port LOW-HIGH      what a firewall lets in; without: --via-ssh\n"
+    "  -r          copy directories too; symbolic links stay links\n"
+    "  --checksum  compare existing files by content, not by size and time\n"
+    "  --hash xxh3|sha256   hash for each file (xxh3)\n"
+    "  --verify    read each file again at its target\n"
+    "  --retry TIME         dial again after an outage, for so long: 90s, 30m, 2h\n"
+    "  --no-sync   do not wait until the files have reached the disk\n"
+    "  --rate, --bwlimit BYTES   send at most so many a second; 10M is ten MiB\n"
+    "  -v          print files, bytes and rate; --json  the same, for programs\n"
+    "  --port LOW-HIGH      ports a firewall lets in; without: --via-ssh\n"
     "  --ssh --remote-path --via --transport --device --encrypt --plain\n"
     "  --timeout --idle-timeout --connect-timeout   as in rdpipe(1)\n"
     "  --help  --version\n"
-    "It goes on where it was cut: start it again.\n";
+    "To go on after a cut, start it again.\n";
 
 struct rdcp {
     struct pipe_settings settings;
@@ -46,7 +46,7 @@ struct rdcp {
     const char *check, *hash, *retry, *limit;
     int64_t retry_ms;
     bool begun; /* the two sides have met at least once */
-    int mode; /* 0: the client */
+    int mode;   /* 0: the client */
 };
 
 enum { SERVE_SOURCE = 1, SERVE_SINK, SERVE_CHECK };
