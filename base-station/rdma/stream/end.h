@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 
 #include "child.h"
-#include "key.h"
 #include "link.h"
 #include "ring.h"
 

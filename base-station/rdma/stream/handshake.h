@@ -1,12 +1,30 @@
-/* Handshake of two unauthenticated peers: hello, hello, proof, proof. The sender (the client) sends
- * its proof first. Records in, records out; no I/O. Records after the handshake are sealed. */
+/* Shared key, and the handshake of two unauthenticated peers: hello, hello, proof, proof. The sender
+ * (the client) sends its proof first. The handshake takes and gives records, without I/O. Records
+ * after it are sealed. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "key.h"
 #include "records.h"
 #include "error.h"
+
+/* Shared secret: the bytes of a file, a descriptor or RDPIPE_KEY, never of argv. */
+enum { KEY_LEAST = 16, KEY_MOST = 1024, KEY_DIFFERENT = 8 };
+
+struct key {
+    unsigned char bytes[KEY_MOST + 1]; /* the extra byte detects a key that is too long */
+    size_t length;
+};
+
+/* Read the key. `file` may be NULL and `fd` -1. RDPIPE_KEY is the last resort and is removed from
+ * the environment. One newline at the end is ignored. Return 0, or -1 with an error. */
+int key_open(struct key *key, const char *file, int fd, struct error *error);
+
+/* Write a key of 32 random bytes, in hex, to a new file that only its owner can read. */
+int key_make(const char *file, struct error *error);
+
+void key_close(struct key *key);
 
 enum { WHOLE_HELLO_BYTES = RECORD_BYTES + HELLO_BYTES, SECRET_BYTES = 32 };
 

@@ -3,10 +3,11 @@
  *
  * Completions: the queue is armed first, then drained until it is empty, so that a completion that
  * arrives in between does not wait for another event. One event may stand for many completions. */
-#include "verbs.h"
+#include "transport.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>

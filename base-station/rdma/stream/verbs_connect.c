@@ -1,6 +1,7 @@
-/* RDMA connection set-up with librdmacm. See transport.h and verbs.h. */
+/* RDMA connection set-up with librdmacm. See transport.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "net.h"
 #include "options.h"
 #include "signals.h"
-#include "verbs.h"
+#include "transport.h"
 
 enum { BACKLOG = 16 };
 #define NO_DEVICE "there is no RDMA device here (see ibv_devices)"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "link.h"
-#include "verbs.h"
+#include "transport.h"
 #include "check.h"
 #include "fake_verbs.h"
 
