@@ -1,7 +1,7 @@
 """Client of the car's API: a grown-up's, a driver's or a stranger's device."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +11,20 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.server.api.recordings_rights import CODE, DeviceRights
 from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.routes import Api
+from fpvcar.server.routes import Api, Server
 from tests.support.hub import CODES, PROFILE, House, server_of
 
-Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
+Client = TestClient[Any, Any]
+
+
+@asynccontextmanager
+async def unlocked(server: Server, code: str) -> AsyncIterator[Client]:
+    """Yield a client that gave this code, "" for no code."""
+    async with TestClient(TestServer(server.application())) as client:
+        if code:
+            said = await client.post("/api/recordings/unlock", headers={CODE: code})
+            assert said.status == 204
+        yield client
 
 
 class GrownUpsApi:
@@ -24,9 +34,9 @@ class GrownUpsApi:
         self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
-    def serve(self, act: Act, code: str, api: Api, **more: object) -> None:
-        """Run `act` with a client that gave this code, "" for no code; `more` are parameters of
-        `Server`."""
+    @asynccontextmanager
+    async def serve(self, code: str, api: Api, **more: object) -> AsyncIterator[Client]:
+        """Serve a client that gave this code, "" for no code; `more` are parameters of `Server`."""
         server = server_of(
             PROFILE,
             House().hub,
@@ -35,13 +45,5 @@ class GrownUpsApi:
             apis=(self.rights, api),
             **more,
         )
-
-        async def run() -> None:
-            async with TestClient(TestServer(server.application())) as client:
-                if code:
-                    unlock = "/api/recordings/unlock"
-                    said = await client.post(unlock, headers={CODE: code})
-                    assert said.status == 204
-                await act(client)
-
-        asyncio.run(run())
+        async with unlocked(server, code) as client:
+            yield client

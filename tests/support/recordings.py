@@ -1,7 +1,7 @@
 """Routes of recordings for tests: a folder with one recording, and its clients."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +52,11 @@ def routes_of(folder: Path, rights: RecordingRights | None = None) -> Recordings
     )
 
 
-def ask(
-    folder: Path,
-    act: Callable[[Client], Awaitable[None]],
-    *,
-    at_home: bool = True,
-    rights: RecordingRights | None = None,
-) -> None:
-    """Run the routes; `at_home=False` means from another machine."""
+@asynccontextmanager
+async def ask(
+    folder: Path, *, at_home: bool = True, rights: RecordingRights | None = None
+) -> AsyncIterator[Client]:
+    """Run the routes for a client; `at_home=False` means from another machine."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -68,13 +65,10 @@ def ask(
         )
         return answer
 
-    async def run() -> None:
-        app = web.Application(middlewares=[elsewhere])
-        routes_of(folder, rights).add_to(app)
-        async with TestClient(TestServer(app)) as client:
-            await act(client)
-
-    asyncio.run(run())
+    app = web.Application(middlewares=[elsewhere])
+    routes_of(folder, rights).add_to(app)
+    async with TestClient(TestServer(app)) as client:
+        yield client
 
 
 def units(body: bytes) -> list[tuple[VideoHeader, bytes]]:

@@ -1,8 +1,8 @@
 """Route /api/station of a car over a folder, and a client in the role of a base station."""
 
-import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +53,14 @@ def car_application(
     return app
 
 
-def ask_car(folder: Path, act: Callable[[Client], Awaitable[None]], **more: Any) -> Stations:
-    """Run the routes; return the list at the end."""
-    stations = stations_of(folder)
-
-    async def run() -> None:
-        app = car_application(folder, stations, **more)
-        async with TestClient(TestServer(app)) as client:
-            await act(client)
-
-    asyncio.run(run())
-    return stations
+@asynccontextmanager
+async def ask_car(
+    folder: Path, stations: Stations | None = None, **more: Any
+) -> AsyncIterator[Client]:
+    """Run the routes for a client."""
+    app = car_application(folder, stations or stations_of(folder), **more)
+    async with TestClient(TestServer(app)) as client:
+        yield client
 
 
 async def paired(client: Client, name: str = "office") -> wire.Pairing:

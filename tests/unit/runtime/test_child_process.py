@@ -69,7 +69,7 @@ def test_child_process_without_pidfd_leaves_no_program_and_no_descriptor(
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 2])
-def test_child_process_without_a_pipe_leaves_no_descriptor(
+async def test_child_process_without_a_pipe_leaves_no_descriptor(
     allowed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[int, int]] = []
@@ -82,11 +82,7 @@ def test_child_process_without_a_pipe_leaves_no_descriptor(
         return made[-1]
 
     before = _descriptors()
-
-    async def start() -> None:  # the loop has its own pipe by now
-        monkeypatch.setattr("fpvcar.runtime.child_process.os.pipe", pipe)
-        with pytest.raises(OSError, match="Too many open files"):
-            child_process.ChildProcess(["sleep", "60"], True, lambda data: None)
-
-    asyncio.run(start())
+    monkeypatch.setattr("fpvcar.runtime.child_process.os.pipe", pipe)
+    with pytest.raises(OSError, match="Too many open files"):
+        child_process.ChildProcess(["sleep", "60"], True, lambda data: None)
     assert len(made) == allowed and _descriptors() == before

@@ -1,13 +1,11 @@
 """Invitations: a grown-up's QR code lets one device drive until its hour, no longer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.server.api.invitations_api import BASE, InvitationsApi
 from fpvcar.server.api.recordings_rights import CODE, DeviceRights
@@ -16,11 +14,11 @@ from fpvcar.server.auth.access import TRIES, TRIES_ALL, CodeCheck
 from fpvcar.server.auth.remembered_browsers import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
 from fpvcar.server.http.endpoints import Address
 from fpvcar.wire import down, up
+from tests.support.grown_up import Client, unlocked
 from tests.support.hub import CODES, PROFILE, House, Visitor, server_of
 from tests.unit.server.auth.test_authorization import again, people, remembered
 
 HOUR_S = 3600.0
-Client = TestClient[Any, Any]
 
 
 @pytest.fixture
@@ -180,25 +178,16 @@ class Rig:
             PROFILE, self.house.hub, SimpleNamespace(), devices=self.devices, apis=(rights, api)
         )
 
-    def ask(self, act: Callable[[Client], Awaitable[None]], code: str) -> None:
-        async def run() -> None:
-            async with TestClient(TestServer(self.server.application())) as client:
-                if code:
-                    unlock = "/api/recordings/unlock"
-                    said = await client.post(unlock, headers={CODE: code})
-                    assert said.status == 204
-                await act(client)
-
-        asyncio.run(run())
+    def ask(self, code: str) -> AbstractAsyncContextManager[Client]:
+        return unlocked(self.server, code)
 
 
-def test_invitation_has_a_reachable_link_and_its_qr_code(
+async def test_invitation_has_a_reachable_link_and_its_qr_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "lan_address", lambda: "10.1.2.3")
     rig = Rig(tmp_path)
-
-    async def act(client: Client) -> None:
+    async with rig.ask(CODES.grown_up) as client:
         answer = await client.post(f"{BASE}?minutes=30")
         assert answer.status == 200 and answer.headers["Cache-Control"] == "no-store"
         said = await answer.json()
@@ -209,18 +198,13 @@ def test_invitation_has_a_reachable_link_and_its_qr_code(
         near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
         assert (await near.json())["link"].startswith("http://10.9.9.9:81/#")
 
-    rig.ask(act, CODES.grown_up)
-
 
 @pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
-def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes: str) -> None:
+async def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes: str) -> None:
     rig = Rig(tmp_path)
-
-    async def act(client: Client) -> None:
+    async with rig.ask(CODES.grown_up) as client:
         answer = await client.post(f"{BASE}?minutes={minutes}")
         assert answer.status == 400 and "5 to 720" in await answer.text()
-
-    rig.ask(act, CODES.grown_up)
     assert not rig.devices.invitations()
 
 
@@ -231,35 +215,29 @@ def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes: str) 
         (CODES.grown_up, "127.0.0.1", 409, "--host 0.0.0.0"),
     ],
 )
-def test_refused_invitation_names_the_reason(
+async def test_refused_invitation_names_the_reason(
     tmp_path: Path, code: str, host: str, status: int, words: str
 ) -> None:
     rig = Rig(tmp_path, host)
-
-    async def act(client: Client) -> None:
+    async with rig.ask(code) as client:
         answer = await client.post(BASE)
         assert answer.status == status and words in await answer.text()
-
-    rig.ask(act, code)
     assert not rig.devices.invitations()
 
 
-def test_guest_cookie_lasts_the_hour_and_longer_after_a_code(tmp_path: Path) -> None:
+async def test_guest_cookie_lasts_the_hour_and_longer_after_a_code(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     token = rig.devices.invite(60.0, rig.now_s)
     guest = rig.devices.find_invitation(token, rig.now_s)
     assert guest
     rig.devices.accept_invitation(guest, "Bo", "10.0.0.1", rig.now_s)
-    answer = asyncio.run(rig.devices.cookie_response(guest, rig.now_s, False))
+    answer = await rig.devices.cookie_response(guest, rig.now_s, False)
     cookie = answer.cookies["fpvcar-pass"]
     assert int(cookie["max-age"]) == HOUR_S
-
-    async def act(client: Client) -> None:
+    async with rig.ask("") as client:
         said = await client.post(
             "/api/recordings/unlock",
             headers={CODE: CODES.drive, "Cookie": f"fpvcar-pass={cookie.value}"},
         )
         assert said.status == 204
-
-    rig.ask(act, "")
     assert not guest.guest and guest.until_s == rig.now_s + PASS_S

@@ -1,6 +1,5 @@
 """Rights to /api/recordings, on the car and on the page of some files."""
 
-import asyncio
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,12 +24,12 @@ def folder(tmp_path: Path) -> Path:
     return one_drive(tmp_path)
 
 
-def test_recordings_need_a_code_and_its_cookie(folder: Path) -> None:
+async def test_recordings_need_a_code_and_its_cookie(folder: Path) -> None:
     async def status(client: Client, method: str, path: str, **more: Any) -> int:
         answer: ClientResponse = await client.request(method, path, **more)
         return answer.status
 
-    async def act(client: Client) -> None:
+    async with ask(folder, at_home=False) as client:
         base, unlock = "/api/recordings", "/api/recordings/unlock"
         for end in ("", f"/{NAME}", f"/{NAME}/units", f"/{NAME}/table"):
             assert await status(client, "GET", base + end) == 401
@@ -51,11 +50,9 @@ def test_recordings_need_a_code_and_its_cookie(folder: Path) -> None:
         client.session.cookie_jar.clear()
         assert await status(client, "GET", base, headers=forged) == 401
 
-    ask(folder, act, at_home=False)
 
-
-def test_sixth_wrong_code_a_minute_has_to_wait(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_sixth_wrong_code_a_minute_has_to_wait(folder: Path) -> None:
+    async with ask(folder, at_home=False) as client:
         tries = [
             await client.post("/api/recordings/unlock", headers={CODE: f"{number:06d}"})
             for number in range(6)
@@ -65,12 +62,10 @@ def test_sixth_wrong_code_a_minute_has_to_wait(folder: Path) -> None:
         right = await client.post("/api/recordings/unlock", headers={CODE: "123456"})
         assert right.status == 429
 
-    ask(folder, act, at_home=False)
-
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_foreign_site_is_refused(folder: Path, site: str) -> None:
-    async def act(client: Client) -> None:
+async def test_foreign_site_is_refused(folder: Path, site: str) -> None:
+    async with ask(folder) as client:
         head = {"Sec-Fetch-Site": site}
         for end in ("", f"/{NAME}", f"/{NAME}/table"):
             answer = await client.get("/api/recordings" + end, headers=head)
@@ -78,17 +73,15 @@ def test_foreign_site_is_refused(folder: Path, site: str) -> None:
         head = {"Sec-Fetch-Site": "same-origin"}
         assert (await client.get("/api/recordings", headers=head)).status == 200
 
-    ask(folder, act)
 
-
-def test_driver_sees_recordings_until_the_device_is_ended(folder: Path) -> None:
+async def test_driver_sees_recordings_until_the_device_is_ended(folder: Path) -> None:
     house = House()
     rights = DeviceRights(CodeCheck(CODES), house.devices)
     mum = house.visitor("Mum", drive=False, code="grownups")
     ann = house.devices.add("Ann", "192.0.2.7", Rights(drive=True), time.time() - 60.0)
     head = {"Cookie": f"{COOKIE}={house.devices.cookie(ann)}"}
+    async with ask(folder, at_home=False, rights=rights) as client:
 
-    async def act(client: Client) -> None:
         async def statuses() -> set[int]:
             ends = ("", "/drives", f"/{NAME}", f"/{NAME}/units", "/exports/x")
             answers = [await client.get("/api/recordings" + end, headers=head) for end in ends]
@@ -107,48 +100,40 @@ def test_driver_sees_recordings_until_the_device_is_ended(folder: Path) -> None:
         mum.say(up.End(device.id))
         assert await statuses() == {401}
 
-    ask(folder, act, at_home=False, rights=rights)
 
-
-def test_repeated_code_makes_no_second_device(folder: Path) -> None:
+async def test_repeated_code_makes_no_second_device(folder: Path) -> None:
     known = no_devices()
     ann = known.add("Ann", "192.0.2.7", Rights(drive=True), time.time())
     head = {"Cookie": f"{COOKIE}={known.cookie(ann)}"}
-
-    async def act(client: Client) -> None:
+    async with ask(folder, at_home=False, rights=DeviceRights(CodeCheck(CODES), known)) as client:
         for code, grown_up in (("123456", False), ("grownups", True)):
             answer = await client.post("/api/recordings/unlock", headers={**head, CODE: code})
             assert answer.cookies[COOKIE].value == known.cookie(ann)
             assert ann.rights(time.time()).grown_up is grown_up
         assert known.all() == [ann]
 
-    ask(folder, act, at_home=False, rights=DeviceRights(CodeCheck(CODES), known))
 
-
-def test_play_page_is_read_only_and_for_this_machine(folder: Path) -> None:
-    async def act() -> None:
-        app = play.application([folder / NAME], "Plague")
-        async with TestClient(TestServer(app)) as client:
-            assert (await client.get("/recordings.html")).status == 200
-            assert (await client.get("/")).status == 200
-            assert (await client.get("/recordings/main.js")).status == 200
-            said = await (await client.get("/api/recordings")).json()
-            assert (said["car"], said["seat"]) == ("Plague", False)
-            assert [one["name"] for one in said["recordings"]] == [NAME]
-            drives = "/api/recordings/drives"
-            said = await (await client.get(f"{drives}?wheel=driven")).json()
-            (one,) = said["drives"]
-            assert not said["editable"] and not said["grown_up"]
-            for what in ("title", "delete"):
-                head = {"Origin": f"http://{client.host}:{client.port}"}
-                url = f"{drives}/{one['id']}/{what}"
-                assert (await client.post(url, headers=head)).status in (404, 405)
-            for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-                assert (await client.get("/api/recordings", headers=head)).status == 403
-            assert (await client.get("/..%2fREADME.md")).status == 404
-            assert (await client.post("/api/recordings/unlock")).status == 405
-
-    asyncio.run(act())
+async def test_play_page_is_read_only_and_for_this_machine(folder: Path) -> None:
+    app = play.application([folder / NAME], "Plague")
+    async with TestClient(TestServer(app)) as client:
+        assert (await client.get("/recordings.html")).status == 200
+        assert (await client.get("/")).status == 200
+        assert (await client.get("/recordings/main.js")).status == 200
+        said = await (await client.get("/api/recordings")).json()
+        assert (said["car"], said["seat"]) == ("Plague", False)
+        assert [one["name"] for one in said["recordings"]] == [NAME]
+        drives = "/api/recordings/drives"
+        said = await (await client.get(f"{drives}?wheel=driven")).json()
+        (one,) = said["drives"]
+        assert not said["editable"] and not said["grown_up"]
+        for what in ("title", "delete"):
+            head = {"Origin": f"http://{client.host}:{client.port}"}
+            url = f"{drives}/{one['id']}/{what}"
+            assert (await client.post(url, headers=head)).status in (404, 405)
+        for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            assert (await client.get("/api/recordings", headers=head)).status == 403
+        assert (await client.get("/..%2fREADME.md")).status == 404
+        assert (await client.post("/api/recordings/unlock")).status == 405
 
 
 def test_play_refuses_other_files_and_equal_names(
@@ -163,38 +148,30 @@ def test_play_refuses_other_files_and_equal_names(
     assert "two files are named" in capsys.readouterr().err
 
 
-def test_server_rules_hold_for_the_recordings_routes(folder: Path) -> None:
+async def test_server_rules_hold_for_the_recordings_routes(folder: Path) -> None:
     """Rules of the server: Host, Origin, no bodies; its pages do not hide the routes."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
-
-    async def act() -> None:
-        app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
-        async with TestClient(TestServer(app)) as client:
-            url = f"/api/recordings/{NAME}"
-            assert (await client.get("/recordings")).status == 200
-            assert (await client.get(url)).status == 200
-            for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-                assert (await client.get(url, headers=head)).status == 403
-            unlock = "/api/recordings/unlock"
-            assert (await client.post(unlock, data=b"x")).status == 413
-            assert (await client.post(unlock, headers={CODE: "123456"})).status == 204
-            assert (await client.delete(url)).status == 405
-
-    asyncio.run(act())
+    app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
+    async with TestClient(TestServer(app)) as client:
+        url = f"/api/recordings/{NAME}"
+        assert (await client.get("/recordings")).status == 200
+        assert (await client.get(url)).status == 200
+        for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            assert (await client.get(url, headers=head)).status == 403
+        unlock = "/api/recordings/unlock"
+        assert (await client.post(unlock, data=b"x")).status == 413
+        assert (await client.post(unlock, headers={CODE: "123456"})).status == 204
+        assert (await client.delete(url)).status == 405
 
 
-def test_export_request_may_have_a_bounded_body(folder: Path) -> None:
+async def test_export_request_may_have_a_bounded_body(folder: Path) -> None:
     """The body names its files: those of a day do not fit into an address."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
     wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}
-
-    async def act() -> None:
-        app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
-        async with TestClient(TestServer(app)) as client:
-            url = "/api/recordings/exports"
-            answer = await client.post(url, json=wanted)
-            assert answer.status == 201, await answer.text()
-            assert (await client.post(url, data=b"x" * 70_000)).status == 413
-            assert (await client.get(url + "/x", data=b"x")).status == 413
-
-    asyncio.run(act())
+    app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
+    async with TestClient(TestServer(app)) as client:
+        url = "/api/recordings/exports"
+        answer = await client.post(url, json=wanted)
+        assert answer.status == 201, await answer.text()
+        assert (await client.post(url, data=b"x" * 70_000)).status == 413
+        assert (await client.get(url + "/x", data=b"x")).status == 413

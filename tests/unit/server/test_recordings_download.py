@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
-from tests.support.recordings import NAME, Client, ask, one_drive
+from tests.support.recordings import NAME, ask, one_drive
 
 
 @pytest.fixture
@@ -14,10 +14,9 @@ def folder(tmp_path: Path) -> Path:
     return one_drive(tmp_path)
 
 
-def test_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
+async def test_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         url = f"/api/recordings/{NAME}"
         answer = await client.get(url)
         assert answer.status == 200 and await answer.read() == data
@@ -32,8 +31,6 @@ def test_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
         beyond = await client.get(url, headers={"Range": f"bytes={len(data)}-"})
         assert beyond.status == 416
         assert (await client.head(url)).content_length == len(data)
-
-    ask(folder, act)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +51,10 @@ def test_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
         "%ff",
     ],
 )
-def test_names_do_not_lead_outside_the_folder(folder: Path, name: str) -> None:
+async def test_names_do_not_lead_outside_the_folder(folder: Path, name: str) -> None:
     (folder / "link.mcap").symlink_to(folder.parent / "secret.mcap")
     (folder / "notes.txt").write_text("not for everybody")
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         for end in ("", "/units", "/table", "/thumbnail"):
             answer = await client.get(f"/api/recordings/{name}{end}")
             body = await answer.read()
@@ -66,27 +62,21 @@ def test_names_do_not_lead_outside_the_folder(folder: Path, name: str) -> None:
             assert answer.status == 404 or listed, (name, end, answer.status)
             assert b"secret" not in body.replace(b"secret.mcap", b"")
 
-    ask(folder, act)
 
-
-def test_name_with_dots_and_spaces_is_downloaded(folder: Path) -> None:
+async def test_name_with_dots_and_spaces_is_downloaded(folder: Path) -> None:
     odd = "my..car v1.2 ä.mcap"
     os.rename(folder / NAME, folder / odd)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         answer = await client.get(f"/api/recordings/{odd}")
         assert answer.status == 200
         said = answer.headers["Content-Disposition"]
         assert 'filename="my..car v1.2 _.mcap"' in said
         assert said.endswith("filename*=UTF-8''my..car%20v1.2%20%C3%A4.mcap")
 
-    ask(folder, act)
 
-
-def test_file_name_cannot_inject_headers(folder: Path) -> None:
+async def test_file_name_cannot_inject_headers(folder: Path) -> None:
     os.rename(folder / NAME, folder / 'a"\r\nX-Evil: 1\\.mcap')
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         answer = await client.get(
             URL("/api/recordings/a%22%0D%0AX-Evil:%201%5C.mcap", encoded=True)
         )
@@ -95,13 +85,10 @@ def test_file_name_cannot_inject_headers(folder: Path) -> None:
         assert said.startswith('attachment; filename="a___X-Evil: 1_.mcap"; filename*=')
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
-    ask(folder, act)
 
-
-def test_download_resumes_only_with_the_same_file(folder: Path) -> None:
+async def test_download_resumes_only_with_the_same_file(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         url = f"/api/recordings/{NAME}"
 
         async def asked(**head: str) -> tuple[int, bytes]:
@@ -131,5 +118,3 @@ def test_download_resumes_only_with_the_same_file(folder: Path) -> None:
         assert far.headers["Content-Range"] == f"bytes 0-9/{len(data)}"
         os.utime(folder / NAME, (7, 7))
         assert (await asked(If_Match=etag))[0] == 412
-
-    ask(folder, act)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.recordings import NAME, Client, ask, one_drive, units
+from tests.support.recordings import NAME, ask, one_drive, units
 
 BASE = "/api/recordings"
 
 
-def test_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
+    async with ask(one_drive(tmp_path)) as client:
         answer = await client.get(f"{BASE}/{NAME}/sheet?from=1&seconds=2")
         assert answer.status == 200, await answer.text()
         found = units(await answer.read())
@@ -24,12 +24,10 @@ def test_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
         answer = await client.get(f"{BASE}/{NAME}/sheet?seconds=61")
         assert answer.status == 400 and "0 to 60" in await answer.text()
 
-    ask(one_drive(tmp_path), act)
-
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_tables_are_exported_without_recordings(tmp_path: Path, kind: str) -> None:
-    async def act(client: Client) -> None:
+async def test_tables_are_exported_without_recordings(tmp_path: Path, kind: str) -> None:
+    async with ask(one_drive(tmp_path)) as client:
         wanted = {"kind": kind, "files": [NAME]}
         answer = await client.post(BASE + "/exports", json=wanted)
         one = await answer.json()
@@ -49,27 +47,21 @@ def test_tables_are_exported_without_recordings(tmp_path: Path, kind: str) -> No
         )
         assert rows == 40
 
-    ask(one_drive(tmp_path), act)
 
-
-def test_parquet_is_not_offered_without_pyarrow(
+async def test_parquet_is_not_offered_without_pyarrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-
-    async def act(client: Client) -> None:
+    async with ask(one_drive(tmp_path)) as client:
         assert not (await (await client.get(BASE + "/drives")).json())["parquet"]
         wanted = {"kind": "parquet", "files": [NAME]}
         answer = await client.post(BASE + "/exports", json=wanted)
         assert answer.status == 404 and "use CSV" in await answer.text()
 
-    ask(one_drive(tmp_path), act)
 
-
-def test_drives_list_names_copies_on_a_station(tmp_path: Path) -> None:
+async def test_drives_list_names_copies_on_a_station(tmp_path: Path) -> None:
     folder = one_drive(tmp_path)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         said = await (await client.get(BASE + "/drives")).json()
         assert said["copies"] == {}
         (folder / f"{NAME}.ack").touch()
@@ -78,5 +70,3 @@ def test_drives_list_names_copies_on_a_station(tmp_path: Path) -> None:
         assert said["copies"] == {
             drive["id"]: [{"place": "station", "verified_s": 0.0, "whole": True}]
         }
-
-    ask(folder, act)

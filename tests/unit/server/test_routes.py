@@ -99,84 +99,70 @@ class Connections(Places):
         self.ranks.append(rank)
 
 
-def test_full_video_socket_still_admits_the_driver(tmp_path: Path) -> None:
-    async def crowd() -> None:
-        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
-            viewers = [await client.ws_connect("/ws/video?id=eve") for _ in range(2)]
-            answer = await client.get("/ws/video?id=eve")
-            assert answer.status == 503
-            assert "2 are open already at /ws/video" in await answer.text()
-            _, video = await says_hello(client, "driver", "123456")
-            pictures = await opens_video(client, video, "client-driver")
-            assert await stays_open(pictures)
-            assert not any(one.closed for one in viewers)
-
-    asyncio.run(crowd())
+async def test_full_video_socket_still_admits_the_driver(tmp_path: Path) -> None:
+    async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+        viewers = [await client.ws_connect("/ws/video?id=eve") for _ in range(2)]
+        answer = await client.get("/ws/video?id=eve")
+        assert answer.status == 503
+        assert "2 are open already at /ws/video" in await answer.text()
+        _, video = await says_hello(client, "driver", "123456")
+        pictures = await opens_video(client, video, "client-driver")
+        assert await stays_open(pictures)
+        assert not any(one.closed for one in viewers)
 
 
 @pytest.mark.parametrize("proof", ["origin", "cookie"])
-def test_video_with_own_origin_or_cookie_needs_no_hello(tmp_path: Path, proof: str) -> None:
+async def test_video_with_own_origin_or_cookie_needs_no_hello(tmp_path: Path, proof: str) -> None:
     house = House(FEW)
-
-    async def crowd() -> None:
-        app = serving(house.hub, tmp_path, devices=house.devices)
-        async with TestClient(TestServer(app)) as client:
-            viewers = [await opens_video(client, "eve") for _ in range(2)]
-            device = house.devices.add("Ann", "10.0.0.1", Rights(drive=True), time.time())
-            cookie = house.devices.cookie(device)
-            head = {
-                "origin": {"Origin": f"http://{client.host}:{client.port}"},
-                "cookie": {"Cookie": f"{COOKIE}={cookie}"},
-            }[proof]
-            pictures = await client.ws_connect("/ws/video?id=x", headers=head, autoping=False)
-            assert await stays_open(pictures)
-            assert not any(one.closed for one in viewers)
-
-    asyncio.run(crowd())
+    app = serving(house.hub, tmp_path, devices=house.devices)
+    async with TestClient(TestServer(app)) as client:
+        viewers = [await opens_video(client, "eve") for _ in range(2)]
+        device = house.devices.add("Ann", "10.0.0.1", Rights(drive=True), time.time())
+        cookie = house.devices.cookie(device)
+        head = {
+            "origin": {"Origin": f"http://{client.host}:{client.port}"},
+            "cookie": {"Cookie": f"{COOKIE}={cookie}"},
+        }[proof]
+        pictures = await client.ws_connect("/ws/video?id=x", headers=head, autoping=False)
+        assert await stays_open(pictures)
+        assert not any(one.closed for one in viewers)
 
 
-def test_strangers_with_a_driver_id_take_no_drivers_place(tmp_path: Path) -> None:
+async def test_strangers_with_a_driver_id_take_no_drivers_place(tmp_path: Path) -> None:
     """The same address as the driver's: the worst case. The newest waiting socket stays."""
     connections = Connections()
-
-    async def crowd() -> None:
-        app = serving(House(FEW).hub, tmp_path, connections=connections)
-        async with TestClient(TestServer(app)) as client:
-            _, video = await says_hello(client, "driver", "123456")
-            connections.ranks.clear()
-            most = FEW.server.max_viewers + RESERVED
-            strangers = [await opens_video(client, video) for _ in range(most)]
-            ranks = set(connections.ranks)
-            pictures = await opens_video(client, video, "client-driver")
-            await until(lambda: Rank.DRIVES in connections.ranks)
-            strangers += [await opens_video(client, video) for _ in range(most)]
-            assert await stays_open(pictures)
-            assert await stays_open(strangers[-1])
-            assert (await strangers[FEW.server.max_viewers].receive(timeout=3)).type in ENDS
-            assert ranks == {Rank.WATCHES}
-
-    asyncio.run(crowd())
+    app = serving(House(FEW).hub, tmp_path, connections=connections)
+    async with TestClient(TestServer(app)) as client:
+        _, video = await says_hello(client, "driver", "123456")
+        connections.ranks.clear()
+        most = FEW.server.max_viewers + RESERVED
+        strangers = [await opens_video(client, video) for _ in range(most)]
+        ranks = set(connections.ranks)
+        pictures = await opens_video(client, video, "client-driver")
+        await until(lambda: Rank.DRIVES in connections.ranks)
+        strangers += [await opens_video(client, video) for _ in range(most)]
+        assert await stays_open(pictures)
+        assert await stays_open(strangers[-1])
+        assert (await strangers[FEW.server.max_viewers].receive(timeout=3)).type in ENDS
+        assert ranks == {Rank.WATCHES}
 
 
-def test_waiting_video_socket_without_a_hello_ends(
+async def test_waiting_video_socket_without_a_hello_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def crowd() -> None:
-        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
-            viewers = [await opens_video(client, "eve") for _ in range(2)]
-            _, video = await says_hello(client, "driver", "123456")
-            liar = await opens_video(client, video, "client-eve")
-            end = await liar.receive(timeout=3)
-            assert (end.type, end.data) == (aiohttp.WSMsgType.CLOSE, 1008)
-            pictures = await opens_video(client, video, "client-driver")
-            assert await stays_open(pictures)
-            monkeypatch.setattr(routes, "HELLO_S", 0.05)
-            stranger = await opens_video(client, video)
-            assert (await stranger.receive(timeout=3)).type in ENDS
-            assert await stays_open(pictures)
-            assert not any(one.closed for one in viewers)
-
-    asyncio.run(crowd())
+    async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+        viewers = [await opens_video(client, "eve") for _ in range(2)]
+        _, video = await says_hello(client, "driver", "123456")
+        liar = await opens_video(client, video, "client-eve")
+        end = await liar.receive(timeout=3)
+        assert (end.type, end.data) == (aiohttp.WSMsgType.CLOSE, 1008)
+        pictures = await opens_video(client, video, "client-driver")
+        assert await stays_open(pictures)
+        monkeypatch.setattr(routes, "HELLO_S", 0.05)
+        stranger = await opens_video(client, video)
+        assert (await stranger.receive(timeout=3)).type in ENDS
+        assert await stays_open(pictures)
+        assert not any(one.closed for one in viewers)
 
 
 def test_request_body_is_refused(tmp_path: Path) -> None:
@@ -184,41 +170,33 @@ def test_request_body_is_refused(tmp_path: Path) -> None:
     assert status("/healthz", tmp_path) == 200
 
 
-def test_full_drive_socket_keeps_a_place_for_a_driver(tmp_path: Path) -> None:
+async def test_full_drive_socket_keeps_a_place_for_a_driver(tmp_path: Path) -> None:
     """Two may watch. The third is refused, the driver gets in and stays."""
-
-    async def crowd() -> None:
-        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
-            watchers = [(await says_hello(client, name))[0] for name in ("one", "two")]
-            third, _ = await says_hello(client, "three")
-            end = await third.receive(timeout=3)
-            assert end.type is aiohttp.WSMsgType.CLOSE
-            assert end.extra == "2 viewers are here already (server.max_viewers)"
-            driver, _ = await says_hello(client, "driver", "123456")
-            assert (await driver.receive_json(timeout=3))["kind"] == "pass"
-            await driver.send_json({"kind": "ping", "seq": 1, "t": 0})
-            assert (await driver.receive_json(timeout=3))["kind"] == "pong"
-            assert not any(watcher.closed for watcher in watchers)
-
-    asyncio.run(crowd())
+    async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+        watchers = [(await says_hello(client, name))[0] for name in ("one", "two")]
+        third, _ = await says_hello(client, "three")
+        end = await third.receive(timeout=3)
+        assert end.type is aiohttp.WSMsgType.CLOSE
+        assert end.extra == "2 viewers are here already (server.max_viewers)"
+        driver, _ = await says_hello(client, "driver", "123456")
+        assert (await driver.receive_json(timeout=3))["kind"] == "pass"
+        await driver.send_json({"kind": "ping", "seq": 1, "t": 0})
+        assert (await driver.receive_json(timeout=3))["kind"] == "pong"
+        assert not any(watcher.closed for watcher in watchers)
 
 
-def test_drive_sockets_without_a_hello_are_counted(tmp_path: Path) -> None:
+async def test_drive_sockets_without_a_hello_are_counted(tmp_path: Path) -> None:
     most = FEW.server.max_viewers + RESERVED
-
-    async def crowd() -> None:
-        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
-            url = client.make_url("/ws/drive")
-            silent = [await client.session.ws_connect(url) for _ in range(most)]
-            reader, writer = await asyncio.open_connection("127.0.0.1", url.port)
-            writer.write(UPGRADE)
-            answer = await reader.readuntil(b"max_viewers")
-            assert answer.startswith(b"HTTP/1.1 503")
-            assert f"{most} are open from 127.0.0.1".encode() in answer
-            assert not any(one.closed for one in silent)
-            writer.close()
-
-    asyncio.run(crowd())
+    async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+        url = client.make_url("/ws/drive")
+        silent = [await client.session.ws_connect(url) for _ in range(most)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", url.port)
+        writer.write(UPGRADE)
+        answer = await reader.readuntil(b"max_viewers")
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert f"{most} are open from 127.0.0.1".encode() in answer
+        assert not any(one.closed for one in silent)
+        writer.close()
 
 
 @pytest.mark.parametrize("name", ["Upgrade", "Sec-WebSocket-Version"])

@@ -37,21 +37,19 @@ class Look:
 
 
 @pytest.mark.parametrize(("off", "asked"), [(True, 0), (False, 1), (ValueError("odd"), 1)], ids=str)
-def test_rescue_asks_unless_the_motors_are_proven_off(off: bool | Exception, asked: int) -> None:
+async def test_rescue_asks_unless_the_motors_are_proven_off(
+    off: bool | Exception, asked: int
+) -> None:
     look = Look(off)
-
-    async def rescued() -> None:
-        rescue = Rescue(look, look.ask)
-        rescue()
-        rescue()  # one look at a time
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert (look.looks, look.asked) == (1, asked)
-        rescue()
-        for _ in range(5):
-            await asyncio.sleep(0)
-
-    asyncio.run(rescued())
+    rescue = Rescue(look, look.ask)
+    rescue()
+    rescue()  # one look at a time
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (look.looks, look.asked) == (1, asked)
+    rescue()
+    for _ in range(5):
+        await asyncio.sleep(0)
     assert (look.looks, look.asked) == (2, 2 * asked)
 
 

@@ -74,85 +74,72 @@ async def pull(car: Car, root: Path, everything: bool = False) -> Round:
         return await pull.once(everything)
 
 
-def test_station_pulls_all_segments_over_tls(folder: Path, tmp_path: Path) -> None:
+async def test_station_pulls_all_segments_over_tls(folder: Path, tmp_path: Path) -> None:
     tls = credentials.server_context(tmp_path, ["localhost"])
-
-    async def run() -> None:
-        app = car_application(folder, stations_of(tmp_path))
-        async with car_at(app, tls) as url:
-            pin = await client.fingerprint_of(url)
-            assert len(pin) == 64
-            car = await paired(url, pin)
-            done = await pull(car, tmp_path / "store")
-            assert (done.stored, done.receipts, done.bad) == ([NAME, SECOND], 2, {})
-            assert done.bytes == len(DATA) + len(b"second")
-            again = await pull(car, tmp_path / "store")
-            assert (again.stored, again.bytes) == ([], 0)
-            (tmp_path / "store/Plague/2026-11-21").rename(tmp_path / "lost")
-            later = await pull(car, tmp_path / "store", everything=True)
-            assert later.stored == [NAME, SECOND]
-            other = msgspec.structs.replace(car, fingerprint="00" * 32)
-            with pytest.raises(CarFault, match="certificate has changed"):
-                await pull(other, tmp_path / "store")
-
-    asyncio.run(run())
+    app = car_application(folder, stations_of(tmp_path))
+    async with car_at(app, tls) as url:
+        pin = await client.fingerprint_of(url)
+        assert len(pin) == 64
+        car = await paired(url, pin)
+        done = await pull(car, tmp_path / "store")
+        assert (done.stored, done.receipts, done.bad) == ([NAME, SECOND], 2, {})
+        assert done.bytes == len(DATA) + len(b"second")
+        again = await pull(car, tmp_path / "store")
+        assert (again.stored, again.bytes) == ([], 0)
+        (tmp_path / "store/Plague/2026-11-21").rename(tmp_path / "lost")
+        later = await pull(car, tmp_path / "store", everything=True)
+        assert later.stored == [NAME, SECOND]
+        other = msgspec.structs.replace(car, fingerprint="00" * 32)
+        with pytest.raises(CarFault, match="certificate has changed"):
+            await pull(other, tmp_path / "store")
     assert (folder / (NAME + ".ack")).exists()
 
 
-def test_pull_resumes_where_it_ended(folder: Path, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with car_at(car_application(folder, stations_of(tmp_path))) as url:
-            car = await paired(url)
-            root = tmp_path / "store"
-            store = store_in(root)
-            async with client.session(url, "") as session:
-                sums = await HttpCar(car, session).sums(NAME)
-            store.write("Plague", NAME, sums, 0, DATA[: 1 << 20])
-            done = await pull(car, root)
-            assert done.bytes == len(DATA) - (1 << 20) + len(b"second")
-
-    asyncio.run(run())
+async def test_pull_resumes_where_it_ended(folder: Path, tmp_path: Path) -> None:
+    async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+        car = await paired(url)
+        root = tmp_path / "store"
+        store = store_in(root)
+        async with client.session(url, "") as session:
+            sums = await HttpCar(car, session).sums(NAME)
+        store.write("Plague", NAME, sums, 0, DATA[: 1 << 20])
+        done = await pull(car, root)
+        assert done.bytes == len(DATA) - (1 << 20) + len(b"second")
 
 
-def test_segment_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with car_at(car_application(folder, stations_of(tmp_path))) as url:
-            car = await paired(url)
-            async with client.session(url, "") as session:
-                await HttpCar(car, session).sums(NAME)  # and the car keeps them
-            bent = bytearray(DATA)
-            bent[5] ^= 1
-            (folder / NAME).write_bytes(bent)
-            for _ in range(2):
-                done = await pull(car, tmp_path / "store")
-                assert done.bad == {NAME: "1 MiB arrived damaged"}
-            assert done.bytes == 0, "the good pieces are here already"
-
-    asyncio.run(run())
+async def test_segment_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path) -> None:
+    async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+        car = await paired(url)
+        async with client.session(url, "") as session:
+            await HttpCar(car, session).sums(NAME)  # and the car keeps them
+        bent = bytearray(DATA)
+        bent[5] ^= 1
+        (folder / NAME).write_bytes(bent)
+        for _ in range(2):
+            done = await pull(car, tmp_path / "store")
+            assert done.bad == {NAME: "1 MiB arrived damaged"}
+        assert done.bytes == 0, "the good pieces are here already"
     assert not (folder / (NAME + ".ack")).exists()
     assert (folder / (SECOND + ".ack")).exists(), "the others come all the same"
 
 
-def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Path) -> None:
-    async def run() -> None:
-        stations = stations_of(tmp_path)
-        async with car_at(car_application(folder, stations)) as url:
-            with pytest.raises(StationError, match="not the grown-ups' code"):
-                await client.pair(url, "", "wrong", "office")
-            car = await paired(url)
-            async with client.session(url, "") as session:
-                assert await HttpCar(car, session).is_paired()
-            stations.end(car.station)
-            async with client.session(url, "") as session:
-                assert not await HttpCar(car, session).is_paired()
-            with pytest.raises(CarFault, match="fpvstation pair"):
-                await pull(car, tmp_path / "store")
-            car = await paired(url)
-            async with client.session(url, "") as session:
-                await HttpCar(car, session).end()
-            assert not stations.all()
-
-    asyncio.run(run())
+async def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Path) -> None:
+    stations = stations_of(tmp_path)
+    async with car_at(car_application(folder, stations)) as url:
+        with pytest.raises(StationError, match="not the grown-ups' code"):
+            await client.pair(url, "", "wrong", "office")
+        car = await paired(url)
+        async with client.session(url, "") as session:
+            assert await HttpCar(car, session).is_paired()
+        stations.end(car.station)
+        async with client.session(url, "") as session:
+            assert not await HttpCar(car, session).is_paired()
+        with pytest.raises(CarFault, match="fpvstation pair"):
+            await pull(car, tmp_path / "store")
+        car = await paired(url)
+        async with client.session(url, "") as session:
+            await HttpCar(car, session).end()
+        assert not stations.all()
 
 
 def lying(answer: bytes | None, key: str | None = None) -> web.Application:
@@ -201,94 +188,76 @@ LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
         (None, KEY, "answer refused: over 4000000 bytes"),
     ],
 )
-def test_impostor_or_false_answer_is_a_fault_and_stores_nothing(
+async def test_impostor_or_false_answer_is_a_fault_and_stores_nothing(
     tmp_path: Path, answer: bytes | None, key: str | None, words: str
 ) -> None:
-    async def run() -> None:
-        async with car_at(lying(answer, key)) as url:
-            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-            with pytest.raises(CarFault, match=words):
-                await pull(car, tmp_path / "store")
-
-    asyncio.run(run())
+    async with car_at(lying(answer, key)) as url:
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+        with pytest.raises(CarFault, match=words):
+            await pull(car, tmp_path / "store")
     assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [".fpvstation.json"]
 
 
-def test_redirects_are_not_followed(tmp_path: Path) -> None:
+async def test_redirects_are_not_followed(tmp_path: Path) -> None:
     asked = list[str]()
 
     async def elsewhere(request: web.Request) -> web.StreamResponse:
         asked.append(request.path)
         return web.Response(status=307, headers={"Location": "/elsewhere"})
 
-    async def run() -> None:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", elsewhere)
-        async with car_at(app) as url:
-            with pytest.raises(StationError, match="307"):
-                await client.pair(url, "", "code", "office")
-            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-            async with client.session(url, "") as session:
-                http, sums = HttpCar(car, session), Sums(1, "0" * 64, ["0" * 64])
-                with pytest.raises(CarFault, match="307"):
-                    await http.listing("", False)
-                with pytest.raises(CarFault, match="307"):
-                    await anext(aiter(http.pieces(NAME, sums, 0, 0)))
-                with pytest.raises(CarFault, match="307"):
-                    await http.end()
-                await http.is_paired()
-
-    asyncio.run(run())
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", elsewhere)
+    async with car_at(app) as url:
+        with pytest.raises(StationError, match="307"):
+            await client.pair(url, "", "code", "office")
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+        async with client.session(url, "") as session:
+            http, sums = HttpCar(car, session), Sums(1, "0" * 64, ["0" * 64])
+            with pytest.raises(CarFault, match="307"):
+                await http.listing("", False)
+            with pytest.raises(CarFault, match="307"):
+                await anext(aiter(http.pieces(NAME, sums, 0, 0)))
+            with pytest.raises(CarFault, match="307"):
+                await http.end()
+            await http.is_paired()
     assert len(asked) == 5 and "/elsewhere" not in asked
 
 
-def test_malformed_checksums_are_refused(tmp_path: Path) -> None:
-    async def run() -> None:
-        body = LONG.replace(b"}]}", b'}],"size":3,"sha256":"no","pieces":[]}')
-        async with car_at(lying(body % NAME.encode(), KEY)) as url:
-            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-            done = await pull(car, tmp_path / "store")
-            assert "checksums do not fit a file of 3 bytes" in done.bad[NAME] and done.waiting == 1
-
-    asyncio.run(run())
+async def test_malformed_checksums_are_refused(tmp_path: Path) -> None:
+    body = LONG.replace(b"}]}", b'}],"size":3,"sha256":"no","pieces":[]}')
+    async with car_at(lying(body % NAME.encode(), KEY)) as url:
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+        done = await pull(car, tmp_path / "store")
+        assert "checksums do not fit a file of 3 bytes" in done.bad[NAME] and done.waiting == 1
 
 
-def test_unreachable_car_is_a_fault_with_its_address() -> None:
-    async def run() -> None:
-        with pytest.raises(CarFault, match="127.0.0.1:1"):
-            await client.pair("http://127.0.0.1:1", "", "code", "office")
-        with pytest.raises(CarFault, match="127.0.0.1:1"):
-            await client.fingerprint_of("https://127.0.0.1:1")
-        assert await client.fingerprint_of("http://127.0.0.1:1") == ""
-
-    asyncio.run(run())
+async def test_unreachable_car_is_a_fault_with_its_address() -> None:
+    with pytest.raises(CarFault, match="127.0.0.1:1"):
+        await client.pair("http://127.0.0.1:1", "", "code", "office")
+    with pytest.raises(CarFault, match="127.0.0.1:1"):
+        await client.fingerprint_of("https://127.0.0.1:1")
+    assert await client.fingerprint_of("http://127.0.0.1:1") == ""
 
 
-def test_deleted_segment_raises_gone_and_no_fault(folder: Path, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with car_at(car_application(folder, stations_of(tmp_path))) as url:
-            car = await paired(url)
-            async with client.session(url, "") as session:
-                http = HttpCar(car, session)
-                with pytest.raises(SegmentGone):
-                    await http.sums(NAME.replace("0001", "0009"))
-                with pytest.raises(SegmentGone):
-                    await http.receipt(NAME, "0" * 64)
-
-    asyncio.run(run())
+async def test_deleted_segment_raises_gone_and_no_fault(folder: Path, tmp_path: Path) -> None:
+    async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+        car = await paired(url)
+        async with client.session(url, "") as session:
+            http = HttpCar(car, session)
+            with pytest.raises(SegmentGone):
+                await http.sums(NAME.replace("0001", "0009"))
+            with pytest.raises(SegmentGone):
+                await http.receipt(NAME, "0" * 64)
 
 
-def test_car_too_old_for_stations_is_named(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with car_at(web.Application()) as url:
-            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+async def test_car_too_old_for_stations_is_named(tmp_path: Path) -> None:
+    async with car_at(web.Application()) as url:
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+        with pytest.raises(CarFault, match="update fpvcar on the car"):
+            await pull(car, tmp_path / "store")
+        async with client.session(url, "") as session:
             with pytest.raises(CarFault, match="update fpvcar on the car"):
-                await pull(car, tmp_path / "store")
-            async with client.session(url, "") as session:
-                with pytest.raises(CarFault, match="update fpvcar on the car"):
-                    await HttpCar(car, session).end()
-
-    asyncio.run(run())
+                await HttpCar(car, session).end()
 
 
 async def test_dripping_piece_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,24 +286,21 @@ async def test_dripping_piece_times_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("clock_us", [1, 10**15, wire.NUMBER_MOST - 1000])
-def test_station_goes_on_after_its_clock_was_set(
+async def test_station_goes_on_after_its_clock_was_set(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_us: int
 ) -> None:
-    async def run() -> None:
-        stations = stations_of(tmp_path)
-        async with car_at(car_application(folder, stations)) as url:
-            car = await paired(url)
-            async with client.session(url, "") as session:
-                assert await HttpCar(car, session).is_paired()
-        await stations.save(0.0)
-        monkeypatch.setattr(time, "time_ns", lambda: clock_us * 1000)
-        stations = stations_of(tmp_path)  # the car has started again
-        async with car_at(car_application(folder, stations)) as url:
-            moved = msgspec.structs.replace(car, url=url)
-            done = await pull(moved, tmp_path / "store")
-            assert (done.stored, done.bad) == ([NAME, SECOND], {})
-
-    asyncio.run(run())
+    stations = stations_of(tmp_path)
+    async with car_at(car_application(folder, stations)) as url:
+        car = await paired(url)
+        async with client.session(url, "") as session:
+            assert await HttpCar(car, session).is_paired()
+    await stations.save(0.0)
+    monkeypatch.setattr(time, "time_ns", lambda: clock_us * 1000)
+    stations = stations_of(tmp_path)  # the car has started again
+    async with car_at(car_application(folder, stations)) as url:
+        moved = msgspec.structs.replace(car, url=url)
+        done = await pull(moved, tmp_path / "store")
+        assert (done.stored, done.bad) == ([NAME, SECOND], {})
 
 
 async def test_unsigned_refusal_does_not_move_the_request_number() -> None:

@@ -1,7 +1,7 @@
 """Page and figures of the station, over a store with drives of two cars."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,20 +45,16 @@ def page(tmp_path: Path) -> Iterator[Page]:
     catalogue.close()
 
 
-def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with TestClient(TestServer(page.application())) as client:
-            await act(client)
-
-    asyncio.run(run())
+def ask(page: Page) -> Client:
+    return TestClient(TestServer(page.application()))
 
 
 def faults(page: Page, now_s: float) -> list[str]:
     return list(asyncio.run(page.health()).faults(now_s))
 
 
-def test_page_lists_the_recordings_of_all_cars(page: Page, tmp_path: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_page_lists_the_recordings_of_all_cars(page: Page, tmp_path: Path) -> None:
+    async with ask(page) as client:
         answer = await client.get("/")
         assert "recordings/main.js" in await answer.text()
         said = await (await client.get("/api/recordings/drives")).json()
@@ -70,11 +66,9 @@ def test_page_lists_the_recordings_of_all_cars(page: Page, tmp_path: Path) -> No
             answer = await client.get(f"/api/recordings/{name}/units")
             assert answer.status == 200 and len(await answer.read()) > 1000
 
-    ask(page, act)
 
-
-def test_delete_without_a_password_is_refused(page: Page, tmp_path: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_delete_without_a_password_is_refused(page: Page, tmp_path: Path) -> None:
+    async with ask(page) as client:
         said = await (await client.get("/api/recordings/drives")).json()
         assert not said["removable"]
         for one in said["drives"]:
@@ -82,23 +76,19 @@ def test_delete_without_a_password_is_refused(page: Page, tmp_path: Path) -> Non
             answer = await client.post(path)
             assert answer.status == 401
             assert answer.headers["X-Opened-By"] == "password"
-
-    ask(page, act)
     assert len(list(tmp_path.glob("*/*/*/*.mcap"))) == 2
 
 
-def test_foreign_host_or_origin_is_refused(page: Page) -> None:
-    async def act(client: Client) -> None:
+async def test_foreign_host_or_origin_is_refused(page: Page) -> None:
+    async with ask(page) as client:
         answer = await client.get("/", headers={"Host": "evil.example"})
         assert answer.status == 403
         answer = await client.get("/", headers={"Origin": "http://evil.example"})
         assert answer.status == 403
 
-    ask(page, act)
 
-
-def test_metrics_status_and_health_report_cars(page: Page) -> None:
-    async def act(client: Client) -> None:
+async def test_metrics_status_and_health_report_cars(page: Page) -> None:
+    async with ask(page) as client:
         text = await (await client.get("/metrics")).text()
         assert 'fpvcar_station_car_up{car="Plague"} 1' in text
         assert 'fpvcar_station_bytes_total{car="Plague"} 99' in text
@@ -109,8 +99,6 @@ def test_metrics_status_and_health_report_cars(page: Page) -> None:
         answer = await client.get("/healthz")
         text = await answer.text()
         assert answer.status == 503 and "2 segments pending, none stored for" in text
-
-    ask(page, act)
 
 
 def test_car_that_answers_but_delivers_nothing_is_a_fault(page: Page) -> None:
@@ -129,14 +117,12 @@ def test_segment_damaged_on_a_car_is_a_fault(page: Page) -> None:
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
 
 
-def test_health_without_a_catalogue_is_503(page: Page, tmp_path: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_health_without_a_catalogue_is_503(page: Page, tmp_path: Path) -> None:
+    async with ask(page) as client:
         page._catalogue.close()
         (tmp_path / "catalogue.sqlite").write_bytes(b"no database" * 1000)
         answer = await client.get("/healthz")
         assert answer.status == 503 and "catalogue" in await answer.text()
-
-    ask(page, act)
 
 
 def test_copy_on_the_car_is_listed_first(page: Page, tmp_path: Path) -> None:
@@ -157,8 +143,8 @@ def test_copy_on_the_car_is_listed_first(page: Page, tmp_path: Path) -> None:
     assert places() == {("", True)}, "the ring let it go"
 
 
-def test_status_has_storage_sizes_and_waiting_bytes(page: Page) -> None:
-    async def act(client: Client) -> None:
+async def test_status_has_storage_sizes_and_waiting_bytes(page: Page) -> None:
+    async with ask(page) as client:
         said = await (await client.get("/api/status")).json()
         store, (car,) = said["store"], said["cars"]
         assert (store["sessions"], store["segments"]) == (2, 2)
@@ -168,5 +154,3 @@ def test_status_has_storage_sizes_and_waiting_bytes(page: Page) -> None:
         assert said["station"] and len(said["copies"]) == 2
         for (copy,) in said["copies"].values():
             assert copy["place"] == "" and copy["whole"] and copy["verified_s"] > 1e9
-
-    ask(page, act)

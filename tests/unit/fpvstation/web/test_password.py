@@ -1,8 +1,6 @@
 """Password of the station: kept as scrypt, required from other machines, by the car's rules."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +34,8 @@ def rights(tmp_path: Path) -> PasswordRights:
     return PasswordRights(PasswordCheck(saved), known)
 
 
-def ask(
-    page: Page,
-    act: Callable[[Client], Awaitable[None]],
-    scheme: str = "https",
-    remote: str = "192.0.2.7",
-) -> None:
-    """Run `act` as a client on another machine."""
+def ask(page: Page, scheme: str = "https", remote: str = "192.0.2.7") -> Client:
+    """Return a client on another machine."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -50,21 +43,16 @@ def ask(
         answer: web.StreamResponse = await handler(seen)
         return answer
 
-    async def run() -> None:
-        app = page.application()
-        app.middlewares.insert(0, elsewhere)
-        async with TestClient(TestServer(app)) as client:
-            await act(client)
-
-    asyncio.run(run())
+    app = page.application()
+    app.middlewares.insert(0, elsewhere)
+    return TestClient(TestServer(app))
 
 
-def test_wrong_passwords_from_another_machine_are_limited(
+async def test_wrong_passwords_from_another_machine_are_limited(
     page: Page, rights: PasswordRights
 ) -> None:
     page._rights = rights
-
-    async def act(client: Client) -> None:
+    async with ask(page) as client:
         for path in PRIVATE:
             answer = await client.get(path)
             assert answer.status == 401, path
@@ -75,15 +63,12 @@ def test_wrong_passwords_from_another_machine_are_limited(
         answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
         assert answer.status == 429, "five wrong ones a minute"
 
-    ask(page, act)
 
-
-def test_unlocked_client_lists_drives_and_deletes_to_trash(
+async def test_unlocked_client_lists_drives_and_deletes_to_trash(
     page: Page, rights: PasswordRights, tmp_path: Path
 ) -> None:
     page._rights = rights
-
-    async def act(client: Client) -> None:
+    async with ask(page) as client:
         answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
         assert answer.status == 204
         (cookie,) = answer.cookies.values()
@@ -102,19 +87,16 @@ def test_unlocked_client_lists_drives_and_deletes_to_trash(
         (left,) = (await (await client.get(PRIVATE[0])).json())["drives"]
         assert left["id"] == other["id"]
         assert (await client.post(path, headers=origin)).status == 404
-
-    ask(page, act)
     assert len(list(tmp_path.glob(".trash/*/*/*/*/*.mcap"))) == 1
 
 
-def test_other_machine_over_http_gets_no_password_and_no_recordings(
+async def test_other_machine_over_http_gets_no_password_and_no_recordings(
     page: Page, rights: PasswordRights
 ) -> None:
     page._rights = rights
     device = rights._devices.add("Ann", "192.0.2.7", Rights(drive=True), time.time())
     cookie = {"Cookie": f"{COOKIE}={rights._devices.cookie(device)}"}
-
-    async def act(client: Client) -> None:
+    async with ask(page, scheme="http") as client:
         answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
         assert answer.status == 403 and not answer.cookies
         https = f"https://127.0.0.1:{(client.port or 0) + 1}/"
@@ -126,38 +108,30 @@ def test_other_machine_over_http_gets_no_password_and_no_recordings(
         assert answer.status == 307
         assert answer.headers["Location"] == f"{https}?drive=1"
 
-    ask(page, act, scheme="http")
 
-
-def test_local_machine_may_use_http(page: Page, rights: PasswordRights) -> None:
+async def test_local_machine_may_use_http(page: Page, rights: PasswordRights) -> None:
     page._rights = rights
-
-    async def act(client: Client) -> None:
+    async with ask(page, "http", "127.0.0.1") as client:
         answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
         assert answer.status == 204
         assert (await client.get("/", allow_redirects=False)).status == 200
         assert (await client.get("/api/status")).status == 200
 
-    ask(page, act, "http", "127.0.0.1")
-
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_public_metrics_name_no_recording_health_counts_faults(
+async def test_public_metrics_name_no_recording_health_counts_faults(
     page: Page, rights: PasswordRights, scheme: str
 ) -> None:
     page._rights = rights
     page._scheduler.states["1"].waiting = 2
     page._scheduler.states["1"].stored_s = 1.0
-
-    async def act(client: Client) -> None:
+    async with ask(page, scheme) as client:
         text = await (await client.get("/metrics")).text()
         assert 'fpvcar_station_car_up{car="Plague"} 1' in text
         assert "mcap" not in text and "Plague-2" not in text
         answer = await client.get("/healthz")
         assert answer.status == 503
         assert await answer.text() == "1 fault: fpvstation status\n"
-
-    ask(page, act, scheme)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 import asyncio
 import tomllib
-from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import config
 from fpvcar.calibration import store
@@ -19,14 +18,13 @@ from fpvcar.config import profiles
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
 from fpvcar.runtime import paths
 from fpvcar.server.api.calibration_api import BASE, CalibrationApi, apply_to, held_back
-from fpvcar.server.api.recordings_rights import CODE, DeviceRights
+from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.remembered_browsers import Devices
+from tests.support.grown_up import Client, unlocked
 from tests.support.hub import CODES, PROFILE, FakeSenses, House, server_of
 
-Client = TestClient[Any, Any]
 MOTORS = PROFILE.motors.names
-Act = Callable[[Client], Awaitable[None]]
 
 
 class Rig:
@@ -60,16 +58,8 @@ class Rig:
     def _tune(self, profile: config.Profile) -> None:
         self.profile = profile
 
-    def ask(self, act: Act, code: str = CODES.grown_up) -> None:
-        async def run() -> None:
-            async with TestClient(TestServer(self.server.application())) as client:
-                if code:
-                    unlock = "/api/recordings/unlock"
-                    said = await client.post(unlock, headers={CODE: code})
-                    assert said.status == 204
-                await act(client)
-
-        asyncio.run(run())
+    def ask(self, code: str = CODES.grown_up) -> AbstractAsyncContextManager[Client]:
+        return unlocked(self.server, code)
 
 
 @pytest.fixture
@@ -87,19 +77,17 @@ async def said(client: Client, path: str, status: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("code", ["", CODES.drive])
-def test_calibration_without_grown_up_code_is_refused(rig: Rig, code: str) -> None:
-    async def act(client: Client) -> None:
+async def test_calibration_without_grown_up_code_is_refused(rig: Rig, code: str) -> None:
+    async with rig.ask(code) as client:
         for path in ("", "/step", "/profile"):
             assert (await client.get(BASE + path)).status == 401
         for path in ("begin", "say", "keep", "end", "undo", "set"):
             await said(client, path, 401)
-
-    rig.ask(act, code)
     assert rig.tuner.step is None and not rig.file.exists()
 
 
-def test_moving_car_takes_answers_but_no_calibration_change(rig: Rig) -> None:
-    async def act(client: Client) -> None:
+async def test_moving_car_takes_answers_but_no_calibration_change(rig: Rig) -> None:
+    async with rig.ask() as client:
         await said(client, "begin?step=dead_band&of=drive")
         rig.house.control.duties = (0.1, 0.0)
         await asyncio.sleep(0.05)
@@ -107,11 +95,9 @@ def test_moving_car_takes_answers_but_no_calibration_change(rig: Rig) -> None:
             assert "let go" in await said(client, path, 409)
         assert (await said(client, "say?word=turns"))["phase"] == "rest"
 
-    rig.ask(act)
 
-
-def test_step_runs_from_begin_to_kept_and_undone_value(rig: Rig) -> None:
-    async def act(client: Client) -> None:
+async def test_step_runs_from_begin_to_kept_and_undone_value(rig: Rig) -> None:
+    async with rig.ask() as client:
         begun = await said(client, "begin?step=speed")
         assert begun["wish"]["throttle"] > 0.0 and begun["phase"] == "hold"
         for share, took_s in ((0.3, 2.0), (0.8, 1.0)):
@@ -129,11 +115,9 @@ def test_step_runs_from_begin_to_kept_and_undone_value(rig: Rig) -> None:
         await said(client, "undo")
         assert store.load(rig.file, MOTORS).values == {} and rig.profile == PROFILE
 
-    rig.ask(act)
 
-
-def test_step_that_raises_fails_with_its_fault_and_zero_wish(rig: Rig) -> None:
-    async def act(client: Client) -> None:
+async def test_step_that_raises_fails_with_its_fault_and_zero_wish(rig: Rig) -> None:
+    async with rig.ask() as client:
         await said(client, "begin?step=dead_band&of=drive")
         assert rig.tuner.step is not None
         step = Mock(wraps=rig.tuner.step, update=Mock(side_effect=ValueError("no time")))
@@ -148,11 +132,9 @@ def test_step_that_raises_fails_with_its_fault_and_zero_wish(rig: Rig) -> None:
         begun = await said(client, "begin?step=dead_band&of=drive")
         assert begun["phase"] == "coarse"
 
-    rig.ask(act)
 
-
-def test_values_are_set_by_hand(rig: Rig) -> None:
-    async def act(client: Client) -> None:
+async def test_values_are_set_by_hand(rig: Rig) -> None:
+    async with rig.ask() as client:
         await said(client, "set?key=motors.drive.invert&value=true")
         await said(client, "set?key=motors.steer.trim&value=0.1")
         await said(client, "set?key=battery.curve&value=[0,0.4,1]")
@@ -160,8 +142,6 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
         assert "0.5" in words
         assert "expected a number" in await said(client, "set?key=a&value=x", 400)
         await said(client, "set?key=motors.drive.forward&value=5", 400)
-
-    rig.ask(act)
     assert rig.profile.motors.pair[0].invert and rig.profile.motors.pair[1].trim == 0.1
     again = Calibrator(PROFILE, store.load(rig.file, MOTORS))
     assert again.profile == rig.profile and again.profile != PROFILE
@@ -177,39 +157,33 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
         ("say?" + "figure=1&" * 9, "9 figures"),
     ],
 )
-def test_refused_calibration_request_names_the_reason(rig: Rig, path: str, words: str) -> None:
-    async def act(client: Client) -> None:
+async def test_refused_calibration_request_names_the_reason(
+    rig: Rig, path: str, words: str
+) -> None:
+    async with rig.ask() as client:
         assert words in await said(client, path, 400)
 
-    rig.ask(act)
 
-
-def test_failing_card_gives_507_and_value_holds_until_restart(rig: Rig) -> None:
+async def test_failing_card_gives_507_and_value_holds_until_restart(rig: Rig) -> None:
     rig.file.mkdir()
-
-    async def act(client: Client) -> None:
+    async with rig.ask() as client:
         words = await said(client, "set?key=motors.drive.trim&value=0.1", 507)
         assert "until the car restarts" in words
-
-    rig.ask(act)
     assert rig.profile.motors.pair[0].trim == 0.1
 
 
-def test_missing_profile_file_exports_no_profile(rig: Rig) -> None:
-    async def act(client: Client) -> None:
+async def test_missing_profile_file_exports_no_profile(rig: Rig) -> None:
+    async with rig.ask() as client:
         rig.api._profile = None
         assert (await client.get(f"{BASE}/profile")).status == 404
         rig.api._profile = Path("/nowhere/car.toml")
         assert (await client.get(f"{BASE}/profile")).status == 503
-
-    rig.ask(act)
     assert rig.tuner.history == History()
 
 
-def test_wish_of_a_step_moves_the_car_only_through_the_gate(rig: Rig) -> None:
+async def test_wish_of_a_step_moves_the_car_only_through_the_gate(rig: Rig) -> None:
     """A step alone moves no motor; its page sends an ordinary wish."""
-
-    async def act(client: Client) -> None:
+    async with rig.ask() as client:
         step = await said(client, "begin?step=dead_band&of=drive")
         wish = step["wish"]["throttle"]
         await asyncio.sleep(0.1)
@@ -226,8 +200,6 @@ def test_wish_of_a_step_moves_the_car_only_through_the_gate(rig: Rig) -> None:
         rig.house.now_s += 0.3
         rig.house.control.step()
         assert not any(rig.house.duties)
-
-    rig.ask(act)
 
 
 @pytest.mark.parametrize(
@@ -256,8 +228,11 @@ def test_held_back_names_the_cause(
         assert held_back(decision, throttle, limit, weak=True) == {"cause": "weak", "by": ""}
 
 
-def test_step_reports_that_the_guard_holds_the_car(rig: Rig) -> None:
-    async def act(client: Client) -> None:
+async def test_step_reports_that_the_guard_holds_the_car(rig: Rig) -> None:
+    async def _back(client: Client) -> object:
+        return (await (await client.get(f"{BASE}/step")).json())["held_back"]
+
+    async with rig.ask() as client:
         control = rig.house.control
         control.guard("limit")
         await said(client, "begin?step=straight", 400)
@@ -270,8 +245,3 @@ def test_step_reports_that_the_guard_holds_the_car(rig: Rig) -> None:
         page.drive(1.0)
         control.decision = Decision(0.0, 0.0, "guarded", Latches(None))
         assert await _back(client) == {"cause": "guard", "by": ""}
-
-    async def _back(client: Client) -> object:
-        return (await (await client.get(f"{BASE}/step")).json())["held_back"]
-
-    rig.ask(act)

@@ -3,13 +3,11 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient
 
 from fpvcar.server.api.doctor_api import DoctorApi
-from tests.support.grown_up import Act, GrownUpsApi
+from tests.support.grown_up import GrownUpsApi
 from tests.support.hub import CODES
 
 
@@ -20,10 +18,18 @@ class Rig(GrownUpsApi):
         super().__init__(tmp_path)
         self.moves, self.within_s = False, 30.0
 
-    def ask(self, program: str, act: Act, code: str = CODES.grown_up) -> None:
+    async def answers(
+        self, status: int, words: str, program: str = "", code: str = CODES.grown_up, asks: int = 1
+    ) -> None:
+        """Check the answers to some requests at once."""
         argv = [sys.executable, "-c", program]
         api = DoctorApi(argv, self.rights, lambda: self.moves, self.within_s)
-        self.serve(act, code, api)
+        async with self.serve(code, api) as client:
+            found = [client.post("/api/doctor") for _ in range(asks)]
+            for answer in await asyncio.gather(*found):
+                assert answer.status == status
+                assert words in await answer.text()
+                assert status > 401 or answer.headers["Cache-Control"] == "no-store"
 
 
 @pytest.fixture
@@ -31,43 +37,32 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-def answers(status: int, words: str, asks: int = 1) -> Act:
-    async def act(client: TestClient[Any, Any]) -> None:
-        found = [client.post("/api/doctor") for _ in range(asks)]
-        for answer in await asyncio.gather(*found):
-            assert answer.status == status
-            assert words in await answer.text()
-            assert status > 401 or answer.headers["Cache-Control"] == "no-store"
-
-    return act
-
-
 @pytest.mark.parametrize("code", ["", CODES.drive])
-def test_doctor_without_grown_up_code_starts_no_process(
+async def test_doctor_without_grown_up_code_starts_no_process(
     rig: Rig, code: str, tmp_path: Path
 ) -> None:
     touched = tmp_path / "touched"
     program = f"open({str(touched)!r}, 'w')"
-    rig.ask(program, answers(401, "code"), code)
+    await rig.answers(401, "code", program, code)
     assert not touched.exists()
 
 
 @pytest.mark.parametrize("status", [0, 3, 4])
-def test_doctor_answers_with_the_output_of_its_process(rig: Rig, status: int) -> None:
+async def test_doctor_answers_with_the_output_of_its_process(rig: Rig, status: int) -> None:
     program = f"print('{{\"findings\": []}}'); raise SystemExit({status})"
-    rig.ask(program, answers(200, '{"findings": []}\n'))
+    await rig.answers(200, '{"findings": []}\n', program)
 
 
-def test_simultaneous_doctor_requests_share_one_process(rig: Rig, tmp_path: Path) -> None:
+async def test_simultaneous_doctor_requests_share_one_process(rig: Rig, tmp_path: Path) -> None:
     log = tmp_path / "log"
     program = f"import time; open({str(log)!r}, 'a').write('x'); time.sleep(0.3)"
-    rig.ask(program, answers(200, "", asks=3))
+    await rig.answers(200, "", program, asks=3)
     assert log.read_text() == "x"
 
 
-def test_doctor_refuses_while_the_car_moves(rig: Rig) -> None:
+async def test_doctor_refuses_while_the_car_moves(rig: Rig) -> None:
     rig.moves = True
-    rig.ask("", answers(409, "let it stand"))
+    await rig.answers(409, "let it stand")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +73,6 @@ def test_doctor_refuses_while_the_car_moves(rig: Rig) -> None:
         ("import time; time.sleep(60)", "no answer within 1 s"),
     ],
 )
-def test_doctor_reports_a_failed_process(rig: Rig, program: str, words: str) -> None:
+async def test_doctor_reports_a_failed_process(rig: Rig, program: str, words: str) -> None:
     rig.within_s = 1.0
-    rig.ask(program, answers(503, words))
+    await rig.answers(503, words, program)

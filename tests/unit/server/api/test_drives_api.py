@@ -81,8 +81,8 @@ async def grow_up(client: Client, code: str = "grownups") -> None:
     assert answer.status == 204
 
 
-def test_drives_are_listed_the_newest_first(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_drives_are_listed_the_newest_first(folder: Path) -> None:
+    async with ask(folder) as client:
         said = await listed(client)
         assert (said["car"], said["seat"], said["editable"]) == ("Plague", True, True)
         assert not said["grown_up"] and not said["more"] and said["unread"] == 0
@@ -93,11 +93,10 @@ def test_drives_are_listed_the_newest_first(folder: Path) -> None:
         assert bob["stops"] == {"estop": 2} and ann["id"] == f"{RECORDING}-0001@0"
         assert [one["from_s"] for one in bob["parts"]] == pytest.approx([45.0, 0.0])
 
-    ask(folder, act)
 
+async def test_drives_list_is_filtered_and_paged(folder: Path) -> None:
+    async with ask(folder) as client:
 
-def test_drives_list_is_filtered_and_paged(folder: Path) -> None:
-    async def act(client: Client) -> None:
         async def drivers(query: str) -> list[list[str]]:
             return [one["drivers"] for one in (await listed(client, query))["drives"]]
 
@@ -115,41 +114,33 @@ def test_drives_list_is_filtered_and_paged(folder: Path) -> None:
             answer = await client.get(f"{DRIVES}?{query}")
             assert answer.status == 400 and words in await answer.text()
 
-    ask(folder, act)
 
-
-def test_parked_time_is_listed_if_there_was_no_driver(tmp_path: Path) -> None:
+async def test_parked_time_is_listed_if_there_was_no_driver(tmp_path: Path) -> None:
     light = mcaps.logged(messages.LIGHTS, 0.0, messages.Lights(True))
     empty = mcaps.logged(messages.STINTS, 59.0, Stints())
     McapFile([light, empty]).to(tmp_path / f"{RECORDING}-0001.mcap")
-
-    async def act(client: Client) -> None:
+    async with ask(tmp_path) as client:
         (one,) = (await listed(client, "?wheel=driven"))["drives"]
         assert one["parked"] and one["seconds"] == pytest.approx(59.0)
 
-    ask(tmp_path, act)
 
-
-def test_unread_files_block_titles_and_deletions(
+async def test_unread_files_block_titles_and_deletions(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that was not read yet may be shared."""
     monkeypatch.setattr(drive_repository, "LOOK_S", 0.0)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         await grow_up(client)
         assert (await listed(client))["unread"] == 3
         for what in ("title", "delete"):
             url = f"{DRIVES}/{RECORDING}-0001@0/{what}"
             answer = await client.post(url, headers=ORIGIN)
             assert answer.status == 409 and "3 files are not" in await answer.text()
-
-    ask(folder, act)
     assert len(list(folder.glob("*.mcap"))) == 3
 
 
-def test_drive_title_is_cleaned_stored_and_bounded(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_drive_title_is_cleaned_stored_and_bounded(folder: Path) -> None:
+    async with ask(folder) as client:
         url = f"{DRIVES}/{RECORDING}-0001@0/title"
         params = {"title": "  To the\n kitchen "}
         assert (await client.post(url, params=params, headers=ORIGIN)).status == 200
@@ -163,13 +154,10 @@ def test_drive_title_is_cleaned_stored_and_bounded(folder: Path) -> None:
         assert answer.status == 404 and "reload the list" in await answer.text()
         assert (await client.post(url, params=params)).status == 401, "no page of ours"
 
-    ask(folder, act)
 
-
-def test_deletion_of_a_drive_needs_a_grown_up(folder: Path) -> None:
+async def test_deletion_of_a_drive_needs_a_grown_up(folder: Path) -> None:
     before = sorted(folder.iterdir())
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         url = f"{DRIVES}/{RECORDING}-0001@0/delete"
         for code in ("", "123456"):
             if code:
@@ -181,24 +169,20 @@ def test_deletion_of_a_drive_needs_a_grown_up(folder: Path) -> None:
         await grow_up(client)
         assert (await client.post(url, headers=head)).status == 403
         assert (await listed(client))["grown_up"]
-
-    ask(folder, act)
     assert sorted(folder.iterdir()) == before
 
 
-def test_deletion_keeps_files_shared_with_another_drive(folder: Path) -> None:
+async def test_deletion_keeps_files_shared_with_another_drive(folder: Path) -> None:
     first = folder / f"{RECORDING}-0001.mcap"
     for mark in (".ack", ".keep", ".parked"):
         first.with_name(first.name + mark).touch()
 
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         await grow_up(client)
         answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
         said = await answer.json()
         assert said == {"gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]}
         assert (await client.get("/api/recordings/" + said["stay"][0])).status == 200
-
-    ask(folder, act)
     assert sorted(one.name for one in folder.iterdir()) == [
         ".deleted.json",
         f"{RECORDING}-0002.mcap",
@@ -206,7 +190,7 @@ def test_deletion_keeps_files_shared_with_another_drive(folder: Path) -> None:
     ]
 
 
-def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
+async def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
     """A restart without an index does not list it either, nor does it keep a file of Bob's."""
 
     async def delete(client: Client, drive: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +198,7 @@ def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
         said: dict[str, Any] = await answer.json()
         return said
 
-    async def first(client: Client) -> None:
+    async with ask(folder) as client:
         await grow_up(client)
         before = (await listed(client))["drives"]
         await delete(client, before[-1])
@@ -224,26 +208,21 @@ def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
         for one, same in zip(said["drives"], before, strict=False):
             assert {**one, "parts": ()} == {**same, "parts": ()}, "as it was"
         assert not any(part["shared"] for part in said["drives"][0]["parts"])
-
-    async def then(client: Client) -> None:
+    (folder / ".list.json").unlink(missing_ok=True)
+    async with ask(folder) as client:
         await grow_up(client)
         bob, parked = (await listed(client))["drives"]
         assert (bob["drivers"], parked["drivers"]) == (["Bob"], [])
         said = await delete(client, bob)
         assert said["stay"] == [] and len(said["gone"]) == 2
         assert (await listed(client))["drives"] == []
-
-    ask(folder, first)
-    (folder / ".list.json").unlink(missing_ok=True)
-    ask(folder, then)
     assert list(folder.glob("*.mcap")) == []
     assert (folder / ".deleted.json").read_bytes() == b"{}", "gone with its file"
 
 
-def test_deletion_succeeds_though_its_list_cannot_be_saved(folder: Path) -> None:
+async def test_deletion_succeeds_though_its_list_cannot_be_saved(folder: Path) -> None:
     (folder / ".deleted.json").mkdir()
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         await grow_up(client)
         answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
         assert (await answer.json())["gone"] == [f"{RECORDING}-0001.mcap"]
@@ -251,14 +230,11 @@ def test_deletion_succeeds_though_its_list_cannot_be_saved(folder: Path) -> None
         assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
         assert left[-1]["seconds"] == pytest.approx(10.0)
 
-    ask(folder, act)
 
-
-def test_drive_still_being_recorded_is_not_deleted(folder: Path) -> None:
+async def test_drive_still_being_recorded_is_not_deleted(folder: Path) -> None:
     last = folder / f"{RECORDING}-0003.mcap"
     last.rename(last.with_name(last.name + ".part"))
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         await grow_up(client)
         bob, _, ann = (await listed(client))["drives"]
         assert bob["state"] == "open" and ann["state"] == "closed"
@@ -269,17 +245,15 @@ def test_drive_still_being_recorded_is_not_deleted(folder: Path) -> None:
         assert bob["state"] != "open", "a run before left it open"
         answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
         assert answer.status == 409, "it will be sealed"
-
-    ask(folder, act)
     assert len(list(folder.glob("*.mcap*"))) == 3
 
 
-def test_grown_up_rights_end_half_an_hour_after_last_change(folder: Path) -> None:
+async def test_grown_up_rights_end_half_an_hour_after_last_change(folder: Path) -> None:
     times_s, known = [1000.0], no_devices()
     rights = DeviceRights(CodeCheck(CODES), known, utc_s=lambda: times_s[-1])
     url = f"{DRIVES}/{RECORDING}-0001@0"
+    async with ask(folder, at_home=False, rights=rights) as client:
 
-    async def act(client: Client) -> None:
         async def deleted() -> int:
             return (await client.post(f"{url}/delete", headers=ORIGIN)).status
 
@@ -298,8 +272,6 @@ def test_grown_up_rights_end_half_an_hour_after_last_change(folder: Path) -> Non
         assert await deleted() == 401, "locked again, at the seat"
         await grow_up(client)
         assert await deleted() == 200 and known.all() == [device]
-
-    ask(folder, act, at_home=False, rights=rights)
 
 
 def test_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

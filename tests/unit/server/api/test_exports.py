@@ -60,8 +60,8 @@ def pictures_in(data: bytes) -> int:
         return sum(1 for _ in found.decode(video=0))
 
 
-def test_film_has_exactly_the_announced_size(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_film_has_exactly_the_announced_size(folder: Path) -> None:
+    async with ask(folder) as client:
         one = await begun(client, "film")
         said = await until(client, one, "ready")
         assert said["exact"] and said["missing"] == [] and said["done"] == 0
@@ -79,18 +79,14 @@ def test_film_has_exactly_the_announced_size(folder: Path) -> None:
         head = await client.head(f"{BASE}/{one['id']}/file")
         assert head.content_length == len(data)
 
-    ask(folder, act)
 
-
-def test_film_of_a_time_range_has_its_pictures_only(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_film_of_a_time_range_has_its_pictures_only(folder: Path) -> None:
+    async with ask(folder) as client:
         began_ms = BEGAN_NS / 1e6
         one = await begun(client, "film", from_ms=began_ms + 1000, to_ms=began_ms + 3000)
         assert (await until(client, one, "ready"))["name"] == ("Plague-20251121T200001Z.mp4")
         data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
         assert pictures_in(data) == 60
-
-    ask(folder, act)
 
 
 def test_film_plan_rests_for_the_driver_until_its_end(
@@ -107,8 +103,8 @@ def test_film_plan_rests_for_the_driver_until_its_end(
     assert len(rests) - before > film.pictures == 120
 
 
-def test_zip_has_unchanged_files_and_tables(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_zip_has_unchanged_files_and_tables(folder: Path) -> None:
+    async with ask(folder) as client:
         one = await begun(client, "zip")
         assert one["state"] == "ready" and not one["exact"]
         files = [folder / name for name in NAMES]
@@ -131,28 +127,23 @@ def test_zip_has_unchanged_files_and_tables(folder: Path) -> None:
         with zipfile.ZipFile(io.BytesIO(await again.read())) as second:
             assert second.namelist() == made.namelist()
 
-    ask(folder, act)
 
-
-def test_export_of_one_file_named_twice_is_refused(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_export_of_one_file_named_twice_is_refused(folder: Path) -> None:
+    async with ask(folder) as client:
         for kind in ("film", "zip", "csv"):
             asked = {"kind": kind, "files": [NAMES[0]] * 1500}
             answer = await client.post(BASE, json=asked)
             assert answer.status == 400
             assert f"{NAMES[0]!r} is named twice" in await answer.text()
 
-    ask(folder, act)
 
-
-def test_export_names_damage_on_the_page_and_in_the_zip(folder: Path) -> None:
+async def test_export_names_damage_on_the_page_and_in_the_zip(folder: Path) -> None:
     path = folder / NAMES[0]
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0x10
-    path.write_bytes(data)
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 0x10
+    path.write_bytes(damaged)
     (folder / NAMES[1]).write_text("Dear reader, this is no recording.")
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         film = await begun(client, "film")
         said = await until(client, film, "ready")
         words = " ".join(said["missing"])
@@ -169,14 +160,11 @@ def test_export_names_damage_on_the_page_and_in_the_zip(folder: Path) -> None:
         assert "bytes are missing" in note and "no MCAP" in note
         assert (await until(client, one, "sent"))["missing"]
 
-    ask(folder, act)
 
-
-def test_growing_file_is_in_the_film_but_not_in_the_zip(folder: Path) -> None:
+async def test_growing_file_is_in_the_film_but_not_in_the_zip(folder: Path) -> None:
     growing = folder / (NAMES[1] + ".part")
     os.rename(folder / NAMES[1], growing)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         film = await begun(client, "film", [NAMES[0], growing.name])
         await until(client, film, "ready")
         os.rename(growing, folder / NAMES[1])  # sealed before it is sent
@@ -195,11 +183,10 @@ def test_growing_file_is_in_the_film_but_not_in_the_zip(folder: Path) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as made:
             assert made.read(growing.name) == growing.read_bytes()
 
-    ask(folder, act)
 
+async def test_malformed_export_request_is_refused(folder: Path) -> None:
+    async with ask(folder) as client:
 
-def test_malformed_export_request_is_refused(folder: Path) -> None:
-    async def act(client: Client) -> None:
         async def refused(body: bytes) -> tuple[int, str]:
             answer = await client.post(BASE, data=body)
             return answer.status, await answer.text()
@@ -221,35 +208,28 @@ def test_malformed_export_request_is_refused(folder: Path) -> None:
         body = {"kind": "zip", "files": NAMES}
         assert (await client.post(BASE, json=body, headers=foreign)).status == 403
 
-    ask(folder, act)
 
-
-def test_export_needs_the_right_to_see_recordings(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_export_needs_the_right_to_see_recordings(folder: Path) -> None:
+    async with ask(folder, at_home=False) as client:
         body = {"kind": "zip", "files": NAMES}
         assert (await client.post(BASE, json=body)).status == 401
         assert (await client.get(f"{BASE}/x")).status == 401
         assert (await client.delete(f"{BASE}/x")).status == 401
         assert (await client.get(f"{BASE}/x/file")).status == 401
 
-    ask(folder, act, at_home=False)
 
-
-def test_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
+async def test_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
     folder = one_drive(tmp_path)
     McapFile(list(mcaps.measured(1.0))).to(folder / NAMES[0])
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         one = await begun(client, "film", NAMES[:1])
         said = await until(client, one, "failed")
         assert said["fault"] == "no picture was recorded in this drive"
         answer = await client.get(f"{BASE}/{one['id']}/file")
         assert answer.status == 410 and "no picture" in await answer.text()
 
-    ask(folder, act)
 
-
-def test_cancelled_or_unwatched_film_plan_stops(
+async def test_cancelled_or_unwatched_film_plan_stops(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At most two plans run at once."""
@@ -261,8 +241,7 @@ def test_cancelled_or_unwatched_film_plan_stops(
         return 0
 
     monkeypatch.setattr(exports, "advance", slow)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         one = await begun(client, "film")
         two = await begun(client, "film")
         third = await client.post(BASE, json={"kind": "zip", "files": NAMES})
@@ -277,12 +256,10 @@ def test_cancelled_or_unwatched_film_plan_stops(
         await asyncio.sleep(0.05)
         assert steps[0] <= count + 1, "it goes on"
 
-    ask(folder, act)
-
 
 @pytest.mark.parametrize("kind", ["film", "zip"])
 @pytest.mark.parametrize("how", ["leaves", "cancels"])
-def test_sending_stops_when_its_reader_leaves_or_cancels(
+async def test_sending_stops_when_its_reader_leaves_or_cancels(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
 ) -> None:
     """Sending is endless here, until its reader is gone, or it is cancelled."""
@@ -298,8 +275,7 @@ def test_sending_stops_when_its_reader_leaves_or_cancels(
     made = Mp4Export if kind == "film" else DriveZip
     monkeypatch.setattr(made, "pieces", endless)
     monkeypatch.setattr(Mp4Export, "size", 1 << 40)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         one = await begun(client, kind)
         await until(client, one, "ready")
         answer = await client.get(f"{BASE}/{one['id']}/file")
@@ -314,11 +290,9 @@ def test_sending_stops_when_its_reader_leaves_or_cancels(
         await until(client, one, "stopped")
         assert await asyncio.to_thread(closed.wait, 5.0), "it goes on"
 
-    ask(folder, act)
-
 
 @pytest.mark.parametrize("kind", ["film", "zip"])
-def test_export_failing_midway_is_cut_and_reports_its_fault(
+async def test_export_failing_midway_is_cut_and_reports_its_fault(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     def failing(self: Any) -> Any:
@@ -327,8 +301,7 @@ def test_export_failing_midway_is_cut_and_reports_its_fault(
 
     made = Mp4Export if kind == "film" else DriveZip
     monkeypatch.setattr(made, "pieces", failing)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         one = await begun(client, kind)
         await until(client, one, "ready")
         with pytest.raises(ClientError):
@@ -336,13 +309,9 @@ def test_export_failing_midway_is_cut_and_reports_its_fault(
         said = await until(client, one, "failed")
         assert "Input/output error" in said["fault"]
 
-    ask(folder, act)
 
-
-def test_oldest_exports_beyond_the_limit_are_forgotten(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_oldest_exports_beyond_the_limit_are_forgotten(folder: Path) -> None:
+    async with ask(folder) as client:
         ids = [(await begun(client, "zip"))["id"] for _ in range(exports.KEPT_MAX + 2)]
         known = [(await client.get(f"{BASE}/{one}")).status for one in ids]
         assert known == [404, 404, *[200] * exports.KEPT_MAX]
-
-    ask(folder, act)

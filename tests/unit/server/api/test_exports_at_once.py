@@ -64,10 +64,10 @@ async def is_cut(answer: ClientResponse) -> None:
             await answer.content.read()
 
 
-def test_export_sending_beyond_the_limit_is_refused(
+async def test_export_sending_beyond_the_limit_is_refused(
     folder: Path, endless: list[threading.Event]
 ) -> None:
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         first, *others = [await begun(client) for _ in range(AT_ONCE_MAX + 1)]
         answers = [await sending(client, one) for one in others]
         refused = await client.get(f"{first}/file")
@@ -83,13 +83,11 @@ def test_export_sending_beyond_the_limit_is_refused(
         for one in endless:
             assert await asyncio.to_thread(one.wait, 5.0), "it goes on"
 
-    ask(folder, act)
 
-
-def test_new_sending_of_an_export_ends_the_previous(
+async def test_new_sending_of_an_export_ends_the_previous(
     folder: Path, endless: list[threading.Event]
 ) -> None:
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         one = await begun(client)
         first = await sending(client, one)
         second = await sending(client, one)
@@ -99,10 +97,8 @@ def test_new_sending_of_an_export_ends_the_previous(
         await second.content.readexactly(200_000)
         second.close()
 
-    ask(folder, act)
 
-
-def test_places_are_taken_before_the_card_is_read(
+async def test_places_are_taken_before_the_card_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a few of many simultaneous requests get a place."""
@@ -113,8 +109,8 @@ def test_places_are_taken_before_the_card_is_read(
         return made(*given)
 
     monkeypatch.setattr(JobFactory, "job", slow)
+    async with ask(folder) as client:
 
-    async def act(client: Client) -> None:
         async def status() -> int:
             return (await client.post(EXPORTS, json=ASKED)).status
 
@@ -126,16 +122,12 @@ def test_places_are_taken_before_the_card_is_read(
             read.set()
         assert sorted(await asyncio.gather(*asked)) == [201] * AT_ONCE_MAX + [429] * 3
 
-    ask(folder, act)
 
-
-def test_head_request_of_an_export_sends_no_body(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_head_request_of_an_export_sends_no_body(folder: Path) -> None:
+    async with ask(folder) as client:
         one = await begun(client)
         assert (await client.head(f"{one}/file")).status == 200
         assert await state(client, one) == "ready"
         data = await (await client.get(f"{one}/file")).read()
         said = await (await client.get(one)).json()
         assert (said["state"], said["done"]) == ("sent", len(data))
-
-    ask(folder, act)

@@ -1,15 +1,14 @@
 """Route /api/network: a grown-up only, and not while a driver is active."""
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient
 
 from fpvcar.server.api.network_api import KEY, NetworkApi
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wire.network import Join, Network, NetworkState, OwnNetwork, Scan, Wish
-from tests.support.grown_up import Act, GrownUpsApi
+from tests.support.grown_up import Client, GrownUpsApi
 from tests.support.hub import CODES
 
 OWN = OwnNetwork("Rusty", "twelve chars", ("101", "010"))
@@ -35,9 +34,9 @@ class Rig(GrownUpsApi):
         super().__init__(tmp_path)
         self.service, self.driven = PlayedService(), False
 
-    def ask(self, act: Act, code: str = CODES.grown_up) -> None:
+    def ask(self, code: str = CODES.grown_up) -> AbstractAsyncContextManager[Client]:
         api = NetworkApi(self.service, self.rights, lambda: self.driven)
-        self.serve(act, code, api, hosts=self.service.hosts)
+        return self.serve(code, api, hosts=self.service.hosts)
 
 
 @pytest.fixture
@@ -46,19 +45,17 @@ def rig(tmp_path: Path) -> Rig:
 
 
 @pytest.mark.parametrize("code", ["", CODES.drive])
-def test_network_keys_and_joining_need_a_grown_up(rig: Rig, code: str) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+async def test_network_keys_and_joining_need_a_grown_up(rig: Rig, code: str) -> None:
+    async with rig.ask(code) as client:
         for method, path in (("GET", ""), ("POST", "/look"), ("POST", "/join?ssid=Home")):
             answer = await client.request(method, f"/api/network{path}")
             assert answer.status == 401, path
             assert OWN.key not in await answer.text()
         assert rig.service.wishes == []
 
-    rig.ask(act, code)
 
-
-def test_grown_up_sees_the_network_state(rig: Rig) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+async def test_grown_up_sees_the_network_state(rig: Rig) -> None:
+    async with rig.ask() as client:
         answer = await client.get("/api/network")
         assert answer.headers["Cache-Control"] == "no-store"
         said = await answer.json()
@@ -67,33 +64,26 @@ def test_grown_up_sees_the_network_state(rig: Rig) -> None:
         assert said["seen_s"] == 10, "7 s there, and 3 s here"
         assert said["networks"][0]["ssid"] == "Home" and said["join_s"] == 45.0
 
-    rig.ask(act)
 
-
-def test_grown_up_joins_and_searches_networks(rig: Rig) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+async def test_grown_up_joins_and_searches_networks(rig: Rig) -> None:
+    async with rig.ask() as client:
         key = {KEY: "home: sweet home"}
         answer = await client.post("/api/network/join?ssid=H%26m%20e", headers=key)
         assert answer.status == 202
         assert (await client.post("/api/network/look")).status == 202
         assert rig.service.wishes == [Join("H&m e", "home: sweet home"), Scan()]
 
-    rig.ask(act)
-
 
 @pytest.mark.parametrize("act", ["look", "join?ssid=Home"])
-def test_network_join_and_search_refused_while_driving(rig: Rig, act: str) -> None:
+async def test_network_join_and_search_refused_while_driving(rig: Rig, act: str) -> None:
     path = f"/api/network/{act}"
-
-    async def ask(client: TestClient[Any, Any]) -> None:
+    async with rig.ask() as client:
         rig.driven = True
         key = {KEY: "home sweet home"}
         answer = await client.post(path, headers=key)
         assert answer.status == 409
         assert "release the wheel first" in await answer.text()
         assert rig.service.wishes == []
-
-    rig.ask(ask)
 
 
 @pytest.mark.parametrize(
@@ -106,43 +96,35 @@ def test_network_join_and_search_refused_while_driving(rig: Rig, act: str) -> No
         ("Home", "\xe4\xf6\xfc\xdf\xe4\xf6\xfc\xdf", "8 to 63"),
     ],
 )
-def test_invalid_ssid_or_key_is_refused_with_the_reason(
+async def test_invalid_ssid_or_key_is_refused_with_the_reason(
     rig: Rig, ssid: str, key: str, said: str
 ) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+    async with rig.ask() as client:
         answer = await client.post("/api/network/join", params={"ssid": ssid}, headers={KEY: key})
         assert answer.status == 400 and said in await answer.text()
         assert rig.service.wishes == []
 
-    rig.ask(act)
 
-
-def test_open_network_is_joined_without_a_key(rig: Rig) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+async def test_open_network_is_joined_without_a_key(rig: Rig) -> None:
+    async with rig.ask() as client:
         assert (await client.post("/api/network/join?ssid=Cafe")).status == 202
         assert rig.service.wishes == [Join("Cafe", "")]
 
-    rig.ask(act)
 
-
-def test_missing_network_service_names_the_unit_to_start(rig: Rig) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+async def test_missing_network_service_names_the_unit_to_start(rig: Rig) -> None:
+    async with rig.ask() as client:
         rig.service.state = None
         for method, path in (("GET", ""), ("POST", "/look")):
             answer = await client.request(method, f"/api/network{path}")
             assert answer.status == 503
             assert "fpvcar-network.service" in await answer.text()
 
-    rig.ask(act)
 
-
-def test_host_name_given_by_the_network_is_allowed(rig: Rig) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+async def test_host_name_given_by_the_network_is_allowed(rig: Rig) -> None:
+    async with rig.ask() as client:
         host = {"Host": "rusty-2.local"}
         assert (await client.get("/api/ping", headers=host)).status == 403
         rig.service.state = NetworkState("known", OWN, name="rusty-2.local")
         assert (await client.get("/api/ping", headers=host)).status == 200
         other = {"Host": "evil.local"}
         assert (await client.get("/api/ping", headers=other)).status == 403
-
-    rig.ask(act)

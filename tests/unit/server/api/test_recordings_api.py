@@ -19,7 +19,7 @@ from fpvcar.wire import telemetry
 from tests.support import mcaps
 from tests.support.cameras.video_source import encode
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
-from tests.support.recordings import NAME, SECONDS, Client, ask, drive_messages, one_drive, units
+from tests.support.recordings import NAME, SECONDS, ask, drive_messages, one_drive, units
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def folder(tmp_path: Path) -> Path:
     return one_drive(tmp_path)
 
 
-def test_list_gives_name_state_time_size_and_marks(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_list_gives_name_state_time_size_and_marks(folder: Path) -> None:
+    async with ask(folder) as client:
         answer = await client.get("/api/recordings")
         said = await answer.json()
         assert (said["car"], said["seat"]) == ("Plague", True)
@@ -41,10 +41,8 @@ def test_list_gives_name_state_time_size_and_marks(folder: Path) -> None:
         assert one["marks"] == [{"t": 2.0, "text": "look here"}]
         assert answer.headers["Cache-Control"] == "no-store"
 
-    ask(folder, act)
 
-
-def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
+async def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
     """Odd files: an undecodable name, a pipe, and wrong summaries with a valid CRC."""
     (folder / os.fsdecode(b"Pl\xe4gue.mcap")).write_bytes(b"latin")
     os.mkfifo(folder / "pipe.mcap")
@@ -61,7 +59,7 @@ def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
         data = head + records.summary(len(head), groups)
         (folder / f"{name}.mcap").write_bytes(data)
 
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         answer = await client.get("/api/recordings")
         said = {one["name"]: one for one in (await answer.json())["recordings"]}
         assert set(said) == {NAME, "odd.mcap", "huge.mcap"}
@@ -69,10 +67,8 @@ def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
         assert said["huge.mcap"]["state"] == "closed" and not said["huge.mcap"]["marks"]
         assert said[NAME]["state"] == "closed"
 
-    ask(folder, act)
 
-
-def test_failing_card_gives_422_with_the_error(
+async def test_failing_card_gives_422_with_the_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (entry,) = RecordingIndex(lambda: [folder / NAME / "x.mcap"]).entries()
@@ -82,53 +78,42 @@ def test_failing_card_gives_422_with_the_error(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "scandir", broken)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         for end in ("", f"/{NAME}", f"/{NAME}/table"):
             answer = await client.get("/api/recordings" + end)
             assert answer.status == 422 and "Input/output" in await answer.text()
 
-    ask(folder, act)
 
-
-def test_units_beyond_the_byte_limit_are_refused(
+async def test_units_beyond_the_byte_limit_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, "STRETCH_MOST", 300_000)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         url = f"/api/recordings/{NAME}/units"
         answer = await client.get(f"{url}?seconds=30")
         assert answer.status == 422 and "ask for fewer seconds" in await answer.text()
         assert (await client.get(f"{url}?from=3&seconds=0.05")).status == 200
 
-    ask(folder, act)
 
-
-def test_impossible_capture_time_loses_only_its_picture(folder: Path) -> None:
+async def test_impossible_capture_time_loses_only_its_picture(folder: Path) -> None:
     one, *others = mcaps.pictures(1.0)
     stamp = protobuf.sized(1, b"\x08" + b"\xff" * 9 + b"\x01")
     at = one.data.index(b"\x1a")
     far = one._replace(log_ns=one.log_ns + 500_000_000, data=stamp + one.data[at:])
     McapFile([one, far, *others]).to(folder / NAME)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         answer = await client.get(f"/api/recordings/{NAME}/units")
         assert answer.status == 200 and 20 <= len(units(await answer.read())) < 30
 
-    ask(folder, act)
 
-
-def test_missing_folder_is_an_empty_list(tmp_path: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_missing_folder_is_an_empty_list(tmp_path: Path) -> None:
+    async with ask(tmp_path / "never made") as client:
         said = await (await client.get("/api/recordings")).json()
         assert said["recordings"] == []
 
-    ask(tmp_path / "never made", act)
 
-
-def test_units_begin_with_the_key_frame_before_the_start(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_units_begin_with_the_key_frame_before_the_start(folder: Path) -> None:
+    async with ask(folder) as client:
         url = f"/api/recordings/{NAME}/units"
         found = units(await (await client.get(f"{url}?from=1.5&seconds=1")).read())
         times_s = [(head.capture_us * 1000 - BEGAN_NS) / 1e9 for head, _ in found]
@@ -140,20 +125,16 @@ def test_units_begin_with_the_key_frame_before_the_start(folder: Path) -> None:
         first = units(await (await client.get(f"/api/recordings/{NAME}/thumbnail")).read())
         assert len(first) == 1 and first[0][0].key
 
-    ask(folder, act)
-
 
 @pytest.mark.parametrize("query", ["from=x", "from=-1", "from=nan", "seconds=31"])
-def test_bad_query_number_is_refused_with_its_bounds(folder: Path, query: str) -> None:
-    async def act(client: Client) -> None:
+async def test_bad_query_number_is_refused_with_its_bounds(folder: Path, query: str) -> None:
+    async with ask(folder) as client:
         answer = await client.get(f"/api/recordings/{NAME}/units?{query}")
         assert answer.status == 400 and "expected 0 to" in await answer.text()
 
-    ask(folder, act)
 
-
-def test_table_has_series_marks_and_thinning(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_table_has_series_marks_and_thinning(folder: Path) -> None:
+    async with ask(folder) as client:
         said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
         lines = {(one["group"], one["name"]): one for one in said["series"]}
         front = lines["range", "front"]
@@ -165,10 +146,8 @@ def test_table_has_series_marks_and_thinning(folder: Path) -> None:
         longest = max(len(one["t"]) for one in thin["series"])
         assert 5 <= longest <= 16
 
-    ask(folder, act)
 
-
-def test_silent_battery_has_no_voltage_in_the_table(folder: Path) -> None:
+async def test_silent_battery_has_no_voltage_in_the_table(folder: Path) -> None:
     heard = telemetry.Battery(7.4, 0.5, 0.6, False, 0.01)
     lost = telemetry.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
     mcap_file = [
@@ -176,24 +155,20 @@ def test_silent_battery_has_no_voltage_in_the_table(folder: Path) -> None:
         for number in range(6)
     ]
     McapFile(mcap_file).to(folder / NAME)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
         lines = {one["name"]: one["v"] for one in said["series"]}
         assert lines["volts"] == [7.4] * 3 + [None] * 3
         assert lines["amps"] == [0.5] * 3 + [None] * 3
 
-    ask(folder, act)
 
-
-def test_damaged_file_is_reported_and_plays(folder: Path) -> None:
+async def test_damaged_file_is_reported_and_plays(folder: Path) -> None:
     mcaps.flipped(folder / NAME, McapFile(drive_messages()).chunks(), 2)
     old = folder / "old.mcap.part"
     McapFile(drive_messages(), closed=False).to(old)
     os.utime(old, (1, 1))
     (folder / "broken.mcap").write_bytes(b"no recording")
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         said = await (await client.get("/api/recordings")).json()
         states = {one["name"]: one for one in said["recordings"]}
         assert states["old.mcap.part"]["state"] == "damaged"
@@ -207,14 +182,11 @@ def test_damaged_file_is_reported_and_plays(folder: Path) -> None:
         broken = await client.get("/api/recordings/broken.mcap/table")
         assert broken.status == 422 and "no MCAP" in await broken.text()
 
-    ask(folder, act)
 
-
-def test_open_file_plays_but_is_not_downloaded(folder: Path) -> None:
+async def test_open_file_plays_but_is_not_downloaded(folder: Path) -> None:
     name = "Plague-20251121T200000Z-0002.mcap.part"
     McapFile(drive_messages(), closed=False).to(folder / name)
-
-    async def act(client: Client) -> None:
+    async with ask(folder) as client:
         said = await (await client.get("/api/recordings")).json()
         states = {one["name"]: one["state"] for one in said["recordings"]}
         assert states[name] == "open"
@@ -223,15 +195,11 @@ def test_open_file_plays_but_is_not_downloaded(folder: Path) -> None:
         answer = await client.get(f"/api/recordings/{name}/units?seconds=30")
         assert len(units(await answer.read())) == 120
 
-    ask(folder, act)
 
-
-def test_file_sealed_meanwhile_is_found_by_its_old_name(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_file_sealed_meanwhile_is_found_by_its_old_name(folder: Path) -> None:
+    async with ask(folder) as client:
         answer = await client.get(f"/api/recordings/{NAME}.part/units?seconds=0.95")
         assert len(units(await answer.read())) == 29
-
-    ask(folder, act)
 
 
 def test_listed_files_are_read_once_until_they_change(
@@ -303,10 +271,10 @@ def test_folder_that_takes_no_index_is_still_listed(folder: Path) -> None:
     assert [one.name for one in found.entries()] == names
 
 
-def test_recordings_list_comes_in_pages(folder: Path) -> None:
+async def test_recordings_list_comes_in_pages(folder: Path) -> None:
     names = many(folder, 7)
+    async with ask(folder) as client:
 
-    async def act(client: Client) -> None:
         async def page(query: str) -> tuple[list[str], bool | None]:
             said = await (await client.get(f"/api/recordings{query}")).json()
             return [one["name"] for one in said["recordings"]], said.get("more")
@@ -318,16 +286,12 @@ def test_recordings_list_comes_in_pages(folder: Path) -> None:
         assert await page(f"?before={names[0]}") == ([], False)
         assert (await client.get("/api/recordings?most=0")).status == 400
 
-    ask(folder, act)
 
-
-def test_units_keep_the_recorded_capture_times(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_units_keep_the_recorded_capture_times(folder: Path) -> None:
+    async with ask(folder) as client:
         answer = await client.get(f"/api/recordings/{NAME}/units?seconds=30")
         times = [head.capture_us for head, _ in units(await answer.read())]
         assert times == [(BEGAN_NS + n * FRAME_NS) // 1000 for n in range(120)]
-
-    ask(folder, act)
 
 
 def test_closed_cache_opens_the_file_anew(folder: Path) -> None:
@@ -350,8 +314,8 @@ def test_growing_file_is_read_anew_after_five_seconds(folder: Path) -> None:
     opened.close()
 
 
-def test_thumbnail_is_the_first_key_frame_from_the_start(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_thumbnail_is_the_first_key_frame_from_the_start(folder: Path) -> None:
+    async with ask(folder) as client:
         url = f"/api/recordings/{NAME}/thumbnail"
         times = []
         for end in ("", "?from=2"):
@@ -361,5 +325,3 @@ def test_thumbnail_is_the_first_key_frame_from_the_start(folder: Path) -> None:
         assert 1_990_000 <= times[1] - times[0] < 2_500_000
         assert (await client.get(f"{url}?from=9")).status == 404
         assert (await client.get(f"{url}?from=x")).status == 400
-
-    ask(folder, act)

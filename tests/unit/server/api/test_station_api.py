@@ -12,7 +12,7 @@ from fpvcar.recordings import names
 from fpvcar.runtime.units import MIB
 from fpvcar.wire import down, up
 from fpvcar.wire import station as wire
-from tests.support.base_station.station import Client, ask_car, paired, signed, stations_of
+from tests.support.base_station.station import ask_car, paired, signed, stations_of
 from tests.support.hub import House
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
@@ -30,8 +30,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_station_pairs_only_by_the_grown_up_code(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_station_pairs_only_by_the_grown_up_code(folder: Path) -> None:
+    stations = stations_of(folder)
+    async with ask_car(folder, stations) as client:
         for code, status in (("", 401), ("123456", 401), ("grownupz", 401)):
             answer = await client.post(
                 wire.BASE + "/pair", headers={wire.CODE: code, wire.NAME: "office"}
@@ -45,44 +46,38 @@ def test_station_pairs_only_by_the_grown_up_code(folder: Path) -> None:
             wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"}
         )
         assert answer.status == 401
-
-    stations = ask_car(folder, act)
     (one,) = stations.all()
     assert (one.name, one.where) == ("office", "base station")
     assert "key" not in json.loads((folder / "stations.json").read_text())[0]
     assert [again.id for again in stations_of(folder).all()] == [one.id]
 
 
-def test_sixth_wrong_pairing_code_has_to_wait(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_sixth_wrong_pairing_code_has_to_wait(folder: Path) -> None:
+    async with ask_car(folder) as client:
         headers = {wire.CODE: "wrong", wire.NAME: "office"}
         said = [(await client.post(wire.BASE + "/pair", headers=headers)).status for _ in range(6)]
         assert said == [401] * 5 + [429]
 
-    ask_car(folder, act)
-
 
 @pytest.mark.parametrize("name", ["", "x" * 41, "a\u200fb"])
-def test_unprintable_station_name_is_refused(folder: Path, name: str) -> None:
-    async def act(client: Client) -> None:
+async def test_unprintable_station_name_is_refused(folder: Path, name: str) -> None:
+    async with ask_car(folder) as client:
         headers = {wire.CODE: "grownups", wire.NAME: name}
         answer = await client.post(wire.BASE + "/pair", headers=headers)
         assert answer.status == 400
 
-    ask_car(folder, act)
 
-
-def test_pairing_without_https_is_refused(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_pairing_without_https_is_refused(folder: Path) -> None:
+    stations = stations_of(folder)
+    async with ask_car(folder, stations, remote="192.0.2.7") as client:
         headers = {wire.CODE: "grownups", wire.NAME: "office"}
         answer = await client.post(wire.BASE + "/pair", headers=headers)
         assert answer.status == 403 and "https" in await answer.text()
+    assert not stations.all()
 
-    assert not ask_car(folder, act, remote="192.0.2.7").all()
 
-
-def test_list_has_sealed_segments_and_a_signature(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_list_has_sealed_segments_and_a_signature(folder: Path) -> None:
+    async with ask_car(folder) as client:
         pairing = await paired(client)
         answer = await signed(client, pairing, "GET", "/segments")
         body = await answer.read()
@@ -101,22 +96,18 @@ def test_list_has_sealed_segments_and_a_signature(folder: Path) -> None:
         listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
         assert listing.segments == [wire.Segment(OTHER, 6, True)]
 
-    ask_car(folder, act)
 
+async def test_missing_folder_lists_no_segments(tmp_path: Path) -> None:
+    from fpvcar.server.api import station_api
 
-def test_missing_folder_lists_no_segments(tmp_path: Path) -> None:
-    async def act(client: Client) -> None:
+    assert station_api._entries(tmp_path / "none") == []
+    async with ask_car(tmp_path) as client:
         answer = await signed(client, await paired(client), "GET", "/segments")
         listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
         assert listing.segments == []
 
-    from fpvcar.server.api import station_api
 
-    assert station_api._entries(tmp_path / "none") == []
-    ask_car(tmp_path, act)
-
-
-def test_lists_are_signed_outside_the_event_loop_thread(
+async def test_lists_are_signed_outside_the_event_loop_thread(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list of 500 segments would block the loop of a Zero W, and thus driving, for
@@ -128,18 +119,15 @@ def test_lists_are_signed_outside_the_event_loop_thread(
         return real(key, nonce, body)
 
     monkeypatch.setattr(wire, "answer_mac", mac)
-
-    async def act(client: Client) -> None:
+    async with ask_car(folder) as client:
         pairing = await paired(client)
         for path in ("/segments", f"/sums/{NAME}"):
             assert (await signed(client, pairing, "GET", path)).status == 200
-
-    ask_car(folder, act)
     assert len(signers) == 2 and threading.main_thread() not in signers
 
 
-def test_station_gets_segment_bytes_and_checksums(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_station_gets_segment_bytes_and_checksums(folder: Path) -> None:
+    async with ask_car(folder) as client:
         pairing = await paired(client)
         answer = await signed(client, pairing, "GET", f"/sums/{NAME}")
         sums = msgspec.json.decode(await answer.read(), type=wire.Sums)
@@ -169,11 +157,9 @@ def test_station_gets_segment_bytes_and_checksums(folder: Path) -> None:
                 answer = await signed(client, pairing, "GET", f"/{kind}/{name}")
                 assert answer.status in (401, 404), name
 
-    ask_car(folder, act)
 
-
-def test_receipt_with_the_right_checksum_alone_releases_a_file(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_receipt_with_the_right_checksum_alone_releases_a_file(folder: Path) -> None:
+    async with ask_car(folder) as client:
         pairing, mark = await paired(client), folder / (NAME + names.ACKNOWLEDGED)
         for sha256 in ("", "0" * 64):
             path = f"/receipts/{NAME}?sha256={sha256}"
@@ -189,11 +175,9 @@ def test_receipt_with_the_right_checksum_alone_releases_a_file(folder: Path) -> 
         answer = await signed(client, pairing, "POST", path)
         assert answer.status == 404
 
-    ask_car(folder, act)
 
-
-def test_requests_without_the_station_key_are_refused(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_requests_without_the_station_key_are_refused(folder: Path) -> None:
+    async with ask_car(folder) as client:
         pairing = await paired(client)
         forged = msgspec.structs.replace(pairing, key="00" * 32)
         stranger = msgspec.structs.replace(pairing, station="0" * 32)
@@ -208,18 +192,16 @@ def test_requests_without_the_station_key_are_refused(folder: Path) -> None:
         said = {wire.STATION: pairing.station, wire.NONCE: "\u00e4", wire.MAC: "\u00e4"}
         answer = await client.get(wire.BASE + "/segments", headers=said)
         assert answer.status == 401
-
-    ask_car(folder, act)
     assert not (folder / (NAME + names.ACKNOWLEDGED)).exists()
 
 
-def test_station_ends_its_own_pairing(folder: Path) -> None:
-    async def act(client: Client) -> None:
+async def test_station_ends_its_own_pairing(folder: Path) -> None:
+    stations = stations_of(folder)
+    async with ask_car(folder, stations) as client:
         pairing = await paired(client)
         assert (await signed(client, pairing, "POST", "/end")).status == 204
         assert (await signed(client, pairing, "GET", "/segments")).status == 401
-
-    assert not ask_car(folder, act).all()
+    assert not stations.all()
 
 
 def test_grown_up_sees_and_ends_stations_among_the_people(tmp_path: Path) -> None:

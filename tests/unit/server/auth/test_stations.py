@@ -1,20 +1,12 @@
 """Each request of a base station works once."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from fpvcar.server.auth.stations import RECENT, RESERVED_US, ReplayGuard
 from fpvcar.wire import station as wire
-from tests.support.base_station.station import (
-    Client,
-    ask_car,
-    paired,
-    signature,
-    signed,
-    stations_of,
-)
+from tests.support.base_station.station import ask_car, paired, signature, signed, stations_of
 
 NOW_US = 1_795_000_000_000_000
 PATH = "/segments"
@@ -59,8 +51,8 @@ def test_random_nonce_of_an_older_station_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize("nonce", [ordered(NOW_US), "f" * 32])
-def test_request_works_once(tmp_path: Path, nonce: str) -> None:
-    async def act(client: Client) -> None:
+async def test_request_works_once(tmp_path: Path, nonce: str) -> None:
+    async with ask_car(tmp_path) as client:
         pairing = await paired(client)
         headers = signature(pairing, "GET", PATH, nonce)
         assert (await client.get(wire.BASE + PATH, headers=headers)).status == 200
@@ -74,32 +66,26 @@ def test_request_works_once(tmp_path: Path, nonce: str) -> None:
         refused = await client.get(wire.BASE + PATH, headers=forged)
         assert refused.status == 401 and wire.NEWEST not in refused.headers
 
-    ask_car(tmp_path, act)
 
-
-def test_request_does_not_work_again_after_a_restart(tmp_path: Path) -> None:
-    made: dict[str, wire.Pairing] = {}
-    headers: dict[str, str] = {}
-
-    async def before(client: Client) -> None:
-        pairing = made["pairing"] = await paired(client)
-        headers.update(signature(pairing, "POST", "/end", ordered(NOW_US)))
+async def test_request_does_not_work_again_after_a_restart(tmp_path: Path) -> None:
+    before = stations_of(tmp_path)
+    async with ask_car(tmp_path, before) as client:
+        pairing = await paired(client)
+        headers = signature(pairing, "POST", "/end", ordered(NOW_US))
         first = signature(pairing, "GET", PATH, ordered(NOW_US))
         assert (await client.get(wire.BASE + PATH, headers=first)).status == 200
-
-    asyncio.run(ask_car(tmp_path, before).save(0.0))
-    (kept,) = stations_of(tmp_path).all()
+    await before.save(0.0)
+    after = stations_of(tmp_path)
+    (kept,) = after.all()
     assert kept.numbers_below == NOW_US + RESERVED_US
-
-    async def after(client: Client) -> None:
+    async with ask_car(tmp_path, after) as client:
         again = await client.post(wire.BASE + "/end", headers=headers)
         assert again.status == 403
         above = int(again.headers[wire.NEWEST]) + 1
-        said = signature(made["pairing"], "GET", PATH, ordered(above))
+        said = signature(pairing, "GET", PATH, ordered(above))
         assert (await client.get(wire.BASE + PATH, headers=said)).status == 200
-        assert (await signed(client, made["pairing"], "GET", PATH)).status == 403
-
-    assert ask_car(tmp_path, after).all(), "the pairing was not ended"
+        assert (await signed(client, pairing, "GET", PATH)).status == 403
+    assert after.all(), "the pairing was not ended"
 
 
 def test_list_is_saved_once_an_hour_at_most(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def masked(text: str) -> bytes:
     return bytes([0x81, 0x80 | len(text)]) + bytes(4) + text.encode()
 
 
-def test_other_tasks_run_between_messages_of_a_flood() -> None:
+async def test_other_tasks_run_between_messages_of_a_flood() -> None:
     turns, seen, all_seen = 0, [], asyncio.Event()
 
     def receive(session: Session, message: up.Upward) -> None:
@@ -49,21 +49,18 @@ def test_other_tasks_run_between_messages_of_a_flood() -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    async def flood() -> None:
-        app = web.Application()
-        app.router.add_get("/ws", handler)
-        beside = asyncio.create_task(others())
-        async with TestServer(app) as server:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(UPGRADE.encode())
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(masked('{"kind":"ping","seq":1,"t":1}') * PINGS)
-            async with asyncio.timeout(5.0):
-                await all_seen.wait()
-            writer.close()
-        beside.cancel()
-
-    asyncio.run(flood())
+    app = web.Application()
+    app.router.add_get("/ws", handler)
+    beside = asyncio.create_task(others())
+    async with TestServer(app) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(UPGRADE.encode())
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(masked('{"kind":"ping","seq":1,"t":1}') * PINGS)
+        async with asyncio.timeout(5.0):
+            await all_seen.wait()
+        writer.close()
+    beside.cancel()
     assert len(set(seen)) == PINGS
 
 
@@ -147,7 +144,7 @@ def test_late_wish_is_told_its_lateness(seen: int, error: str) -> None:
     assert told.next and house.duties == (0.0, 0.0)
 
 
-def test_replaced_socket_is_closed_with_code_4001() -> None:
+async def test_replaced_socket_is_closed_with_code_4001() -> None:
     closes: list[int | None] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -159,16 +156,13 @@ def test_replaced_socket_is_closed_with_code_4001() -> None:
         session.close("opened again elsewhere", ELSEWHERE)
         session.close("no hello within 5 s")
 
-    async def connect() -> None:
-        app = web.Application()
-        app.router.add_get("/ws", handler)
-        async with TestClient(TestServer(app)) as client:
-            ws = await client.ws_connect("/ws")
-            async with asyncio.timeout(5.0):
-                await ws.receive()
-            closes.append(ws.close_code)
-
-    asyncio.run(connect())
+    app = web.Application()
+    app.router.add_get("/ws", handler)
+    async with TestClient(TestServer(app)) as client:
+        ws = await client.ws_connect("/ws")
+        async with asyncio.timeout(5.0):
+            await ws.receive()
+        closes.append(ws.close_code)
     assert closes == [4001]
 
 
