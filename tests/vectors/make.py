@@ -24,8 +24,18 @@ FILES = {
 
 
 def rendered(name: str) -> str:
-    """Return the text of one file."""
-    return json.dumps(FILES[name](), indent=1, ensure_ascii=False) + "\n"
+    """Return the text of one file: a line per vector."""
+    return _lines(FILES[name]()) + "\n"
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, dict):
+        parts = (f"{json.dumps(key)}: {_lines(inner)}" for key, inner in value.items())
+        return "{" + ",\n".join(parts) + "}"
+    if isinstance(value, list):
+        vectors = (json.dumps(vector, ensure_ascii=False) for vector in value)
+        return "[\n" + ",\n".join(vectors) + "\n]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 if __name__ == "__main__":
