@@ -61,7 +61,7 @@ async def running(chip: Chip) -> AsyncIterator[Panel]:
 async def soon(holds: Callable[[], bool], what: str) -> None:
     try:
         async with asyncio.timeout(SOON_S):
-            while not holds():  # noqa: ASYNC110  # a chip has no events
+            while not holds():
                 await asyncio.sleep(0.002)
     except TimeoutError:
         raise AssertionError(what) from None

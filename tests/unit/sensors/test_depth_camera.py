@@ -147,7 +147,7 @@ async def pauses(argv: list[str], count: int) -> list[float]:
     looking.back_off = hurried
     task = asyncio.create_task(looking.run())
     async with asyncio.timeout(20.0):
-        while len(hurried.pauses) < count:  # noqa: ASYNC110
+        while len(hurried.pauses) < count:
             await asyncio.sleep(0.005)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -84,7 +84,7 @@ async def stays_open(ws: aiohttp.ClientWebSocketResponse) -> bool:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(3):
-        while not condition():  # noqa: ASYNC110
+        while not condition():
             await asyncio.sleep(0.01)
 
 

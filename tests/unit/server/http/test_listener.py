@@ -171,7 +171,7 @@ async def test_wishes_that_waited_while_a_peer_was_paced_are_void(
     assert set(pauses[:-1]) == {"pp"}, "void at the pause and when reading goes on"
     writer.close()
     async with asyncio.timeout(10):
-        while places.taken:  # noqa: ASYNC110
+        while places.taken:
             await asyncio.sleep(0.01)
     await door.close()
 

@@ -93,7 +93,7 @@ async def a_page() -> AsyncIterator[Page]:
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(5.0):
-        while not condition():  # noqa: ASYNC110
+        while not condition():
             await asyncio.sleep(0)
 
 

@@ -108,7 +108,7 @@ async def car() -> AsyncIterator[Car]:
 
 async def until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
     async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110
+        while not condition():
             await asyncio.sleep(0.01)
 
 
