@@ -94,7 +94,7 @@ done
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
     printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{auth/access,http/limits} \
         video/{h264,keys,stream,bitrate} wheels/lease \
-        recordings/{'mcap/*',messages,reader,names,repair/{recover,salvage}} \
+        recordings/{'mcap/*',codec,messages,reader,names,repair/{recover,salvage}} \
         recorder/{handover,writer,rotation,retention} runtime/files
 )"
 # The timing tests now have the machine to themselves.

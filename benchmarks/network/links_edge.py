@@ -20,7 +20,7 @@ from benchmarks.network.links_loss import SETTLES_MS, ages_ms
 from benchmarks.rig import Settings, say
 from benchmarks.rows import Curve, Result, row
 from fpvbench.world.scene import START_X_M
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 
 FROM_M, EDGE_M = 100.0, 128.0
 """Distances by wifi.py: no loss at 115 m, 1 % at 125 m, full loss at 135 m."""
@@ -69,7 +69,7 @@ def lost_shares(bench: RunningBench, begin_ms: float) -> list[tuple[float, float
     shares = []
     with reader.read(path) as recording:
         for message in recording.messages([messages.LATENCY]):
-            latency = messages.decode(messages.LATENCY, message.data)
+            latency = codec.decode(messages.LATENCY, message.data)
             assert isinstance(latency, messages.Latency)
             if latency.drives and latency.lost is not None:
                 shares.append((message.log_ns / 1e9 - begin_ms / 1000, 100 * latency.lost))

@@ -16,7 +16,7 @@ from contextlib import suppress
 import msgspec
 
 from fpvcar.config import ConfigError, profiles
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec
 from fpvcar.recordings.mcap.parsing import ReadError, take_chunk
 from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import Recording
@@ -258,8 +258,8 @@ def recording(data: bytes) -> None:
             assert zlib.crc32(chunk.records) == chunk.crc
     for message in found:
         try:
-            again = messages.encode(messages.decode(message.topic, message.data))
-            assert messages.encode(messages.decode(message.topic, again)) == again
+            again = codec.encode(codec.decode(message.topic, message.data))
+            assert codec.encode(codec.decode(message.topic, again)) == again
         except FormatError as fault:
             text = str(fault)  # a topic that a stranger wrote is quoted
             assert message.topic in text or repr(message.topic) in text

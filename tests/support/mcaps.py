@@ -15,7 +15,7 @@ from fpvcar.drive.control import Control, Inputs
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
-from fpvcar.recordings import messages, topics
+from fpvcar.recordings import codec, messages, topics
 from fpvcar.recordings.export.point_cloud import points_of
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Step
@@ -66,14 +66,14 @@ def pictures(
     units = encode(round(seconds * FPS), gop=gop)
     for number, unit in enumerate(units):
         capture_ns = start_ns + number * FRAME_NS
-        data = messages.encode(messages.Picture(capture_ns, unit))
+        data = codec.encode(messages.Picture(capture_ns, unit))
         key = number % gop == 0
         yield Logged(capture_ns + late_ns, messages.CAMERA, data, key, capture_ns)
 
 
 def logged(topic: str, at_s: float, message: messages.Message) -> Logged:
     """Return any message, so many seconds after the beginning."""
-    return Logged(BEGAN_NS + round(at_s * SECOND_NS), topic, messages.encode(message))
+    return Logged(BEGAN_NS + round(at_s * SECOND_NS), topic, codec.encode(message))
 
 
 def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
@@ -99,14 +99,14 @@ def filmed(
     """Yield pictures of a Drive; `units` are pairs of key frame flag and bytes."""
     for (came_ns, capture_us), (key, unit) in zip(captures, units, strict=False):
         capture_ns = capture_us * 1000 + OFFSET_NS
-        data = messages.encode(messages.Picture(capture_ns, unit))
+        data = codec.encode(messages.Picture(capture_ns, unit))
         yield Logged(came_ns + OFFSET_NS, messages.CAMERA, data, key, capture_ns)
 
 
 def step_messages(steps: Iterable[Step]) -> Iterator[Logged]:
     """Yield the given runs of the gate as messages."""
     for step in steps:
-        yield Logged(step.now_ns + OFFSET_NS, messages.STEP, messages.encode(step))
+        yield Logged(step.now_ns + OFFSET_NS, messages.STEP, codec.encode(step))
 
 
 @dataclass
@@ -200,7 +200,7 @@ class Drive:
         """Keep the steps, encoded and decoded again."""
         if topic == messages.STEP:
             made = message() if callable(message) else message
-            step = messages.decode(topic, messages.encode(made))
+            step = codec.decode(topic, codec.encode(made))
             assert isinstance(step, Step)
             self.steps.append(step)
 

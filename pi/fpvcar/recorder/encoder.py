@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from fpvcar.recorder.writer import EncodedMessage
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.mcap import records
 
 Message = messages.Message | Callable[[], messages.Message]
@@ -82,7 +82,7 @@ class Encoder:
     def _encoded(self, queued: QueuedMessage) -> tuple[messages.Message | None, bytes | None]:
         try:
             message = queued.message() if callable(queued.message) else queued.message
-            return message, messages.encode(message)
+            return message, codec.encode(message)
         except Exception:  # a bug: still write the other messages
             if queued.number not in self._broken:
                 self._broken.add(queued.number)

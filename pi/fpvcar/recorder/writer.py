@@ -11,7 +11,7 @@ foxglove-sdk is 54 MB of compiled Rust and has no wheel for a Pi Zero W.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar.recordings import messages, mounts
+from fpvcar.recordings import codec, messages, mounts
 from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.mcap.records import ChunkPlace, Counts
@@ -65,7 +65,7 @@ class Writer:
         self.start_ns = self.end_ns = 0
         """Times of the first and the last message; 0 while there are no messages."""
         self._catalogue, self._about = catalogue, about
-        self._about_bytes = messages.encode(about)
+        self._about_bytes = codec.encode(about)
         self._transforms = mounts.transforms(about.profile)
         self._intrinsics = mounts.intrinsics(about.profile)
         self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
@@ -83,7 +83,7 @@ class Writer:
             "recording": about.recording,
             "segment": str(about.segment),
             "utc_offset_ns": str(about.utc_offset_ns),
-            "profile": messages.encode_json(about.profile).decode(),
+            "profile": codec.encode_json(about.profile).decode(),
         }
         metadata = records.metadata(messages.METADATA, texts)
         self._metadata = (len(head), len(metadata))
@@ -155,7 +155,7 @@ class Writer:
 
     def _stints(self) -> list[EncodedMessage]:
         number = self._catalogue.numbers[messages.STINTS]
-        data = messages.encode(messages.Stints(self._tally.stints()))
+        data = codec.encode(messages.Stints(self._tally.stints()))
         record = records.message(number, 0, self.end_ns, self.end_ns, data)
         return [EncodedMessage(number, self.end_ns, record)]
 
@@ -182,7 +182,7 @@ class Writer:
         for topic, message in by_topic.items():
             number = self._catalogue.numbers.get(topic)
             if number is not None:
-                data = messages.encode(message)
+                data = codec.encode(message)
                 record = records.message(number, self._counts[number], log_ns, log_ns, data)
                 items.append(EncodedMessage(number, log_ns, record))
         return items

@@ -1,4 +1,4 @@
-"""Topics of a recording, and conversion of their messages to and from bytes. Pure.
+"""Topics of a recording, and their messages; codec.py converts these to and from bytes. Pure.
 
     topic          message                     recorded
     /recording     About                       repeatedly, to survive damage
@@ -21,8 +21,8 @@
     /mark          Event (foxglove.Log)        moments bookmarked by users
 
 Protobuf topics use Foxglove's well-known schemas, and /plot uses a message of ROS 2. The others are
-JSON with a JSON Schema. Floats
-survive bit for bit: they are written as the shortest decimals that restore them.
+JSON with a JSON Schema. Floats survive bit for bit: they are written as the shortest decimals that
+restore them.
 
 Times are UTC in ns. `log_ns` is the time the car received the data, `publish_ns` the time of the
 event. They differ only for pictures, which are captured earlier. Both are CLOCK_MONOTONIC plus an
@@ -38,11 +38,9 @@ from msgspec import Struct
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf
 from fpvcar.recordings.mcap.calibration import Pinhole
 from fpvcar.recordings.mcap.cloud import Point
 from fpvcar.recordings.mcap.frames import Transform
-from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.wire import telemetry
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wish", "/step")
@@ -321,12 +319,6 @@ JSON_KINDS: dict[str, type[Struct]] = {
     LATENCY: Latency,
     STINTS: Stints,
 }
-_decoders: dict[str, msgspec.json.Decoder[Any]] = {
-    topic: msgspec.json.Decoder(kind) for topic, kind in JSON_KINDS.items()
-}
-_reading_decoder = msgspec.json.Decoder(Reading)
-_encoder = msgspec.json.Encoder()
-
 Message = (
     About
     | Picture
@@ -346,85 +338,3 @@ Message = (
     | Calibration
     | Plot
 )
-
-
-def encode(message: Message) -> bytes:
-    """Encode any message. Non-finite floats become null."""
-    if isinstance(message, Picture):
-        return protobuf.video(message.capture_ns, message.frame_id, message.unit, message.coding)
-    if isinstance(message, Event):
-        return protobuf.log(message.time_ns, message.level, message.text, message.name)
-    if isinstance(message, Transforms):
-        return frames.transforms(message.time_ns, message.transforms)
-    if isinstance(message, Calibration):
-        return calibration.calibration(message.time_ns, message.frame_id, message.camera)
-    if isinstance(message, Plot):
-        return joint_state.joint_state(*message)
-    if isinstance(message, Points):
-        return cloud.cloud(message.time_ns, message.frame_id, message.points)
-    return _encoder.encode(message)
-
-
-def encode_json(value: object) -> bytes:
-    """Encode an fpvcar value as JSON."""
-    return _encoder.encode(value)
-
-
-def decode(topic: str, data: bytes) -> Message:
-    """Decode a message of a known topic. Raises FormatError."""
-    try:
-        if topic == CAMERA:
-            return _picture(data)
-        if topic in (EVENT, MARK):
-            return _event(data)
-        if topic == TRANSFORMS:
-            return Transforms(*frames.take_transforms(data))
-        if topic == CALIBRATION:
-            time_ns, frame_id, camera = calibration.take_calibration(data)
-            return Calibration(time_ns, camera, frame_id)
-        if topic == PLOT:
-            return Plot(*joint_state.take_joint_state(data))
-        if topic.startswith(POINTS):
-            return _points(data)
-        decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)
-        if decoder is None:
-            raise FormatError(f"unknown topic {topic!r}")
-        message: Message = decoder.decode(data)
-        return message
-    except (msgspec.DecodeError, UnicodeError, RecordError) as fault:
-        raise FormatError(f"{topic}: {fault}") from None
-
-
-def _picture(data: bytes) -> Picture:
-    values = dict(protobuf.fields(data))
-    unit = values.get(3, b"")
-    if isinstance(unit, int):
-        raise RecordError("a number where a picture was expected")
-    return Picture(
-        protobuf.take_timestamp(values.get(1, b"")),
-        unit,
-        protobuf.take_text(values.get(4, b"")),
-        protobuf.take_text(values.get(2, b"")),
-    )
-
-
-def _event(data: bytes) -> Event:
-    values = dict(protobuf.fields(data))
-    level = values.get(2, 0)
-    if isinstance(level, bytes):
-        raise RecordError("bytes where a level was expected")
-    return Event(
-        protobuf.take_timestamp(values.get(1, b"")),
-        level,
-        protobuf.take_text(values.get(3, b"")),
-        protobuf.take_text(values.get(4, b"")),
-    )
-
-
-def _points(data: bytes) -> Points:
-    values = dict(protobuf.fields(data))
-    return Points(
-        protobuf.take_timestamp(values.get(1, b"")),
-        cloud.take_points(values.get(6, b"")),
-        protobuf.take_text(values.get(2, b"")),
-    )

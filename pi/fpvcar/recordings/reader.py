@@ -2,7 +2,7 @@
 
     file -> walk: record by record; after an invalid record, search the next good chunk
          -> Recording: channels, spans of good chunks, damage
-         -> messages() -> messages.decode
+         -> messages() -> codec.decode
 
 A chunk is valid if its CRC matches and its records fill it; otherwise all of it is discarded. A
 file that is being written is read up to its current end. The mcap library cannot do this: it
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.gaps import Gap, GapDetector
 from fpvcar.recordings.mcap import parsing, records
 from fpvcar.recordings.mcap.chunks import (
@@ -46,7 +46,7 @@ def about_of(texts: dict[str, str]) -> messages.About | None:
 
 
 class Message(NamedTuple):
-    """Message as stored in the file; decode `data` with messages.decode."""
+    """Message as stored in the file; decode `data` with codec.decode."""
 
     topic: str
     log_ns: int
@@ -276,7 +276,7 @@ def _message(body: memoryview, topic_of: dict[int, str]) -> Message | None:
 
 def _about(data: bytes) -> messages.About | None:
     try:
-        message = messages.decode(messages.ABOUT, data)
+        message = codec.decode(messages.ABOUT, data)
     except messages.FormatError:
         return None
     return message if isinstance(message, messages.About) else None

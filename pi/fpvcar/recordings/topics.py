@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf
 
 
@@ -25,7 +25,7 @@ def json_schema(kind: type[Struct]) -> bytes:
     (root,), defined = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = str(root["$ref"]).rpartition("/")[2]
     schema = {"title": name, **defined.pop(name)}
-    return messages.encode_json({**schema, "$defs": defined} if defined else schema)
+    return codec.encode_json({**schema, "$defs": defined} if defined else schema)
 
 
 def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from tests.e2e.browser.seat import GAMEPAD, at_the_wheel, grown_up, opened, probe, until, violations
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.recordings.recording import files
@@ -21,7 +21,7 @@ def texts(bench: RunningBench) -> list[str]:
     for path in files(bench.state / "recordings"):
         with reader.read(path) as made:
             for one in made.messages([messages.EVENT, messages.MARK]):
-                event = messages.decode(messages.EVENT, one.data)
+                event = codec.decode(messages.EVENT, one.data)
                 assert isinstance(event, messages.Event)
                 found.append(event.text)
     return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from fpvcar.recordings import messages, names, reader
+from fpvcar.recordings import codec, messages, names, reader
 from fpvcar.recordings.mcap.parsing import ReadError
 from tests.e2e.harness import wait_for
 
@@ -88,7 +88,7 @@ def step_times(folder: Path) -> list[int]:
         with made:
             assert all(one.reason.startswith("cut") for one in made.damage), made.damage
             for message in made.messages([messages.STEP]):
-                one = messages.decode(messages.STEP, message.data)
+                one = codec.decode(messages.STEP, message.data)
                 assert isinstance(one, messages.Step)
                 times.append(one.now_ns)
                 sequences.append(message.sequence)

@@ -16,7 +16,7 @@ import pytest
 
 from fpvcar.drive import gate, mixing
 from fpvcar.recorder.writer import Writer
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire.errors import VERSION
@@ -128,7 +128,7 @@ def pictures(path: Path) -> int:
     decoder, count = av.CodecContext.create("h264", "r"), 0
     with reader.read(path) as made:
         for message in made.messages([messages.CAMERA]):
-            picture = messages.decode(messages.CAMERA, message.data)
+            picture = codec.decode(messages.CAMERA, message.data)
             assert isinstance(picture, messages.Picture)
             count += len(decoder.decode(av.Packet(picture.unit)))
     return count + len(decoder.decode(None))
@@ -141,7 +141,7 @@ def check_again(path: Path) -> int:
         assert made.about is not None
         profile = made.about.parsed()
         for message in made.messages([messages.STEP]):
-            one = messages.decode(messages.STEP, message.data)
+            one = codec.decode(messages.STEP, message.data)
             assert isinstance(one, messages.Step)
             now_s = one.now_ns / 1e9
             again = gate.decide(one.wished(), one.latches, one.world(), now_s, profile.gate)
@@ -195,7 +195,7 @@ def last_step_ns(path: Path) -> int:
     """Return the time of the last gate step in a file."""
     with reader.read(path) as made:
         *_, last = made.messages([messages.STEP])
-    one = messages.decode(messages.STEP, last.data)
+    one = codec.decode(messages.STEP, last.data)
     assert isinstance(one, messages.Step)
     return one.now_ns
 
@@ -221,7 +221,7 @@ def events(path: Path) -> list[Line]:
     lines = []
     with reader.read(path) as made:
         for one in made.messages([messages.EVENT, messages.MARK]):
-            event = messages.decode(one.topic, one.data)
+            event = codec.decode(one.topic, one.data)
             assert isinstance(event, messages.Event)
             lines.append(Line(one.topic, event.text))
     return lines

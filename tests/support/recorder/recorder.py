@@ -7,7 +7,7 @@ from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.thread import Clock, RecorderThread
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.reader import Message
 from fpvcar.runtime.units import SECOND_NS
 from tests.support.recorder.recording import CATALOGUE, DELTA, KEY, UTC_NS, FakeFolder, about, step
@@ -75,7 +75,7 @@ class Rig:
         texts = []
         for one in self.messages():
             if one.topic == messages.EVENT:
-                event = messages.decode(one.topic, one.data)
+                event = codec.decode(one.topic, one.data)
                 assert isinstance(event, messages.Event)
                 texts.append(event.text)
         return texts

@@ -9,7 +9,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.recorder import setup
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
-from fpvcar.recordings import messages, names, topics
+from fpvcar.recordings import codec, messages, names, topics
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime import paths
@@ -68,7 +68,7 @@ def step(now_ns: int = 5_000_000_000, **more: object) -> messages.Step:
 def item(topic: str, message: messages.Message, log_ns: int, key: bool = False) -> EncodedMessage:
     """Return a message on its way into a file."""
     number = CATALOGUE.numbers[topic]
-    data = messages.encode(message)
+    data = codec.encode(message)
     return EncodedMessage(number, log_ns, records.message(number, 1, log_ns, log_ns, data), key)
 
 
@@ -123,7 +123,7 @@ def small_files() -> list[bytes]:
         )
         items = []
         for topic, message in said:
-            number, data = few.numbers[topic], messages.encode(message)
+            number, data = few.numbers[topic], codec.encode(message)
             record = records.message(number, 1, log_ns, log_ns, data)
             items.append(EncodedMessage(number, log_ns, record))
         parts += writer.chunk(items)

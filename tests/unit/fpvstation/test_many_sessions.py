@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar.recordings import messages, names
+from fpvcar.recordings import codec, messages, names
 from fpvcar.recordings.library.drives import DriveFilter
 from fpvcar.recordings.messages import Stint, Stints
 from fpvcar.runtime.units import SECOND_NS
@@ -47,8 +47,8 @@ def fill(root: Path, count: int) -> None:
         text = f"{dice.choice(WORDS)} {number}"
         mark = messages.Event(began_ns, messages.INFO, text, "Ada")
         said = [
-            Logged(began_ns, messages.MARK, messages.encode(mark)),
-            Logged(end_ns, messages.STINTS, messages.encode(Stints((stint,)))),
+            Logged(began_ns, messages.MARK, codec.encode(mark)),
+            Logged(end_ns, messages.STINTS, codec.encode(Stints((stint,)))),
         ]
         name = names.file_name(recording, 1)
         McapFile(said, recording=recording).to(folder / name)

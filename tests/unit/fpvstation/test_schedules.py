@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from mcap.reader import make_reader
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.library import checksums
 from fpvstation.store.sums_file import SUMS_FILE, stored_in
 from tests.soak.seeds import chosen
@@ -44,7 +44,7 @@ def test_random_failures_lose_no_recording(
 def recorded(dice: Random) -> bytes:
     """Return a segment with a unique mark."""
     mark = messages.Event(BEGAN_NS, messages.INFO, f"{dice.random()}", "Ada")
-    said = [Logged(BEGAN_NS, messages.MARK, messages.encode(mark))]
+    said = [Logged(BEGAN_NS, messages.MARK, codec.encode(mark))]
     return b"".join(McapFile(said).chunks())
 
 

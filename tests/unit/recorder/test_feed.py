@@ -16,7 +16,7 @@ from fpvcar.drive.control import GateRun
 from fpvcar.drive.gate import Cause, Hold, Latches, World
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed, Sources
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, telemetry, up
 from tests.support.hub import House
@@ -93,9 +93,7 @@ class Car:
     def said(self, topic: str) -> list[messages.Message]:
         """Return the recorded messages of a topic so far."""
         self.rig.thread.turn()
-        return [
-            messages.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic
-        ]
+        return [codec.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic]
 
 
 def test_step_is_recorded_unchanged() -> None:
@@ -245,7 +243,7 @@ def test_last_measurement_is_recorded_at_off_and_stop(end: Callable[[Feed], None
     end(car.feed)
     car.rig.thread.turn()
     (reading,) = [one for one in car.rig.messages() if one.topic == "/range/front"]
-    assert messages.decode(reading.topic, reading.data) == messages.Reading(0.0, 0.5)
+    assert codec.decode(reading.topic, reading.data) == messages.Reading(0.0, 0.5)
 
 
 def test_sensor_that_fails_again_is_recorded_again() -> None:
@@ -315,7 +313,7 @@ def test_new_recording_repeats_the_current_state() -> None:
     car.rig.thread.turn()
     last = max(car.rig.disk.names)
     again = car.rig.disk.recording(last)
-    said = {one.topic: messages.decode(one.topic, one.data) for one in again.messages()}
+    said = {one.topic: codec.decode(one.topic, one.data) for one in again.messages()}
     assert said[messages.DRIVER] == messages.Turn("Ann", "Ann took the wheel")
     assert said[messages.BUTTONS] == messages.Buttons(("red",))
     assert said[messages.LIGHTS] == messages.Lights(True)

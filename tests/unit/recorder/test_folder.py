@@ -10,7 +10,7 @@ import pytest
 from fpvcar import config
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
 from fpvcar.recorder.rotation import Rotation
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Event
 from fpvcar.recordings.repair import salvage
@@ -153,7 +153,7 @@ def test_recording_goes_on_in_the_folder_that_is_there_now(tmp_path: Path) -> No
         said = [
             one.text
             for found in made.messages({messages.EVENT})
-            if isinstance(one := messages.decode(found.topic, found.data), Event)
+            if isinstance(one := codec.decode(found.topic, found.data), Event)
         ]
     assert any("replaced by another one" in words for words in said)
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.runtime.units import SECOND_NS
 from tests.support.hub import PROFILE
 from tests.support.recorder.recorder import Rig
@@ -21,7 +21,7 @@ def test_put_message_is_written_with_its_times() -> None:
     assert (shot.topic, one.topic) == (messages.CAMERA, messages.STEP)
     assert shot.log_ns == UTC_NS and shot.publish_ns == UTC_NS - 5_000_000
     assert one.log_ns == one.publish_ns == UTC_NS - 7
-    picture = messages.decode(shot.topic, shot.data)
+    picture = codec.decode(shot.topic, shot.data)
     assert isinstance(picture, messages.Picture)
     assert picture.capture_ns == UTC_NS - 5_000_000
     assert picture.unit.startswith(KEY)
@@ -34,7 +34,7 @@ def test_recording_begins_with_a_key_frame() -> None:
     rig.thread.turn()
     shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
     assert len(shots) == 13 and rig.recorder.dropped == 0
-    picture = messages.decode(shots[0].topic, shots[0].data)
+    picture = codec.decode(shots[0].topic, shots[0].data)
     assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
 
 
@@ -58,7 +58,7 @@ def test_files_begin_with_key_frames_and_none_is_lost_between() -> None:
     for name in files:
         made = rig.disk.recording(name)
         first = next(made.messages([messages.CAMERA]))
-        picture = messages.decode(first.topic, first.data)
+        picture = codec.decode(first.topic, first.data)
         assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
 
 
@@ -92,9 +92,7 @@ def test_profile_change_begins_another_recording() -> None:
     assert rig.recorder.begun == begun + 1
     rig.thread.turn()
     about = [
-        messages.decode(one.topic, one.data)
-        for one in rig.messages()
-        if one.topic == messages.ABOUT
+        codec.decode(one.topic, one.data) for one in rig.messages() if one.topic == messages.ABOUT
     ]
     tops = [one.profile["guard"]["top_mps"] for one in about if isinstance(one, messages.About)]
     assert list(dict.fromkeys(tops)) == [PROFILE.guard.top_mps, 2.0]
@@ -112,7 +110,7 @@ def test_reframe_other_size_begins_recording_tune_keeps_it() -> None:
     rig.drive(2)
     assert rig.recorder.begun == begun + 1
     rig.thread.turn()
-    said = [messages.decode(one.topic, one.data) for one in rig.messages()]
+    said = [codec.decode(one.topic, one.data) for one in rig.messages()]
     found = [one.camera[:2] for one in said if isinstance(one, messages.Calibration)]
     assert list(dict.fromkeys(found)) == [(640, 480), (320, 240)]
 
@@ -197,7 +195,7 @@ def test_kept_minute_ends_before_a_key_frame() -> None:
         for name in (one for one in rig.disk.names if not one.endswith(".keep")):
             made = rig.disk.recording(name)
             shots = list(made.messages([messages.CAMERA]))
-            picture = messages.decode(shots[0].topic, shots[0].data)
+            picture = codec.decode(shots[0].topic, shots[0].data)
             assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
             sequences += [one.sequence for one in shots]
         assert sequences == list(range(len(sequences))) and len(sequences) >= 100

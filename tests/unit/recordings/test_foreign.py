@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mcap.reader import make_reader
 
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.repair import salvage
 from tests.support import mcaps
 from tests.support.mcaps import Drive, McapFile
@@ -76,9 +76,7 @@ def test_schemas_are_stored_once_per_file(whole: Path) -> None:
 
 def test_calibration_known_is_in_front_of_each_copy_of_the_profile(whole: Path) -> None:
     with reader.read(whole) as made:
-        said = [
-            messages.decode(one.topic, one.data) for one in made.messages({messages.CALIBRATION})
-        ]
+        said = [codec.decode(one.topic, one.data) for one in made.messages({messages.CALIBRATION})]
         assert len(said) == made.counts[messages.ABOUT] > 0
     for one in said:
         assert isinstance(one, messages.Calibration)

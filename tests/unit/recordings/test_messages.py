@@ -21,7 +21,7 @@ from mcap_protobuf.decoder import DecoderFactory
 from mcap_protobuf.schema import build_file_descriptor_set
 
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.recordings import messages, mounts
+from fpvcar.recordings import codec, messages, mounts
 from fpvcar.recordings.export.point_cloud import BEAM_POINTS, points_of
 from fpvcar.recordings.mcap import calibration, protobuf
 from fpvcar.recordings.mcap.calibration import Pinhole
@@ -58,7 +58,7 @@ STEPS = st.builds(
 
 @given(STEPS)
 def test_step_round_trips_bit_for_bit(one: messages.Step) -> None:
-    back = messages.decode(messages.STEP, messages.encode(one))
+    back = codec.decode(messages.STEP, codec.encode(one))
     assert back == one
     assert repr(back) == repr(one), "-0.0 too"
 
@@ -78,9 +78,9 @@ def test_points_encoded_equal_protobuf(
         theirs.fields.append(field)
     theirs.data = b"".join(struct.pack("<3f", *one) for one in points)
     said = messages.Points(when, tuple(points), frame)
-    ours = messages.encode(said)
+    ours = codec.encode(said)
     assert ours == theirs.SerializeToString(deterministic=True)
-    assert messages.decode("/points/front", ours) == said
+    assert codec.decode("/points/front", ours) == said
 
 
 def test_range_reading_becomes_an_arc_around_the_car() -> None:
@@ -96,7 +96,7 @@ def test_range_reading_becomes_an_arc_around_the_car() -> None:
 @pytest.mark.parametrize("data", [b"\x30\x05", b"\x32\x01x", b"\x0a\x05"])
 def test_malformed_points_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="/points/front"):
-        messages.decode("/points/front", data)
+        codec.decode("/points/front", data)
 
 
 @given(TIMES, st.binary(max_size=300), st.text(max_size=9))
@@ -104,12 +104,12 @@ def test_video_encoded_equals_protobuf(when: int, unit: bytes, frame: str) -> No
     theirs = CompressedVideo(frame_id=frame, data=unit, format="h264")
     theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
     picture = messages.Picture(when, unit, "h264", frame)
-    ours = messages.encode(picture)
+    ours = codec.encode(picture)
     parsed = CompressedVideo.FromString(ours)
     assert parsed == theirs
     if unit:  # their writer omits an empty field
         assert ours == theirs.SerializeToString(deterministic=True)
-    assert messages.decode(messages.CAMERA, theirs.SerializeToString()) == picture
+    assert codec.decode(messages.CAMERA, theirs.SerializeToString()) == picture
 
 
 @given(TIMES, st.integers(0, 5), st.text(max_size=40), st.text(max_size=9))
@@ -118,10 +118,10 @@ def test_log_line_encoded_equals_protobuf(when: int, level: int, text: str, name
     theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
     theirs.line = 7  # an unused field
     event = messages.Event(when, level, text, name)
-    assert Log.FromString(messages.encode(event)).message == text
-    assert messages.decode(messages.EVENT, theirs.SerializeToString()) == event
+    assert Log.FromString(codec.encode(event)).message == text
+    assert codec.decode(messages.EVENT, theirs.SerializeToString()) == event
     theirs.line = 0
-    assert messages.encode(event) == theirs.SerializeToString(deterministic=True)
+    assert codec.encode(event) == theirs.SerializeToString(deterministic=True)
 
 
 def test_transforms_encoded_equal_protobuf() -> None:
@@ -138,12 +138,12 @@ def test_transforms_encoded_equal_protobuf() -> None:
             Transform("car", "range_front", (0.1, 0.0, -0.25), (0.0, 0.0, 0.0, 1.0)),
         ),
     )
-    data = messages.encode(ours)
+    data = codec.encode(ours)
     assert data == theirs.SerializeToString(deterministic=True)
-    assert messages.decode(messages.TRANSFORMS, data) == ours
+    assert codec.decode(messages.TRANSFORMS, data) == ours
     assert (
         FrameTransforms.FromString(
-            messages.encode(messages.Transforms(0, (Transform("", "", (0, 0, 0), (0, 0, 0, 0)),)))
+            codec.encode(messages.Transforms(0, (Transform("", "", (0, 0, 0), (0, 0, 0, 0)),)))
         )
         .transforms[0]
         .HasField("rotation")
@@ -163,7 +163,7 @@ def test_transforms_encoded_equal_protobuf() -> None:
 )
 def test_malformed_transforms_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="/tf: "):
-        messages.decode(messages.TRANSFORMS, data)
+        codec.decode(messages.TRANSFORMS, data)
 
 
 def test_mounts_are_the_profiles_places_and_bearings() -> None:
@@ -198,32 +198,32 @@ def test_calibration_encoded_equals_protobuf() -> None:
     theirs.R.extend((1, 0, 0, 0, 1, 0, 0, 0, 1))
     theirs.P.extend((450.0, 0, 320, 0, 0, 450.0, 240, 0, 0, 0, 1, 0))
     ours = messages.Calibration(5_000_000_007, Pinhole(640, 480, 450.0))
-    data = messages.encode(ours)
+    data = codec.encode(ours)
     assert data == theirs.SerializeToString(deterministic=True)
-    assert messages.decode(messages.CALIBRATION, data) == ours
+    assert codec.decode(messages.CALIBRATION, data) == ours
 
 
 PLOT = messages.Plot(5_000_000_007, ("a", "front_m", ""), (0.1, -2.5, 3.0))
 
 
 def test_plot_encoded_is_aligned_cdr_and_decodes() -> None:
-    data = messages.encode(PLOT)
+    data = codec.encode(PLOT)
     head = b"\0\1\0\0" + struct.pack("<iI", 5, 7) + b"\1\0\0\0\0\0\0\0"
     names = b"\3\0\0\0\2\0\0\0a\0\0\0\x08\0\0\0front_m\0\1\0\0\0\0\0\0\0"
     values = b"\3\0\0\0" + bytes(4) + struct.pack("<3d", 0.1, -2.5, 3.0)
     assert len(head + names) % 8 == 4, "the count is at 48, the doubles begin at 56"
     assert data == head + names + values + bytes(8)
-    assert messages.decode(messages.PLOT, data) == PLOT
+    assert codec.decode(messages.PLOT, data) == PLOT
 
 
 @pytest.mark.parametrize("size", [0, 3, 4, 11, 17, 24, 30, 44, 60, 83])
 def test_plot_cut_or_damaged_is_refused(size: int) -> None:
-    data = messages.encode(PLOT)
+    data = codec.encode(PLOT)
     with pytest.raises(FormatError, match="/plot: "):
-        messages.decode(messages.PLOT, data[:size])
+        codec.decode(messages.PLOT, data[:size])
     for at in range(4, len(data)):
         with suppress(FormatError):
-            messages.decode(messages.PLOT, data[:at] + b"\xff" * 4 + data[at + 4 :])
+            codec.decode(messages.PLOT, data[:at] + b"\xff" * 4 + data[at + 4 :])
 
 
 MATRIX = b"\x32\x48" + bytes(72)
@@ -234,7 +234,7 @@ MATRIX = b"\x32\x48" + bytes(72)
 )
 def test_calibration_malformed_is_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="/camera_info: "):
-        messages.decode(messages.CALIBRATION, data)
+        codec.decode(messages.CALIBRATION, data)
 
 
 def test_intrinsics_known_field_of_view_gives_focal_length() -> None:
@@ -291,11 +291,11 @@ def test_other_messages_round_trip(message: Any) -> None:
         messages.Stints: messages.STINTS,
     }
     topic = topics[type(message)]
-    assert messages.decode(topic, messages.encode(message)) == message
+    assert codec.decode(topic, codec.encode(message)) == message
 
 
 def test_recorded_profile_parses() -> None:
-    back = messages.decode(messages.ABOUT, messages.encode(about()))
+    back = codec.decode(messages.ABOUT, codec.encode(about()))
     assert isinstance(back, messages.About) and back.parsed() == PROFILE
     assert (back.car, back.segment, back.utc_offset_ns) == ("Plague", 1, 17)
 
@@ -303,7 +303,7 @@ def test_recorded_profile_parses() -> None:
 def test_never_fresh_wish_round_trips() -> None:
     let_go = gate.Wish(0.0, 0.0, -math.inf)
     recorded = step(wish=messages.wish_of(let_go))
-    back = messages.decode(messages.STEP, messages.encode(recorded))
+    back = codec.decode(messages.STEP, codec.encode(recorded))
     assert isinstance(back, messages.Step) and back.wished() == let_go
     assert step(wish=None).wished() is None and messages.wish_of(None) is None
     fresh = gate.Wish(0.5, -0.25, 4.97)
@@ -339,13 +339,13 @@ def test_step_gives_world_and_decision_of_the_gate() -> None:
 )
 def test_malformed_message_is_refused_with_its_reason(topic: str, data: bytes, words: str) -> None:
     with pytest.raises(FormatError, match=words):
-        messages.decode(topic, data)
+        codec.decode(topic, data)
 
 
 def test_fixed_size_fields_are_skipped() -> None:
     data = b"\x39" + bytes(8) + b"\x3d" + bytes(4) + b"\x22\x04h264"
     assert list(protobuf.fields(data))[-1] == (4, b"h264")
-    assert messages.decode(messages.CAMERA, data) == messages.Picture(0, b"", "h264", "")
+    assert codec.decode(messages.CAMERA, data) == messages.Picture(0, b"", "h264", "")
 
 
 def test_schemas_have_an_object_at_their_root() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcap.reader import make_reader
 
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap import parsing, records
 from fpvcar.recordings.mcap.chunks import FileSource
 from fpvcar.recordings.mcap.parsing import ReadError
@@ -67,7 +67,7 @@ def test_topics_and_times_can_be_chosen() -> None:
     pictures = list(made.messages([messages.CAMERA]))
     assert len(pictures) == 18
     assert {one.topic for one in pictures} == {"/camera"}
-    picture = messages.decode("/camera", pictures[4].data)
+    picture = codec.decode("/camera", pictures[4].data)
     assert isinstance(picture, messages.Picture)
     assert picture.capture_ns == pictures[4].log_ns - 1000
     start, end = UTC_NS + SECOND_NS, UTC_NS + 3 * SECOND_NS - 1

@@ -11,7 +11,7 @@ from mcap.writer import CompressionType
 from mcap.writer import Writer as TheirWriter
 
 from fpvcar import __main__
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.mcap import records, walk
 from fpvcar.recordings.mcap.parsing import PackageMissing
@@ -28,7 +28,7 @@ def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
     schema = writer.register_schema("fpvcar.Lights", "jsonschema", b"{}")
     channel = writer.register_channel(messages.LIGHTS, "json", schema)
     for number in range(40):
-        writer.add_message(channel, number, messages.encode(messages.Lights(True)), number)
+        writer.add_message(channel, number, codec.encode(messages.Lights(True)), number)
         if number % 10 == 9 and chunked:
             writer.flush()  # type: ignore[no-untyped-call]
     writer.add_attachment(1, 2, "a", "text/plain", b"words")

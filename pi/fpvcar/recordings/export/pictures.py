@@ -7,7 +7,7 @@ they resume at the next key frame.
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.mcap.parsing import ReadError
 from fpvcar.recordings.reader import EVER_NS, Message, Recording
 from fpvcar.runtime.units import MIB, SECOND_NS
@@ -45,7 +45,7 @@ class DecodableFilter:
             self._waiting = True
         self._last = message.sequence
         try:
-            picture = messages.decode(messages.CAMERA, message.data)
+            picture = codec.decode(messages.CAMERA, message.data)
         except messages.FormatError:
             self._waiting = True
             return None

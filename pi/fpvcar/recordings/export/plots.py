@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.library.summaries import Mark
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import damaged_at_ns
@@ -136,7 +136,7 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     for record in recording.messages(topics):
         t = (record.log_ns - start_ns) / SECOND_NS
         try:
-            message = messages.decode(record.topic, record.data)
+            message = codec.decode(record.topic, record.data)
         except messages.FormatError:  # a topic of another program or of a newer car
             continue
         for line, value in values(record.topic, message):

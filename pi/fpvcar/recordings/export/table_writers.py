@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export.mp4_export import Timeline
 from fpvcar.recordings.export.pictures import DecodableFilter
 from fpvcar.recordings.export.tables import (
@@ -75,7 +75,7 @@ class RecordingTables:
             if table is None:
                 continue
             try:
-                decoded = messages.decode(topic, message.data)
+                decoded = codec.decode(topic, message.data)
             except messages.FormatError:
                 self.unread += 1
                 decoded = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.recordings.mcap import parsing, records
 from fpvcar.recordings.mcap.chunks import FileSource, inner_records
@@ -56,7 +56,7 @@ def _inside(record: Record) -> Iterable[tuple[int, bytes | memoryview]]:
 
 def _key_frame(message: bytes | memoryview) -> Frame | None:
     try:
-        picture = messages.decode(messages.CAMERA, bytes(message[records.MESSAGE_FIXED :]))
+        picture = codec.decode(messages.CAMERA, bytes(message[records.MESSAGE_FIXED :]))
     except messages.FormatError:
         return None
     if not isinstance(picture, messages.Picture) or not h264.is_key(picture.unit):

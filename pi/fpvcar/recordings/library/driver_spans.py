@@ -8,7 +8,7 @@ version), the same tally is computed from their steps.
 from collections import Counter
 
 from fpvcar import config
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.messages import Step, Stint, Turn
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS
@@ -111,7 +111,7 @@ def stints_of(recording: Recording) -> tuple[Stint, ...] | None:
     tally = Tally(top_mps(recording.about))
     for message in recording.messages(TOPICS):
         try:
-            tally.note(message.log_ns, messages.decode(message.topic, message.data))
+            tally.note(message.log_ns, codec.decode(message.topic, message.data))
         except messages.FormatError:
             continue
     return tally.stints() if tally.has_steps else None

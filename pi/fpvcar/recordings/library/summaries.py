@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.library.index import Stamp
 from fpvcar.recordings.mcap import parsing, records
@@ -128,7 +128,7 @@ def _stints(
     for topic, _, data in stored:
         if topic == messages.STINTS:
             try:
-                message = messages.decode(topic, data)
+                message = codec.decode(topic, data)
             except messages.FormatError:
                 break
             return message.stints if isinstance(message, messages.Stints) else None
@@ -146,7 +146,7 @@ def _marks(marked: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ..
     marks = []
     for log_ns, data in marked:
         try:
-            event = messages.decode(messages.MARK, data)
+            event = codec.decode(messages.MARK, data)
         except messages.FormatError:
             continue
         if isinstance(event, messages.Event):

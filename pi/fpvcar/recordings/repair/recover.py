@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.mcap import parsing, records
 from fpvcar.recordings.mcap.chunks import good_chunk, inner_records
 from fpvcar.recordings.mcap.parsing import RecordError
@@ -125,7 +125,7 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
             "recording": about.recording,
             "segment": str(about.segment),
             "utc_offset_ns": str(about.utc_offset_ns),
-            "profile": messages.encode_json(about.profile).decode(),
+            "profile": codec.encode_json(about.profile).decode(),
         }
         data = records.metadata(messages.METADATA, texts)
         summary.metadata = records.metadata_index(len(head), len(data), messages.METADATA)

@@ -22,7 +22,7 @@ from fpvcar.drive import gate, guard, mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.mixing import Slew
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.messages import Step, WishIn
 from fpvcar.recordings.reader import Message
 from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
@@ -301,7 +301,7 @@ def inputs_of(
         if raw.topic == messages.CAMERA:
             yield CapturedPicture(raw.publish_ns - utc_offset_ns, raw.sequence)
             continue
-        message = messages.decode(raw.topic, raw.data)
+        message = codec.decode(raw.topic, raw.data)
         if isinstance(message, Step):
             yield message
         elif isinstance(message, WishIn):

@@ -14,7 +14,7 @@ from typing import Any
 import av
 import pytest
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export import export
 from fpvcar.recordings.export.mp4_export import ExportError
 from fpvcar.recordings.repair.damage import INCOMPLETE
@@ -73,7 +73,7 @@ def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
     first = list(mcaps.pictures(1.0))
     late = [
         one._replace(
-            data=messages.encode(messages.Picture(BEGAN_NS + 7_000_000 * number * number, unit))
+            data=codec.encode(messages.Picture(BEGAN_NS + 7_000_000 * number * number, unit))
         )
         for number, (one, unit) in enumerate(zip(first, encode(30, gop=10), strict=True))
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import av
 import pytest
 
-from fpvcar.recordings import messages, reader
+from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export import mp4
 from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export, TimeRange
 from fpvcar.recordings.reader import EVER_NS, Recording
@@ -59,7 +59,7 @@ def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Logged]:
         Logged(
             at_ns,
             messages.CAMERA,
-            messages.encode(messages.Picture(at_ns, unit)),
+            codec.encode(messages.Picture(at_ns, unit)),
             h264.is_key(unit),
             at_ns,
         )

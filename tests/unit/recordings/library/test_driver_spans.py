@@ -11,7 +11,7 @@ from fpvcar.drive import mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.recorder.encoder import Encoder, QueuedMessage
 from fpvcar.recorder.writer import Writer
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.messages import Stint, Turn
 from fpvcar.recordings.reader import Recording
@@ -136,7 +136,7 @@ def written(said: Timed) -> Recording:
 def test_recorder_writes_the_stints_of_its_steps() -> None:
     found = written([*steps(0, 2, throttle=0.7), (0.5, Turn("Ann")), *steps(3, 4)])
     (said,) = found.messages({messages.STINTS})
-    last = messages.decode(messages.STINTS, said.data)
+    last = codec.decode(messages.STINTS, said.data)
     assert isinstance(last, messages.Stints)
     assert found.closed and not found.damage and not found.gaps
     assert driver_spans.stints_of(found) == last.stints and last.stints[0].name == "Ann"

@@ -14,7 +14,7 @@ from fpvcar import __main__ as command_line
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free
 from fpvcar.drive.mixing import Slew
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.messages import Step, Wish, WishIn
 from fpvcar.recordings.replay import replay
 from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
@@ -290,9 +290,9 @@ def wished(drive: Drive) -> list[Logged]:
         if wish and wish.received_s not in (None, last):
             last = wish.received_s
             came = WishIn(len(made), 0.0, wish.throttle, wish.steer, "Ann")
-            made.append(Logged(log_ns, messages.WISH, messages.encode(came)))
+            made.append(Logged(log_ns, messages.WISH, codec.encode(came)))
             late = structs.replace(came, throttle=0.123, verdict="late")
-            made.append(Logged(log_ns, messages.WISH, messages.encode(late)))
+            made.append(Logged(log_ns, messages.WISH, codec.encode(late)))
         made += mcaps.step_messages([step])
     return made
 
@@ -307,13 +307,13 @@ def test_changed_wish_message_is_a_difference(
     assert command_line.main(["replay", str(path)]) == 0
     fresh = [n for n, one in enumerate(said) if b'"fresh"' in one.data]
     at = fresh[len(fresh) // 2]
-    came = messages.decode(messages.WISH, said[at].data)
+    came = codec.decode(messages.WISH, said[at].data)
     assert isinstance(came, WishIn)
     for other in (
         structs.replace(came, steer=up(came.steer)),
         structs.replace(came, verdict="stale"),
     ):
-        data = messages.encode(other)
+        data = codec.encode(other)
         mcap_file = [*said[:at], said[at]._replace(data=data), *said[at + 1 :]]
         McapFile(mcap_file, profile=drive.profile).to(path)
         assert command_line.main(["replay", str(path)]) == 1
@@ -326,7 +326,7 @@ def test_missing_wish_message_is_no_difference() -> None:
     drive.go(8.0)
     given: list[Step | RecordedWish] = []
     for number, one in enumerate(wished(drive)):
-        message = messages.decode(one.topic, one.data)
+        message = codec.decode(one.topic, one.data)
         if isinstance(message, WishIn):
             given.append(RecordedWish(message, number))
         elif isinstance(message, Step):
