@@ -27,8 +27,12 @@ def lit(play: Play, now_s: float) -> int:
     return play.view.lit
 
 
-def test_button_glows_while_held_and_at_least_glow_s() -> None:
-    play = playing()
+@pytest.fixture
+def play() -> Play:
+    return playing()
+
+
+def test_button_glows_while_held_and_at_least_glow_s(play: Play) -> None:
     play.hold("page", 0b0100, 1.0)
     assert play.view == View(lit=0b0100)
     assert lit(play, 30.0) == 0b0100
@@ -40,8 +44,7 @@ def test_button_glows_while_held_and_at_least_glow_s() -> None:
     assert lit(play, play.due_s) == 0 and play.due_s == math.inf
 
 
-def test_button_held_by_two_pages_glows_after_one_release() -> None:
-    play = playing()
+def test_button_held_by_two_pages_glows_after_one_release(play: Play) -> None:
     play.hold("page 1", 0b1, 1.0)
     play.hold("page 2", 0b11, 1.1)
     play.hold("page 2", 0, 1.2)
@@ -98,8 +101,7 @@ def test_rainbow_runs_through_the_buttons_until_a_push() -> None:
 @pytest.mark.parametrize(
     ("held", "mode"), [(0b0001, "show"), (0b0110, "rainbow"), (0b0111, "free")]
 )  # three buttons span a whole arm
-def test_long_holds_on_the_car_start_and_end_modes(held: int, mode: str) -> None:
-    play = playing()
+def test_long_holds_on_the_car_start_and_end_modes(held: int, mode: str, play: Play) -> None:
     play.hold(CAR, held, 1.0)
     play.tick(1.0 + LONG_S - EPSILON_S)
     assert play.view.mode == "free"
@@ -109,8 +111,7 @@ def test_long_holds_on_the_car_start_and_end_modes(held: int, mode: str) -> None
     assert (play.view.mode == "free") == (mode == "free"), "it ends what it began"
 
 
-def test_lifted_finger_starts_no_mode() -> None:
-    play = playing()
+def test_lifted_finger_starts_no_mode(play: Play) -> None:
     play.hold(CAR, 0b0111, 1.0)
     play.hold(CAR, 0b0001, 1.5)
     play.tick(10.0)
@@ -122,16 +123,14 @@ def test_lifted_finger_starts_no_mode() -> None:
     assert play.view.mode == "free"
 
 
-def test_long_push_ends_the_game() -> None:
-    play = playing()
+def test_long_push_ends_the_game(play: Play) -> None:
     play.choose("game", 0.0)
     play.hold(CAR, 0b1, 0.1)
     play.tick(0.1 + LONG_S)
     assert play.view.mode == "free"
 
 
-def test_long_hold_on_a_page_starts_no_mode() -> None:
-    play = playing()
+def test_long_hold_on_a_page_starts_no_mode(play: Play) -> None:
     play.hold("page", 0b1, 1.0)
     assert lit(play, 1000.0) == 0b1 and play.view.mode == "free"
 
@@ -211,8 +210,7 @@ def test_pattern_is_won_by_repeating_and_lost_by_a_wrong_push(
     all_dark(play)
 
 
-def test_longest_pattern_ends_with_a_rainbow() -> None:
-    play = playing()
+def test_longest_pattern_ends_with_a_rainbow(play: Play) -> None:
     child = Child(play)
     for _ in range(LONGEST):
         for button in child.watch():
@@ -264,8 +262,7 @@ def test_pushes_while_the_car_shows_do_not_count() -> None:
     assert play.view.mode == "cheer"
 
 
-def test_abandoned_game_ends_quietly() -> None:
-    play = playing()
+def test_abandoned_game_ends_quietly(play: Play) -> None:
     child = Child(play)
     child.watch()
     play.tick(child.now_s + PATIENCE_S - EPSILON_S)
@@ -287,8 +284,7 @@ def test_several_players_share_one_game() -> None:
     assert (play.view.mode, play.view.best) == ("cheer", 2)
 
 
-def test_choosing_free_ends_a_mode_after_choose_s() -> None:
-    play = playing()
+def test_choosing_free_ends_a_mode_after_choose_s(play: Play) -> None:
     for now_s, mode in ((0.0, "game"), (10.0, "rainbow")):
         play.choose(mode, now_s)
         assert play.view.mode != "free"

@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import pytest
+
 from fpvcar import config
 from fpvcar.buttons.contacts import UP_S
 from fpvcar.buttons.game import CHOOSE_S, GLOW_S, LONG_S
@@ -172,8 +174,12 @@ def test_car_without_buttons_has_four_on_its_pages() -> None:
 # --- contacts and LEDs --------------------------------------------------------
 
 
-def test_push_on_the_car_lights_its_led_and_all_pages() -> None:
-    room = Room(WIRED)
+@pytest.fixture
+def room() -> Room:
+    return Room(WIRED)
+
+
+def test_push_on_the_car_lights_its_led_and_all_pages(room: Room) -> None:
     page = room.page("one")
     room.touch(GREEN, True)
     assert page.lit == 0b100 and room.bright(GREEN) == 1.0
@@ -186,8 +192,7 @@ def test_push_on_the_car_lights_its_led_and_all_pages() -> None:
     assert not any(room.duties.values())
 
 
-def test_push_is_shown_at_once_and_its_end_wakes_the_loop() -> None:
-    room = Room(WIRED)
+def test_push_is_shown_at_once_and_its_end_wakes_the_loop(room: Room) -> None:
     page = room.page("one")
     panel = room.panel
     panel.step()
@@ -203,15 +208,13 @@ def test_push_is_shown_at_once_and_its_end_wakes_the_loop() -> None:
     assert not panel._wake.is_set(), "nothing new is due: nobody is woken"
 
 
-def test_push_on_a_page_lights_the_led_at_profile_brightness() -> None:
-    room = Room(WIRED)
+def test_push_on_a_page_lights_the_led_at_profile_brightness(room: Room) -> None:
     room.hold(room.page("one"), 0b1001)
     assert room.bright(RED) == 1.0 and room.bright(BLUE) == 0.8
     assert room.bright(YELLOW) == 0.0
 
 
-def test_push_and_release_in_one_report_count() -> None:
-    room = Room(WIRED)
+def test_push_and_release_in_one_report_count(room: Room) -> None:
     page = room.page("one")
     room.panel.receive(page, Choose("game"))
     room.wait(5.0)  # the pattern is: red
@@ -229,8 +232,7 @@ def test_push_and_release_in_one_report_count() -> None:
     assert page.heard[-1]["best"] == 2, "two pushes in one report"
 
 
-def test_stuck_contact_starts_no_mode() -> None:
-    room = Room(WIRED)
+def test_stuck_contact_starts_no_mode(room: Room) -> None:
     assert RED.button is not None
     room.panel._begin(frozenset({RED.button}))
     room.wait(2 * LONG_S)
@@ -242,8 +244,7 @@ def test_stuck_contact_starts_no_mode() -> None:
     assert room.bright(RED) == 0.0
 
 
-def test_lost_pins_release_held_buttons() -> None:
-    room = Room(WIRED)
+def test_lost_pins_release_held_buttons(room: Room) -> None:
     room.touch(RED, True)
     room.panel._begin(frozenset())
     room.wait(1.0)
@@ -289,8 +290,7 @@ def lamps(room: Room) -> tuple[float, ...]:
     return tuple(room.duties[gpios[0]] for gpios in (*pins, *sides))
 
 
-def test_lights_are_off_at_first_and_follow() -> None:
-    room = Room(WIRED)
+def test_lights_are_off_at_first_and_follow(room: Room) -> None:
     assert lamps(room) == (0, 0, 0, 0)
     room.panel.set_head(True)
     room.panel.follow(-0.5, 0.0, False)
@@ -304,8 +304,7 @@ def test_lights_are_off_at_first_and_follow() -> None:
     assert lamps(room) == (0, 0, 0, 0)
 
 
-def test_stopped_car_blinks_on_both_sides() -> None:
-    room = Room(WIRED)
+def test_stopped_car_blinks_on_both_sides(room: Room) -> None:
     room.panel.follow(0.0, 0.0, True)
     room.panel.step()
     assert lamps(room) == (0, 0, 1, 1)
@@ -360,8 +359,7 @@ def test_car_without_a_code_led_ignores_the_request() -> None:
     assert not room.panel._wake.is_set() and room.panel.step() is None
 
 
-def test_driving_straight_does_not_wake_the_loop() -> None:
-    room = Room(WIRED)
+def test_driving_straight_does_not_wake_the_loop(room: Room) -> None:
     room.panel._wake.clear()
     for _ in range(50):
         room.panel.follow(0.7, 0.0, False)

@@ -15,8 +15,12 @@ from tests.support.control import PROFILE, Rig
 from tests.support.profiles import mx1508s
 
 
-def test_wish_is_sent_at_once() -> None:
-    rig = Rig()
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_wish_is_sent_at_once(rig: Rig) -> None:
     rig.drive_off()
     assert rig.sent[-1][0] > mx1508s(PROFILE)[0].dead_band
     rig.wish(0.0)
@@ -31,8 +35,7 @@ def test_wish_postpones_next_tick_by_one_period() -> None:
     assert rig.control.due_in_s == pytest.approx(TICK_S)
 
 
-def test_full_throttle_gives_a_3_v_motor_3_v() -> None:
-    rig = Rig()
+def test_full_throttle_gives_a_3_v_motor_3_v(rig: Rig) -> None:
     rig.drive_off()
     for _ in range(100):
         rig.tick()
@@ -40,8 +43,7 @@ def test_full_throttle_gives_a_3_v_motor_3_v() -> None:
     assert abs(rig.sent[-1][0] - 3.0 / 7.5) < 1e-9
 
 
-def test_silence_stops_and_waits_for_neutral() -> None:
-    rig = Rig()
+def test_silence_stops_and_waits_for_neutral(rig: Rig) -> None:
     rig.drive_off()
     rig.tick(12)
     assert rig.moving
@@ -52,24 +54,23 @@ def test_silence_stops_and_waits_for_neutral() -> None:
     rig.drive_off()
 
 
-def test_link_lost_while_driving_stops_for_silence() -> None:
-    rig = Rig()
+def test_link_lost_while_driving_stops_for_silence(rig: Rig) -> None:
     rig.drive_off()
     rig.control.clear_wish(lost=True)
     assert not rig.moving and rig.cause is Cause.SILENCE
 
 
-def test_link_lost_while_driving_is_logged_as_stop(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig()
+def test_link_lost_while_driving_is_logged_as_stop(
+    caplog: pytest.LogCaptureFixture, rig: Rig
+) -> None:
     rig.drive_off()
     with caplog.at_level("INFO", "fpvcar.gate"):
         rig.control.clear_wish(lost=True)
     assert "stopped: silence" in caplog.text
 
 
-def test_latched_stop_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_latched_stop_is_logged_once(caplog: pytest.LogCaptureFixture, rig: Rig) -> None:
     """Drivers who come and go under a latched stop add no line to the log."""
-    rig = Rig()
     with caplog.at_level("INFO", "fpvcar.gate"):
         rig.control.estop("Bob", grown_up=False)
         for _ in range(10):
@@ -78,8 +79,7 @@ def test_latched_stop_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == ["stopped: estop Bob"]
 
 
-def test_lost_pins_state_shows_the_back_ends_reason() -> None:
-    rig = Rig()
+def test_lost_pins_state_shows_the_back_ends_reason(rig: Rig) -> None:
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
     assert rig.control.wheels == NO_PINS
@@ -92,9 +92,8 @@ def test_lost_pins_state_shows_the_back_ends_reason() -> None:
     assert rig.control.wheels == "ok"
 
 
-def test_repeated_pins_lost_answers_send_no_more_setpoints() -> None:
+def test_repeated_pins_lost_answers_send_no_more_setpoints(rig: Rig) -> None:
     """Each setpoint is answered: one for each answer would never end."""
-    rig = Rig()
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
     sent = len(rig.sent)
@@ -107,8 +106,7 @@ def test_repeated_pins_lost_answers_send_no_more_setpoints() -> None:
     assert rig.cause is Cause.PINS
 
 
-def test_pending_wheels_stop_is_handled_before_a_wish() -> None:
-    rig = Rig()
+def test_pending_wheels_stop_is_handled_before_a_wish(rig: Rig) -> None:
     waiting = [Answer(Status.STOPPED, WheelsReason.BAD_MESSAGE, 1, 0)]
 
     def hear() -> None:
@@ -146,15 +144,13 @@ def test_tick_reads_wheels_answers_and_runs_the_gate_when_due() -> None:
     assert control.tick() == IDLE_TICK_S and len(rig.sent) == 2, "nearly due is due"
 
 
-def test_link_lost_while_neutral_is_only_a_handover() -> None:
-    rig = Rig()
+def test_link_lost_while_neutral_is_only_a_handover(rig: Rig) -> None:
     rig.wish(0.0)
     rig.control.clear_wish(lost=True)
     assert rig.cause is Cause.HANDOVER
 
 
-def test_handover_voids_the_previous_drivers_wish() -> None:
-    rig = Rig()
+def test_handover_voids_the_previous_drivers_wish(rig: Rig) -> None:
     rig.drive_off()
     rig.control.handover()
     assert not rig.moving and rig.cause is Cause.HANDOVER
@@ -162,8 +158,7 @@ def test_handover_voids_the_previous_drivers_wish() -> None:
     assert not rig.moving
 
 
-def test_stale_neutral_lets_go_and_clears_no_latch() -> None:
-    rig = Rig()
+def test_stale_neutral_lets_go_and_clears_no_latch(rig: Rig) -> None:
     rig.drive_off()
     rig.control.let_go()
     assert not rig.moving
@@ -173,8 +168,7 @@ def test_stale_neutral_lets_go_and_clears_no_latch() -> None:
     assert not rig.moving
 
 
-def test_stale_neutral_does_not_rearm_the_gate_after_silence() -> None:
-    rig = Rig()
+def test_stale_neutral_does_not_rearm_the_gate_after_silence(rig: Rig) -> None:
     rig.drive_off()
     rig.tick(13)
     rig.wish(1.0)
@@ -186,16 +180,14 @@ def test_stale_neutral_does_not_rearm_the_gate_after_silence() -> None:
     rig.drive_off()
 
 
-def test_new_driver_owes_neutral_even_after_a_neutral_driver() -> None:
-    rig = Rig()
+def test_new_driver_owes_neutral_even_after_a_neutral_driver(rig: Rig) -> None:
     rig.wish(0.0)
     rig.control.handover()
     rig.wish(1.0)
     assert not rig.moving and rig.cause is Cause.HANDOVER
 
 
-def test_estop_and_resume() -> None:
-    rig = Rig()
+def test_estop_and_resume(rig: Rig) -> None:
     rig.drive_off()
     rig.control.estop("Bob", grown_up=False)
     assert not rig.moving and rig.cause is Cause.ESTOP
@@ -208,8 +200,7 @@ def test_estop_and_resume() -> None:
     rig.drive_off()
 
 
-def test_neutral_wish_before_resume_does_not_arm_the_gate() -> None:
-    rig = Rig()
+def test_neutral_wish_before_resume_does_not_arm_the_gate(rig: Rig) -> None:
     rig.wish(0.0)
     rig.control.estop("Bob", grown_up=False)
     assert rig.control.resume(grown_up=True)
@@ -218,16 +209,14 @@ def test_neutral_wish_before_resume_does_not_arm_the_gate() -> None:
     rig.drive_off()
 
 
-def test_grown_ups_stop_is_cleared_by_grown_ups_only() -> None:
-    rig = Rig()
+def test_grown_ups_stop_is_cleared_by_grown_ups_only(rig: Rig) -> None:
     rig.control.estop("Mum", grown_up=True)
     assert not rig.control.resume(grown_up=False)
     assert rig.control.resume(grown_up=True)
     assert rig.control.resume(grown_up=False), "nothing held: nothing refused"
 
 
-def test_wheels_stop_latches_with_its_reason() -> None:
-    rig = Rig()
+def test_wheels_stop_latches_with_its_reason(rig: Rig) -> None:
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.DEADLINE)
     assert not rig.moving and rig.cause is Cause.WHEELS_STOPPED
@@ -235,15 +224,13 @@ def test_wheels_stop_latches_with_its_reason() -> None:
     assert rig.control.decision.latches.hold.by == "deadline"
 
 
-def test_wheels_that_start_or_see_a_socket_close_latch_nothing() -> None:
-    rig = Rig()
+def test_wheels_that_start_or_see_a_socket_close_latch_nothing(rig: Rig) -> None:
     rig.answer(Status.STOPPED, WheelsReason.START)
     rig.answer(Status.STOPPED, WheelsReason.CLOSED)
     rig.drive_off()
 
 
-def test_zero_first_refusal_is_answered_with_zero() -> None:
-    rig = Rig()
+def test_zero_first_refusal_is_answered_with_zero(rig: Rig) -> None:
     rig.drive_off()
     rig.answer(Status.REFUSED, WheelsReason.ZERO_FIRST)
     assert not rig.moving and rig.cause is Cause.HANDOVER
@@ -252,8 +239,7 @@ def test_zero_first_refusal_is_answered_with_zero() -> None:
     rig.drive_off()
 
 
-def test_momentary_pins_fault_holds_the_car() -> None:
-    rig = Rig()
+def test_momentary_pins_fault_holds_the_car(rig: Rig) -> None:
     rig.drive_off()
     rig.answer(Status.REFUSED, WheelsReason.PINS_SILENT)
     rig.answer(Status.APPLIED)
@@ -283,8 +269,7 @@ def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
         rig.drive_off()
 
 
-def test_motor_in_doubt_holds_the_car_until_it_is_settled() -> None:
-    rig = Rig()
+def test_motor_in_doubt_holds_the_car_until_it_is_settled(rig: Rig) -> None:
     rig.drive_off()
     rig.in_doubt = True
     rig.tick()
@@ -304,8 +289,7 @@ def test_motor_in_doubt_holds_the_car_until_it_is_settled() -> None:
     rig.drive_off()
 
 
-def test_absent_wheels_at_start_hold_after_first_driving_wish() -> None:
-    rig = Rig()
+def test_absent_wheels_at_start_hold_after_first_driving_wish(rig: Rig) -> None:
     fresh = Control(
         PROFILE,
         rig.send,
@@ -320,8 +304,7 @@ def test_absent_wheels_at_start_hold_after_first_driving_wish() -> None:
     assert fresh.decision.latches.hold is not None
 
 
-def test_change_of_reason_is_reported() -> None:
-    rig = Rig()
+def test_change_of_reason_is_reported(rig: Rig) -> None:
     before = rig.changes
     rig.drive_off()
     rig.tick()
@@ -331,9 +314,8 @@ def test_change_of_reason_is_reported() -> None:
     assert rig.changes - before == 3
 
 
-def test_page_shows_the_wheels_and_reason_texts_unchanged() -> None:
+def test_page_shows_the_wheels_and_reason_texts_unchanged(rig: Rig) -> None:
     """`State` carries the texts of Control unchanged."""
-    rig = Rig()
     assert rig.control.wheels == "ok"
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
     assert "motor pins does not answer" in rig.control.wheels
@@ -341,8 +323,7 @@ def test_page_shows_the_wheels_and_reason_texts_unchanged() -> None:
     assert down.Stop(Cause.PINS, "resume").cause == "pins"
 
 
-def test_wish_counts_as_tick_and_empty_seat_ticks_rarely() -> None:
-    rig = Rig()
+def test_wish_counts_as_tick_and_empty_seat_ticks_rarely(rig: Rig) -> None:
     rig.control.step()
     assert rig.control.due_in_s == IDLE_TICK_S < REST_LEASE_NS / 1e9
     rig.wish(0.0)
@@ -355,8 +336,7 @@ def test_wish_counts_as_tick_and_empty_seat_ticks_rarely() -> None:
     assert rig.control.due_in_s == IDLE_TICK_S
 
 
-def test_unchanged_setpoint_is_renewed_before_its_lease_ends() -> None:
-    rig = Rig()
+def test_unchanged_setpoint_is_renewed_before_its_lease_ends(rig: Rig) -> None:
     rig.drive_off()
     for _ in range(100):
         rig.now_ns += 40_000_000
@@ -376,8 +356,7 @@ def test_unchanged_setpoint_is_renewed_before_its_lease_ends() -> None:
     assert rig.control.due_in_s == TICK_S, "it comes up to speed the other way"
 
 
-def test_gate_runs_when_a_wish_becomes_silence() -> None:
-    rig = Rig()
+def test_gate_runs_when_a_wish_becomes_silence(rig: Rig) -> None:
     rig.drive_off()
     for _ in range(100):
         rig.tick()
@@ -390,8 +369,7 @@ def test_gate_runs_when_a_wish_becomes_silence() -> None:
     assert 0.0 <= late_s < 0.001
 
 
-def test_gate_runs_when_the_picture_is_too_old() -> None:
-    rig = Rig()
+def test_gate_runs_when_the_picture_is_too_old(rig: Rig) -> None:
     rig.drive_off()
     for _ in range(100):
         rig.tick()
@@ -404,8 +382,7 @@ def test_gate_runs_when_the_picture_is_too_old() -> None:
     assert not rig.moving and rig.cause is Cause.BLIND
 
 
-def test_weak_supply_halves_the_throttle_while_it_lasts() -> None:
-    rig = Rig()
+def test_weak_supply_halves_the_throttle_while_it_lasts(rig: Rig) -> None:
     rig.drive_off()
     rig.weak = True
     rig.wish(1.0)
@@ -418,8 +395,7 @@ def test_weak_supply_halves_the_throttle_while_it_lasts() -> None:
     assert rig.control.decision.throttle == 1.0
 
 
-def test_tuned_profile_applies_at_once() -> None:
-    rig = Rig()
+def test_tuned_profile_applies_at_once(rig: Rig) -> None:
     rig.drive_off()
     overrides = ["motors.drive.invert = true", "guard.top_mps = 3.0"]
     rig.control.tune(profiles.load(paths.HARDWARE / "bench.toml", overrides))

@@ -1,6 +1,7 @@
 """Settings and stops of grown-ups outlive the gate's owner."""
 
 import msgspec
+import pytest
 
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
@@ -34,8 +35,12 @@ class Saving(Rig):
         self.control.step()
 
 
-def test_grown_ups_stop_survives_restarts_until_resumed() -> None:
-    rig = Saving()
+@pytest.fixture
+def rig() -> Saving:
+    return Saving()
+
+
+def test_grown_ups_stop_survives_restarts_until_resumed(rig: Saving) -> None:
     rig.drive_off()
     rig.control.estop("Mum", grown_up=True)
     for _ in range(2):
@@ -52,15 +57,13 @@ def test_grown_ups_stop_survives_restarts_until_resumed() -> None:
     assert rig.saved == [SavedSettings(stopped_by="Mum"), SavedSettings()]
 
 
-def test_saved_stop_holds_before_the_gate_first_runs() -> None:
-    rig = Saving()
+def test_saved_stop_holds_before_the_gate_first_runs(rig: Saving) -> None:
     rig.control.estop("Mum", grown_up=True)
     rig.restart()
     assert rig.cause is Cause.ESTOP_GROWN_UP
 
 
-def test_stops_of_drivers_and_wheels_are_not_saved() -> None:
-    rig = Saving()
+def test_stops_of_drivers_and_wheels_are_not_saved(rig: Saving) -> None:
     rig.control.estop("Ann", grown_up=False)
     rig.control.wheels_state("hung")
     rig.tick()
@@ -69,8 +72,7 @@ def test_stops_of_drivers_and_wheels_are_not_saved() -> None:
     rig.drive_off()
 
 
-def test_limit_and_guard_are_saved_and_survive_a_restart() -> None:
-    rig = Saving()
+def test_limit_and_guard_are_saved_and_survive_a_restart(rig: Saving) -> None:
     rig.set_limit(0.3)
     rig.control.guard("warn")
     rig.tick(3)
@@ -85,8 +87,7 @@ def test_limit_and_guard_are_saved_and_survive_a_restart() -> None:
     assert rig.control.limit == PROFILE.gate.limit
 
 
-def test_restart_applies_no_looser_guard_than_the_profile() -> None:
-    rig = Saving()
+def test_restart_applies_no_looser_guard_than_the_profile(rig: Saving) -> None:
     rig.control.guard("off")
     rig.restart()
     assert rig.control.guard_mode == PROFILE.guard.mode == "limit"
@@ -94,9 +95,8 @@ def test_restart_applies_no_looser_guard_than_the_profile() -> None:
     assert rig.saved[-1] == SavedSettings(), "what does not hold is not kept"
 
 
-def test_settings_equal_to_the_profile_are_not_saved() -> None:
+def test_settings_equal_to_the_profile_are_not_saved(rig: Saving) -> None:
     """A change of the profile then changes the car."""
-    rig = Saving()
     rig.control.guard("warn")
     rig.control.guard("limit")
     rig.set_limit(0.5)

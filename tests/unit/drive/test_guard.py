@@ -213,16 +213,19 @@ def test_sensor_failed_from_the_start_gives_the_unseen_limit() -> None:
         assert Guard(settings).update([LOST], 1.0, 1.0).ahead == settings.unseen_limit
 
 
-def test_lost_rear_obstacle_moves_with_the_reverse_throttle() -> None:
-    guard = Guard(SEE)
+@pytest.fixture
+def guard() -> Guard:
+    return Guard(SEE)
+
+
+def test_lost_rear_obstacle_moves_with_the_reverse_throttle(guard: Guard) -> None:
     lost = telemetry.Range("rear", 180.0, None, None, "does not answer")
     guard.update([telemetry.Range("rear", 180.0, 1.0, 0.0)], 1.0)
     assert guard.update([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
     assert guard.update([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
 
 
-def test_obstacle_is_forgotten_after_three_empty_samples() -> None:
-    guard = Guard(SEE)
+def test_obstacle_is_forgotten_after_three_empty_samples(guard: Guard) -> None:
     guard.update([measured(0.5, 0.0)], 1.0)
     for number in (1, 2):
         free = guard.update([NOTHING], 1.0 + number, 0.0).ahead
@@ -232,15 +235,13 @@ def test_obstacle_is_forgotten_after_three_empty_samples() -> None:
     assert Guard(SEE).update([NOTHING], 1.0).ahead == 1.0, "nothing ever was"
 
 
-def test_repeated_empty_sample_counts_once() -> None:
-    guard = Guard(SEE)
+def test_repeated_empty_sample_counts_once(guard: Guard) -> None:
     guard.update([measured(0.5, 0.0)], 1.0)
     for age_s in (0.0, 0.0625, 0.125, 0.1875):
         assert guard.update([measured(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
 
 
-def test_seen_obstacle_restarts_the_count_of_empty_samples() -> None:
-    guard = Guard(SEE)
+def test_seen_obstacle_restarts_the_count_of_empty_samples(guard: Guard) -> None:
     for number, one in enumerate([measured(0.5, 0.0), NOTHING, NOTHING] * 3):
         free = guard.update([one], 1.0 + number).ahead
     assert free == remembered(0.5)
@@ -279,8 +280,7 @@ def test_lost_obstacle_keeps_the_last_closing_speed() -> None:
         assert guard.update([LOST], now_s).ahead == remembered(near_m, mps)
 
 
-def test_lost_obstacle_is_moved_by_the_age_of_its_range() -> None:
-    guard = Guard(SEE)
+def test_lost_obstacle_is_moved_by_the_age_of_its_range(guard: Guard) -> None:
     for index in range(4):
         now_s = 1.0 + 0.1 * index
         guard.update([measured(1.6 - 0.1 * index, 0.05)], now_s)
@@ -289,14 +289,12 @@ def test_lost_obstacle_is_moved_by_the_age_of_its_range() -> None:
     assert guard.update([LOST], now_s).ahead == remembered(near_m, 1.0)
 
 
-def test_estimated_speed_is_zero_at_the_first_look() -> None:
-    guard = Guard(SEE)
+def test_estimated_speed_is_zero_at_the_first_look(guard: Guard) -> None:
     guard.update([measured(0.8, 0.1)], 1.0, 1.0)
     assert guard.update([LOST], 1.0, 1.0).ahead == remembered(0.8)
 
 
-def test_car_speed_is_estimated_before_an_obstacle_is_seen() -> None:
-    guard = Guard(SEE)
+def test_car_speed_is_estimated_before_an_obstacle_is_seen(guard: Guard) -> None:
     for tenth in range(6):
         guard.update([measured(None, 0.0)], 1.0 + tenth / 10, 1.0)
     guard.update([measured(1.9, 0.0)], 1.6, 1.0)
@@ -304,8 +302,7 @@ def test_car_speed_is_estimated_before_an_obstacle_is_seen() -> None:
 
 
 @pytest.mark.parametrize("throttle", [0.0, -1.0])
-def test_aged_range_is_not_shortened_at_rest_or_in_reverse(throttle: float) -> None:
-    guard = Guard(SEE)
+def test_aged_range_is_not_shortened_at_rest_or_in_reverse(throttle: float, guard: Guard) -> None:
     guard.update([measured(0.8, 0.1)], 1.0, throttle)
     assert guard.update([LOST], 1.0, throttle).ahead == remembered(0.8)
     guard.update([measured(0.8, 0.1)], 1.2, throttle)
@@ -313,16 +310,14 @@ def test_aged_range_is_not_shortened_at_rest_or_in_reverse(throttle: float) -> N
     assert guard.update([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
 
 
-def test_lost_obstacle_beyond_two_metres_is_forgotten() -> None:
-    guard = Guard(SEE)
+def test_lost_obstacle_beyond_two_metres_is_forgotten(guard: Guard) -> None:
     guard.update([measured(1.5, 0.0)], 1.0)
     free = guard.update([LOST], 2.0, -0.5).ahead
     assert free == remembered(1.5 + AWAY * 1.0) and free < 1.0
     assert guard.update([LOST], 2.0625, -0.5).ahead == 1.0
 
 
-def test_noisy_sensor_counts_with_its_reported_range() -> None:
-    guard = Guard(SEE)
+def test_noisy_sensor_counts_with_its_reported_range(guard: Guard) -> None:
     guard.update([measured(1.5, 0.0)], 1.0)
     for range_m in (0.4, 0.9):
         noisy = measured(range_m, 0.5, NOISY)

@@ -11,48 +11,46 @@ def seated(name: str = "Ann", now_s: float = 100.0) -> Seat:
     return seat
 
 
-def test_free_seat_is_taken_at_once() -> None:
-    seat = seated()
+@pytest.fixture
+def seat() -> Seat:
+    return seated()
+
+
+def test_free_seat_is_taken_at_once(seat: Seat) -> None:
     assert seat.holds("client-Ann")
     assert not seat.holds("client-Bob")
 
 
-def test_active_driver_keeps_the_seat() -> None:
-    seat = seated()
+def test_active_driver_keeps_the_seat(seat: Seat) -> None:
     seat.wished("client-Ann", neutral=False, now_s=105.0)
     assert seat.take("client-Bob", "Bob", False, 110.0) == 5.0
     assert seat.holds("client-Ann")
 
 
-def test_ten_neutral_seconds_free_the_seat_on_request() -> None:
-    seat = seated()
+def test_ten_neutral_seconds_free_the_seat_on_request(seat: Seat) -> None:
     seat.wished("client-Ann", neutral=False, now_s=105.0)
     seat.wished("client-Ann", neutral=True, now_s=114.0)
     assert seat.take("client-Bob", "Bob", False, 115.0) == 0.0
     assert seat.holds("client-Bob")
 
 
-def test_idle_driver_keeps_the_seat_without_a_request() -> None:
-    seat = seated()
+def test_idle_driver_keeps_the_seat_without_a_request(seat: Seat) -> None:
     assert not seat.expire(1000.0)
     assert seat.holds("client-Ann")
 
 
-def test_other_clients_wish_does_not_extend_the_seat() -> None:
-    seat = seated()
+def test_other_clients_wish_does_not_extend_the_seat(seat: Seat) -> None:
     seat.wished("client-Bob", neutral=False, now_s=109.0)
     assert seat.wait_s(110.0) == 0.0
 
 
-def test_grown_up_takes_the_seat_at_any_time() -> None:
-    seat = seated()
+def test_grown_up_takes_the_seat_at_any_time(seat: Seat) -> None:
     seat.wished("client-Ann", neutral=False, now_s=105.0)
     assert seat.take("client-Mum", "Mum", grown_up=True, now_s=105.0) == 0.0
     assert seat.holds("client-Mum")
 
 
-def test_returning_client_gets_its_seat_back() -> None:
-    seat = seated()
+def test_returning_client_gets_its_seat_back(seat: Seat) -> None:
     seat.lost("client-Ann", 101.0)
     assert seat.back("client-Ann", "Ann")
     assert not seat.back("client-Bob", "Bob")
@@ -80,8 +78,7 @@ def test_wait_for_a_lost_seat_counts_from_the_last_wish() -> None:
     assert seat.wait_s(107.0) == 10.0
 
 
-def test_release_works_for_the_holder_only() -> None:
-    seat = seated()
+def test_release_works_for_the_holder_only(seat: Seat) -> None:
     assert not seat.release("client-Bob")
     assert seat.release("client-Ann")
     assert seat.holder is None and seat.wait_s(100.0) == 0.0
@@ -118,14 +115,12 @@ def test_wait_counts_from_the_loss_before_a_later_wish() -> None:
     assert seat.wait_s(103.0) == 9.0
 
 
-def test_other_clients_loss_does_not_free_the_seat() -> None:
-    seat = seated()
+def test_other_clients_loss_does_not_free_the_seat(seat: Seat) -> None:
     seat.lost("client-Bob", 101.0)
     assert not seat.expire(1000.0)
     assert seat.holds("client-Ann")
 
 
-def test_returning_driver_may_have_another_name() -> None:
-    seat = seated()
+def test_returning_driver_may_have_another_name(seat: Seat) -> None:
     assert seat.back("client-Ann", "Anna")
     assert seat.holder is not None and seat.holder.name == "Anna"

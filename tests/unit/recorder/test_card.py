@@ -19,8 +19,12 @@ from tests.support.recorder.recording import step
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_stalled_card_drops_pictures_up_to_the_next_key_frame() -> None:
-    rig = Rig()
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_stalled_card_drops_pictures_up_to_the_next_key_frame(rig: Rig) -> None:
     for _ in range(75):
         rig.picture(100_000)
         rig.recorder.put(messages.STEP, step(rig.now_ns))
@@ -41,8 +45,7 @@ def test_stalled_card_drops_pictures_up_to_the_next_key_frame() -> None:
     assert rig.events() == ["21 messages were not recorded"]
 
 
-def test_hung_card_drops_messages_with_bounded_memory() -> None:
-    rig = Rig()
+def test_hung_card_drops_messages_with_bounded_memory(rig: Rig) -> None:
     one, most = step(), ALL_MOST // encoder.SIZE
     for _ in range(most + 200):
         rig.recorder.put(messages.STEP, one)
@@ -50,8 +53,7 @@ def test_hung_card_drops_messages_with_bounded_memory() -> None:
     assert rig.recorder.dropped == 200
 
 
-def test_stall_is_reported_while_it_lasts() -> None:
-    rig = Rig()
+def test_stall_is_reported_while_it_lasts(rig: Rig) -> None:
     states: list[str] = []
 
     def slow(file: int) -> None:
@@ -77,9 +79,8 @@ def test_stall_is_reported_while_it_lasts() -> None:
     ],
 )
 def test_card_fault_is_reported_in_words_and_retried(
-    fault: Exception, words: str, caplog: pytest.LogCaptureFixture
+    fault: Exception, words: str, caplog: pytest.LogCaptureFixture, rig: Rig
 ) -> None:
-    rig = Rig()
     rig.drive(2)
     rig.disk.fault = fault  # type: ignore[assignment]
     rig.drive(1)
@@ -105,8 +106,7 @@ def test_card_fault_is_reported_in_words_and_retried(
 LEFT = "Plague-20261120T193100Z-0001.mcap.part"
 
 
-def test_salvage_of_an_old_file_does_not_delay_recording() -> None:
-    rig = Rig()
+def test_salvage_of_an_old_file_does_not_delay_recording(rig: Rig) -> None:
     rig.disk.files[LEFT] = bytearray(b"x")
     rig.salvage_steps = 100
     synced: list[float] = []
@@ -131,8 +131,7 @@ def test_salvage_of_an_old_file_does_not_delay_recording() -> None:
 @pytest.mark.parametrize(
     "fault", [OSError("no"), RecordError("it held before"), MemoryError(), KeyError()]
 )
-def test_failed_salvage_does_not_disturb_recording(fault: Exception) -> None:
-    rig = Rig()
+def test_failed_salvage_does_not_disturb_recording(fault: Exception, rig: Rig) -> None:
     rig.salvage_fault = fault
     rig.disk.files[LEFT] = bytearray(b"x")
     rig.drive(3)
@@ -150,9 +149,10 @@ def test_failed_salvage_does_not_disturb_recording(fault: Exception) -> None:
 
 
 @pytest.mark.parametrize(("faults", "sealed"), [(1, True), (3, True), (4, False)])
-def test_interrupted_salvage_resumes_after_up_to_three_faults(faults: int, sealed: bool) -> None:
+def test_interrupted_salvage_resumes_after_up_to_three_faults(
+    faults: int, sealed: bool, rig: Rig
+) -> None:
     """The folder was released in between; the fault of the card may be this file."""
-    rig = Rig()
     rig.salvage_steps = 10_000
     rig.disk.files[LEFT] = bytearray(b"x")
     for _ in range(faults):
@@ -167,8 +167,7 @@ def test_interrupted_salvage_resumes_after_up_to_three_faults(faults: int, seale
     assert "Plague-20261121T193100Z-0001.mcap.part" in rig.salvaged
 
 
-def test_fault_at_a_switch_loses_no_recording() -> None:
-    rig = Rig()
+def test_fault_at_a_switch_loses_no_recording(rig: Rig) -> None:
     rig.drive(2)
     rig.disk.fault = FULL
     rig.recorder.switch(False)

@@ -96,8 +96,12 @@ class Car:
         return [codec.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic]
 
 
-def test_step_is_recorded_unchanged() -> None:
-    car = Car()
+@pytest.fixture
+def car() -> Car:
+    return Car()
+
+
+def test_step_is_recorded_unchanged(car: Car) -> None:
     stepped = car.step()
     (one,) = car.said(messages.STEP)
     assert isinstance(one, messages.Step)
@@ -107,8 +111,7 @@ def test_step_is_recorded_unchanged() -> None:
     assert one.volts == 7.4 and one.guard_mode == "off"
 
 
-def test_stops_and_their_reasons_are_events() -> None:
-    car = Car()
+def test_stops_and_their_reasons_are_events(car: Car) -> None:
     car.step()
     car.step()
     car.step(0.0, "stopped", Latches(Cause.SILENCE))
@@ -130,8 +133,7 @@ def events(car: Car) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("reason", get_args(gate.Reason))
-def test_stop_level_does_not_depend_on_the_driver(reason: gate.Reason) -> None:
-    car = Car()
+def test_stop_level_does_not_depend_on_the_driver(reason: gate.Reason, car: Car) -> None:
     car.step(0.0, reason, Latches(None, Hold(Cause.WHEELS_LOST, "closed")))
     words = "stopped: wheels_lost closed"
     assert events(car) == [(words, messages.WARNING, messages.GATE)]
@@ -144,14 +146,12 @@ def test_stop_is_noted_once_when_its_driver_leaves() -> None:
     assert [text for text, _, _ in events(car)] == ["stopped: estop Ann"]
 
 
-def test_car_that_waits_for_its_driver_is_no_warning() -> None:
-    car = Car()
+def test_car_that_waits_for_its_driver_is_no_warning(car: Car) -> None:
     car.step(0.0, "stopped", Latches(Cause.HANDOVER))
     assert events(car) == [("stopped", messages.INFO, messages.GATE)]
 
 
-def test_lost_part_is_noted_without_a_driver() -> None:
-    car = Car()
+def test_lost_part_is_noted_without_a_driver(car: Car) -> None:
     for camera, wheels, board in (
         ("starting", "starting", "ok"),
         ("ok", "ok", "ok"),
@@ -172,8 +172,7 @@ def test_lost_part_is_noted_without_a_driver() -> None:
     ]
 
 
-def test_lost_part_is_noted_in_each_recording() -> None:
-    car = Car()
+def test_lost_part_is_noted_in_each_recording(car: Car) -> None:
     health = messages.Health("ok", "closed", "ok", 0)
     car.feed._second(lambda: health)
     car.feed.switch(False, "Mum")
@@ -184,8 +183,7 @@ def test_lost_part_is_noted_in_each_recording() -> None:
     assert noted.count("wheels: closed") == 2
 
 
-def test_guarded_driving_makes_no_events() -> None:
-    car = Car()
+def test_guarded_driving_makes_no_events(car: Car) -> None:
     for _ in range(10):
         car.step(0.5, "driving")
         car.step(0.1, "guarded")
@@ -195,8 +193,7 @@ def test_guarded_driving_makes_no_events() -> None:
     assert len(car.said(messages.EVENT)) == 3
 
 
-def test_driver_is_repeated_in_all_files_of_a_drive() -> None:
-    car = Car()
+def test_driver_is_repeated_in_all_files_of_a_drive(car: Car) -> None:
     car.feed.turn("Ann", "Ann took the wheel")
     for _ in range(21):
         car.second()
@@ -204,9 +201,8 @@ def test_driver_is_repeated_in_all_files_of_a_drive() -> None:
     assert len(car.said(messages.EVENT)) == 1, "it happened once"
 
 
-def test_range_measurement_is_recorded_once() -> None:
+def test_range_measurement_is_recorded_once(car: Car) -> None:
     """Recorded once even if the gate runs rarely; a sensor's fault is recorded once, too."""
-    car = Car()
     car.measure(0.6)  # before this recording began
     car.step()
     car.measure(0.5)
@@ -236,8 +232,9 @@ def test_range_measurement_is_recorded_once() -> None:
 @pytest.mark.parametrize(
     "end", [lambda feed: feed.switch(False, "Ann"), Feed.stop], ids=["off", "stop"]
 )
-def test_last_measurement_is_recorded_at_off_and_stop(end: Callable[[Feed], None]) -> None:
-    car = Car()
+def test_last_measurement_is_recorded_at_off_and_stop(
+    end: Callable[[Feed], None], car: Car
+) -> None:
     car.step()
     car.measure(0.5)
     end(car.feed)
@@ -257,8 +254,7 @@ def test_sensor_that_fails_again_is_recorded_again() -> None:
     assert states == ["silent", "ok", "silent", "ok"]
 
 
-def test_battery_is_recorded_once_per_measurement() -> None:
-    car = Car()
+def test_battery_is_recorded_once_per_measurement(car: Car) -> None:
     car.step()
     car.battery = telemetry.Battery(None, None, None, False, None, "absent")
     car.step()
@@ -287,8 +283,7 @@ def test_buttons_and_lights_are_recorded_when_they_change() -> None:
     ]
 
 
-def test_panel_changes_reach_the_feed() -> None:
-    car = Car()
+def test_panel_changes_reach_the_feed(car: Car) -> None:
     panel = Panel(PROFILE, car.feed.panel, lambda: 5.0)
     page = SimpleNamespace(source="page", send_newest=lambda text: None)
     panel.join(page)
@@ -300,8 +295,7 @@ def test_panel_changes_reach_the_feed() -> None:
     assert car.said(messages.LIGHTS)[-1] == messages.Lights(True)
 
 
-def test_new_recording_repeats_the_current_state() -> None:
-    car = Car()
+def test_new_recording_repeats_the_current_state(car: Car) -> None:
     car.feed.turn("Ann", "Ann took the wheel")
     car.feed.panel(View(1), (True, False, False, False))
     car.step()
@@ -337,8 +331,7 @@ def test_idle_recorder_reads_and_queues_no_data() -> None:
     assert looked == [] and not car.rig.handover.waiting_bytes
 
 
-def test_pictures_and_health_are_recorded() -> None:
-    car = Car()
+def test_pictures_and_health_are_recorded(car: Car) -> None:
     now_us = car.rig.now_ns // 1000
     car.feed.picture(AccessUnit(True, now_us, KEY))
     car.feed.picture(AccessUnit(False, now_us + 33_000, DELTA))
@@ -366,8 +359,7 @@ def test_file_ends_at_a_key_frame_soon_after_a_drive() -> None:
     assert [one.rpartition(".")[2] for one in files] == ["mcap", "part"]
 
 
-def test_switch_keep_and_mark_are_recorded_with_the_name() -> None:
-    car = Car()
+def test_switch_keep_and_mark_are_recorded_with_the_name(car: Car) -> None:
     car.step()
     car.feed.mark("here", "Ann")
     car.feed.mark("", "Ann")
@@ -387,8 +379,9 @@ def test_switch_keep_and_mark_are_recorded_with_the_name() -> None:
     assert [(one.text, one.name) for one in marks] == [("Ann: here", "Ann"), ("Ann", "Ann")]
 
 
-def test_feed_fault_is_logged_once_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
-    car = Car()
+def test_feed_fault_is_logged_once_and_not_raised(
+    caplog: pytest.LogCaptureFixture, car: Car
+) -> None:
 
     def broken(topic: str, message: Message, at_ns: int | None = None) -> None:
         raise RuntimeError("a bug")
@@ -401,8 +394,7 @@ def test_feed_fault_is_logged_once_and_not_raised(caplog: pytest.LogCaptureFixtu
     assert car.feed.broken == {"step", "turn"}
 
 
-def test_recorders_second_runs_despite_a_health_fault() -> None:
-    car = Car()
+def test_recorders_second_runs_despite_a_health_fault(car: Car) -> None:
 
     def broken() -> messages.Health:
         raise RuntimeError("a bug")
@@ -431,8 +423,7 @@ def test_health_holds_figures_and_fault_words() -> None:
 # --- calls of the hub and the gate's owner ---
 
 
-def test_hub_and_gate_events_reach_the_recorder() -> None:
-    car = Car()
+def test_hub_and_gate_events_reach_the_recorder(car: Car) -> None:
     house = House(recorder=car.feed, watcher=car.feed.step)
     ann = house.visitor("Ann")
     ann.drive(0.0)
@@ -463,8 +454,7 @@ def test_hub_and_gate_events_reach_the_recorder() -> None:
         assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
 
 
-def test_drivers_mark_and_keep_but_grown_ups_switch_recording() -> None:
-    car = Car()
+def test_drivers_mark_and_keep_but_grown_ups_switch_recording(car: Car) -> None:
     house = House(recorder=car.feed)
     ann = house.visitor("Ann")
     assert ann.state.recording is not None and ann.state.recording.on
@@ -501,8 +491,7 @@ def test_hub_without_a_recorder_ignores_recording_messages() -> None:
     assert ann.state.recording is None
 
 
-def test_points_begin_at_the_place_of_the_sensor() -> None:
-    car = Car()
+def test_points_begin_at_the_place_of_the_sensor(car: Car) -> None:
     car.measure(2.0, ago_s=0.0)
     car.step(seconds=2 * RANGES_S)
     (points,) = car.said(messages.POINTS + "front")
@@ -510,8 +499,7 @@ def test_points_begin_at_the_place_of_the_sensor() -> None:
     assert points.points[2] == pytest.approx((2.1, 0.0, 0.05))
 
 
-def test_figures_are_plotted_ten_times_a_second() -> None:
-    car = Car()
+def test_figures_are_plotted_ten_times_a_second(car: Car) -> None:
     car.ranges = (telemetry.Range("front", 0.0, None, None),)
     for _ in range(50):
         stepped = car.step(seconds=0.02)

@@ -25,8 +25,12 @@ def at(seconds: float) -> int:
     return UTC_NS + round(seconds * SECOND_NS)
 
 
-def test_kept_file_ends_before_the_next_key_frame() -> None:
-    disk = FakeFolder()
+@pytest.fixture
+def disk() -> FakeFolder:
+    return FakeFolder()
+
+
+def test_kept_file_ends_before_the_next_key_frame(disk: FakeFolder) -> None:
     rotation = recorded(disk, 3)
     film = second(at(3))  # key, delta, delta
     rotation.write(film[:2])
@@ -40,8 +44,7 @@ def test_kept_file_ends_before_the_next_key_frame() -> None:
     assert name(2) + ".keep" not in disk.names
 
 
-def test_car_at_rest_ends_a_file_without_keeping_it() -> None:
-    disk = FakeFolder()
+def test_car_at_rest_ends_a_file_without_keeping_it(disk: FakeFolder) -> None:
     rotation = recorded(disk, 2)
     rotation.end_soon(at(1.9))
     rotation.end_soon(at(9))  # the first one counts
@@ -53,9 +56,8 @@ def test_car_at_rest_ends_a_file_without_keeping_it() -> None:
     assert rotation.keep(at(6)) == 2, "the one that rested is of the last minute"
 
 
-def test_deleted_file_gets_no_keep_mark() -> None:
+def test_deleted_file_gets_no_keep_mark(disk: FakeFolder) -> None:
     """A grown-up deleted one of two files of the last minute."""
-    disk = FakeFolder()
     rotation = recorded(disk, 3)
     for number in (3, 4):
         rotation.begin(about(number), False)
@@ -68,8 +70,7 @@ def test_deleted_file_gets_no_keep_mark() -> None:
     assert rotation.keep(at(5)) == 0 and opened in disk.names
 
 
-def test_kept_file_without_key_frames_ends_after_the_grace() -> None:
-    disk = FakeFolder()
+def test_kept_file_without_key_frames_ends_after_the_grace(disk: FakeFolder) -> None:
     rotation = recorded(disk, 2)
     rotation.keep(at(2))
     for number in range(8):
@@ -78,8 +79,7 @@ def test_kept_file_without_key_frames_ends_after_the_grace() -> None:
     assert at(2) + GRACE_NS - SECOND_NS <= made.end_ns < at(2) + GRACE_NS
 
 
-def test_rolling_file_is_safe_as_soon_as_it_is_kept() -> None:
-    disk = FakeFolder()
+def test_rolling_file_is_safe_as_soon_as_it_is_kept(disk: FakeFolder) -> None:
     rotation = recorded(disk, 5, rolling=True)
     assert disk.names == [name(1) + ".roll"]
     assert rotation.keep(at(5)) == 1
@@ -90,8 +90,7 @@ def test_rolling_file_is_safe_as_soon_as_it_is_kept() -> None:
     assert other.leftovers == [name(1) + ".part"]
 
 
-def test_file_after_a_kept_file_rolls_again() -> None:
-    disk = FakeFolder()
+def test_file_after_a_kept_file_rolls_again(disk: FakeFolder) -> None:
     rotation = recorded(disk, 5, rolling=True)
     rotation.keep(at(5))
     rotation.write(second(at(5)))
@@ -100,8 +99,7 @@ def test_file_after_a_kept_file_rolls_again() -> None:
     assert disk.names == [name(1), name(1) + ".keep"]
 
 
-def test_fault_while_rolling_leaves_the_last_minute() -> None:
-    disk = FakeFolder()
+def test_fault_while_rolling_leaves_the_last_minute(disk: FakeFolder) -> None:
     rotation = recorded(disk, 40, rolling=True)
     rotation.abandon()
     rotation.write(second(at(40)))
@@ -125,8 +123,7 @@ def test_rolling_file_of_a_dead_run_is_keepable_for_a_minute() -> None:
         assert DEAD + ".roll" not in disk.names
 
 
-def test_keep_that_failed_succeeds_at_the_next_push() -> None:
-    disk = FakeFolder()
+def test_keep_that_failed_succeeds_at_the_next_push(disk: FakeFolder) -> None:
     rotation = recorded(disk, 20, rolling=True)
     disk.fault = OSError(errno.EIO, "Input/output error")
     with pytest.raises(OSError):
@@ -148,8 +145,7 @@ STRANGE = (
 )
 
 
-def test_foreign_files_are_never_touched() -> None:
-    disk = FakeFolder()
+def test_foreign_files_are_never_touched(disk: FakeFolder) -> None:
     for one in STRANGE:
         disk.files[one] = bytearray(b"x")
     rotation = recorded(disk, 90, rolling=True)
@@ -160,8 +156,7 @@ def test_foreign_files_are_never_touched() -> None:
     assert all(disk.files[one] == b"x" for one in STRANGE)
 
 
-def test_leftovers_are_empty_after_a_fault_until_the_next_write() -> None:
-    disk = FakeFolder()
+def test_leftovers_are_empty_after_a_fault_until_the_next_write(disk: FakeFolder) -> None:
     disk.files[DEAD + ".part"] = bytearray(b"x")
     rotation = recorded(disk, 1)
     assert rotation.leftovers == [DEAD + ".part"]

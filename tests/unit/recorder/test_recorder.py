@@ -10,8 +10,12 @@ from tests.support.recorder.recorder import Rig
 from tests.support.recorder.recording import KEY, UTC_NS, step
 
 
-def test_put_message_is_written_with_its_times() -> None:
-    rig = Rig()
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_put_message_is_written_with_its_times(rig: Rig) -> None:
     rig.picture()
     rig.recorder.put(messages.STEP, step(), rig.now_ns - 7)
     rig.wait(0.8)
@@ -27,8 +31,7 @@ def test_put_message_is_written_with_its_times() -> None:
     assert picture.unit.startswith(KEY)
 
 
-def test_recording_begins_with_a_key_frame() -> None:
-    rig = Rig()
+def test_recording_begins_with_a_key_frame(rig: Rig) -> None:
     rig.pictures = 3
     rig.drive(2)
     rig.thread.turn()
@@ -38,8 +41,7 @@ def test_recording_begins_with_a_key_frame() -> None:
     assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
 
 
-def test_status_reports_state_seconds_and_free_space() -> None:
-    rig = Rig()
+def test_status_reports_state_seconds_and_free_space(rig: Rig) -> None:
     rig.drive(3)
     told = rig.recorder.status()
     assert told.on and told.state == "ok" and told.seconds == pytest.approx(3.0)
@@ -47,8 +49,7 @@ def test_status_reports_state_seconds_and_free_space() -> None:
     assert told.dropped == told.kept == 0
 
 
-def test_files_begin_with_key_frames_and_none_is_lost_between() -> None:
-    rig = Rig()
+def test_files_begin_with_key_frames_and_none_is_lost_between(rig: Rig) -> None:
     rig.drive(21)
     rig.thread.turn()
     files = [name for name in rig.disk.names if name.endswith(".mcap")]
@@ -62,8 +63,7 @@ def test_files_begin_with_key_frames_and_none_is_lost_between() -> None:
         assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
 
 
-def test_off_and_on_begins_another_recording() -> None:
-    rig = Rig()
+def test_off_and_on_begins_another_recording(rig: Rig) -> None:
     rig.drive(3)
     rig.recorder.switch(True)  # recording is on
     rig.recorder.switch(False)
@@ -81,8 +81,7 @@ def test_off_and_on_begins_another_recording() -> None:
     assert rig.disk.names == [names[0], names[2].removesuffix(".part")]
 
 
-def test_profile_change_begins_another_recording() -> None:
-    rig = Rig()
+def test_profile_change_begins_another_recording(rig: Rig) -> None:
     rig.drive(2)
     begun = rig.recorder.begun
     for mps in (2.0, 2.0):
@@ -98,8 +97,7 @@ def test_profile_change_begins_another_recording() -> None:
     assert list(dict.fromkeys(tops)) == [PROFILE.guard.top_mps, 2.0]
 
 
-def test_reframe_other_size_begins_recording_tune_keeps_it() -> None:
-    rig = Rig()
+def test_reframe_other_size_begins_recording_tune_keeps_it(rig: Rig) -> None:
     begun = rig.recorder.begun
     camera = msgspec.structs.replace(PROFILE.camera, width=320, height=240, fov_deg=90.0)
     rig.drive(2)
@@ -115,8 +113,7 @@ def test_reframe_other_size_begins_recording_tune_keeps_it() -> None:
     assert list(dict.fromkeys(found)) == [(640, 480), (320, 240)]
 
 
-def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:
-    rig = Rig()
+def test_two_recordings_that_begin_in_one_second_are_two_files(rig: Rig) -> None:
     for on in (False, True, False, True):
         rig.drive(1)
         rig.now_ns -= SECOND_NS  # the same second again
@@ -132,8 +129,9 @@ def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:
     ]
 
 
-def test_message_that_cannot_be_encoded_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig()
+def test_message_that_cannot_be_encoded_costs_no_other(
+    caplog: pytest.LogCaptureFixture, rig: Rig
+) -> None:
 
     def broken() -> messages.Message:
         raise RuntimeError("a bug")
@@ -202,8 +200,7 @@ def test_kept_minute_ends_before_a_key_frame() -> None:
         assert first in rig.disk.names and len(rig.disk.names) == 3
 
 
-def test_repeated_keep_while_the_card_hangs_keeps_one_minute() -> None:
-    rig = Rig()
+def test_repeated_keep_while_the_card_hangs_keeps_one_minute(rig: Rig) -> None:
     rig.drive(2)
     waiting_before = len(rig.handover._queue)
     for _ in range(1000):
@@ -218,8 +215,7 @@ def test_repeated_keep_while_the_card_hangs_keeps_one_minute() -> None:
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -86400.0, 1.0])
-def test_clock_change_moves_no_message_backwards(by_s: float) -> None:
-    rig = Rig()
+def test_clock_change_moves_no_message_backwards(by_s: float, rig: Rig) -> None:
     rig.drive(3)
     rig.utc_ns += round(by_s * SECOND_NS)
     rig.recorder.second()

@@ -44,8 +44,12 @@ def test_file_without_key_frames_ends_after_the_grace() -> None:
 # --- the rotation ---
 
 
-def test_files_are_sealed_and_synced_once_per_segment() -> None:
-    disk = FakeFolder()
+@pytest.fixture
+def disk() -> FakeFolder:
+    return FakeFolder()
+
+
+def test_files_are_sealed_and_synced_once_per_segment(disk: FakeFolder) -> None:
     rotation = recorded(disk, 12)
     assert disk.names == [name(1), name(2), name(3) + ".part"]
     rotation.close()
@@ -58,8 +62,7 @@ def test_files_are_sealed_and_synced_once_per_segment() -> None:
     assert disk.did[-1] == "leave"
 
 
-def test_write_returns_after_the_data_is_synced() -> None:
-    disk = FakeFolder()
+def test_write_returns_after_the_data_is_synced(disk: FakeFolder) -> None:
     rotation = Rotation(disk, SETTINGS, CATALOGUE)
     rotation.begin(about(0), False)
     for number in range(3):
@@ -68,8 +71,7 @@ def test_write_returns_after_the_data_is_synced() -> None:
         assert recording(cut).counts["/camera"] == 3 * (number + 1)
 
 
-def test_new_recording_begins_another_file() -> None:
-    disk = FakeFolder()
+def test_new_recording_begins_another_file(disk: FakeFolder) -> None:
     rotation = recorded(disk, 2)
     other = about(0)
     later = type(other)(other.car, other.version, "Plague-20261121T200000Z", 0, 1, {})
@@ -78,16 +80,14 @@ def test_new_recording_begins_another_file() -> None:
     assert disk.names == [name(1), "Plague-20261121T200000Z-0001.mcap.part"]
 
 
-def test_taken_file_name_is_skipped() -> None:
-    disk = FakeFolder()
+def test_taken_file_name_is_skipped(disk: FakeFolder) -> None:
     disk.files[name(1) + ".part"] = bytearray(b"x")
     rotation = recorded(disk, 1)
     assert name(2) + ".part" in disk.names
     assert rotation.leftovers == [name(1) + ".part"]
 
 
-def test_rolling_holds_only_the_last_minute() -> None:
-    disk = FakeFolder()
+def test_rolling_holds_only_the_last_minute(disk: FakeFolder) -> None:
     rotation = recorded(disk, 200, rolling=True)
     rolling = [one for one in disk.names if one.endswith(".roll")]
     assert rolling == disk.names and 5 <= len(rolling) <= 6
@@ -102,15 +102,13 @@ def test_rolling_holds_only_the_last_minute() -> None:
     assert not any(one.endswith(".roll") for one in disk.names)
 
 
-def test_rolling_files_that_are_not_kept_are_removed() -> None:
-    disk = FakeFolder()
+def test_rolling_files_that_are_not_kept_are_removed(disk: FakeFolder) -> None:
     rotation = recorded(disk, 20, rolling=True)
     rotation.close()
     assert disk.names == []
 
 
-def test_keeping_while_it_records_marks_the_files_of_the_minute() -> None:
-    disk = FakeFolder()
+def test_keeping_while_it_records_marks_the_files_of_the_minute(disk: FakeFolder) -> None:
     rotation = recorded(disk, 90)
     assert rotation.keep(UTC_NS + 89 * SECOND_NS) >= 12
     assert rotation.keep(UTC_NS + 89 * SECOND_NS) == 0, "they are kept already"
@@ -118,15 +116,13 @@ def test_keeping_while_it_records_marks_the_files_of_the_minute() -> None:
     assert name(1) + ".keep" not in kept and name(18) + ".keep" in kept
 
 
-def test_files_older_than_the_minute_are_not_kept() -> None:
-    disk = FakeFolder()
+def test_files_older_than_the_minute_are_not_kept(disk: FakeFolder) -> None:
     rotation = recorded(disk, 20)
     assert rotation.keep(UTC_NS + 75 * SECOND_NS) == 1
     assert [one for one in disk.names if one.endswith(".keep")] == [name(4) + ".keep"]
 
 
-def test_rolled_files_can_be_kept_after_recording_begins() -> None:
-    disk = FakeFolder()
+def test_rolled_files_can_be_kept_after_recording_begins(disk: FakeFolder) -> None:
     rotation = recorded(disk, 20, rolling=True)
     other = about(0)
     later = type(other)(other.car, other.version, "Plague-20261121T193200Z", 0, 1, {})
@@ -190,8 +186,7 @@ def test_card_filling_inside_a_chunk_keeps_whole_chunks() -> None:
     assert made.counts["/camera"] == 3 * written and not made.damage
 
 
-def test_fault_begins_a_new_file_and_leaves_a_leftover() -> None:
-    disk = FakeFolder()
+def test_fault_begins_a_new_file_and_leaves_a_leftover(disk: FakeFolder) -> None:
     rotation = recorded(disk, 2)
     disk.fault = OSError(errno.EIO, "Input/output error")
     with pytest.raises(OSError):

@@ -17,24 +17,26 @@ def looks(dog: Watchdog, count: int, every_s: float = CHECK_S, at_s: float = 0.0
     return next((n for n in range(count) if dog.check(at_s + (n + 1) * every_s)), count)
 
 
-def test_beating_loop_is_not_ended() -> None:
-    dog = Watchdog()
+@pytest.fixture
+def dog() -> Watchdog:
+    return Watchdog()
+
+
+def test_beating_loop_is_not_ended(dog: Watchdog) -> None:
     for number in range(1000):
         dog.beat()
         assert not dog.check(number * CHECK_S)
         assert not dog.check((number + 0.5) * CHECK_S)
 
 
-def test_loop_that_stands_still_is_ended() -> None:
-    dog = Watchdog()
+def test_loop_that_stands_still_is_ended(dog: Watchdog) -> None:
     dog.beat()
     assert not dog.check(0.0)
     assert looks(dog, 100) == round(PATIENCE_S / CHECK_S) - 1
     assert dog.blocked_s == PATIENCE_S
 
 
-def test_beat_resets_the_stillness() -> None:
-    dog = Watchdog()
+def test_beat_resets_the_stillness(dog: Watchdog) -> None:
     dog.check(0.0)
     assert looks(dog, 3) == 3
     dog.beat()
@@ -42,15 +44,13 @@ def test_beat_resets_the_stillness() -> None:
     assert looks(dog, 3, at_s=4 * CHECK_S) == 3
 
 
-def test_loop_that_never_began_is_ended() -> None:
-    dog = Watchdog()
+def test_loop_that_never_began_is_ended(dog: Watchdog) -> None:
     assert looks(dog, 100) < 10
 
 
 @pytest.mark.parametrize("slept_s", [3.0, 3600.0, 1e6])
-def test_stopped_process_is_not_a_hung_loop(slept_s: float) -> None:
+def test_stopped_process_is_not_a_hung_loop(slept_s: float, dog: Watchdog) -> None:
     """After SIGCONT or a wake-up of the machine the thread may run before the loop does."""
-    dog = Watchdog()
     dog.beat()
     dog.check(0.0)
     assert not dog.check(slept_s)
@@ -68,8 +68,7 @@ def test_process_stopped_often_with_beats_between_is_not_hung() -> None:
         dog.beat()
 
 
-def test_clock_that_goes_back_counts_no_stillness() -> None:
-    dog = Watchdog()
+def test_clock_that_goes_back_counts_no_stillness(dog: Watchdog) -> None:
     dog.check(100.0)
     assert looks(dog, 50, every_s=-1.0, at_s=100.0) == 50
 

@@ -14,8 +14,12 @@ from fpvcar.wire import down, telemetry, up
 from tests.support.hub import PROFILE, House, Visitor
 
 
-def test_first_visitor_of_the_bench_drives() -> None:
-    house = House()
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def test_first_visitor_of_the_bench_drives(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     assert (ann.state.role, bob.state.role) == ("driver", "watching")
     assert bob.state.driver == "Ann"
@@ -34,8 +38,7 @@ def test_real_car_has_no_driver_until_a_take() -> None:
     assert ann.state.role == "driver"
 
 
-def test_second_driver_gets_an_error_and_no_motion() -> None:
-    house = House()
+def test_second_driver_gets_an_error_and_no_motion(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
     bob.drive(0.0)
@@ -46,8 +49,7 @@ def test_second_driver_gets_an_error_and_no_motion() -> None:
     assert "Ann" in bob.errors()[0].value
 
 
-def test_take_of_an_occupied_wheel_names_driver_and_wait() -> None:
-    house = House()
+def test_take_of_an_occupied_wheel_names_driver_and_wait(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
     ann.drive(1.0)
@@ -60,8 +62,7 @@ def test_take_of_an_occupied_wheel_names_driver_and_wait() -> None:
     assert (ann.state.role, bob.state.role) == ("watching", "driver")
 
 
-def test_new_driver_must_let_go_first() -> None:
-    house = House()
+def test_new_driver_must_let_go_first(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.say(up.Release())
     assert ann.state.role == "watching" and bob.state.seat_free
@@ -74,8 +75,7 @@ def test_new_driver_must_let_go_first() -> None:
     assert house.duties[0] > 0.0 and bob.state.stop is None
 
 
-def test_release_while_driving_stops_the_car() -> None:
-    house = House()
+def test_release_while_driving_stops_the_car(house: House) -> None:
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0)
@@ -83,8 +83,7 @@ def test_release_while_driving_stops_the_car() -> None:
     assert house.duties == (0.0, 0.0)
 
 
-def test_neutral_wishes_do_not_keep_the_wheel() -> None:
-    house = House()
+def test_neutral_wishes_do_not_keep_the_wheel(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     house.now_s += 9.0
     ann.drive(0.0)
@@ -93,8 +92,7 @@ def test_neutral_wishes_do_not_keep_the_wheel() -> None:
     assert bob.state.role == "driver"
 
 
-def test_visitor_without_a_code_only_watches_and_stops() -> None:
-    house = House()
+def test_visitor_without_a_code_only_watches_and_stops(house: House) -> None:
     bob = house.visitor("Bob", drive=False)
     for message in (up.Take(), up.Lights(), up.Limit(0.5), up.Resume()):
         bob.say(message)
@@ -110,8 +108,7 @@ def test_visitor_without_a_code_only_watches_and_stops() -> None:
     assert bob.state.stop == down.Stop("estop", "resume", "Bob")
 
 
-def test_watcher_with_a_drive_code_does_not_clear_a_stop() -> None:
-    house = House()
+def test_watcher_with_a_drive_code_does_not_clear_a_stop(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     bob.say(up.Estop())
     bob.say(up.Resume())
@@ -119,8 +116,7 @@ def test_watcher_with_a_drive_code_does_not_clear_a_stop() -> None:
     assert ann.state.stop == down.Stop("estop", "resume", "Bob")
 
 
-def test_unlock_gives_the_rights_of_the_code() -> None:
-    house = House()
+def test_unlock_gives_the_rights_of_the_code(house: House) -> None:
     bob = house.visitor("Bob", drive=False)
     bob.say(up.Unlock("999999"))
     assert bob.errors()[-1].what == "wrong code"
@@ -130,8 +126,7 @@ def test_unlock_gives_the_rights_of_the_code() -> None:
     assert mum.state.may_drive and mum.state.grown_up
 
 
-def test_sixth_wrong_code_waits_a_minute() -> None:
-    house = House()
+def test_sixth_wrong_code_waits_a_minute(house: House) -> None:
     bob = house.visitor("Bob", drive=False)
     for _ in range(6):
         bob.say(up.Unlock("999999"))
@@ -143,8 +138,7 @@ def test_sixth_wrong_code_waits_a_minute() -> None:
     assert bob.state.may_drive
 
 
-def test_grown_up_takes_the_wheel_stops_and_limits() -> None:
-    house = House()
+def test_grown_up_takes_the_wheel_stops_and_limits(house: House) -> None:
     ann = house.visitor("Ann")
     mum = house.visitor("Mum", code="grownups")
     ann.drive(0.0)
@@ -161,8 +155,7 @@ def test_grown_up_takes_the_wheel_stops_and_limits() -> None:
     assert (ann.state.role, mum.state.role) == ("watching", "driver")
 
 
-def test_same_client_gets_its_seat_back_latched() -> None:
-    house = House()
+def test_same_client_gets_its_seat_back_latched(house: House) -> None:
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0)
@@ -177,8 +170,7 @@ def test_same_client_gets_its_seat_back_latched() -> None:
     assert house.duties[0] > 0.0, "the old socket's end stopped the new driver"
 
 
-def test_replaced_socket_acts_no_more() -> None:
-    house = House()
+def test_replaced_socket_acts_no_more(house: House) -> None:
     ann = house.visitor("Ann")
     ann.drive(0.0)
     again = house.visitor("Ann")
@@ -192,15 +184,13 @@ def test_replaced_socket_acts_no_more() -> None:
     assert house.hub.sessions == [again.session]
 
 
-def test_rights_last_while_the_page_opens_another_socket() -> None:
-    house = House()
+def test_rights_last_while_the_page_opens_another_socket(house: House) -> None:
     house.visitor("Mum", drive=False, code="grownups")
     again = house.visitor("Mum", drive=False)
     assert again.state.may_drive and again.state.grown_up
 
 
-def test_rights_of_a_lost_driver_end_with_the_seat() -> None:
-    house = House()
+def test_rights_of_a_lost_driver_end_with_the_seat(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Take())
     house.hub.leave(mum.session)
@@ -213,8 +203,7 @@ def test_rights_of_a_lost_driver_end_with_the_seat() -> None:
     assert again.state.role == "watching" and not again.state.may_drive
 
 
-def test_video_id_from_a_url_takes_no_seat() -> None:
-    house = House()
+def test_video_id_from_a_url_takes_no_seat(house: House) -> None:
     ann = house.visitor("Ann")
     welcome = ann.session._outbox[0]
     assert isinstance(welcome, down.Welcome) and house.hub.drives(welcome.video)
@@ -230,8 +219,7 @@ def test_video_id_from_a_url_takes_no_seat() -> None:
     assert house.hub.page_of(welcome.video) is again.session
 
 
-def test_driver_leaving_stops_the_car_and_keeps_the_seat_10_s() -> None:
-    house = House()
+def test_driver_leaving_stops_the_car_and_keeps_the_seat_10_s(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
     ann.drive(1.0)
@@ -272,8 +260,7 @@ def test_ten_thousand_old_commands_move_nothing() -> None:
     assert house.duties[0] > 0.0, "it was not their age that was refused"
 
 
-def test_stale_wish_moves_nothing_stale_neutral_lets_go() -> None:
-    house = House()
+def test_stale_wish_moves_nothing_stale_neutral_lets_go(house: House) -> None:
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0, late_s=0.25)
@@ -284,8 +271,7 @@ def test_stale_wish_moves_nothing_stale_neutral_lets_go() -> None:
     assert house.duties == (0.0, 0.0)
 
 
-def test_ping_is_answered_with_the_cars_clock() -> None:
-    house = House()
+def test_ping_is_answered_with_the_cars_clock(house: House) -> None:
     ann = house.visitor("Ann")
     ann.say(up.Ping(7, 12.5))
     pong = ann.session._outbox[-1]
@@ -293,8 +279,7 @@ def test_ping_is_answered_with_the_cars_clock() -> None:
     assert (pong.seq, pong.t, pong.clock_us) == (7, 12.5, 100_000_000)
 
 
-def test_hello_comes_first_and_once() -> None:
-    house = House()
+def test_hello_comes_first_and_once(house: House) -> None:
     stranger = Visitor(house, Session("10.0.0.9", Rights(), PROFILE.gate))
     for _ in range(2):
         stranger.say(up.Take())
@@ -306,8 +291,7 @@ def test_hello_comes_first_and_once() -> None:
     assert ann.errors()[-1].what == "hello twice"
 
 
-def test_report_of_a_page_is_kept() -> None:
-    house = House()
+def test_report_of_a_page_is_kept(house: House) -> None:
     ann = house.visitor("Ann")
     report = up.Report("webcodecs", 13.0, 4.0, 30.0, 0)
     ann.say(report)
@@ -328,8 +312,7 @@ def test_report_of_a_page_is_kept() -> None:
     ]
 
 
-def test_slow_reader_has_a_bounded_outbox_with_newest_state() -> None:
-    house = House()
+def test_slow_reader_has_a_bounded_outbox_with_newest_state(house: House) -> None:
     ann = house.visitor("Ann")
     for seq in range(1000):
         ann.say(up.Ping(seq, 0.0))
@@ -352,16 +335,14 @@ def messages() -> list[Any]:
     ]
 
 
-def test_drivers_wish_is_the_sole_message_that_moves_the_car() -> None:
-    house = House()
+def test_drivers_wish_is_the_sole_message_that_moves_the_car(house: House) -> None:
     ann = house.visitor("Ann")
     for message in messages():
         ann.say(message)
         assert house.duties == (0.0, 0.0)
 
 
-def test_recorder_status_reaches_the_led() -> None:
-    house = House()
+def test_recorder_status_reaches_the_led(house: House) -> None:
     house.hub.broadcast()
     assert house.lights.recorder is None
     told = telemetry.Recording(True, "the card is full", 3.0)
@@ -370,8 +351,7 @@ def test_recorder_status_reaches_the_led() -> None:
     assert house.lights.recorder == told
 
 
-def test_sensors_rest_a_while_after_the_last_visitor() -> None:
-    house = House()
+def test_sensors_rest_a_while_after_the_last_visitor(house: House) -> None:
 
     def here(after_s: float) -> bool:
         house.now_s += after_s
@@ -386,9 +366,8 @@ def test_sensors_rest_a_while_after_the_last_visitor() -> None:
     assert not here(0.2)
 
 
-def test_wishes_do_not_postpone_the_tidying_for_good() -> None:
+def test_wishes_do_not_postpone_the_tidying_for_good(house: House) -> None:
     """The driver's wishes send the states, and postpone the timer that does both."""
-    house = House()
     ann, hub = house.visitor("Ann"), house.hub
     hub._timed(lambda seconds: None)
     hub._beat()
@@ -405,9 +384,10 @@ def test_wishes_do_not_postpone_the_tidying_for_good() -> None:
 
 
 @pytest.mark.parametrize(("wishes", "most_gap_ms"), [(True, 130), (False, 100)])
-def test_states_go_out_ten_a_second_with_or_without_wishes(wishes: bool, most_gap_ms: int) -> None:
+def test_states_go_out_ten_a_second_with_or_without_wishes(
+    wishes: bool, most_gap_ms: int, house: House
+) -> None:
     """Only without wishes the timer alone sends them."""
-    house = House()
     ann, hub, sent, by_timer = house.visitor("Ann"), house.hub, [0], 0
     begin_s, waits = house.now_s, [hub._beat()]
     due_ms = round(waits[0] * 1000)

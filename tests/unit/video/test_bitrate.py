@@ -171,8 +171,12 @@ def report(
     return LinkReport(delivered, burst, blocked_s, dropped)
 
 
-def test_decrease_follows_the_delivered_rate_with_a_pause() -> None:
-    control = Bitrate(MOST)
+@pytest.fixture
+def control() -> Bitrate:
+    return Bitrate(MOST)
+
+
+def test_decrease_follows_the_delivered_rate_with_a_pause(control: Bitrate) -> None:
     assert control.update(1.0, report(blocked_s=0.1, delivered=5e5)) is None
     assert control.update(2.0, report(blocked_s=0.15, delivered=5e5)) == 400_000
     assert control.update(2.3, report(dropped=1, delivered=2e5)) is None
@@ -181,13 +185,11 @@ def test_decrease_follows_the_delivered_rate_with_a_pause() -> None:
     assert control.update(4.0, report(dropped=1)) is None
 
 
-def test_stored_burst_does_not_count_as_delivered_rate() -> None:
-    control = Bitrate(MOST)
+def test_stored_burst_does_not_count_as_delivered_rate(control: Bitrate) -> None:
     assert control.update(1.0, report(dropped=1, delivered=9e6)) == 1_600_000
 
 
-def test_increase_follows_burst_evidence_in_steps() -> None:
-    control = Bitrate(MOST)
+def test_increase_follows_burst_evidence_in_steps(control: Bitrate) -> None:
     control.update(1.0, report(dropped=1))
     assert control.update(1.4, report(burst=9e6)) is None  # not calm for long enough
     assert control.update(1.6, report(burst=9e6)) == 450_000
@@ -198,22 +200,19 @@ def test_increase_follows_burst_evidence_in_steps() -> None:
     assert control.update(9.0, report(burst=9e6)) is None
 
 
-def test_increase_without_evidence_is_small_and_late() -> None:
-    control = Bitrate(MOST)
+def test_increase_without_evidence_is_small_and_late(control: Bitrate) -> None:
     control.update(1.0, report(dropped=1))
     assert control.update(8.9, report()) is None
     assert control.update(9.0, report()) == 187_500
 
 
-def test_last_increase_may_be_small() -> None:
-    control = Bitrate(MOST)
+def test_last_increase_may_be_small(control: Bitrate) -> None:
     assert control.update(1.0, report(dropped=1, delivered=2.4e6)) == 1_600_000
     assert control.update(9.5, report(burst=9e6)) == MOST
     assert control.full() is None
 
 
-def test_increases_that_fail_at_once_come_less_often() -> None:
-    control = Bitrate(MOST)
+def test_increases_that_fail_at_once_come_less_often(control: Bitrate) -> None:
     control.update(0.0, report(dropped=1))
     now_s, raised_s = 0.0, []
     for _ in range(200):
@@ -226,8 +225,7 @@ def test_increases_that_fail_at_once_come_less_often() -> None:
     assert 1.4 < gaps_s[0] < gaps_s[-1] <= 2.7
 
 
-def test_full_returns_the_highest_bitrate_once() -> None:
-    control = Bitrate(MOST)
+def test_full_returns_the_highest_bitrate_once(control: Bitrate) -> None:
     assert control.at_most
     control.update(0.0, report(dropped=1))
     assert not control.at_most

@@ -65,8 +65,12 @@ class Bench:
         return got
 
 
-def test_unit_is_packed_once_for_all_viewers() -> None:
-    bench = Bench()
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_unit_is_packed_once_for_all_viewers(bench: Bench) -> None:
     one, two = bench.viewer(), bench.viewer()
     bench.publish("K")
     first, second = one.next(True, bench.now_s), two.next(True, bench.now_s)
@@ -91,8 +95,7 @@ def test_frame_length_is_encoded_as_in_rfc_6455() -> None:
         assert stream.framed(packet) == head + packet
 
 
-def test_new_viewer_requests_and_starts_at_a_key_frame() -> None:
-    bench = Bench()
+def test_new_viewer_requests_and_starts_at_a_key_frame(bench: Bench) -> None:
     bench.publish("KP")
     viewer = bench.viewer()
     assert bench.source.keys == [bench.now_s]
@@ -104,8 +107,7 @@ def test_new_viewer_requests_and_starts_at_a_key_frame() -> None:
     assert bench.drain(viewer) == "P"
 
 
-def test_new_viewer_takes_the_newest_key_frame_if_current() -> None:
-    bench = Bench()
+def test_new_viewer_takes_the_newest_key_frame_if_current(bench: Bench) -> None:
     bench.publish("PK")
     assert bench.drain(bench.viewer()) == "K"
     assert bench.source.keys == []
@@ -121,8 +123,7 @@ def test_unit_is_not_packed_without_viewers(monkeypatch: pytest.MonkeyPatch) -> 
     assert bench.stream.sequence == 2
 
 
-def test_third_waiting_unit_drops_all() -> None:
-    bench = Bench()
+def test_third_waiting_unit_drops_all(bench: Bench) -> None:
     viewer = bench.viewer()
     bench.publish("KP")
     assert viewer.waiting == 2 and viewer.wants
@@ -132,8 +133,7 @@ def test_third_waiting_unit_drops_all() -> None:
     assert (viewer.waiting, viewer.dropped) == (0, 6)
 
 
-def test_viewer_never_has_more_than_two_units_waiting() -> None:
-    bench = Bench()
+def test_viewer_never_has_more_than_two_units_waiting(bench: Bench) -> None:
     viewer = bench.viewer()
     for kind in "KPPPKPKKPPPPKPPKK":
         bench.publish(kind)
@@ -171,23 +171,20 @@ def test_viewer_backlog_is_bounded_in_number_whatever_the_stamps() -> None:
         assert viewer.waiting <= stream.BACKLOG_MAX
 
 
-def test_viewer_keeps_units_once_its_key_requests_are_ignored() -> None:
-    bench = Bench()
+def test_viewer_keeps_units_once_its_key_requests_are_ignored(bench: Bench) -> None:
     viewer = bench.viewer(driver=True)
     bench.publish("PPPPPPP")  # these do not answer the new viewer's request
     bench.publish("KPPPPPPP")
     assert (viewer.waiting, viewer.needs_key) == (8, False)
 
 
-def test_key_frame_supersedes_waiting_units() -> None:
-    bench = Bench()
+def test_key_frame_supersedes_waiting_units(bench: Bench) -> None:
     viewer = bench.viewer()
     bench.publish("KPK")
     assert (viewer.dropped, bench.drain(viewer)) == (2, "K")
 
 
-def test_key_frame_is_requested_when_room_returns_not_at_a_drop() -> None:
-    bench = Bench()
+def test_key_frame_is_requested_when_room_returns_not_at_a_drop(bench: Bench) -> None:
     viewer = bench.viewer(driver=True)
     bench.publish("K")
     assert bench.drain(viewer) == "K"
@@ -202,8 +199,7 @@ def test_key_frame_is_requested_when_room_returns_not_at_a_drop() -> None:
     assert bench.drain(viewer) == "KP"
 
 
-def test_drivers_key_request_is_sent_at_once_and_repeated() -> None:
-    bench = Bench()
+def test_drivers_key_request_is_sent_at_once_and_repeated(bench: Bench) -> None:
     watcher, driver = bench.viewer(), bench.viewer(driver=True)
     assert bench.source.keys == [0.0, 0.0]
     bench.publish("P")
@@ -219,8 +215,7 @@ def test_drivers_key_request_is_sent_at_once_and_repeated() -> None:
     assert bench.drain(driver) == "" and len(bench.source.keys) == 5
 
 
-def test_key_requests_of_other_viewers_are_pooled() -> None:
-    bench = Bench()
+def test_key_requests_of_other_viewers_are_pooled(bench: Bench) -> None:
     for _ in range(10):
         bench.viewer()
     assert bench.source.keys == [0.0]
@@ -231,16 +226,14 @@ def test_key_requests_of_other_viewers_are_pooled() -> None:
     assert len(bench.source.keys) == 2
 
 
-def test_arriving_key_frame_serves_the_pooled_requests() -> None:
-    bench = Bench()
+def test_arriving_key_frame_serves_the_pooled_requests(bench: Bench) -> None:
     bench.viewer()
     bench.viewer()
     bench.publish("K" + "P" * 60)
     assert bench.source.keys == [0.0]
 
 
-def test_bad_viewer_costs_few_key_frames() -> None:
-    bench = Bench()
+def test_bad_viewer_costs_few_key_frames(bench: Bench) -> None:
     driver, watcher = bench.viewer(driver=True), bench.viewer()
     bench.publish("K")
     bench.drain(driver)
@@ -253,8 +246,7 @@ def test_bad_viewer_costs_few_key_frames() -> None:
     assert 4 <= len(bench.source.keys) <= 6, bench.source.keys
 
 
-def test_stalled_viewer_does_not_delay_another() -> None:
-    bench = Bench()
+def test_stalled_viewer_does_not_delay_another(bench: Bench) -> None:
     stalled, good = bench.viewer(), bench.viewer()
     got = ""
     for kind in "KPPPPKPPPP":
@@ -264,8 +256,7 @@ def test_stalled_viewer_does_not_delay_another() -> None:
     assert got == "KPPPPKPPPP" and good.dropped == 0
 
 
-def test_driver_is_woken_before_other_viewers() -> None:
-    bench = Bench()
+def test_driver_is_woken_before_other_viewers(bench: Bench) -> None:
     order: list[str] = []
     watcher, driver = bench.viewer(), bench.viewer(driver=True)
     watcher.wake = lambda: order.append("watcher")
@@ -274,8 +265,7 @@ def test_driver_is_woken_before_other_viewers() -> None:
     assert order == ["driver", "watcher"]
 
 
-def test_removed_viewer_gets_no_units() -> None:
-    bench = Bench()
+def test_removed_viewer_gets_no_units(bench: Bench) -> None:
     viewer = bench.viewer()
     bench.stream.remove(viewer)
     bench.publish("K")
@@ -291,8 +281,7 @@ def test_camera_without_requests_can_be_watched() -> None:
     assert isinstance(frame, Frame) and frame.key
 
 
-def test_bitrate_follows_only_the_drivers_link() -> None:
-    bench = Bench()
+def test_bitrate_follows_only_the_drivers_link(bench: Bench) -> None:
     bad = LinkReport(delivered=400_000, burst=400_000, blocked_s=0.3, dropped=3)
     bench.stream.report(bench.viewer(), bad)
     assert bench.source.bitrates == []
@@ -300,8 +289,7 @@ def test_bitrate_follows_only_the_drivers_link() -> None:
     assert bench.source.bitrates == [320_000]
 
 
-def test_full_bitrate_returns_without_a_driver() -> None:
-    bench = Bench()
+def test_full_bitrate_returns_without_a_driver(bench: Bench) -> None:
     dead = LinkReport(delivered=0, burst=0, blocked_s=0.3, dropped=3)
     bench.stream.report(bench.viewer(driver=True), dead)
     assert bench.source.bitrates == [LEAST_BITRATE]
@@ -311,8 +299,7 @@ def test_full_bitrate_returns_without_a_driver() -> None:
     assert bench.source.bitrates == [LEAST_BITRATE, 2_000_000]
 
 
-def test_viewer_stats_count_frames_bytes_fps_and_age() -> None:
-    bench = Bench()
+def test_viewer_stats_count_frames_bytes_fps_and_age(bench: Bench) -> None:
     viewer = bench.viewer(driver=True)
     assert viewer.stats(0.0) == (True, 0, 0, 0, 0, None)
     for _ in range(60):

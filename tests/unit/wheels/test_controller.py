@@ -31,8 +31,12 @@ def test_client_is_told_why_the_car_stands() -> None:
     assert [why(answer) for answer in answers] == [(Status.STOPPED, WheelsReason.START)]
 
 
-def test_passed_deadline_stops_and_latches() -> None:
-    car = Car().driving()
+@pytest.fixture
+def car() -> Car:
+    return Car().driving()
+
+
+def test_passed_deadline_stops_and_latches(car: Car) -> None:
     assert car.wait(99) == [] and car.powered
     stopped = car.wait(2)
     assert [why(one) for one in stopped] == [(Status.STOPPED, WheelsReason.DEADLINE)]
@@ -81,8 +85,7 @@ def test_past_or_far_deadline_is_refused(ahead_ms: float, reason: WheelsReason) 
     assert car.drive(0.3, 150).status == Status.APPLIED
 
 
-def test_queued_packets_after_a_stall_move_nothing() -> None:
-    car = Car().driving()
+def test_queued_packets_after_a_stall_move_nothing(car: Car) -> None:
     queue = []
     for _ in range(100):  # the client continues while the process is stopped
         car.skip(20)
@@ -106,8 +109,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("packet", BAD)
-def test_bad_message_stops(packet: bytes) -> None:
-    car = Car().driving()
+def test_bad_message_stops(packet: bytes, car: Car) -> None:
     answers = car.send(packet, car.packet(0.3))
     assert [why(answer) for answer in answers] == [
         (Status.STOPPED, WheelsReason.BAD_MESSAGE),
@@ -120,16 +122,14 @@ def test_largest_duty_of_an_empty_battery_is_taken() -> None:
     assert Car().ready().drive(MOST).status == Status.APPLIED
 
 
-def test_closed_socket_stops() -> None:
-    car = Car().driving()
+def test_closed_socket_stops(car: Car) -> None:
     car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert not car.powered
     answers = car.wheels.connected(car.now_ns)
     assert why(answers[0]) == (Status.STOPPED, WheelsReason.CLOSED)
 
 
-def test_exit_brakes_lets_go_and_takes_the_dead_man_away() -> None:
-    car = Car().driving()
+def test_exit_brakes_lets_go_and_takes_the_dead_man_away(car: Car) -> None:
     answers = car.wheels.stop(WheelsReason.EXIT, car.now_ns)
     assert [why(one) for one in answers] == [(Status.STOPPED, WheelsReason.EXIT)]
     assert car.wheels.braking and car.pins.duty(17) == car.pins.duty(27) == 1.0
@@ -149,15 +149,13 @@ def test_close_of_a_moving_car_switches_every_pin_off(duty: float) -> None:
     assert car.board and car.board.dead_man.removed and not car.wheels.braking
 
 
-def test_close_of_a_braking_car_switches_every_pin_off() -> None:
-    car = Car().driving()
+def test_close_of_a_braking_car_switches_every_pin_off(car: Car) -> None:
     car.wheels.stop(WheelsReason.EXIT, car.now_ns)
     car.wheels.close(car.now_ns)
     assert [car.pins.duty(gpio) for gpio in PINS] == [0.0] * len(PINS)
 
 
-def test_close_while_the_pins_are_silent_leaves_the_dead_man() -> None:
-    car = Car().driving()
+def test_close_while_the_pins_are_silent_leaves_the_dead_man(car: Car) -> None:
     car.pins.hang()
     car.wheels.close(car.now_ns)
     assert car.board and not car.board.dead_man.removed and car.freed == 1
@@ -165,8 +163,7 @@ def test_close_while_the_pins_are_silent_leaves_the_dead_man() -> None:
     assert not car.powered
 
 
-def test_dead_man_is_fed_by_applied_setpoints_alone() -> None:
-    car = Car().driving()
+def test_dead_man_is_fed_by_applied_setpoints_alone(car: Car) -> None:
     assert car.board
     before = car.board.dead_man.feedings
     car.drive(0.3, ahead_ms=0)
@@ -180,8 +177,7 @@ def test_wheels_times_are_the_designed_values() -> None:
     assert FED_NS == 150 * MS < FakeDeadMan.TICK_S * FakeDeadMan.PATIENCE_TICKS * 1e9
 
 
-def test_applied_zero_brakes_for_its_time_and_lets_go() -> None:
-    car = Car().driving()
+def test_applied_zero_brakes_for_its_time_and_lets_go(car: Car) -> None:
     assert car.drive(0.0, ahead_ms=150).status == Status.APPLIED
     assert car.pins.duty(17) == car.pins.duty(27) == 1.0
     car.wait(99)
@@ -190,14 +186,12 @@ def test_applied_zero_brakes_for_its_time_and_lets_go() -> None:
     assert car.pins.duty(17) == car.pins.duty(27) == 0.0
 
 
-def test_bad_message_alone_stops() -> None:
-    car = Car().driving()
+def test_bad_message_alone_stops(car: Car) -> None:
     car.send(b"?")
     assert not car.powered
 
 
-def test_due_time_is_the_earliest_event() -> None:
-    car = Car().driving()
+def test_due_time_is_the_earliest_event(car: Car) -> None:
     assert car.wheels.due_ns == car.now_ns + 100 * MS, "the deadline"
     car.drive(0.0, ahead_ms=50)
     assert car.wheels.due_ns == car.now_ns + 50 * MS, "not yet the brake's end"
@@ -218,8 +212,7 @@ def test_stop_is_logged_if_the_car_moved(caplog: pytest.LogCaptureFixture) -> No
     assert [one.getMessage() for one in caplog.records] == ["stopped: closed"]
 
 
-def test_car_stops_before_the_stop_is_logged() -> None:
-    car = Car().driving()
+def test_car_stops_before_the_stop_is_logged(car: Car) -> None:
     with at_each_line(lambda: car.powered) as powered:
         car.wait(101)
     assert powered == [False]

@@ -15,23 +15,25 @@ from tests.support.pins.fake_pins import FakeBoard, FakePins
 from tests.support.pins.wheels_car import MS, Car, at_each_line, why
 
 
-def test_wheels_close_although_the_daemon_is_gone() -> None:
-    car = Car().driving()
+@pytest.fixture
+def car() -> Car:
+    return Car().driving()
+
+
+def test_wheels_close_although_the_daemon_is_gone(car: Car) -> None:
     car.pins.cut()
     car.wheels.close(car.now_ns)
     assert car.board and car.board.closed and not car.board.dead_man.removed
 
 
-def test_killed_process_is_stopped_by_the_dead_man() -> None:
-    car = Car().driving()
+def test_killed_process_is_stopped_by_the_dead_man(car: Car) -> None:
     car.skip(199)
     assert car.powered
     car.skip(41)
     assert not car.powered
 
 
-def test_dead_man_that_is_gone_is_noticed() -> None:
-    car = Car().driving()
+def test_dead_man_that_is_gone_is_noticed(car: Car) -> None:
     assert car.board
     car.board.dead_man.running = False
     answers = []
@@ -42,8 +44,7 @@ def test_dead_man_that_is_gone_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("silent", [True, False])
-def test_lost_pins_are_reported_and_reconnected(silent: bool) -> None:
-    car = Car().driving()
+def test_lost_pins_are_reported_and_reconnected(silent: bool, car: Car) -> None:
     reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
     car.refuse = PinsLost("connection refused")
     if silent:
@@ -69,15 +70,13 @@ def test_lost_pins_are_reported_and_reconnected(silent: bool) -> None:
     car.driving()
 
 
-def test_pins_of_a_daemon_that_refuses_are_not_freed_behind_its_back() -> None:
-    car = Car().driving()
+def test_pins_of_a_daemon_that_refuses_are_not_freed_behind_its_back(car: Car) -> None:
     car.pins.fault = PinsRefused("bad PWM")
     car.drive(0.3)
     assert car.freed == 0
 
 
-def test_pins_that_could_not_be_freed_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    car = Car().driving()
+def test_pins_that_could_not_be_freed_are_named(caplog: pytest.LogCaptureFixture, car: Car) -> None:
     car.held = "/dev/gpiomem: not allowed"
     car.pins.cut()
     car.drive(0.3)
@@ -98,8 +97,7 @@ def test_daemon_that_hangs_at_start_is_reported_at_its_second_silence() -> None:
     assert car.alarms == 1 and car.freed == before + 2
 
 
-def test_fault_while_switching_off_is_a_fault_too() -> None:
-    car = Car().driving()
+def test_fault_while_switching_off_is_a_fault_too(car: Car) -> None:
     car.pins.cut()
     answers = car.wait(101)
     assert [why(answer) for answer in answers] == [
@@ -118,8 +116,7 @@ def test_pin_that_may_not_be_used_is_tried_again() -> None:
     assert wheels.due_ns == RETRY_NS
 
 
-def test_wheels_close_without_pins() -> None:
-    car = Car().driving()
+def test_wheels_close_without_pins(car: Car) -> None:
     car.refuse = PinsLost("connection refused")
     car.pins.cut()
     car.drive(0.3)
@@ -129,16 +126,14 @@ def test_wheels_close_without_pins() -> None:
     assert car.board and not car.board.dead_man.removed
 
 
-def test_tripped_dead_man_must_wake_before_the_car_moves() -> None:
+def test_tripped_dead_man_must_wake_before_the_car_moves(car: Car) -> None:
     """The dead man was awake a moment ago; that no longer counts."""
-    car = Car().driving()
     car.skip(240)
     assert car.drive(0.0).status == Status.APPLIED
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_new_dead_man_must_wake_before_the_car_moves() -> None:
-    car = Car().driving()
+def test_new_dead_man_must_wake_before_the_car_moves(car: Car) -> None:
     car.pins.cut()
     car.drive(0.3)
     car.wait(RETRY_NS / MS + 1)
@@ -189,8 +184,7 @@ def test_helper_is_asked_again_every_eight_silent_tries() -> None:
         assert refused.alarms == int(count >= 2) + count // SILENT_TRIES
 
 
-def test_silent_tries_are_counted_anew_after_each_loss() -> None:
-    car = Car().driving()
+def test_silent_tries_are_counted_anew_after_each_loss(car: Car) -> None:
     car.pins.cut()
     car.refuse = PinsSilent("no answer")
     car.drive(0.3)
@@ -226,9 +220,8 @@ def test_helper_is_asked_before_the_fault_is_logged() -> None:
     assert asked == [0] + [1] * (SILENT_TRIES - 2) + [2]
 
 
-def test_dead_man_is_told_at_each_stop_of_the_motors() -> None:
+def test_dead_man_is_told_at_each_stop_of_the_motors(car: Car) -> None:
     """Otherwise a guardian would take the silence of standing wheels for that of hanging ones."""
-    car = Car().driving()
     assert car.board is not None and car.board.dead_man.rests == 0
     car.wait(150)
     assert car.board.dead_man.rests == 1, "the deadline passed while it moved"
@@ -241,8 +234,7 @@ def test_dead_man_is_told_at_each_stop_of_the_motors() -> None:
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_dead_man_lost_while_standing_closes_the_board() -> None:
-    car = Car().driving()
+def test_dead_man_lost_while_standing_closes_the_board(car: Car) -> None:
     board = car.board
     car.wait(60)
     car.pins.hang()
@@ -254,8 +246,7 @@ def _refuses(*_: object) -> None:
     raise PinsLost("I2C bus 1: no answer")
 
 
-def test_dead_man_that_refuses_rest_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    car = Car().driving()
+def test_dead_man_that_refuses_rest_is_lost(monkeypatch: pytest.MonkeyPatch, car: Car) -> None:
     assert car.board is not None
     monkeypatch.setattr(car.board.dead_man, "rest", _refuses)
     stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
@@ -263,9 +254,8 @@ def test_dead_man_that_refuses_rest_is_lost(monkeypatch: pytest.MonkeyPatch) -> 
     assert car.board.closed
 
 
-def test_motor_that_refuses_a_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_motor_that_refuses_a_stop_is_lost(monkeypatch: pytest.MonkeyPatch, car: Car) -> None:
     """The dead man does not rest: the motor may still turn."""
-    car = Car().driving()
     assert car.board is not None
     monkeypatch.setattr(car.board.drivers[0], "drive", _refuses)
     stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
@@ -273,9 +263,10 @@ def test_motor_that_refuses_a_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> N
     assert car.board.closed and car.board.dead_man.rests == 0
 
 
-def test_after_a_stop_the_dead_man_must_wake_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_stop_the_dead_man_must_wake_anew(
+    monkeypatch: pytest.MonkeyPatch, car: Car
+) -> None:
     """The dead man was awake a moment ago, and may have gone to sleep while it rested."""
-    car = Car().driving()
     car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert car.board is not None
     monkeypatch.setattr(car.board.dead_man, "awake", lambda: False)

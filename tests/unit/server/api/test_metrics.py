@@ -118,8 +118,12 @@ def one(found: dict[str, dict[Any, float]], name: str, **labels: str) -> float:
     return found[f"fpvcar_{name}"][tuple(sorted(labels.items()))]
 
 
-def test_metrics_give_the_figures_of_a_driving_car() -> None:
-    car = Car()
+@pytest.fixture
+def car() -> Car:
+    return Car()
+
+
+def test_metrics_give_the_figures_of_a_driving_car(car: Car) -> None:
     ann = car.house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0)
@@ -146,8 +150,7 @@ def test_metrics_give_the_figures_of_a_driving_car() -> None:
     assert "fpvcar_machine_celsius" not in found, "unknown is left out"
 
 
-def test_stops_are_counted_by_cause() -> None:
-    car = Car()
+def test_stops_are_counted_by_cause(car: Car) -> None:
     ann = car.house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0)
@@ -167,8 +170,7 @@ def test_counters_of_causes_and_reasons_start_at_zero() -> None:
     assert one(found, "video_bitrate_wanted_bits_per_second") > 0
 
 
-def test_frame_counters_keep_the_frames_of_viewers_that_left() -> None:
-    car = Car()
+def test_frame_counters_keep_the_frames_of_viewers_that_left(car: Car) -> None:
     for count in range(3):
         viewer = car.stream.add_viewer(lambda: False)
         for number in range(4):
@@ -187,8 +189,7 @@ def test_frame_counters_keep_the_frames_of_viewers_that_left() -> None:
     assert one(found, "video_dropped_frames_total") == 0
 
 
-def test_silent_battery_has_an_age_and_no_volts() -> None:
-    car = Car()
+def test_silent_battery_has_an_age_and_no_volts(car: Car) -> None:
     car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
     found = car.read()
     assert one(found, "battery_up") == 0 and one(found, "battery_age_seconds") == 12
@@ -197,16 +198,14 @@ def test_silent_battery_has_an_age_and_no_volts() -> None:
     assert not any("battery_v" in name or "battery_up" in name for name in car.read())
 
 
-def test_metrics_name_no_person_address_or_code() -> None:
-    car = Car()
+def test_metrics_name_no_person_address_or_code(car: Car) -> None:
     car.house.visitor("Zebedee", client="client-of-zebedee-1")
     text = car.metrics.text()
     for secret in ("Zebedee", "zebedee", "grownups", "10.0.0.1"):
         assert secret not in text
 
 
-def test_health_names_the_faults_of_the_calibration() -> None:
-    car = Car()
+def test_health_names_the_faults_of_the_calibration(car: Car) -> None:
     words = "calibration: direction of drive in doubt: the car does not drive"
     before = car.metrics.faults()
     assert words not in before
@@ -214,8 +213,7 @@ def test_health_names_the_faults_of_the_calibration() -> None:
     assert car.metrics.faults() == [*before, words]
 
 
-def test_metrics_and_faults_report_the_recorder() -> None:
-    car = Car()
+def test_metrics_and_faults_report_the_recorder(car: Car) -> None:
     assert not any("recording" in name for name in car.read())
     car.recorder.recording = telemetry.Recording(True, "ok", 3.0, 120.0, 0, 7)
     found = car.read()
@@ -235,8 +233,7 @@ def test_metrics_and_faults_report_the_recorder() -> None:
     assert car.metrics.faults() == []
 
 
-def test_unsaved_list_of_drivers_is_a_fault() -> None:
-    car = Car()
+def test_unsaved_list_of_drivers_is_a_fault(car: Car) -> None:
     assert car.metrics.faults() == []
     car.house.devices.unsaved = "Read-only file system"
     words = "the list of drivers cannot be saved: Read-only file system"
@@ -310,28 +307,24 @@ def lost_range(car: Car) -> None:
         (lost_range, "sensor rear: does not answer (3.0 s ago)"),
     ],
 )
-def test_fault_is_told_as_a_sentence(break_it: Any, said: str) -> None:
-    car = Car()
+def test_fault_is_told_as_a_sentence(break_it: Any, said: str, car: Car) -> None:
     break_it(car)
     assert car.metrics.faults() == [said]
 
 
-def test_car_without_camera_and_gauge_has_no_faults() -> None:
-    car = Car()
+def test_car_without_camera_and_gauge_has_no_faults(car: Car) -> None:
     car.camera.state, car.senses.cell, car.senses.seen = "none", None, ()
     assert car.metrics.faults() == []
 
 
-def test_machine_fault_is_a_metric_but_no_health_fault() -> None:
-    car = Car()
+def test_machine_fault_is_a_metric_but_no_health_fault(car: Car) -> None:
     car.senses.computer = telemetry.Health(("under-voltage now",), 48.0, 1)
     assert car.metrics.faults() == []
     found = car.read()
     assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48
 
 
-def test_worn_or_read_only_card_is_reported() -> None:
-    car = Car()
+def test_worn_or_read_only_card_is_reported(car: Car) -> None:
     assert "fpvcar_machine_card_life_used" not in car.read(), "unknown"
     assert car.metrics.faults() == []
     car.senses.kept = telemetry.Card(1.1, True)
@@ -367,8 +360,7 @@ def test_metrics_over_http(tmp_path: Path) -> None:
     assert "fpvcar_wheels_up" in names
 
 
-def test_healthz_over_http(tmp_path: Path) -> None:
-    car = Car()
+def test_healthz_over_http(tmp_path: Path, car: Car) -> None:
     assert asked(car, tmp_path, "/healthz")[:2] == (200, "ok\n")
     lost_wheels(car)
     lost_range(car)
@@ -385,8 +377,7 @@ def test_metrics_and_health_refuse_a_foreign_host(tmp_path: Path, path: str) -> 
     assert asked(Car(), tmp_path, path, FOREIGN)[0] == 403
 
 
-def test_status_names_no_client_id(tmp_path: Path) -> None:
-    car = Car()
+def test_status_names_no_client_id(tmp_path: Path, car: Car) -> None:
     ann = car.house.visitor("Ann")
     ann.say(up.Report("webcodecs", 12.5, 4.0))
     ann.say(up.Estop())
@@ -398,8 +389,7 @@ def test_status_names_no_client_id(tmp_path: Path) -> None:
     assert (said["wheels"], said["camera"], said["board"]) == ("ok", "ok", "ok")
 
 
-def test_health_record_holds_the_state_of_the_parts() -> None:
-    car = Car()
+def test_health_record_holds_the_state_of_the_parts(car: Car) -> None:
     car.panel.state = "lost"
     car.house.visitor("Ann")
     health = car.metrics.health()

@@ -18,8 +18,12 @@ def test_new_codes_have_their_lengths_and_differ() -> None:
     assert len({c.grown_up for c in made}) == 50
 
 
-def test_code_gives_the_rights_of_its_kind() -> None:
-    codes = CodeCheck(CODES)
+@pytest.fixture
+def codes() -> CodeCheck:
+    return CodeCheck(CODES)
+
+
+def test_code_gives_the_rights_of_its_kind(codes: CodeCheck) -> None:
     assert codes.unlock(" 123456 ", "a", 0.0) == Rights(drive=True, grown_up=False)
     assert codes.unlock("abcd2345", "a", 0.0) == Rights(drive=True, grown_up=True)
     assert codes.unlock("", "a", 0.0) is None
@@ -27,8 +31,7 @@ def test_code_gives_the_rights_of_its_kind() -> None:
     assert codes.unlock("123456\udcff", "a", 0.0) is None, "no UTF-8 in a header"
 
 
-def test_sixth_wrong_try_a_minute_per_address_waits() -> None:
-    codes = CodeCheck(CODES)
+def test_sixth_wrong_try_a_minute_per_address_waits(codes: CodeCheck) -> None:
     for second in range(5):
         assert codes.wait_s("000000", "a", second) == 0.0
         assert codes.unlock("000000", "a", second) is None
@@ -40,16 +43,14 @@ def test_sixth_wrong_try_a_minute_per_address_waits() -> None:
     assert codes.wait_s("000000", "a", 60.0) == 0.0
 
 
-def test_right_code_clears_the_wrong_tries() -> None:
-    codes = CodeCheck(CODES)
+def test_right_code_clears_the_wrong_tries(codes: CodeCheck) -> None:
     for code in ("000000", "123456", "000000"):
         for _ in range(access.TRIES - 1):
             codes.unlock(code, "a", 0.0)
     assert codes.wait_s("000000", "a", 0.0) == 0.0
 
 
-def test_guesses_from_many_addresses_share_one_limit() -> None:
-    codes = CodeCheck(CODES)
+def test_guesses_from_many_addresses_share_one_limit(codes: CodeCheck) -> None:
     assert codes.unlock("123456", "home", 0.0) is not None
     for number in range(access.TRIES_ALL):
         assert codes.wait_s("000000", f"10.0.0.{number}", 1.0) == 0.0
@@ -93,15 +94,13 @@ def test_wrong_invitations_keep_out_only_their_own_network() -> None:
     assert codes.wait_s(token, "new", 3.0) == 59.0
 
 
-def test_known_networks_are_bounded() -> None:
-    codes = CodeCheck(CODES)
+def test_known_networks_are_bounded(codes: CodeCheck) -> None:
     for number in range(2 * access.TRUSTED_MAX):
         assert codes.unlock("123456", f"10.0.0.{number}", 0.0) is not None
     assert len(codes._trusted) == access.TRUSTED_MAX
 
 
-def test_ipv6_network_shares_one_limit_of_tries() -> None:
-    codes = CodeCheck(CODES)
+def test_ipv6_network_shares_one_limit_of_tries(codes: CodeCheck) -> None:
     for host in range(5):
         codes.unlock("000000", f"2001:db8::{host:x}", 0.0)
     assert codes.wait_s("000000", "2001:db8::99", 1.0) == 59.0
@@ -109,8 +108,7 @@ def test_ipv6_network_shares_one_limit_of_tries() -> None:
     assert codes.wait_s("000000", "::ffff:10.0.0.1", 1.0) == 0.0
 
 
-def test_wrong_tries_are_forgotten_and_bounded() -> None:
-    codes = CodeCheck(CODES)
+def test_wrong_tries_are_forgotten_and_bounded(codes: CodeCheck) -> None:
     for number in range(3000):  # slowly, so that the rate limit does not apply
         codes.unlock("000000", f"10.0.{number >> 8}.{number & 255}", 4.0 * number)
     assert len(codes._wrong) == access.ADDRESSES_MAX

@@ -32,8 +32,12 @@ def listed(folder: Path, key: bytes = KEY, codes: Codes = CODES) -> Devices:
     return Devices(key, codes, folder / FILE)
 
 
-def test_cookie_is_signed_by_the_car_and_expires(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+@pytest.fixture
+def devices(tmp_path: Path) -> Devices:
+    return listed(tmp_path)
+
+
+def test_cookie_is_signed_by_the_car_and_expires(devices: Devices) -> None:
     device = devices.add("Ann", "10.0.0.1", DRIVER, 1000.5)
     cookie = devices.cookie(device)
     assert devices.find(cookie, 1000.5) is device
@@ -60,10 +64,9 @@ def test_cookie_is_signed_by_the_car_and_expires(tmp_path: Path) -> None:
     ],
 )
 def test_secure_cookie_comes_first_on_https(
-    tmp_path: Path, secure: bool, cookies: str, known: bool
+    secure: bool, cookies: str, known: bool, devices: Devices
 ) -> None:
     """A plain one may be old, or set by another page under the car's address."""
-    devices = listed(tmp_path)
     mine, other = (devices.add(name, "10.0.0.1", DRIVER, 0.0) for name in "ab")
     said = cookies.format(mine=devices.cookie(mine), other=devices.cookie(other))
     tls = ssl.create_default_context() if secure else None
@@ -72,8 +75,7 @@ def test_secure_cookie_comes_first_on_https(
     assert devices.device_of(request, 1.0) is (mine if known else None)
 
 
-def test_cookie_fails_with_another_key_or_new_codes(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+def test_cookie_fails_with_another_key_or_new_codes(tmp_path: Path, devices: Devices) -> None:
     device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     asyncio.run(devices.save(0.0))
     assert listed(tmp_path).find(devices.cookie(device), 1.0) == device
@@ -85,8 +87,7 @@ def test_cookie_fails_with_another_key_or_new_codes(tmp_path: Path) -> None:
         assert other.find(devices.cookie(device), 1.0) is None
 
 
-def test_grown_up_rights_end_without_use_drive_rights_stay(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+def test_grown_up_rights_end_without_use_drive_rights_stay(devices: Devices) -> None:
     device = devices.add("Mum", "10.0.0.1", GROWN_UP, 100.0)
     assert device.rights(99.0 + GROWN_UP_S) == GROWN_UP
     assert device.rights(100.0 + GROWN_UP_S) == DRIVER
@@ -97,8 +98,7 @@ def test_grown_up_rights_end_without_use_drive_rights_stay(tmp_path: Path) -> No
     assert device.rights(1500.0) == DRIVER
 
 
-def test_ended_device_stays_ended_after_a_restart(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+def test_ended_device_stays_ended_after_a_restart(tmp_path: Path, devices: Devices) -> None:
     ann, bob = (devices.add(name, "10.0.0.1", DRIVER, 0.0) for name in ("Ann", "Bob"))
     asyncio.run(devices.save(0.0))
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
@@ -110,8 +110,7 @@ def test_ended_device_stays_ended_after_a_restart(tmp_path: Path) -> None:
         assert each.find(devices.cookie(bob), 1.0) == bob
 
 
-def test_full_list_drops_the_device_away_longest(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+def test_full_list_drops_the_device_away_longest(devices: Devices) -> None:
     first = devices.add("first", "10.0.0.1", DRIVER, 0.0)
     second = devices.add("second", "10.0.0.1", DRIVER, 1.0)
     devices.note_visit(first, "came back", 2.0)
@@ -143,9 +142,11 @@ def test_failing_card_is_logged_and_devices_stay_known(
 
 
 async def test_device_ended_while_card_is_full_stays_ended_after_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    devices: Devices,
 ) -> None:
-    devices = listed(tmp_path)
     ann = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     await devices.save(0.0)
     tries, whole = 0, files.write_whole
@@ -198,8 +199,7 @@ def test_device_used_with_clock_in_1970_outlives_idle_devices(tmp_path: Path) ->
     assert "Mum" in names and "0" not in names
 
 
-def test_device_seen_after_its_end_stays_off_the_list(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+def test_device_seen_after_its_end_stays_off_the_list(devices: Devices) -> None:
     ann = devices.add("Ann", "10.0.0.1", GROWN_UP, 0.0)
     devices.end(ann.id)
     devices.note_visit(ann, "Ann", 1.0)
@@ -207,8 +207,7 @@ def test_device_seen_after_its_end_stays_off_the_list(tmp_path: Path) -> None:
     assert devices.all() == []
 
 
-def test_changes_are_saved_at_once_and_use_rarely(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+def test_changes_are_saved_at_once_and_use_rarely(devices: Devices) -> None:
 
     async def act() -> list[bool]:
         device = devices.add("Mum", "10.0.0.1", DRIVER, 0.0)
@@ -232,8 +231,7 @@ def test_changes_are_saved_at_once_and_use_rarely(tmp_path: Path) -> None:
     assert asyncio.run(act()) == [True, True, False, True, True, False, False, True]
 
 
-async def test_run_saves_a_new_device(tmp_path: Path) -> None:
-    devices = listed(tmp_path)
+async def test_run_saves_a_new_device(tmp_path: Path, devices: Devices) -> None:
     job = asyncio.create_task(devices.run())
     devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     for _ in range(5000):

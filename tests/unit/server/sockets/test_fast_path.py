@@ -55,9 +55,13 @@ class Rig:
         self.shortcut.data_received(data)
 
 
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
 @pytest.mark.parametrize("size", [0, 1, 3, 125, 126, 127, 128, LONGEST])
-def test_text_is_acted_on_at_once(size: int) -> None:
-    rig = Rig()
+def test_text_is_acted_on_at_once(size: int, rig: Rig) -> None:
     rig.send(frame(b"x" * size))
     assert rig.taken == ["x" * size] and not rig.behind.got
 
@@ -70,8 +74,7 @@ def test_frames_may_come_byte_by_byte() -> None:
     assert rig.behind.got == [frame(b"b", PING)]
 
 
-def test_declined_text_is_handed_on_and_later_texts_wait() -> None:
-    rig = Rig()
+def test_declined_text_is_handed_on_and_later_texts_wait(rig: Rig) -> None:
     rig.send(frame(b"no") + frame(b"a"))
     rig.send(frame(b"b"))
     assert rig.behind.got == [frame(b"no"), frame(b"a"), frame(b"b")]
@@ -85,15 +88,13 @@ def test_declined_text_is_handed_on_and_later_texts_wait() -> None:
     assert rig.taken == ["d"]
 
 
-def test_text_from_before_the_fast_path_is_not_counted() -> None:
-    rig = Rig()
+def test_text_from_before_the_fast_path_is_not_counted(rig: Rig) -> None:
     rig.shortcut.acknowledge()
     rig.send(frame(b"no") + frame(b"a"))
     assert rig.behind.got == [frame(b"no"), frame(b"a")] and not rig.taken
 
 
-def test_control_frames_do_not_delay_texts() -> None:
-    rig = Rig()
+def test_control_frames_do_not_delay_texts(rig: Rig) -> None:
     rig.send(frame(b"", PING) + frame(b"a") + frame(b"", PONG) + frame(b"b"))
     assert rig.taken == ["a", "b"]
     assert rig.behind.got == [frame(b"", PING), frame(b"", PONG)]
@@ -130,9 +131,8 @@ def test_frames_behind_a_close_are_not_read(before: bytes, by_byte: bool) -> Non
 )
 @pytest.mark.parametrize("pieces", [1, 2, 999])
 def test_frames_behind_a_refused_frame_are_not_read(
-    before: bytes, bad: bytes, reason: str, pieces: int
+    before: bytes, bad: bytes, reason: str, pieces: int, rig: Rig
 ) -> None:
-    rig = Rig()
     data = frame(b"a") + before + bad + frame(b"b")
     size = -(-len(data) // pieces)
     for at in range(0, len(data), size):
@@ -152,14 +152,12 @@ def test_close_is_handed_on_without_a_frame_behind_it(before: bytes) -> None:
 @pytest.mark.parametrize(
     "head", [frame(b"xy", BINARY)[:2], frame(b"x" * 126, BINARY)[:4], frame(b"xy")[:2]]
 )
-def test_complete_head_behind_an_odd_frame_is_handed_on_at_once(head: bytes) -> None:
-    rig = Rig()
+def test_complete_head_behind_an_odd_frame_is_handed_on_at_once(head: bytes, rig: Rig) -> None:
     rig.send(ODD + head)
     assert b"".join(rig.behind.got) == ODD + head
 
 
-def test_head_without_a_mask_is_refused_at_once() -> None:
-    rig = Rig()
+def test_head_without_a_mask_is_refused_at_once(rig: Rig) -> None:
     rig.send(ODD + b"\x81\x01")
     assert rig.refused == ["frame without a mask"]
 
@@ -239,16 +237,14 @@ def test_flood_ends_the_fast_path_for_good() -> None:
         frame(b"x" * (1 << 16)),
     ],
 )
-def test_odd_frame_and_all_after_it_are_handed_on(odd: bytes) -> None:
-    rig = Rig()
+def test_odd_frame_and_all_after_it_are_handed_on(odd: bytes, rig: Rig) -> None:
     rig.send(frame(b"a") + odd + frame(b"b"))
     rig.send(frame(b"c")[:3])
     assert rig.taken == ["a"]
     assert rig.behind.got == [odd + frame(b"b"), frame(b"c")[:3]]
 
 
-def test_invalid_utf8_is_handed_on() -> None:
-    rig = Rig()
+def test_invalid_utf8_is_handed_on(rig: Rig) -> None:
     rig.send(frame(b"\xff\xfe"))
     assert not rig.taken and rig.behind.got == [frame(b"\xff\xfe")]
 
