@@ -1,7 +1,6 @@
 """Hub: admission, driver, stops, and messages to all pages."""
 
 import random
-from typing import Any
 
 import msgspec
 import pytest
@@ -64,7 +63,10 @@ def test_take_of_an_occupied_wheel_names_driver_and_wait(house: House) -> None:
 
 def test_new_driver_must_let_go_first(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    ann.drive(0.0)
+    ann.drive(1.0)
     ann.say(up.Release())
+    assert house.duties == (0.0, 0.0), "a release stops the car"
     assert ann.state.role == "watching" and bob.state.seat_free
     bob.say(up.Take())
     bob.drive(1.0)
@@ -73,14 +75,6 @@ def test_new_driver_must_let_go_first(house: House) -> None:
     bob.drive(0.0)
     bob.drive(1.0)
     assert house.duties[0] > 0.0 and bob.state.stop is None
-
-
-def test_release_while_driving_stops_the_car(house: House) -> None:
-    ann = house.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(1.0)
-    ann.say(up.Release())
-    assert house.duties == (0.0, 0.0)
 
 
 def test_neutral_wishes_do_not_keep_the_wheel(house: House) -> None:
@@ -321,23 +315,11 @@ def test_slow_reader_has_a_bounded_outbox_with_newest_state(house: House) -> Non
     assert ann.state.seq >= 1000
 
 
-def messages() -> list[Any]:
-    return [
-        up.Take(),
-        up.Release(),
-        up.Resume(),
-        up.Estop(),
-        up.Lights(),
-        up.Limit(1.0),
-        up.Ping(1, 1.0),
-        up.Report("x"),
-        up.Unlock("1"),
-    ]
-
-
 def test_drivers_wish_is_the_sole_message_that_moves_the_car(house: House) -> None:
     ann = house.visitor("Ann")
-    for message in messages():
+    take, release, resume, estop = up.Take(), up.Release(), up.Resume(), up.Estop()
+    more = up.Lights(), up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"), up.Unlock("1")
+    for message in (take, release, resume, estop, *more):
         ann.say(message)
         assert house.duties == (0.0, 0.0)
 
