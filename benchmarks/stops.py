@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.e2e.stops import browser_causes, causes, doctor_causes, double_faults, stopping
+from tests.e2e.stops.ground import Ground, open_ground
 from tests.support.pins.wheels import Chip
 
 from benchmarks.rig import Settings
@@ -28,7 +29,7 @@ def rows(settings: Settings) -> Iterator[Result]:
     """Measure every cause, as often as requested."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        ground = stack.enter_context(causes.ground(home))
+        ground = stack.enter_context(open_ground(home))
         for cause in filter(causes.possible, causes.CAUSES):
             runs = [causes.run_one(ground, cause) for _ in range(settings.runs)]
             yield _row(cause.name, runs, cause.limit_s, cause.guard)
@@ -52,7 +53,7 @@ def _doctors(home: Path, count: int) -> Iterator[Row]:
             yield _row(cause.name, runs, cause.limit_s, "off")
 
 
-def _pairs(ground: causes.Ground, count: int) -> Iterator[Row]:
+def _pairs(ground: Ground, count: int) -> Iterator[Row]:
     """Measure two simultaneous faults, in the most critical pairs."""
     dice = random.Random(1)
     for first, second in double_faults.GRAVEST:

@@ -16,7 +16,7 @@ from tests.e2e.browser.seat import GAMEPAD, at_the_wheel, drives, go_on, holds, 
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.driver import make_whole
 from tests.e2e.harness import PinWatch
-from tests.e2e.stops.causes import Ground
+from tests.e2e.stops.ground import Ground
 from tests.e2e.stops.stopping import ONE_FRAME_S, Cause, Run, one_stop, patiently
 
 MARK = f"--driver-of-the-stops={os.getpid()}"

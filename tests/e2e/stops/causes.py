@@ -7,14 +7,11 @@ collision guard is off unless a row says otherwise: it would stop a car at a wal
 cause does.
 """
 
-import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fpvbench import soc as chip
@@ -22,8 +19,8 @@ from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from fpvcar.server.http.limits import BYTES_BURST, BYTES_PER_S
 from tests.e2e.driver import Driver, free, make_whole, sit_down
-from tests.e2e.harness import PinWatch, RunningBench, wait_for
-from tests.e2e.proxy import Link
+from tests.e2e.harness import PinWatch, wait_for
+from tests.e2e.stops.ground import Ground, Scene
 from tests.e2e.stops.guarded import guarding
 from tests.e2e.stops.stopping import (
     BUSY,
@@ -41,59 +38,7 @@ from tests.support.lan import Lan
 LATE_S = 0.7
 """A wish made on a state older than 0.4 s is ignored, and silence follows."""
 PADDED_BYTES = 4000
-BLOCKABLE = Path(__file__).parent / "blockable"
-UNSEEN_STOPS = "--set=guard.unseen_limit = 0.0"
-"""A direction with a silent sensor counts as blocked, wherever the guard is on."""
 SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
-CLIENT = "driver-of-the-stops"
-
-
-class Ground:
-    """The bench of one suite, and the links over which a driver can connect to it."""
-
-    def __init__(self, bench: RunningBench, stack: ExitStack) -> None:
-        self.bench = bench
-        self.link = stack.enter_context(Link(bench.port))
-        self.lan = stack.enter_context(Lan()) if os.geteuid() == 0 else None
-        codes = json.loads((bench.state / "codes.json").read_text())
-        self.drive_code, self.grown_up_code = codes["drive"], codes["grown_up"]
-
-    def driver(self, way: str) -> Driver:
-        """Return a driver without a seat, connected over the named link."""
-        if way == "link":
-            return Driver(self.link.port, client=CLIENT)
-        if way == "lan":
-            assert self.lan is not None
-            made = self.lan.connect(self.bench.port)
-            return Driver(
-                self.bench.port, client=CLIENT, code=self.drive_code, host=self.lan.near, link=made
-            )
-        return Driver(self.bench.port, client=CLIENT)
-
-
-@contextmanager
-def ground(home: Path, *options: str, kind: type[RunningBench] = RunningBench) -> Iterator[Ground]:
-    """Start a bench that is open to the LAN and whose processes can be blocked."""
-    env = {"PYTHONPATH": str(BLOCKABLE)}
-    bench = kind(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
-    try:
-        bench.wait_ready()
-        with ExitStack() as stack:
-            yield Ground(bench, stack)
-    finally:
-        bench.stop()
-
-
-@dataclass
-class Scene:
-    """A bench with a driver at the wheel."""
-
-    ground: Ground
-    driver: Driver
-
-    @property
-    def bench(self) -> RunningBench:
-        return self.ground.bench
 
 
 def signalled(unit: str, number: signal.Signals) -> Callable[[Scene], int]:
@@ -375,6 +320,12 @@ CAUSES: tuple[Cause[Scene], ...] = (
         logged="Mum (127.0.0.1) took the wheel",
     ),
 )
+
+
+def row(name: str, **changes: Any) -> Cause[Scene]:
+    """Return the row of this name, with changes for another car."""
+    (cause,) = (cause for cause in CAUSES if cause.name == name)
+    return replace(cause, **changes)
 
 
 def possible(cause: Cause[Any]) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.e2e.driver import free, make_whole, sit_down
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.stops.causes import Ground
+from tests.e2e.stops.ground import Ground
 from tests.e2e.stops.stopping import reason, stood_still
 
 PARTS = ("run", "wheels", "pigpiod", "helper", "camera")

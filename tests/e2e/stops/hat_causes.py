@@ -11,7 +11,8 @@ from pathlib import Path
 from fpvbench.world.bridge import Bridge, Wiring
 from fpvcar.config import MotorHat, Motors
 from tests.e2e.harness import PinWatch, RunningBench
-from tests.e2e.stops.causes import Scene, signalled
+from tests.e2e.stops.causes import row, signalled
+from tests.e2e.stops.ground import Scene
 from tests.e2e.stops.stopping import Cause
 
 OE = 10
@@ -83,29 +84,9 @@ def _mend(scene: Scene) -> None:
 
 
 CAUSES: tuple[Cause[Scene], ...] = (
-    Cause(
-        "run killed",
-        0.05,
-        "handover",
-        signalled("run", signal.SIGKILL),
-        logged="fpvcar.wheels: stopped: closed",
-    ),
-    Cause(
-        "run stopped",
-        0.15,
-        "wheels_stopped",
-        signalled("run", signal.SIGSTOP),
-        signalled("run", signal.SIGCONT),
-        logged="fpvcar.wheels: deadline of",
-        deaf=True,
-    ),
-    Cause(
-        "wheels killed",
-        0.30,
-        "wheels_lost",
-        signalled("wheels", signal.SIGKILL),
-        logged="the motors are off",
-    ),
+    row("run killed"),
+    row("run stopped"),
+    row("wheels killed", logged="the motors are off"),
     Cause(
         "wheels stopped",
         0.30,
@@ -113,13 +94,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
         signalled("wheels", signal.SIGSTOP),
         logged="and is killed; the motors are off",
     ),
-    Cause(
-        "wheels' loop blocked",
-        0.30,
-        "wheels_lost",
-        signalled("wheels", signal.SIGUSR2),
-        logged="and is killed; the motors are off",
-    ),
+    row("wheels' loop blocked", logged="and is killed; the motors are off"),
     _guardian(signal.SIGKILL),
     _guardian(signal.SIGSTOP),
     Cause("I2C error, OE wired", 0.30, "pins", _break, _mend, logged="PCA9685, tried twice"),

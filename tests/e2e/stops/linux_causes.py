@@ -9,8 +9,9 @@ from pathlib import Path
 from fpvbench.supervisor import PLAYED_PINS
 from tests.e2e.harness import RunningBench
 from tests.e2e.stops import hat_causes
-from tests.e2e.stops.causes import BLOCKABLE, Scene, signalled
+from tests.e2e.stops.causes import signalled
 from tests.e2e.stops.gpio_kernel import GpioKernel
+from tests.e2e.stops.ground import BLOCKABLE, Scene
 from tests.e2e.stops.stopping import Cause
 
 OPTIONS = (

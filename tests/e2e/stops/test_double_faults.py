@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.harness import STRIP
-from tests.e2e.stops import causes
-from tests.e2e.stops.causes import Ground
 from tests.e2e.stops.double_faults import GAP_MOST_S, GRAVEST, OFF_S, PAIRS, Pair, off_after_s
+from tests.e2e.stops.ground import Ground, open_ground
 
 pytestmark = pytest.mark.e2e
 DRAWN = 2
@@ -17,7 +16,7 @@ DRAWN = 2
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     """The bench for all pairs."""
-    with causes.ground(tmp_path_factory.mktemp("pairs"), STRIP) as made:
+    with open_ground(tmp_path_factory.mktemp("pairs"), STRIP) as made:
         yield made
         print(made.bench.log())
 

@@ -21,7 +21,7 @@ from fpvcar.wheels.client import MUTE_NS
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
 from tests.e2e.stops import browser_causes, causes
-from tests.e2e.stops.causes import Ground, Scene
+from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import Cause, Run, reason
 
 pytestmark = pytest.mark.e2e
@@ -38,7 +38,7 @@ OUT_OF_SIGHT = ("another tab in front", "tab hidden")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     """The bench for the table. Only the part that a row breaks is started again, and its camera
     is back at once."""
-    with causes.ground(tmp_path_factory.mktemp("stops"), STRIP) as made:
+    with open_ground(tmp_path_factory.mktemp("stops"), STRIP) as made:
         yield made
         print(made.bench.log())
 

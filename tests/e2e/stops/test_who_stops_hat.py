@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.harness import STRIP
 from tests.e2e.stops import causes, hat_causes
-from tests.e2e.stops.causes import Ground, Scene
+from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import Cause
 
 pytestmark = pytest.mark.e2e
@@ -17,7 +17,7 @@ RUNS, SOAK_RUNS = 1, 20
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     """A bench with a HAT, for all tests of this file."""
     home, kind = tmp_path_factory.mktemp("hat"), hat_causes.HatBench
-    with causes.ground(home, STRIP, *hat_causes.OPTIONS, kind=kind) as made:
+    with open_ground(home, STRIP, *hat_causes.OPTIONS, kind=kind) as made:
         yield made
         print(made.bench.log())
 
