@@ -5,7 +5,7 @@ steps it kills a station, cuts its power, fills its disk, damages a list, lets a
 lets the office lose a bit of data that another copy still has.
 """
 
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -24,6 +24,7 @@ from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, listing_of
 from fpvstation.store.verify import Verdict, verify
 from tests.support.base_station.disk import FakeDisk, Killed, hash_of, published, sums_of
 from tests.support.base_station.links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
+from tests.support.base_station.side import Side, act
 
 STEPS_CHAOS, STEPS_CALM, STEPS_MOST, LOOK_EACH = 600, 60, 30_000, 3
 ROTS, LOOK_HOME_EACH = 3, 25
@@ -31,47 +32,12 @@ NOW_S = 1.8e9
 """UTC of a clock that is right."""
 
 
-async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that would block, in place of a thread."""
-    await Step()
-    return function(*arguments)
-
-
-class Side:
-    """Side task of a station beside its round: an asyncio.Task without a loop."""
-
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work, self.done = work, False
-        self._fault: BaseException | None = None
-
-    def step(self) -> None:
-        """Run one step, maybe the last one. Raises Killed."""
-        try:
-            self._work.send(None)
-        except StopIteration:
-            self.done = True
-        except Exception as fault:
-            self.done, self._fault = True, fault
-
-    def cancel(self) -> None:
-        """Cancel the task for good."""
-        if not self.done:
-            self.done, self._fault = True, Killed()
-            self._work.close()
-
-    def __await__(self) -> Generator[None, None, None]:
-        while not self.done:
-            yield
-        if self._fault is not None:
-            raise self._fault
-
-
 class Station:
     """Station that is restarted after any end."""
 
     def __init__(self, cars: Sequence[FakeCar], office: FakeOffice, random: Random) -> None:
         self.disk, self._random = FakeDisk(random), random
-        self._cars, self._office, self._id = cars, office, ""
+        self._cars, self._office, self.store_id = cars, office, ""
         self._running: Side | None = None
         self._sides: list[Side] = []
         self.rounds_well = 0
@@ -105,7 +71,7 @@ class Station:
         bound = Bound(
             store, self.disk, copies, self._most, [OFFICE], relay.verify_soon, self._utc_s
         )
-        self._id = store.open(self._id)
+        self.store_id = store.open(self.store_id)
         links = [Link(car, self.disk, self._office) for car in self._cars]
         while True:
             everything, well = self._random.random() < self.thorough, True
@@ -128,12 +94,12 @@ class Station:
     def rot(self) -> None:
         """Damage a segment that the office has, and let a scrub find it."""
         store, copies = Store(self.disk), ReplicaLog(self.disk)
-        store.open(self._id)
+        store.open(self.store_id)
         for one in store.segments():
             record = f"{COPIES}/{one.path.rpartition('/')[0]}{SUFFIX}"
             kept = self.disk.names_synced.get(record)
             inode = self.disk.names_now.get(one.path)
-            path = f"{self._id}/{one.path}"
+            path = f"{self.store_id}/{one.path}"
             if (
                 inode
                 and inode.data
@@ -175,7 +141,7 @@ class Station:
     def verify(self) -> list[Verdict]:
         """Return the faults that `fpvstation verify` names."""
         store = Store(self.disk, utc_s=self._utc_s)
-        store.open(self._id)
+        store.open(self.store_id)
         found = verify(store, self.disk, sorted(store.known()), 1e9, utc_s=self._utc_s)
         faults = [one for one in found if one.fault]
         self.damaged = False
@@ -190,16 +156,6 @@ class Station:
             if published(path):
                 line = StoredSegment(path, hash_of(inode.data))
                 assert line in listed or path in named, f"{path} is named nowhere"
-
-    @property
-    def store_id(self) -> str:
-        """Return the id of its own store."""
-        return self._id
-
-    @property
-    def opened(self) -> bool:
-        """Return True if the id of its own store is known."""
-        return bool(self._id)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> Side:
         self._sides.append(Side(work))
@@ -306,7 +262,7 @@ class World:
             station.utc_s = max(station.utc_s, NOW_S)  # its clock is set
         elif what < 0.15:
             self._rot_office()
-        elif what < 0.16 and station.opened and station.disk.mounted:
+        elif what < 0.16 and station.store_id and station.disk.mounted:
             self._damage(station)
         elif what < 0.20:
             station.disk.mount()
@@ -342,11 +298,11 @@ class World:
             station.kill()
             station.disk.cut_power()
             self.check(station)
-        elif what < 0.06 and station.opened:
+        elif what < 0.06 and station.store_id:
             station.disk.unmount()
-        elif what < 0.08 and station.opened:
+        elif what < 0.08 and station.store_id:
             station.disk.lost_by_sync = 1
-        elif station.opened and station.disk.mounted:
+        elif station.store_id and station.disk.mounted:
             station.kill()
             station.disk.kill = station.disk.full = 0.0
             station.disk.lost_by_sync = 0

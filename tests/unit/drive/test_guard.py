@@ -23,9 +23,6 @@ def measured(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> t
     return telemetry.Range("front", 0.0, range_m, age_s, state)
 
 
-# --- the pure part ---
-
-
 def test_closing_speed_is_zero_once_no_target_is_seen() -> None:
     approach = Approach()
     assert approach.speed_mps() == 0.0

@@ -11,89 +11,15 @@ from msgspec.structs import replace
 
 from fpvcar.buttons.game import View
 from fpvcar.buttons.panel import Panel
-from fpvcar.drive import gate, mixing
-from fpvcar.drive.control import GateRun
-from fpvcar.drive.gate import Cause, Hold, Latches, World
+from fpvcar.drive import gate
+from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed, Sources
+from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed
 from fpvcar.recordings import codec, messages
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.wire import buttons, telemetry, up
-from tests.support.hub import House
-from tests.support.recorder.recorder import Rig
+from fpvcar.wire import buttons, telemetry
+from tests.support.recorder.fed_car import Car
 from tests.support.recorder.recording import DELTA, KEY, PROFILE
-
-FREE = Latches(None)
-
-
-class Car:
-    """Feed of the recorder with its inputs."""
-
-    def __init__(self, **settings: object) -> None:
-        self.rig = Rig(**settings)
-        self.ranges: tuple[telemetry.Range, ...] = ()
-        self.measured: list[telemetry.Measured] = []
-        self.battery: telemetry.Battery | None = None
-        self.keys = 0
-        self.feed = Feed(
-            self.rig.recorder,
-            Sources(
-                lambda _: self.ranges,
-                self._take,
-                lambda _: self.battery,
-                self._key,
-                ("red", "green", "blue"),
-            ),
-            {"front": (0.1, 0.0, 0.05)},
-        )
-
-    def second(self) -> None:
-        """Run the feed's work of one second."""
-        self.feed._second(lambda: messages.Health("ok", "ok", "ok", 1))
-
-    def measure(self, range_m: float | None, ago_s: float = 0.01) -> None:
-        """Let the front sensor measure."""
-        at_s = self.rig.now_ns / 1e9 - ago_s
-        self.measured.append(telemetry.Measured("front", 0.0, range_m, at_s))
-        self.ranges = (telemetry.Range("front", 0.0, range_m, ago_s),)
-
-    def _take(self) -> list[telemetry.Measured]:
-        taken, self.measured = self.measured, []
-        return taken
-
-    def _key(self) -> bool:
-        self.keys += 1
-        return True
-
-    def step(
-        self,
-        throttle: float = 0.5,
-        reason: gate.Reason = "driving",
-        latches: Latches = FREE,
-        seconds: float = 0.02,
-    ) -> GateRun:
-        """Run the gate once; return its step."""
-        self.rig.wait(seconds)
-        decision = gate.Decision(throttle, 0.0, reason, latches)
-        stepped = GateRun(
-            self.rig.now_ns,
-            gate.Wish(throttle, 0.0, self.rig.now_ns / 1e9),
-            latches,
-            World(0.01, None, 1.0),
-            "off",
-            (),
-            7.4,
-            mixing.Slew(),
-            decision,
-            (throttle, 0.0),
-        )
-        self.feed.step(stepped)
-        return stepped
-
-    def said(self, topic: str) -> list[messages.Message]:
-        """Return the recorded messages of a topic so far."""
-        self.rig.thread.turn()
-        return [codec.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic]
 
 
 @pytest.fixture
@@ -418,77 +344,6 @@ def test_health_holds_figures_and_fault_words() -> None:
     assert messages.health_of("ok", "ok", "lost", 2, computer) == messages.Health(
         "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0}, ("hot",)
     )
-
-
-# --- calls of the hub and the gate's owner ---
-
-
-def test_hub_and_gate_events_reach_the_recorder(car: Car) -> None:
-    house = House(recorder=car.feed, watcher=car.feed.step)
-    ann = house.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(0.5, 0.25)
-    ann.say(up.Drive(1, 0.0, 1.0, 0.0))
-    eve = house.visitor("Eve", drive=False)
-    eve.drive(1.0)
-    ann.say(up.Report("webcodecs", 12.5, 4.25, 29.9, 3))
-    wishes = [one for one in car.said(messages.WISH) if isinstance(one, messages.WishIn)]
-    assert [(one.name, one.verdict) for one in wishes] == [
-        ("Ann", "fresh"),
-        ("Ann", "fresh"),
-        ("Ann", "old"),
-        ("Eve", "not at the wheel"),
-    ]
-    assert (wishes[1].throttle, wishes[1].steer) == (0.5, 0.25)
-    assert car.said(messages.DRIVER) == [messages.Turn("Ann", "Ann took the wheel")]
-    assert car.said(messages.LATENCY) == [
-        messages.Latency("Ann", True, "webcodecs", 12.5, 4.25, 29.9, 3)
-    ]
-    ann.say(up.Release())
-    assert car.said(messages.DRIVER)[-1] == messages.Turn(None, "Ann released the wheel")
-    for one in car.said(messages.STEP):
-        assert isinstance(one, messages.Step)
-        again = gate.decide(
-            one.wished(), one.latches, one.world(), one.now_ns / 1e9, house.hub._profile.gate
-        )
-        assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
-
-
-def test_drivers_mark_and_keep_but_grown_ups_switch_recording(car: Car) -> None:
-    house = House(recorder=car.feed)
-    ann = house.visitor("Ann")
-    assert ann.state.recording is not None and ann.state.recording.on
-    eve = house.visitor("Eve", drive=False)
-    for message in (up.SetRecording(False), up.Keep(), up.Mark("x")):
-        eve.say(message)
-    assert car.feed.status().on and len(car.said(messages.EVENT)) == 1, "she sat down"
-    ann.say(up.SetRecording(False))
-    assert car.feed.status().on, "a driver's page without the grown-ups' code"
-    assert ann.errors()[-1].what == "only a grown-up turns recording on or off"
-    mum = house.visitor("Mum", code="grownups")
-    mum.say(up.SetRecording(False))
-    assert not car.feed.status().on
-    mum.say(up.SetRecording(True))
-    ann.say(up.Mark("here"))
-    ann.say(up.Keep())
-    names = [one.name for one in car.said(messages.EVENT) if isinstance(one, messages.Event)]
-    assert names.count(messages.RECORDER) == 3 and len(car.said(messages.MARK)) == 1
-
-
-def test_hub_without_a_recorder_ignores_recording_messages() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.drive(0.5)
-    for message in (
-        up.SetRecording(False),
-        up.Keep(),
-        up.Mark("x"),
-        up.Lights(True),
-        up.Report("mse"),
-        up.Release(),
-    ):
-        ann.say(message)
-    assert ann.state.recording is None
 
 
 def test_points_begin_at_the_place_of_the_sensor(car: Car) -> None:

@@ -4,7 +4,7 @@ from fpvcar.drive.control import GateRun
 from fpvcar.recordings import messages
 from fpvcar.wire import up
 from tests.support.hub import House
-from tests.unit.recorder.test_feed import Car
+from tests.support.recorder.fed_car import Car
 
 CROWD, PER_S = 20, 250
 MOST_BYTES_S = 10_000

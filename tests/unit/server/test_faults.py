@@ -3,8 +3,7 @@
     page -> kernel's queue -> pace (RateLimit) -> FastPath -> Session -> Hub -> gate
         -> packets -> Wheels: lease, bridges -> fake pins, dead man
 
-Every part of the car is real, time is an argument, and each sequence follows from its seed. Two
-rules are checked every 5 ms:
+Every part is real, time is an argument, each sequence follows from its seed. Checked every 5 ms:
 
     not late            a motor is driven only if a live page wished it at most 0.7 s ago,
                         and 0.3 s more after a failure of a process

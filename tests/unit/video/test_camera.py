@@ -3,11 +3,9 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,15 +19,6 @@ from fpvcar.wire.camera import pack_record
 from tests.support.cameras.video_source import encode
 
 FAKE = str(Path(__file__).parents[2] / "support" / "cameras" / "fake_camera.py")
-
-
-@pytest.fixture(scope="module")
-def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a file of wire records: 10 units, a key frame every fifth."""
-    path = tmp_path_factory.mktemp("film") / "film"
-    units = encode(frames=10, slices=4)
-    path.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
-    return path
 
 
 def argv(film: Path, mode: str, *more: str) -> list[str]:
@@ -343,83 +332,3 @@ async def test_camera_without_a_program_has_state_none() -> None:
     async with running(camera):
         await asyncio.sleep(0)
         assert camera.state == "none"
-
-
-async def test_camera_that_ignores_sigterm_ends_within_a_second(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "plain", "--then", "ignore-term"), False)
-    async with running(camera, units.append):
-        await until(lambda: units)
-        assert camera.process is not None
-        pid = camera.process.pid
-    assert not alive(pid)
-
-
-async def test_children_of_a_shell_end_with_it(film: Path) -> None:
-    units: list[AccessUnit] = []
-    words = " ".join(argv(film, "plain"))
-    camera = Camera(["sh", "-c", f"{words} | cat; true"], False)
-    async with running(camera, units.append):
-        await until(lambda: units)
-        assert camera.process is not None
-        group = camera.process.pid
-    with pytest.raises(ProcessLookupError):
-        for _ in range(200):
-            os.killpg(group, 0)
-            await asyncio.sleep(0.01)
-
-
-async def test_cancelling_run_ends_the_child(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True)
-    task = asyncio.create_task(camera.film(units.append))
-    await until(lambda: units)
-    assert camera.process is not None
-    pid = camera.process.pid
-    task.cancel()
-    await asyncio.wait([task])
-    assert not alive(pid)
-
-
-PARENT = """
-    import asyncio, sys
-    from fpvcar.video.camera import Camera
-    async def main():
-        camera = Camera(sys.argv[2:], sys.argv[1] == "framed")
-        task = asyncio.create_task(camera.run())
-        while camera.process is None:
-            await asyncio.sleep(0.01)
-        print(camera.process.pid, flush=True)
-        await task
-    asyncio.run(main())
-"""
-
-
-@pytest.fixture(params=["hang", "write", "framed"])
-def orphan(request: pytest.FixtureRequest, film: Path) -> Iterator[tuple[int, int]]:
-    """Start a `run` with a camera, for killing; yield (parent, child)."""
-    words = {
-        "hang": ["plain", *argv(film, "plain", "--after", "0", "--then", "hang")],
-        "write": ["plain", *argv(film, "plain", "--then", "ignore-term")],
-        "framed": ["framed", *argv(film, "framed")],
-    }[request.param]
-    parent = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(PARENT), *words], stdout=subprocess.PIPE
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    yield parent.pid, child
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-
-
-def test_child_ends_when_run_is_killed(orphan: tuple[int, int]) -> None:
-    parent, child = orphan
-    time.sleep(0.3)  # past setpriv's own start
-    assert alive(child)
-    os.kill(parent, signal.SIGKILL)
-    deadline_s = time.monotonic() + 5.0
-    while alive(child) and time.monotonic() < deadline_s:
-        time.sleep(0.01)
-    assert not alive(child)

@@ -1,9 +1,7 @@
 """Replication to the office: selection, times, records, and restores."""
 
 import errno
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,105 +9,13 @@ from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
 from fpvstation.mirror.relay_queue import LATEST_S, SETTLED_S
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, Replicator
-from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreGone
-from fpvstation.store.replica_log import (
-    AHEAD_S,
-    HERE,
-    RECENT_S,
-    REJUDGED_S,
-    ReplicaLog,
-    segments_of,
-)
-from fpvstation.store.store import Store
+from fpvstation.store.replica_log import HERE, segments_of
 from fpvstation.store.sums_file import StoredSegment
-from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put, sums_of
+from tests.support.base_station.office import PLACE, SECOND, Rig, act
+from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put
 
-PLACE = "office:/store"
-SECOND = NAME.replace("0001", "0002")
 LATER = NAME.replace("20261121", "20261122")
-
-
-async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-class PlayedOffice:
-    """Office in memory; `faults` are raised one after the other."""
-
-    place = PLACE
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.there = root, dict[str, bytes]()
-        self.sent, self.faults = list[tuple[str, bool]](), list[Exception]()
-        self.known = list[bool]()
-
-    def _fault(self) -> None:
-        if self.faults:
-            raise self.faults.pop(0)
-
-    async def claim(self, store: str, known: bool) -> None:
-        assert store
-        self.known.append(known)
-
-    async def send(
-        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
-    ) -> None:
-        self._fault()
-        self.sent.append((session, anew))
-        for one in listed:
-            if anew or one.path not in self.there:
-                self.there[one.path] = (self.root / one.path).read_bytes()
-
-    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
-        self._fault()
-        return [
-            one.path.rpartition("/")[2]
-            for one in listed
-            if sums_of(self.there.get(one.path, b"")).sha256 != one.sha256
-        ]
-
-    async def fetch(self, session: str, on_progress: OnProgress) -> Mapping[str, str]:
-        self._fault()
-        found = {}
-        for path, data in self.there.items():
-            if path.startswith(session):
-                name = path.rpartition("/")[2]
-                (self.root / "came").mkdir(exist_ok=True)
-                (self.root / "came" / name).write_bytes(data)
-                found[name] = f"came/{name}"
-        return found
-
-
-class Rig:
-    """Store with its records, and the office."""
-
-    def __init__(self, root: Path) -> None:
-        self.now_s, self.utc_s = 1000.0, 5.0
-        self.root, disk = root, Folder(root)
-        self.copies, self.office = ReplicaLog(disk), PlayedOffice(root)
-        self.store = Store(disk, lambda session: self.relay.queue(session))
-        self.store.open("")
-        self.relay = Replicator(
-            self.office, self.store, self.copies, act, self._clock_s, lambda: self.utc_s
-        )
-
-    def _clock_s(self) -> float:
-        return self.now_s
-
-    async def later(self) -> None:
-        """Run a round when all is due."""
-        self.now_s += LATEST_S
-        await self.relay.once(True)
-
-    def bend(self, name: str = NAME) -> None:
-        """Damage a byte on the local disk."""
-        (self.root / SESSION / name).write_bytes(b"?" + DATA[1:])
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path)
 
 
 async def test_finished_session_is_sent_once(rig: Rig) -> None:
@@ -250,107 +156,6 @@ async def test_unmounted_store_gets_no_record(rig: Rig) -> None:
     await rig.later()
     assert "mount its disk" in rig.relay.state.bad[SESSION]
     assert list(rig.root.iterdir()) == []
-
-
-async def test_segment_is_safe_once_enough_places_have_it(rig: Rig) -> None:
-    put(rig.store)
-    (stored,) = rig.store.segments()
-    alone, two, three = (
-        Offices([rig.office], most, rig.copies, utc_s=lambda: 5.0) for most in (1, 2, 3)
-    )
-    assert alone.safe(stored) and not two.safe(stored)
-    await rig.later()
-    assert two.safe(stored)
-    assert not two.safe(StoredSegment(stored.path, "0" * 64)), "another one of that name"
-    assert not three.safe(stored)
-
-
-async def test_old_copy_at_the_office_is_judged_again(rig: Rig) -> None:
-    put(rig.store)
-    put(rig.store, LATER)
-    await rig.later()
-    rig.utc_s += REJUDGED_S
-    await rig.later()
-    assert rig.relay.state.rejudged == 0 and rig.relay.state.oldest_s == 5.0
-    rig.utc_s += 1.0
-    sent = len(rig.office.sent)
-    for done in (1, 2, 2):
-        await rig.later()
-        assert rig.relay.state.rejudged == done, "one a round"
-    assert len(rig.office.sent) == sent, "nothing is moved"
-    assert rig.relay.state.oldest_s == rig.utc_s and not rig.relay.state.rotted
-
-
-async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
-    for day in (21, 22, 23):
-        put(rig.store, NAME.replace("20261121", f"202611{day}"))
-    await rig.later()
-    rig.utc_s += 2 * REJUDGED_S
-    check = rig.office.check
-
-    async def slow(session: str, listed: list[StoredSegment]) -> list[str]:
-        rig.now_s += 100.0
-        return await check(session, listed)
-
-    rig.office.check = slow  # type: ignore[method-assign]
-    began_s = rig.now_s
-    while rig.relay.state.rejudged < 3:
-        await rig.relay.once(True)
-        rig.now_s += 10.0
-    assert 1100.0 <= rig.now_s - began_s <= 1200.0
-
-
-async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
-    put(rig.store)
-    put(rig.store, SECOND, b"second")
-    (stored, _) = rig.store.segments()
-    await rig.later()
-    two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
-    rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
-    assert two.safe(stored), "not known yet"
-    rig.utc_s += REJUDGED_S + 1.0
-    with pytest.raises(OfficeFault, match="1 files of .* are bad or missing there"):
-        await rig.later()
-    assert not two.safe(stored) and rig.relay.state.rotted == 1
-    await rig.later()
-    assert rig.office.there[f"{SESSION}/{NAME}"] == DATA and two.safe(stored)
-
-
-async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Rig) -> None:
-    put(rig.store)
-    (stored,) = rig.store.segments()
-    await rig.later()
-    judged_s = rig.utc_s
-    two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
-    for utc_s, counts in (
-        (judged_s + RECENT_S, True),
-        (judged_s + RECENT_S + 1.0, False),
-        (judged_s - AHEAD_S, True),
-        (judged_s - AHEAD_S - 1.0, False),
-    ):
-        rig.utc_s = utc_s
-        assert two.safe(stored) == counts, utc_s
-
-
-async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Rig) -> None:
-    """The session is fetched again, from the car or from another office."""
-    put(rig.store)
-    await rig.later()
-    sums = sums_of(DATA)
-    assert rig.store.evict(SESSION, lambda gone: True)
-    await rig.later()
-    assert not list(rig.store.segments()), "the office does not bring it back"
-    rig.relay.verify_soon([SESSION])
-    await rig.later()
-    assert rig.relay.state.rejudged == 1
-    assert rig.store.evicted(CAR, NAME, sums.sha256)
-    rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
-    rig.relay.verify_soon([SESSION])
-    with pytest.raises(OfficeFault):
-        await rig.later()
-    assert not rig.store.evicted(CAR, NAME, sums.sha256)
-    (finding,) = rig.store.audit(SESSION)
-    assert finding.fault == "file and line are missing", "verify names it"
 
 
 class Enough(BaseException):

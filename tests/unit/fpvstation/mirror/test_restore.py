@@ -9,7 +9,7 @@ from fpvstation.mirror.replicate import CopyProgress, OfficeFault
 from fpvstation.mirror.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
-from tests.unit.fpvstation.mirror.test_replicate import PLACE, SECOND, PlayedOffice, Rig, act
+from tests.support.base_station.office import PLACE, SECOND, PlayedOffice, Rig, act
 from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 TRASH = ".trash/2026-11-23"

@@ -1,0 +1,12 @@
+"""Fixtures: a replicator with an office in memory."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.base_station.office import Rig
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
