@@ -182,4 +182,17 @@ def table() -> str:
 
 def text() -> str:
     """Return the content of docs/openapi.json."""
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    return _laid_out(document(), 0) + "\n"
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    """Write JSON; an object or array that fits on a line has one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if depth + len(line) <= 100 or not isinstance(value, dict | list):
+        return line
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_laid_out(one, depth + 1)}" for key, one in value.items()]
+    else:
+        parts = [_laid_out(one, depth + 1) for one in value]
+    indent = "\n" + " " * depth
+    return f"{line[0]}{indent} " + f",{indent} ".join(parts) + indent + line[-1]
