@@ -28,7 +28,10 @@ def alive(mark: bytes) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_benchmark_stopped_by_signal_leaves_no_process(
     number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -152,6 +152,8 @@ class TestWhichDevice:
         assert ended.status == receiver.ended().status == 0, ended
 
 
+@pytest.mark.soak
+@pytest.mark.long
 class TestStrangers:
     def test_receiver_survives_wrong_key(self, ends: Ends) -> None:
         receiver = ends.receive("out")
@@ -176,6 +178,8 @@ class TestStrangers:
         assert "encrypted by" in ended.err
 
 
+@pytest.mark.soak
+@pytest.mark.long
 class TestFaults:
     def test_killed_receiver_ends_sender(self, ends: Ends) -> None:
         sender, receiver = busy(ends)
@@ -238,6 +242,8 @@ def user_ends(ends: Ends) -> Ends:
     return ends
 
 
+@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("limit_kib", "sends", "receives"),
     [
@@ -256,6 +262,8 @@ def test_low_memlock_limit_shrinks_buffers(
     ends.receiver.check("cmp /dev/shm/in /dev/shm/out")
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_too_low_memlock_limit_falls_back_to_tcp(user_ends: Ends) -> None:
     """Both ends use TCP by default and give the reason; told to use RDMA they refuse."""
     ends, user = user_ends, as_user(16)
