@@ -37,7 +37,7 @@ def test_stamped_records_decode_to_their_time(start: Start) -> None:
     last = 0
     for index in range(20):
         record = strip.record()
-        assert record.key == (index == 0)
+        assert record.key or index, "the first picture is no key frame"
         picture = decode(codec, record.unit)
         assert (picture.width, picture.height) == (640, 480)
         clock = record.capture_us // 1000
