@@ -34,7 +34,7 @@ static const char usage[] =
     "  --no-sync   do not wait until the files have reached the disk\n"
     "  --rate, --bwlimit BYTES   send at most so many a second; 10M is ten MiB\n"
     "  -v          print files, bytes and rate; --json  the same, for programs\n"
-    "  --port LOW-HIGH      ports a firewall lets in; without: --via-ssh\n"
+    "  --port LOW-HIGH      receive on a port that a firewall lets in, or --via-ssh\n"
     "  --ssh --remote-path --via --transport --device --encrypt --plain\n"
     "  --timeout --idle-timeout --connect-timeout   as in rdpipe(1)\n"
     "  --help  --version\n"

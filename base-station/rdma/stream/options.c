@@ -22,18 +22,18 @@
     "  --encrypt, --plain            default: --encrypt beyond loopback; one end that\n"  \
     "                                asks for it is enough\n"                         \
     "  --checksum xxh3|none          --chunk BYTES  --credits N\n"                     \
-    "  --timeout S (10)              the other end's silence, 0 = no limit\n"          \
-    "  --idle-timeout S (0)          the data's silence\n"                             \
-    "  -v, --verbose  --json         what was moved, how fast\n"                       \
-    "  --no-progress                 -v without it on a terminal\n"                    \
+    "  --timeout S (10)              longest silence of the other end, 0 = no limit\n" \
+    "  --idle-timeout S (0)          longest time without data, 0 = no limit\n"        \
+    "  -v, --verbose  --json         print steps, bytes and bandwidth\n"               \
+    "  --no-progress                 show no progress with -v\n"                       \
     "  --help  --version\n"
 
 static const char usage_send[] =
     "usage: rdsend [options] HOST PORT [FILE | -- CMD...]\n"
     "Sends stdin, a file or a command's output to an rdrecv.\n"
-    "  --rate BYTES                  a second, at most\n"
-    "  --finish-timeout S (3600)     from the end of the data to its confirmation\n"
-    "  --connect-timeout S (10)      until the receiver has proved, 0 = no limit\n"
+    "  --rate BYTES                  send at most so many a second\n"
+    "  --finish-timeout S (3600)     longest wait for the confirmation\n"
+    "  --connect-timeout S (10)      longest wait for the receiver, 0 = no limit\n"
     COMMON_USAGE;
 
 static const char usage_receive[] =
@@ -41,9 +41,9 @@ static const char usage_receive[] =
     "       rdrecv --new-key FILE\n"
     "Receives a stream from an rdsend: to stdout, a file or a command.\n"
     "  --sync                        sync the file and its folder\n"
-    "  --announce-fd N               where to say port, transports, addresses\n"
-    "  --port LOW-HIGH               one of these, for PORT 0\n"
-    "  --connect-timeout S (0)       until a sender has proved, 0 = no limit\n"
+    "  --announce-fd N               write port, transports and addresses there\n"
+    "  --port LOW-HIGH               take a free port of these, for PORT 0\n"
+    "  --connect-timeout S (0)       longest wait for a sender, 0 = no limit\n"
     COMMON_USAGE;
 
 enum kind {
