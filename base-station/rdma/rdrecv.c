@@ -85,7 +85,7 @@ static int take(struct receiver *receiver, struct slot *slot, XXH3_state_t *hash
     if (receiver->end.link.seals) {
         if (length <= SEAL_BYTES ||
             seal_open_record(&receiver->end.seals.data, slot->bytes, worker->count++) < 0)
-            return fault(&worker->error, "somebody changed the stream on its way");
+            return fault(&worker->error, "the stream was changed on its way");
         length -= SEAL_BYTES;
     }
     if (receiver->end.checksummed)

@@ -72,7 +72,7 @@ class TestByHand:
         peer.send(record(kind, b"" if kind == BYE else bytes(16)))
         ended = receiver.ended(4)
         peer.close()
-        assert ended.status == 1 and "somebody changed" in ended.err
+        assert ended.status == 1 and "was changed on its way" in ended.err
         assert not (ends.place / "out").exists()
 
     @pytest.mark.skipif(SLOWNESS > 1, reason="a sanitizer needs more than the limit")

@@ -137,7 +137,7 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
     const char *why = NULL;
     if (sink->in == sink->top && !asked_for(sink, record->name)) {
         tree_sink_complain(sink, NULL, record->name,
-                           "nobody asked for it: nothing more is taken");
+                           "it was not requested: the copy stops here");
         return "";
     }
     if (!sink->found)

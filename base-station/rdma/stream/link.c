@@ -58,7 +58,7 @@ static int unseal(struct link *link, struct transport_event *event, struct error
     if (seals) {
         uint8_t *whole = event->body - RECORD_BYTES;
         if (seal_open_record(&seals->hear, whole, seals->hear.count++) < 0)
-            return fault(error, "somebody changed what %s said on its way", link->transport->peer);
+            return fault(error, "a message of %s was changed on its way", link->transport->peer);
         record->length -= SEAL_BYTES;
     }
     return record_fits(record) ? 0 : transport_refuse(link->transport, RECORD_LENGTH_WRONG, error);
