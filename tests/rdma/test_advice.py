@@ -149,7 +149,9 @@ class TestKeys:
         ended = run(ends, "rdrecv", "--key-file", "key", "0")
         advises(ended, 2, "key belongs to user 1234", "rdrecv --new-key")
 
-    @pytest.mark.parametrize("key", [b"a" * 16, b"abcdefg" * 9, b"abcdefghi" * 2, b"0123456" * 3])
+    @pytest.mark.parametrize(
+        "key", [b"a" * 16, b"aabcdefgabcdefgb", b"abcdefg" * 9, b"abcdefghi" * 2, b"0123456" * 3]
+    )
     def test_guessable_key_is_refused(self, ends: Ends, key: bytes) -> None:
         write_key(ends, key)
         said = "is easy to guess", "8 different", "rdrecv --new-key"

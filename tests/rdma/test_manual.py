@@ -20,6 +20,8 @@ from tests.rdma.test_rdcp import facts, make_tree
 pytestmark = pytest.mark.e2e
 PAGES = Path(__file__).parents[2] / "base-station" / "rdma"
 BLOCK = re.compile(r"^\.nf\n(.*?)^\.fi$", re.MULTILINE | re.DOTALL)
+PAST_NS = 1_700_000_000_123_456_789
+"""Time of folders. rsync keeps a time that differs by less than a second."""
 ESCAPED = {r"\-": "-", r"\(aq": "'"}
 OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|plague)\b)")
 
@@ -46,6 +48,8 @@ class Shell:
         (place / "scratch" / "zeroes").write_bytes(bytes(100_000))
         make_tree(place / "a")
         make_tree(place / "recordings")
+        for folder, _, _ in os.walk(place / "recordings", topdown=False):
+            os.utime(folder, ns=(PAST_NS, PAST_NS))
         NearSsh(programs).command  # noqa: B018 (the property writes the file)
         zfs = programs / "zfs"
         zfs.write_text('#!/bin/sh\n[ "$1" = send ] && echo "$@" || cat >received\n')

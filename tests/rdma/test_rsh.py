@@ -128,7 +128,7 @@ def test_rsync_ends_when_host_is_gone(tools: Tools, sshd: Sshd) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     _, said = process.communicate(timeout=15 * SLOWNESS)
-    assert process.returncode not in (0, 20), said
+    assert process.returncode != 0, said  # 20: the agent's SIGTERM reached the server in time
     tools.none_left()
 
 
