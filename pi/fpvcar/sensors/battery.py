@@ -29,7 +29,7 @@ JUMP_V = 1.5
 action."""
 LOW_SHARE = 0.1
 WEAK_SHARE, WEAK_S = 0.9, 2.0
-"""Share of `empty_v` below which the pack sags, and the time for which it then counts as weak. More
+"""A pack below this share of `empty_v` counts as weak, and stays weak for this time. More
 current would crash the computer, and a Pi Zero has no detector of under-voltage. The hold time is
 needed because a limited motor lets the pack recover, and the limit would end at once."""
 STEADY_S = 3.0
