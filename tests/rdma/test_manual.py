@@ -48,8 +48,8 @@ class Shell:
         (place / "scratch" / "zeroes").write_bytes(bytes(100_000))
         make_tree(place / "a")
         make_tree(place / "recordings")
-        for folder, _, _ in os.walk(place / "recordings", topdown=False):
-            os.utime(folder, ns=(PAST_NS, PAST_NS))
+        for path, _, _ in os.walk(place / "recordings", topdown=False):
+            os.utime(path, ns=(PAST_NS, PAST_NS))
         NearSsh(programs).command  # noqa: B018 (the property writes the file)
         zfs = programs / "zfs"
         zfs.write_text('#!/bin/sh\n[ "$1" = send ] && echo "$@" || cat >received\n')
