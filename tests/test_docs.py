@@ -46,7 +46,7 @@ from tests.test_layers import FLOORS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "hardware").glob("*.md")),
     ROOT / "tests" / "README.md",
 )
@@ -269,8 +269,8 @@ def test_links_lead_to_existing_targets(page: Path) -> None:
 def test_readme_links_pages_and_stays_short() -> None:
     text = PAGES[0].read_text(encoding="utf-8")
     assert len(text.splitlines()) <= README_LINES
-    for page in (ROOT / "docs").glob("*.md"):
-        assert f"(docs/{page.name})" in text, page.name
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f"({page.relative_to(ROOT)})" in text, page.name
     building = ROOT / "hardware/README.md"
     assert "(hardware/README.md)" in text
     for page in (ROOT / "hardware").iterdir():

@@ -20,7 +20,7 @@ def steps() -> list[tuple[str, str, str]]:
     """Return every `file:function` in README and docs/, after the name of its document."""
     return [
         (document.name, file, name)
-        for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+        for document in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
         for file, name in CHAIN.findall(document.read_text(encoding="utf-8"))
     ]
 

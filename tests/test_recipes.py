@@ -127,10 +127,10 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "station-verb": ((*PYTHON, NEW_VERB),),
 }
 WRITTEN = {
-    "setting": ("docs/wire.md", "hazard"),
-    "range-sensor": ("docs/profile.md", "tf_luna"),
-    "motor-driver": ("docs/profile.md", "drv8835"),
-    "profile-key": ("docs/profile.md", "hazard_s"),
+    "setting": ("docs/reference/wire.md", "hazard"),
+    "range-sensor": ("docs/reference/profile.md", "tf_luna"),
+    "motor-driver": ("docs/reference/profile.md", "drv8835"),
+    "profile-key": ("docs/reference/profile.md", "hazard_s"),
     "doctor-finding": ("docs/troubleshooting.md", "the kernel ... is old"),
 }
 """Generated file, and a text that `make docs` adds to it."""

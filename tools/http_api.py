@@ -1,4 +1,5 @@
-"""Generator of the HTTP API as OpenAPI 3.1: docs/openapi.json and a table of docs/wire.md.
+"""Generator of the HTTP API as OpenAPI 3.1: openapi.json and a table of wire.md in
+docs/reference/.
 
 Summaries and parameters are in http_calls.py; `routes()` reads the paths of a server.
 """
@@ -25,7 +26,7 @@ from fpvcar.server.api.trust_api import TrustApi
 from fpvcar.server.auth.remembered_browsers import COOKIE
 from fpvcar.server.routes import Server
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "openapi.json"
+FILE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "openapi.json"
 NO_API = ("/ws/", "/trust", "/{path}")
 """Prefixes of paths that are sockets or pages."""
 ACCESS = {
@@ -100,7 +101,7 @@ def document() -> dict[str, Any]:
             "title": "fpvcar",
             "version": "1",
             "description": "Written by `make docs` from tools/http_api.py. The "
-            "WebSockets, roles and Origin rules stand in docs/wire.md.",
+            "WebSockets, roles and Origin rules stand in docs/reference/wire.md.",
         },
         "servers": [{"url": "http://car.local:8080"}],
         "paths": paths,
@@ -181,7 +182,7 @@ def table() -> str:
 
 
 def text() -> str:
-    """Return the content of docs/openapi.json."""
+    """Return the content of docs/reference/openapi.json."""
     return _laid_out(document(), 0) + "\n"
 
 

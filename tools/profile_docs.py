@@ -1,4 +1,4 @@
-"""Generator of docs/profile.md from the schema of a profile: `make docs`.
+"""Generator of docs/reference/profile.md from the schema of a profile: `make docs`.
 
 config/{schema,motors,sensors}.py -> types, bounds, defaults, and the docstring under each key
 """
@@ -18,14 +18,14 @@ from fpvcar.config import motors, schema, sensors
 from fpvcar.config.base import Gpio, LowGpio, Section, Share
 from fpvcar.config.schema import Profile
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "profile.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "profile.md"
 HEAD = """\
 # Every key of a profile
 
 <!-- Written by `make docs` from pi/fpvcar/config/{schema,motors,sensors}.py: change these. -->
 
 A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
-which pins; [hardware/bench.toml](../hardware/bench.toml) is a whole one. `[car]`,
+which pins; [hardware/bench.toml](../../hardware/bench.toml) is a whole one. `[car]`,
 and two of `[motors]`, are required: `drive` and `steer`, or, for a car with a motor a
 side, `left` and `right`. Any other section may be left out,
 and any key that has a default. An option of `fpvcar run`, `wheels` and `bench` changes
@@ -283,12 +283,12 @@ def parts(section: type[Section], prefix: str = "") -> Iterator[str]:
 
 
 def page() -> str:
-    """Return the full text of docs/profile.md."""
+    """Return the full text of docs/reference/profile.md."""
     return "\n".join([HEAD, *parts(Profile)])
 
 
 def main() -> int:
-    """Write docs/profile.md, up to date."""
+    """Write docs/reference/profile.md, up to date."""
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

@@ -1,6 +1,6 @@
-"""Generator of docs/status.md from docs/status.json, the last stored report: `make docs`.
+"""Generator of docs/reference/status.md from status.json, the last stored report: `make docs`.
 
-To store a newer one: fpvcar hil --report DIR, then copy DIR/report.json to docs/status.json.
+To store a newer report: fpvcar hil --report DIR, then copy DIR/report.json to status.json there.
 """
 
 import sys
@@ -8,17 +8,17 @@ from pathlib import Path
 
 from fpvcar.hil import results, status
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "reference"
 PAGE, REPORT = DOCS / "status.md", DOCS / "status.json"
 
 
 def page() -> str:
-    """Return the full text of docs/status.md."""
+    """Return the full text of docs/reference/status.md."""
     return status.page(results.from_json(REPORT.read_bytes()))
 
 
 def main() -> int:
-    """Write docs/status.md, up to date."""
+    """Write docs/reference/status.md, up to date."""
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

@@ -1,4 +1,4 @@
-"""Generator of docs/openapi.json and the tables of docs/wire.md: `make docs`.
+"""Generator of docs/reference/openapi.json and the tables of docs/reference/wire.md: `make docs`.
 
 pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults tools/http_api.py -> the
 HTTP API
@@ -17,7 +17,7 @@ from fpvcar.config import PLAIN, Picture
 from fpvcar.drive import gate
 from fpvcar.wire import buttons, down, telemetry, up
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "wire.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "wire.md"
 TABLE = "| field | type | bounds | unit | default |\n|---|---|---|---|---|"
 VALUES = (
     down.Stop,

@@ -2,7 +2,7 @@
 
     python3 drive.py http://localhost:8080 DRIVE-CODE
 
-Needs Python 3.11 and aiohttp. docs/wire.md describes each message.
+Needs Python 3.11 and aiohttp. docs/reference/wire.md describes each message.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The example client of docs/wire.md, against a running car."""
+"""The example client of docs/reference/wire.md, against a running car."""
 
 import json
 import subprocess

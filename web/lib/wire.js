@@ -1,4 +1,4 @@
-/** Every message between page and car, as docs/wire.md has them; fixed by tests/vectors/. */
+/** Every message between page and car, as docs/reference/wire.md has them; fixed by tests/vectors/. */
 
 /** @import {Downward, Upward, VideoFrameIn} from './types.js' */
 

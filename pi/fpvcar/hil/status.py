@@ -1,4 +1,4 @@
-"""Writes docs/status.md from a report: confirmed statements, where, and open ones. Pure.
+"""Writes docs/reference/status.md from a report: confirmed statements, where, and open ones. Pure.
 
 A report of the bench says "bench" for everything it measured.
 """
@@ -13,7 +13,7 @@ from fpvcar.hil.rig import Check
 HEAD = """\
 # Confirmed statements
 
-<!-- Written by `make docs` from docs/status.json, a report of `fpvcar hil`. -->
+<!-- Written by `make docs` from docs/reference/status.json, a report of `fpvcar hil`. -->
 
 Measured {where}.
 By [`fpvcar hil`](hil.md) of fpvcar {version} on {date}; {machine}:
@@ -26,7 +26,7 @@ COLUMNS = "| statement | check | confirmed on | worst | limit |\n|---|---|---|--
 OPEN = """
 ## To be confirmed on metal
 
-An emulator cannot confirm these. They need the real part: on a [rig](../hardware/rig.md), with
+An emulator cannot confirm these. They need the real part: on a [rig](../../hardware/rig.md), with
 `sudo fpvcar hil --metal`, or by hand.
 
 | statement | check | confirmed on | how |

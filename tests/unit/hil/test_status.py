@@ -1,4 +1,4 @@
-"""docs/status.md: a bench confirms only the bench's checks, and no metal ones."""
+"""docs/reference/status.md: a bench confirms only the bench's checks, and no metal ones."""
 
 from typing import Any
 

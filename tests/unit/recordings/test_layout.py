@@ -1,4 +1,4 @@
-"""Topics and fields in docs/foxglove-layout.json exist in recordings."""
+"""Topics and fields in docs/reference/foxglove-layout.json exist in recordings."""
 
 import json
 import re
@@ -11,7 +11,9 @@ import msgspec
 from fpvcar.recordings import messages, topics
 from tests.support.recorder.recording import PROFILE
 
-LAYOUT = json.loads((Path(__file__).parents[3] / "docs" / "foxglove-layout.json").read_text())
+LAYOUT = json.loads(
+    (Path(__file__).parents[3] / "docs" / "reference" / "foxglove-layout.json").read_text()
+)
 SENSORS = [*PROFILE.sensors.tof, *PROFILE.sensors.ultrasound]
 TOPICS = {one.name: one for one in topics.topics(SENSORS)}
 

@@ -38,7 +38,7 @@ UNKNOWN_DEVICE = Kind(
     "A sensor is silent",
     "possibly {chip} at address {address:#04x} of I2C bus {bus}; it is not in the profile",
     "The car does not use this device.",
-    "add it to {path} (docs/profile.md), or ignore this note",
+    "add it to {path} (docs/reference/profile.md), or ignore this note",
 )
 SENSOR = Kind(
     "sensor",
