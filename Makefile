@@ -84,13 +84,13 @@ pictures:
 
 docs:
 	@tools/setup.sh run
-	@$(BIN)/python -m tools.profile_docs
-	@$(BIN)/python -m tools.wiring_docs
-	@$(BIN)/python -m tools.doctor_docs
-	@$(BIN)/python -m tools.build_docs
-	@$(BIN)/python -m tools.status_docs
-	@$(BIN)/python -m tools.wire_docs
-	@$(BIN)/python -m tools.page_types
+	@$(BIN)/python -m tools.docs.profile_docs
+	@$(BIN)/python -m tools.docs.wiring_docs
+	@$(BIN)/python -m tools.docs.doctor_docs
+	@$(BIN)/python -m tools.docs.build_docs
+	@$(BIN)/python -m tools.docs.status_docs
+	@$(BIN)/python -m tools.docs.wire_docs
+	@$(BIN)/python -m tools.docs.page_types
 
 lock:
 	@tools/lock.sh

@@ -19,19 +19,18 @@ from typing import NamedTuple, get_args
 
 import pytest
 from PIL import Image, PngImagePlugin
-from tools import (
+from tools import picture_file, pictures
+from tools.docs import (
     build_docs,
     doctor_docs,
     http_api,
     http_calls,
     page_types,
-    picture_file,
-    pictures,
     profile_docs,
     status_docs,
     wire_docs,
 )
-from tools.written import filled
+from tools.docs.written import filled
 
 from fpvcar.__main__ import main
 from fpvcar.cli.command_line import parser
@@ -370,7 +369,7 @@ def test_generated_file_is_up_to_date(file: Path) -> None:
 def test_documented_routes_match_the_server() -> None:
     described = [(one.method, one.path) for one in http_calls.CALLS]
     assert len(described) == len(set(described))
-    assert set(described) == http_api.routes(), "add it to tools/http_calls.py"
+    assert set(described) == http_api.routes(), "add it to tools/docs/http_calls.py"
 
 
 def test_wire_numbers_have_a_unit_or_are_listed_without() -> None:

@@ -24,7 +24,7 @@ from tests.e2e.links.phone import take_wheel
 from tests.e2e.pages.test_calibration_page import begun, held, one, phase
 from tests.e2e.pages.test_doctor_page import ROUTE, looked
 from tools import picture_file
-from tools.build_docs import fresh_car
+from tools.docs.build_docs import fresh_car
 
 from fpvcar.doctor.report import as_json
 from fpvcar.server.auth.access import lan_address

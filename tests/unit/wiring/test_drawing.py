@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import pytest
-from tools import wiring_docs
+from tools.docs import wiring_docs
 
 from fpvcar.config import Colour, Shape, profiles
 from fpvcar.runtime import paths

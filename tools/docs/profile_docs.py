@@ -18,7 +18,7 @@ from fpvcar.config import motors, schema, sensors
 from fpvcar.config.base import Gpio, LowGpio, Section, Share
 from fpvcar.config.schema import Profile
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "profile.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "profile.md"
 HEAD = """\
 # Every key of a profile
 

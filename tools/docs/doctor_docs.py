@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from tools.written import filled
+from tools.docs.written import filled
 
 from fpvcar.doctor import checks
 from fpvcar.doctor.report import WORSE, Kind, Symptom
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "troubleshooting.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
 TABLE = "| finding | why it matters | remedy |\n|---|---|---|"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fpvcar.hil import results, status
 
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "reference"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 PAGE, REPORT = DOCS / "status.md", DOCS / "status.json"
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from unittest.mock import Mock, patch
 
 from tests.support.doctor import BOOT, PI_3, THROTTLED, PlayedMachine, examined, healthy, put
-from tools.written import filled
+from tools.docs.written import filled
 
 from fpvcar.__main__ import main as fpvcar
 from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.doctor import report
 from fpvcar.doctor.report import Report
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "build.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "build.md"
 WIDTH = 88
 
 

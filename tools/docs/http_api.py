@@ -11,7 +11,17 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from tools.http_calls import ANYBODY, CALLS, CHANGER, DRIVER, GROWN_UP, SIGNED, STATION, TEXT, Call
+from tools.docs.http_calls import (
+    ANYBODY,
+    CALLS,
+    CHANGER,
+    DRIVER,
+    GROWN_UP,
+    SIGNED,
+    STATION,
+    TEXT,
+    Call,
+)
 
 from fpvcar.server.api.calibration_api import CalibrationApi
 from fpvcar.server.api.doctor_api import DoctorApi
@@ -26,7 +36,7 @@ from fpvcar.server.api.trust_api import TrustApi
 from fpvcar.server.auth.remembered_browsers import COOKIE
 from fpvcar.server.routes import Server
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "openapi.json"
+FILE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
 NO_API = ("/ws/", "/trust", "/{path}")
 """Prefixes of paths that are sockets or pages."""
 ACCESS = {
@@ -100,7 +110,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "fpvcar",
             "version": "1",
-            "description": "Written by `make docs` from tools/http_api.py. The "
+            "description": "Written by `make docs` from tools/docs/http_api.py. The "
             "WebSockets, roles and Origin rules stand in docs/reference/wire.md.",
         },
         "servers": [{"url": "http://car.local:8080"}],

@@ -1,7 +1,7 @@
 """Generator of docs/reference/openapi.json and the tables of docs/reference/wire.md: `make docs`.
 
-pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults tools/http_api.py -> the
-HTTP API
+    pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults
+    http_api.py     -> the HTTP API
 """
 
 import enum
@@ -10,14 +10,14 @@ from typing import Any, get_args
 
 import msgspec
 from msgspec import inspect
-from tools import http_api
-from tools.written import filled
+from tools.docs import http_api
+from tools.docs.written import filled
 
 from fpvcar.config import PLAIN, Picture
 from fpvcar.drive import gate
 from fpvcar.wire import buttons, down, telemetry, up
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "wire.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "wire.md"
 TABLE = "| field | type | bounds | unit | default |\n|---|---|---|---|---|"
 VALUES = (
     down.Stop,
