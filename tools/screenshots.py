@@ -20,7 +20,7 @@ from tests.e2e.browser.seat_states import KEYS, LOOKS, TOUCH, show
 from tests.e2e.conftest import chromium
 from tests.support.played_car import play
 
-from fpvcar.video.encoder import Encoder
+from fpvcar.video.programs.encoder import Encoder
 
 SETTLE_MS = 250
 

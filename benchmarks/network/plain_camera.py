@@ -11,7 +11,7 @@ import sys
 import time
 
 from fpvbench.camera.picture import Strip
-from fpvcar.video.encoder import Encoder
+from fpvcar.video.programs.encoder import Encoder
 
 SIZE = (640, 480)
 BITRATE = 2_000_000

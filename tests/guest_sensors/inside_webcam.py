@@ -37,7 +37,7 @@ def camera_process(*options: str) -> "subprocess.Popen[bytes]":
             sys.executable,
             "-B",
             "-m",
-            "fpvcar.video.webcam",
+            "fpvcar.video.programs.webcam",
             f"--device={DEVICE}",
             f"--width={SIZE[0]}",
             f"--height={SIZE[1]}",

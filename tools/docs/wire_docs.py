@@ -1,7 +1,7 @@
 """Generator of docs/reference/openapi.json and the tables of docs/reference/wire.md: `make docs`.
 
-    pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults
-    http_api.py     -> the HTTP API
+pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults
+http_api.py     -> the HTTP API
 """
 
 import enum

@@ -17,10 +17,10 @@ from fpvbench.camera import strip
 from fpvbench.camera.picture import NoPicture, Room, Source, Strip, WithLed
 from fpvbench.soc import attach
 from fpvcar.config import Flip
-from fpvcar.video.encoder import Encoder
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.process import BITRATES, MISSING, Control, Pipes, report
-from fpvcar.video.software_filter import SoftwareFilter
+from fpvcar.video.programs.encoder import Encoder
+from fpvcar.video.programs.software_filter import SoftwareFilter
 from fpvcar.wire.camera import pack_record
 
 NO_EGL = MISSING

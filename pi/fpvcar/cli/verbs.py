@@ -16,9 +16,9 @@ from fpvcar.config import checks, profiles
 from fpvcar.runtime import paths
 
 CAMERAS = {
-    "picamera2": "fpvcar.video.pi_camera",
-    "rpicam": "fpvcar.video.rpicam",
-    "v4l2": "fpvcar.video.webcam",
+    "picamera2": "fpvcar.video.programs.pi_camera",
+    "rpicam": "fpvcar.video.programs.rpicam",
+    "v4l2": "fpvcar.video.programs.webcam",
 }
 """Camera -> the module of its process; only that one is imported."""
 BENCH_CAMERAS = {"bench": "camera", "bench-depth": "depth"}

@@ -32,9 +32,9 @@ CLOSED_S = 0.2
 WELL_S = 5.0
 """Life of a program, with pictures, that resets the back-off."""
 PROCESSES = {
-    "picamera2": "fpvcar.video.pi_camera",
-    "rpicam": "fpvcar.video.rpicam",
-    "v4l2": "fpvcar.video.webcam",
+    "picamera2": "fpvcar.video.programs.pi_camera",
+    "rpicam": "fpvcar.video.programs.rpicam",
+    "v4l2": "fpvcar.video.programs.webcam",
 }
 """Camera of the profile -> the module of its process, for the cameras of real cars."""
 log = logging.getLogger("fpvcar.camera")

@@ -79,6 +79,6 @@ if __name__ == "__main__":
         sys.modules["picamera2"] = None  # type: ignore[assignment]
     else:
         install(os.environ.get("PICAMERA_BOARD", "zero"))
-    from fpvcar.video import pi_camera
+    from fpvcar.video.programs import pi_camera
 
     sys.exit(pi_camera.main())

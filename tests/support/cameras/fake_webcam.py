@@ -21,8 +21,8 @@ from av.video.codeccontext import VideoCodecContext
 from fpvcar.config import Flip
 from fpvcar.devices import backends
 from fpvcar.devices.capture import Frame, NoCamera
-from fpvcar.video import webcam
-from fpvcar.video.encoder import Encoder
+from fpvcar.video.programs import webcam
+from fpvcar.video.programs.encoder import Encoder
 
 LEVEL = 60
 

@@ -24,7 +24,7 @@ import av
 import numpy as np
 
 from fpvcar.video import h264
-from fpvcar.video.encoder import Encoder
+from fpvcar.video.programs.encoder import Encoder
 
 HARDWARE_MOST, LIBAV_USUAL = 65_507, 1472
 LEVEL = 100
@@ -133,7 +133,7 @@ if __name__ == "__main__":
     if any(word.startswith("--output") or word == "--help" for word in sys.argv):
         main()
         sys.exit(0)
-    from fpvcar.video import rpicam
+    from fpvcar.video.programs import rpicam
 
     with tempfile.TemporaryDirectory() as folder:
         if not ENV.get("RPICAM_MISSING"):

@@ -14,7 +14,7 @@ import av
 import numpy as np
 import videodev2 as v4l2
 
-from fpvcar.video.encoder import Encoder
+from fpvcar.video.programs.encoder import Encoder
 
 U32 = 0xFFFFFFFF  # videodev2 has them signed
 OUT = v4l2.V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE

@@ -26,7 +26,7 @@ from fpvcar.devices.i2c import I2cError, Open, Read, Write
 from fpvcar.devices.linux.i2c import SmbusI2c
 from fpvcar.runtime import paths
 from tests.support.pins.i2c_contract import CHECKS, MEMORY, NOBODY
-from tests.unit.fpvbench.pigpiod.test_i2c import Memory
+from tests.unit.fpvbench.pigpiod.buses.test_i2c import Memory
 
 
 class FakeSMBus:

@@ -9,7 +9,7 @@ from fpvbench import soc as chip
 from fpvbench.camera import strip
 from fpvbench.camera.picture import Strip, WithLed
 from fpvcar.hil import led_detector
-from fpvcar.video.encoder import Encoder
+from fpvcar.video.programs.encoder import Encoder
 from tests.support.cameras.camera import decode, decoder, nal_types
 
 # --- the strip ---------------------------------------------------------------------

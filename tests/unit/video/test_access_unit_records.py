@@ -70,6 +70,6 @@ def test_profile_chooses_the_program() -> None:
     assert argv_of(profile, None) == (["rpicam-vid", "-o", "-"], False)
     profile = profiles.load(BENCH, ['camera.source = "v4l2"', "camera.fps = 25"])
     words, framed = argv_of(profile, None)
-    assert words[1:] == ["-m", "fpvcar.video.webcam", "--fps=25.0"] and framed
+    assert words[1:] == ["-m", "fpvcar.video.programs.webcam", "--fps=25.0"] and framed
     profile = profiles.load(BENCH, ['camera.source = "none"', 'gate.blind = "ignore"'])
     assert argv_of(profile, None) == ([], False)

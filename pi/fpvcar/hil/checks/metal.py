@@ -81,7 +81,7 @@ def _camera_memory(rig: Rig) -> Measured:
                 lines = status.read_text().splitlines()
             except OSError:
                 continue
-            if b"fpvcar\0camera" in command or b"fpvcar.video.pi_camera" in command:
+            if b"fpvcar\0camera" in command or b"fpvcar.video.programs.pi_camera" in command:
                 memory = next(line for line in lines if line.startswith("VmRSS"))
                 return Measured(int(memory.split()[1]) * 1024 / 1e6)
     raise CheckFailed("the camera process is not running")

@@ -9,7 +9,7 @@ from fpvcar import config
 from fpvcar.devices.capture import PackageMissing
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
-from fpvcar.video.webcam import GOP_MOST_S, Passthrough, RareKeys, Webcam, coder_of
+from fpvcar.video.programs.webcam import GOP_MOST_S, Passthrough, RareKeys, Webcam, coder_of
 from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.cameras.fake_webcam import LEVEL, FakeWebcam
 
@@ -139,7 +139,7 @@ def test_end_is_explained_in_the_last_line(
 
 
 def test_missing_pyav_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fpvcar.video.transcoder", None)
+    monkeypatch.setitem(sys.modules, "fpvcar.video.programs.transcoder", None)
     source = FakeWebcam("YUYV", 160, 120, 30.0)
     with pytest.raises(PackageMissing, match="sudo apt install python3-av"):
         coder_of(source, config.Camera(), ImageSettings())

@@ -139,7 +139,7 @@ def coder_of(source: WebcamSource, config: CameraConfig, settings: ImageSettings
     if source.format == H264:
         return Passthrough()
     try:  # 60 MB that H.264 does not need
-        from fpvcar.video.transcoder import Transcoder
+        from fpvcar.video.programs.transcoder import Transcoder
     except ImportError as fault:
         raise PackageMissing(
             f"PyAV is needed for {source.format} of a webcam; sudo apt install python3-av ({fault})"

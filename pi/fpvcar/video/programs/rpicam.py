@@ -21,9 +21,9 @@ from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.video import h264, options
-from fpvcar.video.datagrams import Receiver, Stamps
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
+from fpvcar.video.programs.datagrams import Receiver, Stamps
 from fpvcar.wire.camera import Record
 
 PROGRAMS = ("rpicam-vid", "libcamera-vid")

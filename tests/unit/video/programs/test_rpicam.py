@@ -9,7 +9,7 @@ import pytest
 from fpvcar import config
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
-from fpvcar.video.rpicam import command
+from fpvcar.video.programs.rpicam import command
 from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.cameras.rpicam_vid import LEVEL
 

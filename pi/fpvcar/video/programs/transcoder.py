@@ -7,9 +7,9 @@ from av.video.frame import VideoFrame
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Flip
 from fpvcar.devices.capture import WebcamSource
-from fpvcar.video.encoder import Encoder
 from fpvcar.video.image_settings import ImageSettings
-from fpvcar.video.software_filter import SoftwareFilter
+from fpvcar.video.programs.encoder import Encoder
+from fpvcar.video.programs.software_filter import SoftwareFilter
 from fpvcar.wire.camera import Record
 
 MJPEG = "MJPG"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar.video.datagrams import (
+from fpvcar.video.programs.datagrams import (
     DATAGRAM_BYTES,
     LOOSE_S,
     Reassembly,
