@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.harness import wait_for
+from tests.rdma.copy.test_rdcp import facts, make_tree
 from tests.rdma.ends import SLOWNESS
 from tests.rdma.near import NearSsh
-from tests.rdma.test_rdcp import facts, make_tree
 
 pytestmark = pytest.mark.e2e
 PAGES = Path(__file__).parents[2] / "base-station" / "rdma"

@@ -23,7 +23,7 @@ from fpvstation.cli import decode
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from tests.guest.machine import Pair, pair
-from tests.rdma.test_guest_office import driven
+from tests.rdma.verbs.test_guest_office import driven
 from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]

@@ -31,7 +31,7 @@ from tests.rdma.tree import (
     record,
 )
 
-SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
+SOURCE = Path(__file__).parents[3] / "base-station" / "rdma"
 PURE = ["base/bytes", "base/descriptors", "base/error", "base/reap", "copy/tree"]
 PURE += [f"chain/{name}" for name in ("quote", "segment", "agent_protocol", "exit_status")]
 

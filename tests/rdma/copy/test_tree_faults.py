@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.copy.test_rdcp import facts
 from tests.rdma.faults import Fault, Line, Outcome, chosen_fault
-from tests.rdma.test_rdcp import facts
 
 pytestmark = pytest.mark.e2e
 LIMIT = 600_000

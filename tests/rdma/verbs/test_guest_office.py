@@ -25,7 +25,7 @@ from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import RunningBench, started, wait_for
 from tests.guest.image import PIPES, image
 from tests.guest.machine import Guest
-from tests.rdma.test_office import act
+from tests.rdma.copy.test_office import act
 from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
+SOURCE = Path(__file__).parents[3] / "base-station" / "rdma"
 
 
 @pytest.mark.e2e

@@ -22,7 +22,7 @@ from tests.rdma.records import (
     Peer,
     record,
 )
-from tests.rdma.test_stream_relays import Relay
+from tests.rdma.stream.test_stream_relays import Relay
 from tests.support.lan import Lan
 
 pytestmark = pytest.mark.e2e

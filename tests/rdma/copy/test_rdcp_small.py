@@ -5,8 +5,8 @@ import select
 
 import pytest
 
+from tests.rdma.copy.test_rdcp_rules import SOME_FAILED, sink
 from tests.rdma.running import Tools
-from tests.rdma.test_rdcp_rules import SOME_FAILED, sink
 from tests.rdma.tree import (
     LEAVE,
     PLACED,

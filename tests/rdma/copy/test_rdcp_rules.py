@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.kernel import without
 from tests.rdma.running import Ended, Tools
-from tests.rdma.test_rdcp import copied, facts
 from tests.rdma.tree import (
     ANSWER,
     BYE,

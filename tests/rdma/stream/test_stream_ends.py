@@ -17,7 +17,7 @@ import pytest
 from tests.rdma.ends import KEY, SLOWNESS, End, Ends
 from tests.rdma.kernel import CAP_CHOWN, OPENAT, without, without_capability
 from tests.rdma.records import ABORT, DATA, END, ENDING, SENDER, Hello, Peer, record
-from tests.rdma.test_stream_hostile import Knock, knock
+from tests.rdma.stream.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e

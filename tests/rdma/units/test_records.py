@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tests.rdma import records
 
-VECTORS = Path(__file__).parents[1] / "vectors" / "rdma_records.txt"
+VECTORS = Path(__file__).parents[2] / "vectors" / "rdma_records.txt"
 
 
 def lines(kind: str) -> list[list[str]]:

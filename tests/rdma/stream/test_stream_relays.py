@@ -9,7 +9,7 @@ import pytest
 
 from tests.rdma.ends import KEY, Ended, Ends
 from tests.rdma.records import CREDIT, DATA, DONE, END, HEADER, HELLO, PROOF, SENDER, Shared
-from tests.rdma.test_stream_hostile import Knock, knock
+from tests.rdma.stream.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e

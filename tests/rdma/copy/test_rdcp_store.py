@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, without_capability
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
-from tests.rdma.test_rdcp import copied, facts
 
 pytestmark = pytest.mark.e2e
 

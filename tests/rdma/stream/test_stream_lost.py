@@ -10,7 +10,7 @@ import pytest
 
 from tests.rdma.ends import SLOWNESS, Ended, Ends
 from tests.rdma.records import BYE, CREDIT, DATA, DONE, END, HEADER
-from tests.rdma.test_stream_relays import Relay
+from tests.rdma.stream.test_stream_relays import Relay
 
 pytestmark = pytest.mark.e2e
 TIMEOUT_S = 4

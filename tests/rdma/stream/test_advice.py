@@ -14,7 +14,7 @@ from tests.rdma.ends import KEY, End, Ended, Ends
 from tests.rdma.near import NearSsh
 from tests.rdma.records import SENDER, VERSION, Hello
 from tests.rdma.running import Tools
-from tests.rdma.test_stream_hostile import Knock, knock
+from tests.rdma.stream.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e
