@@ -6,6 +6,7 @@ import re
 import ssl
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,20 @@ def test_unit_tests_have_no_e2e_mark() -> None:
     """tools/test.sh looks for real processes everywhere except in tests/unit."""
     units = (ROOT / "tests" / "unit").rglob("*.py")
     assert [path.name for path in units if "mark.e2e" in path.read_text()] == []
+
+
+FOLDER_FILES = 18
+FULL_FOLDERS = {"base-station/rdma/stream": 26, "base-station/rdma/copy": 20}
+"""Folders that have more files today, with their counts: a limit that only falls."""
+
+
+def test_folders_have_few_files() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    files = [Path(name) for name in listed.split("\0")[:-1]]
+    counts = Counter(str(file.parent) for file in files if (ROOT / file).exists())
+    crowded = {folder: count for folder, count in counts.items() if count > FOLDER_FILES}
+    allowed = {folder: count for folder, count in FULL_FOLDERS.items() if folder in crowded}
+    assert crowded.keys() == allowed.keys(), "make sub-folders"
+    assert all(crowded[folder] <= most for folder, most in allowed.items())
