@@ -36,8 +36,8 @@ def svg(plan: Plan) -> str:
         _text(MARGIN, 28, plan.title, 18, bold=True),
         _text(MARGIN, 48, "The Pi's 40 pins as they lie, its USB sockets below.", 12),
         *_header(plan),
-        *(line for track in places.tracks for line in _track(track, places.spots)),
-        *(line for box in places.boxes for line in _box(box, tables.numbered(plan))),
+        *("".join(_track(track, places.spots)) for track in places.tracks),
+        *("".join(_box(box, tables.numbered(plan))) for box in places.boxes),
         *foot,
         "</svg>",
     ]
@@ -77,9 +77,7 @@ def _header(plan: Plan) -> Iterator[str]:
         fill = PALE if use is None else use.rgb
         ink = PAPER if use is not None and use.colour in DARK else INK
         even = pin.number % 2 == 0
-        yield f'<g class="pin" data-pin="{pin.number}">'
-        yield _rect(x, y, PILL_W, PILL_H, fill, _border(pin, use))
-        yield _text(
+        number = _text(
             x + 8 if even else x + PILL_W - 8,
             y + 14,
             str(pin.number),
@@ -88,7 +86,7 @@ def _header(plan: Plan) -> Iterator[str]:
             anchor="start" if even else "end",
             fill=ink,
         )
-        yield _text(
+        name = _text(
             x + PILL_W - 8 if even else x + 8,
             y + 14,
             pin.name,
@@ -97,7 +95,8 @@ def _header(plan: Plan) -> Iterator[str]:
             anchor="end" if even else "start",
             fill=ink,
         )
-        yield "</g>"
+        field = _rect(x, y, PILL_W, PILL_H, fill, _border(pin, use))
+        yield f'<g class="pin" data-pin="{pin.number}">{field}{number}{name}</g>'
 
 
 def _border(pin: Pin, use: Use | None) -> str:
