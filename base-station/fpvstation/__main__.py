@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError
-from fpvcar.recordings.export.mp4_export import ExportError
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
@@ -49,7 +48,7 @@ has stored, verified and synced it.
 """
 STORE = Path.home() / "fpvstation"
 PORT_MOST = 65534
-EXPECTED_ERRORS = (CarFault, ConfigError, ExportError, OfficeFault, ReadError, StationError)
+EXPECTED_ERRORS = (CarFault, ConfigError, OfficeFault, RecordingError, StationError)
 """Exceptions whose text names the refused value and the next step."""
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from fpvcar.config import ConfigError, profiles
 from fpvcar.recordings import codec
-from fpvcar.recordings.mcap.parsing import ReadError, take_chunk
+from fpvcar.recordings.mcap.parsing import RecordingError, take_chunk
 from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import rewritten
@@ -243,7 +243,7 @@ def recording(data: bytes) -> None:
     the same content."""
     try:
         made = Recording(BytesSource(data))
-    except ReadError as fault:
+    except RecordingError as fault:
         assert str(fault)
         return
     found = list(made.messages())

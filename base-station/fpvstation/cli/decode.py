@@ -41,7 +41,7 @@ class Picture(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb; return losses.INCOMPLETE if a file has losses and `--partial` is not given.
-    Raises StationError, ReadError, OSError, ExportError."""
+    Raises StationError, RecordingError, OSError."""
     if sys.stdout.isatty():
         print(
             "fpvstation: raw video refused on a terminal: pipe it, as in\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 from fpvcar.recorder import folder
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.library.recording_index import RecordingIndex
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import damage, salvage, verify
 from fpvcar.runtime.units import MB, SECOND_NS, counted
@@ -39,7 +39,7 @@ def run(action: str, paths: Sequence[Path], out: Path | None = None) -> int:
             good = act(path) and good
         except BrokenPipeError:
             raise
-        except (ReadError, OSError) as fault:
+        except (RecordingError, OSError) as fault:
             print(f"{_named(path, fault)}", file=sys.stderr)
             good = False
     return 0 if good else 1
@@ -221,7 +221,7 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
         except FileExistsError:
             print(f"{target}: already exists; move it away first", file=sys.stderr)
             status = 1
-        except (ReadError, OSError) as fault:
+        except (RecordingError, OSError) as fault:
             print(f"{_named(path, fault)}", file=sys.stderr)
             status = 1
     return status

@@ -11,7 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from fpvcar.recordings.export import export
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.overview import overview_of
 from fpvcar.runtime import paths
 from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
@@ -67,7 +67,7 @@ def run(files: Sequence[Path], port: int, browser: bool) -> int:
 
     try:
         paths = [file.path for file in export.in_order(files, warn)]
-    except ReadError as fault:
+    except RecordingError as fault:
         warn(str(fault))
         return 1
     names = Counter(path.name for path in paths)

@@ -14,7 +14,7 @@ from fpvcar.config import ConfigError
 from fpvcar.recordings import messages
 from fpvcar.recordings.export import export, tables
 from fpvcar.recordings.export.export import OpenRecording
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.repair import damage
 from fpvcar.recordings.repair.damage import INCOMPLETE
@@ -33,7 +33,7 @@ def run(paths: Sequence[Path], partial: bool = False) -> int:
         with closing(export.one_by_one(export.in_order(paths, _warn), _warn)) as inputs:
             drives = itertools.groupby(inputs, _drive)
             statuses = {_replay(files) for _, files in drives} or {1}
-    except ReadError as fault:
+    except RecordingError as fault:
         _warn(str(fault))
         return 1
     if 1 in statuses:

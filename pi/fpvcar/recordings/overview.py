@@ -23,7 +23,7 @@ class Overview(NamedTuple):
 
 
 def overview_of(path: Path) -> Overview:
-    """Summarise a file; a closed one is read only at its head and summary. Raises ReadError,
+    """Summarise a file; a closed one is read only at its head and summary. Raises RecordingError,
     OSError.
 
     This makes a list of a thousand files quick. Other files are read whole.

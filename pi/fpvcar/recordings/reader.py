@@ -27,7 +27,7 @@ from fpvcar.recordings.mcap.chunks import (
     good_chunk,
     inner_records,
 )
-from fpvcar.recordings.mcap.parsing import ReadError, RecordError
+from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.mcap.tail import tail_of
 from fpvcar.recordings.mcap.walk import Damage, Record, Walk
 
@@ -68,8 +68,8 @@ class Span(NamedTuple):
 class Recording:
     """Contents of one file. The constructor reads all of it; `messages` reads selected parts again.
 
-    Raises ReadError if the file is not MCAP, OSError if it cannot be read, and PackageMissing if
-    the library for its compression is not installed.
+    Raises RecordingError if the file is not MCAP, OSError if it cannot be read, and PackageMissing
+    if the library for its compression is not installed.
     """
 
     def __init__(self, source: Source) -> None:
@@ -191,7 +191,7 @@ class Recording:
             else:
                 self._note(step.opcode, step.body)
         if not self.chunks and self.damage and self.damage[0].at == 0:
-            raise ReadError(_no_mcap(self._source))
+            raise RecordingError(_no_mcap(self._source))
         for number, count in self._by_number.items():
             if number in self.channels:
                 self.counts[self.channels[number].topic] += count
@@ -292,12 +292,12 @@ def _no_mcap(source: Source) -> str:
 def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
     """Read the recording in a file; call `rest` before each piece.
 
-    Raises ReadError, OSError; both name the file.
+    Raises RecordingError, OSError; both name the file.
     """
     source = ThrottledSource(FileSource(path), rest)
     try:
         return Recording(source)
-    except ReadError as fault:
+    except RecordingError as fault:
         source.close()
         raise type(fault)(f"{path}: {fault}") from None
     except BaseException:

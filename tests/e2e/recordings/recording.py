@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from fpvcar.recordings import codec, messages, names, reader
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from tests.e2e.harness import wait_for
 
 FICLONE = 0x40049409
@@ -82,7 +82,7 @@ def step_times(folder: Path) -> list[int]:
     for path in files(folder):
         try:
             made = reader.read(path)
-        except ReadError as fault:
+        except RecordingError as fault:
             assert "empty" in str(fault), str(fault)
             continue
         with made:

@@ -17,7 +17,7 @@ import pytest
 from fpvcar.drive import gate, mixing
 from fpvcar.recorder.writer import Writer
 from fpvcar.recordings import codec, messages, reader
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire.errors import VERSION
 from tests.e2e.driver import Driver, free, open_socket, sit_down
@@ -205,7 +205,7 @@ def counts(path: Path) -> Counter[str]:
     try:
         with reader.read(path) as made:
             return made.counts
-    except (ReadError, FileNotFoundError):  # not begun yet, or sealed this moment
+    except (RecordingError, FileNotFoundError):  # not begun yet, or sealed this moment
         return Counter()
 
 

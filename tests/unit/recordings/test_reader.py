@@ -15,7 +15,7 @@ from mcap.reader import make_reader
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap import parsing, records
 from fpvcar.recordings.mcap.chunks import FileSource
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import Message, Recording
 from fpvcar.recordings.repair import recover, verify
 from fpvcar.runtime.units import SECOND_NS
@@ -90,7 +90,7 @@ def test_file_cut_anywhere_yields_all_whole_chunks(cut: int) -> None:
     expected = [one for chunk in GOOD[:whole] for one in chunk]
     try:
         made = recording(OPEN[:cut])
-    except ReadError as fault:
+    except RecordingError as fault:
         assert cut < 8 and str(fault)
         return
     assert list(made.messages()) == expected
@@ -143,7 +143,7 @@ def test_garbage_costs_only_the_chunks_it_covers(at: int, garbage: bytes, gone: 
     }
     try:
         found = list(recording(data).messages())
-    except ReadError:
+    except RecordingError:
         assert at < 8
         return
     kept = [one for n, chunk in enumerate(GOOD) if n not in hit for one in chunk]
@@ -169,7 +169,7 @@ def test_schemas_survive_the_loss_of_the_first_chunk() -> None:
     ],
 )
 def test_file_that_is_no_recording_is_refused(data: bytes, words: str) -> None:
-    with pytest.raises(ReadError, match=words):
+    with pytest.raises(RecordingError, match=words):
         recording(data)
 
 
@@ -213,7 +213,7 @@ def test_file_cut_while_read_yields_its_remaining_chunks(tmp_path: Path) -> None
     with pytest.raises(OSError):
         reader.read(tmp_path / "none.mcap")
     path.write_bytes(b"")
-    with pytest.raises(ReadError, match=r"a\.mcap: empty"):
+    with pytest.raises(RecordingError, match=r"a\.mcap: empty"):
         reader.read(path)
 
 

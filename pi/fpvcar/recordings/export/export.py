@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, ExportError, Mp4Export
+from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, Mp4Export
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.export.table_writers import CsvFile, ParquetFile, write_tables
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import INCOMPLETE, cut_short, losses
@@ -89,14 +89,15 @@ def in_order(
     """Sort recordings by time; a folder is replaced by its recordings.
 
     An unreadable file in a folder is left out and reported. An empty file is reported to `say`, as
-    power failed when the recorder created it; any other file to `lost`. Raises ReadError, OSError.
+    power failed when the recorder created it; any other file to `lost`. Raises RecordingError,
+    OSError.
     """
     by_path: dict[Path, File] = {}
     for argument in paths:
         for path in names.files([argument], say):
             try:
                 overview = overview_of(path)
-            except ReadError as fault:
+            except RecordingError as fault:
                 if path == argument:
                     raise
                 (lost if lost and path.stat().st_size else say)(str(fault))
@@ -111,7 +112,7 @@ def one_by_one(
 ) -> Generator[OpenRecording, None, None]:
     """Open one recording at a time; each is closed when the next one is requested.
 
-    Losses are reported to `say`. Raises ReadError, OSError.
+    Losses are reported to `say`. Raises RecordingError, OSError.
     """
     for file in ordered:
         with reader.read(file.path) as recording:
@@ -124,12 +125,12 @@ def one_by_one(
 def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
     """Yield a temporary path beside `out`; it is renamed to `out` at the end.
 
-    Raises ExportError if `out` exists and `force` is not given.
+    Raises RecordingError if `out` exists and `force` is not given.
     """
     if out.exists() and not force:
-        raise ExportError(f"{out} exists: choose another name, or --force")
+        raise RecordingError(f"{out} exists: choose another name, or --force")
     if not out.parent.is_dir():
-        raise ExportError(f"{out.parent} is no directory: create it first")
+        raise RecordingError(f"{out.parent} is no directory: create it first")
     place = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     new = place / "new"
     try:
@@ -149,7 +150,7 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
     try:
         files.publish(new, out)
     except FileExistsError:
-        raise ExportError(
+        raise RecordingError(
             f"{out} was created meanwhile: nothing was replaced{_set_aside(out, old)}"
         ) from None
     except BaseException:  # Ctrl-C too: restore the previous output
@@ -173,29 +174,29 @@ def _set_aside(out: Path, old: Path) -> str:
 
 
 def refuse_two_films(ordered: Sequence[File]) -> None:
-    """Raise ExportError if these files cannot form one film. Call before writing any output."""
+    """Raise RecordingError if these files cannot form one film. Call before writing any output."""
     with_times = [file for file in ordered if file.end_ns]
     for before, after in itertools.pairwise(with_times):
         pause_ns = after.start_ns - before.end_ns
         names = f"{before.path.name} and {after.path.name}"
         if pause_ns > PAUSE_MOST_NS:
             hours = pause_ns / SECOND_NS / 3600
-            raise ExportError(
+            raise RecordingError(
                 f"between {names} is a pause of {hours:.1f} h: export them to two films"
             )
         if pause_ns < -OVERLAP_NS and before.recording != after.recording:
-            raise ExportError(
+            raise RecordingError(
                 f"{names} are two recordings of the same time, because the car's clock "
                 "was set back: export them to two films"
             )
 
 
 def require(module: str, install: str, what: str) -> None:
-    """Raise ExportError with installation advice if a library is missing."""
+    """Raise RecordingError with installation advice if a library is missing."""
     try:
         importlib.import_module(module)
     except ImportError:
-        raise ExportError(f"{what} needs {module}: {install}") from None
+        raise RecordingError(f"{what} needs {module}: {install}") from None
 
 
 def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool = False) -> int:
@@ -221,7 +222,7 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool 
                 _write_note(new / NOTE, report)
         if kind == "mp4":
             _write_note(out.with_name(f"{out.name}.{NOTE}"), report)
-    except (ExportError, ReadError) as fault:
+    except RecordingError as fault:
         print(f"fpvcar export: {fault}", file=say)
         return 1
     print(f"{out}: {summary}")
@@ -241,7 +242,7 @@ def _write_note(path: Path, report: Report) -> None:
 def _write(
     kind: str, ordered: Sequence[File], new: Path, progress: Progress, report: Report
 ) -> str:
-    """Write the export and return its summary. Raises ExportError, ReadError, OSError."""
+    """Write the export and return its summary. Raises RecordingError, OSError."""
     first_pass = one_by_one(ordered, report.say)
     if kind == "mp4":
         second_pass = one_by_one(ordered, lambda _: None)
@@ -257,7 +258,7 @@ def _write(
             report.judged(first_pass), new, file, lambda done: progress.to(done, time.monotonic())
         )
     if not rows:
-        raise ExportError("these files contain no data for a table")
+        raise RecordingError("these files contain no data for a table")
     if unread:
         report.lost(f"{unread} messages could not be read")
     return f"{len(rows)} tables, {sum(rows.values()):,} rows"
@@ -268,7 +269,7 @@ def _write_film(film: Mp4Export, new: Path, progress: Progress, report: Report) 
     for done in film.plan():
         progress.to(done, time.monotonic())
     if not film.size:
-        raise ExportError("no picture was recorded in these files")
+        raise RecordingError("no picture was recorded in these files")
     with new.open("wb") as file:
         for piece in film.pieces():
             done += file.write(piece)

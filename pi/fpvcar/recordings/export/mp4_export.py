@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, sample_of, sets_of
 from fpvcar.recordings.export.pictures import LEAD_NS, Frame
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
@@ -23,10 +24,6 @@ USUAL_NS = SECOND_NS // 30
 PIECE_BYTES = 64 * 1024
 PICTURES_MOST = 2_000_000
 """Limit of some 18 hours; a plan of this size takes 24 MB."""
-
-
-class ExportError(Exception):
-    """Error: the export is impossible. The text gives the reason and the next step."""
 
 
 class TimeRange(NamedTuple):
@@ -124,7 +121,7 @@ class Mp4Export:
     def plan(self) -> Generator[int, None, None]:
         """Read all recordings; yield the bytes of pictures read so far.
 
-        If there are no pictures, `size` stays 0. Raises ExportError, ReadError, OSError.
+        If there are no pictures, `size` stays 0. Raises RecordingError, OSError.
         """
         index, before, done = self._index, Frame(0, False, b""), 0
         length_ns = USUAL_NS
@@ -133,7 +130,7 @@ class Mp4Export:
             if before.unit:
                 length_ns = frame.capture_ns - before.capture_ns
                 if length_ns > PAUSE_MOST_NS:
-                    raise ExportError(
+                    raise RecordingError(
                         f"between two pictures is a pause of {length_ns / 3.6e12:.1f} "
                         "h: export them to two films"
                     )
@@ -143,7 +140,9 @@ class Mp4Export:
                 index.began_s = frame.capture_ns // SECOND_NS
             index.add(_size(nals), sets)
             if self.pictures > PICTURES_MOST:
-                raise ExportError(f"more than {PICTURES_MOST:,} pictures: export them to two films")
+                raise RecordingError(
+                    f"more than {PICTURES_MOST:,} pictures: export them to two films"
+                )
             before = frame
             done += len(frame.unit)
             yield done
@@ -152,21 +151,21 @@ class Mp4Export:
             self._head = index.head(self._rest)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the film in pieces. Raises ExportError if a file has changed, ReadError,
+        """Yield the film in pieces. Raises RecordingError if a file has changed,
         OSError."""
         pending, size = [self._head], len(self._head)
         sizes = iter(self._index.sizes)
         for expected, picture in zip(sizes, self._shown(), strict=False):
             sample = sample_of(picture.nals)
             if len(sample) != expected:
-                raise ExportError("a recording has changed meanwhile: export it again")
+                raise RecordingError("a recording has changed meanwhile: export it again")
             pending.append(sample)
             size += len(sample)
             if size >= PIECE_BYTES:
                 yield b"".join(pending)
                 pending, size = [], 0
         if next(sizes, None) is not None:
-            raise ExportError("a recording was deleted meanwhile: export the rest again")
+            raise RecordingError("a recording was deleted meanwhile: export the rest again")
         yield b"".join(pending)
 
     def _doubled(self) -> None:

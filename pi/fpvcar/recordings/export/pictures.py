@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings import codec, messages
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Message, Recording
 from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
@@ -81,7 +81,7 @@ def frames_between(recording: Recording, start_ns: int, end_ns: int) -> list[Fra
     """Return the pictures captured from `start_ns` to before `end_ns`, with the preceding ones
     needed to decode them: from the last key frame at or before `start_ns`.
 
-    Raises OSError, and ReadError if the pictures exceed STRETCH_MOST.
+    Raises OSError, and RecordingError if the pictures exceed STRETCH_MOST.
     """
     pictures: list[Frame] = []
     for from_ns in (max(0, start_ns - LEAD_NS), 0):
@@ -95,7 +95,7 @@ def frames_between(recording: Recording, start_ns: int, end_ns: int) -> list[Fra
 def each_second(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
     """Return the first key frame of each second from `start_ns` to before `end_ns`.
 
-    Raises OSError, and ReadError if the pictures exceed STRETCH_MOST.
+    Raises OSError, and RecordingError if the pictures exceed STRETCH_MOST.
     """
     by_second, size = dict[int, Frame](), 0
     for frame in frames(recording, start_ns, end_ns + LATE_NS):
@@ -122,7 +122,7 @@ def _leading_up(candidates: Iterable[Frame], start_ns: int, end_ns: int) -> list
 
 def _refuse_more(size: int) -> None:
     if size > STRETCH_MOST:
-        raise ReadError(
+        raise RecordingError(
             f"more than {STRETCH_MOST // MIB} MiB of pictures at once: ask for fewer "
             "seconds, or export the film"
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from fpvcar.recordings import reader
 from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, RecordingTables
 from fpvcar.recordings.export.tables import Columns
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import losses
 from fpvcar.runtime.units import MIB
 
@@ -111,7 +111,7 @@ class DriveZip:
             yield from self._rows(path)
         except FileNotFoundError:
             self.missing.append(f"{path.name}: no longer exists")
-        except ReadError as fault:
+        except RecordingError as fault:
             self.missing.append(f"{fault}".replace(str(path), path.name))
         except OSError as fault:
             reason = f"cannot be read to its end: {fault.strerror or fault}"

@@ -25,7 +25,7 @@ class RecordingCache:
     def get(self, path: Path, growing: bool) -> Recording:
         """Return the recording in a file. The cache keeps ownership of it and closes it.
 
-        Raises ReadError, OSError.
+        Raises RecordingError, OSError.
         """
         status, now_s = path.stat(), self._clock_s()
         stamp = (status.st_ino, 0 if growing else (status.st_size, status.st_mtime_ns))

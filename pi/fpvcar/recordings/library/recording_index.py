@@ -16,7 +16,7 @@ from fpvcar.recordings import names
 from fpvcar.recordings.library import summaries
 from fpvcar.recordings.library.index import IndexFile, Stamp, stamp_of
 from fpvcar.recordings.library.summaries import Entry
-from fpvcar.recordings.mcap.parsing import PackageMissing, ReadError, RecordError
+from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError, RecordingError
 from fpvcar.runtime import files
 
 WRITING_S = 10.0
@@ -26,7 +26,7 @@ AGAIN_S = 5.0
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
 """Scanned files after which the index is written. The limit reduces wear of the card."""
-UNREADABLE = (OSError, ReadError, RecordError)
+UNREADABLE = (OSError, RecordingError, RecordError)
 """Exceptions that `entry_of` may raise."""
 
 

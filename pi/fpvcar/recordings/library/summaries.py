@@ -57,7 +57,7 @@ class Entry(Struct, frozen=True):
 def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     """Summarise a file that is no longer written to.
 
-    If the file must be read whole, `rest` is called before each piece. Raises ReadError,
+    If the file must be read whole, `rest` is called before each piece. Raises RecordingError,
     RecordError, OSError.
     """
     source = FileSource(path)

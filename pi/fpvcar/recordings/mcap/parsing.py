@@ -14,11 +14,11 @@ class RecordError(ValueError):
     """Raised for bytes that are not a valid record."""
 
 
-class ReadError(ValueError):
-    """Raised for a file that is not a recording. The text describes its content."""
+class RecordingError(ValueError):
+    """Raised if a file is not a recording, or cannot be exported. The text gives the reason."""
 
 
-class PackageMissing(ReadError):
+class PackageMissing(RecordingError):
     """Raised when reading needs a package that is not installed; the text names it.
     The file may well be intact."""
 

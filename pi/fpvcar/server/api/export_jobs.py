@@ -12,7 +12,7 @@ from fpvcar.recordings import names, reader
 from fpvcar.recordings.export.mp4_export import Mp4Export, TimeRange
 from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, has_parquet
 from fpvcar.recordings.library.drive_repository import DriveRepository
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.recordings.repair.damage import losses
 
@@ -181,7 +181,7 @@ class JobFactory:
                     yield recording
             except FileNotFoundError:
                 notes.append(f"{name}: not found")
-            except (ReadError, OSError) as fault:
+            except (RecordingError, OSError) as fault:
                 notes.append(f"{fault}".replace(str(path), path.name))
 
 

@@ -21,8 +21,8 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
-from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.export.mp4_export import Mp4Export
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
 from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
 from fpvcar.server.http.responses import JSON, PRIVATE
@@ -130,7 +130,7 @@ class ExportsApi:
             return response
         except ConnectionError:
             raise
-        except (ExportError, ReadError, OSError) as error:
+        except (RecordingError, OSError) as error:
             state, fault = "failed", str(error)
             raise ConnectionResetError("the export was cut off") from error
         finally:
@@ -167,11 +167,11 @@ class ExportsApi:
                     export.state = "stopped"
                     return
             if not film.size:
-                raise ExportError("no picture was recorded in this drive")
+                raise RecordingError("no picture was recorded in this drive")
             export.state, export.done, export.exact = "ready", 0, True
             export.total = film.size
             export.name = name_of(export.name, bool(job.status().missing))
-        except (ExportError, ReadError, OSError) as fault:
+        except (RecordingError, OSError) as fault:
             export.state, export.fault = "failed", str(fault)
         finally:
             self._downloads.later(steps.close)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 
 PRIVATE = {
     "Cache-Control": "no-store",
@@ -26,7 +26,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
             return act()
         except FileNotFoundError:
             raise web.HTTPNotFound(text="This recording no longer exists.\n") from None
-        except (ReadError, OSError) as fault:
+        except (RecordingError, OSError) as fault:
             raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
 
     return tried

@@ -15,7 +15,7 @@ import pytest
 
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export import export
-from fpvcar.recordings.export.mp4_export import ExportError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime.units import SECOND_NS
 from tests.support import mcaps
@@ -117,7 +117,7 @@ def test_files_of_one_recording_may_overlap() -> None:
     one = export.File(Path("a.mcap"), 1, 0, 10 * SECOND_NS, "Plague-1")
     two = one._replace(path=Path("b.mcap"), start_ns=5 * SECOND_NS)
     export.refuse_two_films([one, two])
-    with pytest.raises(ExportError, match="two recordings of the same time"):
+    with pytest.raises(RecordingError, match="two recordings of the same time"):
         export.refuse_two_films([one, two._replace(recording="Plague-2")])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.recordings.export import export
-from fpvcar.recordings.export.mp4_export import ExportError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime import files
 from tests.support import mcaps
 from tests.support.mcaps import McapFile
@@ -85,7 +85,7 @@ def test_output_that_appears_meanwhile_is_kept_beside_old_one(
     monkeypatch.setattr(os, "rename", rename)
     said = "was created meanwhile: nothing was replaced; the previous output is "
     with (
-        pytest.raises(ExportError, match=said) as fault,
+        pytest.raises(RecordingError, match=said) as fault,
         export.published(out, force=True, folder=folder) as new,
     ):
         (new / "a.csv" if folder else new).write_text("mine")

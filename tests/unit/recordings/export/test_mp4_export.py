@@ -12,7 +12,8 @@ import pytest
 
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export import mp4
-from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export, TimeRange
+from fpvcar.recordings.export.mp4_export import Mp4Export, TimeRange
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
@@ -166,10 +167,10 @@ def test_file_changed_after_the_plan_ends_the_film(tmp_path: Path) -> None:
     path = McapFile(list(mcaps.pictures(3.0))).to(tmp_path / "a.mcap")
     film = planned(path)
     McapFile(list(mcaps.pictures(2.0))).to(path)
-    with pytest.raises(ExportError, match="deleted meanwhile"):
+    with pytest.raises(RecordingError, match="deleted meanwhile"):
         list(film.pieces())
     McapFile(said(encode(90, gop=10, noise=100))).to(path)
-    with pytest.raises(ExportError, match="changed meanwhile"):
+    with pytest.raises(RecordingError, match="changed meanwhile"):
         list(film.pieces())
 
 

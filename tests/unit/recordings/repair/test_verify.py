@@ -9,7 +9,7 @@ from mcap.writer import CompressionType, Writer
 from fpvcar import __main__
 from fpvcar.recordings import messages
 from fpvcar.recordings.mcap import records
-from fpvcar.recordings.mcap.parsing import ReadError
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair import verify
 from tests.support.recorder.recording import file, flipped, recording, small_files
 
@@ -33,7 +33,7 @@ def holds(data: bytes) -> bool:
     """Return True if verify reports the file as whole."""
     try:
         made = recording(data)
-    except ReadError:
+    except RecordingError:
         return False
     if not made.whole:
         return False
