@@ -270,7 +270,8 @@ def _store_verbs(subcommands: _Verbs) -> None:
     check.add_argument(
         "--office",
         action="store_true",
-        help="have the offices check their copies instead; no data is transferred",
+        help="check the offices' copies instead: rdcp has the office read them, a bucket is read "
+        "back",
     )
     _add_config(check)
     check.add_argument(

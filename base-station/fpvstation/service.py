@@ -28,8 +28,7 @@ from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores, chores_of
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.mirrors import Offices
+from fpvstation.mirror.mirrors import Offices, remote_offices
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
@@ -78,7 +77,7 @@ async def run(options: Options) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with lock_store(root):
         disk, cars, office = Folder(root), Cars(state), options.settings.office
-        places = [Rdcp(target, root, office.options) for target in office.targets]
+        places = remote_offices(office, root)
         replicas = ReplicaLog(disk)
         offices = Offices(places, office.copies_required, replicas)
         store = Store(disk, offices.queue)

@@ -1,11 +1,14 @@
 """Settings of a station: an optional TOML file.
 
-[office] target = "nas:/srv/drives"       # in rdcp's notation: HOST:DIR, or a folder second =
-"attic:/srv/drives"     # a second office copies_required = 2              # before a car may
-forget; the store's own is one options = ["--rate", "5M"]       # more options of rdcp
+[office]
+target = "nas:/srv/drives"       # HOST:DIR as for rdcp, a folder, or s3://BUCKET/PREFIX
+second = "attic:/srv/drives"     # a second office
+copies_required = 2              # before a car may forget; the store's own is one
+options = ["--rate", "5M"]       # more options of rdcp
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +18,8 @@ from fpvcar.config import ConfigError, Section
 from fpvcar.config.profiles import converted, read_toml
 
 FILE = "station.toml"
+BUCKET_SCHEME = "s3://"
+BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w-][\w.-]*)*/?", re.ASCII)
 
 
 class Office(Section, frozen=True):
@@ -52,6 +57,12 @@ def load(path: Path) -> Settings:
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
     office = settings.office
+    for target in office.targets:
+        if target.startswith(BUCKET_SCHEME) and not BUCKET.fullmatch(target):
+            raise ConfigError(
+                f'{path}: office target "{target}" refused: expected s3://BUCKET/PREFIX, with a '
+                "bucket of 3 to 63 of a-z 0-9 . - and folders of A-Z a-z 0-9 . _ -"
+            )
     if office.copies_required > 1 + len(office.targets):
         raise ConfigError(
             f"{path}: office.copies_required = {office.copies_required} refused: expected at "

@@ -10,7 +10,7 @@ from fpvcar.recordings.export.progress import Progress
 from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.errors import StationError
-from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.mirrors import remote_offices
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, verify_replica
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.store.disk import Folder
@@ -45,13 +45,12 @@ def verify(arguments: argparse.Namespace) -> int:
 async def _verify_offices(
     arguments: argparse.Namespace, store: Store, disk: Folder, sessions: list[str]
 ) -> int:
-    """Check the replicas at the offices again, without moving them; return 1 if any is bad."""
+    """Check the replicas at the offices again; return 1 if any is bad."""
     replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
     if not office.targets:
         raise StationError(f"{arguments.config} has no office: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
-    for target in office.targets:
-        remote = Rdcp(target, root, office.options, "verify")
+    for remote in remote_offices(office, root, "verify"):
         good = bad = faults = done = 0
         begun_s = time.monotonic()
         try:
@@ -63,7 +62,7 @@ async def _verify_offices(
                 good, bad = good + len(check.right), bad + len(check.bad)
                 for name in check.bad:
                     print(
-                        f"{target}: {session}/{name}: bad or missing there; a running "
+                        f"{remote.place}: {session}/{name}: bad or missing there; a running "
                         "station sends it again",
                         file=sys.stderr,
                     )
@@ -74,7 +73,7 @@ async def _verify_offices(
             print(f"fpvstation: {fault}", file=sys.stderr)
             faults = 1
         print(
-            f"{target}: good: {counted(good, 'segment')}; bad: {bad}"
+            f"{remote.place}: good: {counted(good, 'segment')}; bad: {bad}"
             f"{'; check incomplete' if faults else ''}"
         )
         failed = failed or bool(bad or faults)
@@ -124,7 +123,7 @@ def restore(arguments: argparse.Namespace) -> int:
     replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
     session = session_of(arguments.session, store, disk, replicas)
     root = arguments.store.expanduser().absolute()
-    offices = [Rdcp(target, root, office.options, "restore") for target in office.targets]
+    offices = remote_offices(office, root, "restore")
     phases = _Phases()
     work = Restore(session, store, disk, replicas, asyncio.to_thread, phases.show)
     try:

@@ -5,10 +5,14 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
+from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.replicate import OfficeFault, OfficeState, RemoteOffice, Replicator
+from fpvstation.mirror.s3 import S3
+from fpvstation.settings import BUCKET_SCHEME, Office
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
@@ -19,6 +23,17 @@ BACK_OFF_S = (5.0, 15.0, 60.0, 300.0, 900.0)
 EVERYTHING_S = 3600.0
 """Interval between scans of the whole store for damaged and missed sessions."""
 log = logging.getLogger("fpvstation")
+
+
+def remote_offices(office: Office, root: Path, incoming: str = "office") -> list[RemoteOffice]:
+    """Return the offices of the settings. `root`: of this store; `incoming`: name of the folder
+    for incoming files; each process has its own."""
+    return [
+        S3(target, root, incoming)
+        if target.startswith(BUCKET_SCHEME)
+        else Rdcp(target, root, office.options, incoming)
+        for target in office.targets
+    ]
 
 
 class Offices:

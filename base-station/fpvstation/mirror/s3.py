@@ -1,0 +1,188 @@
+"""Office replica in a bucket of an S3 server.
+
+    PREFIX/.fpvstation.json                  marker of the store, created if absent
+    PREFIX/CAR/DAY/SESSION/...               segments and SHA256SUMS, as in the store
+    .incoming/office/PLACE/...               incoming files until they are verified
+
+The server verifies each upload by its SHA-256, and publishes each file as a whole, on the condition
+that no other writer has put a file there (If-None-Match, If-Match). A file above PART bytes is sent
+in parts: a cut repeats a part, and a killed station continues with the parts that the server has.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvstation.mirror.s3_bucket import Bucket, BucketFile, FileMissing, Upload
+from fpvstation.settings import BUCKET_SCHEME
+from fpvstation.store.identity import MARKER
+from fpvstation.store.store import INCOMING
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
+
+PART, PARTS_MOST, PARTS_AT_ONCE = 8 << 20, 10_000, 3
+"""Bytes of a request, the limit of S3 for their number, and the number of those in memory."""
+
+
+class S3:
+    """RemoteOffice in a bucket."""
+
+    def __init__(self, target: str, root: Path, incoming: str = "office") -> None:
+        """Set the target, s3://BUCKET/PREFIX. `root`: of this store. `incoming`: name of the
+        folder for incoming files; each process has its own."""
+        self.place, self._root = target, root
+        self._name, _, prefix = target.removeprefix(BUCKET_SCHEME).partition("/")
+        self._prefix = prefix.rstrip("/") + "/" if prefix else ""
+        key = hashlib.sha256(f"{incoming}\n{target}".encode()).hexdigest()[:8]
+        self._incoming = f"{INCOMING}/{incoming}/{key}"
+        self._bucket = self._new()
+        self._uploaded = dict[str, str | None]()
+        """ETag of each upload that the server verified and `check` has not seen, by path."""
+
+    async def claim(self, store: str, known: bool) -> None:
+        """Compare the store's marker with its replica in the bucket. Raises OfficeFault,
+        OSError."""
+        bucket, content = self._open(), (self._root / MARKER).read_bytes()
+        if not known:
+            await bucket.write(MARKER, content, None)
+        replica = await bucket.read(MARKER)
+        if replica is None:
+            raise OfficeFault(
+                f"{self.place}: {MARKER} is missing there: correct `target`; if the bucket was "
+                "emptied, copy the store's there"
+            )
+        if replica != content:
+            raise OfficeFault(
+                f"{self.place} has the sessions of another store than {store}: "
+                "give each store its own prefix"
+            )
+
+    async def send(
+        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress = quiet
+    ) -> None:
+        """Upload the missing files of a session. Raises OfficeFault, OSError."""
+        bucket, sums, sums_path = self._open(), text_of(listed), f"{session}/{SUMS_FILE}"
+        present = await bucket.files(session)
+        sizes = [(self._root / segment.path).stat().st_size for segment in listed]
+        moved, done, total = 0, 0, sum(sizes) + len(sums)
+        for segment, size in zip(listed, sizes, strict=True):
+            old = present.get(segment.path)
+            same = old is not None and old.size == size
+            if not same or (anew and not await _is_right(bucket, segment)):
+                begun = moved
+                async for sent in self._upload(bucket, segment, size, old):
+                    moved += sent
+                    on_progress(CopyProgress(moved, done + moved - begun, total))
+            done += size
+            on_progress(CopyProgress(moved, done, total))
+        if await bucket.read(sums_path) != sums:
+            await bucket.write(sums_path, sums, present.get(sums_path))
+            moved += len(sums)
+        on_progress(CopyProgress(moved, total, total))
+
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
+        """Read the replica back, and return the bad or absent names. A file that the server has
+        verified in the upload before is compared by its ETag. Raises OfficeFault."""
+        bucket = self._open()
+        present, bad = await bucket.files(session), []
+        for segment in listed:
+            etag, file = self._uploaded.pop(segment.path, None), present.get(segment.path)
+            fresh = file is not None and file.etag != "" and file.etag == etag
+            if file is None or not (fresh or await _is_right(bucket, segment)):
+                bad.append(segment.path.rpartition("/")[2])
+        return bad
+
+    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
+        """Download a session; return the local path of each file. A retry resumes with the bytes
+        that arrived. Raises OfficeFault, OSError."""
+        bucket, into, moved, done = self._open(), f"{self._incoming}/{session}", 0, 0
+        present = await bucket.files(session)
+        if not present:
+            raise OfficeFault(f"{self.place}: {session} is not there")
+        total = sum(file.size for file in present.values())
+        await asyncio.to_thread((self._root / into).mkdir, parents=True, exist_ok=True)
+        paths = {}
+        for path, file in present.items():
+            name = path.rpartition("/")[2]
+            target = self._root / into / name
+            offset = target.stat().st_size if target.exists() else 0
+            if offset > file.size:
+                target.unlink()
+                offset = 0
+            done += offset
+            with target.open("ab") as out:
+                if offset < file.size:
+                    async for chunk in bucket.chunks(path, offset):
+                        await asyncio.to_thread(out.write, chunk)
+                        moved, done = moved + len(chunk), done + len(chunk)
+                        on_progress(CopyProgress(moved, done, total))
+            paths[name] = f"{into}/{name}"
+        return paths
+
+    def _new(self) -> Bucket:
+        return Bucket(self.place, self._name, self._prefix)
+
+    def _open(self) -> Bucket:
+        """Return the bucket; after a fault its settings are read again."""
+        if self._bucket.failed:
+            self._bucket = self._new()
+        return self._bucket
+
+    async def _upload(
+        self, bucket: Bucket, segment: StoredSegment, size: int, old: BucketFile | None
+    ) -> AsyncIterator[int]:
+        """Upload a segment that was read right; yield the bytes of each request."""
+        part = max(PART, -(-size // PARTS_MOST))
+        pieces = _pieces(self._root / segment.path, segment, part)
+        if size <= part:
+            data = b"".join([piece async for piece in pieces])
+            self._uploaded[segment.path] = await bucket.write(segment.path, data, old)
+            yield size
+            return
+        upload, number, sending = Upload(bucket, segment.path), 0, set[asyncio.Task[int]]()
+        await upload.open()
+        try:
+            async for piece in pieces:
+                number += 1
+                sending.add(asyncio.create_task(upload.part(number, piece)))
+                if len(sending) == PARTS_AT_ONCE:
+                    done, sending = await asyncio.wait(sending, return_when="FIRST_COMPLETED")
+                    yield sum(task.result() for task in done)
+            yield sum(await asyncio.gather(*sending))
+        finally:
+            for task in sending:
+                task.cancel()
+            await asyncio.gather(*sending, return_exceptions=True)
+        self._uploaded[segment.path] = await upload.complete(old)
+
+
+async def _pieces(file: Path, segment: StoredSegment, size: int) -> AsyncIterator[bytes]:
+    """Yield the content of a segment in pieces of that size; the last one only if all are right.
+    Raises OfficeFault, OSError."""
+    sha256, last = hashlib.sha256(), b""
+    with file.open("rb") as source:
+
+        def read() -> bytes:
+            piece = source.read(size)
+            sha256.update(piece)
+            return piece
+
+        while piece := await asyncio.to_thread(read):
+            if last:
+                yield last
+            last = piece
+    if sha256.hexdigest() != segment.sha256:
+        raise OfficeFault(f"{segment.path}: damaged here since it was verified; it is not sent")
+    yield last
+
+
+async def _is_right(bucket: Bucket, segment: StoredSegment) -> bool:
+    """Read a file of the bucket back, and compare its checksum."""
+    sha256 = hashlib.sha256()
+    try:
+        async for chunk in bucket.chunks(segment.path):
+            sha256.update(chunk)
+    except FileMissing:
+        return False
+    return sha256.hexdigest() == segment.sha256
