@@ -109,6 +109,8 @@ test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
         "${cards[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
+    # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
+    command -v go >/dev/null || packages golang-go
     # Firefox decodes H.264 with the system's libavcodec. iperf3 and rclone are compared with
     # the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rclone

@@ -103,7 +103,13 @@ def test_bad_settings_file_is_named_once(
     tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "station.toml"
-    for text, words in ((b"\xff", "not TOML"), (b"[office]\ntargt = 1", "office.targt")):
+    for text, words in (
+        (b"\xff", "not TOML"),
+        (b"[office]\ntargt = 1", "office.targt"),
+        (b'[office]\ntarget = "s3://"', "expected s3://BUCKET/PREFIX"),
+        (b'[office]\ntarget = "s3://Drives"', "bucket of 3 to 63 of a-z"),
+        (b'[office]\nsecond = "s3://drives/../other"', "folders of A-Z"),
+    ):
         config.write_bytes(text)
         assert main(["restore", f"--store={root}", f"--config={config}", "x"]) == 1
         said = capsys.readouterr().err

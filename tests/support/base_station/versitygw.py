@@ -1,0 +1,124 @@
+"""versitygw, a real S3 server whose objects are plain files with extended attributes, for tests.
+
+It is built once from the Go module proxy, at the version below, and kept outside of the tree.
+"""
+
+import fcntl
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+VERSION = "v1.7.0"
+MODULE = "github.com/versity/versitygw/cmd/versitygw"
+BUILD_S, START_S = 1200, 30.0
+REGION = "eu-test-1"
+BUCKET = "drives"
+
+
+def program() -> Path:
+    """Return the server's program; build it if missing, and print a line about that."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(home) / "fpvcar" / "versitygw"
+    folder.mkdir(parents=True, exist_ok=True)
+    built = folder / VERSION
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            _build(built)
+    return built
+
+
+def _build(built: Path) -> None:
+    go = shutil.which("go")
+    assert go, "go is missing: tools/setup.sh test"
+    print(f"  versitygw: building {VERSION}, 2 to 5 minutes, into {built}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=built.parent) as temporary:
+        environment = {
+            **os.environ,
+            "CGO_ENABLED": "0",
+            "GOBIN": f"{temporary}/bin",
+            "GOCACHE": f"{temporary}/cache",
+            "GOFLAGS": "-modcacherw",
+            "GOMODCACHE": f"{temporary}/modules",
+        }
+        done = subprocess.run(
+            [go, "install", f"{MODULE}@{VERSION}"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_S,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        Path(temporary, "bin", "versitygw").rename(built)
+
+
+class Gateway:
+    """Server on 127.0.0.1 with one bucket. Its files are below `folder`."""
+
+    def __init__(self, folder: Path, region: str = REGION) -> None:
+        self.folder, self._region = folder, region
+        self.files = folder / "buckets" / BUCKET
+        self.files.mkdir(parents=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self.access, self.secret = "station", "secret of the station"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Gateway":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    def environment(self, port: int) -> dict[str, str]:
+        """Return the variables of a client that connects to this port."""
+        return {
+            "AWS_CONFIG_FILE": str(self.folder / "config"),
+            "AWS_SHARED_CREDENTIALS_FILE": str(self.folder / "credentials"),
+            "AWS_ACCESS_KEY_ID": self.access,
+            "AWS_SECRET_ACCESS_KEY": self.secret,
+            "AWS_REGION": self._region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        }
+
+    def start(self) -> None:
+        """Start the server, and wait until it accepts connections."""
+        argv = [str(program()), "--port", f"127.0.0.1:{self.port}", "--region", self._region]
+        argv += ["posix", str(self.folder / "buckets")]
+        keys = {"ROOT_ACCESS_KEY": self.access, "ROOT_SECRET_KEY": self.secret}
+        log = self.folder / "log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                argv,
+                env={**os.environ, **keys},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        until = time.monotonic() + START_S
+        while time.monotonic() < until and self.process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError(log.read_text())
+
+    def kill(self) -> None:
+        """Kill the server at once."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
