@@ -18,7 +18,6 @@
 
 #include "descriptors.h"
 #include "pipe.h"
-#include "quote.h"
 #include "signals.h"
 #include "tree_report.h"
 #include "error.h"

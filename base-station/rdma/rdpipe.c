@@ -7,7 +7,6 @@
 #include "descriptors.h"
 #include "options.h"
 #include "pipe.h"
-#include "quote.h"
 
 static const char usage[] =
     "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"

@@ -1,4 +1,4 @@
-/* Growable byte buffer, always followed by a NUL. */
+/* Growable byte buffer, always followed by a NUL, and text made safe for a shell or for display. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,3 +46,10 @@ void hex_add(struct bytes *bytes, const void *data, size_t length);
 int hex_random(char *into, size_t digits);
 
 void bytes_close(struct bytes *bytes);
+
+/* Append `text` as one word that sh, csh and fish all read as exactly `text`. A leading "~/" stays
+ * outside the quotes if `home` is set. */
+void quote_word(struct bytes *bytes, const char *text, bool home);
+
+/* Append `text` for display: control bytes as \n, \xNN. */
+void quote_shown(struct bytes *bytes, const char *text);

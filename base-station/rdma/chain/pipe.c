@@ -20,7 +20,6 @@
 
 #include "descriptors.h"
 #include "pipe_end.h"
-#include "quote.h"
 #include "signals.h"
 #include "error.h"
 

@@ -35,7 +35,7 @@ struct pipe_segment {
     struct words words;
 };
 
-/* --- segments as arguments: segment.c --- */
+/* --- segments as arguments: pipe_options.c --- */
 
 /*
  * Return the length of the leading "[user@]host:" of `text`, or 0 if it is local. rdcp's arguments

@@ -79,7 +79,7 @@ void pipe_end_stop(struct pipe_end *end);
  */
 int pipe_end_close(struct pipe_end *end);
 
-/* --- exit status of a chain, from the status of its ends: exit_status.c --- */
+/* --- exit status of a chain, from the status of its ends --- */
 
 /*
  * Give the status of SIGPIPE to each command that its sender ended because the reader had left

@@ -13,7 +13,6 @@
 
 #include "agent_protocol.h"
 #include "descriptors.h"
-#include "quote.h"
 #include "tree_hash.h"
 #include "tree_io.h"
 #include "tree_part.h"

@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #include "descriptors.h"
-#include "quote.h"
 #include "tree_io.h"
 
 #define PART_SUFFIX ".rdcp-part"

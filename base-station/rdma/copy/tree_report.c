@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "quote.h"
 #include "error.h"
 
 void tree_say(const char *what, const char *of)

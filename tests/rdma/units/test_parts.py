@@ -32,8 +32,8 @@ from tests.rdma.tree import (
 )
 
 SOURCE = Path(__file__).parents[3] / "base-station" / "rdma"
-PURE = ["base/bytes", "base/descriptors", "base/error", "base/reap", "copy/tree"]
-PURE += [f"chain/{name}" for name in ("quote", "segment", "agent_protocol", "exit_status")]
+PURE = [f"base/{name}" for name in ("bytes", "descriptors", "error", "reap", "signals")]
+PURE += ["stream/net", "chain/agent_protocol", "chain/pipe_end", "chain/pipe_options", "copy/tree"]
 
 # The syntax in the manual.
 HOST = re.compile(
@@ -92,7 +92,7 @@ class Process(ctypes.Structure):
 def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = tmp_path_factory.mktemp("pure") / "pure.so"
     words = ["cc", "-std=c11", "-D_GNU_SOURCE", "-g", "-shared", "-fPIC"]
-    words += ["-Ibase", "-Ichain", "-Icopy", "-o"]
+    words += ["-Ibase", "-Istream", "-Ichain", "-Icopy", "-o"]
     subprocess.run(
         [*words, str(library), *(f"{name}.c" for name in PURE)], check=True, cwd=SOURCE, timeout=60
     )
