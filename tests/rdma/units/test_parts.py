@@ -32,8 +32,8 @@ from tests.rdma.tree import (
 )
 
 SOURCE = Path(__file__).parents[3] / "base-station" / "rdma"
-PURE = [f"base/{name}" for name in ("bytes", "descriptors", "error", "reap", "signals")]
-PURE += ["stream/net", "chain/agent_protocol", "chain/pipe_end", "chain/pipe_options", "copy/tree"]
+PURE = [f"base/{name}" for name in ("bytes", "descriptors", "error", "net", "reap", "signals")]
+PURE += ["chain/agent_protocol", "chain/pipe_end", "chain/pipe_options", "copy/tree"]
 
 # The syntax in the manual.
 HOST = re.compile(
