@@ -14,7 +14,7 @@
 #include "descriptors.h"
 #include "end.h"
 #include "hash.h"
-#include "pending_peers.h"
+#include "connect.h"
 #include "signals.h"
 #include "target.h"
 

@@ -1,10 +1,10 @@
-/* Connecting a sender to its receiver: tries addresses in order until one passes the handshake,
- * RDMA before TCP. */
+/* Connecting a sender to its receiver (connect.c) and accepting one (pending_peers.c). */
 #pragma once
+
+#include <sys/socket.h>
 
 #include "handshake.h"
 #include "options.h"
-#include "records.h"
 #include "transport.h"
 
 /* Start the handshake with the peer. Return -1 with an error, for example if --plain is given only
@@ -16,7 +16,38 @@ int handshake_begin(struct handshake *handshake, const struct options *options,
  * error. */
 int handshake_next(struct handshake *handshake, struct transport *transport, struct error *error);
 
-/* Connect and complete the handshake. NULL with an error. `handshake` holds the agreed
- * parameters. */
+/* Try addresses in order, RDMA before TCP, until one passes the handshake. NULL with an error.
+ * `handshake` holds the agreed parameters. */
 struct transport *connect_peer(const struct options *options, const struct key *key,
                        struct handshake *handshake, struct error *error);
+
+/* Connections whose peer has not proved that it has the key: at most eight at once, each for five
+ * seconds. A failed handshake never ends the receiver. */
+enum { PENDING_MOST = 8, PENDING_LIMIT_MS = 5000 };
+
+struct pending_peer {
+    struct transport *transport; /* NULL: unused */
+    struct handshake handshake;
+    int64_t until_ms;
+    bool leaving; /* abort sent; waiting for the peer to close */
+};
+
+struct pending_peers {
+    const struct options *options; /* not owned */
+    const struct key *key;
+    int listen_fd;
+    struct rdma_cm_id *rdma_id; /* also listening */
+    struct sockaddr_storage bound;
+    struct pending_peer peers[PENDING_MOST];
+};
+
+/* Listen. Return 0, or -1 with an error. Call pending_close in either case. */
+int pending_open(struct pending_peers *pending, const struct options *options,
+                 const struct key *key, struct error *error);
+
+/* Wait for an authenticated sender. `out_fd` is watched: the wait ends if the output's reader
+ * closes. NULL with an error. */
+struct transport *pending_accept(struct pending_peers *pending, int out_fd,
+                                 struct handshake *handshake, struct error *error);
+
+void pending_close(struct pending_peers *pending);

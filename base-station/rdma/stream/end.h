@@ -5,7 +5,7 @@
 
 #include "child.h"
 #include "link.h"
-#include "ring.h"
+#include "records.h"
 
 /* Time an abandoned worker gets to notice that the stream has ended. */
 enum { SETTLE_MS = 300 };

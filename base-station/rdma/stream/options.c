@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "handshake.h"
-#include "ring.h"
+#include "records.h"
 
 #define COMMON_USAGE                                                                   \
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \

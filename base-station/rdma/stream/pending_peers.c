@@ -1,5 +1,5 @@
-/* Connections before their proof: see pending_peers.h. */
-#include "pending_peers.h"
+/* Connections before their proof: see connect.h. */
+#include "connect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "connect.h"
 #include "net.h"
 #include "signals.h"
 

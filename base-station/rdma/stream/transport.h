@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "records.h"
-#include "ring.h"
 #include "error.h"
 
 enum transport_event_kind {

@@ -10,7 +10,7 @@
 #include "connect.h"
 #include "handshake.h"
 #include "options.h"
-#include "ring.h"
+#include "records.h"
 
 static size_t unhex(const char *digits, uint8_t *into, size_t room)
 {
