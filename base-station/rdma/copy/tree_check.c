@@ -14,7 +14,7 @@
 #include "agent_protocol.h"
 #include "descriptors.h"
 #include "tree_hash.h"
-#include "tree_io.h"
+#include "tree.h"
 #include "tree_part.h"
 #include "tree_report.h"
 

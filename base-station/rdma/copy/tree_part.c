@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "descriptors.h"
-#include "tree_io.h"
+#include "tree.h"
 
 #define PART_SUFFIX ".rdcp-part"
 #define NOTE_SUFFIX ".rdcp-from"

@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include "tree_hash.h"
-#include "tree_io.h"
+#include "tree.h"
 #include "tree_report.h"
 
 struct tree_folder { /* open until its last file is settled */

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "tree_hash.h"
-#include "tree_io.h"
+#include "tree.h"
 #include "tree_report.h"
 
 struct source_folder {
