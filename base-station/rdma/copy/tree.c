@@ -45,7 +45,8 @@ void tree_put(struct bytes *into, const struct tree_record *record)
     memcpy(head + 12, &sum, 4);
 }
 
-bool tree_is_name(const char *name, size_t length)
+/* True if `name` is valid in a record: one component, not "." or "..". */
+static bool is_name(const char *name, size_t length)
 {
     return length > 0 && length <= TREE_NAME_MOST && !memchr(name, '/', length) &&
            !memchr(name, 0, length) && !(length == 1 && name[0] == '.') &&
@@ -64,7 +65,7 @@ static const char *wrong(const struct tree_record *record)
         return "a symbolic link without a target";
     bool top = record->kind == TREE_ENTER && !record->name_length;
     if (has[record->kind] & NAME && !top &&
-        !tree_is_name(record->name, record->name_length))
+        !is_name(record->name, record->name_length))
         return "a name that leads elsewhere";
     return NULL;
 }
@@ -223,21 +224,6 @@ int open_below(int folder, const char *name, int flags, mode_t mode)
         return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
     errno = EXDEV;
     return -1;
-}
-
-static int no_dots(const struct dirent *entry)
-{
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
-static int by_name(const struct dirent **one, const struct dirent **other)
-{
-    return strcmp((*one)->d_name, (*other)->d_name);
-}
-
-int tree_entries(int folder, struct dirent ***entries)
-{
-    return scandirat(folder, ".", entries, no_dots, by_name);
 }
 
 static size_t hash_of(uint64_t device, uint64_t inode)

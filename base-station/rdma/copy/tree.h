@@ -43,7 +43,6 @@
  */
 #pragma once
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -115,9 +114,6 @@ struct tree_record {
     char name[TREE_NAME_MOST + 1];
 };
 
-/* True if `name` is valid in a record: one component, not "." or "..". */
-bool tree_is_name(const char *name, size_t length);
-
 /* Append one record. The caller appends the bytes of a data record itself. */
 void tree_put(struct bytes *into, const struct tree_record *record);
 
@@ -164,12 +160,6 @@ char *boot_id(void);
 
 /* Open a name of one component. Follow no symbolic link and do not leave `folder`. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
-
-/*
- * List the entries of a folder except . and .., sorted by the bytes of their names. Return their
- * number; the caller frees each entry and the array. Return -1 with errno on failure.
- */
-int tree_entries(int folder, struct dirent ***entries);
 
 /*
  * Set of files by device and inode. A sink stores the files it has made, so that a second source

@@ -1,4 +1,5 @@
 /* Folders of a sink and their existing entries: see tree_sink.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

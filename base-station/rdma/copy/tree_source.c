@@ -4,6 +4,7 @@
  */
 #include "tree_source.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -61,10 +62,21 @@ static void put_file(struct source *source, const struct entry *entry)
 
 static void walk(struct source *source, struct entry *entry);
 
+static int no_dots(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+/* In the byte order of the names, whatever the locale. */
+static int by_name(const struct dirent **one, const struct dirent **other)
+{
+    return strcmp((*one)->d_name, (*other)->d_name);
+}
+
 static void put_entries(struct source *source, struct source_folder *folder, int depth)
 {
     struct dirent **names = NULL;
-    int count = tree_entries(folder->fd, &names);
+    int count = scandirat(folder->fd, ".", &names, no_dots, by_name);
     if (count < 0)
         source_complain(source, folder, ".", strerror(errno));
     for (int i = 0; i < count; i++) {
