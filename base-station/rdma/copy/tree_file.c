@@ -1,10 +1,8 @@
 /* Files of a sink, from their announcement to their final answer: see tree_sink.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -26,7 +24,7 @@ void tree_file_answers(struct sink *sink)
     sink->run.count = 0;
 }
 
-void tree_file_answer(struct sink *sink, const struct tree_file *file,
+static void answer(struct sink *sink, const struct tree_file *file,
                       enum tree_verdict verdict, uint64_t from)
 {
     struct tree_record *run = &sink->run;
@@ -50,7 +48,7 @@ void tree_file_answer(struct sink *sink, const struct tree_file *file,
 static void settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
                    const struct stat *state)
 {
-    tree_file_answer(sink, file, verdict, 0);
+    answer(sink, file, verdict, 0);
     if (state)
         tree_made_add(&sink->made, state);
     sink->files[file->number % TREE_WINDOW] = NULL;
@@ -60,7 +58,8 @@ static void settle(struct sink *sink, struct tree_file *file, enum tree_verdict 
     free(file);
 }
 
-void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why)
+/* Give up the file; the rest of its body is discarded. */
+static void give_up(struct sink *sink, struct tree_file *file, const char *why)
 {
     if (why)
         tree_sink_complain(sink, file->folder, file->name, why);
@@ -70,9 +69,9 @@ void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *wh
     file->state = FILE_NOWHERE;
 }
 
-void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why)
+static void refuse(struct sink *sink, struct tree_file *file, const char *why)
 {
-    tree_file_give_up(sink, file, why);
+    give_up(sink, file, why);
     settle(sink, file, TREE_REFUSED, NULL);
 }
 
@@ -84,40 +83,7 @@ void tree_file_drop_all(struct sink *sink)
             settle(sink, sink->files[i], TREE_REFUSED, NULL);
 }
 
-/* --- conflicts with existing entries --- */
-
-/*
- * True if the existing entry `state` is the source of the entry to be placed. As with cp, a link to
- * a file counts as that file, unless a link replaces it: then the target of the existing link is
- * safe.
- */
-static bool is_source(const struct sink *sink, const struct tree_folder *folder,
-                      const char *name, const struct tree_attributes *own,
-                      const struct tree_record *link, const struct stat *state)
-{
-    struct stat file;
-    if (tree_sink_is_one(sink, own->device, own->inode, state))
-        return true;
-    if (link)
-        return tree_sink_is_one(sink, link->device, link->inode, state);
-    return S_ISLNK(state->st_mode) && fstatat(folder->fd, name, &file, 0) == 0 &&
-           tree_sink_is_one(sink, own->device, own->inode, &file);
-}
-
-/* Return NULL, or the reason why the existing entry `state` must not be replaced. */
-static const char *conflict(const struct sink *sink, const struct tree_folder *folder,
-                            const char *name, const struct tree_attributes *own,
-                            const struct tree_record *link, const struct stat *state)
-{
-    if (is_source(sink, folder, name, own, link, state))
-        return "source and target are the same file";
-    if (tree_made_find(&sink->made, state))
-        return "another source had that name: it is not replaced";
-    if (S_ISREG(state->st_mode) || S_ISLNK(state->st_mode))
-        return NULL;
-    return S_ISDIR(state->st_mode) ? "a directory has that name"
-                                   : "a device, a FIFO or a socket has that name";
-}
+/* --- names of complete files --- */
 
 const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
                             const char *name, const struct tree_attributes *own,
@@ -129,10 +95,8 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
     if (fstatat(folder->fd, name, state, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? NULL : strerror(errno);
     tree_file_await(sink); /* so that all placed files are in `made` */
-    return conflict(sink, folder, name, own, link, state);
+    return tree_conflict(sink, folder, name, own, link, state);
 }
-
-/* --- names of complete files --- */
 
 static void placed(struct sink *sink, struct tree_file *file, struct tree_lost lost,
                    const struct stat *state)
@@ -142,13 +106,13 @@ static void placed(struct sink *sink, struct tree_file *file, struct tree_lost l
     settle(sink, file, TREE_PLACED, state);
 }
 
-void tree_file_begin_part(struct sink *sink, struct tree_file *file)
+static void begin_part(struct sink *sink, struct tree_file *file)
 {
     char *why = NULL;
     file->state = FILE_IN_PART;
     file->fd = part_open(file->folder->fd, file->name, &file->attributes, file->size, &why);
     if (file->fd < 0)
-        tree_file_give_up(sink, file, why);
+        give_up(sink, file, why);
     free(why);
 }
 
@@ -162,10 +126,10 @@ static void place_part(struct sink *sink, struct tree_file *file)
     if (!why && !sink->options->no_sync && file->size >= PART_LEAST && fsync(file->fd) < 0)
         why = strerror(errno);
     if (why)
-        return tree_file_refuse(sink, file, why);
+        return refuse(sink, file, why);
     struct tree_lost lost = tree_keep(file->fd, &file->attributes);
     if (part_publish(folder->fd, file->name) < 0 || fstat(file->fd, &state) < 0)
-        tree_file_refuse(sink, file, strerror(errno));
+        refuse(sink, file, strerror(errno));
     else
         placed(sink, file, lost, &state);
 }
@@ -173,10 +137,10 @@ static void place_part(struct sink *sink, struct tree_file *file)
 /* Place a small file through a part file. */
 static void place_as_part(struct sink *sink, struct tree_file *file)
 {
-    tree_file_begin_part(sink, file);
+    begin_part(sink, file);
     if (file->state == FILE_IN_PART &&
         part_write(file->fd, file->content.data, file->content.length, 0) < 0)
-        tree_file_give_up(sink, file, strerror(errno));
+        give_up(sink, file, strerror(errno));
     if (file->state == FILE_NOWHERE)
         settle(sink, file, TREE_REFUSED, NULL);
     else
@@ -185,17 +149,19 @@ static void place_as_part(struct sink *sink, struct tree_file *file)
 
 /* --- requests --- */
 
-int tree_file_open_there(const struct tree_file *file)
+/* Open the existing file of that name for reading. */
+static int open_there(const struct tree_file *file)
 {
     return open_below(file->folder->fd, file->name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-void tree_file_have(struct sink *sink, struct tree_file *file, const struct stat *state)
+/* Keep the existing content and update the attributes that differ. */
+static void have(struct sink *sink, struct tree_file *file, const struct stat *state)
 {
     const struct tree_attributes *to = &file->attributes, is = tree_attributes_of(state);
     sink->had++;
     if (is.mode != (to->mode & 0777) || is.mtime_ns != to->mtime_ns) {
-        int fd = tree_file_open_there(file);
+        int fd = open_there(file);
         struct tree_lost lost = {"mode", errno};
         if (fd >= 0)
             lost = tree_keep(fd, to);
@@ -203,32 +169,6 @@ void tree_file_have(struct sink *sink, struct tree_file *file, const struct stat
         shut(&fd);
     }
     settle(sink, file, TREE_HAVE, state);
-}
-
-/* True for file systems known to store files uncompressed. */
-static bool is_uncompressed(long type)
-{
-    return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == TMPFS_MAGIC ||
-           type == MSDOS_SUPER_MAGIC || type == EXFAT_SUPER_MAGIC;
-}
-
-/*
- * Return NULL, or the reason why the disk certainly lacks room for the file. Otherwise a full disk
- * is noticed when the file is written.
- */
-static char *no_room(const struct tree_file *file)
-{
-    struct statfs disk;
-    uint64_t needs = file->room < file->size ? file->room : file->size;
-    if (needs < PART_LEAST || fstatfs(file->folder->fd, &disk) < 0 ||
-        !is_uncompressed((long)disk.f_type))
-        return NULL;
-    uint64_t has = (uint64_t)disk.f_bavail * (uint64_t)disk.f_frsize;
-    needs = needs > file->from ? needs - file->from : 0;
-    return needs <= has ? NULL
-                        : text_of("needs %llu bytes more on the disk, which has %llu: "
-                                  "make room and start the copy again",
-                                  (unsigned long long)needs, (unsigned long long)has);
 }
 
 /* Request the body of a file that may be created or replaced, if it is needed. */
@@ -242,7 +182,7 @@ static void ask(struct sink *sink, struct tree_file *file)
     bool same = S_ISREG(state->st_mode) && (uint64_t)state->st_size == file->size;
     bool same_time = tree_attributes_of(state).mtime_ns == file->attributes.mtime_ns;
     if (same && (by_content ? !file->size : same_time))
-        return tree_file_have(sink, file, state);
+        return have(sink, file, state);
     if (same && by_content) {
         file->state = FILE_COMPARED;
         file->from = file->size;
@@ -252,36 +192,28 @@ static void ask(struct sink *sink, struct tree_file *file)
                                    file->size, &file->from);
             shut(&file->fd); /* opened and checked again when the body arrives */
         }
-        why = no_room(file);
+        why = tree_no_room(file);
     }
     if (why)
-        tree_file_refuse(sink, file, why);
+        refuse(sink, file, why);
     else
-        tree_file_answer(sink, file, TREE_SEND, file->from);
+        answer(sink, file, TREE_SEND, file->from);
     free(why);
 }
 
-/* Go on with a file whose existing entry a thread has looked up. */
-static void found(struct sink *sink, struct tree_file *file)
-{
-    const char *why = file->error ? strerror(file->error) : NULL;
-    if (!why && file->stat.st_ino)
-        why = conflict(sink, file->folder, file->name, &file->attributes, NULL, &file->stat);
-    if (why)
-        tree_file_refuse(sink, file, why);
-    else
-        ask(sink, file);
-}
-
-/* Go on with a file that comes back from a thread. */
+/* Go on with a file that comes back from a thread, which has looked up its entry or written it. */
 static void go_on(struct sink *sink, struct tree_file *file)
 {
-    if (file->state == FILE_SOUGHT)
-        found(sink, file);
-    else if (file->error == ENOTSUP || file->error == EEXIST)
+    bool sought = file->state == FILE_SOUGHT;
+    const char *why = file->error ? strerror(file->error) : NULL;
+    if (sought && !why && file->stat.st_ino)
+        why = tree_conflict(sink, file->folder, file->name, &file->attributes, NULL, &file->stat);
+    if (!sought && (file->error == ENOTSUP || file->error == EEXIST))
         place_as_part(sink, file);
-    else if (file->error)
-        tree_file_refuse(sink, file, strerror(file->error));
+    else if (why)
+        refuse(sink, file, why);
+    else if (sought)
+        ask(sink, file);
     else
         placed(sink, file, file->lost, &file->stat);
 }
@@ -299,7 +231,7 @@ void tree_file_await(struct sink *sink)
     take_back(sink, true);
 }
 
-void tree_file_place(struct sink *sink, struct tree_file *file)
+static void place(struct sink *sink, struct tree_file *file)
 {
     if (file->state == FILE_IN_PART)
         return place_part(sink, file);
@@ -333,8 +265,139 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
     if (unknown)
         why = tree_in_the_way(sink, folder, name, &file->attributes, NULL, &file->stat);
     if (why || folder->fd < 0)
-        tree_file_refuse(sink, file, why);
+        refuse(sink, file, why);
     else
         ask(sink, file);
     return NULL;
+}
+
+/* --- bodies --- */
+
+const char *tree_file_body(struct sink *sink, const struct tree_record *record)
+{
+    uint64_t from = record->body_from, has = 0;
+    struct tree_file **place = &sink->files[record->body_number % TREE_WINDOW];
+    if (*place && (*place)->state == FILE_SOUGHT)
+        tree_file_await(sink);
+    struct tree_file *file = *place; /* NULL: already settled */
+    if (!file || file->number != record->body_number || file->state == FILE_GIVEN ||
+        (from && from != file->from))
+        return "a body that was not asked for";
+    sink->body = file;
+    file->size = record->body_size;
+    file->attributes = record->attributes;
+    tree_hash_begin(&sink->hash);
+    shut(&file->fd);
+    if (!from) { /* the file has changed since, or arrived damaged */
+        file->state = FILE_BEGUN;
+        return NULL;
+    }
+    if (file->state == FILE_COMPARED) {
+        file->fd = open_there(file);
+    } else {
+        file->fd = part_resume(file->folder->fd, file->name, &file->attributes, file->size,
+                               &has);
+        file->state = has == from ? FILE_IN_PART : FILE_COMPARED;
+    }
+    if (tree_hash_file(&sink->hash, file->fd, from, NULL, NULL) < 0 &&
+        file->state == FILE_IN_PART)
+        give_up(sink, file, strerror(errno));
+    return NULL;
+}
+
+const char *tree_file_data(struct sink *sink, const struct tree_record *record)
+{
+    struct tree_file *file = sink->body;
+    if (record->offset < sink->hash.at || record->offset + record->length > file->size)
+        return "data where it does not belong";
+    tree_hash_zeros(&sink->hash, record->offset);
+    tree_hash_add(&sink->hash, record->bytes, record->length);
+    if (file->state == FILE_BEGUN && record->length == file->size &&
+        !sink->options->verify) {
+        file->state = FILE_IN_MEMORY;
+        file->content.length = 0;
+        bytes_add(&file->content, record->bytes, record->length);
+    }
+    if (file->state == FILE_BEGUN)
+        begin_part(sink, file);
+    if (file->state == FILE_IN_PART &&
+        part_write(file->fd, record->bytes, record->length, record->offset) < 0)
+        give_up(sink, file, strerror(errno));
+    if (file->state != FILE_NOWHERE)
+        sink->bytes += record->length;
+    return NULL;
+}
+
+/* Read the file again, from the disk if the kernel drops its cached pages. */
+static bool verified(struct sink *sink, const struct tree_file *file, const uint8_t *hash)
+{
+    uint8_t own[TREE_HASH_BYTES];
+    fdatasync(file->fd);
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    tree_hash_begin(&sink->hash);
+    bool read = tree_hash_file(&sink->hash, file->fd, file->size, NULL, NULL) == 0;
+    tree_hash_end(&sink->hash, own);
+    return read && memcmp(own, hash, sizeof own) == 0;
+}
+
+static void once_more(struct sink *sink, struct tree_file *file)
+{
+    if (++file->tries >= TREE_TRIES)
+        return refuse(
+            sink, file, "arrived damaged each time: what was there before stays");
+    file->from = 0;
+    char *path = tree_folder_path(file->folder, file->name);
+    tree_say(path, "arrived damaged: asked for again");
+    free(path);
+    answer(sink, file, TREE_AGAIN, 0);
+}
+
+/* Handle the result of comparing the existing file. */
+static void compared(struct sink *sink, struct tree_file *file, bool same)
+{
+    struct stat state;
+    same = same && fstat(file->fd, &state) == 0;
+    shut(&file->fd);
+    file->state = FILE_ASKED;
+    file->from = 0;
+    if (same)
+        have(sink, file, &state);
+    else
+        answer(sink, file, TREE_SEND, 0);
+}
+
+void tree_file_whole(struct sink *sink, const struct tree_record *record)
+{
+    struct tree_file *file = sink->body;
+    uint8_t own[TREE_HASH_BYTES];
+    bool hole = sink->hash.at < file->size; /* at its end */
+    tree_hash_zeros(&sink->hash, file->size);
+    tree_hash_end(&sink->hash, own);
+    bool same = memcmp(own, record->hash, sizeof own) == 0;
+    sink->body = NULL;
+    if (file->state == FILE_BEGUN && file->size)
+        begin_part(sink, file);
+    else if (file->state == FILE_BEGUN)
+        file->state = FILE_IN_MEMORY;
+    if (file->state == FILE_IN_PART && hole && ftruncate(file->fd, (off_t)file->size) < 0)
+        give_up(sink, file, strerror(errno));
+    if (record->kind == TREE_BROKEN && file->state == FILE_COMPARED)
+        shut(&file->fd);
+    if (record->kind == TREE_BROKEN || file->state == FILE_NOWHERE)
+        refuse(sink, file, NULL); /* the error has been printed */
+    else if (file->state == FILE_COMPARED)
+        compared(sink, file, same);
+    else if (!same || (file->state == FILE_IN_PART && sink->options->verify &&
+                       !verified(sink, file, record->hash)))
+        once_more(sink, file);
+    else
+        place(sink, file);
+}
+
+void tree_file_drop_body(struct sink *sink)
+{
+    struct tree_file *file = sink->body;
+    if (file && file->state == FILE_IN_PART && file->size < PART_LEAST)
+        part_drop(file->folder->fd, file->name);
+    sink->body = NULL;
 }

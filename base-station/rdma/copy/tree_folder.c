@@ -1,9 +1,11 @@
-/* Folders of a sink and their existing entries: see tree_sink.h. */
+/* Folders of a sink, their existing entries and their disk: see tree_sink.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "agent_protocol.h"
@@ -118,7 +120,8 @@ static int open_it(struct tree_folder *folder)
     return open_below(above, folder->name, O_RDONLY | O_DIRECTORY, 0);
 }
 
-bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
+/* True if `state` is the source's file with this device and inode. */
+static bool is_one(const struct sink *sink, uint64_t device, uint64_t inode,
                       const struct stat *state)
 {
     return sink->source_here && inode == state->st_ino &&
@@ -138,7 +141,7 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
     folder->fd = open_it(folder);
     if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         why = strerror(errno);
-    else if (tree_sink_is_one(sink, of->device, of->inode, &state))
+    else if (is_one(sink, of->device, of->inode, &state))
         why = "source and target are the same directory";
     if (!why)
         return;
@@ -201,4 +204,58 @@ void tree_folder_leave(struct sink *sink, struct tree_folder *folder)
         free(folder);
         folder = up;
     }
+}
+
+/*
+ * True if the existing entry `state` is the source of the entry to be placed. As with cp, a link to
+ * a file counts as that file, unless a link replaces it: then the target of the existing link is
+ * safe.
+ */
+static bool is_source(const struct sink *sink, const struct tree_folder *folder,
+                      const char *name, const struct tree_attributes *own,
+                      const struct tree_record *link, const struct stat *state)
+{
+    struct stat file;
+    if (is_one(sink, own->device, own->inode, state))
+        return true;
+    if (link)
+        return is_one(sink, link->device, link->inode, state);
+    return S_ISLNK(state->st_mode) && fstatat(folder->fd, name, &file, 0) == 0 &&
+           is_one(sink, own->device, own->inode, &file);
+}
+
+const char *tree_conflict(const struct sink *sink, const struct tree_folder *folder,
+                            const char *name, const struct tree_attributes *own,
+                            const struct tree_record *link, const struct stat *state)
+{
+    if (is_source(sink, folder, name, own, link, state))
+        return "source and target are the same file";
+    if (tree_made_find(&sink->made, state))
+        return "another source had that name: it is not replaced";
+    if (S_ISREG(state->st_mode) || S_ISLNK(state->st_mode))
+        return NULL;
+    return S_ISDIR(state->st_mode) ? "a directory has that name"
+                                   : "a device, a FIFO or a socket has that name";
+}
+
+/* True for file systems known to store files uncompressed. */
+static bool is_uncompressed(long type)
+{
+    return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == TMPFS_MAGIC ||
+           type == MSDOS_SUPER_MAGIC || type == EXFAT_SUPER_MAGIC;
+}
+
+char *tree_no_room(const struct tree_file *file)
+{
+    struct statfs disk;
+    uint64_t needs = file->room < file->size ? file->room : file->size;
+    if (needs < PART_LEAST || fstatfs(file->folder->fd, &disk) < 0 ||
+        !is_uncompressed((long)disk.f_type))
+        return NULL;
+    uint64_t has = (uint64_t)disk.f_bavail * (uint64_t)disk.f_frsize;
+    needs = needs > file->from ? needs - file->from : 0;
+    return needs <= has ? NULL
+                        : text_of("needs %llu bytes more on the disk, which has %llu: "
+                                  "make room and start the copy again",
+                                  (unsigned long long)needs, (unsigned long long)has);
 }

@@ -164,10 +164,10 @@ static const char *take(struct sink *sink, const struct tree_record *record)
     case TREE_FILE:
     case TREE_LINK: return take_named(sink, record);
     case TREE_LEAVE: return take_leave(sink);
-    case TREE_BODY: return tree_body_take(sink, record);
-    case TREE_DATA: return tree_body_data(sink, record);
+    case TREE_BODY: return tree_file_body(sink, record);
+    case TREE_DATA: return tree_file_data(sink, record);
     case TREE_WHOLE:
-    case TREE_BROKEN: tree_body_whole(sink, record); return NULL;
+    case TREE_BROKEN: tree_file_whole(sink, record); return NULL;
     case TREE_END:
         if (sink->depth)
             return "it ends within a folder";
@@ -269,7 +269,7 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     if (sink->ended)
         conclude(sink);
     sink->cut = !sink->ended;
-    tree_body_drop(sink);
+    tree_file_drop_body(sink);
     tree_file_drop_all(sink);
     while (sink->depth)
         take_leave(sink);

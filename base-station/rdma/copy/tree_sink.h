@@ -2,9 +2,8 @@
  * Sink of rdcp: creates files and trees below DST:
  *
  *   tree_sink.c    reads the stream
- *   tree_folder.c  folders
- *   tree_file.c    files: requests for their bodies, answers, names
- *   tree_body.c    reception of bodies
+ *   tree_folder.c  folders, their existing entries, and space on the disk
+ *   tree_file.c    files: requests for their bodies, answers, bodies, names
  *   tree_crew.c    threads
  */
 #pragma once
@@ -110,10 +109,6 @@ void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
                         const char *name, struct tree_lost lost);
 const char *tree_sink_name(const struct sink *sink, const struct tree_record *record);
 
-/* True if `state` is the source's file with this device and inode. */
-bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
-                      const struct stat *state);
-
 /*
  * Open the folder for the names at the top by cp's rules: DST if it is a directory. If it is
  * not, and there is only one source, the parent of DST.
@@ -123,6 +118,20 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record);
 
 /* Leave the folder. Finish it if this was its last use. */
 void tree_folder_leave(struct sink *sink, struct tree_folder *folder);
+
+/*
+ * Return NULL, or the reason why the existing entry `state` must not be replaced by a source with
+ * the attributes `own`; `link`: its record, if it is a symbolic link.
+ */
+const char *tree_conflict(const struct sink *sink, const struct tree_folder *folder,
+                          const char *name, const struct tree_attributes *own,
+                          const struct tree_record *link, const struct stat *state);
+
+/*
+ * Return NULL, or the reason why the disk certainly lacks room for the file. Otherwise a full disk
+ * is noticed when the file is written. The caller frees the text.
+ */
+char *tree_no_room(const struct tree_file *file);
 
 /* Return "a/b/name" from the top; the caller frees it. */
 char *tree_folder_path(const struct tree_folder *folder, const char *name);
@@ -166,31 +175,14 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
                             const char *name, const struct tree_attributes *own,
                             const struct tree_record *link, struct stat *state);
 
-/* Open the existing file of that name for reading. */
-int tree_file_open_there(const struct tree_file *file);
-
-/* Keep the existing content and update the attributes that differ. */
-void tree_file_have(struct sink *sink, struct tree_file *file, const struct stat *state);
-
-void tree_file_begin_part(struct sink *sink, struct tree_file *file); /* opens its part file */
-void tree_file_place(struct sink *sink, struct tree_file *file); /* names a complete file */
-
 void tree_file_answers(struct sink *sink); /* sends the queued answers */
-void tree_file_answer(struct sink *sink, const struct tree_file *file,
-                      enum tree_verdict verdict, uint64_t from);
-
-/* Give up the file; the rest of its body is discarded. */
-void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why);
-void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why);
 
 /* Release all files after the end. */
 void tree_file_drop_all(struct sink *sink);
 
-/* --- tree_body.c --- */
-
-const char *tree_body_take(struct sink *sink, const struct tree_record *record);
-const char *tree_body_data(struct sink *sink, const struct tree_record *record);
-void tree_body_whole(struct sink *sink, const struct tree_record *record);
+const char *tree_file_body(struct sink *sink, const struct tree_record *record);
+const char *tree_file_data(struct sink *sink, const struct tree_record *record);
+void tree_file_whole(struct sink *sink, const struct tree_record *record);
 
 /* Discard a body that is incomplete: remove a short part file, keep a longer one for resuming. */
-void tree_body_drop(struct sink *sink);
+void tree_file_drop_body(struct sink *sink);
