@@ -10,10 +10,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "bytes.h"
 #include "descriptors.h"
 #include "end.h"
-#include "hash.h"
 #include "connect.h"
 #include "signals.h"
 #include "target.h"
@@ -121,41 +119,32 @@ static bool settle(struct receiver *receiver, enum fate fate)
     return atomic_compare_exchange_strong(&receiver->fate, &undecided, fate);
 }
 
-static int write_out(struct receiver *receiver, XXH3_state_t *hash)
+static void write_out(struct end *end, XXH3_state_t *hash)
 {
-    struct worker *worker = &receiver->end.worker;
+    struct receiver *receiver = (struct receiver *)end;
+    struct worker *worker = &end->worker;
     struct target *target = &receiver->target;
-    struct ring *ring = &receiver->end.ring;
+    struct ring *ring = &end->ring;
     struct slot *slot;
-    XXH3_64bits_reset(hash);
     if (target_open(target, &worker->error) < 0)
-        return -1;
+        return;
     fcntl(target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* fails for anything but a pipe */
     atomic_store(&receiver->writing_fd, target->fd);
     while ((slot = ring_wait(ring, &ring->full, &worker->network_us))) {
         if (take(receiver, slot, hash) < 0)
-            return -1;
+            return;
         ring_put(ring, &ring->free, slot);
         ring_wake(ring);
     }
     if (judge(receiver, XXH3_64bits_digest(hash)) < 0)
-        return -1;
+        return;
     atomic_store(&receiver->writing_fd, -1);
     if (target_sync(target, &worker->error) < 0)
-        return -1;
+        return;
     if (!settle(receiver, FATE_PUBLISHED))
-        return fault(&worker->error, "stopped");
-    return target_publish(target, &worker->error);
-}
-
-static void *work(void *argument)
-{
-    struct receiver *receiver = argument;
-    XXH3_state_t *hash = allocated(XXH3_createState());
-    write_out(receiver, hash);
-    XXH3_freeState(hash);
-    worker_over(&receiver->end);
-    return NULL;
+        fault(&worker->error, "stopped");
+    else
+        target_publish(target, &worker->error);
 }
 
 /* The peer's thread */
@@ -203,7 +192,7 @@ static int begin(struct receiver *receiver)
     if (end->options->command)
         receiver->target.fd = end->child.fd;
     end->transport->data_most = end->ring.chunk + (end->link.seals ? SEAL_BYTES : 0);
-    return worker_start(end, work) < 0 ? -1 : give(receiver);
+    return worker_start(end, write_out) < 0 ? -1 : give(receiver);
 }
 
 static int refuse(struct receiver *receiver, const char *why)

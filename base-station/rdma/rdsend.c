@@ -18,7 +18,6 @@
 #include "descriptors.h"
 #include "connect.h"
 #include "end.h"
-#include "hash.h"
 #include "signals.h"
 
 /* Bytes of a slow producer are sent if no more bytes arrive for this long. */
@@ -165,18 +164,12 @@ static int pass_on(struct sender *sender, XXH3_state_t *hash)
     return fault(&worker->error, "stopped");
 }
 
-static void *work(void *argument)
+static void work(struct end *end, XXH3_state_t *hash)
 {
-    struct sender *sender = argument;
-    struct end *end = &sender->end;
-    XXH3_state_t *hash = allocated(XXH3_createState());
-    XXH3_64bits_reset(hash);
+    struct sender *sender = (struct sender *)end;
     pass_on(sender, hash);
     sender->checksum = end->checksummed ? XXH3_64bits_digest(hash) : 0;
-    XXH3_freeState(hash);
     ring_end(&end->ring);
-    worker_over(end);
-    return NULL;
 }
 
 /* The peer's thread */

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "hash.h"
+#include <xxhash.h>
+#ifdef __x86_64__ /* detects the features of the processor, under the usual names */
+#include <xxh_x86dispatch.h>
+#endif
 
 enum { PAGE = 4096 };
 

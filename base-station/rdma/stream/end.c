@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytes.h"
+
 enum { LOOK_MS = 10 };
 
 int end_init(struct end *end, const struct options *options)
@@ -123,19 +125,26 @@ int end_open(struct end *end, int64_t size)
     return 0;
 }
 
-int worker_start(struct end *end, void *(*work)(void *))
+static void *worker_run(void *argument)
 {
-    int code = pthread_create(&end->worker.thread, NULL, work, end);
+    struct end *end = argument;
+    XXH3_state_t *hash = allocated(XXH3_createState());
+    XXH3_64bits_reset(hash);
+    end->worker.work(end, hash);
+    XXH3_freeState(hash);
+    atomic_store(&end->worker.over, true);
+    ring_wake(&end->ring);
+    return NULL;
+}
+
+int worker_start(struct end *end, void (*work)(struct end *, XXH3_state_t *))
+{
+    end->worker.work = work;
+    int code = pthread_create(&end->worker.thread, NULL, worker_run, end);
     if (code)
         return fault(&end->error, "no thread: %s", strerror(code));
     end->worker.started = true;
     return 0;
-}
-
-void worker_over(struct end *end)
-{
-    atomic_store(&end->worker.over, true);
-    ring_wake(&end->ring);
 }
 
 void worker_await(struct end *end, int limit_ms)

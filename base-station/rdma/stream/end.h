@@ -2,6 +2,10 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <xxhash.h>
+#ifdef __x86_64__ /* detects the features of the processor, under the usual names */
+#include <xxh_x86dispatch.h>
+#endif
 
 #include "child.h"
 #include "link.h"
@@ -10,10 +14,13 @@
 /* Time an abandoned worker gets to notice that the stream has ended. */
 enum { SETTLE_MS = 300 };
 
+struct end;
+
 /* Thread that reads or writes the stream, so that the thread of the peer connection never blocks on
  * it. */
 struct worker {
     pthread_t thread;
+    void (*work)(struct end *, XXH3_state_t *);
     bool started;
     atomic_uint_fast64_t total; /* bytes; may be read at any time */
     atomic_bool over;           /* the fields below are final */
@@ -52,9 +59,8 @@ int end_start(struct end *end);
  * returns 0, or -1 with an error. */
 int end_open(struct end *end, int64_t size);
 
-/* Start the worker: `work(end)`, the last call of `work` is worker_over. */
-int worker_start(struct end *end, void *(*work)(void *));
-void worker_over(struct end *end);
+/* Start the worker, a thread that calls `work` with a new hash of the stream. */
+int worker_start(struct end *end, void (*work)(struct end *, XXH3_state_t *));
 
 /* Wait for the worker to finish. */
 void worker_await(struct end *end, int limit_ms);
