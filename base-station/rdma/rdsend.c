@@ -201,13 +201,14 @@ static int open_input(struct sender *sender)
     return 0;
 }
 
-/* Read the destination from the agent, after starting the command. */
+/* Read the destination from the agent. The command starts before, if it is not yet known. */
 static int read_address(struct end *end, struct options *told)
 {
     static char where[1 << 16]; /* PORT ADDRESS,... */
     struct pollfd polled = {(int)told->address_fd, POLLIN, 0};
     fcntl(polled.fd, F_SETFD, FD_CLOEXEC);
-    if (end_start(end) < 0 || signals_wait(&polled, 1, INT64_MAX, &end->error) < 0)
+    if ((poll(&polled, 1, 0) == 0 && told->command && end_start(end) < 0) ||
+        signals_wait(&polled, 1, INT64_MAX, &end->error) < 0)
         return -1;
     told->socket_fd = fd_take(polled.fd, where, sizeof where);
     close(polled.fd);

@@ -76,6 +76,18 @@ static int key_pipe(const char *key)
     return ends[0];
 }
 
+/* Send the address, or the connection, to the sender. */
+static int send_target(struct agent *agent)
+{
+    struct route *route = &agent->route;
+    char *text = text_of("%s %s", agent->work.port, agent->work.addresses);
+    int sent = fd_send(route->where_fd, route->socket_fd, text);
+    free(text);
+    shut(&route->socket_fd);
+    shut(&route->where_fd);
+    return sent;
+}
+
 /*
  * Start the segment, in its own process group unless it only passes on a stream of rdpipe's own,
  * which may be the terminal. Return 0, or -1 with errno.
@@ -86,19 +98,19 @@ static int spawn(struct agent *agent)
     struct route *route = &agent->route;
     struct words words;
     int lines[2], peers[2] = {-1, -1}, where[2] = {-1, -1};
-    bool in = *work->key_in, ahead = agent_work_ahead(work);
+    bool in = *work->key_in, out = *work->key_out;
     bool group = work->middle != AGENT_PASS;
     if (pipe2(lines, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
     agent->lines_fd = lines[0];
     if ((in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, peers) < 0) ||
-        (ahead && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, where) < 0)) {
+        (out && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, where) < 0)) {
         close(lines[1]);
         return -1;
     }
     route->peers_fd = peers[1];
     route->where_fd = where[1];
-    enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the others are for the tools only */
+    enum { OURS = 2, COMMANDS = 3, ALL = 9 }; /* the others are for the tools only */
     struct handed handed[ALL] = {
         {agent->stdin_fd, STDIN_FILENO},
         {agent->stdout_fd, STDOUT_FILENO},
@@ -106,11 +118,13 @@ static int spawn(struct agent *agent)
         {key_pipe(work->key_in), AGENT_KEY_IN_FD},
         {key_pipe(work->key_out), AGENT_KEY_OUT_FD},
         {peers[0], AGENT_PEERS_FD},
-        {route->socket_fd, AGENT_SOCKET_FD},
         {where[0], AGENT_WHERE_FD},
         {lines[1], AGENT_STATUS_FD},
         {dup(lines[1]), AGENT_ANNOUNCE_FD},
     };
+    /* A sender whose command must not start before its address is known finds it at once. */
+    if (out && !agent_work_ahead(work))
+        send_target(agent);
     agent_work_open(&words, work);
     pid_t pid = fork();
     if (pid == 0) {
@@ -119,7 +133,7 @@ static int spawn(struct agent *agent)
         become(words.word, handed, agent_work_tools(work) ? ALL : COMMANDS);
     }
     words_close(&words);
-    route->socket_fd = route->back_fd = -1; /* closed with the others */
+    route->back_fd = -1; /* closed with the others */
     for (size_t i = OURS; i < ALL; i++)
         shut(&handed[i].from);
     if (pid < 0)
@@ -128,18 +142,6 @@ static int spawn(struct agent *agent)
         setpgid(pid, pid);
     agent->root = pid;
     return 0;
-}
-
-/* Send the address to a sender that is already running. */
-static int send_target(struct agent *agent)
-{
-    struct route *route = &agent->route;
-    char *text = text_of("%s %s", agent->work.port, agent->work.addresses);
-    int sent = fd_send(route->where_fd, route->socket_fd, text);
-    free(text);
-    shut(&route->socket_fd);
-    shut(&route->where_fd);
-    return sent;
 }
 
 /* Start the segment, or send the address to a source that already runs. */

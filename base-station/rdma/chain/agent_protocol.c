@@ -260,14 +260,9 @@ static void add_sender(struct words *words, const struct agent_work *work)
     add_all(words, &work->out);
     add_number(words, "--key-fd", AGENT_KEY_OUT_FD);
     add_number(words, "--status-fd", AGENT_STATUS_FD);
-    if (agent_work_ahead(work)) {
-        add_number(words, "--address-fd", AGENT_WHERE_FD);
-        return;
-    }
-    if (work->route == AGENT_THROUGH_SSH)
-        add_number(words, "--socket-fd", AGENT_SOCKET_FD);
-    words_add(words, work->addresses);
-    words_add(words, work->port);
+    add_number(words, "--address-fd", AGENT_WHERE_FD);
+    words_add(words, "-"); /* HOST and PORT, replaced by those from the descriptor */
+    words_add(words, "1");
 }
 
 /* Return the user's login shell, the one sshd would use to run a command. */

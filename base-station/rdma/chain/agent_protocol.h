@@ -147,11 +147,11 @@ void agent_main(int argc, char **argv);
 
 /* Descriptor numbers that the tools inherit. */
 enum { AGENT_KEY_IN_FD = 10, AGENT_ANNOUNCE_FD, AGENT_KEY_OUT_FD, AGENT_STATUS_FD,
-       AGENT_PEERS_FD, AGENT_SOCKET_FD, AGENT_WHERE_FD, AGENT_BACK_FD };
+       AGENT_PEERS_FD, AGENT_WHERE_FD, AGENT_BACK_FD };
 
 /*
  * Build the command line in `words`:
- *   rdrecv ... 0 -- rdsend ... HOST PORT -- COMMAND
+ *   rdrecv ... 0 -- rdsend ... - 1 -- COMMAND
  */
 void agent_work_open(struct words *words, const struct agent_work *work);
 

@@ -25,8 +25,8 @@ struct tunnel {
 
 struct route {
     int peers_fd;   /* our end of the socket that passes connections to rdrecv; -1 */
-    int where_fd;    /* passes the address to a running rdsend; -1 */
-    int socket_fd;   /* for rdsend; -1 */
+    int where_fd;    /* passes the address to rdsend; -1 */
+    int socket_fd;   /* connection for rdsend; -1 */
     int back_fd;     /* the segment's end of the back channel; -1 */
     struct tunnel tunnel[AGENT_HOPS];
 };

@@ -233,9 +233,9 @@ struct transport *connect_peer(const struct options *options, const struct key *
     struct transport *transport = NULL;
     if (options->socket_fd < 0)
         transport = connect_all(&connecting, error);
-    else if (fcntl((int)options->socket_fd, F_SETFL, O_NONBLOCK) == 0 &&
-             fcntl((int)options->socket_fd, F_SETFD, FD_CLOEXEC) == 0 &&
-             (transport = tcp_open((int)options->socket_fd, error)))
+    else if (fcntl(options->socket_fd, F_SETFL, O_NONBLOCK) == 0 &&
+             fcntl(options->socket_fd, F_SETFD, FD_CLOEXEC) == 0 &&
+             (transport = tcp_open(options->socket_fd, error)))
         transport = authenticate(&connecting, transport, false, error);
     if (!transport && connecting.unproven.status && !signalled(error))
         *error = connecting.unproven;

@@ -81,7 +81,6 @@ static const struct row {
     /* this and the following: given by an agent */
     {"hop", TEXT, TO(hop), 0, 0, NULL, NULL},
     {"connections-fd", NUMBER, TO(connections_fd), 0, 65535, "rdrecv", NULL},
-    {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
     {"address-fd", NUMBER, TO(address_fd), 0, 65535, "rdsend", NULL},
     {"rsh", SET, TO(rsh), true, 0, NULL, NULL},
     {"status-fd", NUMBER, TO(status_fd), 0, 65535, NULL, NULL},
@@ -220,10 +219,6 @@ static int take_options(struct options *options, int argc, char **argv, struct e
 
 static int take_rest(struct options *options, char **rest, struct error *error)
 {
-    if (options->address_fd >= 0) {
-        options->command = rest;
-        return *rest ? 0 : fault_status(error, EXIT_USAGE, "no command after --address-fd");
-    }
     if (options->sends && !(options->host = *rest ? *rest++ : NULL))
         return fault_status(error, EXIT_USAGE, "no HOST: rdsend HOST PORT (see --help)");
     options->port = *rest ? *rest++ : NULL;

@@ -13,9 +13,10 @@ struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
     int64_t key_fd, announce_fd; /* -1 = not given */
-    /* Given by an agent: Unix socket that passes accepted connections; a connection; Unix socket
-     * that passes the address, if the command starts before it is known. */
-    int64_t connections_fd, socket_fd, address_fd;
+    /* Given by an agent: Unix socket that passes accepted connections; Unix socket that passes the
+     * address, and the connection if it exists already. */
+    int64_t connections_fd, address_fd;
+    int socket_fd; /* that connection; -1 = none */
     /* receives the exit status of a command that ends by itself */
     int64_t status_fd;
     int rsh; /* as bool; given by an agent: the end of a command ends the stream, see rdpipe.1 */
