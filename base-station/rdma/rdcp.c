@@ -1,13 +1,11 @@
-/*
- * rdcp: files and trees between machines.
+/* rdcp: files and trees between machines.
  *
  *   rdcp --serve-source  ->  rdcp --serve-sink --back
  *   (where the SRCs are)     (where DST is)
  *      ^                        |
  *      `------------------------'   through the sessions: see agent_protocol.h
  *
- * This is an rdpipe chain of two segments.
- */
+ * This is an rdpipe chain of two segments. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -70,10 +68,8 @@ static const struct choice own[] = {
 };
 enum { OWN = sizeof own / sizeof *own, NOT_TOLD = 6 };
 
-/*
- * Add a path. A remote path may be empty (the home) and may begin with "~/"; a local path is taken
- * literally.
- */
+/* Add a path. A remote path may be empty (the home) and may begin with "~/"; a local path is taken
+ * literally. */
 static void add_path(struct words *words, const char *path, const char *host)
 {
     words_add_text(words, text_of("%s%s", !host && path[0] == '~' ? "./" : "",
@@ -117,8 +113,7 @@ static int place_open(struct place *place, const char *text)
 }
 
 /* Copy the first `count` - 1 places into the last one. */
-static int copy_once(const struct rdcp *rdcp, const struct place *places, size_t count,
-                     int *caught)
+static int copy_once(const struct rdcp *rdcp, const struct place *places, size_t count, int *caught)
 {
     const struct place *target = &places[count - 1];
     struct pipe_segment segments[2] = {
@@ -155,11 +150,9 @@ static int nap(unsigned seconds, int *caught)
     return *caught ? -1 : 0;
 }
 
-/*
- * Repeat a copy that was cut until it is complete, or until the retry time has passed without
+/* Repeat a copy that was cut until it is complete, or until the retry time has passed without
  * progress. Before the two sides have met, ssh does not tell an outage from a wrong name or key, so
- * that failure is final; so are errors about single files and a refused DST.
- */
+ * that failure is final; so are errors about single files and a refused DST. */
 static int copy_again(const struct rdcp *rdcp, const struct place *places, size_t count,
                       int *caught)
 {
@@ -290,10 +283,8 @@ int main(int argc, char **argv)
     struct rdcp rdcp = {.settings = {.program = "rdcp", .usage = usage, .ssh = "ssh",
                                      .route = AGENT_STRAIGHT, .back = true,
                                      .says_why = TREE_IN_VAIN, .begun = &rdcp.begun}};
-    /*
-     * Disable the stream's checksum: each file has its own hash and is resent if necessary, while a
-     * stream that failed for one flipped bit would abort all other files.
-     */
+    /* Disable the stream's checksum: each file has its own hash and is resent if necessary, while a
+     * stream that failed for one flipped bit would abort all other files. */
     pipe_tell_hops(&rdcp.settings, TO_BOTH, "checksum", "none");
     int status = pipe_options(&rdcp.settings, "rvh", own, OWN, argc, argv);
     if (status < 0)

@@ -167,8 +167,7 @@ struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_m
     if (code == EAI_NONAME)
         code = await(question, limit_ms, error);
     if (code == 1) {
-        fault(error,
-              "no name server says in time where \"%s\" is: check the name and "
+        fault(error, "no name server says in time where \"%s\" is: check the name and "
               "/etc/resolv.conf (--connect-timeout)", name);
         return NULL;
     }

@@ -85,9 +85,8 @@ int process_signal(const struct process *one, int number)
     return result;
 }
 
-/* Signal all descendants of `pid` deeper than `depth`. Children are signalled before
- * their parent, so a reader is signalled before the end of its input. Return the number
- * signalled. */
+/* Signal all descendants of `pid` deeper than `depth`. Children are signalled before their parent,
+ * so a reader is signalled before the end of its input. Return the number signalled. */
 static int signal_below(struct processes *all, pid_t pid, int number, int depth)
 {
     int told = 0;

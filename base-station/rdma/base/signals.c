@@ -10,8 +10,8 @@
 
 static int signal_fd = -1; /* static: signals are per process */
 
-/* Add a signal to the blocked ones, unless it is ignored: a blocked signal would be
- * reported even though it is ignored. */
+/* Add a signal to the blocked ones, unless it is ignored: a blocked signal would be reported even
+ * though it is ignored. */
 static void signals_add(sigset_t *set, int number)
 {
     struct sigaction action;
@@ -74,8 +74,7 @@ static int take(struct error *error)
                     strsignal(number));
 }
 
-int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
-                 struct error *error)
+int signals_wait(struct pollfd *polled, int count, int64_t end_ms, struct error *error)
 {
     struct pollfd all[SIGNALS_POLLED_MOST + 1] = {{signal_fd, POLLIN, 0}};
     memcpy(all + 1, polled, (size_t)count * sizeof *polled);

@@ -1,5 +1,5 @@
-/* Orderly shutdown by SIGINT, SIGTERM and SIGHUP: the signals are blocked, and every wait
- * also waits for them. A signal that is ignored, for example by nohup, stays ignored. */
+/* Orderly shutdown by SIGINT, SIGTERM and SIGHUP: the signals are blocked, and every wait also
+ * waits for them. A signal that is ignored, for example by nohup, stays ignored. */
 #pragma once
 
 #include <poll.h>
@@ -7,12 +7,12 @@
 
 #include "error.h"
 
-/* Block the signals. From now on a signal is an error of signals_wait and does not end
- * the process. Return 0, or -1 with an error. */
+/* Block the signals. From now on a signal is an error of signals_wait and does not end the process.
+ * Return 0, or -1 with an error. */
 int signals_open(struct error *error);
 
-/* Block the signals that end a program, and SIGCHLD, and return a new descriptor for
- * them; -1 with errno. */
+/* Block the signals that end a program, and SIGCHLD, and return a new descriptor for them; -1 with
+ * errno. */
 int signals_watch(void);
 
 /* Return the number of the received signal; 0: no signal, or SIGCHLD. */
@@ -29,7 +29,6 @@ static inline bool signalled(const struct error *error)
 
 enum { SIGNALS_POLLED_MOST = 32 };
 
-/* Wait for one of `polled` until `end_ms`. Return how many are ready; 0: time-out; -1
- * with an error: a signal arrived (only if signals are blocked). */
-int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
-                 struct error *error);
+/* Wait for one of `polled` until `end_ms`. Return how many are ready; 0: time-out; -1 with an
+ * error: a signal arrived (only if signals are blocked). */
+int signals_wait(struct pollfd *polled, int count, int64_t end_ms, struct error *error);

@@ -1,11 +1,9 @@
-/*
- * Remote end of an SSH session: run one segment of a pipe, and end all of it when rdpipe falls
+/* Remote end of an SSH session: run one segment of a pipe, and end all of it when rdpipe falls
  * silent. The protocol is in agent_protocol.h.
  *
  *   guard     only waits: if the agent below it is killed, it ends the other processes
  *   `- agent  reads stdin, sends beats, runs the segment
- *      `- rdrecv -- rdsend -- the user's command
- */
+ *      `- rdrecv -- rdsend -- the user's command */
 #include "agent_protocol.h"
 
 #include <errno.h>
@@ -88,10 +86,8 @@ static int send_target(struct agent *agent)
     return sent;
 }
 
-/*
- * Start the segment, in its own process group unless it only passes on a stream of rdpipe's own,
- * which may be the terminal. Return 0, or -1 with errno.
- */
+/* Start the segment, in its own process group unless it only passes on a stream of rdpipe's own,
+ * which may be the terminal. Return 0, or -1 with errno. */
 static int spawn(struct agent *agent)
 {
     const struct agent_work *work = &agent->work;
@@ -202,10 +198,8 @@ static void take_input(struct agent *agent)
         fail(agent, "refused what rdpipe sent", "no message of this version");
 }
 
-/*
- * Forward whole lines from the tools; a line with a number is a status. Close the descriptor at its
- * end.
- */
+/* Forward whole lines from the tools; a line with a number is a status. Close the descriptor at its
+ * end. */
 static void pass_lines(int *fd)
 {
     char text[4096];
@@ -279,10 +273,8 @@ static void attend(struct agent *agent)
 
 static void agent_close(struct agent *agent)
 {
-    /*
-     * On SIGTERM, rdrecv removes the temporary file of its target. A command that reads is ended
-     * before rdrecv, because rdrecv holds the pipe and must outlive the command.
-     */
+    /* On SIGTERM, rdrecv removes the temporary file of its target. A command that reads is ended
+     * before rdrecv, because rdrecv holds the pipe and must outlive the command. */
     bool file = agent->work.middle == AGENT_WRITE;
     tunnels_pump(&agent->route, agent->status >= 0); /* last output of the tools */
     pass_lines(&agent->lines_fd); /* before the command is ended from here */

@@ -115,10 +115,8 @@ bool agent_is_command(enum agent_middle middle)
     return middle <= AGENT_SHELL;
 }
 
-/*
- * Layout of `run`: a first text with numbers, then texts in the order of their fields, then all
- * words.
- */
+/* Layout of `run`: a first text with numbers, then texts in the order of their fields, then all
+ * words. */
 enum { NUMBERS = 5, FIELDS = 4 };
 
 static void add_text(struct bytes *into, const char *text)
@@ -160,8 +158,7 @@ static bool fits(const struct agent_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
     if ((out != (*work->port && *work->addresses) && !agent_work_ahead(work)) ||
-        (in && strlen(work->key_in) != AGENT_KEY) ||
-        (out && strlen(work->key_out) != AGENT_KEY))
+        (in && strlen(work->key_in) != AGENT_KEY) || (out && strlen(work->key_out) != AGENT_KEY))
         return false;
     if (work->middle == AGENT_RDCP)
         return work->words.count;

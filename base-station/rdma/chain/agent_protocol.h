@@ -1,5 +1,4 @@
-/*
- * Protocol between rdpipe and an agent over an SSH session.
+/* Protocol between rdpipe and an agent over an SSH session.
  *
  * The agent starts with the line AGENT_GREETING AGENT_VERSION; output of a login shell may precede
  * it. All other messages are frames: a verb, a hop (i, o or b: into the segment, out of it, or the
@@ -21,8 +20,7 @@
  *     K ack         N: acknowledges N bytes and allows as many more
  *
  * A body is a list of texts, each ended by a NUL, except for flow frames. End of file, or silence
- * for as long as the agent's command line says, ends all processes below the agent.
- */
+ * for as long as the agent's command line says, ends all processes below the agent. */
 #pragma once
 
 #include <limits.h>
@@ -70,10 +68,8 @@ struct agent_frame {
     size_t length;
 };
 
-/*
- * Parse the next frame in `input`. Return 1 if it is complete, 0 if bytes are missing, and -1 if it
- * is invalid.
- */
+/* Parse the next frame in `input`. Return 1 if it is complete, 0 if bytes are missing, and -1 if it
+ * is invalid. */
 int agent_frame_next(const struct bytes *input, struct agent_frame *frame);
 
 /* Remove the frame from the input. */
@@ -93,10 +89,8 @@ void agent_send(enum agent_verb verb, enum agent_hop hop, const void *body, size
 /* Return the number in a frame, clamped to `most`; `most` if the frame holds no number. */
 size_t agent_frame_number(const struct agent_frame *frame, size_t most);
 
-/*
- * Return the value of NAME=VALUE in an announcement, to be freed by the caller. Return NULL if it
- * is absent, begins with "-", or holds characters other than letters, digits and "._:%,-".
- */
+/* Return the value of NAME=VALUE in an announcement, to be freed by the caller. Return NULL if it
+ * is absent, begins with "-", or holds characters other than letters, digits and "._:%,-". */
 char *agent_field(const char *line, const char *name);
 
 /* --- description of the segment to run --- */
@@ -126,21 +120,17 @@ struct agent_work {
 
 void agent_work_add(struct bytes *into, const struct agent_work *work);
 
-/*
- * Parse a `run` frame. Return 0, or -1 if the segment cannot be run. The caller closes `work` in
- * either case.
- */
+/* Parse a `run` frame. Return 0, or -1 if the segment cannot be run. The caller closes `work` in
+ * either case. */
 int agent_work_take(struct agent_work *work, const struct agent_frame *frame);
 void agent_work_close(struct agent_work *work);
 
 bool agent_is_command(enum agent_middle middle);
 
-/*
- * Run `rdpipe --agent SILENCE_MS [IN OUT]`: an agent on stdin and stdout, see agent.c. It ends if
+/* Run `rdpipe --agent SILENCE_MS [IN OUT]`: an agent on stdin and stdout, see agent.c. It ends if
  * rdpipe is silent for so long (0: no limit). IN and OUT are the segment's stdin and stdout
  * (default /dev/null). The function exits the process if called with these arguments, and returns
- * otherwise.
- */
+ * otherwise. */
 void agent_main(int argc, char **argv);
 
 /* --- command line of a segment: the tools around the user's command --- */
@@ -149,10 +139,8 @@ void agent_main(int argc, char **argv);
 enum { AGENT_KEY_IN_FD = 10, AGENT_ANNOUNCE_FD, AGENT_KEY_OUT_FD, AGENT_STATUS_FD,
        AGENT_PEERS_FD, AGENT_WHERE_FD, AGENT_BACK_FD };
 
-/*
- * Build the command line in `words`:
- *   rdrecv ... 0 -- rdsend ... - 1 -- COMMAND
- */
+/* Build the command line in `words`:
+ *   rdrecv ... 0 -- rdsend ... - 1 -- COMMAND */
 void agent_work_open(struct words *words, const struct agent_work *work);
 
 /* True if the sender starts before it has an address. */
@@ -161,10 +149,8 @@ bool agent_work_ahead(const struct agent_work *work);
 /* Number of tools around the segment: 0 to 2. */
 int agent_work_tools(const struct agent_work *work);
 
-/*
- * Return a file name for a tool: "~/" is expanded to the home, and the name never starts with "-".
- * The caller frees it.
- */
+/* Return a file name for a tool: "~/" is expanded to the home, and the name never starts with "-".
+ * The caller frees it. */
 char *agent_work_file(const char *name);
 
 /* Return the path of a tool in this program's folder; the caller frees it. */

@@ -1,10 +1,9 @@
-/*
- * Run a chain of segments: see pipe.h.
+/* Run a chain of segments: see pipe.h.
  *
- * All agents start at once, except that ssh processes that may ask for a password start one after
- * another. A segment runs as soon as the next one has announced its address, so the chain comes up
- * from its last end to its first. Only a source starts earlier, to walk its trees in the meantime.
- */
+ * All agents start at once, except that ssh processes that may ask for a password start one
+ * after another. A segment runs as soon as the next one has announced its address, so the chain
+ * comes up from its last end to its first. Only a source starts earlier, to walk its trees in
+ * the meantime. */
 #include "pipe.h"
 
 #include <errno.h>
@@ -96,8 +95,7 @@ static int join(struct pipe_run *run)
     return 0;
 }
 
-static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
-                   size_t count)
+static int lay_out(struct pipe_run *run, const struct pipe_segment *segments, size_t count)
 {
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
     run->statuses = allocated(calloc(count + 2, sizeof *run->statuses));
@@ -110,14 +108,12 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     for (size_t i = 0; i < count; i++)
         add_end(run, &segments[i], (int)i + 1);
     /* A file that is read needs a receiver, also on this machine. */
-    if ((last->host && !file && run->settings->own_stdout) ||
-        (last->middle == AGENT_READ))
+    if ((last->host && !file && run->settings->own_stdout) || (last->middle == AGENT_READ))
         add_end(run, NULL, 0);
     return join(run);
 }
 
-static bool reads_stdin(const struct pipe_settings *settings,
-                        const struct pipe_segment *first)
+static bool reads_stdin(const struct pipe_settings *settings, const struct pipe_segment *first)
 {
     return settings->own_stdin && first->middle != AGENT_READ &&
            !is_null_device(STDIN_FILENO);
@@ -135,10 +131,8 @@ static void open_end(struct pipe_run *run, size_t which)
     end->note = text_of("cannot start: %m");
 }
 
-/*
- * Start ssh processes one after another while they may ask for a password. With two at one
- * terminal, the first to finish would switch the echo on while the other is still asking.
- */
+/* Start ssh processes one after another while they may ask for a password. With two at one
+ * terminal, the first to finish would switch the echo on while the other is still asking. */
 static void open_ends(struct pipe_run *run)
 {
     bool asking = false;
@@ -171,8 +165,7 @@ static void take_note(struct pipe_end *end, const char *text)
     end->note = note.data;
 }
 
-static void take(const struct pipe_run *run, struct pipe_end *end,
-                 const struct agent_frame *frame)
+static void take(const struct pipe_run *run, struct pipe_end *end, const struct agent_frame *frame)
 {
     const char *text = frame->verb != AGENT_FLOW && frame->length ? frame->body : "";
     switch (frame->verb) {
@@ -213,10 +206,8 @@ static void release(struct pipe_run *run, int64_t now)
     run->released_ms = run->released_ms ? run->released_ms : now;
 }
 
-/*
- * Check for an end that failed for good. The other ends have to end soon then; ends that are not
- * running yet never start.
- */
+/* Check for an end that failed for good. The other ends have to end soon then; ends that are not
+ * running yet never start. */
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
     bool all_running = true, fault = false;
@@ -225,8 +216,7 @@ static void look_for_fault(struct pipe_run *run, int64_t now)
         const struct pipe_end *end = &run->ends[i];
         struct end_status *status = end->status;
         all_running &= end->running;
-        if (end->done && status->status && status->status != AGENT_RELEASED &&
-            !status->order)
+        if (end->done && status->status && status->status != AGENT_RELEASED && !status->order)
             status->order = ++run->faults;
         fault |= end->done && exit_status_failed(run->statuses, run->count, i);
     }
@@ -387,8 +377,7 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
     };
     int status = 1;
     struct pollfd *polled = allocated(calloc(2 * count + 5, sizeof *polled));
-    if ((run.signal_fd = signals_watch()) >= 0 &&
-        lay_out(&run, segments, count) == 0) {
+    if ((run.signal_fd = signals_watch()) >= 0 && lay_out(&run, segments, count) == 0) {
         attend(&run, polled);
         status = 0;
     } else {

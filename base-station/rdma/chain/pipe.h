@@ -1,7 +1,5 @@
-/*
- * Run a chain of segments on one or more machines, with a hop between neighbours. Shared by rdpipe
- * and rdcp.
- */
+/* Run a chain of segments on one or more machines, with a hop between neighbours. Shared by rdpipe
+ * and rdcp. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,16 +35,12 @@ struct pipe_segment {
 
 /* --- segments as arguments: pipe_options.c --- */
 
-/*
- * Return the length of the leading "[user@]host:" of `text`, or 0 if it is local. rdcp's arguments
- * follow the same rule.
- */
+/* Return the length of the leading "[user@]host:" of `text`, or 0 if it is local. rdcp's arguments
+ * follow the same rule. */
 int segment_host_length(const char *text);
 
-/*
- * Parse one argument. Return 0, or -1 with an unquoted reason in `*why`. A half-made segment may be
- * closed.
- */
+/* Parse one argument. Return 0, or -1 with an unquoted reason in `*why`. A half-made segment may be
+ * closed. */
 int segment_open(struct pipe_segment *segment, const char *text, const char **why);
 void segment_close(struct pipe_segment *segment);
 
@@ -75,10 +69,8 @@ struct choice {
     int value;
 };
 
-/*
- * Parse options, `own` and those shared by rdpipe and rdcp, into the struct that starts with
- * `settings`. Return -1 to continue at argv[optind], otherwise an exit status.
- */
+/* Parse options, `own` and those shared by rdpipe and rdcp, into the struct that starts with
+ * `settings`. Return -1 to continue at argv[optind], otherwise an exit status. */
 int pipe_options(struct pipe_settings *settings, const char *letters,
                  const struct choice *own, size_t count, int argc, char **argv);
 
@@ -90,9 +82,8 @@ void pipe_tell_hops(struct pipe_settings *settings, enum to_whom who, const char
                     const char *value);
 void pipe_settings_close(struct pipe_settings *settings);
 
-/*
- * Run the chain to its end. Return its exit status by the rule of `set -o pipefail`: 128 plus the
- * signal's number if a signal to this process ended the chain; that number is stored in `*caught`.
- */
+/* Run the chain to its end. Return its exit status by the rule of `set -o pipefail`: 128 plus
+ * the signal's number if a signal to this process ended the chain; that number is stored in
+ * `*caught`. */
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
              size_t count, int *caught);

@@ -46,10 +46,8 @@ int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd);
 /* Start a source early, so that it walks its trees while the sessions start. */
 void pipe_end_run_ahead(struct pipe_end *end);
 
-/*
- * Run the segment. The next end, if any, has announced its address: the data goes straight to it
- * or, if asked for, through SSH.
- */
+/* Run the segment. The next end, if any, has announced its address: the data goes straight to it
+ * or, if asked for, through SSH. */
 void pipe_end_run(struct pipe_end *end);
 
 /* Lead the hop through SSH after this end could not reach the next one. */
@@ -67,36 +65,26 @@ bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame);
 /* Queue a frame for the neighbouring end. */
 void pipe_end_pass_on(struct pipe_end *end, const struct agent_frame *frame);
 
-/*
- * Send SIGTERM to an end that is still running. An agent ends its processes, and an ssh that asks
- * for a password restores the terminal's echo.
- */
+/* Send SIGTERM to an end that is still running. An agent ends its processes, and an ssh that asks
+ * for a password restores the terminal's echo. */
 void pipe_end_stop(struct pipe_end *end);
 
-/*
- * Kill the remaining processes of a stopped end and wait for them. Return 0, or -1 if they do not
- * end.
- */
+/* Kill the remaining processes of a stopped end and wait for them. Return 0, or -1 if they do not
+ * end. */
 int pipe_end_close(struct pipe_end *end);
 
 /* --- exit status of a chain, from the status of its ends --- */
 
-/*
- * Give the status of SIGPIPE to each command that its sender ended because the reader had left
- * successfully. Call this first.
- */
+/* Give the status of SIGPIPE to each command that its sender ended because the reader had left
+ * successfully. Call this first. */
 void exit_status_settle(struct end_status *ends, size_t count);
 
-/*
- * True if this end's failure counts. A failure does not count if the next end succeeded: a command
+/* True if this end's failure counts. A failure does not count if the next end succeeded: a command
  * reads the end of its input only after all of it has arrived, and is ended otherwise. Exit status
- * 0 of a reader therefore means that it had all the input it needed.
- */
+ * 0 of a reader therefore means that it had all the input it needed. */
 bool exit_status_failed(const struct end_status *ends, size_t count, size_t which);
 
-/*
- * Return the status of the last command that failed by itself. If all commands succeeded, return
+/* Return the status of the last command that failed by itself. If all commands succeeded, return
  * the status of the end that failed first, or 0. A command that failed because its reader left has
- * lower priority than a failed file as that reader. Store the index of the end in `*which`.
- */
+ * lower priority than a failed file as that reader. Store the index of the end in `*which`. */
 int exit_status(const struct end_status *ends, size_t count, size_t *which);

@@ -170,8 +170,7 @@ static int check(struct pipe_settings *settings)
         if (!check_via(settings->via.word[i]))
             return refuse(settings, "via", settings->via.word[i], "not HOST=ADDRESS");
     if (settings->ports && (!net_ports(settings->ports, &least, &most) || !least))
-        return refuse(settings, "port", settings->ports,
-                      "not a port or two, as in 7471-7479");
+        return refuse(settings, "port", settings->ports, "not a port or two, as in 7471-7479");
     if (settings->timeout && !take_timeout(settings))
         return refuse(settings, "timeout", settings->timeout, "not a number of seconds");
     if (settings->ports)

@@ -35,8 +35,7 @@ void route_close(struct route *route)
 }
 
 /* Start connecting to each address. */
-static nfds_t begin(struct pollfd *tries, const char *addresses, const char *port,
-                    int64_t end_ms)
+static nfds_t begin(struct pollfd *tries, const char *addresses, const char *port, int64_t end_ms)
 {
     nfds_t count = 0;
     char *hosts = allocated(strdup(addresses)), *rest = hosts, *host;
@@ -45,8 +44,7 @@ static nfds_t begin(struct pollfd *tries, const char *addresses, const char *por
         struct addrinfo *found = net_resolve(host, port, end_ms - now_ms(), &why);
         for (struct addrinfo *one = found; one && count < TRIES_MOST; one = one->ai_next) {
             int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-            if (fd >= 0 && connect(fd, one->ai_addr, one->ai_addrlen) < 0 &&
-                errno != EINPROGRESS)
+            if (fd >= 0 && connect(fd, one->ai_addr, one->ai_addrlen) < 0 && errno != EINPROGRESS)
                 shut(&fd);
             tries[count++] = (struct pollfd){fd, POLLOUT, 0};
         }
@@ -70,10 +68,8 @@ static bool connected(struct pollfd *try)
     return !code;
 }
 
-/*
- * Return true if one of these addresses accepts a connection in time. A hang-up on `stop_fd` ends
- * the wait.
- */
+/* Return true if one of these addresses accepts a connection in time. A hang-up on `stop_fd` ends
+ * the wait. */
 static bool reachable(const char *addresses, const char *port, int stop_fd)
 {
     struct pollfd polled[TRIES_MOST + 1];

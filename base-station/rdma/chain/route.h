@@ -1,10 +1,8 @@
-/*
- * Data path of a hop through a firewall, at one agent:
+/* Data path of a hop through a firewall, at one agent:
  *
  *   straight       rdsend dials rdrecv; the agent checks first that the port is reachable
  *   through SSH    the agents forward the data in their sessions, rdpipe between them; each
- *                  hands its tool one end of a socket pair
- */
+ *                  hands its tool one end of a socket pair */
 #pragma once
 
 #include <poll.h>
@@ -34,19 +32,15 @@ struct route {
 void route_init(struct route *route);
 void route_close(struct route *route);
 
-/*
- * Prepare the path of the hop out of the segment. Return 0, or -1 if there is none. Checking an
- * address takes up to ROUTE_REACH_MS; a hang-up on `stop_fd` ends the check.
- */
+/* Prepare the path of the hop out of the segment. Return 0, or -1 if there is none. Checking an
+ * address takes up to ROUTE_REACH_MS; a hang-up on `stop_fd` ends the check. */
 int route_out(struct route *route, const struct agent_work *work, int stop_fd);
 
 /* Lead the hop into the segment through SSH. Return 0, or -1 with errno. */
 int route_in_via_ssh(struct route *route);
 
-/*
- * Open the back channel, from the segment's output (`says`) or into its stdin. Early data is
- * buffered in it.
- */
+/* Open the back channel, from the segment's output (`says`) or into its stdin. Early data is
+ * buffered in it. */
 void route_back(struct route *route, bool says);
 
 /* Fill in the events to poll for. */

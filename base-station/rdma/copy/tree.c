@@ -60,18 +60,15 @@ static const char *wrong(const struct tree_record *record)
     bool data = record->kind == TREE_DATA;
     if (data && (!length || record->offset > (uint64_t)INT64_MAX - length))
         return "data beyond what a file can have";
-    if (record->kind == TREE_LINK &&
-        (!length || length > 4095 || memchr(record->bytes, 0, length)))
+    if (record->kind == TREE_LINK && (!length || length > 4095 || memchr(record->bytes, 0, length)))
         return "a symbolic link without a target";
     bool top = record->kind == TREE_ENTER && !record->name_length;
-    if (has[record->kind] & NAME && !top &&
-        !is_name(record->name, record->name_length))
+    if (has[record->kind] & NAME && !top && !is_name(record->name, record->name_length))
         return "a name that leads elsewhere";
     return NULL;
 }
 
-long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length,
-              const char **why)
+long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length, const char **why)
 {
     if (length < TREE_SUMMED)
         return 0;
@@ -177,15 +174,13 @@ void tree_write(struct tree_line *line, const struct tree_record *record)
         tree_flush(line);
 }
 
-int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
-              const char **why)
+int tree_next(struct tree_line *line, struct tree_record *record, bool waits, const char **why)
 {
     for (;;) {
         size_t left = line->input.length - line->used;
         long length = 0;
         if (left)
-            length = tree_get(record, (const uint8_t *)line->input.data + line->used, left,
-                              why);
+            length = tree_get(record, (const uint8_t *)line->input.data + line->used, left, why);
         if (length < 0)
             return -1;
         if (length > 0) {

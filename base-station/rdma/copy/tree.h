@@ -1,5 +1,4 @@
-/*
- * Protocol between the two sides of rdcp: one stream of records in each direction.
+/* Protocol between the two sides of rdcp: one stream of records in each direction.
  *
  *   source                                   sink
  *     start                      ->
@@ -39,8 +38,7 @@
  *     4  u32  length of the bytes 16       attributes, 48 numbers, 80 bytes, name
  *
  * A name is one component: not empty, no "/", no NUL, not "." or "..". The first directory entered
- * may have an empty name and is then DST itself.
- */
+ * may have an empty name and is then DST itself. */
 #pragma once
 
 #include <stdbool.h>
@@ -117,19 +115,14 @@ struct tree_record {
 /* Append one record. The caller appends the bytes of a data record itself. */
 void tree_put(struct bytes *into, const struct tree_record *record);
 
-/*
- * Parse the record at the head of `bytes`. Return its length, 0 if more bytes are needed, or -1
- * with the reason in `*why` if the record is invalid.
- */
-long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length,
-              const char **why);
+/* Parse the record at the head of `bytes`. Return its length, 0 if more bytes are needed, or -1
+ * with the reason in `*why` if the record is invalid. */
+long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length, const char **why);
 
 /* --- records to and from descriptors, and helpers of both sides --- */
 
-/*
- * Both directions between the two sides. A side that is blocked on writing continues to read, so
- * that the two sides cannot deadlock.
- */
+/* Both directions between the two sides. A side that is blocked on writing continues to read, so
+ * that the two sides cannot deadlock. */
 struct tree_line {
     int in, out;
     struct bytes input, output;
@@ -147,13 +140,10 @@ void tree_line_close(struct tree_line *line);
 void tree_write(struct tree_line *line, const struct tree_record *record);
 void tree_flush(struct tree_line *line);
 
-/*
- * Return 1 with a record, 0 at the end of the stream or, unless `waits`, if no record is available
+/* Return 1 with a record, 0 at the end of the stream or, unless `waits`, if no record is available
  * yet, and -1 with a reason. Pointers in the record are valid until the next call. The queued
- * output is flushed before waiting, unless it is held.
- */
-int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
-              const char **why);
+ * output is flushed before waiting, unless it is held. */
+int tree_next(struct tree_line *line, struct tree_record *record, bool waits, const char **why);
 
 /* Return an id that is unique to this boot of this machine, to be freed by the caller, or NULL. */
 char *boot_id(void);
@@ -161,10 +151,8 @@ char *boot_id(void);
 /* Open a name of one component. Follow no symbolic link and do not leave `folder`. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
 
-/*
- * Set of files by device and inode. A sink stores the files it has made, so that a second source
- * cannot replace them; a source stores the folders it has walked before the target was known.
- */
+/* Set of files by device and inode. A sink stores the files it has made, so that a second source
+ * cannot replace them; a source stores the folders it has walked before the target was known. */
 struct tree_made {
     struct tree_made_file {
         uint64_t device, inode; /* 0 = a free slot */
@@ -174,19 +162,15 @@ struct tree_made {
 
 bool tree_made_find(const struct tree_made *made, const struct stat *state);
 
-/*
- * Prefetch the file's slot before a lookup or an insertion: in a large set each slot is a cache
- * miss.
- */
+/* Prefetch the file's slot before a lookup or an insertion: in a large set each slot is a cache
+ * miss. */
 void tree_made_prefetch(const struct tree_made *made, const struct stat *state);
 
 void tree_made_close(struct tree_made *made);
 void tree_made_add(struct tree_made *made, const struct stat *state);
 
-/*
- * Return the name under which cp would copy `path`: its last component, without trailing slashes,
- * or "" if the contents go into DST itself (".", "..", "/"). The caller frees the text.
- */
+/* Return the name under which cp would copy `path`: its last component, without trailing slashes,
+ * or "" if the contents go into DST itself (".", "..", "/"). The caller frees the text. */
 char *tree_name(const char *path);
 
 /* --- metadata of a file or folder --- */
@@ -221,11 +205,8 @@ struct rdcp_options {
 
 /* Each runs one side to completion and returns an exit status. */
 int tree_source(const struct rdcp_options *options, char **names, size_t count);
-int tree_sink(const struct rdcp_options *options, const char *target, char **names,
-              size_t count);
+int tree_sink(const struct rdcp_options *options, const char *target, char **names, size_t count);
 
-/*
- * Compare the tree at `target` with a list of checksums on stdin, in both directions. With `json`,
- * end with a line that counts the checked files and the errors.
- */
+/* Compare the tree at `target` with a list of checksums on stdin, in both directions. With `json`,
+ * end with a line that counts the checked files and the errors. */
 int tree_check(const char *target, bool json);

@@ -1,8 +1,6 @@
-/*
- * rdcp --check: compare a tree with a list of SHA-256 checksums and paths in the format of
+/* rdcp --check: compare a tree with a list of SHA-256 checksums and paths in the format of
  * sha256sum(1): a newline or a backslash in a name is escaped as \n or \\, and its line starts with
- * a backslash.
- */
+ * a backslash. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -20,10 +18,8 @@
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
 
-/*
- * Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
- * The caller closes the descriptor. Return -1 with errno on failure.
- */
+/* Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
+ * The caller closes the descriptor. Return -1 with errno on failure. */
 static int open_above(int base, const char **path)
 {
     int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
@@ -38,8 +34,7 @@ static int open_above(int base, const char **path)
 }
 
 /* Compute the checksum of the file at `path` in hex. Return NULL or the error. */
-static const char *sum_path(struct tree_hash *hash, int base, const char *path,
-                            struct bytes *into)
+static const char *sum_path(struct tree_hash *hash, int base, const char *path, struct bytes *into)
 {
     uint8_t sum[TREE_HASH_BYTES];
     struct stat state;

@@ -1,7 +1,5 @@
-/*
- * Threads of a sink: they look up existing entries, and write small files that replace no entry,
- * because most of that cost is independent file system work. See tree_sink.h.
- */
+/* Threads of a sink: they look up existing entries, and write small files that replace no entry,
+ * because most of that cost is independent file system work. See tree_sink.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,10 +18,8 @@ enum {
     BUSY_MOST = 256, /* in all threads; a pipe holds as many pointers */
 };
 
-/*
- * Write the file and then name it, so that a cut copy leaves no trace. Set ENOTSUP if the file
- * system requires a name from the start.
- */
+/* Write the file and then name it, so that a cut copy leaves no trace. Set ENOTSUP if the file
+ * system requires a name from the start. */
 static void make(struct tree_file *file)
 {
     int folder = file->folder->fd;
@@ -176,8 +172,7 @@ void tree_crew_flush(struct tree_crew *crew)
         send_row(&crew->thread[i]);
 }
 
-struct tree_file *tree_crew_next(struct tree_crew *crew, const struct tree_made *made,
-                                 bool waits)
+struct tree_file *tree_crew_next(struct tree_crew *crew, const struct tree_made *made, bool waits)
 {
     struct pollfd done = {crew->done[0], POLLIN, 0};
     if (!crew->back) {

@@ -9,10 +9,8 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-/*
- * Limit on files with a queued answer. A higher limit could stall the source; a lower one wakes all
- * processes of the sessions more often.
- */
+/* Limit on files with a queued answer. A higher limit could stall the source; a lower one wakes all
+ * processes of the sessions more often. */
 enum { DUE_MOST = 4096 };
 
 /* --- answers --- */
@@ -295,12 +293,10 @@ const char *tree_file_body(struct sink *sink, const struct tree_record *record)
     if (file->state == FILE_COMPARED) {
         file->fd = open_there(file);
     } else {
-        file->fd = part_resume(file->folder->fd, file->name, &file->attributes, file->size,
-                               &has);
+        file->fd = part_resume(file->folder->fd, file->name, &file->attributes, file->size, &has);
         file->state = has == from ? FILE_IN_PART : FILE_COMPARED;
     }
-    if (tree_hash_file(&sink->hash, file->fd, from, NULL, NULL) < 0 &&
-        file->state == FILE_IN_PART)
+    if (tree_hash_file(&sink->hash, file->fd, from, NULL, NULL) < 0 && file->state == FILE_IN_PART)
         give_up(sink, file, strerror(errno));
     return NULL;
 }
@@ -312,8 +308,7 @@ const char *tree_file_data(struct sink *sink, const struct tree_record *record)
         return "data where it does not belong";
     tree_hash_zeros(&sink->hash, record->offset);
     tree_hash_add(&sink->hash, record->bytes, record->length);
-    if (file->state == FILE_BEGUN && record->length == file->size &&
-        !sink->options->verify) {
+    if (file->state == FILE_BEGUN && record->length == file->size && !sink->options->verify) {
         file->state = FILE_IN_MEMORY;
         file->content.length = 0;
         bytes_add(&file->content, record->bytes, record->length);

@@ -13,10 +13,8 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-/*
- * Mode of a folder that is being filled. It denies access to other users. The sticky bit, otherwise
- * unused here, tells the next run that the attributes are still to be set.
- */
+/* Mode of a folder that is being filled. It denies access to other users. The sticky bit, otherwise
+ * unused here, tells the next run that the attributes are still to be set. */
 enum { UNFINISHED = 01700 };
 
 char *tree_folder_path(const struct tree_folder *folder, const char *name)
@@ -168,11 +166,9 @@ static bool has_parts(const struct tree_folder *folder, bool tidy)
     return count > 0;
 }
 
-/*
- * Finish a folder whose entries are all settled. An existing folder has a new time if entries were
+/* Finish a folder whose entries are all settled. An existing folder has a new time if entries were
  * added; it keeps its own mode, and DST itself also keeps its time. A folder that still has the
- * source's time was not modified since that time was set, and holds no part file.
- */
+ * source's time was not modified since that time was set, and holds no part file. */
 static void finish(struct sink *sink, struct tree_folder *folder)
 {
     const struct tree_attributes *to = &folder->attributes;
@@ -206,11 +202,9 @@ void tree_folder_leave(struct sink *sink, struct tree_folder *folder)
     }
 }
 
-/*
- * True if the existing entry `state` is the source of the entry to be placed. As with cp, a link to
+/* True if the existing entry `state` is the source of the entry to be placed. As with cp, a link to
  * a file counts as that file, unless a link replaces it: then the target of the existing link is
- * safe.
- */
+ * safe. */
 static bool is_source(const struct sink *sink, const struct tree_folder *folder,
                       const char *name, const struct tree_attributes *own,
                       const struct tree_record *link, const struct stat *state)

@@ -70,10 +70,8 @@ void tree_hash_end(struct tree_hash *hash, uint8_t into[TREE_HASH_BYTES])
     memcpy(into, digest.digest, sizeof digest.digest);
 }
 
-/*
- * Return the end of the data extent at or after `*at` and set `*at` to its start. Return `*at` if
- * no data precedes `end`.
- */
+/* Return the end of the data extent at or after `*at` and set `*at` to its start. Return `*at` if
+ * no data precedes `end`. */
 static uint64_t extent(int fd, uint64_t *at, uint64_t end)
 {
     if (end <= PAGE) /* not worth a system call */
@@ -87,8 +85,7 @@ static uint64_t extent(int fd, uint64_t *at, uint64_t end)
     return hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
 }
 
-int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end, tree_take *take,
-                   void *taker)
+int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end, tree_take *take, void *taker)
 {
     uint64_t at = hash->at, stop;
     while (at < end && (stop = extent(fd, &at, end)) > at) {

@@ -1,7 +1,5 @@
-/*
- * Hash of a file's content: XXH3 of 128 bits, or SHA-256. Holes are hashed as zeros without reading
- * them.
- */
+/* Hash of a file's content: XXH3 of 128 bits, or SHA-256. Holes are hashed as zeros without reading
+ * them. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,9 +25,6 @@ void tree_hash_end(struct tree_hash *hash, uint8_t into[TREE_HASH_BYTES]);
 /* Callback for a piece that was read and hashed. Return false to stop. */
 typedef bool tree_take(void *taker, uint64_t at, const uint8_t *bytes, size_t length);
 
-/*
- * Continue the hash with the content of `fd` up to `end`, in pieces of at most TREE_DATA_MOST
- * bytes. Return -1 with errno on failure; EIO if the file is shorter.
- */
-int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end, tree_take *take,
-                   void *taker);
+/* Continue the hash with the content of `fd` up to `end`, in pieces of at most TREE_DATA_MOST
+ * bytes. Return -1 with errno on failure; EIO if the file is shorter. */
+int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end, tree_take *take, void *taker);

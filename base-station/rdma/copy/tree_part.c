@@ -46,8 +46,7 @@ static char *note_of(const char *name, const struct tree_attributes *of, uint64_
 }
 
 /* True if the note beside the part file identifies this very file. */
-static bool has_note(int folder, const char *name, const struct tree_attributes *of,
-                     uint64_t size)
+static bool has_note(int folder, const char *name, const struct tree_attributes *of, uint64_t size)
 {
     char has[NOTE_MOST] = "", path[PART_NAME], *note = note_of(name, of, size);
     part_name(path, name, NOTE_SUFFIX);
@@ -58,8 +57,7 @@ static bool has_note(int folder, const char *name, const struct tree_attributes 
     return same;
 }
 
-static int write_note(int folder, const char *name, const struct tree_attributes *of,
-                      uint64_t size)
+static int write_note(int folder, const char *name, const struct tree_attributes *of, uint64_t size)
 {
     char path[PART_NAME], *note = note_of(name, of, size);
     part_name(path, name, NOTE_SUFFIX);
@@ -86,11 +84,9 @@ static bool is_at(int fd, int folder, const char *path)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/*
- * Open and lock the existing part file, or create one if `create` is O_CREAT. Remove a file that is
+/* Open and lock the existing part file, or create one if `create` is O_CREAT. Remove a file that is
  * not ours, or one left read-only because its rdcp died just before the rename. Return -1 with
- * errno on failure.
- */
+ * errno on failure. */
 static int open_locked(int folder, const char *path, int create)
 {
     struct stat state;
@@ -123,8 +119,7 @@ static char *reason(const char *path, int error)
     struct bytes text = {0};
     bytes_text(&text, "cannot write ");
     quote_shown(&text, path);
-    bytes_format(&text, ": %s",
-                 error == EBUSY ? "another rdcp is writing it" : strerror(error));
+    bytes_format(&text, ": %s", error == EBUSY ? "another rdcp is writing it" : strerror(error));
     return text.data;
 }
 
@@ -169,8 +164,7 @@ int part_nameless(int folder, mode_t mode)
 int part_write(int fd, const void *bytes, size_t length, uint64_t offset)
 {
     for (size_t done = 0; done < length;) {
-        ssize_t got = pwrite(fd, (const char *)bytes + done, length - done,
-                             (off_t)(offset + done));
+        ssize_t got = pwrite(fd, (const char *)bytes + done, length - done, (off_t)(offset + done));
         if (got < 0 && errno != EINTR)
             return -1;
         done += got > 0 ? (size_t)got : 0;

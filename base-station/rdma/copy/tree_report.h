@@ -13,11 +13,8 @@ void tree_say(const char *what, const char *of);
 #define TREE_DIFFERS "its content is not what the list says"
 #define TREE_UNLISTED "is not in the list"
 
-/*
- * Count an error and print it: rdcp: PATH: what. After tree_errors_json(true) as JSON:
- * {"path": PATH, "code": CODE, "error": what}; CODE is "missing", "differs", "unlisted" or
- * "failed".
- */
+/* Count an error and print it: rdcp: PATH: what. After tree_errors_json(true) as JSON: {"path":
+ * PATH, "code": CODE, "error": what}; CODE is "missing", "differs", "unlisted" or "failed". */
 void tree_error(uint64_t *errors, const char *path, const char *what);
 void tree_errors_json(bool json);
 
@@ -36,10 +33,8 @@ bool tree_progress_wanted(const struct rdcp_options *options);
 
 void tree_progress_start(struct tree_progress *progress, const struct rdcp_options *options);
 
-/*
- * Show the progress; `more` bytes of the file that is being sent are done. Unless this is the last
- * time, do nothing if half a second has not passed since the previous one.
- */
+/* Show the progress; `more` bytes of the file that is being sent are done. Unless this is the last
+ * time, do nothing if half a second has not passed since the previous one. */
 void tree_progress_show(struct tree_progress *progress, uint64_t more, bool last);
 
 /* Clear the progress line before another line is printed. */

@@ -95,8 +95,7 @@ static void settle(struct source *source, struct source_job *job)
     source->progress.done += job->sent ? 0 : job->size;
     tree_progress_show(&source->progress, 0, false);
     drop(source, job);
-    while (source->oldest < source->next &&
-           !source->jobs[source->oldest % TREE_WINDOW].name)
+    while (source->oldest < source->next && !source->jobs[source->oldest % TREE_WINDOW].name)
         source->oldest++;
 }
 
@@ -125,10 +124,8 @@ static bool unchanged(int fd, const struct stat *before)
            same_time(&now.st_ctim, &before->st_ctim);
 }
 
-/*
- * Describe the file in `body`. Resume at `from` only if the file is still as announced; otherwise
- * send all of it. Return NULL or the error.
- */
+/* Describe the file in `body`. Resume at `from` only if the file is still as announced; otherwise
+ * send all of it. Return NULL or the error. */
 static const char *describe(const struct source_job *job, int fd, uint64_t from,
                             struct stat *state, struct tree_record *body)
 {
@@ -158,8 +155,7 @@ static const char *send_content(struct source *source, int fd, const struct stat
     return unchanged(fd, state) ? why : "it changed while it was read";
 }
 
-static void send_body(struct source *source, struct source_job *job, uint64_t number,
-                      uint64_t from)
+static void send_body(struct source *source, struct source_job *job, uint64_t number, uint64_t from)
 {
     struct tree_record body = {.kind = TREE_BODY};
     struct tree_record whole = {.kind = TREE_WHOLE};

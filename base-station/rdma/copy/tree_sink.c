@@ -1,8 +1,6 @@
-/*
- * rdcp --serve-sink: create files and trees below DST from the stream on stdin, and request the
+/* rdcp --serve-sink: create files and trees below DST from the stream on stdin, and request the
  * needed bodies. Every name is opened relative to an open folder, through no symbolic link. See
- * tree.h.
- */
+ * tree.h. */
 #include "tree_sink.h"
 
 #include <errno.h>
@@ -53,8 +51,7 @@ static const char *take_leave(struct sink *sink)
     return NULL;
 }
 
-static bool same_link(const struct tree_folder *folder, const char *name,
-                      const char *target)
+static bool same_link(const struct tree_folder *folder, const char *name, const char *target)
 {
     char is[4096];
     ssize_t length = readlinkat(folder->fd, name, is, sizeof is);
@@ -136,8 +133,7 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
 {
     const char *why = NULL;
     if (sink->in == sink->top && !asked_for(sink, record->name)) {
-        tree_sink_complain(sink, NULL, record->name,
-                           "it was not requested: the copy stops here");
+        tree_sink_complain(sink, NULL, record->name, "it was not requested: the copy stops here");
         return "";
     }
     if (!sink->found)
@@ -248,15 +244,13 @@ static void tell(const struct sink *sink)
                 (unsigned long long)sink->errors);
 }
 
-int tree_sink(const struct rdcp_options *options, const char *target, char **names,
-              size_t count)
+int tree_sink(const struct rdcp_options *options, const char *target, char **names, size_t count)
 {
     struct sink *sink = allocated(calloc(1, sizeof *sink));
     signal(SIGPIPE, SIG_IGN);
     umask(0);
     tree_hash_open(&sink->hash, options->sha256);
-    tree_line_open(&sink->line, STDIN_FILENO,
-                   options->back ? AGENT_BACK_FD : STDOUT_FILENO);
+    tree_line_open(&sink->line, STDIN_FILENO, options->back ? AGENT_BACK_FD : STDOUT_FILENO);
     sink->options = options;
     sink->target = target;
     sink->asked = names;

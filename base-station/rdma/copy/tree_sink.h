@@ -1,11 +1,9 @@
-/*
- * Sink of rdcp: creates files and trees below DST:
+/* Sink of rdcp: creates files and trees below DST:
  *
  *   tree_sink.c    reads the stream
  *   tree_folder.c  folders, their existing entries, and space on the disk
  *   tree_file.c    files: requests for their bodies, answers, bodies, names
- *   tree_crew.c    threads
- */
+ *   tree_crew.c    threads */
 #pragma once
 
 #include <pthread.h>
@@ -109,28 +107,22 @@ void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
                         const char *name, struct tree_lost lost);
 const char *tree_sink_name(const struct sink *sink, const struct tree_record *record);
 
-/*
- * Open the folder for the names at the top by cp's rules: DST if it is a directory. If it is
- * not, and there is only one source, the parent of DST.
- */
+/* Open the folder for the names at the top by cp's rules: DST if it is a directory. If it is not,
+ * and there is only one source, the parent of DST. */
 void tree_folder_top(struct sink *sink);
 void tree_folder_enter(struct sink *sink, const struct tree_record *record);
 
 /* Leave the folder. Finish it if this was its last use. */
 void tree_folder_leave(struct sink *sink, struct tree_folder *folder);
 
-/*
- * Return NULL, or the reason why the existing entry `state` must not be replaced by a source with
- * the attributes `own`; `link`: its record, if it is a symbolic link.
- */
+/* Return NULL, or the reason why the existing entry `state` must not be replaced by a source with
+ * the attributes `own`; `link`: its record, if it is a symbolic link. */
 const char *tree_conflict(const struct sink *sink, const struct tree_folder *folder,
                           const char *name, const struct tree_attributes *own,
                           const struct tree_record *link, const struct stat *state);
 
-/*
- * Return NULL, or the reason why the disk certainly lacks room for the file. Otherwise a full disk
- * is noticed when the file is written. The caller frees the text.
- */
+/* Return NULL, or the reason why the disk certainly lacks room for the file. Otherwise a full disk
+ * is noticed when the file is written. The caller frees the text. */
 char *tree_no_room(const struct tree_file *file);
 
 /* Return "a/b/name" from the top; the caller frees it. */
@@ -152,12 +144,9 @@ bool tree_crew_full(const struct tree_crew *crew);
 void tree_crew_write(struct tree_crew *crew, struct tree_file *file);
 void tree_crew_flush(struct tree_crew *crew); /* hands out the incomplete batches */
 
-/*
- * Take back a finished file: its `stat`, `error` and `lost` are set. NULL if none is available or,
- * if `waits`, if no batch is handed out.
- */
-struct tree_file *tree_crew_next(struct tree_crew *crew, const struct tree_made *made,
-                                 bool waits);
+/* Take back a finished file: its `stat`, `error` and `lost` are set. NULL if none is available or,
+ * if `waits`, if no batch is handed out. */
+struct tree_file *tree_crew_next(struct tree_crew *crew, const struct tree_made *made, bool waits);
 
 /* --- tree_file.c --- */
 
@@ -166,11 +155,9 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record);
 /* Wait for the threads and process all their files. */
 void tree_file_await(struct sink *sink);
 
-/*
- * Return NULL if an entry may be created or replaced under that name, else the reason why not. Set
+/* Return NULL if an entry may be created or replaced under that name, else the reason why not. Set
  * `state` to that of the existing entry. `own`: attributes of the source's entry; `link`: its
- * record, if it is a symbolic link.
- */
+ * record, if it is a symbolic link. */
 const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
                             const char *name, const struct tree_attributes *own,
                             const struct tree_record *link, struct stat *state);

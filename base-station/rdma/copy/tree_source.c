@@ -1,7 +1,5 @@
-/*
- * rdcp --serve-source: walk files and trees, announce them on stdout, and send the bodies that the
- * sink requests on stdin. See tree.h.
- */
+/* rdcp --serve-source: walk files and trees, announce them on stdout, and send the bodies that the
+ * sink requests on stdin. See tree.h. */
 #include "tree_source.h"
 
 #include <dirent.h>

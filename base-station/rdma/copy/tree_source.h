@@ -1,9 +1,7 @@
-/*
- * Source of rdcp: announces files and trees, and sends the bodies that the sink requests:
+/* Source of rdcp: announces files and trees, and sends the bodies that the sink requests:
  *
  *   tree_source.c  walks the trees
- *   tree_send.c    takes the answers, and sends bodies
- */
+ *   tree_send.c    takes the answers, and sends bodies */
 #pragma once
 
 #include "tree_hash.h"
@@ -39,19 +37,15 @@ struct source {
     uint64_t errors;
 };
 
-/*
- * Take the target record if it is available, or wait for it if `waits`. Return true once the target
- * is known and the walk goes on.
- */
+/* Take the target record if it is available, or wait for it if `waits`. Return true once the target
+ * is known and the walk goes on. */
 bool source_meet(struct source *source, bool waits);
 
 /* True if the walk must stop. */
 bool source_stopped(const struct source *source);
 
-/*
- * Take one answer if it is available, or wait for it if `waits`: send the requested bodies. Return
- * false if there is none, or the walk must stop.
- */
+/* Take one answer if it is available, or wait for it if `waits`: send the requested bodies. Return
+ * false if there is none, or the walk must stop. */
 bool source_serve(struct source *source, bool waits);
 
 /* Print an error about a name in the folder (NULL: about a source) and count it. */

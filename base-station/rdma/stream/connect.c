@@ -141,8 +141,7 @@ static int prove(struct transport *transport, const struct connecting *connectin
         struct pollfd polled[TRANSPORT_FDS];
         int count = got ? 0 : transport->kind->fds(transport, polled);
         if (!got && signals_wait(polled, count, end_ms, error) <= 0)
-            return fault(error,
-                         "%s took the connection and says nothing: is it an rdrecv, and "
+            return fault(error, "%s took the connection and says nothing: is it an rdrecv, and "
                          "is it busy with another?", transport->peer);
     }
     return 0;
@@ -154,8 +153,7 @@ static struct transport *authenticate(struct connecting *connecting, struct tran
                               bool others, struct error *error)
 {
     if (handshake_begin(connecting->handshake, connecting->options, connecting->key, transport,
-                        error) == 0 &&
-        prove(transport, connecting, others, error) == 0)
+                        error) == 0 && prove(transport, connecting, others, error) == 0)
         return transport;
     if (!transport->peer_left)
         transport_finish(transport, PARTING_MS); /* the peer reads why */

@@ -36,8 +36,7 @@ static void say_begin(const struct end *end)
         say("%s %s over %s%s%s, chunks of %u bytes%s%s%s",
             end->options->sends ? "sending to" : "receiving from", transport->peer,
             transport->kind->name, transport->device[0] ? " on " : "", transport->device,
-            (unsigned)end->ring.chunk, *seal ? ", " : "", seal,
-            end->checksummed ? ", XXH3" : "");
+            (unsigned)end->ring.chunk, *seal ? ", " : "", seal, end->checksummed ? ", XXH3" : "");
 }
 
 static bool shows_progress(const struct end *end)
@@ -74,8 +73,7 @@ static void say_result(const struct end *end)
         fputs(STATS_CLEAR, stderr);
     if (end->begun && end->options->verbose)
         say("Bandwidth %s/s: %s in %.3f s over %s%s%s; waited %.3f s to read, %.3f s "
-            "for the network, %.3f s to write",
-            stats_amount(rate, speed, sizeof speed),
+            "for the network, %.3f s to write", stats_amount(rate, speed, sizeof speed),
             stats_amount((double)bytes, done, sizeof done), seconds, name,
             *device ? " on " : "", device, read_s, network_s, write_s);
     if (!end->options->json)
@@ -83,14 +81,12 @@ static void say_result(const struct end *end)
     shown(why, sizeof why, end->error.text, (uint32_t)strlen(end->error.text));
     for (char *at = why; (at = strpbrk(at, "\"\\"));)
         *at = '\'';
-    fprintf(stderr,
-            "{\"bytes\": %llu, \"seconds\": %.6f, \"bytes_per_s\": %.0f, "
+    fprintf(stderr, "{\"bytes\": %llu, \"seconds\": %.6f, \"bytes_per_s\": %.0f, "
             "\"transport\": \"%s\", \"device\": \"%s\", \"peer\": \"%s\", "
             "\"read_wait_s\": %.6f, \"network_wait_s\": %.6f, \"write_wait_s\": %.6f, "
             "\"status\": %d, \"error\": \"%s\"}\n",
             (unsigned long long)bytes, seconds, rate, name, device,
-            transport ? transport->peer : "", read_s, network_s, write_s,
-            end->error.status, why);
+            transport ? transport->peer : "", read_s, network_s, write_s, end->error.status, why);
 }
 
 int end_start(struct end *end)

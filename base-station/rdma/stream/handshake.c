@@ -197,8 +197,7 @@ int handshake_derive(uint8_t out[SECRET_BYTES], const struct handshake *handshak
     bool good = context && EVP_PKEY_derive_init(context) > 0 &&
                 EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) > 0 &&
                 EVP_PKEY_CTX_set1_hkdf_salt(context, salt, sizeof(struct transcript)) > 0 &&
-                EVP_PKEY_CTX_set1_hkdf_key(context, secret,
-                                           (int)key->length + SECRET_BYTES) > 0 &&
+                EVP_PKEY_CTX_set1_hkdf_key(context, secret, (int)key->length + SECRET_BYTES) > 0 &&
                 EVP_PKEY_CTX_add1_hkdf_info(context, (unsigned char *)info, info_length) > 0 &&
                 EVP_PKEY_derive(context, out, &length) > 0;
     EVP_PKEY_CTX_free(context);

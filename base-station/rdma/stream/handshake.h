@@ -1,6 +1,6 @@
-/* Shared key, and the handshake of two unauthenticated peers: hello, hello, proof, proof. The sender
- * (the client) sends its proof first. The handshake takes and gives records, without I/O. Records
- * after it are sealed. */
+/* Shared key, and the handshake of two unauthenticated peers: hello, hello, proof, proof. The
+ * sender (the client) sends its proof first. The handshake takes and gives records, without I/O.
+ * Records after it are sealed. */
 #pragma once
 
 #include <stdbool.h>

@@ -168,8 +168,7 @@ int link_tick(struct link *link, struct error *error)
         return fault(error, "nothing heard from %s for %g s: is the network cut? (--timeout)",
                      link->transport->peer, (double)link->timeout_ms / 1000);
     if (stuck(link, now))
-        return fault(error,
-                     "some of what %s sent was lost on the way: a record does not end "
+        return fault(error, "some of what %s sent was lost on the way: a record does not end "
                      "(--timeout)", link->transport->peer);
     if (link->idle_ms && now - link->moved_ms > link->idle_ms)
         return fault(error, "no data for %g s (--idle-timeout)", (double)link->idle_ms / 1000);

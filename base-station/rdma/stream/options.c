@@ -168,8 +168,7 @@ static int take_value(struct options *options, const struct row *row, const char
     }
     snprintf(expected, sizeof expected,
              seconds ? "0, or at least %g, at most %.0f s" : "%.0f to %.0f",
-             (double)row->least / (seconds ? 1000 : 1),
-             (double)row->most / (seconds ? 1000 : 1));
+             (double)row->least / (seconds ? 1000 : 1), (double)row->most / (seconds ? 1000 : 1));
     snprintf(what, sizeof what, "--%s", row->name);
     return refuse(error, what, text, row->words ? row->words : expected);
 }

@@ -42,8 +42,7 @@
  *   a record a heartbeat announced   0: it must have arrived
  *   from end to done                 --finish-timeout
  *   from done to bye                 FINISH_MOST_MS
- *   credits and data                 --idle-timeout (they depend on other programs)
- */
+ *   credits and data                 --idle-timeout (they depend on other programs) */
 #pragma once
 
 #include <pthread.h>

@@ -60,8 +60,7 @@ static int find_open(struct target *target, struct error *error)
     if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(target->fd, &target->old) < 0)
         return refuse(error, "cannot use", target);
     if (target->sync && !S_ISREG(target->old.st_mode) && !S_ISBLK(target->old.st_mode))
-        return fault_status(error, EXIT_USAGE,
-                            "--sync: %s is not a file that could be synced",
+        return fault_status(error, EXIT_USAGE, "--sync: %s is not a file that could be synced",
                             target->name ? target->name : "stdout");
     return 0;
 }
@@ -108,8 +107,7 @@ int target_find(struct target *target, const char *name, int fd, bool sync, stru
         return find_open(target, error);
     }
     visible(safe, sizeof safe, name);
-    return fault(error,
-                 "%s is not a regular file: let a shell open it, as in rdrecv PORT >FILE "
+    return fault(error, "%s is not a regular file: let a shell open it, as in rdrecv PORT >FILE "
                  "or rdpipe HOST:'cat >FILE'", safe);
 }
 

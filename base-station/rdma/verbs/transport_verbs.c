@@ -60,8 +60,7 @@ static int verbs_post(struct transport *base, struct slot *slot, struct error *e
     if (verbs->failed)
         return 0;
     if (rdma_post_send(verbs->id, slot, slot->bytes, RECORD_BYTES + (size_t)slot->length,
-                       control ? verbs->control_mr : verbs->ring_mr,
-                       IBV_SEND_SIGNALED) < 0)
+                       control ? verbs->control_mr : verbs->ring_mr, IBV_SEND_SIGNALED) < 0)
         return fault(error, "ibv_post_send: %m");
     verbs->in_flight++;
     return 0;
@@ -76,8 +75,7 @@ static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes, struc
     madvise(memory, bytes, MADV_DONTFORK);
     struct ibv_mr *mr = rdma_reg_msgs(verbs->id, memory, bytes);
     if (!mr)
-        fault(error,
-              "cannot pin %zu KiB for RDMA: %m: raise `ulimit -l`, or give fewer "
+        fault(error, "cannot pin %zu KiB for RDMA: %m: raise `ulimit -l`, or give fewer "
               "--credits or a smaller --chunk", bytes >> 10);
     return mr;
 }
