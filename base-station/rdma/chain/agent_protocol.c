@@ -92,10 +92,13 @@ size_t agent_frame_number(const struct agent_frame *frame, size_t most)
     return *text >= '0' && *text <= '9' && !*rest && number < most ? number : most;
 }
 
+size_t agent_plain(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:%,-_");
+}
+
 char *agent_field(const char *line, const char *name)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789.:%,-_";
     size_t length = strlen(name);
     for (const char *at = line; at; at = strchr(at, ' ')) {
         at += *at == ' ';
@@ -103,7 +106,7 @@ char *agent_field(const char *line, const char *name)
             continue;
         const char *value = at + length + 1;
         size_t all = strcspn(value, " \n");
-        if (!all || *value == '-' || strspn(value, plain) < all)
+        if (!all || *value == '-' || agent_plain(value) < all)
             return NULL;
         return allocated(strndup(value, all));
     }

@@ -89,8 +89,11 @@ void agent_send(enum agent_verb verb, enum agent_hop hop, const void *body, size
 /* Return the number in a frame, clamped to `most`; `most` if the frame holds no number. */
 size_t agent_frame_number(const struct agent_frame *frame, size_t most);
 
-/* Return the value of NAME=VALUE in an announcement, to be freed by the caller. Return NULL if it
- * is absent, begins with "-", or holds characters other than letters, digits and "._:%,-". */
+/* Return how many leading characters are letters, digits or one of "._:%,-", as in addresses. */
+size_t agent_plain(const char *text);
+
+/* Return the value of NAME=VALUE in an announcement, to be freed by the caller. Return NULL if it is
+ * absent, begins with "-", or holds other characters than those. */
 char *agent_field(const char *line, const char *name);
 
 /* --- description of the segment to run --- */

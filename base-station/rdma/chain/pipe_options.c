@@ -138,11 +138,9 @@ static void take(struct pipe_settings *settings, const struct choice *row)
 
 static bool check_via(const char *value)
 {
-    static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ.:%,-_";
     const char *equals = strchr(value, '=');
     return equals && equals > value && equals[1] && equals[1] != '-' &&
-           !equals[1 + strspn(equals + 1, plain)];
+           !equals[1 + agent_plain(equals + 1)];
 }
 
 static int refuse(const struct pipe_settings *settings, const char *option,

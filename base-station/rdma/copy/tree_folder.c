@@ -61,12 +61,6 @@ static bool is_unfinished(const struct stat *state)
            (state->st_mode & 05777) == UNFINISHED;
 }
 
-static bool is_of_time(const struct stat *state, int64_t mtime_ns)
-{
-    struct timespec time = timespec_of(mtime_ns);
-    return state->st_mtim.tv_sec == time.tv_sec && state->st_mtim.tv_nsec == time.tv_nsec;
-}
-
 static struct tree_folder *folder_open(struct tree_folder *up, const char *name)
 {
     struct tree_folder *folder = allocated(malloc(sizeof *folder));
@@ -177,7 +171,7 @@ static void finish(struct sink *sink, struct tree_folder *folder)
     struct stat state;
     if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         return;
-    bool untouched = is_of_time(&state, to->mtime_ns);
+    bool untouched = tree_attributes_of(&state).mtime_ns == to->mtime_ns;
     if (!folder->made && !untouched)
         has_parts(folder, true);
     if (folder->made || is_unfinished(&state))
