@@ -11,7 +11,7 @@ const BELOW = {
   lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
   seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'],
   recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], trust: ['lib', 'lang'],
-  hil: ['lib', 'video', 'seat'],
+  hil: ['lib', 'video', 'seat'], sites: ['lib', 'network'],
 };
 
 /** @param {string} name */

@@ -1,0 +1,206 @@
+"""fpvsites between a client and an internet in three network namespaces, with dnsmasq and nft."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.sites import (
+    DNS,
+    GATEWAY,
+    MAC,
+    NO_SUCH_NAME,
+    OTHER,
+    REFUSED,
+    SHARED,
+    STRANGER,
+    Network,
+)
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.unhurried,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
+]
+KEEP_S = 5
+NETWORK = f'lan = "lan"\nupstream = ["{DNS}"]\nkeep_s = {KEEP_S}\n'
+KIDS = f'clients = ["{MAC}"]\nsites = ["allowed.org", "google.com"]\n'
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    """A gateway that enforces the rules for the group kids."""
+    with Network() as made:
+        (made.folder / "fpvsites.toml").write_text(NETWORK)
+        made.group("kids", KIDS)
+        made.start_gate()
+        made.wait_for((made.state / "in_force.json").exists)
+        done = apply(made)
+        assert done.returncode == 0 and done.stdout == "kids: sites\n", done.stderr
+        made.wait_for(lambda: made.ask("second.org")[0] == REFUSED)
+        yield made
+
+
+def apply(network: Network) -> subprocess.CompletedProcess[str]:
+    return network.fpvsites("apply", "--config", str(network.folder))
+
+
+def addresses(network: Network) -> str:
+    return network.run("gateway", "nft", "list", "table", "inet", "fpvsites").stdout
+
+
+def test_only_the_allowed_name_passes(network: Network) -> None:
+    assert network.get(SHARED, "allowed.org") == "", "its address, before its name was resolved"
+    assert network.visit("allowed.org") == "allowed.org"
+    assert network.get(OTHER, "third.org") == "", "a bare address"
+    for server in (GATEWAY, DNS, "8.8.8.8"):
+        assert network.ask("second.org", server=server) == (REFUSED, [])
+    assert network.ask("notallowed.org") == (REFUSED, [])
+    # The limit that docs/sites.md states: one address has no names for a firewall.
+    assert network.get(SHARED, "second.org") == "second.org"
+
+
+def test_encrypted_dns_and_ipv6_do_not_pass(network: Network) -> None:
+    assert network.visit("google.com") == "google.com"
+    assert network.ask("dns.google.com") == (NO_SUCH_NAME, [])
+    assert network.ask("use-application-dns.net") == (NO_SUCH_NAME, [])
+    assert network.get(OTHER, "x", 443) == "x" and network.get(OTHER, "x", 853) == ""
+    assert network.get(DNS, "x", 443) == "" and network.get(DNS, "x", 853) == ""
+    assert network.ask("allowed.org", kind=28)[1] == []
+    assert network.get("fd45::2", "x") == ""
+    assert network.fpvsites("off").stdout == "off: all clients reach all sites\n"
+    assert network.get("fd45::2", "x") == "x"
+
+
+def test_address_closes_after_its_time(network: Network) -> None:
+    assert network.visit("allowed.org") == "allowed.org"
+    begin = time.monotonic()
+    while network.get(SHARED, "x"):
+        assert time.monotonic() < begin + KEEP_S + 4.0
+    assert time.monotonic() > begin + KEEP_S - 1.0
+    assert network.visit("allowed.org") == "allowed.org"
+
+
+def test_site_in_use_stays_open(network: Network) -> None:
+    end = time.monotonic() + 2.5 * KEEP_S
+    while time.monotonic() < end:
+        assert network.visit("allowed.org") == "allowed.org"
+
+
+def test_unlisted_client_and_other_groups_dns_are_closed(network: Network) -> None:
+    network.group("guests", 'clients = ["02:00:00:00:53:07"]\nsites = ["third.org"]\n')
+    assert apply(network).returncode == 0
+    assert network.ask("third.org") == (REFUSED, [])
+    network.wait_for(lambda: network.ask("allowed.org")[0] == 0)
+    for port in (5301, 5302):
+        assert network.ask("third.org", port=port) == (-1, [])
+    assert network.run("client", "ip", "link", "set", "wifi", "address", STRANGER).returncode == 0
+    assert network.ask("allowed.org") == (-1, []) and network.get(SHARED, "x") == ""
+    network.folder.joinpath("fpvsites.toml").write_text(f'{NETWORK}others = "guests"\n')
+    assert apply(network).returncode == 0
+    network.wait_for(lambda: network.visit("third.org") == "third.org")
+    assert network.ask("allowed.org") == (REFUSED, [])
+
+
+def test_switch_undo_and_edges_by_the_kernel(network: Network) -> None:
+    until = time.strftime("%H:%M", time.localtime(time.time() + 3600))
+    if until < time.strftime("%H:%M"):
+        until = "24:00"
+    done = network.fpvsites("allow", "kids", "everything", "--until", until)
+    assert done.returncode == 0 and done.stdout.startswith("kids: everything until "), done.stderr
+    network.wait_for(lambda: network.visit("second.org") == "second.org")
+    assert network.get(OTHER, "third.org") == "third.org"
+    stream = network.start("client", sys.executable, "-S", "-c", STREAM, OTHER)
+    network.wait_for(lambda: "ESTAB" in network.run("client", "ss", "-tn").stdout)
+    assert network.fpvsites("undo").stdout == "kids: sites\n"
+    network.wait_for(lambda: network.ask("second.org")[0] == REFUSED)
+    assert network.get(OTHER, "third.org") == ""
+    assert stream.wait(10) == 0, "an open connection is cut, too"
+    assert network.fpvsites("undo").returncode == 1
+
+
+STREAM = """
+import socket, sys, time
+link = socket.create_connection((sys.argv[1], 443), 5)
+link.settimeout(2)
+try:
+    for _ in range(300):
+        link.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+        assert link.recv(1000)
+        time.sleep(0.05)
+except TimeoutError:
+    sys.exit(0)
+sys.exit(1)
+"""
+
+
+def test_dead_parts_leave_the_rules(network: Network) -> None:
+    assert network.visit("allowed.org") == "allowed.org"
+    servers = _children("dnsmasq", network)
+    assert len(servers) == 1
+    os.kill(servers[0], signal.SIGKILL)
+    assert network.get(OTHER, "x") == "" and "sites_kids" in addresses(network)
+    network.wait_for(lambda: network.visit("allowed.org") == "allowed.org")
+    assert _children("dnsmasq", network) != servers
+    gate = network._processes[-1]
+    gate.kill()
+    gate.wait()
+    network.wait_for(lambda: _children("dnsmasq", network) == [])
+    assert network.get(OTHER, "x") == "" and network.get(SHARED, "x") == "x"
+    network.start_gate()
+    network.wait_for(lambda: network.visit("allowed.org") == "allowed.org")
+
+
+def test_flushed_rules_come_back(network: Network) -> None:
+    assert network.run("gateway", "nft", "flush", "ruleset").returncode == 0
+    network.wait_for(lambda: network.get(OTHER, "x") == "")
+    assert network.visit("allowed.org") == "allowed.org"
+
+
+def _children(name: str, network: Network) -> list[int]:
+    """Return the processes of a name below the network's gate."""
+    gate = str(network._processes[-1].pid)
+    done = subprocess.run(["pgrep", "-P", gate, name], capture_output=True, text=True)
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_ctrl_c_ends_name_servers_and_keeps_rules(network: Network) -> None:
+    gate = network._processes[-1]
+    (server,) = _children("dnsmasq", network)
+    gate.send_signal(signal.SIGINT)
+    assert gate.wait(5) == 0 and not Path(f"/proc/{server}").exists()
+    assert "sites_kids" in addresses(network)
+    done = network.fpvsites("undo", "--dry-run")
+    assert done.returncode == 1 and "nothing to undo" in done.stderr
+    done = network.fpvsites("off")
+    assert done.returncode == 1 and "sudo systemctl restart fpvsites" in done.stderr
+
+
+def test_bad_input_changes_nothing(network: Network) -> None:
+    saved, rules = (network.state / "changes.json").read_bytes(), addresses(network)
+    network.group("kids", f'clients = ["{MAC}"]\nsites = ["*.allowed.org"]\n')
+    done = apply(network)
+    assert done.returncode == 1 and 'write "allowed.org"' in done.stderr
+    for words in (["kid", "sites", "--until", "24:00"], ["kids", "nothing", "--until", "25:00"]):
+        done = network.fpvsites("allow", *words)
+        assert done.returncode == 1 and re.search("unknown|refused", done.stderr), done.stderr
+    done = network.fpvsites("allow", "kids", "everything", "--until", "24:00", "--dry-run")
+    assert done.returncode == 0 and "ct mark set" in done.stdout
+    assert (network.state / "changes.json").read_bytes() == saved
+    assert "meta time" not in addresses(network) and "meta time" not in rules
+
+
+def test_no_visit_is_logged(network: Network, capfd: pytest.CaptureFixture[str]) -> None:
+    assert network.visit("allowed.org") == "allowed.org"
+    assert network.ask("second.org")[0] == REFUSED
+    logged = "".join(capfd.readouterr())
+    assert "second.org" not in logged and "query" not in logged
+    assert "log" not in addresses(network)
+    for file in network.state.iterdir():
+        assert b"second.org" not in file.read_bytes()

@@ -1,0 +1,170 @@
+"""Rules of a moment, by a passed-in clock; changes, and their undoing."""
+
+import datetime
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar.config import ConfigError
+from fpvsites import gate, state
+from fpvsites.__main__ import main
+from fpvsites.config import Config, Group
+from fpvsites.rules import Rules, Switch, rules, switch_until
+from fpvstation.errors import StationError
+
+ZONE = datetime.timezone(datetime.timedelta(hours=2))
+KIDS = Group(("02:00:5e:10:00:01",), ("a.org",), hours=("Mon-Fri 08:00-12:00", "Mon 12:00-13:00"))
+CONFIG = Config("wlan0", ("9.9.9.9",), groups={"kids": KIDS, "staff": Group(everything=True)})
+
+
+def clock(text: str) -> datetime.datetime:
+    """Return a time in the week that starts with Monday, 23 November 2026."""
+    return datetime.datetime.fromisoformat(f"2026-11-{text}").replace(tzinfo=ZONE)
+
+
+def at(text: str, **switches: Switch) -> Rules:
+    return rules(CONFIG, switches, clock(text))
+
+
+@pytest.mark.parametrize(
+    ("now", "mode", "until"),
+    [
+        ("23 07:59:59", "nothing", "23 08:00"),
+        ("23 08:00:00", "sites", "23 13:00"),
+        ("23 12:59:59", "sites", "23 13:00"),
+        ("23 13:00:00", "nothing", "24 08:00"),
+        ("27 11:59:59", "sites", "27 12:00"),
+        ("27 12:00:00", "nothing", "30 08:00"),
+    ],
+)
+def test_timetable_changes_at_its_edge(now: str, mode: str, until: str) -> None:
+    kids, staff = at(now).groups
+    assert (kids.mode, kids.until) == (mode, clock(until))
+    assert (staff.mode, staff.until) == ("everything", None)
+    assert ("server=/a.org/9.9.9.9\n" in kids.dnsmasq) == (mode == "sites")
+    assert "\nlog-queries" not in kids.dnsmasq and " log" not in at(now).nft
+
+
+def test_open_group_closes_by_the_kernels_clock() -> None:
+    edge = int(clock("23 13:00").timestamp())
+    made = at("23 09:00").nft
+    assert f"meta time >= {edge} drop" in made and f"meta time < {edge} accept" in made
+    assert "meta time" not in at("23 13:00").nft
+
+
+def test_switch_rules_until_its_time() -> None:
+    switch = Switch("everything", clock("23 18:00").timestamp())
+    kids = at("23 17:59:59", kids=switch).groups[0]
+    assert (kids.mode, kids.until) == ("everything", clock("23 18:00"))
+    assert at("23 18:00:00", kids=switch) == at("23 18:00:00")
+    closed = Switch("nothing", clock("23 10:00").timestamp())
+    assert at("23 09:00", kids=closed).groups[0].mode == "nothing"
+
+
+def test_permissions_have_own_marks_and_sets() -> None:
+    """A change of the sites cuts the connections that the old ones allowed."""
+    before = at("23 09:00")
+    assert at("24 09:00").parts == before.parts, "another day: the same permissions"
+    other = msgspec.structs.replace(KIDS, sites=("a.org", "b.org"))
+    config = msgspec.structs.replace(CONFIG, groups={**CONFIG.groups, "kids": other})
+    after = rules(config, {}, clock("23 09:00"))
+    assert {part for part in after.parts & before.parts if "kids" in part} == set()
+
+
+@pytest.mark.parametrize("text", ["8:00", "25:00", "12:60", "24:01", "noon", "١٢:٠٠", ""])
+def test_bad_time_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="refused: expected HH:MM, from 00:00 to 24:00"):
+        switch_until(text, clock("23 09:00"))
+
+
+def test_past_time_is_refused() -> None:
+    with pytest.raises(ConfigError, match="time 09:00 refused: it is 09:00; expected a later time"):
+        switch_until("09:00", clock("23 09:00"))
+    assert switch_until("24:00", clock("23 09:00")) == clock("24 00:00").timestamp()
+
+
+def changed(folder: Path, change: state.Change) -> state.State:
+    with state.changing(folder) as states:
+        return change(states, clock("23 09:00"))
+
+
+def test_undo_takes_each_change_back(tmp_path: Path) -> None:
+    switch = Switch("everything", clock("23 18:00").timestamp())
+    first = changed(tmp_path, state.applied(CONFIG))
+    second = changed(tmp_path, state.switched("kids", switch, "kids: everything until 18:00"))
+    changed(tmp_path, state.removed)
+    assert state.load(tmp_path)[-1].config is None
+    with pytest.raises(StationError, match="the rules are off"):
+        changed(tmp_path, state.switched("kids", switch, ""))
+    assert changed(tmp_path, state.undone) == second
+    assert changed(tmp_path, state.undone) == first == state.load(tmp_path)[-1]
+    with pytest.raises(StationError, match="nothing to undo"):
+        changed(tmp_path, state.undone)
+    assert state.load(tmp_path) == [first]
+
+
+def test_change_before_first_apply_and_unknown_group_are_refused(tmp_path: Path) -> None:
+    switch = Switch("everything", 0.0)
+    with pytest.raises(StationError, match="no rules yet"):
+        changed(tmp_path, state.switched("kids", switch, ""))
+    changed(tmp_path, state.applied(CONFIG))
+    with pytest.raises(ConfigError, match='group "kid" is unknown; did you mean kids?'):
+        changed(tmp_path, state.switched("kid", switch, ""))
+    assert len(state.load(tmp_path)) == 1
+
+
+def test_garbled_state_names_the_next_step(tmp_path: Path) -> None:
+    (tmp_path / state.CHANGES).write_text("[{")
+    with pytest.raises(StationError, match="remove it, then `fpvsites apply`"):
+        state.load(tmp_path)
+
+
+def test_kept_changes_are_bounded(tmp_path: Path) -> None:
+    for _ in range(state.KEPT + 5):
+        changed(tmp_path, state.applied(CONFIG))
+    assert len(state.load(tmp_path)) == state.KEPT
+
+
+@pytest.mark.parametrize(
+    ("said", "refusal"),
+    [
+        (None, "nft is missing: sudo apt install nftables"),
+        ("", "dnsmasq is missing: sudo apt install dnsmasq-base"),
+        ("Dnsmasq version 2.85\nno-nftset", r"no nftset \(Dnsmasq version 2.85\): expected 2.87"),
+    ],
+)
+def test_missing_program_is_named_with_its_package(
+    said: str | None,
+    refusal: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Programs of other versions, as an older Debian has them."""
+
+    def which(name: str, path: str) -> str | None:
+        if said is None or (name == "dnsmasq" and not said):
+            return None
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho '{said}'\n")
+        program.chmod(0o755)
+        return str(program)
+
+    monkeypatch.setattr("shutil.which", which)
+    with pytest.raises(StationError, match=refusal):
+        gate.check_programs()
+    assert main(["off", "--state", str(tmp_path)]) == 1
+    assert not (tmp_path / state.CHANGES).exists() and "fpvsites: " in capsys.readouterr().err
+
+
+def test_installed_programs_pass_the_check() -> None:
+    gate.check_programs()
+
+
+def test_rules_are_valid_for_dnsmasq() -> None:
+    for group in at("23 09:00").groups:
+        words = [gate.program("dnsmasq", ""), "--test", "--conf-file=-"]
+        done = subprocess.run(words, input=group.dnsmasq, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
