@@ -115,7 +115,7 @@ def test_postinst_compiles_byte_code(debs: Path, tmp_path: Path) -> None:
 
 def test_packages_share_no_file(debs: Path) -> None:
     files: list[str] = []
-    for package in ("fpvcar", "fpvcar-bench", "fpvstation"):
+    for package in ("fpvcar", "fpvcar-bench", "fpvsites", "fpvstation"):
         listed = output("dpkg-deb", "--contents", deb(debs, package)).splitlines()
         files += [line.split()[5] for line in listed if not line.startswith("d")]
     assert len(files) == len(set(files)) and len(files) > 200
@@ -139,3 +139,18 @@ def test_station_package_has_program_units_and_user(
     output("dpkg-deb", "--control", deb(debs, "fpvstation"), tmp_path / "control")
     started = (tmp_path / "control/postinst").read_text()
     assert "fpvstation.service" in started and "fpvstation-verify.timer" in started
+
+
+def test_sites_package_has_program_units_and_dependencies(debs: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for package in ("fpvsites", "fpvstation", "fpvcar"):
+        output("dpkg-deb", "--extract", deb(debs, package), root)
+    for name in ("fpvsites.service", "fpvsites-page.service"):
+        assert (root / "lib/systemd/system" / name).is_file(), name
+    assert (root / "usr/lib/sysusers.d/fpvsites.conf").is_file()
+    modules = root / "usr/lib/python3/dist-packages"
+    assert (modules / "fpvcar/web/sites.html").is_file()
+    said = output(sys.executable, "-m", "fpvsites", "--help", env={"PYTHONPATH": str(modules)})
+    assert "fpvsites undo" in said
+    depends = output("dpkg-deb", "--field", deb(debs, "fpvsites"), "Depends")
+    assert "dnsmasq-base (>= 2.87)" in depends and "nftables" in depends

@@ -65,6 +65,19 @@ TESTED = {
     "make -C base-station/rdma": "tests/rdma/test_install.py::test_changed_build_options_rebuild_objects",  # noqa: E501
     "make -C base-station/rdma install PREFIX=~/.local": "tests/rdma/test_install.py::test_install",
     "man -l base-station/rdma/rdpipe.1": "tests/rdma/test_install.py::test_manual_has_no_groff_warning",  # noqa: E501
+    **{
+        f"sudo {words}": "tests/e2e/test_sites.py::test_documented_commands_work"
+        for words in (
+            "fpvsites apply --dry-run",
+            "fpvsites apply",
+            "-u fpvsites fpvsites passwd",
+            "fpvsites status",
+            "fpvsites allow kids everything --until 18:00",
+            "fpvsites allow kids nothing --until 20:00",
+            "fpvsites undo",
+            "fpvsites off",
+        )
+    },
 }
 """Commands that are not run here, each with the test that runs it."""
 

@@ -160,6 +160,51 @@ def test_station_import_of_gate_is_reported() -> None:
     assert strange_to_a_station("pull", source) == ["pull:1 imports drive.gate"]
 
 
+SITES = STATION.parent / "fpvsites"
+SITES_MAY = (
+    "fpvcar.config",
+    "fpvcar.runtime",
+    "fpvcar.server.api.recordings_rights",
+    "fpvcar.server.auth",
+    "fpvcar.server.http",
+    "fpvcar.__version__",
+    "fpvsites",
+    "fpvstation.errors",
+    "fpvstation.web.password",
+)
+"""Parts that fpvsites may import: the page's access checks, and itself."""
+PURE = ("config", "rules", "state")
+
+
+def strange_to_sites(module: str, source: str) -> list[str]:
+    """Return the imports of fpvcar and fpvstation that a module of fpvsites may not have. Its core
+    does not import the page or the gate."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fpv"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            strange = [one for one in names if not f"{one}.".startswith(_prefixes(SITES_MAY))]
+            if module in PURE:
+                strange += [one for one in names if one in ("fpvsites.gate", "fpvsites.page")]
+            found += [f"{module}:{node.lineno} imports {one}" for one in strange]
+    return found
+
+
+def _prefixes(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name}." for name in names)
+
+
+def test_sites_import_only_access_checks() -> None:
+    paths = sorted(SITES.glob("*.py"))
+    assert len(paths) >= 6
+    assert [one for path in paths for one in strange_to_sites(path.stem, path.read_text())] == []
+    source = "from fpvstation.store import store\nfrom fpvsites import gate\n"
+    assert strange_to_sites("rules", source) == [
+        "rules:1 imports fpvstation.store.store",
+        "rules:2 imports fpvsites.gate",
+    ]
+
+
 def back_ends_named(module: str, source: str) -> list[str]:
     """Return a module's imports from a back end other than its own."""
     if module == SEAM or module.startswith("bench"):

@@ -10,6 +10,8 @@ import pytest
 
 from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.pins_off_client import MOTOR_PINS
+from fpvsites.__main__ import STATE
+from fpvsites.__main__ import command_line as sites_command_line
 from fpvstation.__main__ import command_line
 
 UNITS = Path(__file__).resolve().parent.parent / "systemd"
@@ -20,6 +22,7 @@ OURS = (
     "fpvcar-network.service",
 )
 STATION = ("fpvstation.service", "fpvstation-verify.service")
+SITES = ("fpvsites.service", "fpvsites-page.service")
 KINDS = ("service", "socket", "timer")
 NEWER = ("RestartSteps=", "RestartMaxDelaySec=")
 """Bookworm's systemd 252 logs that these are unknown, and restarts without them."""
@@ -34,7 +37,7 @@ Type=forking
 WantedBy=multi-user.target
 """
 """The unit pigpiod.service as shipped in Debian Bookworm."""
-EXPOSED_MOST = {**dict.fromkeys((*OURS, *STATION), 2.0), "pigpiod.service": 3.0}
+EXPOSED_MOST = {**dict.fromkeys((*OURS, *STATION, *SITES), 2.0), "pigpiod.service": 3.0}
 
 
 @pytest.fixture
@@ -49,7 +52,13 @@ def tree(tmp_path: Path) -> Path:
 
 def _known(text: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(NEWER)]
-    for program in ("/usr/bin/fpvcar", "/usr/bin/fpvstation", "/usr/bin/pigpiod", "pigpiod"):
+    for program in (
+        "/usr/bin/fpvcar",
+        "/usr/bin/fpvstation",
+        "/usr/bin/fpvsites",
+        "/usr/bin/pigpiod",
+        "pigpiod",
+    ):
         lines = [line.replace(f"={program} ", "=/bin/true ") for line in lines]
     return "\n".join(lines) + "\n"
 
@@ -63,7 +72,7 @@ def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_systemd_understands_every_line(tree: Path) -> None:
-    units = [tree / "pigpiod.service", *(tree / one for one in (*OURS, *STATION))]
+    units = [tree / "pigpiod.service", *(tree / one for one in (*OURS, *STATION, *SITES))]
     others = [tree / "fpvcar-pins-off.socket", tree / "fpvstation-verify.timer"]
     done = analyze("verify", "--man=no", *units, *others)
     ours = [line for line in done.stderr.splitlines() if str(tree) in line]
@@ -272,7 +281,7 @@ def test_install_script_has_files_of_the_package() -> None:
     ours = {
         str(path.relative_to(UNITS.parent))
         for path in UNITS.rglob("*")
-        if path.is_file() and not path.name.startswith("fpvstation")
+        if path.is_file() and not path.name.startswith(("fpvstation", "fpvsites"))
     }
     assert installed == ours - {"systemd/upgrade"}
 
@@ -300,3 +309,17 @@ def test_station_units_start_valid_command_lines() -> None:
         program, *words = line.replace("${STORE}", "/srv").replace("$OPTIONS", "").split()
         assert program == "/usr/bin/fpvstation"
         assert command_line().parse_args(words).store == Path("/srv")
+
+
+def test_sites_units_start_valid_command_lines_before_the_network() -> None:
+    for unit in SITES:
+        text = (UNITS / unit).read_text()
+        (line,) = re.findall("^ExecStart=(.*)$", text, re.M)
+        (options,) = re.findall('^Environment="OPTIONS=(.*)"$', text, re.M) or [""]
+        program, *words = line.replace("$OPTIONS", options).split()
+        assert program == "/usr/bin/fpvsites"
+        assert sites_command_line().parse_args(words).state == STATE
+        assert f"\nStateDirectory={STATE.name}\n" in text and "\nUser=fpvsites\n" in text
+    gate, page = ((UNITS / unit).read_text() for unit in SITES)
+    assert "\nBefore=network-pre.target\n" in gate and "\nCapabilityBoundingSet=\n" in page
+    assert f"ConditionPathExists={STATE}/password.json" in page

@@ -99,6 +99,8 @@ guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
 roots=(qemu-user-static)
 # A file system with clones: a power cut is simulated by a copy of the card.
 cards=(btrfs-progs e2fsprogs mount)
+# Name server and firewall of fpvsites.
+sites=(dnsmasq-base nftables)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
 case "${1:-}" in
 run)
@@ -107,7 +109,7 @@ run)
     ;;
 test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
-        "${cards[@]}" \
+        "${cards[@]}" "${sites[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
     command -v go >/dev/null || packages golang-go

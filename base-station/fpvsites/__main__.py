@@ -1,4 +1,4 @@
-"""Command line of `fpvsites`."""
+"""Command line of `fpvsites`: one verb per process."""
 
 import argparse
 import logging

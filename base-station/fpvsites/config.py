@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 
 class Group(Section, frozen=True):
-    """Clients with the same sites and the same timetable."""
+    """Clients that share their sites and their timetable."""
 
     clients: tuple[str, ...] = ()
     """MAC addresses."""
@@ -51,7 +51,7 @@ class Group(Section, frozen=True):
 
     @property
     def spans(self) -> tuple[Span, ...] | None:
-        """Parsed hours. Raises ConfigError."""
+        """Hours as spans; None for always. Raises ConfigError."""
         return None if self.hours is None else tuple(map(span_of, self.hours))
 
 

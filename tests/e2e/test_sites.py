@@ -6,11 +6,17 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
+from fpvsites import state
+from fpvsites.config import Config, Group
+from tests.e2e.harness import free_port
 from tests.support.sites import (
     DNS,
     GATEWAY,
@@ -28,6 +34,8 @@ pytestmark = [
     pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]
+ROOT = Path(__file__).resolve().parents[2]
+PASSWORD = "secret sites"
 KEEP_S = 5
 NETWORK = f'lan = "lan"\nupstream = ["{DNS}"]\nkeep_s = {KEEP_S}\n'
 KIDS = f'clients = ["{MAC}"]\nsites = ["allowed.org", "google.com"]\n'
@@ -149,6 +157,24 @@ def test_dead_parts_leave_the_rules(network: Network) -> None:
     network.wait_for(lambda: network.visit("allowed.org") == "allowed.org")
     assert _children("dnsmasq", network) != servers
     gate = network._processes[-1]
+    place = ["--state", network.state]
+    assert (
+        network.run(
+            "gateway",
+            sys.executable,
+            "-m",
+            "fpvsites",
+            "passwd",
+            *place,
+            FPVSITES_PASSWORD=PASSWORD,
+        ).returncode
+        == 0
+    )
+    page = network.start("gateway", sys.executable, "-m", "fpvsites", "page", *place)
+    network.wait_for(lambda: ":8200" in network.run("gateway", "ss", "-tln").stdout)
+    page.kill()
+    page.wait()
+    assert network.get(OTHER, "x") == "" and network.visit("allowed.org") == "allowed.org"
     gate.kill()
     gate.wait()
     network.wait_for(lambda: _children("dnsmasq", network) == [])
@@ -204,3 +230,90 @@ def test_no_visit_is_logged(network: Network, capfd: pytest.CaptureFixture[str])
     assert "log" not in addresses(network)
     for file in network.state.iterdir():
         assert b"second.org" not in file.read_bytes()
+
+
+def test_documented_commands_work(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FPVSITES_PASSWORD", "eight letters")
+    page = (ROOT / "docs" / "sites.md").read_text(encoding="utf-8")
+    files = {"fpvsites.toml": 'lan = "wlan0"', "groups/kids.toml": "clients = "}
+    for name, begin in files.items():
+        (text,) = re.findall(rf"^```text\n({re.escape(begin)}.*?)^```", page, re.M | re.S)
+        (network.folder / name).write_text(text)
+    commands = re.findall(r"^(?:    )?sudo (?:-u fpvsites )?fpvsites (.*)$", page, re.M)
+    assert len(commands) == 8
+    for command in commands:
+        words = re.sub(r"\d\d:\d\d", "24:00", command).split()
+        if words[0] == "apply":
+            words += ["--config", str(network.folder)]
+        done = network.fpvsites(*words)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[str]:
+    """URL of a page whose rules no gate enforces."""
+    port, environment = free_port(), {**os.environ, "FPVSITES_PASSWORD": PASSWORD}
+    config = Config("lan", ("9.9.9.9",), groups={"kids": Group(sites=("allowed.org",))})
+    with state.changing(tmp_path) as states:
+        state.applied(config)(states, state.local_now())
+    program = [sys.executable, "-m", "fpvsites"]
+    place = ["--state", str(tmp_path)]
+    subprocess.run([*program, "passwd", *place], check=True, env=environment)
+    with subprocess.Popen(
+        [*program, "page", *place, "--port", str(port)], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and b"The switches" in process.stdout.readline()
+        try:
+            yield f"http://localhost:{port}/"
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(5) == 130
+
+
+def post(url: str, body: bytes = b"", **headers: str) -> int:
+    """Return the status of a POST without a cookie."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, sent), timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as fault:
+        return fault.code
+
+
+def test_page_refuses_strangers_and_other_sites(page: str, tmp_path: Path) -> None:
+    body, url = b'{"group":"kids","mode":"everything","until":"24:00"}', f"{page}api/sites/switch"
+    saved = (tmp_path / state.CHANGES).read_bytes()
+    assert post(url, body) == 401
+    assert post(url, body, Origin=page.rstrip("/")) == 401
+    assert post(url, body, Origin="http://evil.example") == 403
+    assert post(url, body, Host="evil.example") == 403
+    assert post(url, body, Sec_Fetch_Site="cross-site") == 403
+    assert (tmp_path / state.CHANGES).read_bytes() == saved
+
+
+def test_page_turns_a_switch_by_keyboard_on_a_phone(
+    page: str, tmp_path: Path, browser: Browser
+) -> None:
+    with browser.new_page(viewport={"width": 390, "height": 844}) as phone:
+        phone.goto(page)
+        phone.focus("#kids-everything")
+        phone.keyboard.press("Enter")
+        phone.wait_for_selector("#code", state="visible")
+        phone.fill("#code", PASSWORD)
+        phone.keyboard.press("Enter")
+        phone.wait_for_selector("#switches", state="visible")
+        phone.fill("#until", "23:59")
+        phone.focus("#kids-everything")
+        phone.keyboard.press("Enter")
+        phone.wait_for_selector("#undo", state="visible")
+        assert "everything until 23:59" in phone.inner_text("#undo")
+        assert phone.evaluate("document.activeElement.id") == "kids-everything"
+        assert phone.evaluate("document.documentElement.scrollWidth") == 390
+        assert state.load(tmp_path)[-1].switches["kids"].mode == "everything"
+        phone.fill("#until", "00:00")
+        phone.click("#kids-nothing")
+        phone.wait_for_selector("#fault", state="visible")
+        assert "expected a later time today" in phone.inner_text("#fault")
+        phone.click("#undo")
+        phone.wait_for_selector("#undo", state="hidden")
+        assert len(state.load(tmp_path)) == 1

@@ -59,6 +59,7 @@ function section({name, mode, until, sites}) {
   const choice = make('div', '');
   choice.className = 'choice';
   for (const [key, label] of Object.entries(MODES)) {
+    if (key === 'sites' && !sites.length) continue;
     const turn = make('button', label);
     turn.id = `${name}-${key}`;
     turn.setAttribute('aria-label', `${name}: ${label} until the time above`);
