@@ -13,11 +13,10 @@ from typing import get_args
 from fpvcar import __version__
 from fpvcar.config import ConfigError
 from fpvcar.runtime.arguments import within
-from fpvsites import config, gate, page, state
+from fpvsites import config, gate, state
 from fpvsites.rules import Mode, Switch, rules, switch_until
 from fpvsites.state import Change, State, local_now
 from fpvstation.errors import StationError
-from fpvstation.web import password
 
 ABOUT = """\
 Allows the clients of a Wi-Fi a list of sites, by group and timetable.
@@ -104,11 +103,15 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _page(arguments: argparse.Namespace) -> int:
+    from fpvsites import page  # not above: `run` needs no HTTP
+
     page.serve(arguments.state, arguments.host, arguments.port)
     return 0
 
 
 def _passwd(arguments: argparse.Namespace) -> int:
+    from fpvstation.web import password
+
     password.save(arguments.state, os.environ.get("FPVSITES_PASSWORD") or getpass())
     print("Password set. Restart the page to use it: sudo systemctl restart fpvsites-page")
     return 0

@@ -64,6 +64,7 @@ internet: addr add {OTHER}/24 dev line
 internet: addr add {DNS}/24 dev line
 internet: addr add fd45::2/64 dev line nodad
 client: link set wifi up
+gateway: link set lo up
 gateway: link set lan up
 gateway: link set wan up
 internet: link set line up
@@ -174,7 +175,7 @@ class Network:
         self.wait_for(lambda: self.get(SHARED, "x") == "x")
 
     @staticmethod
-    def wait_for(condition: object, seconds: float = 10.0) -> None:
+    def wait_for(condition: object, seconds: float = 20.0) -> None:
         """Wait until a condition holds."""
         assert callable(condition)
         deadline = time.monotonic() + seconds
