@@ -101,6 +101,8 @@ roots=(qemu-user-static)
 cards=(btrfs-progs e2fsprogs mount)
 # Name server and firewall of fpvsites.
 sites=(dnsmasq-base nftables)
+# The tools that the station runs: hourly snapshots, and the measurement of a disk.
+station=(btrbk fio)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
 case "${1:-}" in
 run)
@@ -109,7 +111,7 @@ run)
     ;;
 test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
-        "${cards[@]}" "${sites[@]}" \
+        "${cards[@]}" "${sites[@]}" "${station[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
     command -v go >/dev/null || packages golang-go

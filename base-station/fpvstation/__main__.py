@@ -18,7 +18,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
-from fpvstation.cli import decode, verbs
+from fpvstation.cli import decode, snapshot_verbs, verbs
 from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
@@ -41,6 +41,8 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   fpvstation rebuild               rebuild the catalogue of the page from the store
   fpvstation rm SESSION            move a session to the trash; never fetch it again
   fpvstation restore SESSION       restore a session from the trash or an office
+  sudo fpvstation snapshots setup  keep hourly snapshots of a store on btrfs
+  fpvstation snapshots restore SESSION --at 14:00
   fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
 
 A car with `station = true` in its profile deletes a recording only after this station
@@ -307,6 +309,10 @@ def command_line() -> argparse.ArgumentParser:
     _station_verbs(subcommands)
     _car_verbs(subcommands)
     _store_verbs(subcommands)
+    snapshots = subcommands.add(
+        "snapshots", snapshot_verbs.listing, "hourly snapshots of a store on btrfs"
+    )
+    snapshot_verbs.add_to(_Verbs(snapshots).add_with_store, _add_config)
     return parser
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
+from fpvstation.snapshots.tools import SNAPSHOTS
 from fpvstation.store.bound import Bound
 from fpvstation.store.store import INCOMING, TRASH, Store
 
@@ -159,7 +160,8 @@ def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Itera
     """Delete segments that stayed incomplete for KEPT, and temporary files that a kill left
     anywhere in the store; yield those that could not be deleted. Raises OSError, StationError."""
     store.check()
-    for folder, _, files in os.walk(root):
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name != SNAPSHOTS]
         unfinished = Path(folder).is_relative_to(root / INCOMING)
         for name in files:
             temporary = TEMPORARY.fullmatch(name)

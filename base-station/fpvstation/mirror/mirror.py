@@ -157,6 +157,13 @@ class Rdcp:
             if file.is_file() and not file.is_symlink() and file.name[0] != "."
         }
 
+    async def copy(self, source: Path, path: str, on_progress: OnProgress = quiet) -> None:
+        """Copy a file to a path at the office. Raises OfficeFault, OSError."""
+        target = f"{self.place.rstrip('/')}/{path}"
+        ended = await self._run(str(source), target, on_progress=on_progress)
+        if ended.status:
+            raise self._fault(ended)
+
     async def _run(self, *arguments: str, on_progress: OnProgress = quiet) -> RdcpResult:
         """Run rdcp; `on_progress` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
