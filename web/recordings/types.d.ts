@@ -49,7 +49,7 @@ export interface Storage {
     total: number;
   };
   cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
-  chores: ChoreState[];
+  chores: ChoreState[]; snapshots: number; snapshot_s: number;
 }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
 export interface DriveQuery { driver: string; parked: boolean; day: string; text: string }

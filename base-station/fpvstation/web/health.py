@@ -93,6 +93,9 @@ class StationHealth(msgspec.Struct):
     unread: int
     why_anew: str
     chores: list[ChoreState] = []
+    snapshots: int = 0
+    snapshot_s: float = 0.0
+    """Time of the newest snapshot, UTC; 0 without snapshots."""
 
     def faults(self, now_s: float) -> Iterator[str]:
         """Yield the faults that need attention."""
@@ -144,6 +147,10 @@ class StationHealth(msgspec.Struct):
         yield gauge("station_store_bytes", "Size of all segments.", store.bytes)
         yield gauge("station_disk_free_bytes", "Free space on the store's disk.", store.free)
         yield gauge("station_disk_bytes", "Size of the store's disk.", store.total)
+        yield gauge("station_snapshots", "Snapshots of the store.", self.snapshots)
+        yield gauge(
+            "station_snapshot_seconds", "Time of the newest snapshot, UTC.", self.snapshot_s or None
+        )
         yield gauge("station_sessions_unread", "Sessions not in the catalogue yet.", self.unread)
         yield gauge("station_sessions_alone", "Sessions without a second copy.", self.alone)
         yield gauge(

@@ -11,6 +11,7 @@ Other machines are redirected from http to https.
 import asyncio
 import socket
 import time
+from pathlib import Path
 
 import msgspec
 from aiohttp import web
@@ -32,6 +33,7 @@ from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
+from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web.health import StationHealth
 from fpvstation.web.password import https_url
 
@@ -76,6 +78,7 @@ class Page:
     async def health(self) -> StationHealth:
         """Return the current state of the station."""
         usage = await asyncio.to_thread(self._catalogue.usage)
+        snapshots = await asyncio.to_thread(snapshots_of, Path(usage.path))
         return StationHealth(
             usage,
             list(self._scheduler.states.values()),
@@ -84,6 +87,8 @@ class Page:
             self._catalogue.unread,
             self._catalogue.reset_reason,
             self._chores.states,
+            len(snapshots),
+            snapshots[-1].at_s if snapshots else 0.0,
         )
 
     async def _health(self, request: web.Request) -> web.Response:

@@ -87,6 +87,9 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
         f"{store.total / MB:.0f} MB are free"
     )
+    if health.snapshots:
+        newest = f"{span(now_s - health.snapshot_s)} ago"
+        yield f"{counted(health.snapshots, 'snapshot')}, the newest {newest}"
     for fault in health.faults(now_s):
         yield f"warning: {fault}"
 

@@ -141,6 +141,7 @@ export default register({
     waits: '{size} warten',
     store: '{path}: {sessions} in {files}, {size}. {free} von {total} sind frei.',
     countOfSessions: {one: '{count} Sitzung', other: '{count} Sitzungen'},
+    snapshots: {one: '{count} Schnappschuss, von {time}.', other: '{count} Schnappschüsse, der neueste von {time}.'},
     unlisted: {one: '{count} Sitzung ist noch nicht aufgeführt.', other: '{count} Sitzungen sind noch nicht aufgeführt.'},
     listedAnew: 'Die Liste wurde neu gemacht: {why}.',
     choreFault: 'Die Aufgabe „{name}“ der Station ist gescheitert ({time}): {fault}.',

@@ -141,6 +141,7 @@ export default register({
     waits: '{size} pending',
     store: '{path}: {sessions} in {files}, {size}. {free} of {total} are free.',
     countOfSessions: {one: '{count} session', other: '{count} sessions'},
+    snapshots: {one: '{count} snapshot, of {time}.', other: '{count} snapshots, newest {time}.'},
     unlisted: {one: '{count} session is not listed yet.', other: '{count} sessions are not listed yet.'},
     listedAnew: 'The list was rebuilt: {why}.',
     choreFault: 'The station’s task “{name}” failed ({time}): {fault}.',

@@ -141,6 +141,7 @@ export default register({
     waits: '{size} en espera',
     store: '{path}: {sessions} en {files}, {size}. {free} de {total} están libres.',
     countOfSessions: {one: '{count} sesión', other: '{count} sesiones'},
+    snapshots: {one: '{count} instantánea, de {time}.', other: '{count} instantáneas, la última de {time}.'},
     unlisted: {one: '{count} sesión aún no está en la lista.', other: '{count} sesiones aún no están en la lista.'},
     listedAnew: 'La lista se hizo de nuevo: {why}.',
     choreFault: 'La tarea «{name}» de la estación falló ({time}): {fault}.',

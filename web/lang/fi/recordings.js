@@ -141,6 +141,7 @@ export default register({
     waits: '{size} odottaa',
     store: '{path}: {sessions}, {files}, {size}. Vapaana {free} / {total}.',
     countOfSessions: {one: '{count} istunto', other: '{count} istuntoa'},
+    snapshots: {one: '{count} tilannevedos, {time}.', other: '{count} tilannevedosta, uusin {time}.'},
     unlisted: {one: '{count} istunto ei ole vielä luettelossa.', other: '{count} istuntoa ei ole vielä luettelossa.'},
     listedAnew: 'Luettelo tehtiin uudelleen: {why}.',
     choreFault: 'Aseman tehtävä ”{name}” epäonnistui ({time}): {fault}.',

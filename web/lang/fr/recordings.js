@@ -141,6 +141,7 @@ export default register({
     waits: '{size} en attente',
     store: '{path} : {sessions} dans {files}, {size}. {free} sur {total} sont libres.',
     countOfSessions: {one: '{count} session', other: '{count} sessions'},
+    snapshots: {one: '{count} instantané, de {time}.', other: '{count} instantanés, le dernier de {time}.'},
     unlisted: {one: '{count} session n’est pas encore dans la liste.', other: '{count} sessions ne sont pas encore dans la liste.'},
     listedAnew: 'La liste a été refaite : {why}.',
     choreFault: 'La tâche « {name} » de la station a échoué ({time}) : {fault}.',

@@ -138,6 +138,7 @@ export default register({
     waits: '{size} 在等',
     store: '{path}：{sessions}，{files}，{size}。剩余 {free}，共 {total}。',
     countOfSessions: {other: '{count} 个会话'},
+    snapshots: {other: '{count} 个快照，最新的是 {time}。'},
     unlisted: {other: '{count} 个会话还没有列出。'},
     listedAnew: '列表已重新生成：{why}。',
     choreFault: '基站任务“{name}”失败（{time}）：{fault}。',

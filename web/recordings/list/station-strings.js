@@ -9,6 +9,7 @@ import {STRINGS} from '../strings.js';
 
 const {size} = STRINGS;
 const time = dates({dateStyle: 'medium', timeStyle: 'short'});
+const clock = dates({timeStyle: 'short'});
 
 /** How much waits, how fast it goes, and how long that takes. @param {CarState | OfficeState} one */
 function moving({waiting_bytes: bytes, rate}) {
@@ -27,6 +28,11 @@ export const STATION_STRINGS = {
     path, sessions: counted(t.recordings.countOfSessions, sessions), files: STRINGS.files(segments),
     size: size(bytes), free: size(free), total: size(total),
   }),
+  /** The newest one of today has a time only. @param {number} count @param {number} seconds */
+  snapshots: (count, seconds) => {
+    const today = new Date(seconds * 1000).toDateString() === new Date().toDateString();
+    return count ? counted(t.recordings.snapshots, count, {time: (today ? clock : time)(seconds * 1000)}) : '';
+  },
   /** @param {number} unread @param {string} why @param {ChoreState[]} chores */
   catalogue: (unread, why, chores) => [
     unread ? counted(t.recordings.unlisted, unread) : '',

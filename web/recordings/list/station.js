@@ -45,10 +45,11 @@ export class Station {
   }
 
   /** @param {Storage} storage */
-  draw({store, cars, offices, unread, why_anew: whyAnew, chores}) {
+  draw({store, cars, offices, unread, why_anew: whyAnew, chores, snapshots, snapshot_s: newestS}) {
     const waits = [...cars, ...offices].reduce((sum, place) => sum + place.waiting_bytes, 0);
     setText(byId('storage-brief'), SAYS.brief(store, waits));
     setText(byId('storage-path'), SAYS.store(store));
+    setText(byId('storage-snapshots'), SAYS.snapshots(snapshots, newestS));
     setText(byId('storage-catalogue'), SAYS.catalogue(unread, whyAnew, chores));
     bar('storage-disk', store.total - store.free, store.total);
     rows('storage-cars', cars.map((car) => ({
