@@ -18,7 +18,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
-from fpvstation.cli import decode, snapshot_verbs, verbs
+from fpvstation.cli import decode, sizing_verbs, snapshot_verbs, verbs
 from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
@@ -43,6 +43,7 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   fpvstation restore SESSION       restore a session from the trash or an office
   sudo fpvstation snapshots setup  keep hourly snapshots of a store on btrfs
   fpvstation snapshots restore SESSION --at 14:00
+  fpvstation measure DIR           measure disks; fpvstation size then tells when they are full
   fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
 
 A car with `station = true` in its profile deletes a recording only after this station
@@ -313,6 +314,7 @@ def command_line() -> argparse.ArgumentParser:
         "snapshots", snapshot_verbs.listing, "hourly snapshots of a store on btrfs"
     )
     snapshot_verbs.add_to(_Verbs(snapshots).add_with_store, _add_config)
+    sizing_verbs.add_to(subcommands.add_with_store)
     return parser
 
 

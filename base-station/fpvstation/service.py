@@ -32,6 +32,7 @@ from fpvstation.mirror.mirrors import Offices, remote_offices
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
+from fpvstation.store.identity import LOCK
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.web import password
@@ -40,7 +41,7 @@ from fpvstation.web.password import PasswordCheck, PasswordRights
 
 AGAIN_S, REFUSED_S = 2.0, 60.0
 CONNECTIONS = 64
-ID_FILE, LOCK = "store", ".lock"
+ID_FILE = "store"
 BESIDE = "this computer"
 log = logging.getLogger("fpvstation")
 
@@ -88,7 +89,7 @@ async def run(options: Options) -> None:
         await asyncio.to_thread(catalogue.open)
         bound = Bound(store, disk, replicas, options.most, offices.places, offices.verify_soon)
         chores = Chores(chores_of(store, root, bound if options.most else None, catalogue))
-        page = Page(catalogue, scheduler, offices, chores, rights)
+        page = Page(catalogue, scheduler, offices, chores, rights, state)
         endpoint = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)
         print_url = partial(_greet, endpoint, root)

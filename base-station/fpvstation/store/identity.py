@@ -14,6 +14,8 @@ from fpvstation.errors import StationError
 from fpvstation.store.disk import Disk
 
 MARKER, FORMAT = ".fpvstation.json", 1
+LOCK = ".lock"
+"""File that a running station locks."""
 TRIALS = (".trial", ".tried")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 ANOTHER = "accept this one with --store-changed (make run STORE_CHANGED=1)"
@@ -128,7 +130,7 @@ class Identity:
             raise StationError(
                 f"no {MARKER} here, expected the store {known}: mount its disk, or {ANOTHER}"
             )
-        own = ("lost+found", ".lock", ".changing", *TRIALS)
+        own = ("lost+found", LOCK, ".changing", *TRIALS)
         foreign = [name for name in self._disk.names("") if name not in own]
         if foreign:
             raise StationError(

@@ -2,6 +2,7 @@
 
 /                   recordings.html of the car, the same modules /api/recordings...  as on the car:
 server/api/recordings_api.py /api/status         state of each car and office, queues, disk usage
+/size               picture of the storage pyramid: size_page.py
 /metrics /healthz   for Prometheus and monitors, without a password; a machine that has
                     not entered it gets only the number of faults from /healthz
 
@@ -34,6 +35,7 @@ from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
 from fpvstation.snapshots.tools import snapshots_of
+from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
 from fpvstation.web.password import https_url
 
@@ -51,9 +53,11 @@ class Page:
         offices: Offices,
         chores: Chores,
         rights: RecordingRights | None = None,
+        state: Path = Path(),
     ) -> None:
+        """`state`: the station's state directory, with the figures of `fpvstation measure`."""
         self._catalogue, self._scheduler, self._offices = catalogue, scheduler, offices
-        self._chores = chores
+        self._chores, self._state = chores, state
         self._rights = rights or RecordingRights()
         self._rights.locked, self._rights.opened_by = LOCKED, "password"
 
@@ -63,6 +67,7 @@ class Page:
         app.router.add_get("/api/status", self._status)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
+        app.router.add_get("/size", self._size)
         recordings = RecordingsApi(
             self._catalogue, ListContext(TITLE, seat=False, station=True), self._rights
         )
@@ -90,6 +95,11 @@ class Page:
             len(snapshots),
             snapshots[-1].at_s if snapshots else 0.0,
         )
+
+    async def _size(self, request: web.Request) -> web.Response:
+        self._rights.let_in(request)
+        text = await asyncio.to_thread(size_page.page, request.query, self._state)
+        return web.Response(text=text, content_type="text/html", headers=HEADERS)
 
     async def _health(self, request: web.Request) -> web.Response:
         try:

@@ -136,6 +136,7 @@ export default register({
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Speicher',
     storageDisk: 'Wie voll die Festplatte ist',
+    storageSize: 'Wie viel Platz brauche ich?',
     storageNobody: 'Noch kein Auto. Auf diesem Computer: fpvstation pair ADDRESS',
     free: '{size} frei',
     waits: '{size} warten',

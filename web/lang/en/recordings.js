@@ -136,6 +136,7 @@ export default register({
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Storage',
     storageDisk: 'Disk usage',
+    storageSize: 'How much room do I need?',
     storageNobody: 'No car yet. Run on this computer: fpvstation pair ADDRESS',
     free: '{size} free',
     waits: '{size} pending',

@@ -136,6 +136,7 @@ export default register({
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Almacén',
     storageDisk: 'Cómo de lleno está el disco',
+    storageSize: '¿Cuánto espacio necesito?',
     storageNobody: 'Aún sin coche. En este ordenador: fpvstation pair ADDRESS',
     free: '{size} libres',
     waits: '{size} en espera',

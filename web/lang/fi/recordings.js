@@ -136,6 +136,7 @@ export default register({
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Tila',
     storageDisk: 'Kuinka täynnä levy on',
+    storageSize: 'Paljonko tilaa tarvitsen?',
     storageNobody: 'Ei vielä autoa. Tällä tietokoneella: fpvstation pair ADDRESS',
     free: '{size} vapaana',
     waits: '{size} odottaa',

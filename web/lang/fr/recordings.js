@@ -136,6 +136,7 @@ export default register({
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Stockage',
     storageDisk: 'Remplissage du disque',
+    storageSize: 'De combien de place ai-je besoin ?',
     storageNobody: 'Pas encore de voiture. Sur cet ordinateur : fpvstation pair ADDRESS',
     free: '{size} libres',
     waits: '{size} en attente',

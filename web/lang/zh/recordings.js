@@ -133,6 +133,7 @@ export default register({
     // Base station: storage used, pending bytes, current transfers.
     storage: '存储',
     storageDisk: '磁盘用了多少',
+    storageSize: '我需要多少空间？',
     storageNobody: '还没有小车。在这台电脑上：fpvstation pair ADDRESS',
     free: '剩余 {size}',
     waits: '{size} 在等',

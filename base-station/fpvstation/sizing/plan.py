@@ -1,0 +1,92 @@
+"""Plan of a store: when each tier is full, and how long it takes to read, restore and copy it."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fpvcar.recordings.export.progress import span
+from fpvcar.runtime.units import MB
+from fpvstation.errors import StationError
+from fpvstation.sizing.measure import Measured
+
+CAR_MBIT = 2.2
+"""Recorded data of a car: 2 Mbit/s of video, and all sensors."""
+LINK_MBIT = 1000.0
+HOUR_S = 3600.0
+VERIFY_RATE = 50.0 * MB
+"""Rate of `fpvstation verify`, unless a person sets another one."""
+
+
+class Demand(NamedTuple):
+    """Recordings of a day. `link`: bytes a second between station, cars and offices."""
+
+    cars: int
+    hours: float
+    mbit: float = CAR_MBIT
+    link_mbit: float = LINK_MBIT
+
+    @property
+    def daily(self) -> float:
+        """Bytes a day."""
+        return self.cars * self.hours * HOUR_S * self.mbit * MB / 8
+
+    @property
+    def link(self) -> float:
+        """Bytes a second."""
+        return self.link_mbit * MB / 8
+
+
+class Tier(NamedTuple):
+    """Layer of the pyramid. Times are for the whole tier when it is full."""
+
+    measured: Measured
+    total: int
+    free: int
+    days: float
+    """Days until it is full."""
+    verify_s: float
+    restore_s: float
+    """Time to restore all of it over the link to the fastest tier."""
+    mirror_s: float
+    """Time to copy a day's recordings to it over the link."""
+    limit: str
+    """Slowest part of a copy to this tier."""
+
+    def lines(self) -> list[str]:
+        """Return the plan of this tier as text."""
+        gigabyte = 1000 * MB
+        return [
+            f"full in {self.days:.1f} days: {self.free / gigabyte:.0f} of "
+            f"{self.total / gigabyte:.0f} GB are free",
+            f"verify all of it, when full: {span(self.verify_s)}",
+            f"restore all of it to the fastest disk: {span(self.restore_s)}",
+            f"mirror a day to it: {span(self.mirror_s)}; the limit is {self.limit}",
+        ]
+
+
+def plan(demand: Demand, measured: Sequence[Measured]) -> list[Tier]:
+    """Return the tiers, fastest first; folders that are gone are left out. Raises
+    StationError."""
+    present = [figures for figures in measured if os.path.isdir(figures.folder)]
+    if not present:
+        raise StationError("no disk was measured yet: fpvstation measure DIR...")
+    present.sort(key=lambda figures: figures.latency_s)
+    return [_tier(demand, figures, present[0]) for figures in present]
+
+
+def _tier(demand: Demand, measured: Measured, fastest: Measured) -> Tier:
+    usage = shutil.disk_usage(Path(measured.folder))
+    inward = {"its writes": measured.append, "the link": demand.link}
+    limit = min(inward, key=lambda part: inward[part])
+    return Tier(
+        measured,
+        usage.total,
+        usage.free,
+        usage.free / demand.daily,
+        usage.total / min(measured.read, VERIFY_RATE),
+        usage.total / min(measured.read, demand.link, fastest.append),
+        demand.daily / inward[limit],
+        f"{limit}, {inward[limit] / MB:.0f} MB/s",
+    )
