@@ -167,6 +167,12 @@ def test_read_only_snapshot_folder_is_refused(rig: Rig, capsys: pytest.CaptureFi
     assert "is a folder, expected a subvolume" in refusal(capsys, *argv)
 
 
+def test_sanoid_template_has_the_retention() -> None:
+    path, text = tools.sanoid_configuration("tank/drives", "48h 30d")
+    assert path == "sanoid/fpvstation/sanoid.conf" and "[tank/drives]" in text
+    assert "hourly = 48\ndaily = 30\nweekly = 0\nmonthly = 0\nyearly = 0\n" in text
+
+
 # --- Restore
 
 

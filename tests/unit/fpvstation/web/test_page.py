@@ -154,3 +154,28 @@ async def test_status_has_storage_sizes_and_waiting_bytes(page: Page) -> None:
         assert said["station"] and len(said["copies"]) == 2
         for (copy,) in said["copies"].values():
             assert copy["place"] == "" and copy["whole"] and copy["verified_s"] > 1e9
+
+
+async def test_status_counts_snapshots_of_both_tools(page: Page, tmp_path: Path) -> None:
+    async with ask(page) as client:
+        said = await (await client.get("/api/status")).json()
+        assert (said["snapshots"], said["snapshot_s"]) == (0, 0.0)
+        for name in (
+            ".snapshots/store.20261127T130000+0000",
+            ".snapshots/store.20261127T150000+0100_1",
+            ".zfs/snapshot/autosnap_2026-11-27_12:00:00_hourly",
+            ".snapshots/.outgoing",
+            ".snapshots/other",
+        ):
+            (tmp_path / name).mkdir(parents=True)
+        said = await (await client.get("/api/status")).json()
+        assert (said["snapshots"], said["snapshot_s"]) == (3, 1795788000.0)
+        text = await (await client.get("/metrics")).text()
+        assert "station_snapshots 3" in text
+
+
+async def test_size_page_is_served(page: Page) -> None:
+    async with ask(page) as client:
+        answer = await client.get("/size?cars=2")
+        assert answer.content_type == "text/html"
+        assert "no disk was measured yet" in await answer.text()
