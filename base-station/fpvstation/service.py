@@ -80,7 +80,7 @@ async def run(options: Options) -> None:
         disk, cars, office = Folder(root), Cars(state), options.settings.office
         places = remote_offices(office, root)
         replicas = ReplicaLog(disk)
-        offices = Offices(places, office.copies_required, replicas)
+        offices = Offices(places, office.copies_required, replicas, windows=office.windows)
         store = Store(disk, offices.queue)
         store_id = _open(store, root, state, options.store_changed)
         offices.open(store, asyncio.to_thread)

@@ -2,15 +2,18 @@
 
 [office]
 target = "nas:/srv/drives"       # HOST:DIR as for rdcp, a folder, or s3://BUCKET/PREFIX
-second = "attic:/srv/drives"     # a second office
+second = "attic:/srv/drives"     # a second office, as at another site
+window = "22:00-06:00"           # the second office is used in these hours only
+rate = "5M"                      # and gets at most so many bytes a second
 copies_required = 2              # before a car may forget; the store's own is one
-options = ["--rate", "5M"]       # more options of rdcp
+options = ["--encrypt"]          # more options of rdcp
 """
 
 import os
 import re
+from datetime import datetime, time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple, Self
 
 from msgspec import Meta
 
@@ -20,6 +23,36 @@ from fpvcar.config.profiles import converted, read_toml
 FILE = "station.toml"
 BUCKET_SCHEME = "s3://"
 BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w-][\w.-]*)*/?", re.ASCII)
+RATE = re.compile(r"[0-9]*[1-9][0-9]*[KMGTkmgt]?", re.ASCII)
+"""Rates of rdcp: bytes per second, or with a unit of powers of 1024."""
+
+
+class Window(NamedTuple):
+    """Daily hours by the wall clock, also across midnight: `begin` is in it, `end` is not.
+
+    A daylight-saving change shortens or lengthens it; on the day that skips all its minutes it
+    stays closed.
+    """
+
+    begin: time
+    end: time
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse "22:00-06:00". Raises ValueError."""
+        if not re.fullmatch(r"\d\d:\d\d-\d\d:\d\d", text, re.ASCII):
+            raise ValueError(text)
+        begin, end = map(time.fromisoformat, text.split("-"))
+        if begin == end:
+            raise ValueError(text)
+        return cls(begin, end)
+
+    def is_open(self, utc_s: float) -> bool:
+        """Return whether this moment is in it, by the local time of this machine."""
+        now = datetime.fromtimestamp(utc_s).time()
+        if self.begin < self.end:
+            return self.begin <= now < self.end
+        return now >= self.begin or now < self.end
 
 
 class Office(Section, frozen=True):
@@ -27,6 +60,8 @@ class Office(Section, frozen=True):
 
     target: str = ""
     second: str = ""
+    window: str = ""
+    rate: str = ""
     copies_required: Annotated[int, Meta(ge=1, le=3)] = 1
     options: tuple[str, ...] = ()
 
@@ -34,6 +69,16 @@ class Office(Section, frozen=True):
     def targets(self) -> tuple[str, ...]:
         """All targets that are set."""
         return tuple(target for target in (self.target, self.second) if target)
+
+    def options_of(self, target: str) -> tuple[str, ...]:
+        """Return the options of rdcp for a target."""
+        bounded = self.rate and target == self.second
+        return (*self.options, "--rate", self.rate) if bounded else self.options
+
+    @property
+    def windows(self) -> dict[str, Window]:
+        """Windows of the targets that have one."""
+        return {self.second: Window.parse(self.window)} if self.window else {}
 
 
 class Settings(Section, frozen=True):
@@ -70,4 +115,22 @@ def load(path: Path) -> Settings:
         )
     if office.target == office.second != "":
         raise ConfigError(f"{path}: office.second is the same as office.target: one copy, not two")
+    for key, value in (("window", office.window), ("rate", office.rate)):
+        if value and not office.second:
+            raise ConfigError(
+                f'{path}: office.{key} = "{value}" refused: it is for office.second, which is '
+                "missing: name the office at the other site there"
+            )
+    try:
+        _ = office.windows
+    except ValueError:
+        raise ConfigError(
+            f'{path}: office.window = "{office.window}" refused: expected two different times '
+            'of day, like "22:00-06:00"; leave it out to copy at any time'
+        ) from None
+    if office.rate and not RATE.fullmatch(office.rate):
+        raise ConfigError(
+            f'{path}: office.rate = "{office.rate}" refused: expected bytes per second above '
+            '0, like "5M" (K, M, G: powers of 1024)'
+        )
     return settings

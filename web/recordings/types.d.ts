@@ -39,6 +39,7 @@ export interface CarState {
 export interface OfficeState {
   place: string; state: string; waiting: number; bytes: number; waiting_bytes: number;
   rate: number; last_fault: string; fault_s: number; oldest_s: number;
+  complete: number; waits_until: string;
 }
 /** A background task of a base station: see fpvstation/housekeeping.py. */
 export interface ChoreState { name: string; fault: string; fault_s: number }

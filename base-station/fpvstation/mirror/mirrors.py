@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fpvstation.errors import StationError
@@ -12,7 +12,7 @@ from fpvstation.fetch.pull import Act
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.replicate import OfficeFault, OfficeState, RemoteOffice, Replicator
 from fpvstation.mirror.s3 import S3
-from fpvstation.settings import BUCKET_SCHEME, Office
+from fpvstation.settings import BUCKET_SCHEME, Office, Window
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
@@ -31,7 +31,7 @@ def remote_offices(office: Office, root: Path, incoming: str = "office") -> list
     return [
         S3(target, root, incoming)
         if target.startswith(BUCKET_SCHEME)
-        else Rdcp(target, root, office.options, incoming)
+        else Rdcp(target, root, office.options_of(target), incoming)
         for target in office.targets
     ]
 
@@ -47,11 +47,13 @@ class Offices:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
+        windows: Mapping[str, Window] | None = None,
     ) -> None:
         """Set the offices. `required`: replicas before a car may forget a segment, including the
-        store's own."""
+        store's own. `windows`: hours of the places that are used in these only."""
         self._offices, self._required, self._replicas = offices, required, replicas
         self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
+        self._windows = windows or {}
         self._replicators: list[Replicator] = []
 
     @property
@@ -107,7 +109,7 @@ class Offices:
             everything = self._clock_s() - scanned_s >= EVERYTHING_S
             text = internal_fault = ""
             try:
-                await replicator.once(everything)
+                await self._round(replicator, everything)
             except (OfficeFault, StationError, OSError) as fault:
                 text = str(fault)
             except Exception as fault:  # one office never ends the others
@@ -126,3 +128,30 @@ class Offices:
             wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if text else POLL_S
             faults = faults + 1 if text else 0
             await self._sleep(wait_s)
+
+    async def _round(self, replicator: Replicator, everything: bool) -> None:
+        """Run a round if the office's window is open, and cancel it when the window closes: the
+        next round resumes. While it is closed, only count the pending sessions."""
+        window = self._windows.get(replicator.state.place)
+        if window is None:
+            await replicator.once(everything)
+            return
+        if window.is_open(self._utc_s()):
+            replicator.state.waits_until = ""
+            work = asyncio.create_task(replicator.once(everything))
+            closing = asyncio.create_task(self._until_closed(window))
+            try:
+                await asyncio.wait({work, closing}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (work, closing):
+                    task.cancel()
+                await asyncio.gather(work, closing, return_exceptions=True)
+            if not work.cancelled():
+                work.result()
+                return
+        replicator.state.waits_until = f"{window.begin:%H:%M}"
+        await replicator.survey(everything)
+
+    async def _until_closed(self, window: Window) -> None:
+        while window.is_open(self._utc_s()):  # no timer: the wall clock may be set meanwhile
+            await self._sleep(POLL_S)

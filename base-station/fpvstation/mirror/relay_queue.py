@@ -27,6 +27,10 @@ class PendingSessions:
     def __len__(self) -> int:
         return len(self._due_s)
 
+    def names(self) -> list[str]:
+        """Return all queued sessions."""
+        return list(self._due_s)
+
     def add(self, session: str) -> None:
         """Note that a session got a segment."""
         now_s = self._clock_s()

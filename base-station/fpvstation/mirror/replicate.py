@@ -104,6 +104,10 @@ class OfficeState(msgspec.Struct):
     """Old replicas that were verified again since the station started."""
     rotted: int = 0
     """Segments that were bad or missing there in a repeated verification."""
+    complete: int = 0
+    """Sessions that are up to date there."""
+    waits_until: str = ""
+    """Local time at which the office's window opens; "" while it is open."""
 
 
 class Replicator:
@@ -145,12 +149,8 @@ class Replicator:
         A failed session does not stop the round. Raises OfficeFault, StationError, OSError if
         several fail in a row; completed work stays.
         """
-        await self._act(self._store.check)
-        if everything:
-            for session in await self._act(self._outdated):
-                self.pending.add_now(session)
+        await self.survey(everything)
         ready = self.pending.ready()
-        await self._measure()
         overdue = self._overdue()
         if ready or overdue:
             await self._office.claim(self._store.id, self._has_replica)
@@ -176,6 +176,15 @@ class Replicator:
         self._count_waiting()
         if overdue:
             await self._verify_again(overdue)
+
+    async def survey(self, everything: bool) -> None:
+        """Count the pending sessions, without contacting the office; `everything`: scan the
+        whole store for them first. Raises StationError, OSError."""
+        await self._act(self._store.check)
+        if everything:
+            for session in await self._act(self._outdated):
+                self.pending.add_now(session)
+        await self._measure()
 
     def _overdue(self) -> str:
         """Return the session whose replica is to be verified again now, or ""."""
@@ -229,6 +238,7 @@ class Replicator:
         state = self.state
         state.waiting, state.rate = len(self.pending) + bool(sending), 0.0
         state.waiting_bytes = self._queued_bytes() + self.pending.bytes_of(sending)
+        state.complete = len(self._verified_s.keys() - {*self.pending.names(), sending})
 
     def _queued_bytes(self) -> int:
         """Return the bytes of all queued sessions except the one being sent."""

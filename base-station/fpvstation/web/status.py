@@ -74,7 +74,7 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         )
     for office in health.offices:
         yield (
-            f"{office.place}: {office.state}; {_pending(office)}, {office.sent} sent "
+            f"{office.place}: {_office_state(office)}; {_pending(office)}, {office.sent} sent "
             f"({office.bytes / MB:.0f} MB){_verification(office, now_s)}"
             f"{_fault(office, now_s)}"
         )
@@ -92,6 +92,14 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         yield f"{counted(health.snapshots, 'snapshot')}, the newest {newest}"
     for fault in health.faults(now_s):
         yield f"warning: {fault}"
+
+
+def _office_state(office: OfficeState) -> str:
+    """Return state and progress of an office, as text."""
+    waits = office.waits_until and office.state == "ok"
+    state = f"waits until {office.waits_until}" if waits else office.state
+    total = office.complete + office.waiting
+    return f"{state}; {office.complete} of {total} sessions there" if office.waiting else state
 
 
 def _pending(peer: CarState | OfficeState) -> str:

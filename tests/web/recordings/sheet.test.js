@@ -32,8 +32,16 @@ test('waiting files are shown with rate and time left', () => {
     'fetching: 2 files pending, 32 MB, 4.0 MB/s, 8 seconds to go');
   assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32 MB');
   assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all recordings fetched');
-  const office = {...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0};
-  assert.equal(STATION_STRINGS.office(office), 'sending: 2 sessions pending, 32 MB, 4.0 MB/s, 8 seconds to go');
+  const office = {
+    ...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0,
+    complete: 12, waiting: 28, waits_until: '',
+  };
+  assert.equal(STATION_STRINGS.office(office),
+    'sending: 12 of 40 sessions copied, 32 MB, 4.0 MB/s, 8 seconds to go');
+  const night = {...office, state: 'ok', rate: 0, waiting_bytes: 3e9, waits_until: '22:00'};
+  assert.equal(STATION_STRINGS.office(night), 'waits until 22:00: 12 of 40 sessions copied, 3.0 GB');
+  assert.equal(STATION_STRINGS.office({...night, state: 'its disk is full'}),
+    'its disk is full: 12 of 40 sessions copied, 3.0 GB');
   const old = {...office, waiting: 0, state: 'ok', oldest_s: Date.now() / 1000 - 3 * 86_400};
   assert.equal(STATION_STRINGS.office(old), 'all recordings copied, oldest copy verified 3 days ago');
   assert.match(STATION_STRINGS.fault(office), /2001.*: full/);

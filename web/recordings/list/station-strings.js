@@ -48,11 +48,14 @@ export const STATION_STRINGS = {
   },
   /** @param {OfficeState} office */
   office: (office) => {
-    const {waiting, state, oldest_s: seconds} = office;
+    const {waiting, complete, waits_until: until, oldest_s: seconds} = office;
+    const state = until && office.state === 'ok'
+      ? fill(t.recordings.waitsUntil, {time: until}) : office.state;
     const oldest = seconds
       ? fill(t.recordings.oldestCopy, {ago: ago(Date.now() / 1000 - seconds)}) : '';
-    if (waiting) return counted(t.recordings.sessionsWait, waiting, {state}) + moving(office) + oldest;
-    return (state === 'ok' ? t.recordings.allThere : state) + oldest;
+    const copied = {state, complete, total: complete + waiting};
+    if (waiting) return fill(t.recordings.sessionsCopied, copied) + moving(office) + oldest;
+    return (office.state === 'ok' ? t.recordings.allThere : state) + oldest;
   },
   /** @param {OfficeState} office */
   fault: ({last_fault: fault, fault_s: seconds, state}) =>

@@ -34,7 +34,7 @@ def standing(**more: object) -> StationHealth:
         10_000_000,
         2e6,
     )
-    office = OfficeState("nas:/srv", "sending", 0.0, 3, 4, 90_000_000, 30_000_000, 1e6)
+    office = OfficeState("nas:/srv", "sending", 0.0, 3, 4, 90_000_000, 30_000_000, 1e6, complete=8)
     made = StationHealth(
         StoreUsage("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11),
         [car],
@@ -53,9 +53,21 @@ def test_status_lines_have_waiting_rate_and_time_left() -> None:
         "Plague: fetching; seen 3 s ago; 2 pending (10 MB, 2.0 MB/s, 5 s left), 7 stored (5 MB)"
     )
     assert office == (
-        "nas:/srv: sending; 4 pending (90 MB, 1.0 MB/s, 1:30 min left), 3 sent (30 MB)"
+        "nas:/srv: sending; 8 of 12 sessions there; 4 pending (90 MB, 1.0 MB/s, 1:30 min left), "
+        "3 sent (30 MB)"
     )
     assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB are free")
+
+
+def test_status_names_the_time_when_a_window_opens() -> None:
+    (office,) = standing().offices
+    office.state, office.rate, office.waits_until = "ok", 0.0, "22:00"
+    said = list(lines_of(standing(offices=[office]), NOW_S))
+    assert said[1].startswith(
+        "nas:/srv: waits until 22:00; 8 of 12 sessions there; 4 pending (90 MB), "
+    )
+    office.state = "its disk is full"
+    assert "22:00" not in list(lines_of(standing(offices=[office]), NOW_S))[1]
 
 
 def test_last_fault_is_shown_after_it_is_over() -> None:
