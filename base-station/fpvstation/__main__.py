@@ -18,7 +18,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
-from fpvstation.cli import decode, sizing_verbs, snapshot_verbs, verbs
+from fpvstation.cli import decode, sizing_verbs, snapshot_verbs, tunnel, verbs
 from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
@@ -44,6 +44,8 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   sudo fpvstation snapshots setup  keep hourly snapshots of a store on btrfs
   fpvstation snapshots restore SESSION --at 14:00
   fpvstation measure DIR           measure disks; fpvstation size then tells when they are full
+  fpvstation tunnel wireguard attic --endpoint HOST
+                                   write both ends of a tunnel to another site
   fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
 
 A car with `station = true` in its profile deletes a recording only after this station
@@ -299,6 +301,8 @@ def _store_verbs(subcommands: _Verbs) -> None:
     )
     help_text = "restore a session from the trash or an office"
     _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))
+    help_text = "write both ends of a tunnel to another site: configuration and keys"
+    tunnel.add_options(subcommands.add("tunnel", tunnel.run, help_text))
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""An sshd of the tests' own on 127.0.0.1, and an ssh that has several host names for it."""
+"""An sshd of the tests' own, here or on another host of a Lan, and an ssh with several names for it."""
 
 import getpass
 import os
@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
@@ -25,17 +26,18 @@ def _free_port() -> int:
 
 
 class Sshd:
-    """Server whose keys, configuration and log all are below `folder`."""
+    """Server whose keys, configuration and log all are below `folder`. `enter`: prefix of a
+    command on its host."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: str = "127.0.0.1", enter: Sequence[str] = ()) -> None:
         assert SSHD, "sshd is missing: install openssh-server"
-        self.folder = folder
+        self.folder, self.address = folder, address
         self.port = _free_port()
         host_key = _key(folder / "host_key")
         (folder / "authorized").write_text(_key(folder / "user_key"))
-        (folder / "known").write_text(f"[127.0.0.1]:{self.port} {host_key}")
+        (folder / "known").write_text(f"[{address}]:{self.port} {host_key}")
         self._server_config().write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\n"
+            f"Port {self.port}\nListenAddress {address}\n"
             f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\n"
             "PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
             "PermitRootLogin prohibit-password\nMaxStartups 100\nPrintMotd no\n"
@@ -43,7 +45,7 @@ class Sshd:
             f"SetEnv RDPIPE_TEST={folder} HOME={folder}\n"
         )
         (folder / "ssh_config").write_text(
-            "Host *\n  HostName 127.0.0.1\n"
+            f"Host *\n  HostName {address}\n"
             f"  Port {self.port}\n  User {getpass.getuser()}\n"
             f"  IdentityFile {folder}/user_key\n  IdentitiesOnly yes\n"
             f"  UserKnownHostsFile {folder}/known\n  GlobalKnownHostsFile none\n"
@@ -52,7 +54,7 @@ class Sshd:
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.process = subprocess.Popen(
-            [SSHD, "-D", "-f", str(self._server_config()), "-E", str(folder / "log")],
+            [*enter, SSHD, "-D", "-f", str(self._server_config()), "-E", str(folder / "log")],
             stdin=subprocess.DEVNULL,
         )
         self._wait()
@@ -64,7 +66,7 @@ class Sshd:
         until = time.monotonic() + 10
         while time.monotonic() < until and self.process.poll() is None:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                if probe.connect_ex((self.address, self.port)) == 0:
                     return
             time.sleep(0.02)
         raise AssertionError((self.folder / "log").read_text())

@@ -182,7 +182,7 @@ def _make_certificate(directory: Path, key: Path, certificate: Path, names: list
     )
     by = ("-CA", str(root), "-CAkey", str(root_key))
     for last in (False, True):
-        _make_pair(key, certificate, "fpvcar", CERTIFICATE_DAYS, *extensions, by=by)
+        make_pair(key, certificate, "fpvcar", CERTIFICATE_DAYS, *extensions, by=by)
         if last or _vouches(root, certificate):
             break
         _make_root(root_key, root, names)  # the car has a name outside the root's constraints
@@ -218,7 +218,7 @@ def _make_root(key: Path, root: Path, names: list[str]) -> None:
     ]
     hosts = (name for name in names if _kind(name) == "DNS" and name != "localhost")
     car = re.sub(r"[^\w.-]", "", next(hosts, ""))
-    _make_pair(
+    make_pair(
         key,
         root,
         f"fpvcar {car}".strip(),
@@ -230,7 +230,7 @@ def _make_root(key: Path, root: Path, names: list[str]) -> None:
     )
 
 
-def _make_pair(
+def make_pair(
     key: Path, certificate: Path, name: str, days: int, *extensions: str, by: Iterable[str] = ()
 ) -> None:
     """Create and save a key and its certificate, self-signed or signed `by` another one."""

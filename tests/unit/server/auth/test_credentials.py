@@ -164,7 +164,7 @@ def test_clock_in_1970_makes_no_certificate(
 def sign(directory: Path, *extensions: str) -> None:
     """Sign other.crt with the car's authority, as a thief of its key would."""
     root = (directory / "root.crt", directory / "root.key")
-    credentials._make_pair(
+    credentials.make_pair(
         directory / "other.key",
         directory / "other.crt",
         "other",
@@ -280,7 +280,7 @@ def test_authority_ending_before_its_certificate_is_made_anew(
 
 def test_old_self_signed_certificate_stays_until_renewal(tmp_path: Path) -> None:
     """Stations identify the car by its certificate."""
-    credentials._make_pair(
+    credentials.make_pair(
         tmp_path / "https.key",
         tmp_path / "https.crt",
         "fpvcar",

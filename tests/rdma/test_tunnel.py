@@ -1,0 +1,160 @@
+"""A second office over the tunnels that `fpvstation tunnel` configures, between real hosts."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar.runtime.units import MIB
+from fpvstation import settings
+from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.mirrors import Offices
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import ReplicaLog
+from fpvstation.store.store import Store
+from tests.rdma.sshd import Sshd
+from tests.support import tunnel
+from tests.support.lan import Lan
+from tests.unit.fpvstation.store.test_store import SESSION, put
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.unhurried,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.skipif(not os.path.exists("/dev/net/tun"), reason="no /dev/net/tun"),
+]
+DATA = os.urandom(6 * MIB)
+
+
+def missing(*programs: str) -> pytest.MarkDecorator:
+    absent = [program for program in programs if shutil.which(program) is None]
+    return pytest.mark.skipif(bool(absent), reason=f"not installed: {', '.join(absent)}")
+
+
+@pytest.fixture
+def lan() -> Iterator[Lan]:
+    with Lan() as made:
+        yield made
+
+
+def address(made: Path, end: str) -> str:
+    """Return the address in the tunnel that the printed steps name for an end."""
+    text = tunnel.config_of(made, "site").read_text()
+    net = re.search(r"server (\S+\.)0 |Address = (\S+\.)1/", text)
+    assert net
+    return f"{net[1] or net[2]}{('site', 'station', 'phone').index(end) + 1}"
+
+
+async def until_sent(offices: Offices, store: Store) -> float:
+    """Run the offices until all is there; return the time that took."""
+    offices.open(store, asyncio.to_thread)
+    began_s = time.monotonic()
+    running = asyncio.create_task(offices.run())
+    try:
+        async with asyncio.timeout(40.0):
+            while not (states := offices.states) or not states[0].sent:
+                assert not running.done(), running.result()
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(offices.states) from None
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    return time.monotonic() - began_s
+
+
+@missing("openvpn")
+async def test_session_reaches_the_second_office_over_openvpn_at_its_rate(
+    lan: Lan, rdma_tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tunnel.written("openvpn", lan, tmp_path)
+    site = address(made, "site")
+    root, there = tmp_path / "store", tmp_path / "office"
+    for folder in (root, there, tmp_path / "sshd"):
+        folder.mkdir()
+    store = Store(disk := Folder(root))
+    store.open("")
+    put(store, data=DATA)
+    monkeypatch.setenv("PATH", f"{rdma_tools}:{os.environ['PATH']}")
+    with tunnel.openvpn(made, lan):
+        assert tunnel.reaches(site)
+        sshd = Sshd(tmp_path / "sshd", site, lan.enter)
+        try:
+            config = tmp_path / "station.toml"
+            config.write_text(
+                f'[office]\nsecond = "site:{there}"\nrate = "2M"\nwindow = "22:00-06:00"\n'
+                f'options = ["--ssh", "{sshd.command}", "--remote-path", "{rdma_tools}"]\n'
+            )
+            office = settings.load(config).office
+            target = office.second
+            remote = Rdcp(target, root, office.options_of(target))
+            night_s = time.mktime((2026, 11, 27, 23, 0, 0, 0, 0, -1))
+            offices = Offices(
+                [remote], 2, ReplicaLog(disk), utc_s=lambda: night_s, windows=office.windows
+            )
+            took_s = await until_sent(offices, store)
+        finally:
+            sshd.close()
+        # The data went over the tunnel, and nothing but the tunnel over the cable.
+        text = subprocess.check_output(["ip", "-s", "-o", "link", "show", "dev", made.name[7:]])
+        sent = int(re.findall(rb"TX:.*?\\\s+(\d+)", text)[0])
+    assert sent > len(DATA)
+    assert took_s > len(DATA) / (2 * MIB) * 0.9
+    subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=there / SESSION, check=True)
+
+
+@missing("openvpn")
+def test_openvpn_refuses_a_peer_with_another_key(lan: Lan, tmp_path: Path) -> None:
+    made = tunnel.written("openvpn", lan, tmp_path)
+    other = tunnel.written("openvpn", lan, tmp_path / "other")
+    config = tunnel.config_of(made, "station")
+    ours, theirs = config.read_text(), tunnel.config_of(other, "station").read_text()
+    shared = re.compile(r"<tls-crypt>.*</tls-crypt>", re.S)
+    # The right tls-crypt and pin of the site, but a certificate that the site does not know.
+    stolen = shared.sub(shared.findall(ours)[0], theirs)
+    pin = re.compile(r"<peer-fingerprint>.*</peer-fingerprint>", re.S)
+    config.write_text(pin.sub(pin.findall(ours)[0], stolen))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tunnel, "UP_S", 3.0)
+        with pytest.raises(AssertionError), tunnel.openvpn(made, lan):
+            pass
+    assert "certificate hash verification failed" in (made / "site.log").read_text()
+
+
+@missing("wg-quick", "wireguard-go")
+def test_wireguard_connects_station_site_and_phone(tmp_path: Path) -> None:
+    with Lan() as to_station, Lan() as to_phone:
+        # The site is this host: the phone dials the address that the station dials.
+        endpoint = to_station.near
+        via = ["ip", "route", "add", endpoint, "via", to_phone.near]
+        subprocess.run([*to_phone.enter, *via], check=True)
+        made = tunnel.written("wireguard", to_station, tmp_path, "--phone", endpoint=endpoint)
+        ends = {"site": tunnel.HERE, "station": to_station.enter, "phone": to_phone.enter}
+        with tunnel.wireguard(made, **ends):
+            assert tunnel.reaches(address(made, "site"), to_station.enter)
+            assert tunnel.reaches(address(made, "station"), to_phone.enter)
+            assert tunnel.reaches(address(made, "phone"), to_station.enter)
+            show = subprocess.check_output(
+                [*to_station.enter, "ip", "link", "show", made.name[7:]], text=True
+            )
+            assert "mtu 1420" in show
+
+
+@missing("wg-quick", "openvpn")
+def test_configuration_is_accepted_by_the_programs(lan: Lan, tmp_path: Path) -> None:
+    made = tunnel.written("wireguard", lan, tmp_path, "--phone")
+    for end in ("site", "station", "phone"):
+        config = str(tunnel.config_of(made, end))
+        strip = subprocess.run(["wg-quick", "strip", config], capture_output=True, text=True)
+        assert strip.returncode == 0 and "PrivateKey" in strip.stdout, strip.stderr
+        assert strip.stderr == ""  # it warns if others may read the file
+    made = tunnel.written("openvpn", lan, tmp_path / "other")
+    for end in ("site", "station"):
+        argv = ["openvpn", "--config", str(tunnel.config_of(made, end)), "--show-ciphers"]
+        assert subprocess.run(argv, capture_output=True).returncode == 0
