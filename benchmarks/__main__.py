@@ -21,7 +21,7 @@ from tests.e2e.conftest import chromium
 
 from benchmarks import draw, load, memory, sensors, start, stops
 from benchmarks.browser import buttons, control, firefox, video
-from benchmarks.network import links, links_edge, links_loss
+from benchmarks.network import links, links_edge, links_loss, tunnel
 from benchmarks.rdma import copies, pipes
 from benchmarks.recordings import recording, station
 from benchmarks.rig import Settings, say
@@ -45,6 +45,7 @@ PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "pipes": pipes.rows,
     "copies": copies.rows,
     "station": station.rows,
+    "tunnel": tunnel.rows,
 }
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""An sshd of the tests' own, here or on another host of a Lan, and an ssh with several names for it."""
+"""An sshd of the tests' own, here or on another host of a Lan, and an ssh with names for it."""
 
 import getpass
 import os

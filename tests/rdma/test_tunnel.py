@@ -43,14 +43,6 @@ def lan() -> Iterator[Lan]:
         yield made
 
 
-def address(made: Path, end: str) -> str:
-    """Return the address in the tunnel that the printed steps name for an end."""
-    text = tunnel.config_of(made, "site").read_text()
-    net = re.search(r"server (\S+\.)0 |Address = (\S+\.)1/", text)
-    assert net
-    return f"{net[1] or net[2]}{('site', 'station', 'phone').index(end) + 1}"
-
-
 async def until_sent(offices: Offices, store: Store) -> float:
     """Run the offices until all is there; return the time that took."""
     offices.open(store, asyncio.to_thread)
@@ -74,7 +66,7 @@ async def test_session_reaches_the_second_office_over_openvpn_at_its_rate(
     lan: Lan, rdma_tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = tunnel.written("openvpn", lan, tmp_path)
-    site = address(made, "site")
+    site = tunnel.address(made, "site")
     root, there = tmp_path / "store", tmp_path / "office"
     for folder in (root, there, tmp_path / "sshd"):
         folder.mkdir()
@@ -137,9 +129,9 @@ def test_wireguard_connects_station_site_and_phone(tmp_path: Path) -> None:
         made = tunnel.written("wireguard", to_station, tmp_path, "--phone", endpoint=endpoint)
         ends = {"site": tunnel.HERE, "station": to_station.enter, "phone": to_phone.enter}
         with tunnel.wireguard(made, **ends):
-            assert tunnel.reaches(address(made, "site"), to_station.enter)
-            assert tunnel.reaches(address(made, "station"), to_phone.enter)
-            assert tunnel.reaches(address(made, "phone"), to_station.enter)
+            assert tunnel.reaches(tunnel.address(made, "site"), to_station.enter)
+            assert tunnel.reaches(tunnel.address(made, "station"), to_phone.enter)
+            assert tunnel.reaches(tunnel.address(made, "phone"), to_station.enter)
             show = subprocess.check_output(
                 [*to_station.enter, "ip", "link", "show", made.name[7:]], text=True
             )

@@ -3,6 +3,7 @@
 Needs root. The kernel need not have WireGuard: wg-quick then starts wireguard-go.
 """
 
+import re
 import subprocess
 import sys
 import time
@@ -29,6 +30,14 @@ def written(kind: str, lan: Lan, folder: Path, *more: str, endpoint: str = "") -
 
 def config_of(tunnel: Path, end: str) -> Path:
     return next((tunnel / end).glob("*.conf"))
+
+
+def address(tunnel: Path, end: str) -> str:
+    """Return the address of an end in the tunnel."""
+    text = config_of(tunnel, "site").read_text()
+    net = re.search(r"server (\S+\.)0 |Address = (\S+\.)1/", text)
+    assert net
+    return f"{net[1] or net[2]}{('site', 'station', 'phone').index(end) + 1}"
 
 
 @contextmanager
