@@ -62,6 +62,12 @@ TESTED = {
     "test_emulator_alone_makes_its_own_chip_and_removes_it",
     ".venv/bin/python -m tests.fuzz drive_up --seconds 10": "tests/fuzz/test_parsers.py::test_parsers_survive_fuzzed_input",  # noqa: E501
     "python3 docs/examples/drive.py http://localhost:8080 123456": "tests/e2e/test_example_client.py::test_example_client_drives_and_stops",  # noqa: E501
+    "fpvstation tunnel wireguard attic --endpoint attic.example.org": "tests/unit/fpvstation/cli/test_tunnel.py::"  # noqa: E501
+    "test_wireguard_ends_have_keys_of_their_own_and_know_each_other",
+    "fpvstation tunnel wireguard attic --endpoint attic.example.org --phone": "tests/unit/fpvstation/cli/test_tunnel.py::"  # noqa: E501
+    "test_phone_gets_its_end_as_a_qr",
+    "fpvstation tunnel openvpn attic --endpoint attic.example.org": "tests/unit/fpvstation/cli/test_tunnel.py::"  # noqa: E501
+    "test_openvpn_ends_pin_each_other_and_explain_each_setting",
     "make -C base-station/rdma": "tests/rdma/test_install.py::test_changed_build_options_rebuild_objects",  # noqa: E501
     "make -C base-station/rdma install PREFIX=~/.local": "tests/rdma/test_install.py::test_install",
     "man -l base-station/rdma/rdpipe.1": "tests/rdma/test_install.py::test_manual_has_no_groff_warning",  # noqa: E501

@@ -115,6 +115,8 @@ test | benchmark)
         "${debs[@]}" chromium iproute2 ffmpeg systemd
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
     command -v go >/dev/null || packages golang-go
+    # Tunnels between two hosts; wireguard-go is for kernels without WireGuard.
+    packages openvpn wireguard-tools wireguard-go
     # Firefox decodes H.264 with the system's libavcodec. iperf3 and rclone are compared with
     # the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rclone

@@ -6,7 +6,7 @@ second = "attic:/srv/drives"     # a second office, as at another site
 window = "22:00-06:00"           # the second office is used in these hours only
 rate = "5M"                      # and gets at most so many bytes a second
 copies_required = 2              # before a car may forget; the store's own is one
-options = ["--encrypt"]          # more options of rdcp
+options = ["--plain"]            # more options of rdcp
 """
 
 import os
@@ -128,6 +128,11 @@ def load(path: Path) -> Settings:
             f'{path}: office.window = "{office.window}" refused: expected two different times '
             'of day, like "22:00-06:00"; leave it out to copy at any time'
         ) from None
+    if office.rate and office.second.startswith(BUCKET_SCHEME):
+        raise ConfigError(
+            f'{path}: office.rate = "{office.rate}" refused: it works with rdcp only, not with '
+            f"{office.second}: leave it out"
+        )
     if office.rate and not RATE.fullmatch(office.rate):
         raise ConfigError(
             f'{path}: office.rate = "{office.rate}" refused: expected bytes per second above '

@@ -7,6 +7,7 @@ all; a tunnel starts anew for each run.
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
@@ -27,7 +28,9 @@ SIZE, REPEATS = 128 << 20, 4
 RAW, OURS, WIREGUARD, RDCP = "no tunnel", "OpenVPN, our settings", "wireguard-go", "rdcp --encrypt"
 UDP, TCP = "OpenVPN, its defaults (UDP)", "OpenVPN, its defaults over TCP"
 TUNED = "data-ciphers tun-mtu mssfix txqueuelen tcp-queue-limit tcp-nodelay socket-flags"
-NEEDED = ("iperf3", "openvpn", "wg-quick", "wireguard-go")
+USERSPACE = os.environ.get("WG_QUICK_USERSPACE_IMPLEMENTATION", "wireguard-go")
+"""Program that wg-quick starts where the kernel has no WireGuard."""
+NEEDED = ("iperf3", "openvpn", "wg-quick", USERSPACE)
 
 
 def untuned(made: Path, protocol: str) -> Path:
@@ -50,8 +53,14 @@ def wireguard(made: Path, lan: Lan) -> Iterator[Sequence[int]]:
         yield [
             int(path.parent.name)
             for path, command in commands.items()
-            if b"wireguard-go" in command and name in command.split(b"\0")
+            if USERSPACE.encode() in command and name in command.split(b"\0")
         ]
+
+
+def version() -> str:
+    """Return the version of wireguard-go: those before 2023 handle each packet alone."""
+    done = subprocess.run([USERSPACE, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[0]
 
 
 def cpu_s(pids: Sequence[int]) -> float:
@@ -74,7 +83,7 @@ def through(up: AbstractContextManager[Sequence[int]], bench: Bench, address: st
 
 def ways(bench: Bench, lan: Lan, home: Path) -> dict[str, Callable[[], Run]]:
     """Return a function that measures each way once."""
-    folders = {}
+    folders: dict[str, Path] = {}
     for way in (OURS, UDP, TCP, WIREGUARD):
         kind = "wireguard" if way == WIREGUARD else "openvpn"
         with open(os.devnull, "w") as null, redirect_stdout(null):
@@ -116,7 +125,8 @@ def rows(settings: Settings, size: int = SIZE) -> Iterator[Result]:
     raw = [run.mb_per_s for run in runs[RAW]]
     for way in measure:
         rates = [run.mb_per_s for run in runs[way]]
-        yield row(PART, way, "Mbit/s", [rate * 8 for rate in rates])
+        note = version() if way == WIREGUARD else ""
+        yield row(PART, way, "Mbit/s", [rate * 8 for rate in rates], note=note)
         if way == RAW:
             continue
         aim = Aim(least=0.95) if way == OURS else None

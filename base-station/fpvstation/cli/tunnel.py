@@ -22,7 +22,6 @@ from typing import NamedTuple
 from fpvcar.runtime import files
 from fpvcar.runtime.arguments import within
 from fpvcar.server.auth import credentials
-from fpvcar.server.http.banner import in_url
 from fpvstation.errors import StationError
 
 PORTS = {"wireguard": 51820, "openvpn": 1194}
@@ -246,8 +245,9 @@ def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
                 f"AllowedIPs = {allowed}\n"
             )
         if end != "site":
+            host = f"[{tunnel.endpoint}]" if ":" in tunnel.endpoint else tunnel.endpoint
             text += (
-                f"Endpoint = {in_url(tunnel.endpoint)}:{tunnel.port}\n"
+                f"Endpoint = {host}:{tunnel.port}\n"
                 "# Keep the way through the router open for packets from the site.\n"
                 "PersistentKeepalive = 25\n"
             )

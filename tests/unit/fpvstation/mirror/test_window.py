@@ -77,6 +77,7 @@ def test_window_is_open_from_begin_to_end_by_local_time(
         ('window = "22:00-06:00"\ntarget = "a:/x"', "office.second, which is missing"),
         ('rate = "0M"\nsecond = "b:/x"', 'rate = "0M" refused: expected bytes per second above 0'),
         ('rate = "5 MB"\nsecond = "b:/x"', "expected bytes per second"),
+        ('rate = "5M"\nsecond = "s3://drives/plague"', "works with rdcp only"),
         ('rate = "5M"', "office.second, which is missing"),
     ],
 )
