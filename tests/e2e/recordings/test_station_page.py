@@ -31,6 +31,15 @@ from tests.support.recordings import NAME, drive_messages
 from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+
+def time_in(minutes: int) -> str:
+    """Return the local time of day some minutes from now."""
+    return time.strftime("%H:%M", time.localtime(time.time() + minutes * 60))
+
+
+OPENS = time_in(120)
+"""Time when the window of the second office opens, for a minute."""
 SIZES = {"phone": (390, 844), "wide": (1920, 1080)}
 
 
@@ -76,7 +85,8 @@ def running(home: Path, *more: str) -> Iterator[int]:
     for car in ("Plague", "Plague-abc123"):
         put(store, NAME, made, car)
     config = home / "station.toml"
-    config.write_text(f'[office]\ntarget = "{home}/office"\n')
+    far = f'second = "attic:/srv/drives"\nwindow = "{OPENS}-{time_in(121)}"\n'
+    config.write_text(f'[office]\ntarget = "{home}/office"\n{far}')
     argv = [
         sys.executable,
         "-m",
@@ -147,7 +157,9 @@ def test_list_storage_and_sheet_are_shown_and_pass_axe(page: Page) -> None:
     shot(page, "list")
     page.locator("#storage summary").click()
     until(page, "document.getElementById('storage-path').textContent.includes('2 sess')")
-    until(page, "document.querySelectorAll('#storage-offices li').length === 1", 20.0)
+    until(page, "document.querySelectorAll('#storage-offices li').length === 2", 20.0)
+    says = "document.querySelectorAll('#storage-offices li span')[2].textContent"
+    until(page, f"{says}.startsWith('waits until {OPENS}: 0 of 2 sessions copied, ')", 20.0)
     until(page, "document.querySelectorAll('#storage-cars li').length === 1", 20.0)
     shot(page, "storage")
     found = violations(page)
