@@ -79,7 +79,7 @@ def main() -> int:
     except ImportError:
         from tests.fuzz import oracles, seeds
     else:
-        with atheris.instrument_imports(include=["fpvcar"]):
+        with atheris.instrument_imports(include=["fpvcar", "fpvbench"]):
             from tests.fuzz import oracles, seeds
 
     def fuzz(name: str) -> int:
