@@ -197,9 +197,9 @@ def text() -> str:
 
 
 def _laid_out(value: Any, depth: int) -> str:
-    """Write JSON; an object or array that fits on a line has one."""
+    """Write JSON; an object or array that fits into 160 characters has one line."""
     line = json.dumps(value, ensure_ascii=False)
-    if depth + len(line) <= 100 or not isinstance(value, dict | list):
+    if depth + len(line) <= 160 or not isinstance(value, dict | list):
         return line
     if isinstance(value, dict):
         parts = [f"{json.dumps(key)}: {_laid_out(one, depth + 1)}" for key, one in value.items()]
