@@ -5,6 +5,7 @@ import pytest
 from fpvbench.world import scene
 from fpvbench.world.bridge import Bridges, mx1508
 from fpvcar.calibration.driving_steps import Speed
+from fpvcar.calibration.steps import Step
 from tests.support.calibrated import BENT_US, PlayedCar
 from tests.support.profiles import profile_of
 
@@ -49,16 +50,8 @@ def test_dead_band_is_found_within_5_percent(by: str, limit: float, true_dead_ba
     assert car.tuner.history.values == {"motors.drive.dead_band": found}
 
 
-@pytest.mark.parametrize("side", [1, -1])
-def test_two_sides_are_balanced_within_5_percent(side: int) -> None:
-    true = 0.08 * side
-    weaker = (max(-true, 0.0), max(true, 0.0))
-    alike = [
-        f"motors.{name}.{line}"
-        for name in ("left", "right")
-        for line in ("dead_band = 0.14", "max_volts = 3.0")
-    ]
-    car = PlayedCar(profile_of("differential", *alike), weaker=weaker)
+def straightened(car: PlayedCar) -> Step:
+    """Measure straight runs until the step is done, at most six; return the step."""
     car.tuner.begin("straight", "", car.now_s)
     step = car.tuner.step
     assert step is not None
@@ -69,6 +62,20 @@ def test_two_sides_are_balanced_within_5_percent(side: int) -> None:
         car.tuner.answer("aside", [x_m - scene.START_X_M, y_m * 100.0])
         if step.phase == "done":
             break
+    return step
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_two_sides_are_balanced_within_5_percent(side: int) -> None:
+    true = 0.08 * side
+    weaker = (max(-true, 0.0), max(true, 0.0))
+    alike = [
+        f"motors.{name}.{line}"
+        for name in ("left", "right")
+        for line in ("dead_band = 0.14", "max_volts = 3.0")
+    ]
+    car = PlayedCar(profile_of("differential", *alike), weaker=weaker)
+    step = straightened(car)
     assert step.phase == "done"
     assert step.found["motors.balance"] == pytest.approx(true, rel=0.05)
 
@@ -109,16 +116,7 @@ def test_speeds_are_found_within_10_percent() -> None:
 def test_bent_servo_horn_is_centred_within_5_percent() -> None:
     """The world's horn is straight at 1540 us: 40 more than the profile's centre."""
     car = PlayedCar(profile_of("mx1508-servo"))
-    car.tuner.begin("straight", "", car.now_s)
-    step = car.tuner.step
-    assert step is not None
-    for _ in range(6):
-        car.put()
-        car.hold(1.8)
-        x_m, y_m, _ = car.world.pose
-        car.tuner.answer("aside", [x_m - scene.START_X_M, y_m * 100.0])
-        if step.phase == "done":
-            break
+    step = straightened(car)
     found = step.found["motors.steer.centre_us"]
     assert isinstance(found, float)
     assert found - 1500.0 == pytest.approx(BENT_US, rel=0.05)

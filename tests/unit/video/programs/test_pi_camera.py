@@ -1,7 +1,5 @@
 """Command `fpvcar camera picamera2`: the real picamera2 0.3.38 with both of its encoders."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from fpvcar.devices.linux import picamera
@@ -13,14 +11,6 @@ PROGRAM = "tests.support.cameras.fake_picamera"
 SIZE = ("--width=336", "--height=240")
 """Lines of 336 are padded, to 384."""
 BOARDS = pytest.mark.parametrize("board", ["zero", "pi5"])
-
-
-@pytest.fixture
-def cameras() -> Iterator[list[Camera]]:
-    made: list[Camera] = []
-    yield made
-    for each in made:
-        each.close()
 
 
 def pi(cameras: list[Camera], board: str, *options: str, **env: str) -> Camera:

@@ -1,7 +1,6 @@
 """Command `fpvcar camera rpicam`: arguments of rpicam-vid, its output, and its end."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,6 @@ from tests.support.cameras.rpicam_vid import LEVEL
 
 PROGRAM = "tests.support.cameras.rpicam_vid"
 SIZE = ("--width=320", "--height=240")
-
-
-@pytest.fixture
-def cameras() -> Iterator[list[Camera]]:
-    made: list[Camera] = []
-    yield made
-    for each in made:
-        each.close()
 
 
 def rpicam(cameras: list[Camera], *options: str, **env: str) -> Camera:

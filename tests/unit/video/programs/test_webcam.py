@@ -1,7 +1,6 @@
 """Command `fpvcar camera v4l2`: requests to a webcam, its frames, and its removal."""
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,14 +14,6 @@ from tests.support.cameras.fake_webcam import LEVEL, FakeWebcam
 
 PROGRAM = "tests.support.cameras.fake_webcam"
 SIZE = ("--width=160", "--height=120")
-
-
-@pytest.fixture
-def cameras() -> Iterator[list[Camera]]:
-    made: list[Camera] = []
-    yield made
-    for each in made:
-        each.close()
 
 
 def webcam(cameras: list[Camera], *options: str, **env: str) -> Camera:
