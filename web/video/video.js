@@ -89,7 +89,12 @@ export class Video {
         this.count.decoded += 1;
         this.remedy.pictured();
       };
-      return new WebCodecsPath({canvas, shown, lost, decoded});
+      /** @param {string} fault */
+      const held = (fault) => {
+        this.warn(fault);
+        this.askKey();
+      };
+      return new WebCodecsPath({canvas, shown, lost, held, decoded});
     }
     /** @type {typeof import('./mse.js')} */
     const {MsePath} = await import(`./mse.js${again}`);
