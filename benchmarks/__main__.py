@@ -13,13 +13,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.conftest import chromium
 
 from benchmarks import draw, load, memory, sensors, start, stops
+from benchmarks.baselines import tuned
 from benchmarks.browser import buttons, control, firefox, video
 from benchmarks.network import links, links_edge, links_loss, tunnel
 from benchmarks.rdma import copies, pipes
@@ -29,14 +29,20 @@ from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 
 # Parts in the order of the table: name for --only -> function that measures it.
 PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
-    "video": video.rows,
+    "video-rival": tuned.video_rows,
+    "video-paths": video.rows,
+    "video-shipped": video.shipped,
     "firefox": firefox.rows,
     "control": control.rows,
     "buttons": buttons.rows,
-    "links": lambda settings: chain(
-        links.rows(settings), links_loss.rows(settings), links_edge.rows(settings)
-    ),
-    "load": load.rows,
+    "links-faults": links.rows,
+    "links-loss": links_loss.rows,
+    "links-edge": links_edge.rows,
+    "links-rival-loss": tuned.loss_rows,
+    "links-rival-jitter": tuned.jitter_rows,
+    "load-car": load.rows,
+    "load-crowds": load.crowds,
+    "load-rival": tuned.load_rows,
     "memory": memory.rows,
     "start": start.rows,
     "sensors": sensors.rows,
@@ -111,6 +117,18 @@ def written(results: list[Result]) -> dict[str, Any]:
     }
 
 
+def parts_of(only: str) -> list[str]:
+    """Return the parts that a list names: `video` is video-rival, video-paths and video-shipped.
+    Raises ValueError for an unknown name."""
+    parts: list[str] = []
+    for name in (word.strip() for word in only.split(",")):
+        named = [part for part in PARTS if f"{part}-".startswith(f"{name}-")]
+        if not named:
+            raise ValueError(f"no part {name!r}: the parts are {', '.join(PARTS)}")
+        parts += named
+    return list(dict.fromkeys(parts))
+
+
 def _interruptible() -> list[int]:
     """Make SIGTERM unwind like Ctrl-C, so that no process is left behind. Returns the list of
     received signals."""
@@ -130,17 +148,22 @@ def main() -> int:
     """Run the benchmark. Returns 0 even if an aim is missed, as a busy machine is no defect; 1
     if a part could not be measured to its end."""
     parser = argparse.ArgumentParser(prog="make benchmark", description=__doc__)
-    parser.add_argument("--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}")
-    parser.add_argument("--seconds", type=float, default=31.0, help="per video row")
+    parser.add_argument(
+        "--only",
+        default=",".join(PARTS),
+        help=f"some of: {', '.join(PARTS)}; video names all video-*",
+    )
+    parser.add_argument("--seconds", type=float, default=21.0, help="per video row")
     parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "30")))
     parser.add_argument("--json", type=Path, default=Path("benchmark.json"))
     parser.add_argument(
         "--pictures", type=Path, help="where to draw; without --only: docs/pictures"
     )
     options = parser.parse_args()
-    parts = [part.strip() for part in options.only.split(",")]
-    if strangers := set(parts) - set(PARTS):
-        parser.error(f"no part {', '.join(strangers)}: there are {', '.join(PARTS)}")
+    try:
+        parts = parts_of(options.only)
+    except ValueError as fault:
+        parser.error(str(fault))
     interrupted = _interruptible()
     try:
         settings = Settings(chromium, options.seconds, options.runs)

@@ -25,7 +25,7 @@ Figures = dict[str, Any]
 WIDE_IN = 8.0
 """Width in inches: at 100 dots per inch 800 pixels, a README's width for a picture."""
 OURS = ("#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#6a3d9a", "#1b1b1b")
-THEIRS = ("#d55e00", "#e69f00", "#8c510a", "#7f7f7f")
+THEIRS = ("#d55e00", "#e69f00", "#8c510a", "#7f7f7f", "#b2182b", "#f4a582", "#bf9b30", "#4d4d4d")
 LIMIT = "#c00000"
 STYLE: Any = {
     "font.size": 10,
@@ -70,12 +70,13 @@ def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]
 
 def is_age(result: Figures) -> bool:
     """Return whether this row is a distribution of picture ages."""
-    named = result["name"].startswith(("path ", "whole ", BESIDE))
+    name = result["name"]
+    named = name.startswith(("path ", "whole ", BESIDE)) or name.endswith("capture to glass")
     return (
         result["part"] == "video"
         and result["unit"] == "ms"
         and named
-        and (len(result["values"]) > 1 and "between pictures" not in result["name"])
+        and (len(result["values"]) > 1 and "between pictures" not in name)
     )
 
 

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ SLOPE_OVER = (1, 20)
 WINDOWS = 5
 SECONDS_MOST = 10.0
 SETTLE_S = 1.0
-CROWDS = (100, 200, 400, 800, 1000)
+CROWDS = (1, 10, 50, 100, 200, 400, 800, 1000)
 """Numbers of viewers; the last is the largest that a profile may allow."""
 ALL, IN_TIME, IN_TIME_MS = 0.99, 0.95, 33.0
 """Criteria for a served crowd: nearly every unit arrives, and 95 of 100 within a picture's time."""
@@ -41,6 +41,19 @@ AS_ZERO_W = (
     "--set=battery = {}",
 )
 NO_CAMERA = ('--set=camera.source = "none"', '--set=gate.blind = "ignore"')
+FPS = 29.9
+SOURCE = (
+    STRIP,
+    f"--set=camera.fps = {FPS}",
+    "--set=sensors.tof = {}",
+    "--set=sensors.ultrasound = {}",
+)
+CROWDED = (
+    "--host=0.0.0.0",  # https
+    f"--set=server.max_viewers = {CROWDS[-1]}",
+    "--set=server.max_connections = 4096",
+    "--set=server.max_per_address = 4096",
+)
 COMMANDS_PER_S = 25.0
 COMMAND = "what a driver costs more than nobody, by 25 a second; sensors as above"
 FRAME = "one viewer, and nobody without a camera, by the frames"
@@ -71,18 +84,11 @@ class Load:
 class Crowd:
     """Viewers in their own process."""
 
-    def __init__(self, port: int, count: int, driver: Driver | None = None) -> None:
-        """Start the viewers. If there is a driver, the first one is the driver's own."""
+    def __init__(self, argv: Sequence[str], count: int) -> None:
+        """Start a program of viewers with the commands of load_viewers.py."""
         self.count = count
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.load_viewers",
-                str(port),
-                str(count),
-                *([driver.video, driver.client] if driver else []),
-            ],
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -118,12 +124,25 @@ class Crowd:
 
 
 def measure(
-    bench: RunningBench, count: int, seconds: float, fps: float, driver: Driver | None = None
+    bench: RunningBench,
+    count: int,
+    seconds: float,
+    fps: float,
+    driver: Driver | None = None,
+    scheme: str = "http",
 ) -> Load:
-    """Measure with `count` viewers for so long."""
-    load = Load(count)
+    """Measure with `count` viewers for so long. If there is a driver, the first viewer is the
+    driver's own."""
     pids = {name: bench.pid(name) for name in ("run", "wheels")}
-    crowd = Crowd(bench.port, count, driver)
+    port = bench.port + (scheme == "https")
+    argv = [sys.executable, "-m", "benchmarks.load_viewers", scheme, str(port), str(count)]
+    argv += [driver.video, driver.client] if driver else []
+    return watched(Crowd(argv, count), pids, seconds, fps)
+
+
+def watched(crowd: Crowd, pids: Mapping[str, int], seconds: float, fps: float) -> Load:
+    """Measure processes with a crowd for so long."""
+    load = Load(crowd.count)
     time.sleep(SETTLE_S)
     crowd.say("go")
     load.cpu = reference.shares(pids, WINDOWS, seconds)
@@ -156,7 +175,7 @@ def cpu_rows(
 def rows(settings: Settings) -> Iterator[Result]:
     """Measure the shipped car, with a camera that renders no room; then as a Zero W; then the
     server alone: one driver, and 1 to 50 viewers."""
-    seconds, fps = min(settings.seconds, SECONDS_MOST), 29.9
+    seconds, fps = min(settings.seconds, SECONDS_MOST), FPS
     with running(STRIP, GUARD) as bench:
         time.sleep(REST_AFTER_S)
         load = measure(bench, 0, seconds, fps)
@@ -167,14 +186,8 @@ def rows(settings: Settings) -> Iterator[Result]:
     with running(STRIP, *AS_ZERO_W) as bench, driving(bench) as driver:
         load = measure(bench, 1, seconds, 15.0, driver)
         yield from cpu_rows(load, " as zero-w.toml, a driver", ZERO_W, aimed(1.2))
-    source = (
-        STRIP,
-        f"--set=camera.fps = {fps}",
-        "--set=sensors.tof = {}",
-        "--set=sensors.ultrasound = {}",
-    )
     loads = []
-    with running(*source, "--set=server.max_viewers = 100") as bench:
+    with running(*SOURCE, "--set=server.max_viewers = 100") as bench:
         with driving(bench) as driver:
             load = measure(bench, 1, seconds, fps, driver)
             for unit in ("run", "wheels"):
@@ -195,37 +208,40 @@ def rows(settings: Settings) -> Iterator[Result]:
                 yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
     first, last = SLOPE_OVER
     yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)], Aim(worst=0.5))
-    with running(*NO_CAMERA, *source[2:]) as bench:
+    with running(*NO_CAMERA, *SOURCE[2:]) as bench:
         _, dark = cpu_rows(measure(bench, 0, seconds, fps), "", NO_SENSORS)
     yield row("load", "a command, nobody watches", "us", [command_us], Aim(median=250), COMMAND)
     yield row(
         "load", "a frame, one viewer", "us", [micros(one_viewer, dark, fps)], Aim(median=90), FRAME
     )
-    yield from crowds(seconds, fps, source)
 
 
-def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result]:
-    """Measure growing crowds, far beyond the profile's default limit, until units are missing."""
-    limits = (
-        f"--set=server.max_viewers = {CROWDS[-1]}",
-        "--set=server.max_connections = 4096",
-        "--set=server.max_per_address = 4096",
-    )
-    most, reason = VIEWERS[-1], f"server.max_viewers is at most {CROWDS[-1]}"
-    with running(*source, *limits) as bench:
+def crowds(settings: Settings) -> Iterator[Result]:
+    """Measure growing crowds over http and https, far beyond the profile's default limit, until
+    units are missing."""
+    seconds = min(settings.seconds, SECONDS_MOST)
+    most = dict.fromkeys(("http", "https"), 0)
+    reasons: dict[str, str] = {}
+    with running(*SOURCE, *CROWDED) as bench:
         for count in CROWDS:
-            try:
-                load = measure(bench, count, seconds, fps)
-            except RuntimeError as fault:  # possibly too few file descriptors
-                reason = f"{count}: {fault}"
-                break
-            yield from cpu_rows(load, f", {count} viewers", NO_SENSORS)
-            yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
-            if not load.served:
-                reason = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"
-                break
-            most = count
-    yield row("load", MOST, "", [most], note=reason)
+            for scheme in most:
+                if scheme in reasons:
+                    continue
+                try:
+                    load = measure(bench, count, seconds, FPS, scheme=scheme)
+                except RuntimeError as fault:  # possibly too few file descriptors
+                    reasons[scheme] = f"{count}: {fault}"
+                    continue
+                label = f"{count} viewers, {scheme}"
+                yield from cpu_rows(load, f", {label}", NO_SENSORS)
+                yield row("load", f"age on arrival, {label}", "ms", load.ages_ms)
+                if load.served:
+                    most[scheme] = count
+                else:
+                    reasons[scheme] = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"
+    full = f"server.max_viewers is at most {CROWDS[-1]}"
+    for scheme, count in most.items():
+        yield row("load", f"{scheme}: {MOST}", "", [count], note=reasons.get(scheme, full))
 
 
 @contextmanager

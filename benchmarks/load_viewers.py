@@ -1,15 +1,17 @@
 """Viewers of /ws/video in large numbers in one process: raw sockets, for a low cost.
 
-    python -m benchmarks.load_viewers PORT COUNT [ID CLIENT]
+    python -m benchmarks.load_viewers {http|https} PORT COUNT [ID CLIENT]
 
 Prints "ready" when each has received a picture. "go" on stdin restarts the count, "end" prints the
 results since then, as JSON: the units' ages at their last byte in ms, bytes, own CPU seconds. ID
 and CLIENT are the first viewer's: a driver's video id and client.
 """
 
+import contextlib
 import json
 import selectors
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -33,9 +35,13 @@ CONNECT_S = 10.0
 class Viewer:
     """Viewer with one socket; `units` is (age in ms, bytes) of each received unit."""
 
-    def __init__(self, port: int, video: str, client: str = "") -> None:
+    def __init__(
+        self, port: int, tls: ssl.SSLContext | None, video: str = "", client: str = ""
+    ) -> None:
         self.units: list[tuple[float, int]] = []
         self.socket = socket.create_connection(("127.0.0.1", port), CONNECT_S)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
         self.socket.sendall(HANDSHAKE.format(video=video, port=port).encode())
         self._buffer = bytearray()
         while b"\r\n\r\n" not in self._buffer:
@@ -50,7 +56,13 @@ class Viewer:
 
     def read(self) -> None:
         """Process received data. Raises ConnectionError at the end."""
-        data = self.socket.recv(1 << 18)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self._receive(self.socket.recv(1 << 18))
+            # Decrypted data waits in the TLS object: the selector does not report it.
+            while isinstance(self.socket, ssl.SSLSocket) and self.socket.pending():
+                self._receive(self.socket.recv(1 << 18))
+
+    def _receive(self, data: bytes) -> None:
         if not data:
             raise ConnectionResetError("closed by the car")
         now_us = time.monotonic_ns() / 1e3
@@ -76,12 +88,20 @@ class Viewer:
             del buffer[: begin + length]
 
 
-def main(port: int, count: int, video: str = "", client: str = "") -> None:
+def unverified() -> ssl.SSLContext:
+    """Return TLS that accepts the car's own certificate."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    return tls
+
+
+def main(scheme: str, port: int, count: int, video: str = "", client: str = "") -> None:
     """Run the viewers until "end"."""
+    tls = unverified() if scheme == "https" else None
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin, selectors.EVENT_READ)
-    viewers = [Viewer(port, video, client)] if count else []
-    viewers += [Viewer(port, "") for _ in range(count - 1)]
+    viewers = [Viewer(port, tls, video, client)] if count else []
+    viewers += [Viewer(port, tls) for _ in range(count - 1)]
     for viewer in viewers:
         selector.register(viewer.socket, selectors.EVENT_READ, viewer)
     ready, cpu_s = False, 0.0
@@ -108,4 +128,4 @@ def main(port: int, count: int, video: str = "", client: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

@@ -51,7 +51,7 @@ def first_picture_s(bench: RunningBench, dead: int, into: list[float]) -> None:
     end_s = time.monotonic() + SOON_S
     while time.monotonic() < end_s:
         with suppress(OSError):
-            viewer = Viewer(bench.port, "")
+            viewer = Viewer(bench.port, None)
             with viewer.socket:
                 while not viewer.units:
                     select.select([viewer.socket], [], [], SOON_S)

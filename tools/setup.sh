@@ -120,6 +120,8 @@ test | benchmark)
     # Firefox decodes H.264 with the system's libavcodec. iperf3 and rclone are compared with
     # the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rclone
+    # The tuned WebRTC sender of benchmarks/baselines/rival needs Go 1.24; go build downloads its modules.
+    [ "$1" = test ] || command -v go >/dev/null || packages golang-go
     environment requirements-dev.lock
     picamera2
     # An independent reader of recordings.

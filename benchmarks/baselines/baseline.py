@@ -1,10 +1,10 @@
-"""Start and stop of a baseline's server."""
+"""Start and stop of a rival's server."""
 
 import contextlib
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.e2e.harness import free_port, wait_for
@@ -18,15 +18,22 @@ def _answers(url: str) -> bool:
 
 @contextmanager
 def serving(module: str, page: str, fps: float, host: str = "localhost") -> Iterator[str]:
-    """Serve benchmarks.MODULE within the context; yield the URL of a page."""
+    """Serve benchmarks.baselines.MODULE within the context; yield the URL of a page."""
     port = free_port()
-    arguments = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]
+    arguments = ["-m", f"benchmarks.baselines.{module}", f"--port={port}", f"--fps={fps}"]
     arguments += [] if host == "localhost" else [f"--host={host}"]
-    server = subprocess.Popen([sys.executable, *arguments], start_new_session=True)
-    url = f"http://{host}:{port}/"
+    url = f"http://{host}:{port}/{page}"
+    with started([sys.executable, *arguments], url):
+        yield url
+
+
+@contextmanager
+def started(argv: Sequence[str], url: str) -> Iterator[int]:
+    """Run a server within the context; yield its process id when it answers at `url`."""
+    server = subprocess.Popen(argv, start_new_session=True)
     try:
-        wait_for(lambda: _answers(url + page), f"{module} does not serve", 20.0, 0.1)
-        yield url + page
+        wait_for(lambda: _answers(url), f"no answer from {url}", 20.0, 0.1)
+        yield server.pid
     finally:
         server.kill()
         server.wait()

@@ -1,11 +1,10 @@
 """Edge of the Wi-Fi: random loss of packets, in both directions."""
 
-import json
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.support.lan import Lan
 
 from benchmarks.baselines.baseline import serving
 from benchmarks.browser import glass
-from benchmarks.browser.video import CANVAS, FPS, visited
+from benchmarks.browser.video import CANVAS, FPS, plain, visited
 from benchmarks.network.links import (
     FRAMED,
     ShownPicture,
@@ -41,10 +40,9 @@ ROAMS, ROAMED_MS = 3, 1000
 SILENCE = "fpvcar.gate: stopped: silence"
 SAMPLE_MS = 10.0
 ROUNDS, ROUND_MS, ROUND_SHARE = 5, 15_000, 0.10
-PROGRAM = [sys.executable, str(Path(__file__).with_name("plain_camera.py"))]
-PLAIN = (f"--set=camera.command = {json.dumps(PROGRAM)}",)
-CAMERAS = {"framed camera": FRAMED, "plain camera": PLAIN}
-"""Cameras of the bench. A plain camera accepts no requests for a key frame or another bitrate."""
+CAMERAS = {"framed camera": FRAMED, "plain camera": tuple(plain(FPS))}
+FAR_AND_NEAR = "20 ms and up to 10 ms of jitter, 2 % lost, each way"
+FAR_WEATHER = Weather(delay_s=0.020, jitter_s=0.010, loss=0.02)
 KERNELS = {"": None, ", cubic, Linux before 6.15": ("cubic", 200)}
 """Arguments of Lan.congestion for a kernel without TCP_RTO_MIN_US; None: this kernel."""
 CPU_MORE = 0.3
@@ -73,12 +71,12 @@ def gaps_ms(pictures: Sequence[ShownPicture]) -> list[float]:
 
 
 def watched(
-    page: Page, lan: Lan, share: float, look_ms: float = LOSSY_MS
+    page: Page, worsen: Callable[[], object], look_ms: float = LOSSY_MS
 ) -> tuple[list[ShownPicture], float]:
-    """Return the pictures that a page showed during this loss, and the wall clock at the start
-    of it."""
+    """Return the pictures that a page showed after `worsen` had changed its link, and the wall
+    clock at the first."""
     page.wait_for_timeout(SETTLES_MS)
-    lan.drop(share)
+    worsen()
     page.wait_for_timeout(SETTLES_MS)
     shown(page)
     begin_ms = now_ms()
@@ -97,7 +95,7 @@ def lossy(settings: Settings, share: float, cpus: list[float]) -> Iterator[Resul
     with far_away(settings) as (lan, bench, page):
         run = bench.pid("run")
         before_s, begin_s = cpu_s(run), time.monotonic()
-        pictures, begin_ms = watched(page, lan, share)
+        pictures, begin_ms = watched(page, partial(lan.drop, share))
         took_s = time.monotonic() - begin_s
         cpus.append(100 * (cpu_s(run) - before_s) / took_s)
     yield row("links", f"{name}: CPU of run", "%", [cpus[-1]], Aim(worst=cpus[0] + CPU_MORE))
@@ -117,7 +115,7 @@ def standstills(settings: Settings) -> Iterator[Result]:
             with far_away(settings, camera=options) as (lan, _, page):
                 if tcp is not None:
                     lan.congestion(*tcp)
-                pictures, _ = watched(page, lan, ROUND_SHARE, ROUND_MS)
+                pictures, _ = watched(page, partial(lan.drop, ROUND_SHARE), ROUND_MS)
             longest.append(max(gaps_ms(pictures)))
             ages.append(row("links", name, "ms", ages_ms(pictures)).p95)
         yield row(
@@ -126,18 +124,27 @@ def standstills(settings: Settings) -> Iterator[Result]:
         yield row("links", f"{name}: p95 of the age of each round", "ms", ages, Aim(worst=120))
 
 
+@contextmanager
+def visited_far_away(lan: Lan, url: str) -> Iterator[Page]:
+    """Yield the page of a rival's server on another host, with the reader in it."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        browser = stack.enter_context(on_the_lan(lan, home))
+        page = stack.enter_context(visited(browser, url))
+        glass.begin(page, CANVAS)
+        yield page
+
+
 def beside(share: float) -> Iterator[Result]:
     """Measure aiortc's H.264 with the same camera, browser and reader."""
     name = f"beside: aiortc, {share:.0%} lost each way"
     say(f"links: {name}")
-    with ExitStack() as stack:
-        lan = stack.enter_context(Lan())
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(serving("baseline_webrtc", "h264", FPS, lan.near))
-        browser = stack.enter_context(on_the_lan(lan, home))
-        page = stack.enter_context(visited(browser, url))
-        glass.begin(page, CANVAS)
-        pictures, _ = watched(page, lan, share)
+    with (
+        Lan() as lan,
+        serving("webrtc", "h264", FPS, lan.near) as url,
+        visited_far_away(lan, url) as page,
+    ):
+        pictures, _ = watched(page, partial(lan.drop, share))
     yield from judged(name, pictures, (None, None, None, None))
 
 
@@ -186,16 +193,11 @@ def bursts(settings: Settings) -> Iterator[Result]:
 
 def far_and_near(settings: Settings) -> Iterator[Result]:
     """Measure a long link, with jitter and some loss."""
-    name = "20 ms and up to 10 ms of jitter, 2 % lost, each way"
-    say(f"links: {name}")
+    say(f"links: {FAR_AND_NEAR}")
     with Air() as air, far_away(settings, over=air) as (_, _, page):
-        page.wait_for_timeout(SETTLES_MS)
-        air.set(Weather(delay_s=0.020, jitter_s=0.010, loss=0.02))
-        page.wait_for_timeout(SETTLES_MS)
-        shown(page)
-        page.wait_for_timeout(LOSSY_MS)
-        ages = [picture.age_ms for picture in shown(page)]
-    yield row("links", f"{name}: capture to glass", "ms", ages, Aim(p99=90))
+        pictures, _ = watched(page, partial(air.set, FAR_WEATHER))
+    ages = [picture.age_ms for picture in pictures]
+    yield row("links", f"{FAR_AND_NEAR}: capture to glass", "ms", ages, Aim(p99=90))
 
 
 def at_the_wheel(settings: Settings) -> Iterator[Result]:

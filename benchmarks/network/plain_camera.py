@@ -1,6 +1,6 @@
 """Camera program without control requests: H.264 (Annex B) on stdout.
 
-    python benchmarks/network/plain_camera.py --fps=29.9 --gop-s=1
+    python benchmarks/network/plain_camera.py --width=640 --height=480 --fps=29.9 --gop-s=1
 
 The picture is the strip with the clock (fpvbench.camera.picture.Strip), with the encoder of the
 bench's camera. The program blocks on a slow reader, like most camera programs.
@@ -13,17 +13,19 @@ import time
 from fpvbench.camera.picture import Strip
 from fpvcar.video.programs.encoder import Encoder
 
-SIZE = (640, 480)
 BITRATE = 2_000_000
 
 
 def main() -> None:
     """Write pictures by the clock until stdout is closed."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--width", type=int, default=640)
+    parser.add_argument("--height", type=int, default=480)
     parser.add_argument("--fps", type=float, default=29.9)
     parser.add_argument("--gop-s", type=float, default=1.0)
     options = parser.parse_args()
-    source, encoder = Strip(*SIZE), Encoder(*SIZE, options.fps, BITRATE)
+    size = (options.width, options.height)
+    source, encoder = Strip(*size), Encoder(*size, options.fps, BITRATE)
     period_s, due_s, key_s = 1.0 / options.fps, time.monotonic(), 0.0
     while True:
         time.sleep(max(due_s - time.monotonic(), 0.0))
