@@ -254,6 +254,9 @@ class Replica:
         self.options = ["--ssh", running.ssh, "--remote-path", str(running.folder)]
         self.moved = 0
 
+    def claim(self) -> None:
+        self.remote.run(send.LIST + send.CLAIM, self.rig.store.id, "")
+
     def send(self, *options: str) -> list[send.Sent]:
         """Send all; note the bytes moved, also by a transfer that is cut."""
         before = 0
@@ -389,13 +392,13 @@ def test_torn_snapshot_is_deleted_and_received_again(replica: Replica, end: str)
     put(replica.rig.store, SECOND, os.urandom(4 * MIB))
     (snapshot,) = replica.rig.hour()
     torn = replica.folder / snapshot.name
+    replica.claim()
     if end == "killed":  # btrfs receive makes it writable, and sets its received_uuid at the end
         run("btrfs", "subvolume", "create", torn)
     else:  # a power cut between the receive and the sync: the stream is still there
         stream = replica.rig.home / "stream"
         run("btrfs", "send", "-q", "-f", stream, snapshot)
         run("btrfs", "receive", "-q", "-f", stream, replica.folder)
-        (replica.folder / ".incoming").mkdir()
         (replica.folder / f".incoming/{snapshot.name}.stream").touch()
     assert [sent.name for sent in replica.send()] == [snapshot.name]
     assert replica.names() == [snapshot.name] and replica.is_clean()
@@ -409,6 +412,12 @@ def test_foreign_or_unmounted_target_gets_nothing(replica: Replica) -> None:
         stack.callback(aside.rename, replica.folder)
         with pytest.raises(StationError, match="host1:/.*can't cd to"):
             replica.send()
+    own = replica.folder / "store.20260101T000000+0000"
+    run("btrfs", "subvolume", "create", own)
+    with pytest.raises(StationError, match="has snapshots already: name an empty folder"):
+        replica.send()
+    assert own.is_dir()
+    run("btrfs", "subvolume", "delete", own)
     marker = replica.folder / ".fpvstation-snapshots"
     marker.write_text("another\n")
     with pytest.raises(StationError, match="has the snapshots of another store"):
@@ -427,7 +436,7 @@ def test_foreign_or_unmounted_target_gets_nothing(replica: Replica) -> None:
 def test_full_target_keeps_the_stream_and_continues(replica: Replica) -> None:
     put(replica.rig.store, SECOND, os.urandom(40 * MIB))
     replica.rig.hour()
-    replica.remote.run(send.LIST + send.CLAIM, replica.rig.store.id, "")
+    replica.claim()
     filler = replica.folder.parent / "filler"
     with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
         while True:

@@ -40,9 +40,14 @@ for name in {BASE_NAME}.*; do
 done
 """
 """Script that lists the snapshots in a folder."""
-CLAIM = r"""
+CLAIM = rf"""
+if [ ! -e .fpvstation-snapshots ] && [ -z "$3" ]; then
+    for name in {BASE_NAME}.*; do
+        [ ! -e "$name" ] || {{ echo "$1 has snapshots already: name an empty folder" >&2; exit 1; }}
+    done
+    printf '%s\n' "$2" >.fpvstation-snapshots || exit
+fi
 mkdir -p .incoming || exit
-[ -e .fpvstation-snapshots ] || [ "$3" ] || printf '%s\n' "$2" >.fpvstation-snapshots || exit
 printf 'Store: %s\n' "$(cat .fpvstation-snapshots)"
 find .incoming -name '*.stream' -printf 'Stream: %f\n'
 """
