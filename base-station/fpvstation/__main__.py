@@ -18,7 +18,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
-from fpvstation.cli import decode, sizing_verbs, snapshot_verbs, tunnel, verbs
+from fpvstation.cli import decode, sizing_verbs, snapshot_verbs, tiers, tunnel, verbs
 from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
@@ -41,6 +41,8 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   fpvstation rebuild               rebuild the catalogue of the page from the store
   fpvstation rm SESSION            move a session to the trash; never fetch it again
   fpvstation restore SESSION       restore a session from the trash or an office
+  fpvstation archive --due         move old sessions to the archive of the settings
+  fpvstation recall SESSION        bring a session back from the archive
   sudo fpvstation snapshots setup  keep hourly snapshots of a store on btrfs
   fpvstation snapshots restore SESSION --at 14:00
   fpvstation measure DIR           measure disks; fpvstation size then tells when they are full
@@ -298,6 +300,22 @@ def _store_verbs(subcommands: _Verbs) -> None:
     )
     raw.add_argument(
         "--partial", action="store_true", help="exit with 0, not 3, if recorded data is missing"
+    )
+    out = subcommands.add_with_store(
+        "archive", tiers.archive, "move whole sessions to the archive of the settings"
+    )
+    out.add_argument("session", nargs="?", default="", help="name or folder of the session")
+    out.add_argument(
+        "--due",
+        action="store_true",
+        help="all sessions older than `after`; the oldest while the disk is fuller than `above`",
+    )
+    out.add_argument("--dry-run", action="store_true", help="name the sessions; move none")
+    _add_config(out)
+    _add_config(
+        subcommands.add_with_session(
+            "recall", tiers.recall, "bring a session back from the archive"
+        )
     )
     help_text = "restore a session from the trash or an office"
     _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))

@@ -18,6 +18,9 @@ import msgspec
 
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
+from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.tiers import Tiers, TiersBusy
+from fpvstation.settings import TierSettings
 from fpvstation.snapshots.tools import SNAPSHOTS
 from fpvstation.store.bound import Bound
 from fpvstation.store.store import INCOMING, TRASH, Store
@@ -100,7 +103,9 @@ class Chores:
             await self._sleep(chore.pause_s(time.monotonic() - began_s))
 
 
-def chores_of(store: Store, root: Path, bound: Bound | None, catalogue: Catalogue) -> list[Chore]:
+def chores_of(
+    store: Store, root: Path, bound: Bound | None, catalogue: Catalogue, archive: Run | None = None
+) -> list[Chore]:
     def now() -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC)
 
@@ -111,6 +116,8 @@ def chores_of(store: Store, root: Path, bound: Bound | None, catalogue: Catalogu
     ]
     if bound:
         chores.append(Chore("bound", bound.run, bound.pause_s))
+    if archive:
+        chores.append(Chore("archive", archive))
     return chores
 
 
@@ -143,6 +150,20 @@ def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[s
                     day.rename(day.with_name(now.date().isoformat()))
         elif now.date() - removed > KEPT:
             yield from _remove_tree(day)
+
+
+def keep_tiers(tiers: Tiers, tier_settings: TierSettings) -> Iterator[str]:
+    """Complete interrupted moves, and archive the sessions that are due; yield each fault. Raises
+    OSError, StationError."""
+    with contextlib.suppress(TiersBusy), tiers.alone():
+        yield from asyncio.run(tiers.resume())
+        for due in tiers.due(tier_settings):
+            try:
+                asyncio.run(tiers.archive(due.session))
+                log.info("%s archived: %s", due.session, due.reason)
+            except (OfficeFault, StationError, OSError) as fault:
+                yield str(fault)
+                return
 
 
 def _remove_tree(path: Path) -> Iterator[str]:

@@ -27,8 +27,9 @@ from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
 from fpvstation.fetch.scheduler import FetchScheduler
-from fpvstation.housekeeping import Chores, chores_of
+from fpvstation.housekeeping import Chores, chores_of, keep_tiers
 from fpvstation.mirror.mirrors import Offices, remote_offices
+from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
@@ -88,7 +89,13 @@ async def run(options: Options) -> None:
         catalogue = Catalogue(state / FILE, root, store, store_id, scheduler.inventory)
         await asyncio.to_thread(catalogue.open)
         bound = Bound(store, disk, replicas, options.most, offices.places, offices.verify_soon)
-        chores = Chores(chores_of(store, root, bound if options.most else None, catalogue))
+        tier_settings, archiving = options.settings.tiers, None
+        if tier_settings.archive:
+            archive = archive_of(tier_settings.archive, root)
+            tiers = Tiers(store, disk, archive, offices.places, asyncio.to_thread)
+            archiving = partial(keep_tiers, tiers, tier_settings)
+        limit = bound if options.most else None
+        chores = Chores(chores_of(store, root, limit, catalogue, archiving))
         page = Page(catalogue, scheduler, offices, chores, rights, state)
         endpoint = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)

@@ -7,8 +7,14 @@ window = "22:00-06:00"           # the second office is used in these hours only
 rate = "5M"                      # and gets at most so many bytes a second
 copies_required = 2              # before a car may forget; the store's own is one
 options = ["--plain"]            # more options of rdcp
+
+[tiers]
+archive = "/mnt/archive"         # a folder of another disk, or s3://BUCKET/PREFIX
+after = "90 days"                # sessions of that age move there,
+above = "80 %"                   # and the oldest ones while the store's disk is that full
 """
 
+import math
 import os
 import re
 from datetime import datetime, time
@@ -81,8 +87,27 @@ class Office(Section, frozen=True):
         return {self.second: Window.parse(self.window)} if self.window else {}
 
 
+class TierSettings(Section, frozen=True):
+    """Archive of old sessions. Without `after` and `above` no session is due."""
+
+    archive: str = ""
+    after: Annotated[str, Meta(pattern=r"^(\d{1,5} days?)?$")] = ""
+    above: Annotated[str, Meta(pattern=r"^(\d{1,2} ?%)?$")] = ""
+
+    @property
+    def after_s(self) -> float:
+        """Age from which a session is due."""
+        return int(self.after.split()[0]) * 86400.0 if self.after else math.inf
+
+    @property
+    def above_share(self) -> float:
+        """Share of the disk above which the oldest sessions are due."""
+        return int(self.above.rstrip(" %")) / 100 if self.above else math.inf
+
+
 class Settings(Section, frozen=True):
     office: Office = Office()
+    tiers: TierSettings = TierSettings()
 
 
 def usual_path() -> Path:
@@ -102,12 +127,19 @@ def load(path: Path) -> Settings:
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
     office = settings.office
-    for target in office.targets:
+    archive = settings.tiers.archive
+    for target in (*office.targets, archive):
         if target.startswith(BUCKET_SCHEME) and not BUCKET.fullmatch(target):
             raise ConfigError(
-                f'{path}: office target "{target}" refused: expected s3://BUCKET/PREFIX, with a '
+                f'{path}: target "{target}" refused: expected s3://BUCKET/PREFIX, with a '
                 "bucket of 3 to 63 of a-z 0-9 . - and folders of A-Z a-z 0-9 . _ -"
             )
+    if archive in office.targets and archive:
+        raise ConfigError(f"{path}: tiers.archive is an office, too: name another place")
+    if archive and not archive.startswith((BUCKET_SCHEME, "/")):
+        raise ConfigError(
+            f'{path}: tiers.archive "{archive}" refused: expected /FOLDER or s3://BUCKET/PREFIX'
+        )
     if office.copies_required > 1 + len(office.targets):
         raise ConfigError(
             f"{path}: office.copies_required = {office.copies_required} refused: expected at "

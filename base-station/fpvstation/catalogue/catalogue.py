@@ -29,6 +29,7 @@ from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
 from fpvstation.catalogue.probe import ProbeJob, key_of, prober
+from fpvstation.store.archived import path_of
 from fpvstation.store.replicas import CarInventory, ReplicaIndex
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
@@ -139,7 +140,9 @@ class Catalogue:
             stamps = dict(db.execute("SELECT path, stamp FROM session"))
         for session in self._store.sessions():
             try:
-                stamp = (self._root / session / SUMS_FILE).stat().st_mtime_ns
+                record = self._store.archived(session)
+                path = path_of(session) if record else f"{session}/{SUMS_FILE}"
+                stamp = (self._root / path).stat().st_mtime_ns
             except FileNotFoundError:
                 continue
             except OSError as fault:
@@ -172,6 +175,11 @@ class Catalogue:
                 if known
                 for segment, entry in search.entries_of(db, session)
             }
+        for change in changes:
+            if record := self._store.archived(change.session):
+                for segment in record.listed(change.session):
+                    name = segment.path.rpartition("/")[2]
+                    known.setdefault(segment, bytes(record.entries[name]))
         new = [
             segment for segments in stored.values() for segment in segments if segment not in known
         ]
@@ -212,14 +220,23 @@ class Catalogue:
     # Queries of the page
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
+        """Return the files of these names. Raises OSError for one in an archive that is away."""
         with self._file.query() as db:
-            return {
+            paths = {
                 segment: self._root / path
                 for name in wanted
                 for segment, path in db.execute(
                     "SELECT name, path FROM segment WHERE name = ?", (name,)
                 )
             }
+        for path in paths.values():
+            session = str(path.parent.relative_to(self._root))
+            if not path.exists() and (record := self._store.archived(session)):
+                raise OSError(
+                    f"This drive is in the archive {record.place}: mount it, or bring the drive "
+                    f"back: fpvstation recall {path.parent.name}"
+                )
+        return paths
 
     def writing(self, path: Path) -> bool:
         """Return False: every file in the store is complete."""

@@ -13,6 +13,7 @@ from fpvstation.errors import StationError
 from fpvstation.mirror.mirrors import remote_offices
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, verify_replica
 from fpvstation.mirror.restore import Restore, session_of
+from fpvstation.mirror.tiers import Archive, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store, trash_of
@@ -23,7 +24,7 @@ def verify(arguments: argparse.Namespace) -> int:
     """Read the whole store again, or one session; return 1 if any segment is bad."""
     store, disk = open_store(arguments.store)
     name = arguments.session
-    sessions = [_session_named(name, store)] if name else sorted(store.known())
+    sessions = [session_named(name, store)] if name else sorted(store.known())
     if arguments.office:
         return asyncio.run(_verify_offices(arguments, store, disk, sessions))
     total = sum(store.extent(session)[0] for session in sessions)
@@ -38,6 +39,12 @@ def verify(arguments: argparse.Namespace) -> int:
         else:
             good += 1
     progress.end()
+    away = sum(store.is_away(session) for session in sessions)
+    if away:
+        print(
+            f"{counted(away, 'archived session')} not read: mount the archive; a bucket: "
+            "verify --office"
+        )
     print(f"good: {counted(good, 'segment')} ({done / MB:.0f} MB); bad: {bad}")
     return 1 if bad else 0
 
@@ -47,9 +54,12 @@ async def _verify_offices(
 ) -> int:
     """Check the replicas at the offices again; return 1 if any is bad."""
     replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
-    if not office.targets:
+    target = settings.load(arguments.config).tiers.archive
+    if not (office.targets or target):
         raise StationError(f"{arguments.config} has no office: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
+    if target:
+        failed = await _verify_archive(archive_of(target, root), store, sessions)
     for remote in remote_offices(office, root, "verify"):
         good = bad = faults = done = 0
         begun_s = time.monotonic()
@@ -80,6 +90,24 @@ async def _verify_offices(
     return 1 if failed else 0
 
 
+async def _verify_archive(archive: Archive, store: Store, sessions: list[str]) -> bool:
+    """Check the archived sessions again; return True if any is bad."""
+    good, bad = 0, list[str]()
+    await archive.claim(store.id, known=True)
+    for session in sessions:
+        record = store.archived(session)
+        if record and record.place == archive.place:
+            wrong = await archive.check(session, record.listed(session))
+            good += len(record.segments) - len(wrong)
+            bad += [f"{session}/{name}" for name in wrong]
+            if not wrong:
+                store.note_verified(session, time.time())
+    for path in bad:
+        print(f"{archive.place}: {path}: bad or missing there; recall the session", file=sys.stderr)
+    print(f"{archive.place}: good: {counted(good, 'segment')}; bad: {len(bad)}")
+    return bool(bad)
+
+
 def rebuild(arguments: argparse.Namespace) -> int:
     """Rebuild the list of the page."""
     began_s = time.monotonic()
@@ -102,12 +130,12 @@ def rebuild(arguments: argparse.Namespace) -> int:
 def rm(arguments: argparse.Namespace) -> int:
     store, _ = open_store(arguments.store)
     trash = trash_of(time.time())
-    removed = store.remove(_session_named(arguments.session, store), trash)
+    removed = store.remove(session_named(arguments.session, store), trash)
     print(f"{counted(len(removed), 'segment')} moved to {arguments.store / trash}")
     return 0
 
 
-def _session_named(name: str, store: Store) -> str:
+def session_named(name: str, store: Store) -> str:
     """Return the local session of that name or folder. Raises StationError."""
     sessions = sorted(store.known())
     matches = [session for session in sessions if name in (session, session.split("/")[-1])]
@@ -122,6 +150,8 @@ def restore(arguments: argparse.Namespace) -> int:
     store, disk = open_store(arguments.store)
     replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
     session = session_of(arguments.session, store, disk, replicas)
+    if record := store.archived(session):
+        raise StationError(f"{session} is in {record.place}: fpvstation recall {session}")
     root = arguments.store.expanduser().absolute()
     offices = remote_offices(office, root, "restore")
     phases = _Phases()

@@ -223,6 +223,6 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError as fault:  # a file system without hard links
-        if fault.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+        if fault.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV):
             raise
         shutil.copy2(source, target)

@@ -251,7 +251,7 @@ class Replicator:
         return [
             session
             for session in sorted({*self._store.sessions(), *self._replicas.sessions()})
-            if not self._is_current(session, removed)
+            if not self._is_current(session, removed) and not self._store.is_away(session)
         ]
 
     def _is_current(self, session: str, removed: set[str]) -> bool:
@@ -269,6 +269,8 @@ class Replicator:
         return replica.segments if replica else {}
 
     async def _replicate(self, session: str) -> None:
+        if await self._act(self._store.is_away, session):
+            return
         listed = await self._verify_local(session)
         remote = self._remote_segments(session)
         segments = segments_of(listed)

@@ -120,6 +120,27 @@ class S3:
             paths[name] = f"{into}/{name}"
         return paths
 
+    # Archive of tiers.py
+
+    def link(self, session: str) -> str:
+        """Return "": the files of a bucket have no path here."""
+        return ""
+
+    async def put(
+        self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
+    ) -> None:
+        """Upload a session, and verify it there. Raises OfficeFault, OSError."""
+        await self.send(session, listed, False, on_progress)
+        if await self.check(session, listed):
+            await self.send(session, listed, True, on_progress)
+            if bad := await self.check(session, listed):
+                raise OfficeFault(f"{self.place}: {session}/{bad[0]} differs from the sent one")
+
+    async def remove(self, session: str, listed: list[StoredSegment]) -> None:
+        """Delete a session that is in the store again. Raises OfficeFault."""
+        bucket = self._open()
+        await bucket.remove([f"{session}/{SUMS_FILE}", *(segment.path for segment in listed)])
+
     def _new(self) -> Bucket:
         return Bucket(self.place, self._name, self._prefix)
 

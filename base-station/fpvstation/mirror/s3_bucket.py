@@ -130,7 +130,8 @@ class Bucket:
 
     async def write(self, path: str, data: bytes, old: BucketFile | None) -> str | None:
         """Write a file as a whole, verified by the server, in place of exactly this version;
-        return its ETag. Return None if there is one where `old` is None: it stays."""
+        return its ETag. `old` is None for a new file: if there is one, it stays, and the
+        result is None."""
         condition = _condition(old)
         try:
             answer = await self.run(
@@ -146,6 +147,11 @@ class Bucket:
                 raise
             return None
         return str(answer["ETag"])
+
+    async def remove(self, paths: list[str]) -> None:
+        """Delete files; absent is fine."""
+        for path in paths:
+            await self.run(self.call, "delete_object", path)
 
     def call(self, operation: str, path: str, **arguments: Any) -> Any:
         """Call an operation of the client on a file; in a thread of `run`."""
@@ -290,8 +296,8 @@ class Upload:
         return moved
 
     async def complete(self, old: BucketFile | None) -> str | None:
-        """Publish the file in place of exactly this version; return its ETag. Return None if
-        there is one where `old` is None: it stays."""
+        """Publish the file in place of exactly this version; return its ETag. `old` is
+        None for a new file: if there is one, it stays, and the result is None."""
         parts = [self._parts[number] for number in sorted(self._parts)]
         try:
             answer = await self._bucket.run(

@@ -58,11 +58,11 @@ class Bound:
         sizes = {
             session: sum(self._disk.size(segment.path) or 0 for segment in segments)
             for session, segments in listed.items()
-            if segments
+            if segments and not self._store.archived(session)
         }
         over = sum(sizes.values()) - self._most
         lacking, unsure = list[str](), list[str]()
-        by_age = sorted(sizes, key=lambda session: self._age_key(session, listed[session]))
+        by_age = sorted(sizes, key=lambda session: age_key(self._disk, session, listed[session]))
         for session in by_age[:-1] if over > 0 else ():
             if over <= 0:
                 break
@@ -119,20 +119,21 @@ class Bound:
             unsure |= not is_recent(replica.verified_s, self._utc_s(), DAY_S)
         return "unsure" if unsure else ""
 
-    def _age_key(self, session: str, listed: Sequence[StoredSegment]) -> tuple[float, float]:
-        """Return the sort key of a session: the time of its recording.
 
-        If the car's clock was wrong (before 2025, or after the arrival here), the arrival counts.
-        If that is before 2025, too, the session comes last: it is evicted after all others.
-        """
-        arrived_s = max(self._disk.changed_s(segment.path) for segment in listed)
-        began = BEGAN.search(session.rpartition("/")[2])
-        began_s = _utc_s(began[1]) if began else 0.0
-        if arrived_s < FIRST_S:
-            age_s = began_s if began_s >= FIRST_S else math.inf
-        else:
-            age_s = began_s if FIRST_S <= began_s <= arrived_s else arrived_s
-        return age_s, arrived_s
+def age_key(disk: Disk, session: str, listed: Sequence[StoredSegment]) -> tuple[float, float]:
+    """Return the sort key of a session: the time of its recording.
+
+    If the car's clock was wrong (before 2025, or after the arrival here), the arrival counts.
+    If that is before 2025, too, the session comes last: it is evicted after all others.
+    """
+    arrived_s = max(disk.changed_s(segment.path) for segment in listed)
+    began = BEGAN.search(session.rpartition("/")[2])
+    began_s = _utc_s(began[1]) if began else 0.0
+    if arrived_s < FIRST_S:
+        age_s = began_s if began_s >= FIRST_S else math.inf
+    else:
+        age_s = began_s if FIRST_S <= began_s <= arrived_s else arrived_s
+    return age_s, arrived_s
 
 
 def _utc_s(text: str) -> float:

@@ -49,10 +49,15 @@ class ReplicaIndex:
             states = self._replicas.states(session, listed)
         except OSError:
             return []
+        if record := self._store.archived(session):
+            away = " (away)" if self._store.is_away(session) else ""
+            states = [state for state in states if state.place != HERE]
+            states.insert(0, ReplicaState(record.place + away, record.verified_s, True))
+            changed_s = 0.0
         # The copy here, and the car's copy at that time, were verified on arrival.
         if changed_s and all(state.place != HERE for state in states):
             states.insert(0, ReplicaState(HERE, changed_s, True))
-        sizes = [(segment, self._disk.size(segment.path)) for segment in listed]
+        sizes = [(segment, self._store.size(segment)) for segment in listed]
         on_car = self._cars.count(sizes)
         if on_car:
             states.insert(0, ReplicaState(CAR, changed_s, on_car == len(listed)))

@@ -6,6 +6,7 @@
     CAR/2026-11-21/SESSION/NAME.mcap         published whole, synced, never replaced
     CAR/2026-11-21/SESSION/SHA256SUMS        its line is written after the file
     .copies/                                 replicas at each place: replica_log.py
+    .archived/                               sessions in an archive: archived.py
     .bad/, .trash/2026-11-22/                damaged files, and files that people removed
 
 There is no journal: after a restart the fetched bytes are read again and compared, piece by piece.
@@ -15,19 +16,20 @@ A journal can be wrong about a disk that lost power; the bytes cannot.
 import contextlib
 import errno
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from fpvcar.recordings.library.checksums import start_of
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError
 from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
+from fpvstation.store.contents import Contents
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import Identity
-from fpvstation.store.manifest import Manifest
-from fpvstation.store.replica_log import EVICTED, HERE, ReplicaLog
-from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
+from fpvstation.store.replica_log import EVICTED, HERE
+from fpvstation.store.sums_file import StoredSegment
 
 INCOMING, TRASH = ".incoming", ".trash"
+RECALL = "bring it back with `fpvstation recall SESSION`"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """Errors of a disk, or its file system, for bytes that it has lost."""
 
@@ -37,7 +39,7 @@ def trash_of(now_s: float) -> str:
     return f"{TRASH}/{time.strftime('%Y-%m-%d', time.gmtime(now_s))}"
 
 
-class Store:
+class Store(Contents):
     """Store of recordings. Every call may block, and raise OSError."""
 
     def __init__(
@@ -47,8 +49,8 @@ class Store:
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         """Set the disk. `on_stored` gets each session that got a segment, in any thread."""
-        self._disk, self._on_stored, self._replicas = disk, on_stored, ReplicaLog(disk)
-        self._identity, self._manifest, self._utc_s = Identity(disk), Manifest(disk), utc_s
+        super().__init__(disk)
+        self._on_stored, self._identity, self._utc_s = on_stored, Identity(disk), utc_s
         self._audit = Audit(disk, self._manifest, self._replicas)
 
     def open(self, known: str) -> str:
@@ -65,39 +67,12 @@ class Store:
     def check(self) -> None:
         self._identity.check()
 
-    # Contents
-
-    def find(self, car: str, name: str, size: int) -> StoredSegment | None:
-        """Return the listed segment of that name and size, or None."""
-        matches = (
-            segment
-            for session in self._manifest.folders_of(car, name)
-            for segment in self.listed(session)
-            if segment.path.endswith(f"/{name}") and self._disk.size(segment.path) == size
-        )
-        return next(matches, None)
-
-    def sessions(self) -> Iterator[str]:
-        return self._manifest.sessions()
-
-    def listed(self, session: str) -> list[StoredSegment]:
-        return self._manifest.of(session)
-
-    def removed(self) -> set[str]:
-        return self._manifest.removed()
-
-    def segments(self) -> Iterator[StoredSegment]:
-        for session in self.sessions():
-            yield from self.listed(session)
-
-    def known(self) -> set[str]:
-        """Return all sessions that have a folder or a record."""
-        return {*self.sessions(), *self._replicas.sessions()}
+    # Verification
 
     def audit(self, session: str) -> list[Finding]:
         """Audit a session: see Audit.run. Raises StoreGone."""
         self.check()
-        return self._audit.run(session)
+        return [] if self.archived(session) else self._audit.run(session)
 
     def verify_segment(self, segment: StoredSegment) -> Finding | None:
         """Read a segment again. Return None if it is right. Otherwise mend its line if that is
@@ -110,6 +85,8 @@ class Store:
         if sha256 == segment.sha256:
             return None
         session, _, name = segment.path.rpartition("/")
+        if record := self.archived(session):
+            return Finding(segment.path, fault, f"not changed: it is in {record.place}; {RECALL}")
         if not sha256 and self._replicas.evicted(session).get(name) == segment.sha256:
             self.set_aside(segment)  # a kill came between the two steps of `evict`
             return None
@@ -126,6 +103,10 @@ class Store:
     def note_verified(self, session: str, now_s: float) -> None:
         """Record that all listed segments of a session were verified just now."""
         with self._disk.changing():
+            if record := self.archived(session):
+                record.verified_s = now_s
+                self._archive.write(session, record)
+                return
             for segment in self.listed(session):
                 self._replicas.add(segment, now_s)
             self._replicas.mark_verified(session, now_s)
@@ -133,12 +114,6 @@ class Store:
     def sums(self, path: str) -> Sums:
         """Return the checksums of a file on this store's disk."""
         return self._disk.sums(path)
-
-    def extent(self, session: str) -> tuple[int, float]:
-        """Return the bytes of a session's segments, and the time of its list's last change, UTC;
-        0 if it is missing."""
-        size = sum(self._disk.size(segment.path) or 0 for segment in self.listed(session))
-        return size, self._disk.changed_s(f"{session}/{SUMS_FILE}")
 
     def _read(self, segment: StoredSegment) -> tuple[str, str]:
         """Return the checksum of a file, "" if it is gone or unreadable, and the text of the
@@ -244,6 +219,7 @@ class Store:
     ) -> StoredSegment:
         stored = StoredSegment(f"{session}/{name}", sums.sha256)
         with self._disk.changing():  # an audit sees the file with its line
+            self._refuse_archived(session)
             if not present:
                 self._disk.publish(part, stored.path)
             self._disk.sync(stored.path)
@@ -265,6 +241,7 @@ class Store:
         """
         own, free = self._manifest.folders_of(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
+            self._refuse_archived(session)
             wanted = StoredSegment(f"{session}/{name}", sums.sha256)
             size, listed = self._disk.size(wanted.path), self.listed(session)
             recorded = self._recorded_sums(wanted)
@@ -285,6 +262,10 @@ class Store:
             raise StationError(f"{own}/{name}: two other segments have this name; check them")
         return free, False
 
+    def _refuse_archived(self, session: str) -> None:
+        if record := self.archived(session):
+            raise StationError(f"{session} is in {record.place}: {RECALL}")
+
     def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
         """Publish a file that was set aside and is right by the car's own checksums: its line
         was wrong."""
@@ -294,14 +275,6 @@ class Store:
         with self._disk.changing():
             self._disk.publish(bad, wanted.path)
         return True
-
-    def evicted(self, car: str, name: str, sha256: str) -> bool:
-        """Return True if a bound evicted this segment from the store."""
-        own = self._manifest.folders_of(car, name)[0]
-        return any(
-            self._replicas.evicted(session).get(name) == sha256
-            for session in (own, f"{own}.{sha256[:8]}")
-        )
 
     def _recorded_sums(self, segment: StoredSegment) -> set[str]:
         """Return the checksums that records have for this name."""
@@ -350,6 +323,7 @@ class Store:
         """Move a session's segments to the folder `to`, for people; "" deletes them. They are
         not fetched again, and neither are those that were lost here."""
         with self._disk.changing():
+            self._refuse_archived(session)
             segments, records = self.listed(session), self._replicas.of(session).values()
             lost = {sha256 for replica in records for sha256 in replica.segments.values()}
             removed = {segment.sha256 for segment in segments} | lost
@@ -370,7 +344,12 @@ class Store:
         with self._disk.changing():
             listing = self._manifest.listing(session)
             segments = listing.stored()
-            if listing.damaged or len(segments) < len(listing.lines) or not allowed(segments):
+            if (
+                self.archived(session)
+                or listing.damaged
+                or len(segments) < len(listing.lines)
+                or not allowed(segments)
+            ):
                 return False
             for segment in segments:
                 self._replicas.add(segment, self._utc_s())

@@ -34,9 +34,12 @@ def verify(
 ) -> Iterator[Verdict]:
     """Verify sessions at a limited rate: the list of each, then its segments. A bad segment is
     set aside, so that it is fetched again while the car or an office has it. A segment that
-    this machine may not read is reported, and stays. Raises StoreGone."""
+    this machine may not read is reported, and stays. Sessions of an archive that is away are
+    left out. Raises StoreGone."""
     begun_s, read = clock_s(), 0
     for session in sessions:
+        if store.is_away(session):
+            continue
         right = True
         for verdict in _session(store, disk, session):
             yield verdict

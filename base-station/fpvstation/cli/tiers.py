@@ -1,0 +1,103 @@
+"""Verbs `archive` and `recall`: sessions move to the archive of the settings, and back."""
+
+import argparse
+import asyncio
+import shutil
+import sys
+import time
+
+from fpvcar.recordings.export.progress import Progress
+from fpvcar.runtime.units import MB, counted
+from fpvstation import settings
+from fpvstation.cli.verbs import open_store, session_named
+from fpvstation.errors import StationError
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress
+from fpvstation.mirror.tiers import DueSession, Tiers, archive_of
+
+
+def archive(arguments: argparse.Namespace) -> int:
+    """Archive one session, or those that are due; return 1 if any failed."""
+    if bool(arguments.session) == arguments.due:
+        raise StationError(
+            "expected SESSION or --due: `archive --due --dry-run` names the due ones"
+        )
+    tiers, configured = _tiers_of(arguments)
+    if arguments.due and not (configured.after or configured.above):
+        raise StationError(f'{arguments.config}: [tiers] needs after = "90 days" or above = "80 %"')
+    with tiers.alone():
+        faults = asyncio.run(tiers.resume())
+        if arguments.due:
+            due = list(tiers.due(configured))
+        else:
+            store, _ = open_store(arguments.store)
+            session = session_named(arguments.session, store)
+            due = [DueSession(session, store.extent(session)[0], "named")]
+        for item in due:
+            if arguments.dry_run:
+                print(f"{item.session}: {item.bytes / MB:.0f} MB would be archived: {item.reason}")
+                continue
+            try:
+                moved = asyncio.run(_with_bar(item.bytes, tiers, item.session))
+            except (StationError, OfficeFault) as error:
+                faults.append(str(error))
+            else:
+                print(f"{item.session}: {moved / MB:.0f} MB archived in {configured.archive}")
+    if not due:
+        print("no session is due")
+    for fault in faults:
+        print(f"fpvstation: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+async def _with_bar(size: int, tiers: Tiers, session: str) -> int:
+    bar = Progress(sys.stderr, size, time.monotonic())
+    try:
+        return await tiers.archive(session, _drawn(bar))
+    finally:
+        bar.end()
+
+
+def _drawn(bar: Progress) -> OnProgress:
+    def draw(progress: CopyProgress) -> None:
+        bar.to(progress.done, time.monotonic())
+
+    return draw
+
+
+def recall(arguments: argparse.Namespace) -> int:
+    """Bring a session back from the archive; return 1 if any segment is lost there."""
+    tiers, configured = _tiers_of(arguments)
+    store, _ = open_store(arguments.store)
+    session = session_named(arguments.session, store)
+    size = store.extent(session)[0]
+    free = shutil.disk_usage(arguments.store).free
+    if size > free:
+        raise StationError(
+            f"{session} needs {size / MB:.0f} MB, and {free / MB:.0f} MB are free: make room first"
+        )
+    with tiers.alone():
+        bar = Progress(sys.stderr, size, time.monotonic())
+        try:
+            lost = asyncio.run(tiers.recall(session, _drawn(bar)))
+        finally:
+            bar.end()
+    for name in lost:
+        print(
+            f"fpvstation: {name}: bad or missing in {configured.archive}; a running station "
+            "fetches it if its car or an office has it",
+            file=sys.stderr,
+        )
+    print(f"{session}: recalled, {size / MB:.0f} MB; {counted(len(lost), 'segment')} lost")
+    return 1 if lost else 0
+
+
+def _tiers_of(arguments: argparse.Namespace) -> tuple[Tiers, settings.TierSettings]:
+    configured = settings.load(arguments.config)
+    if not configured.tiers.archive:
+        raise StationError(
+            f'{arguments.config} has no archive: add [tiers] and archive = "/mnt/archive"'
+        )
+    store, disk = open_store(arguments.store)
+    place = archive_of(configured.tiers.archive, arguments.store.expanduser().absolute())
+    offices = configured.office.targets
+    return Tiers(store, disk, place, offices, asyncio.to_thread), configured.tiers

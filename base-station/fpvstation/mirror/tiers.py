@@ -1,0 +1,339 @@
+"""Tiers of a store: whole sessions move to an archive, a folder or a bucket, and back.
+
+    out:  verified here -> copied and verified there -> record written
+          -> folder moved aside -> link in its place -> folder deleted
+    back: copied here -> verified -> moved beside the record -> record says `returned`
+          -> link removed, folder in its place -> deleted there -> record removed
+
+The record is the journal. Before it is written the store has the session; after that the archive
+has it, until the record says `returned`. `resume` completes the steps after a kill.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from fpvcar.runtime import files
+from fpvstation.catalogue.probe import ProbeJob, key_of, probe
+from fpvstation.errors import StationError
+from fpvstation.fetch.pull import Act
+from fpvstation.mirror.folder_archive import FolderArchive
+from fpvstation.mirror.replicate import OfficeFault, OnProgress, quiet
+from fpvstation.mirror.s3 import S3
+from fpvstation.settings import BUCKET_SCHEME, TierSettings
+from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
+from fpvstation.store.audit import files_of
+from fpvstation.store.bound import age_key
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import ReplicaLog, segments_of
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
+
+SETTLED_S = 3600.0
+"""Time without a new segment after which a session may be archived."""
+LOCK = f"{ARCHIVED}/.lock"
+
+
+class Archive(Protocol):
+    """Interface of an archive. Every call may raise OfficeFault and OSError."""
+
+    @property
+    def place(self) -> str:
+        """Name of the archive in the records."""
+
+    async def claim(self, store: str, known: bool) -> None:
+        """Check that the archive is there, and of this store; claim a new one."""
+
+    def link(self, session: str) -> str:
+        """Return the link that stays behind for a session, or ""."""
+
+    async def put(
+        self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
+    ) -> None:
+        """Copy a session, and verify the copy."""
+
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
+        """Verify the copy; return the names of bad or absent segments."""
+
+    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
+        """Copy a session to this store's disk; return the local path of each file."""
+
+    async def remove(self, session: str, listed: list[StoredSegment]) -> None:
+        """Delete the copy of a session that is in the store again."""
+
+
+class TiersBusy(StationError):
+    """Raised while another archive or recall runs."""
+
+
+class DueSession(NamedTuple):
+    """Session to archive, with its bytes and the reason."""
+
+    session: str
+    bytes: int
+    reason: str
+
+
+def archive_of(target: str, root: Path) -> Archive:
+    """Return the archive of the settings. Raises StationError."""
+    is_bucket = target.startswith(BUCKET_SCHEME)
+    return S3(target, root, "archive") if is_bucket else FolderArchive(target, root)
+
+
+class Tiers:
+    """Archive of one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        disk: Folder,
+        archive: Archive,
+        offices: Sequence[str],
+        act: Act,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:
+        """Set the parts. `offices`: places that must have a session before it is archived."""
+        self._store, self._disk, self._archive = store, disk, archive
+        self._offices, self._act, self._utc_s = offices, act, utc_s
+        self._log, self._replicas = ArchiveLog(disk), ReplicaLog(disk)
+
+    # Selection
+
+    def due(self, settings: TierSettings) -> Iterator[DueSession]:
+        """Yield the sessions that are due by age, then the oldest ones while the disk is too
+        full. Blocks."""
+        usage = shutil.disk_usage(self._disk.root)
+        over = usage.used - usage.total * settings.above_share
+        listed = {
+            session: listed
+            for session in self._store.sessions()
+            if not self._log.of(session) and (listed := self._store.listed(session))
+        }
+        ages = {session: age_key(self._disk, session, listed[session]) for session in listed}
+        for session in sorted(ages, key=lambda session: ages[session]):
+            size, changed_s = self._store.extent(session)
+            old = self._utc_s() - ages[session][0] > settings.after_s
+            if (not old and over <= 0) or self._refusal(session, listed[session]):
+                continue
+            if self._utc_s() - changed_s < SETTLED_S:
+                continue
+            over -= size
+            yield DueSession(session, size, "age" if old else "the disk is too full")
+
+    def _refusal(self, session: str, listed: Sequence[StoredSegment]) -> str:
+        """Return the reason why a session cannot be archived, or ""."""
+        folder = self._disk.root / session
+        if folder.is_symlink():
+            return f"it is a link to {os.readlink(folder)}, which no record explains: remove it"
+        if not listed:
+            return "it has no segments here"
+        replicas = self._replicas.of(session)
+        expected = segments_of(listed).items()
+        for place in self._offices:
+            if place not in replicas or not expected <= replicas[place].segments.items():
+                return f"{place} does not have it yet: wait until it is copied there"
+        return ""
+
+    # Out
+
+    async def archive(self, session: str, on_progress: OnProgress = quiet) -> int:
+        """Move a session to the archive; return its bytes. Raises StationError, OfficeFault,
+        OSError; the session then stays."""
+        self._store.check()
+        if record := self._log.of(session):
+            raise StationError(f"{session} is archived in {record.place} already")
+        listed = await self._act(self._store.listed, session)
+        if refusal := self._refusal(session, listed):
+            raise StationError(f"{session} refused: {refusal}")
+        await self._act(self._verify, session, listed)
+        await self._archive.claim(self._store.id, self._is_known())
+        await self._archive.put(session, listed, on_progress)
+        record = await self._act(self._record_of, session, listed)
+        await self._act(self._hand_over, session, listed, record)
+        await self._act(self._complete_out, session, record)
+        return sum(record.sizes.values())
+
+    def _is_known(self) -> bool:
+        records = map(self._log.of, self._log.sessions())
+        return any(record and record.place == self._archive.place for record in records)
+
+    def _verify(self, session: str, listed: list[StoredSegment]) -> None:
+        faults = self._store.audit(session)
+        faults += filter(None, map(self._store.verify_segment, listed))
+        if faults:
+            raise StationError(f"{faults[0].path}: {faults[0].fault}: verify the session again")
+
+    def _record_of(self, session: str, listed: list[StoredSegment]) -> ArchivedSession:
+        segments = segments_of(listed)
+        sizes = {name: self._disk.size(f"{session}/{name}") or 0 for name in segments}
+        entries = {}
+        for segment in listed:
+            job = ProbeJob(str(self._disk.root / segment.path), key_of(segment.path))
+            entries[segment.path.rpartition("/")[2]] = msgspec.Raw(probe(job))
+        return ArchivedSession(self._archive.place, self._utc_s(), segments, sizes, entries)
+
+    def _hand_over(
+        self, session: str, listed: list[StoredSegment], record: ArchivedSession
+    ) -> None:
+        """Write the record, if the session has not changed and no program reads it."""
+        with self._disk.changing():
+            names = {segment.path.rpartition("/")[2] for segment in listed}
+            present = set(files_of(self._disk, session))
+            if self._store.listed(session) != listed or present != names:
+                raise StationError(f"{session} has changed meanwhile: archive it again")
+            for name in names:
+                if _is_open(self._disk.root / session / name):
+                    raise StationError(f"{session}/{name} is being read: archive it later")
+            self._log.write(session, record)
+
+    def _complete_out(self, session: str, record: ArchivedSession) -> None:
+        """Replace the folder of a session by its link. May follow a kill at any step."""
+        folder, old = self._disk.root / session, self._beside(session, ".old")
+        link = self._archive.link(session)
+        with self._disk.changing():
+            if folder.is_symlink() and os.readlink(folder) != link:
+                raise StationError(f"{session} links to {os.readlink(folder)}, expected {link}")
+            if folder.is_dir() and not folder.is_symlink():
+                os.rename(folder, old)
+                files.sync(folder.parent)
+                files.sync(old.parent)
+            if link and not folder.is_symlink():
+                _make_link(folder, link, self._beside(session, ".link"))
+        if old.exists():
+            own = {*record.segments, SUMS_FILE}
+            foreign = [name for name in os.listdir(old) if name not in own]
+            if foreign:
+                raise StationError(f"{old / foreign[0]} is not archived: move it elsewhere")
+            shutil.rmtree(old)
+        if not link:
+            self._disk.prune(session.rpartition("/")[0])
+
+    def _beside(self, session: str, suffix: str) -> Path:
+        return self._disk.root / ARCHIVED / (session + suffix)
+
+    # Back
+
+    async def recall(self, session: str, on_progress: OnProgress = quiet) -> list[str]:
+        """Bring a session back; return the names of segments that are bad or missing in the
+        archive. Raises StationError, OfficeFault, OSError; the session then stays there."""
+        self._store.check()
+        record = self._log.of(session)
+        if record is None:
+            raise StationError(f"{session} is not archived")
+        if record.place != self._archive.place:
+            raise StationError(f"{session} is in {record.place}: set `archive` to that")
+        await self._archive.claim(self._store.id, known=True)
+        lost = list[str]()
+        if not record.returned:
+            paths = await self._archive.fetch(session, on_progress)
+            lost = await self._act(self._take, session, record, paths)
+        await self._complete_back(session, record)
+        return lost
+
+    def _take(self, session: str, record: ArchivedSession, paths: Mapping[str, str]) -> list[str]:
+        """Verify fetched files, and make them the session's own; return the lost names."""
+        good = []
+        for segment in record.listed(session):
+            path = paths.get(segment.path.rpartition("/")[2], "")
+            if path and self._store.sums(path).sha256 == segment.sha256:
+                self._disk.sync(path)
+                good.append(segment)
+        new = self._beside(session, ".new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        for segment in good:
+            name = segment.path.rpartition("/")[2]
+            os.rename(self._disk.root / paths[name], new / name)
+        self._store.clear(paths.values())
+        if good:
+            files.write_whole(new / SUMS_FILE, [text_of(good)])
+            (new / SUMS_FILE).chmod(0o644)
+        files.sync(new)
+        files.sync(new.parent)
+        with self._disk.changing():
+            record.returned = True
+            self._log.write(session, record)
+        return sorted(record.segments.keys() - segments_of(good).keys())
+
+    async def _complete_back(self, session: str, record: ArchivedSession) -> None:
+        """Put the folder of a session in its place. May follow a kill at any step."""
+        await self._act(self._put_back, session)
+        await self._archive.remove(session, record.listed(session))
+
+        def forget() -> None:
+            with self._disk.changing():
+                self._log.forget(session)
+
+        await self._act(forget)
+
+    def _put_back(self, session: str) -> None:
+        folder, new = self._disk.root / session, self._beside(session, ".new")
+        with self._disk.changing():
+            if new.exists():
+                if folder.is_symlink():
+                    folder.unlink()
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(new, folder)
+                files.sync(folder.parent)
+                files.sync(folder.parent.parent)
+                files.sync(new.parent)
+
+    async def resume(self) -> list[str]:
+        """Complete all steps that a kill has interrupted; return the faults."""
+        faults = []
+        for session in list(await self._act(lambda: list(self._log.sessions()))):
+            record = await self._act(self._log.of, session)
+            if record is None or record.place != self._archive.place:
+                continue
+            try:
+                if not record.returned:
+                    await self._act(self._complete_out, session, record)
+                else:
+                    await self._archive.claim(self._store.id, known=True)
+                    await self._complete_back(session, record)
+            except (OfficeFault, StationError, OSError) as fault:
+                faults.append(str(fault))
+        return faults
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock against another archive or recall. Raises TiersBusy."""
+        path = self._disk.root / LOCK
+        path.parent.mkdir(exist_ok=True)
+        with path.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise TiersBusy(
+                    "another archive or recall runs in this store: try again later"
+                ) from None
+            yield
+
+
+def _make_link(path: Path, target: str, temporary: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()
+    temporary.symlink_to(target)
+    os.rename(temporary, path)
+    files.sync(path.parent)
+
+
+def _is_open(path: Path) -> bool:
+    """Return True if any program has a file open: the kernel then grants no lease on it. A file
+    system without leases gives False."""
+    with path.open("r+b") as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False

@@ -1,0 +1,75 @@
+"""Records of archived sessions, in the store.
+
+    .archived/CAR/2026-11-21/SESSION.json    written before the files here are deleted
+    .archived/CAR/2026-11-21/SESSION.old     its folder on the way out
+    .archived/CAR/2026-11-21/SESSION.new     its folder on the way back
+
+The store lists an archived session from its record, so that an archive that is away is never taken
+for deleted sessions. mirror/tiers.py moves the files.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fpvstation.store.disk import Disk
+from fpvstation.store.replica_log import DAMAGED, SUFFIX
+from fpvstation.store.sums_file import StoredSegment
+
+ARCHIVED = ".archived"
+
+
+class ArchivedSession(msgspec.Struct):
+    """Session whose files are at `place`, a folder or a bucket."""
+
+    place: str
+    verified_s: float
+    """Time of the last verification there, UTC."""
+    segments: dict[str, str]
+    """Checksum of each segment by its file name."""
+    sizes: dict[str, int]
+    entries: dict[str, msgspec.Raw] = {}
+    """Entry of each segment in the catalogue."""
+    returned: bool = False
+    """True once all files are here again, and those at `place` may be deleted."""
+
+    def listed(self, session: str) -> list[StoredSegment]:
+        """Return the segments with their paths in the store."""
+        pairs = sorted(self.segments.items())
+        return [StoredSegment(f"{session}/{name}", sha256) for name, sha256 in pairs]
+
+
+class ArchiveLog:
+    """Records of one store. Every call may block, and raise OSError."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def of(self, session: str) -> ArchivedSession | None:
+        """Return the record of a session; None if it is not archived, or the record is damaged."""
+        try:
+            return msgspec.json.decode(self._disk.read(path_of(session)), type=ArchivedSession)
+        except (FileNotFoundError, *DAMAGED):
+            return None
+
+    def sessions(self) -> Iterator[str]:
+        """Yield all archived sessions."""
+        for car in self._disk.names(ARCHIVED):
+            for day in self._disk.names(f"{ARCHIVED}/{car}"):
+                for name in self._disk.names(f"{ARCHIVED}/{car}/{day}"):
+                    if name.endswith(SUFFIX) and not name.startswith("."):
+                        yield f"{car}/{day}/{name.removesuffix(SUFFIX)}"
+
+    def write(self, session: str, record: ArchivedSession) -> None:
+        """Replace the record of a session; the disk is `changing`."""
+        self._disk.replace(path_of(session), msgspec.json.encode(record))
+
+    def forget(self, session: str) -> None:
+        """Remove the record of a session that is here again; the disk is `changing`."""
+        self._disk.remove(path_of(session))
+        self._disk.prune(path_of(session).rpartition("/")[0])
+
+
+def path_of(session: str) -> str:
+    """Return the path of the record of a session."""
+    return f"{ARCHIVED}/{session}{SUFFIX}"
