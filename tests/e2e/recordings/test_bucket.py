@@ -20,8 +20,10 @@ from fpvcar.runtime.units import MIB
 from fpvstation.__main__ import main
 from fpvstation.mirror import s3, s3_bucket
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, Replicator, quiet
+from fpvstation.mirror.restore import Restore
 from fpvstation.mirror.s3 import S3
 from fpvstation.mirror.s3_bucket import Bucket, BucketFile
+from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import ReplicaLog
@@ -30,7 +32,7 @@ from fpvstation.store.sums_file import SUMS_FILE
 from tests.soak.seeds import chosen
 from tests.support.base_station.s3_proxy import S3Proxy
 from tests.support.base_station.versitygw import BUCKET, Gateway
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
+from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 TARGET = f"s3://{BUCKET}/office"
@@ -509,6 +511,55 @@ async def test_documented_commands_verify_and_restore(
     assert not list(rig.root.glob(".incoming/restore"))
     assert await asyncio.to_thread(run, "restore", "Arrow-20261122T100000Z") == 1
     assert "is not there" in capsys.readouterr().err
+
+
+# Archive
+
+
+async def test_session_moves_to_a_bucket_and_back(rig: Rig, impatient: None) -> None:
+    put(rig.store)
+    put(rig.store, SECOND, os.urandom(LARGE))
+    listed, disk = rig.store.listed(SESSION), Folder(rig.root)
+    before = {path.name: path.read_bytes() for path in (rig.root / SESSION).iterdir()}
+
+    def tiers() -> Tiers:
+        return Tiers(rig.store, disk, archive_of(TARGET, rig.root), (), act)
+
+    def kill_at_second() -> None:
+        if SECOND in rig.proxy.uploads()[-1]:
+            rig.gateway.kill()
+
+    rig.proxy.upload_hook = kill_at_second
+    with pytest.raises(OfficeFault, match="the copy is retried"):
+        await tiers().archive(SESSION)
+    assert {path.name for path in (rig.root / SESSION).iterdir()} == before.keys()
+    rig.proxy.reset()
+    rig.gateway.start()
+    await tiers().archive(SESSION)
+    assert not (rig.root / CAR).exists() and rig.store.listed(SESSION) == listed
+    assert {path.name: path.read_bytes() for path in (rig.there / SESSION).iterdir()} == before
+    assert rig.store.is_away(SESSION)
+    rig.gateway.kill()
+    with pytest.raises(OfficeFault, match="check AWS_ENDPOINT_URL"):
+        await tiers().recall(SESSION)
+    rig.gateway.start()
+    assert await tiers().recall(SESSION) == []
+    assert {path.name: path.read_bytes() for path in (rig.root / SESSION).iterdir()} == before
+    assert not list(rig.there.rglob("*.mcap")) and rig.store.archived(SESSION) is None
+    assert not list(rig.root.glob(".incoming/archive/*"))
+
+
+async def test_damaged_record_of_a_bucket_loses_no_session(rig: Rig) -> None:
+    put(rig.store)
+    disk = Folder(rig.root)
+    await Tiers(rig.store, disk, archive_of(TARGET, rig.root), (), act).archive(SESSION)
+    (record,) = rig.root.glob(".archived/*/*/*.json")
+    record.write_bytes(record.read_bytes()[:-9])
+    assert rig.store.archived(SESSION) is None
+    work = Restore(SESSION, rig.store, disk, rig.copies, act, lambda place, progress: None)
+    result = await work.run([rig.office()])
+    assert result.restored == {TARGET: 1} and not result.missing
+    assert (rig.root / SESSION / NAME).read_bytes() == DATA
 
 
 # Random faults

@@ -1,0 +1,338 @@
+"""Sessions move to a folder archive and back; each step is killed, and each place goes away."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvstation.__main__ import main
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.errors import StationError
+from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.settings import TierSettings
+from fpvstation.store.archived import ARCHIVED, ArchiveLog
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import MARKER
+from fpvstation.store.replica_log import DAY_S, ReplicaLog, segments_of
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE
+from fpvstation.store.verify import verify
+from tests.unit.fpvstation.store.test_store import CAR, NAME, SESSION, put
+
+SECOND = NAME.replace("0001", "0002")
+FILES = {NAME: os.urandom(300_000), SECOND: b"second"}
+OTHER = SESSION.replace("1931", "2031")
+OTHER_NAME = NAME.replace("1931", "2031")
+WRITES = {"os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir"}
+"""Audit events of calls that change a file system; so does `open` for writing."""
+
+
+async def act(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+class Rig:
+    """Store and archive, each in a folder."""
+
+    def __init__(self, place: Path) -> None:
+        self.root, self.there = place / "store", place / "archive"
+        self.away = place / "unmounted"
+        self.root.mkdir()
+        self.there.mkdir()
+        self.store.open("")
+        for name, data in FILES.items():
+            put(self.store, name, data)
+        self.listed = self.store.listed(SESSION)
+        for path in self.root.glob(f"{SESSION}/*"):
+            os.utime(path, (1e9, 1e9))
+
+    @property
+    def store(self) -> Store:
+        store = Store(Folder(self.root))
+        if (self.root / MARKER).exists():
+            store.open("")
+        return store
+
+    def tiers(self, *offices: str) -> Tiers:
+        archive = archive_of(str(self.there), self.root)
+        return Tiers(self.store, Folder(self.root), archive, offices, act)
+
+    def archive(self) -> int:
+        return asyncio.run(self.tiers().archive(SESSION))
+
+    def recall(self) -> list[str]:
+        return asyncio.run(self.tiers().recall(SESSION))
+
+    def unmount(self) -> None:
+        self.there.rename(self.away)
+
+    def mount(self) -> None:
+        self.away.rename(self.there)
+
+    def copies(self, name: str) -> list[Path]:
+        """Return the right copies of a segment, in the store and in the archive."""
+        found = [*self.root.rglob(name), *self.there.rglob(name)]
+        return [path for path in found if path.read_bytes() == FILES[name]]
+
+    def check_listed(self) -> None:
+        """Check that the session is listed once, and each segment has a right copy."""
+        assert list(self.store.sessions()) == [SESSION]
+        assert self.store.listed(SESSION) == self.listed
+        assert all(self.copies(name) for name in FILES)
+
+    def check_one_copy(self, folder: Path) -> None:
+        """Check that the only copy of the session is in this folder, and readable here."""
+        self.check_listed()
+        assert {name: self.copies(name) for name in FILES} == {
+            name: [folder / SESSION / name] for name in FILES
+        }
+        argv = ["sha256sum", "--quiet", "--strict", "-c", SUMS_FILE]
+        subprocess.run(argv, cwd=self.root / SESSION, check=True, timeout=30)
+        litter = [*self.root.glob(f"{ARCHIVED}/*/*/*.old"), *self.root.glob(".incoming/*/*")]
+        assert not litter and not list(self.there.glob(f".incoming/{SESSION}"))
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Run work in a child process that is killed before its change number `step` of a file
+    system; return False if it ended before."""
+    child = os.fork()
+    if not child:
+        count = 0
+
+        def kill(event: str, arguments: tuple[Any, ...]) -> None:
+            nonlocal count
+            writing = event == "open" and isinstance(arguments[2], int) and arguments[2] & 3
+            if event in WRITES or writing:
+                if count == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                count += 1
+
+        sys.addaudithook(kill)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def test_archived_session_is_a_relative_link_and_comes_back(rig: Rig) -> None:
+    assert rig.archive() == sum(map(len, FILES.values()))
+    link = rig.root / SESSION
+    assert os.readlink(link) == os.path.relpath(rig.there / SESSION, link.parent)
+    rig.check_one_copy(rig.there)
+    assert (link / NAME).stat().st_mtime == 1e9
+    assert rig.recall() == []
+    assert not link.is_symlink() and not list(rig.root.glob(f"{ARCHIVED}/*"))
+    rig.check_one_copy(rig.root)
+    assert (link / NAME).stat().st_mtime == 1e9
+
+
+@pytest.mark.parametrize("way", ["archive", "recall"])
+def test_kill_at_any_step_loses_and_doubles_nothing(tmp_path: Path, way: str) -> None:
+    step, killed = 0, True
+    while killed:
+        place = tmp_path / str(step)
+        place.mkdir()
+        rig = Rig(place)
+        if way == "recall":
+            rig.archive()
+        killed = killed_at(step, rig.archive if way == "archive" else rig.recall)
+        rig.check_listed()
+        verdicts = list(verify(rig.store, Folder(rig.root), [SESSION], 1e5))
+        assert not any(verdict.fault for verdict in verdicts), step
+        assert asyncio.run(rig.tiers().resume()) == []
+        rig.check_listed()
+        archived = rig.store.archived(SESSION) is not None
+        if archived == (way == "recall"):
+            rig.recall() if archived else rig.archive()
+        rig.check_one_copy(rig.there if way == "archive" else rig.root)
+        shutil.rmtree(place)
+        step += 1
+    assert step > 20, "each step was killed"
+
+
+def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> None:
+    rig.archive()
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", rig.root, rig.store, rig.store.id)
+    catalogue.open()
+    catalogue.sync()
+    paths = catalogue.paths([entry.name for entry in catalogue.page("", 9).entries])
+    assert len(paths) == 2 and all(path.exists() for path in paths.values())
+    rig.unmount()
+    try:
+        store = rig.store
+        assert list(store.sessions()) == [SESSION] and store.is_away(SESSION)
+        for segment in rig.listed:
+            name = segment.path.rpartition("/")[2]
+            assert store.evicted(CAR, name, segment.sha256), "no car brings it again"
+            assert store.find(CAR, name, len(FILES[name])) == segment
+        with pytest.raises(OSError, match="is in the archive .*: mount it, or bring the drive"):
+            catalogue.paths(paths)
+        assert list(verify(store, Folder(rig.root), [SESSION], 1e5)) == []
+        assert catalogue.sync() == 0 and catalogue.usage().segments == 2
+        catalogue.reset("lost")
+        assert catalogue.sync() == 1 and catalogue.usage().segments == 2
+        assert catalogue.usage().bytes == sum(map(len, FILES.values()))
+        with pytest.raises(StationError, match="recall"):
+            put(store, NAME.replace("0001", "0003"), b"late")
+        with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
+            rig.recall()
+        put(store, OTHER_NAME, b"other")
+        with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
+            asyncio.run(rig.tiers().archive(OTHER))
+        assert asyncio.run(rig.tiers().resume()) == []
+        assert not rig.there.exists()
+    finally:
+        rig.mount()
+        catalogue.close()
+    assert not rig.store.is_away(SESSION)
+    assert rig.recall() == []
+
+
+def test_bad_copy_in_the_archive_is_named_and_kept(rig: Rig) -> None:
+    rig.archive()
+    (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
+    verdicts = verify(rig.store, Folder(rig.root), [SESSION], 1e5)
+    faults = [f"{verdict.fault}; {verdict.done}" for verdict in verdicts if verdict.fault]
+    assert len(faults) == 1 and "recall SESSION" in faults[0]
+    assert rig.recall() == [SECOND]
+    assert [segment.path for segment in rig.store.listed(SESSION)] == [f"{SESSION}/{NAME}"]
+    (kept,) = rig.there.glob(f".bad/{SESSION}.*")
+    assert (kept / SECOND).read_bytes() == b"sEcond"
+    put(rig.store, SECOND, FILES[SECOND])
+    rig.check_listed()
+
+
+@pytest.mark.parametrize("inside", ["store/archive", "."])
+def test_archive_and_store_in_one_another_are_refused(rig: Rig, inside: str) -> None:
+    with pytest.raises(StationError, match="are not two separate folders"):
+        archive_of(str(rig.root.parent / inside), rig.root)
+
+
+def test_session_that_is_a_foreign_link_is_refused(rig: Rig, tmp_path: Path) -> None:
+    (rig.root / SESSION).rename(tmp_path / "elsewhere")
+    (rig.root / SESSION).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StationError, match="it is a link to .*elsewhere, which no record explains"):
+        rig.archive()
+    assert (tmp_path / "elsewhere" / NAME).exists() and not list(rig.there.iterdir())
+
+
+def test_link_that_points_elsewhere_is_named_and_kept(rig: Rig, tmp_path: Path) -> None:
+    rig.archive()
+    link = rig.root / SESSION
+    link.unlink()
+    link.symlink_to(tmp_path)
+    (fault,) = asyncio.run(rig.tiers().resume())
+    assert "links to" in fault and "expected ../" in fault
+    assert os.readlink(link) == str(tmp_path)
+
+
+def test_archive_of_another_store_gets_no_data(rig: Rig) -> None:
+    (rig.there / MARKER).write_bytes(b"{}")
+    with pytest.raises(OfficeFault, match="of another store"):
+        rig.archive()
+    (rig.there / MARKER).unlink()
+    (rig.there / "photos").mkdir()
+    with pytest.raises(OfficeFault, match="or name an empty folder"):
+        rig.archive()
+    rig.check_one_copy(rig.root)
+
+
+def test_session_that_is_being_read_stays(rig: Rig) -> None:
+    with (rig.root / SESSION / NAME).open("rb"):
+        with pytest.raises(StationError, match="is being read: archive it later"):
+            rig.archive()
+        assert not (rig.root / SESSION).is_symlink()
+    rig.archive()
+    rig.check_one_copy(rig.there)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
+def test_full_archive_leaves_the_session_here(rig: Rig) -> None:
+    argv = ["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(rig.there)]
+    subprocess.run(argv, check=True)
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            rig.archive()
+        rig.check_one_copy(rig.root)
+        subprocess.run(["mount", "-o", "remount,size=4m", str(rig.there)], check=True)
+        rig.archive()
+        rig.check_one_copy(rig.there)
+    finally:
+        subprocess.run(["umount", "-l", str(rig.there)], check=True)
+
+
+def test_due_sessions_are_old_at_all_offices_and_settled(rig: Rig) -> None:
+    age = TierSettings(archive="/x", after="90 days")
+    copies = ReplicaLog(Folder(rig.root))
+
+    def due(settings: TierSettings, now_s: float) -> list[str]:
+        archive = archive_of(str(rig.there), rig.root)
+        tiers = Tiers(rig.store, Folder(rig.root), archive, ["nas"], act, lambda: now_s)
+        return [item.session for item in tiers.due(settings)]
+
+    now_s = time.time()
+    assert due(age, now_s + 1000 * DAY_S) == [], "the office does not have it"
+    copies.record(SESSION, "nas", segments_of(rig.listed), now_s)
+    assert due(age, now_s + 1000 * DAY_S) == [SESSION]
+    assert due(age, 1e9 + DAY_S) == []
+    assert due(TierSettings(archive="/x", above="99 %"), now_s) == []
+    assert due(TierSettings(archive="/x", above="1 %"), now_s) == [SESSION]
+    (rig.root / SESSION / SUMS_FILE).touch()
+    assert due(TierSettings(archive="/x", above="1 %"), now_s) == [], "it may still grow"
+
+
+def test_documented_commands_archive_and_recall(
+    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "station.toml"
+    config.write_text(f'[tiers]\narchive = "{rig.there}"\nafter = "1 days"\n')
+    options = [f"--store={rig.root}", f"--config={config}"]
+
+    def run(*argv: str) -> str:
+        assert main([*argv, *options]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    assert "would be archived: age" in run("archive", "--due", "--dry-run")
+    rig.check_one_copy(rig.root)
+    assert f"archived in {rig.there}" in run("archive", "--due")
+    rig.check_one_copy(rig.there)
+    assert "no session is due" in run("archive", "--due")
+    assert f"{rig.there}: good: 2 segments; bad: 0" in run("verify", "--office")
+    assert "recalled" in run("recall", SESSION.rpartition("/")[2])
+    rig.check_one_copy(rig.root)
+    assert "archived in" in run("archive", SESSION)
+    for argv in (["rm", SESSION], ["restore", SESSION], ["archive", SESSION]):
+        extra = options if argv[0] != "rm" else options[:1]
+        assert main([*argv, *extra]) == 1
+        assert str(rig.there) in capsys.readouterr().err
+    rig.check_one_copy(rig.there)
+    assert main(["archive", *options]) == 1
+    assert "expected SESSION or --due" in capsys.readouterr().err
+
+
+def test_damaged_record_loses_no_session(rig: Rig) -> None:
+    rig.archive()
+    (record,) = rig.root.glob(f"{ARCHIVED}/*/*/*.json")
+    text = record.read_bytes()
+    record.write_bytes(text[:-9])
+    assert ArchiveLog(Folder(rig.root)).of(SESSION) is None
+    assert rig.store.listed(SESSION) == rig.listed, "read through its link"
+    sha256 = hashlib.sha256((rig.root / SESSION / NAME).read_bytes()).hexdigest()
+    assert sha256 == segments_of(rig.listed)[NAME]
