@@ -26,7 +26,7 @@ PART, PARTS_MOST, PARTS_AT_ONCE = 8 << 20, 10_000, 3
 
 
 class S3:
-    """RemoteOffice in a bucket."""
+    """RemoteOffice and Archive in a bucket."""
 
     def __init__(self, target: str, root: Path, incoming: str = "office") -> None:
         """Set the target, s3://BUCKET/PREFIX. `root`: of this store. `incoming`: name of the

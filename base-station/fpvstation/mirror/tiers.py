@@ -88,7 +88,7 @@ def archive_of(target: str, root: Path) -> Archive:
 
 
 class Tiers:
-    """Archive of one store."""
+    """Moves of one store's sessions to its archive, and back."""
 
     def __init__(
         self,
