@@ -19,8 +19,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 from tests.e2e.harness import free_port
-from tests.support.air import Air
 from tests.support.lan import Lan
+from tests.support.network.air import Air
 
 from benchmarks import load
 from benchmarks.baselines.baseline import started

@@ -11,8 +11,8 @@ from pathlib import Path
 from playwright.sync_api import Page
 from tests.e2e.browser.seat import holds
 from tests.e2e.links.phone import on_the_lan
-from tests.support.air import Air, Weather
 from tests.support.lan import Lan
+from tests.support.network.air import Air, Weather
 
 from benchmarks.baselines.baseline import serving
 from benchmarks.browser import glass

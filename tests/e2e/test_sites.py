@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 from fpvsites import state
 from fpvsites.config import Config, Group
 from tests.e2e.harness import free_port
-from tests.support.sites import (
+from tests.support.network.sites import (
     DNS,
     GATEWAY,
     MAC,

@@ -19,8 +19,8 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from tests.rdma.sshd import Sshd
-from tests.support import tunnel
 from tests.support.lan import Lan
+from tests.support.network import tunnel
 from tests.unit.fpvstation.store.test_store import SESSION, put
 
 pytestmark = [

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.air import Air, Weather
+from tests.support.network.air import Air, Weather
 
 pytestmark = [
     pytest.mark.e2e,

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from tests.support.air import Air
 from tests.support.lan import Lan
+from tests.support.network.air import Air
 
 pytestmark = [
     pytest.mark.e2e,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import wifi
+from tests.support.network import wifi
 
 
 def test_received_power_falls_as_p1238_predicts() -> None:

@@ -13,8 +13,8 @@ from fpvcar.wifi.core import OWN_S, SEARCH_S, Machine
 from fpvcar.wifi.fake import FakeRadio, Station
 from fpvcar.wifi.service import Service, load_key, own_network, serve, wifi_text
 from fpvcar.wire.network import SOCKET, Join, Network, NetworkState, OwnNetwork, Scan
-from tests.support import radio_contract
-from tests.support.radio_contract import HOME, HOME_KEY, NETWORK
+from tests.support.network import radio_contract
+from tests.support.network.radio_contract import HOME, HOME_KEY, NETWORK
 
 OWN = OwnNetwork("Rusty", "twelve chars")
 

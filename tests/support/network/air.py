@@ -81,7 +81,7 @@ class Air(Lan):
 
     def _wire(self) -> None:
         self._router = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.air", self._near, self._far],
+            [sys.executable, "-m", "tests.support.network.air", self._near, self._far],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
