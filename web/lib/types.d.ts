@@ -15,14 +15,11 @@ export type Shown = (captureUs: number, shownMs: number) => void;
 
 /** What a WebCodecs path does now. */
 export type DecoderState = { kind: 'waiting' } | { kind: 'closed' }
-  | { kind: 'decoding'; decoder: VideoDecoder; codec: string; width: number; height: number;
-      software: boolean; held: import('../video/remedy.js').HeldPictures };
+  | { kind: 'decoding'; decoder: VideoDecoder; codec: string; width: number; height: number };
 
 /** A way from access units to the glass: WebCodecs or Media Source Extensions. */
 export interface PicturePath {
   readonly name: 'webcodecs' | 'mse';
-  /** A software decoder, as the browser's choice holds pictures. */
-  readonly software?: boolean;
   /** Takes one access unit; false if it was dropped. Never throws. */
   push(frame: VideoFrameIn): boolean;
   /** Forgets everything up to the next key frame. */

@@ -14,9 +14,6 @@ const SILENT_MS = 800;
 const START_MS = 1500;
 /** A unit counts as at most this: a camera that paused is no silent decoder. */
 const UNIT_MOST_MS = 150;
-/** H.264 without B-frames keeps at most so many units in the decoder. */
-const HELD_MOST = 2;
-const HELD_MS = 500;
 
 export class Remedy {
   constructor() {
@@ -55,39 +52,5 @@ export class Remedy {
     if (this.faultsMs.length < FAULTS_MAX) return 'rebuild';
     this.faultsMs = [];
     return 'change';
-  }
-}
-
-/**
- * Detects a decoder that holds pictures until later units arrive. Pure: one per decoder.
- *
- * Some hardware decoders hold a whole GOP (w3c/webcodecs#528, #899).
- */
-export class HeldPictures {
-  constructor() {
-    /** Time stamps of the units whose pictures have not come out. @type {number[]} */
-    this.unitsUs = [];
-    this.heldMs = 0;
-    this.fedMs = -Infinity;
-    this.proven = false;
-  }
-
-  /**
-   * A unit goes in. True if pictures were held for HELD_MS of video. A decoder with units
-   * in its queue is slow and holds none.
-   * @param {number} captureUs @param {number} queued @param {number} nowMs
-   */
-  fed(captureUs, queued, nowMs) {
-    const holds = queued === 0 && this.unitsUs.length > HELD_MOST;
-    this.heldMs = holds ? this.heldMs + Math.min(nowMs - this.fedMs, UNIT_MOST_MS) : 0;
-    this.fedMs = nowMs;
-    this.unitsUs.push(captureUs);
-    return this.heldMs > HELD_MS;
-  }
-
-  /** A picture came out. Earlier units without one were damaged. @param {number} captureUs */
-  pictured(captureUs) {
-    this.unitsUs.splice(0, this.unitsUs.indexOf(captureUs) + 1);
-    this.proven = true;
   }
 }

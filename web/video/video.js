@@ -89,12 +89,7 @@ export class Video {
         this.count.decoded += 1;
         this.remedy.pictured();
       };
-      /** @param {string} fault */
-      const held = (fault) => {
-        this.warn(fault);
-        this.askKey();
-      };
-      return new WebCodecsPath({canvas, shown, lost, held, decoded});
+      return new WebCodecsPath({canvas, shown, lost, decoded});
     }
     /** @type {typeof import('./mse.js')} */
     const {MsePath} = await import(`./mse.js${again}`);

@@ -3,17 +3,11 @@
  *
  * Nothing waits: the decoder's own callback draws each picture, and the newest wins.
  * Each VideoFrame has one owner, `show`, which closes it.
- *
- * A decoder that holds pictures is replaced at the next key frame: the browser's choice by a
- * software decoder, and a software decoder that holds or fails by the browser's choice.
  */
 
-import {saved} from '../lib/storage.js';
 import {readKeyFrame} from './h264.js';
-import {HeldPictures} from './remedy.js';
 
 /** @import {Shown, VideoFrameIn} from '../lib/types.js' */
-/** @typedef {{codec: string, width: number, height: number}} Format */
 
 /**
  * A decoder that has had more units than this to decode for so long cannot keep up, or the
@@ -24,16 +18,13 @@ const BEHIND_MS = 400;
 /** Units of 2 s: no burst of the car is longer. */
 const QUEUE_LIMIT = 60;
 
-/** The name of a format's choice in the storage. @param {Format} format */
-const nameOf = ({codec, width, height}) => `decoder.${codec}.${width}x${height}`;
-
 export class WebCodecsPath {
   /**
-   * @param {{canvas: HTMLCanvasElement, shown: Shown, lost: (fault: string) => void,
-   *   held: (fault: string) => void, decoded: () => void}} parts
-   *   `lost`: a key frame is needed; `held`: it goes on, and a key frame is useful
+   * @param {{canvas: HTMLCanvasElement, shown: Shown,
+   *   lost: (fault: string) => void, decoded: () => void}} parts
+   *   `lost`: a key frame is needed
    */
-  constructor({canvas, shown, lost, held, decoded}) {
+  constructor({canvas, shown, lost, decoded}) {
     this.name = /** @type {const} */ ('webcodecs');
     this.canvas = canvas;
     const context = canvas.getContext('2d', {alpha: false});
@@ -41,10 +32,7 @@ export class WebCodecsPath {
     this.context = context;
     this.shown = shown;
     this.lost = lost;
-    this.held = held;
     this.decoded = decoded;
-    /** The decoders chosen on this device, by format. @type {Record<string, string>} */
-    this.choices = {};
     /** @type {import('../lib/types.js').DecoderState} */
     this.state = {kind: 'waiting'};
     this.newestUs = -1;
@@ -78,7 +66,6 @@ export class WebCodecsPath {
       this.fail(`${waiting} units wait in the decoder`);
       return false;
     }
-    if (this.state.held.fed(frame.captureUs, waiting, nowMs)) this.replace(this.state);
     decoder.decode(new EncodedVideoChunk({
       type: frame.key ? 'key' : 'delta',
       // Comes back with the picture, as its capture time.
@@ -96,61 +83,25 @@ export class WebCodecsPath {
     const key = readKeyFrame(unit);
     if (!key) return;
     const old = this.state;
-    const software = this.choice(key) === 'software';
     if (old.kind === 'decoding') {
       const same = old.codec === key.codec && old.width === key.width &&
-        old.height === key.height && old.software === software;
+        old.height === key.height;
       if (same) return;
       this.reset();
     }
-    const held = new HeldPictures();
     /** @type {VideoDecoder} */
     const decoder = new VideoDecoder({
-      output: (picture) => {
-        held.pictured(picture.timestamp);
-        this.show(picture);
-      },
+      output: (picture) => this.show(picture),
       error: (fault) => {
         if (this.state.kind === 'decoding' && this.state.decoder === decoder) {
           this.fail(fault.message);
         }
       },
     });
-    const {codec, width, height} = key;
-    this.state = {kind: 'decoding', decoder, codec, width, height, software, held};
-    const hardwareAcceleration = software ? 'prefer-software' : 'no-preference';
     // No description: Annex B. No codedWidth: the SPS says it, cropping included.
-    decoder.configure({codec, optimizeForLatency: true, hardwareAcceleration});
-  }
-
-  /** The decoder chosen for a format; '' is the browser's choice. @param {Format} format */
-  choice(format) {
-    const name = nameOf(format);
-    return this.choices[name] ??= saved.get(name);
-  }
-
-  /** @param {Format} format @param {'software' | 'browser'} decoder */
-  choose(format, decoder) {
-    const name = nameOf(format);
-    this.choices[name] = decoder;
-    saved.set(name, decoder);
-  }
-
-  /**
-   * Chooses the other decoder, once, for a format.
-   * @param {Format & {software: boolean}} used
-   */
-  replace(used) {
-    if (this.choice(used) !== (used.software ? 'software' : '')) return;
-    this.choose(used, used.software ? 'browser' : 'software');
-    this.held(used.software
-      ? 'software decoder holds pictures too: back to the browser\'s choice'
-      : 'decoder holds pictures: software decodes from now on');
-  }
-
-  /** Does it use a software decoder because the browser's choice holds pictures? */
-  get software() {
-    return this.state.kind === 'decoding' && this.state.software;
+    decoder.configure({codec: key.codec, optimizeForLatency: true});
+    const {codec, width, height} = key;
+    this.state = {kind: 'decoding', decoder, codec, width, height};
   }
 
   /** Draws and closes a picture. @param {VideoFrame} picture */
@@ -182,10 +133,6 @@ export class WebCodecsPath {
 
   /** @param {string} fault */
   fail(fault) {
-    const {state} = this;
-    if (state.kind === 'decoding' && state.software && !state.held.proven) {
-      this.choose(state, 'browser');
-    }
     this.reset();
     this.lost(fault);
   }
