@@ -101,7 +101,7 @@ from fpvstation.store.store import Store
 
 Path("store").mkdir()
 Store(Folder(Path("store"))).open("")
-assert main(["size", "--store", "store"]) == 0
+assert main(["sum", "--store", "store"]) == 0
 """
 TEXTS = ("node", "--test", "tests/web/lang/languages.test.js")
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")

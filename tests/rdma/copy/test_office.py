@@ -1,7 +1,7 @@
 """A store's sessions go to an office and come back: a folder, rdcp and a real sshd, or a bucket.
 
 One contract suite runs for all three. Faults of rdcp follow; faults of a bucket are in
-tests/e2e/recordings/test_bucket.py.
+tests/unit/fpvstation/mirror/test_bucket.py.
 """
 
 import asyncio

@@ -34,7 +34,6 @@ from tests.support.base_station.s3_proxy import S3Proxy
 from tests.support.base_station.versitygw import BUCKET, Gateway
 from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 TARGET = f"s3://{BUCKET}/office"
 SECOND, THIRD = (NAME.replace("0001", number) for number in ("0002", "0003"))
 LARGE = 12 * MIB
