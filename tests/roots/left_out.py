@@ -26,6 +26,7 @@ PROCESSES = "real processes in real time, which a clock judges"
 DROPPED = "QEMU's sockets do not say what was dropped: no SO_RXQ_OVFL"
 TCP_INFO = "QEMU's user mode gives four bytes of TCP_INFO: no picture is sent"
 COPIES = "server/sockets/test_redundant_link.py"
+DATAGRAMS = "video/programs/test_datagrams.py"
 EMULATED = {
     "devices/test_linux_pins.py::test_missing_chip_error_lists_the_chips_found": (
         "QEMU refuses an ioctl that it does not know: ENOSYS, not ENOTTY"
@@ -47,9 +48,9 @@ EMULATED = {
     "wheels/test_process.py": PROCESSES,
     "video/test_camera.py::test_units_arrive_whole": PROCESSES,
     "video/test_cameras.py": PROCESSES,
-    "video/programs/test_datagrams.py::test_receiver_hears_only_the_started_process": DROPPED,
-    "video/programs/test_datagrams.py::test_receiver_listens_on_loopback_only": DROPPED,
-    "video/programs/test_datagrams.py::test_datagrams_dropped_by_the_kernel_count_as_lost_unit": DROPPED,
+    f"{DATAGRAMS}::test_receiver_hears_only_the_started_process": DROPPED,
+    f"{DATAGRAMS}::test_receiver_listens_on_loopback_only": DROPPED,
+    f"{DATAGRAMS}::test_datagrams_dropped_by_the_kernel_count_as_lost_unit": DROPPED,
     "video/programs/test_pi_camera.py": PROCESSES,
     "video/programs/test_rpicam.py": PROCESSES,
     "video/programs/test_webcam.py": PROCESSES,
