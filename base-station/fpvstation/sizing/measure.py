@@ -130,7 +130,7 @@ def _run(
     argv = [
         *("fio", f"--name={name}", f"--rw={kind}", f"--bs={block}", *more),
         *(f"--filename={work}/data", f"--size={SIZE}", f"--direct={_direct(work)}"),
-        *("--time_based", f"--runtime={seconds}", "--ioengine=psync"),
+        *("--time_based", f"--runtime={seconds}", "--ioengine=psync", "--thread"),
         *("--output-format=json", f"--output={report}"),
     ]
     began_s = time.monotonic()

@@ -67,7 +67,7 @@ def test_interrupted_measurement_leaves_no_file_and_no_process(
     process.send_signal(number)
     assert process.wait(20.0) == 128 + number
     assert list(folder.iterdir()) == []
-    commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    commands = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True).stdout
     assert f"{folder}/" not in commands
 
 
