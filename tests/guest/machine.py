@@ -18,7 +18,7 @@ BOOT_S = 120.0
 STEADY_BOOT_S = 1500.0
 """The boot takes three minutes on half a core; a long limit is harmless, as the boot time is not
 tested."""
-COMMAND_S = 120.0
+COMMAND_S = 300.0
 FAST = ("-accel", "tcg,thread=multi")
 STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
 """The guest's clock counts instructions, a nanosecond each, and jumps to the next timer when the
