@@ -42,7 +42,10 @@ class GpioKernel:
 
     def _serve(self, line: socket.socket) -> None:
         with line:
-            gpios, consumer = json.loads(line.recv(1000))
+            request = line.recv(1000)
+            if not request:  # its process was killed after it had connected
+                return
+            gpios, consumer = json.loads(request)
             soc = chip.attach(self._runtime / "soc")
             with self._lock:
                 held = [self.holders[one] for one in gpios if one in self.holders]
