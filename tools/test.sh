@@ -12,9 +12,9 @@ if [ $# -gt 0 ]; then
 fi
 node --test tests/web/*/*.test.js
 
-said=$(mktemp -d)
+outputs=$(mktemp -d)
 declare -A lanes
-trap 'kill "${lanes[@]}" 2>/dev/null && wait "${lanes[@]}"; rm -rf "$said"' EXIT
+trap 'kill "${lanes[@]}" 2>/dev/null && wait "${lanes[@]}"; rm -rf "$outputs"' EXIT
 # Chromium treats a new network interface as a network change, and aborts its requests: the
 # pipes' tests create many interfaces, so they have their own network namespace.
 apart=()
@@ -31,7 +31,7 @@ covering=(
 suite() { # NAME ARG..: exec pytest over a part of the tests
     local name=$1 run=("$python" -m)
     shift
-    set -- pytest -q -o "cache_dir=$said/$name.cache" "$@"
+    set -- pytest -q -o "cache_dir=$outputs/$name.cache" "$@"
     case $name in
     covered) # traced code takes twice as long: only the tests needed for coverage
         run+=(coverage run --append --omit='pi/fpvbench/*' -m)
@@ -53,7 +53,7 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
 # Rerun up to five failed tests of a part once, alone: only a second failure counts. The
 # output of the first run stays above.
 again() {
-    local failed="$said/$1.cache/v/cache/lastfailed" count=0
+    local failed="$outputs/$1.cache/v/cache/lastfailed" count=0
     [ ! -f "$failed" ] || count=$(grep -c '": true' "$failed")
     if [ "$count" = 0 ] || [ "$count" -gt 5 ]; then
         echo "$1: failed"
@@ -67,11 +67,11 @@ again() {
 # Tests without timing limits run first, in three lanes: unit tests use the CPU, the pipes'
 # tests wait and then the guests use the CPU, other real processes do both. The output of a
 # lane is printed when it has ended.
-suite pipes >"$said/pipes" 2>&1 &
+suite pipes >"$outputs/pipes" 2>&1 &
 lanes[pipes]=$!
-(tail --pid="${lanes[pipes]}" -f /dev/null && suite guests) >"$said/guests" 2>&1 &
+(tail --pid="${lanes[pipes]}" -f /dev/null && suite guests) >"$outputs/guests" 2>&1 &
 lanes[guests]=$!
-suite unhurried >"$said/unhurried" 2>&1 &
+suite unhurried >"$outputs/unhurried" 2>&1 &
 lanes[unhurried]=$!
 "$python" -m coverage erase
 failed=()
@@ -82,7 +82,7 @@ for name in "${!lanes[@]}"; do
     wait "${lanes[$name]}" || failed+=("$name")
     unset "lanes[$name]"
     echo "beside these ran, $name:"
-    cat "$said/$name"
+    cat "$outputs/$name"
 done
 red=0
 for name in "${failed[@]}"; do

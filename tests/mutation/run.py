@@ -23,7 +23,7 @@ import fpvcar
 from tests.mutation.mutants import Mutant, mutants
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "drive.gate": tuple(f"drive/test_{one}.py" for one in ("gate", "control", "guard")),
+    "drive.gate": tuple(f"drive/test_{name}.py" for name in ("gate", "control", "guard")),
     "drive.guard": ("drive/test_guard.py",),
     "drive.mixing": ("drive/test_mixing.py",),
     "drive.seat": ("drive/test_seat.py",),
@@ -32,11 +32,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "server.http.limits": ("server/http/test_limits.py",),
     "server.sockets.fast_path": ("server/sockets/test_fast_path.py",),
 }
-"""The mutated modules, and the tests that must notice, the quickest first.
+"""The mutated modules, each with the tests that must fail on its mutants, the quickest first.
 
-Tests with examples only: the chance finds of a search are not reliable.
+Only tests with fixed examples: the random search of others finds a fault in some runs only.
 """
-SEARCHES = "not test_no_sequence"
+WITHOUT_SEARCHES = "not test_no_sequence"
 SLOW_S = 30.0
 WAITING = (
     "fpvcar.config.profiles",
@@ -87,11 +87,11 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def all_mutants(names: Sequence[str]) -> list[tuple[str, Mutant]]:
     """Return (module, mutant) of every module."""
-    found = []
+    result = []
     for name in names:
         source = (PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
-        found += [(name, one) for one in mutants(name.rpartition(".")[2], source)]
-    return found
+        result += [(name, mutant) for mutant in mutants(name.rpartition(".")[2], source)]
+    return result
 
 
 def prepare() -> None:
@@ -100,7 +100,7 @@ def prepare() -> None:
         importlib.import_module(name)
     for name in TESTS:
         assert f"fpvcar.{name}" not in sys.modules, f"{name} is loaded already"
-    # The verdict on a mutant must not depend on chance, nor cost a search for the reason.
+    # Repeatable verdicts; no time spent on shrinking a failing example.
     hypothesis.settings.register_profile(
         "mutants",
         derandomize=True,
@@ -112,7 +112,7 @@ def prepare() -> None:
 
 def _child(name: str, source: str) -> int:
     sys.meta_path.insert(0, _Mutated(f"fpvcar.{name}", source))
-    tests = [str(HERE / one) for one in TESTS[name]]
+    tests = [str(HERE / test) for test in TESTS[name]]
     sys.stdout = sys.stderr = io.StringIO()
     loaded = "ignore::pytest.PytestAssertRewriteWarning"  # imported in the parent on purpose
     options = [
@@ -125,7 +125,7 @@ def _child(name: str, source: str) -> int:
         "-W",
         loaded,
         "-k",
-        SEARCHES,
+        WITHOUT_SEARCHES,
     ]
     return int(pytest.main([*options, *tests]))
 
@@ -145,9 +145,9 @@ def _fork(name: str, source: str) -> int:
         os._exit(status)
 
 
-def judged(wanted: Sequence[tuple[str, Mutant]], at_once: int = 2) -> Iterator[Verdict]:
+def verdicts(chosen: Sequence[tuple[str, Mutant]], at_once: int = 2) -> Iterator[Verdict]:
     """Yield a verdict for each mutant, in the order of completion."""
-    waiting = list(reversed(wanted))
+    waiting = list(reversed(chosen))
     running: dict[int, Mutant] = {}
     while waiting or running:
         while waiting and len(running) < at_once:
@@ -165,10 +165,10 @@ def verdict(mutant: Mutant, status: int) -> Verdict:
     return Verdict(mutant, status != 0, status == -signal.SIGALRM)
 
 
-def unharmed(names: Sequence[str]) -> None:
+def check_unchanged(names: Sequence[str]) -> None:
     """Check that the tests pass on unchanged modules; otherwise every mutant would seem dead."""
     for name in names:
         source = (PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
-        (one,) = judged([(name, Mutant(f"{name}: nothing changed", source))])
-        if one.killed:
+        (result,) = verdicts([(name, Mutant(f"{name}: nothing changed", source))])
+        if result.killed:
             raise SystemExit(f"the tests of {name} fail without a mutant")

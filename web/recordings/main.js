@@ -29,9 +29,9 @@ let opened = '';
 let grownUp = false;
 let atStation = false;
 let removable = false;
-/** Of each page after the first: its drives began before, ms UTC. @type {number[]} */
+/** Start times (ms UTC) that limit each page after the first: its drives began earlier. @type {number[]} */
 let befores = [];
-/** The drives shown began after, ms UTC: an older page's are before. */
+/** Start of the oldest drive shown, ms UTC: the next page begins before it. */
 let oldestMs = 0;
 let stationBegun = false;
 let timer = 0;
@@ -78,7 +78,7 @@ function update(listing) {
   route();
 }
 
-/** A base station has more to show. */
+/** Loads the part of the page that only a base station has. */
 async function station() {
   if (stationBegun) return;
   stationBegun = true;
@@ -109,7 +109,7 @@ async function turn(to) {
   byId('list-title').scrollIntoView();
 }
 
-/** Fetches the list now, and again and again. */
+/** Fetches the list now and at intervals. */
 async function refresh() {
   clearTimeout(timer);
   asked += 1;
