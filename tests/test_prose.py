@@ -32,8 +32,6 @@ SHORT_WORDS, SHORT_SHARE = 4, 0.01
 WORDS_LEAST = 200
 """Packages with fewer words are judged together with their parent."""
 DEPTH = {"pi": 2, "base-station": 2, "tests": 2, "web": 2}
-PENDING: dict[str, tuple[float, float]] = {}
-"""Package -> its limits until it is rewritten; never raise one."""
 
 NAME_OPENERS = frozenset(
     "a an the it its they what who whom whose which that those these this there here nobody"
@@ -141,16 +139,13 @@ def faults(package: str, prose: list[Prose]) -> list[str]:
     counts, total = Counter(words), max(len(words), WORDS_LEAST)
     what = 1000 * counts["what"] / total
     pronouns = 1000 * sum(counts[word] for word in PRONOUNS) / total
-    what_most, pronouns_most = PENDING.get(package, (WHAT_MOST, PRONOUNS_MOST))
     found = []
-    if what > what_most:
-        found.append(f'{package}: "what" {what:.1f} per 1,000 words (at most {what_most})')
-    if pronouns > pronouns_most:
+    if what > WHAT_MOST:
+        found.append(f'{package}: "what" {what:.1f} per 1,000 words (at most {WHAT_MOST})')
+    if pronouns > PRONOUNS_MOST:
         found.append(
-            f"{package}: pronouns {pronouns:.1f} per 1,000 words (at most {pronouns_most})"
+            f"{package}: pronouns {pronouns:.1f} per 1,000 words (at most {PRONOUNS_MOST})"
         )
-    if package in PENDING:
-        return found
     docstrings = [one for one in prose if one.docstring]
     for one in docstrings:
         opener = re.match(r"\s*([A-Za-z]+)\b", one.text)
@@ -233,10 +228,6 @@ def test_tests_have_plain_names() -> None:
 def test_riddling_name_is_read(path: str, text: str, name: str) -> None:
     assert list(names_of_tests(path, text)) == [(f"{path}:1", name)]
     assert re.split("[_ ]", name)[0] in NAME_OPENERS
-
-
-def test_pending_packages_exist() -> None:
-    assert PENDING.keys() <= packages().keys()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
     covered) # traced code takes twice as long: only the tests needed for coverage
         run+=(coverage run --append --omit='pi/fpvbench/*' -m)
         set -- "$@" -m 'not e2e' "${covering[@]}" ;;
-    units) set -- "$@" -m 'not e2e' "${covering[@]/#/--ignore=}" ;;
+    units) # test_prose.py is a part of `make check`
+        set -- "$@" -m 'not e2e' --ignore=tests/{test_prose.py,unit/fpv{station,sites,bench}} \
+            "${covering[@]/#/--ignore=}" ;;
+    stations) set -- "$@" -m 'not e2e' tests/unit/fpv{station,sites,bench} ;;
     pipes)
         run=("${apart[@]}" "${run[@]}")
         set -- "$@" -m 'e2e and not guest' tests/rdma ;;
@@ -64,15 +67,17 @@ again() {
     (suite "$1" --last-failed)
 }
 
-# Tests without timing limits run first, in three lanes: unit tests use the CPU, the pipes'
-# tests wait and then the guests use the CPU, other real processes do both. The output of a
-# lane is printed when it has ended.
+# Tests without timing limits run first, in four lanes: two of unit tests use the CPU, the
+# pipes' tests wait and then the guests use the CPU, other real processes do both. The output of
+# a lane is printed when it has ended.
 suite pipes >"$outputs/pipes" 2>&1 &
 lanes[pipes]=$!
 (tail --pid="${lanes[pipes]}" -f /dev/null && suite guests) >"$outputs/guests" 2>&1 &
 lanes[guests]=$!
-suite unhurried >"$outputs/unhurried" 2>&1 &
-lanes[unhurried]=$!
+for name in unhurried stations; do
+    suite "$name" >"$outputs/$name" 2>&1 &
+    lanes[$name]=$!
+done
 "$python" -m coverage erase
 failed=()
 for name in covered units; do
