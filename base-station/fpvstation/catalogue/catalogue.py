@@ -29,9 +29,9 @@ from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
 from fpvstation.catalogue.probe import ProbeJob, key_of, prober
-from fpvstation.store.archived import path_of
+from fpvstation.store.archived import ArchivedSession, path_of
 from fpvstation.store.replicas import CarInventory, ReplicaIndex
-from fpvstation.store.store import Store, trash_of
+from fpvstation.store.store import SessionArchived, Store, trash_of
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
 AT_ONCE = 256
@@ -144,6 +144,10 @@ class Catalogue:
                 path = path_of(session) if record else f"{session}/{SUMS_FILE}"
                 stamp = (self._root / path).stat().st_mtime_ns
             except FileNotFoundError:
+                if not (self._root / path_of(session)).exists():
+                    continue
+                self._skip(session, OSError(f"{path_of(session)} is damaged: fpvstation verify"))
+                stamps.pop(session, None)
                 continue
             except OSError as fault:
                 self._skip(session, fault)
@@ -263,6 +267,16 @@ class Catalogue:
             {drive: replicas[session] for drive, session, _ in shown},
         )
 
+    def archived(self, drive: str) -> tuple[str, list[str], ArchivedSession]:
+        """Return the session of an archived drive, the ids of its drives, and its record. Raises
+        DriveMissing, and DriveBusy for a drive that is not archived."""
+        with self._file.query() as db:
+            session, drives = self._drives_of(db, drive)
+        record = self._store.archived(session)
+        if record is None:
+            raise DriveBusy("This drive is not in an archive: reload the page.")
+        return session, [item.id for item in drives], record
+
     def usage(self) -> StoreUsage:
         """Return the size of the contents and the disk's usage. Raises OSError."""
         with self._file.query() as db:
@@ -297,7 +311,10 @@ class Catalogue:
                     f"Its session has {counted(others, 'other drive')}. To remove all of it: "
                     f"fpvstation rm {name}"
                 )
-            removed = self._store.remove(session, trash_of(time.time()))
+            try:
+                removed = self._store.remove(session, trash_of(time.time()))
+            except SessionArchived as fault:
+                raise DriveBusy(str(fault)) from None
             self._replace_rows(self._probe([Change(session, None)], lambda probe: []))
         return [segment.path.rpartition("/")[2] for segment in removed], []
 

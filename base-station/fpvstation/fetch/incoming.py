@@ -26,6 +26,11 @@ class IncomingSegment:
         car, name, sums = self._key
         return self._store.evicted(car, name, sums.sha256)
 
+    def is_archived(self) -> bool:
+        """Return whether an archive has this segment, recently verified."""
+        car, name, sums = self._key
+        return self._store.is_archived(car, name, sums.sha256)
+
     def missing(self) -> list[int]:
         """Return the numbers of absent or damaged pieces, in the order that `write_piece` needs."""
         if self._missing is None:

@@ -23,7 +23,7 @@ from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
 from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.fetch.pipeline import CreateTask, OneInFlight
 from fpvstation.store.identity import FULL, StoreGone
-from fpvstation.store.store import Store
+from fpvstation.store.store import SessionArchived, Store
 from fpvstation.store.sums_file import StoredSegment
 
 SIZE_MOST = 4 << 30
@@ -93,6 +93,8 @@ class Round:
     """Segments that are stored here and wait for more replicas before the car may forget."""
     removed: list[str] = field(default_factory=list)
     """Segments that people removed here before their receipt: the car keeps them."""
+    late: dict[str, str] = field(default_factory=dict)
+    """Segments of archived sessions, with the next step: the car keeps them."""
 
 
 class Pull:
@@ -155,7 +157,9 @@ class Pull:
 
     def _record_result(self, segment: Segment, fault: Exception | None = None) -> None:
         """Record the result for a segment. Raises the fault if it ends the round."""
-        if fault is not None and not isinstance(fault, SegmentGone):
+        if isinstance(fault, SessionArchived):
+            self.round.late[segment.name] = str(fault)
+        elif fault is not None and not isinstance(fault, SegmentGone):
             self.round.bad[segment.name] = str(fault)
             self._faults += 1
             if self._faults == FAULTS_MOST or _affects_all(fault):
@@ -210,6 +214,9 @@ class Pull:
                     return None
                 if segment.fetched and await self._act(incoming.evicted):
                     return None
+                if not segment.fetched and await self._act(incoming.is_archived):
+                    await self._send_receipt(segment.name, incoming.sums.sha256)
+                    return None
                 complete = await self._request_pieces(segment.name, incoming, slot)
         assert incoming is not None
         damaged = await self._act(incoming.missing)
@@ -254,8 +261,11 @@ class Pull:
         if not await self._act(self._safe, stored):
             self.round.held += 1
             return
+        await self._send_receipt(segment.name, stored.sha256)
+
+    async def _send_receipt(self, name: str, sha256: str) -> None:
         await self._act(self._store.check)
-        await self._car.receipt(segment.name, stored.sha256)
+        await self._car.receipt(name, sha256)
         self.round.receipts += 1
 
 

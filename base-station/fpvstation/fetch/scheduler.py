@@ -67,6 +67,8 @@ class CarState(msgspec.Struct):
     """Segments that are stored here and wait for more replicas before the car may forget."""
     removed: int = 0
     """Segments that people removed here before their receipt: the car keeps them."""
+    late: dict[str, str] = {}
+    """Segments of archived sessions, with the next step: the car keeps them."""
     internal_fault: str = ""
     """Unexpected exception in the last round; "" after a round that had no such exception."""
 
@@ -194,7 +196,7 @@ class FetchScheduler:
                 result.removed[0],
             )
         if pull.answered:
-            state.held, state.removed = result.held, len(result.removed)
+            state.held, state.removed, state.late = result.held, len(result.removed), result.late
 
     async def _update_state(self, pull: Pull, state: CarState, begun: int) -> None:
         """Update the state during a round."""

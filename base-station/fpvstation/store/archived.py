@@ -8,15 +8,21 @@ The store lists an archived session from its record, so that an archive that is 
 for deleted sessions. mirror/tiers.py moves the files.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from fpvstation.store.audit import Finding
 from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import DAMAGED, SUFFIX
 from fpvstation.store.sums_file import StoredSegment
 
 ARCHIVED = ".archived"
+UNREADABLE = (
+    "not changed; bring the session back with `fpvstation restore SESSION`, or copy its folder "
+    "from the archive, then delete this record"
+)
+UNLIKE = "not changed; the copy in the archive tells which is right"
 
 
 class ArchivedSession(msgspec.Struct):
@@ -48,9 +54,28 @@ class ArchiveLog:
     def of(self, session: str) -> ArchivedSession | None:
         """Return the record of a session; None if it is not archived, or the record is damaged."""
         try:
-            return msgspec.json.decode(self._disk.read(path_of(session)), type=ArchivedSession)
+            return self._read(session)
         except (FileNotFoundError, *DAMAGED):
             return None
+
+    def audit(self, session: str, recorded: Mapping[str, str]) -> list[Finding]:
+        """Return the faults of the record of a session, if there is one. `recorded`: checksum of
+        each segment in .copies."""
+        path = path_of(session)
+        try:
+            record = self._read(session)
+        except FileNotFoundError:
+            return []
+        except DAMAGED:
+            return [Finding(path, "cannot be decoded", UNREADABLE)]
+        return [
+            Finding(path, f"it has {sha256[:16]}... for {name}, unlike .copies", UNLIKE)
+            for name, sha256 in record.segments.items()
+            if recorded.get(name, sha256) != sha256
+        ]
+
+    def _read(self, session: str) -> ArchivedSession:
+        return msgspec.json.decode(self._disk.read(path_of(session)), type=ArchivedSession)
 
     def sessions(self) -> Iterator[str]:
         """Yield all archived sessions."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fpvcar.recordings.library.drive_repository import CAR, DriveCopy
+from fpvstation.settings import BUCKET_SCHEME
+from fpvstation.store.archived import ArchivedSession
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import HERE, ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
@@ -49,16 +51,26 @@ class ReplicaIndex:
             states = self._replicas.states(session, listed)
         except OSError:
             return []
-        if record := self._store.archived(session):
-            away = " (away)" if self._store.is_away(session) else ""
+        if not listed:  # the record of an archived session is damaged
+            return []
+        record = self._store.archived(session)
+        if record:
             states = [state for state in states if state.place != HERE]
-            states.insert(0, ReplicaState(record.place + away, record.verified_s, True))
             changed_s = 0.0
         # The copy here, and the car's copy at that time, were verified on arrival.
         if changed_s and all(state.place != HERE for state in states):
             states.insert(0, ReplicaState(HERE, changed_s, True))
+        copies = [DriveCopy(*state) for state in states]
+        if record:
+            tier = self._tier(session, record)
+            copies.insert(0, DriveCopy(record.place, record.verified_s, True, tier))
         sizes = [(segment, self._store.size(segment)) for segment in listed]
         on_car = self._cars.count(sizes)
         if on_car:
-            states.insert(0, ReplicaState(CAR, changed_s, on_car == len(listed)))
-        return [DriveCopy(*state) for state in states]
+            copies.insert(0, DriveCopy(CAR, changed_s, on_car == len(listed)))
+        return copies
+
+    def _tier(self, session: str, record: ArchivedSession) -> str:
+        if record.place.startswith(BUCKET_SCHEME):
+            return "bucket"
+        return "away" if self._store.is_away(session) else "folder"

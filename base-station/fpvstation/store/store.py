@@ -25,18 +25,26 @@ from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Findin
 from fpvstation.store.contents import Contents
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import Identity
-from fpvstation.store.replica_log import EVICTED, HERE
+from fpvstation.store.replica_log import EVICTED, HERE, is_recent
 from fpvstation.store.sums_file import StoredSegment
 
 INCOMING, TRASH = ".incoming", ".trash"
-RECALL = "bring it back with `fpvstation recall SESSION`"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """Errors of a disk, or its file system, for bytes that it has lost."""
+
+
+class SessionArchived(StationError):
+    """Refusal of a change to a session in an archive."""
 
 
 def trash_of(now_s: float) -> str:
     """Return today's folder in the trash, UTC; housekeeping.py empties the trash by that date."""
     return f"{TRASH}/{time.strftime('%Y-%m-%d', time.gmtime(now_s))}"
+
+
+def recall_step(session: str) -> str:
+    """Return the next step for a session in an archive."""
+    return f"bring it back with `fpvstation recall {session.rpartition('/')[2]}`"
 
 
 class Store(Contents):
@@ -72,7 +80,9 @@ class Store(Contents):
     def audit(self, session: str) -> list[Finding]:
         """Audit a session: see Audit.run. Raises StoreGone."""
         self.check()
-        return [] if self.archived(session) else self._audit.run(session)
+        own = self._replicas.of(session).get(HERE)
+        findings = self._archive.audit(session, own.segments if own else {})
+        return findings if self.archived(session) else findings + self._audit.run(session)
 
     def verify_segment(self, segment: StoredSegment) -> Finding | None:
         """Read a segment again. Return None if it is right. Otherwise mend its line if that is
@@ -86,7 +96,8 @@ class Store(Contents):
             return None
         session, _, name = segment.path.rpartition("/")
         if record := self.archived(session):
-            return Finding(segment.path, fault, f"not changed: it is in {record.place}; {RECALL}")
+            step = recall_step(session)
+            return Finding(segment.path, fault, f"not changed: it is in {record.place}; {step}")
         if not sha256 and self._replicas.evicted(session).get(name) == segment.sha256:
             self.set_aside(segment)  # a kill came between the two steps of `evict`
             return None
@@ -262,9 +273,21 @@ class Store(Contents):
             raise StationError(f"{own}/{name}: two other segments have this name; check them")
         return free, False
 
+    def is_archived(self, car: str, name: str, sha256: str) -> bool:
+        """Return True if an archive has this segment, and was verified recently: the car may
+        forget it."""
+        own = self._manifest.folders_of(car, name)[0]
+        records = map(self.archived, (own, f"{own}.{sha256[:8]}"))
+        return any(
+            record
+            and record.segments.get(name) == sha256
+            and is_recent(record.verified_s, self._utc_s())
+            for record in records
+        )
+
     def _refuse_archived(self, session: str) -> None:
         if record := self.archived(session):
-            raise StationError(f"{session} is in {record.place}: {RECALL}")
+            raise SessionArchived(f"{session} is in {record.place}: {recall_step(session)}")
 
     def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
         """Publish a file that was set aside and is right by the car's own checksums: its line

@@ -37,12 +37,14 @@ class DriveCopy(msgspec.Struct, frozen=True):
     """Copy of a drive in another place; `place` is "" in a station's own store.
 
     `verified_s` is the UTC time of the last verification, 0 if unknown. `whole` is true if the copy
-    is complete.
+    is complete. `tier` is set for a copy in an archive: "folder", "bucket", or "away" for a folder
+    that is not mounted.
     """
 
     place: str
     verified_s: float
     whole: bool
+    tier: str = ""
 
 
 class DrivePage(NamedTuple):

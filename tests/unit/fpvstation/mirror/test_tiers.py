@@ -210,7 +210,7 @@ def test_bad_copy_in_the_archive_is_named_and_kept(rig: Rig) -> None:
     (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
     verdicts = verify(rig.store, Folder(rig.root), [SESSION], 1e5)
     faults = [f"{verdict.fault}; {verdict.done}" for verdict in verdicts if verdict.fault]
-    assert len(faults) == 1 and "recall SESSION" in faults[0]
+    assert len(faults) == 1 and "fpvstation recall Plague-2026" in faults[0]
     assert rig.recall() == [SECOND]
     assert [segment.path for segment in rig.store.listed(SESSION)] == [f"{SESSION}/{NAME}"]
     (kept,) = rig.there.glob(f".bad/{SESSION}.*")
