@@ -24,8 +24,8 @@ from fpvstation.errors import StationError
 FILE = "password.json"
 LEAST, MOST = 8, 64
 N, R, P = 1 << 14, 8, 5
-"""Cost of scrypt: 16 MiB and 0.2 s per try. OWASP's second choice, as the station may be a small
-computer for which 128 MiB are too much."""
+"""Cost of scrypt: 16 MiB and 0.2 s per try. OWASP's second choice: its first one takes
+128 MiB, too much for a small computer."""
 
 
 class PasswordHash(msgspec.Struct):

@@ -1,6 +1,6 @@
 """Page of the station's tiers: a picture of the storage pyramid, and when each tier is full.
 
-In English only, as `fpvstation size`, which prints the same figures.
+In English only, like the same figures of `fpvstation size`.
 """
 
 import html
@@ -21,7 +21,7 @@ FIELDS = (
 """Name, label, default and limits of each field."""
 COLOURS = ("#1c6b3e", "#1d5f78", "#5b4a8a", "#74492c")
 WIDTH, LAYER, TOP, STEP = 360, 104, 190, 50
-"""Sizes of the picture: a layer's height, the first layer's width, and what each next one adds."""
+"""Sizes of the picture: height of a layer, width of the first one, and growth per layer."""
 PAGE = """\
 <!doctype html>
 <html lang="en">
