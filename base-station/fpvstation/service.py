@@ -29,6 +29,7 @@ from fpvstation.fetch.pull import CarFault
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores, chores_of, keep_tiers
 from fpvstation.mirror.mirrors import Offices, remote_offices
+from fpvstation.mirror.recalls import Recalls
 from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
@@ -90,18 +91,21 @@ async def run(options: Options) -> None:
         await asyncio.to_thread(catalogue.open)
         bound = Bound(store, disk, replicas, options.most, offices.places, offices.verify_soon)
         tier_settings, archiving = options.settings.tiers, None
+        tiers: Tiers | None = None
         if tier_settings.archive:
             archive = archive_of(tier_settings.archive, root)
             tiers = Tiers(store, disk, archive, offices.places, asyncio.to_thread)
             archiving = partial(keep_tiers, tiers, tier_settings)
         limit = bound if options.most else None
         chores = Chores(chores_of(store, root, limit, catalogue, archiving))
-        page = Page(catalogue, scheduler, offices, chores, rights, state)
+        recalls = Recalls(tiers)
+        page = Page(catalogue, scheduler, offices, chores, rights, state, recalls)
         endpoint = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)
         print_url = partial(_greet, endpoint, root)
         site = Site(page.application, connections, endpoint, print_url)
         endless = {"fetching": scheduler.run(), "page": site.run(), "chores": chores.run()}
+        endless["recalls"] = recalls.run()
         if places:
             endless["offices"] = offices.run()
         ending = {"watchdog": _feed_watchdog()}

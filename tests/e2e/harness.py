@@ -1,17 +1,19 @@
 """A real bench in real processes, and a watch on the motor pins of its chip."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fpvbench import soc as chip
 from fpvcar.config import profiles
@@ -68,6 +70,20 @@ def apart(work: Callable[[], T]) -> T:
     """Run work in a thread. The main thread may have Playwright's event loop, and then no other."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(work).result()
+
+
+@contextmanager
+def beside() -> Iterator[Callable[[Coroutine[Any, Any, None]], None]]:
+    """Run an event loop in a thread; yield a function that runs work there and waits for it."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result(20.0)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 class PinWatch(Scope):

@@ -1,6 +1,6 @@
 /** The page's requests to the car: see server/api/recordings_api.py. */
 
-/** @import {Export, ExportRequest, Listing, Storage, Table} from './types.js' */
+/** @import {Export, ExportRequest, Listing, RecallState, Storage, Table} from './types.js' */
 
 /** The car requires the drive code, a base station its password. */
 export class Locked extends Error {
@@ -61,6 +61,11 @@ export const API = {
     (await ask(`${of(name)}/sheet?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
   /** A base station's figures. @returns {Promise<Storage>} */
   storage: async () => (await ask('api/status')).json(),
+  /** Brings an archived drive back. @param {string} id @returns {Promise<RecallState>} */
+  recall: async (id) => (await ask(`${DRIVES}/${encodeURIComponent(id)}/recall`, {method: 'POST'})).json(),
+  /** @param {string} id @returns {Promise<RecallState>} */
+  cancelRecall: async (id) =>
+    (await ask(`${DRIVES}/${encodeURIComponent(id)}/recall`, {method: 'DELETE'})).json(),
   file: of,
   /** @param {ExportRequest} options @returns {Promise<Export>} */
   begin: async (options) => (await ask(EXPORTS, {

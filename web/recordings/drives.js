@@ -7,8 +7,12 @@
  * @param {FoundDrive} found @param {Copy[]} [copies] @returns {Drive}
  */
 export function driveOf({start_ms: startMs, parts, ...rest}, copies = []) {
-  return {...rest, startMs, copies, parts: parts.map((part) => placed(part, startMs))};
+  const archive = copies.find(({tier}) => tier) ?? null;
+  return {...rest, startMs, copies, archive, parts: parts.map((part) => placed(part, startMs))};
 }
+
+/** Is a drive's archive out of reach of the player? @param {Drive} drive */
+export const isAway = ({archive}) => archive?.tier === 'bucket' || archive?.tier === 'away';
 
 /** @param {FoundPart} part @param {number} startMs @returns {Part} */
 function placed(part, startMs) {

@@ -3,7 +3,7 @@
 import {t} from '../lang/words.js';
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
-import {driveNamed, named, partOf, queryOf} from './drives.js';
+import {driveNamed, isAway, named, partOf, queryOf} from './drives.js';
 import {Edit} from './list/edit.js';
 import {Filter} from './list/filter.js';
 import {DriveList} from './list/list.js';
@@ -34,6 +34,8 @@ let befores = [];
 /** Start of the oldest drive shown, ms UTC: the next page begins before it. */
 let oldestMs = 0;
 let stationBegun = false;
+/** @type {import('./player/recall.js').Recall | null} */
+let recall = null;
 let timer = 0;
 let asked = 0;
 
@@ -45,7 +47,7 @@ function route() {
   const drive = name ? list.drive(name) ?? driveNamed(shown, name) : null;
   document.body.dataset.open = drive ? 'yes' : 'no';
   show(byId('viewer'), drive !== null);
-  const id = drive?.id ?? '';
+  const id = drive ? `${drive.id} ${isAway(drive)}` : '';
   if (id !== opened) {
     if (drive) {
       viewer.open(drive, Math.max(0, partOf(drive, name)?.startS ?? 0));
@@ -56,6 +58,7 @@ function route() {
   }
   if (drive) setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
   list.current(drive);
+  recall?.open(drive);
 }
 
 /** @param {import('./types.js').Listing} listing */
@@ -82,8 +85,11 @@ function update(listing) {
 async function station() {
   if (stationBegun) return;
   stationBegun = true;
-  const {Station} = await import('./list/station.js');
-  new Station();
+  const [{Station}, {Recall}] = await Promise.all(
+    [import('./list/station.js'), import('./player/recall.js')]);
+  recall = new Recall({api: API, changed: () => void refresh()});
+  recall.open(viewer.drive);
+  new Station((recalls) => recall?.update(recalls));
 }
 
 /**

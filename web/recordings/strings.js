@@ -46,11 +46,11 @@ export const STRINGS = {
   time: dates(CLOCK),
   clock: dates({...CLOCK, second: '2-digit'}),
   /** Other places of a drive. @param {Copy[]} copies */
-  copies: (copies) => copies.map(({place, verified_s: seconds, whole}) => {
-    const {station, stationPart, car, carPart, here, part, verified} = t.recordings.copies;
+  copies: (copies) => copies.map(({place, verified_s: seconds, whole, tier}) => {
+    const {station, stationPart, car, carPart, here, part, verified, archive} = t.recordings.copies;
     if (place === 'station') return whole ? station : stationPart;
     if (!whole && place === 'car') return carPart;
-    const where = place === 'car' ? car : place || here;
+    const where = tier ? fill(archive, {place}) : place === 'car' ? car : place || here;
     if (!whole) return fill(part, {place: where});
     const day = shortDay(seconds * 1000).replaceAll(' ', '\u00a0');  // on one line
     return seconds ? fill(verified, {place: where, day}) : where;

@@ -29,12 +29,24 @@ export interface Listing {
   unread: number; copies: Record<string, Copy[]>;
 }
 /** A copy of a drive: `place` is "car", "" here, or an office; see recordings/library/drive_repository.py. */
-export interface Copy { place: string; verified_s: number; whole: boolean }
+export interface Copy { place: string; verified_s: number; whole: boolean; tier: Tier }
+/** Archive of a copy; "away": a folder that is not mounted; "": none. */
+export type Tier = '' | 'folder' | 'bucket' | 'away';
+/** A recall of a base station: see fpvstation/mirror/recalls.py. */
+export interface RecallState {
+  session: string; drives: string[]; place: string; total: number; done: number; rate: number;
+  state: 'waiting' | 'copying' | 'verifying' | 'done' | 'cancelled' | 'failed'; fault: string;
+}
+/** Requests of recall.js to the station. */
+export interface RecallApi {
+  recall: (id: string) => Promise<RecallState>;
+  cancelRecall: (id: string) => Promise<RecallState>;
+}
 /** State of a car at a base station: see fpvstation/fetch/scheduler.py. */
 export interface CarState {
   name: string; folder: string; url: string; state: string; waiting: number;
   bytes: number; waiting_bytes: number; rate: number; card_free: number;
-  card_total: number;
+  card_total: number; late: Record<string, string>;
 }
 export interface OfficeState {
   place: string; state: string; waiting: number; bytes: number; waiting_bytes: number;
@@ -50,7 +62,7 @@ export interface Storage {
     total: number;
   };
   cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
-  chores: ChoreState[]; snapshots: number; snapshot_s: number;
+  chores: ChoreState[]; snapshots: number; snapshot_s: number; recalls: RecallState[];
 }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
 export interface DriveQuery { driver: string; parked: boolean; day: string; text: string }
@@ -74,6 +86,8 @@ export interface Drive {
   id: string; startMs: number; seconds: number; bytes: number; parts: Part[];
   state: State; title: string; parked: boolean; drivers: string[];
   stops: Record<string, number>; metres: number | null; copies: Copy[];
+  /** The archive that has it. */
+  archive: Copy | null;
 }
 /** A unit with its place in the drive. */
 export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffer> }

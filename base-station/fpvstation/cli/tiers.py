@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import shutil
 import sys
 import time
 
@@ -70,11 +69,6 @@ def recall(arguments: argparse.Namespace) -> int:
     store, _ = open_store(arguments.store)
     session = session_named(arguments.session, store)
     size = store.extent(session)[0]
-    free = shutil.disk_usage(arguments.store).free
-    if size > free:
-        raise StationError(
-            f"{session} needs {size / MB:.0f} MB, and {free / MB:.0f} MB are free: make room first"
-        )
     with tiers.alone():
         bar = Progress(sys.stderr, size, time.monotonic())
         try:

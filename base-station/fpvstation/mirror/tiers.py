@@ -21,11 +21,12 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fpvcar.runtime import files
+from fpvcar.runtime.units import MB
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.replicate import OfficeFault, OnProgress, quiet
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
@@ -119,7 +120,9 @@ class Tiers:
         ages = {session: age_key(self._disk, session, listed[session]) for session in listed}
         for session in sorted(ages, key=lambda session: ages[session]):
             size, changed_s = self._store.extent(session)
-            old = self._utc_s() - ages[session][0] > settings.after_s
+            # A recalled session stays as long as one that has just arrived.
+            since_s = max(ages[session][0], changed_s)
+            old = self._utc_s() - since_s > settings.after_s
             if (not old and over <= 0) or self._refusal(session, listed[session]):
                 continue
             if self._utc_s() - changed_s < SETTLED_S:
@@ -232,10 +235,21 @@ class Tiers:
         await self._archive.claim(self._store.id, known=True)
         lost = list[str]()
         if not record.returned:
+            size = sum(record.sizes.values())
+            await self._act(self._check_room, session, size)
             paths = await self._archive.fetch(session, on_progress)
+            on_progress(CopyProgress(0, size, size))
             lost = await self._act(self._take, session, record, paths)
         await self._complete_back(session, record)
         return lost
+
+    def _check_room(self, session: str, size: int) -> None:
+        free = shutil.disk_usage(self._disk.root).free
+        if size > free:
+            raise StationError(
+                f"{session} needs {size / MB:.1f} MB, and {free / MB:.1f} MB are free on the "
+                "store's disk: make room there first"
+            )
 
     def _take(self, session: str, record: ArchivedSession, paths: Mapping[str, str]) -> list[str]:
         """Verify fetched files, and make them the session's own; return the lost names."""

@@ -10,6 +10,7 @@ from fpvcar.server.api.prometheus_text import Metric, gauge
 from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState
+from fpvstation.mirror.recalls import RecallState
 from fpvstation.mirror.replicate import OfficeState
 from fpvstation.store.replica_log import RECENT_S
 
@@ -96,6 +97,7 @@ class StationHealth(msgspec.Struct):
     snapshots: int = 0
     snapshot_s: float = 0.0
     """Time of the newest snapshot, UTC; 0 without snapshots."""
+    recalls: list[RecallState] = []
 
     def faults(self, now_s: float) -> Iterator[str]:
         """Yield the faults that need attention."""
@@ -110,6 +112,9 @@ class StationHealth(msgspec.Struct):
                     f"{car.folder}: {counted(car.waiting, 'segment')} pending, none stored for "
                     f"{days:.0f} days ({car.state})"
                 )
+            if car.late:
+                step = next(iter(car.late.values()))
+                yield f"{car.folder} keeps {counted(len(car.late), 'late segment')}: {step}"
         for office in self.offices:
             if office.internal_fault:
                 yield f"{office.place}: {office.internal_fault}"

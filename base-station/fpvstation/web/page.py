@@ -1,10 +1,12 @@
 """Web page of the station: the car's own recordings page, over all cars of the store.
 
-/                   recordings.html of the car, the same modules /api/recordings...  as on the car:
-server/api/recordings_api.py /api/status         state of each car and office, queues, disk usage
-/size               picture of the storage pyramid: size_page.py
-/metrics /healthz   for Prometheus and monitors, without a password; a machine that has
-                    not entered it gets only the number of faults from /healthz
+    /                            recordings.html of the car, the same modules
+    /api/recordings...           as on the car: server/api/recordings_api.py
+    POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: mirror/recalls.py
+    /api/status                  state of each car and office, queues, recalls, disk usage
+    /size                        picture of the storage pyramid: size_page.py
+    /metrics /healthz            for Prometheus and monitors, without a password; a machine that
+                                 has not entered it gets only the number of faults
 
 Other machines are redirected from http to https.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
+from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import counted
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE, exposition
@@ -31,15 +34,18 @@ from fpvcar.server.http.pages import (
 )
 from fpvcar.server.http.responses import JSON, PRIVATE
 from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.errors import StationError
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
+from fpvstation.mirror.recalls import Recalls
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
 from fpvstation.web.password import https_url
 
 TITLE = "Station"
+RECALL = "/api/recordings/drives/{id}/recall"
 LOCKED = "The recordings need the station's password."
 
 
@@ -54,10 +60,12 @@ class Page:
         chores: Chores,
         rights: RecordingRights | None = None,
         state: Path = Path(),
+        recalls: Recalls | None = None,
     ) -> None:
         """`state`: the station's state directory, with the figures of `fpvstation measure`."""
         self._catalogue, self._scheduler, self._offices = catalogue, scheduler, offices
         self._chores, self._state = chores, state
+        self._recalls = recalls or Recalls()
         self._rights = rights or RecordingRights()
         self._rights.locked, self._rights.opened_by = LOCKED, "password"
 
@@ -68,6 +76,8 @@ class Page:
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/size", self._size)
+        app.router.add_post(RECALL, self._recall)
+        app.router.add_delete(RECALL, self._cancel)
         recordings = RecordingsApi(
             self._catalogue, ListContext(TITLE, seat=False, station=True), self._rights
         )
@@ -94,7 +104,26 @@ class Page:
             self._chores.states,
             len(snapshots),
             snapshots[-1].at_s if snapshots else 0.0,
+            self._recalls.states,
         )
+
+    async def _recall(self, request: web.Request) -> web.Response:
+        self._rights.let_change(request)
+        try:
+            archived = await asyncio.to_thread(self._catalogue.archived, request.match_info["id"])
+            state = self._recalls.begin(*archived)
+        except DriveMissing as fault:
+            raise web.HTTPNotFound(text=f"{fault}\n") from None
+        except (DriveBusy, StationError) as fault:
+            raise web.HTTPConflict(text=f"{fault}\n") from None
+        return web.Response(body=msgspec.json.encode(state), headers=JSON)
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        self._rights.let_change(request)
+        state = self._recalls.cancel(request.match_info["id"])
+        if state is None:
+            raise web.HTTPNotFound(text="This drive is not being brought back: reload the page.\n")
+        return web.Response(body=msgspec.json.encode(state), headers=JSON)
 
     async def _size(self, request: web.Request) -> web.Response:
         self._rights.let_in(request)

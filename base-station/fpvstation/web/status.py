@@ -13,6 +13,7 @@ import msgspec
 from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, progress_text, span
 from fpvcar.runtime.units import MB, counted
 from fpvstation.fetch.scheduler import CarState
+from fpvstation.mirror.recalls import RecallState
 from fpvstation.mirror.replicate import OfficeState
 from fpvstation.web.health import StationHealth
 
@@ -65,7 +66,7 @@ def _decoded(body: bytes) -> StationHealth:
 
 
 def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
-    """Yield a line for each car and office, then for the store."""
+    """Yield a line for each car, office and recall, then for the store."""
     for car in health.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
         yield (
@@ -78,6 +79,9 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
             f"({office.bytes / MB:.0f} MB){_verification(office, now_s)}"
             f"{_fault(office, now_s)}"
         )
+    for recall in health.recalls:
+        if recall.active or recall.fault:
+            yield f"{recall.session}: {_recall_state(recall)}"
     if not health.cars:
         yield "no car is paired: fpvstation pair ADDRESS"
     store = health.store
@@ -92,6 +96,16 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         yield f"{counted(health.snapshots, 'snapshot')}, the newest {newest}"
     for fault in health.faults(now_s):
         yield f"warning: {fault}"
+
+
+def _recall_state(recall: RecallState) -> str:
+    """Return state and progress of a recall, as text."""
+    figures = f"{recall.done / MB:.0f} of {recall.total / MB:.0f} MB"
+    if recall.rate:
+        left = span((recall.total - recall.done) / recall.rate)
+        figures += f", {recall.rate / MB:.1f} MB/s, {left} left"
+    fault = f"; {recall.fault}" if recall.fault else ""
+    return f"recall from {recall.place}: {recall.state}, {figures}{fault}"
 
 
 def _office_state(office: OfficeState) -> str:
@@ -124,8 +138,8 @@ def _fault(peer: CarState | OfficeState, now_s: float) -> str:
 
 
 def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Draw a progress bar for each car and office until all queues are empty; in a log, a line
-    from time to time. Raises the exceptions of `fetch`."""
+    """Draw a progress bar for each car, office and recall until all queues are empty; in a log, a
+    line from time to time. Raises the exceptions of `fetch`."""
     terminal, drawn = out.isatty(), 0
     first = _decoded(fetch())
     sizes = {name: queued for name, queued, _ in _queues(first)}
@@ -151,4 +165,9 @@ def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = tim
 def _queues(health: StationHealth) -> list[tuple[str, int, float]]:
     """Return name, queued bytes, and bytes per second."""
     cars = [(car.folder, car.waiting_bytes, car.rate) for car in health.cars]
-    return cars + [(office.place, office.waiting_bytes, office.rate) for office in health.offices]
+    offices = [(office.place, office.waiting_bytes, office.rate) for office in health.offices]
+    recalls = [
+        (recall.session, recall.active * (recall.total - recall.done), recall.rate)
+        for recall in health.recalls
+    ]
+    return cars + offices + recalls

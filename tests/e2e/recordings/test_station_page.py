@@ -1,15 +1,13 @@
 """The station's page in a browser: list, storage, contact sheet, by hand and by key."""
 
-import asyncio
 import contextlib
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from fpvstation.web import password
 from tests.e2e.browser.seat import until, violations
-from tests.e2e.harness import free_port_from, wait_for
+from tests.e2e.harness import beside, free_port_from, wait_for
 from tests.support.base_station.station import car_application, stations_of
 from tests.support.mcaps import McapFile
 from tests.support.recordings import NAME, drive_messages
@@ -52,32 +50,23 @@ def paired(home: Path, made: bytes) -> Iterator[None]:
     stations = stations_of(home)
     known = stations.pair("office", "127.0.0.1", time.time())
     runner = web.AppRunner(car_application(folder, stations))
-    loop = asyncio.new_event_loop()  # in a thread: this one has Playwright's
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    def do(work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result(20.0)
-
-    try:
-        do(runner.setup())
-        do(web.TCPSite(runner, "127.0.0.1", 0).start())
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        state.mkdir(mode=0o700, exist_ok=True)
-        key = stations.key_of(known.id).hex()
-        Cars(state).add(Pairing("Plague", stations.car, known.id, key), url, "")
-        yield
-    finally:
-        do(runner.cleanup())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with beside() as do:
+        try:
+            do(runner.setup())
+            do(web.TCPSite(runner, "127.0.0.1", 0).start())
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            state.mkdir(mode=0o700, exist_ok=True)
+            key = stations.key_of(known.id).hex()
+            Cars(state).add(Pairing("Plague", stations.car, known.id, key), url, "")
+            yield
+        finally:
+            do(runner.cleanup())
 
 
 @contextlib.contextmanager
 def running(home: Path, *more: str) -> Iterator[int]:
     """Run a station that has a drive of each of two cars of one name; yield its port."""
-    root, port = home / "store", free_port_from(8700)
+    root = home / "store"
     root.mkdir()
     store = Store(Folder(root))
     store.open("")
@@ -87,18 +76,18 @@ def running(home: Path, *more: str) -> Iterator[int]:
     config = home / "station.toml"
     far = f'second = "attic:/srv/drives"\nwindow = "{OPENS}-{time_in(121)}"\n'
     config.write_text(f'[office]\ntarget = "{home}/office"\n{far}')
-    argv = [
-        sys.executable,
-        "-m",
-        "fpvstation",
-        "run",
-        f"--store={root}",
-        f"--port={port}",
-        f"--config={config}",
-        *more,
-    ]
+    with paired(home, made), serving(home, *more) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def serving(home: Path, *more: str) -> Iterator[int]:
+    """Run a station over store and settings of `home`; yield its port."""
+    port = free_port_from(8700)
+    argv = [sys.executable, "-m", "fpvstation", "run", f"--port={port}"]
+    argv += [f"--store={home}/store", f"--config={home}/station.toml", *more]
     env = {**os.environ, "XDG_STATE_HOME": str(home)}
-    with paired(home, made), (home / "log").open("wb") as log:
+    with (home / "log").open("wb") as log:
         process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
         try:
             wait_for(lambda: "page" in (home / "log").read_text(), "no station", 30.0)

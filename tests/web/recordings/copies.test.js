@@ -7,7 +7,7 @@ import '../english.js';
 import {STRINGS} from '../../../web/recordings/strings.js';
 
 /** @param {string} place @param {boolean} whole @param {number} seconds */
-const copy = (place, whole = true, seconds = 0) => ({place, verified_s: seconds, whole});
+const copy = (place, whole = true, seconds = 0) => ({place, verified_s: seconds, whole, tier: /** @type {const} */ ('')});
 
 test('copies on car, station and office are named with their state', () => {
   const said = STRINGS.copies([

@@ -27,7 +27,7 @@ test('answer without pictures has no frames', () => {
 });
 
 test('waiting files are shown with rate and time left', () => {
-  const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6});
+  const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6, late: {}});
   assert.equal(STATION_STRINGS.car({...car, rate: 4e6}),
     'fetching: 2 files pending, 32 MB, 4.0 MB/s, 8 seconds to go');
   assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32 MB');

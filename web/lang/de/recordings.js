@@ -45,7 +45,9 @@ export default register({
       station: 'von der Station geholt', stationPart: 'teilweise geholt',
       car: 'auf dem Auto', carPart: 'teilweise auf dem Auto', here: 'hier gespeichert',
       part: '{place}: noch nicht ganz', verified: '{place}, geprüft {day}',
+      archive: 'archiviert in {place}',
     },
+    tier: {bucket: 'zum Abspielen zurückholen', away: 'seine Festplatte ist nicht eingehängt'},
 
     // Its name, and deleting it.
     edit: 'Benennen oder löschen: {name}',
@@ -133,6 +135,19 @@ export default register({
     sheetGo: 'Zu {time}',
     sheetNone: '{time}: kein Bild in dieser Minute',
 
+    // Archived drives of a base station, and their way back.
+    recallBegin: 'Zurückholen',
+    recallBar: 'Wie viel schon zurück ist',
+    recall: {
+      folder: 'Diese Fahrt ist archiviert in {place} und wird von dort abgespielt.',
+      bucket: 'Diese Fahrt ist archiviert in {place}. Hol sie zurück, um sie abzuspielen.',
+      away: 'Diese Fahrt ist archiviert in {place}. Diese Festplatte ist nicht eingehängt: häng sie ein, um die Fahrt abzuspielen.',
+      waiting: 'Wartet: das Archiv arbeitet gerade an einer anderen Sitzung.',
+      copying: 'Wird zurückgeholt aus {place}.',
+      verifying: 'Die Kopie wird geprüft.',
+      cancelled: 'Abgebrochen. Was schon hier ist, bleibt für den nächsten Versuch.',
+    },
+
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Speicher',
     storageDisk: 'Wie voll die Festplatte ist',
@@ -150,6 +165,10 @@ export default register({
     sessionsCopied: '{state}: {complete} von {total} Sitzungen kopiert',
     waitsUntil: 'wartet bis {time}',
     allHere: 'alles ist hier',
+    lateFiles: {
+      one: '{count} späte Datei bleibt auf dem Auto: {why}',
+      other: '{count} späte Dateien bleiben auf dem Auto: {why}',
+    },
     allThere: 'alles ist dort',
     oldestCopy: ', älteste Kopie {ago} geprüft',
     card: 'seine Karte: {free} von {total} sind frei',

@@ -45,7 +45,9 @@ export default register({
       station: 'fetched by the station', stationPart: 'partly fetched',
       car: 'on the car', carPart: 'partly on the car', here: 'stored here',
       part: '{place}: not complete yet', verified: '{place}, verified {day}',
+      archive: 'archived in {place}',
     },
+    tier: {bucket: 'bring it back to play it', away: 'its disk is not mounted'},
 
     // Its name, and deleting it.
     edit: 'Name or delete: {name}',
@@ -133,6 +135,19 @@ export default register({
     sheetGo: 'Go to {time}',
     sheetNone: '{time}: no picture in this minute',
 
+    // Archived drives of a base station, and their way back.
+    recallBegin: 'Bring it back',
+    recallBar: 'Progress of the way back',
+    recall: {
+      folder: 'This drive is archived in {place}, and plays from there.',
+      bucket: 'This drive is archived in {place}. Bring it back to play it.',
+      away: 'This drive is archived in {place}, which is not mounted. Mount its disk to play the drive.',
+      waiting: 'Waiting: the archive is busy with another session.',
+      copying: 'Being brought back from {place}.',
+      verifying: 'The copy is being verified.',
+      cancelled: 'Cancelled. The bytes that have arrived are kept for the next try.',
+    },
+
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Storage',
     storageDisk: 'Disk usage',
@@ -150,6 +165,10 @@ export default register({
     sessionsCopied: '{state}: {complete} of {total} sessions copied',
     waitsUntil: 'waits until {time}',
     allHere: 'all recordings fetched',
+    lateFiles: {
+      one: '{count} late file stays on the car: {why}',
+      other: '{count} late files stay on the car: {why}',
+    },
     allThere: 'all recordings copied',
     oldestCopy: ', oldest copy verified {ago}',
     card: 'card: {free} of {total} are free',

@@ -45,7 +45,9 @@ export default register({
       station: 'traído por la estación', stationPart: 'traído en parte',
       car: 'en el coche', carPart: 'en parte en el coche', here: 'guardado aquí',
       part: '{place}: aún no entero', verified: '{place}, verificado {day}',
+      archive: 'archivado en {place}',
     },
+    tier: {bucket: 'recupéralo para verlo', away: 'su disco no está montado'},
 
     // Its name, and deleting it.
     edit: 'Nombrar o borrar: {name}',
@@ -133,6 +135,19 @@ export default register({
     sheetGo: 'Ir a {time}',
     sheetNone: '{time}: sin imagen en este minuto',
 
+    // Archived drives of a base station, and their way back.
+    recallBegin: 'Recuperarlo',
+    recallBar: 'Cuánto se ha recuperado',
+    recall: {
+      folder: 'Este trayecto está archivado en {place} y se reproduce desde allí.',
+      bucket: 'Este trayecto está archivado en {place}. Recupéralo para verlo.',
+      away: 'Este trayecto está archivado en {place}, que no está montado. Monta su disco para verlo.',
+      waiting: 'En espera: el archivo está ocupado con otra sesión.',
+      copying: 'Se está recuperando de {place}.',
+      verifying: 'Se está verificando la copia.',
+      cancelled: 'Cancelado. Lo que ya llegó se guarda para el próximo intento.',
+    },
+
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Almacén',
     storageDisk: 'Cómo de lleno está el disco',
@@ -150,6 +165,10 @@ export default register({
     sessionsCopied: '{state}: {complete} de {total} sesiones copiadas',
     waitsUntil: 'espera hasta las {time}',
     allHere: 'todo está aquí',
+    lateFiles: {
+      one: '{count} archivo tardío se queda en el coche: {why}',
+      other: '{count} archivos tardíos se quedan en el coche: {why}',
+    },
     allThere: 'todo está allí',
     oldestCopy: ', copia más antigua verificada {ago}',
     card: 'su tarjeta: {free} de {total} están libres',

@@ -45,7 +45,9 @@ export default register({
       station: 'asema on hakenut', stationPart: 'osin haettu',
       car: 'autossa', carPart: 'osin autossa', here: 'tallessa täällä',
       part: '{place}: ei vielä kokonaan', verified: '{place}, tarkistettu {day}',
+      archive: 'arkistossa {place}',
     },
+    tier: {bucket: 'hae takaisin, niin se toistuu', away: 'sen levyä ei ole liitetty'},
 
     // Its name, and deleting it.
     edit: 'Nimeä tai poista: {name}',
@@ -133,6 +135,19 @@ export default register({
     sheetGo: 'Mene kohtaan {time}',
     sheetNone: '{time}: ei kuvaa tältä minuutilta',
 
+    // Archived drives of a base station, and their way back.
+    recallBegin: 'Hae takaisin',
+    recallBar: 'Kuinka paljon on haettu',
+    recall: {
+      folder: 'Tämä ajo on arkistossa {place} ja toistuu sieltä.',
+      bucket: 'Tämä ajo on arkistossa {place}. Hae se takaisin, niin se toistuu.',
+      away: 'Tämä ajo on arkistossa {place}, jota ei ole liitetty. Liitä sen levy, niin ajo toistuu.',
+      waiting: 'Odottaa: arkisto käsittelee toista istuntoa.',
+      copying: 'Haetaan takaisin: {place}.',
+      verifying: 'Kopiota tarkistetaan.',
+      cancelled: 'Peruutettu. Jo saapunut säilyy seuraavaa yritystä varten.',
+    },
+
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Tila',
     storageDisk: 'Kuinka täynnä levy on',
@@ -150,6 +165,10 @@ export default register({
     sessionsCopied: '{state}: {complete}/{total} istuntoa kopioitu',
     waitsUntil: 'odottaa kello {time} asti',
     allHere: 'kaikki on täällä',
+    lateFiles: {
+      one: '{count} myöhästynyt tiedosto jää autoon: {why}',
+      other: '{count} myöhästynyttä tiedostoa jää autoon: {why}',
+    },
     allThere: 'kaikki on siellä',
     oldestCopy: ', vanhin kopio tarkistettu {ago}',
     card: 'sen kortti: vapaana {free} / {total}',

@@ -45,7 +45,9 @@ export default register({
       station: 'rapatrié par la station', stationPart: 'rapatrié en partie',
       car: 'sur la voiture', carPart: 'en partie sur la voiture', here: 'rangé ici',
       part: '{place} : pas encore entier', verified: '{place}, vérifié {day}',
+      archive: 'archivé dans {place}',
     },
+    tier: {bucket: 'à rapatrier pour le voir', away: 'son disque n’est pas monté'},
 
     // Its name, and deleting it.
     edit: 'Nommer ou supprimer : {name}',
@@ -133,6 +135,19 @@ export default register({
     sheetGo: 'Aller à {time}',
     sheetNone: '{time} : pas d’image dans cette minute',
 
+    // Archived drives of a base station, and their way back.
+    recallBegin: 'Le rapatrier',
+    recallBar: 'Ce qui est déjà rapatrié',
+    recall: {
+      folder: 'Ce trajet est archivé dans {place}, et se lit de là.',
+      bucket: 'Ce trajet est archivé dans {place}. Rapatriez-le pour le voir.',
+      away: 'Ce trajet est archivé dans {place}, qui n’est pas monté. Montez son disque pour le voir.',
+      waiting: 'En attente : l’archive s’occupe d’une autre session.',
+      copying: 'Rapatriement depuis {place}.',
+      verifying: 'La copie est en cours de vérification.',
+      cancelled: 'Annulé. Ce qui est arrivé est gardé pour le prochain essai.',
+    },
+
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Stockage',
     storageDisk: 'Remplissage du disque',
@@ -150,6 +165,10 @@ export default register({
     sessionsCopied: '{state} : {complete} sessions copiées sur {total}',
     waitsUntil: 'attend jusqu’à {time}',
     allHere: 'tout est ici',
+    lateFiles: {
+      one: '{count} fichier tardif reste sur la voiture : {why}',
+      other: '{count} fichiers tardifs restent sur la voiture : {why}',
+    },
     allThere: 'tout est là-bas',
     oldestCopy: ', copie la plus ancienne vérifiée {ago}',
     card: 'sa carte : {free} sur {total} sont libres',

@@ -45,7 +45,9 @@ export default register({
       station: '基站已取回', stationPart: '取回了一部分',
       car: '在小车上', carPart: '一部分在小车上', here: '存在这里',
       part: '{place}：还不完整', verified: '{place}，{day}已核对',
+      archive: '已归档到 {place}',
     },
+    tier: {bucket: '取回后才能播放', away: '它的磁盘没有挂载'},
 
     // Its name, and deleting it.
     edit: '命名或删除：{name}',
@@ -130,6 +132,19 @@ export default register({
     sheetGo: '跳到 {time}',
     sheetNone: '{time}：这一分钟没有画面',
 
+    // Archived drives of a base station, and their way back.
+    recallBegin: '取回',
+    recallBar: '取回的进度',
+    recall: {
+      folder: '这段行程归档在 {place}，从那里播放。',
+      bucket: '这段行程归档在 {place}。取回后才能播放。',
+      away: '这段行程归档在 {place}，但它没有挂载。挂载它的磁盘后才能播放。',
+      waiting: '等待中：归档正在处理另一个会话。',
+      copying: '正在从 {place} 取回。',
+      verifying: '正在核对副本。',
+      cancelled: '已取消。已到的部分留给下一次。',
+    },
+
     // Base station: storage used, pending bytes, current transfers.
     storage: '存储',
     storageDisk: '磁盘用了多少',
@@ -147,6 +162,7 @@ export default register({
     sessionsCopied: '{state}：已复制 {complete}/{total} 个会话',
     waitsUntil: '等到 {time}',
     allHere: '全都在这里',
+    lateFiles: {other: '{count} 个迟到的文件留在小车上：{why}'},
     allThere: '全都在那里',
     oldestCopy: '，最旧的副本{ago}核对过',
     card: '它的存储卡：剩余 {free}，共 {total}',

@@ -3,7 +3,7 @@
 import {t} from '../../lang/words.js';
 import {byId, make, setText, show} from '../../lib/dom.js';
 import {parseVideo} from '../../lib/wire.js';
-import {carOf, driveOf, driveNamed, marksOf, stem} from '../drives.js';
+import {carOf, driveOf, driveNamed, isAway, marksOf, stem} from '../drives.js';
 import {STRINGS} from '../strings.js';
 import {drawThumbnail} from './thumbnail.js';
 
@@ -123,14 +123,12 @@ export class DriveList {
     if (recordedBy && recordedBy !== car) about.append(make('span', recordedBy));
     for (const line of factsOf(drive)) about.append(make('span', line));
     if (drive.copies.length) about.append(make('span', STRINGS.copies(drive.copies)));
-    if (drive.state !== 'closed') {
-      const state = make('em', t.recordings.state[drive.state]);
-      state.dataset.state = drive.state;
-      about.append(state);
-    }
+    if (drive.state !== 'closed') about.append(badge(drive.state, t.recordings.state[drive.state]));
+    const tier = drive.archive?.tier;
+    if (tier === 'bucket' || tier === 'away') about.append(badge(tier, t.recordings.tier[tier]));
     // The camera may have started later than the recorder.
     const seen = drive.parts.find(({pictures}) => pictures > 0);
-    link.append(this.frame(seen ?? drive.parts[0], drive.id), about);
+    link.append(this.frame(seen ?? drive.parts[0], drive), about);
     const card = make('div', '');
     card.append(link);
     if (editable) card.append(this.editButton(drive));
@@ -151,12 +149,14 @@ export class DriveList {
 
   /**
    * A canvas that gets its thumbnail when it comes into view.
-   * @param {Part} part with pictures @param {string} id of the drive: two may share a file
+   * @param {Part} part with pictures @param {Drive} drive two may share a file
    */
-  frame({name, from_s: fromS}, id) {
+  frame({name, from_s: fromS}, drive) {
+    const {id} = drive;
     const key = `${stem(name)} ${id}`;
     const old = this.pictures.get(key);
-    if (old) return old;
+    const away = isAway(drive);
+    if (old && (away || !old.dataset.away)) return old;
     const canvas = document.createElement('canvas');
     canvas.dataset.name = name;
     canvas.dataset.from = String(fromS);
@@ -164,7 +164,8 @@ export class DriveList {
     canvas.setAttribute('aria-hidden', 'true');
     [canvas.width, canvas.height] = [160, 120];
     this.pictures.set(key, canvas);
-    this.sight.observe(canvas);
+    if (away) canvas.dataset.away = 'yes';
+    else this.sight.observe(canvas);
     return canvas;
   }
 
@@ -179,6 +180,13 @@ export class DriveList {
       console.debug(`recordings: no picture of ${canvas.dataset.name}: ${fault}`);
     }
   }
+}
+
+/** @param {string} state @param {string} text */
+function badge(state, text) {
+  const element = make('em', text);
+  element.dataset.state = state;
+  return element;
 }
 
 /** The lines of the list for a drive. @param {Drive} drive */

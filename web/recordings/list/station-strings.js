@@ -44,6 +44,8 @@ export const STATION_STRINGS = {
   car: (car) => {
     const {waiting, state} = car;
     if (waiting) return counted(t.recordings.filesWait, waiting, {state}) + moving(car);
+    const late = Object.values(car.late);
+    if (late.length) return counted(t.recordings.lateFiles, late.length, {why: late[0]});
     return state === 'ok' ? t.recordings.allHere : state;
   },
   /** @param {OfficeState} office */

@@ -1,10 +1,12 @@
 /** A base station's own part of the page: storage used, pending bytes, current transfers. */
 
+import {t} from '../../lang/words.js';
 import {byId, make, setText, show} from '../../lib/dom.js';
 import {API} from '../api.js';
+import {recallFigures, recallText} from '../player/recall.js';
 import {STATION_STRINGS as SAYS} from './station-strings.js';
 
-/** @import {Storage} from '../types.js' */
+/** @import {RecallState, Storage} from '../types.js' */
 
 /**
  * One line of the panel: a car whose recordings come, or an office that they go to.
@@ -21,9 +23,13 @@ import {STATION_STRINGS as SAYS} from './station-strings.js';
  */
 
 const EVERY_MS = 2000;
+/** Recalls of interest for longer than their drive is open. */
+const SHOWN = ['waiting', 'copying', 'verifying', 'failed'];
 
 export class Station {
-  constructor() {
+  /** @param {(recalls: RecallState[]) => void} recalled gets the recalls of each answer */
+  constructor(recalled) {
+    this.recalled = recalled;
     this.timer = 0;
     show(byId('storage'), true);
     document.addEventListener('visibilitychange', () => {
@@ -36,7 +42,9 @@ export class Station {
   async refresh() {
     clearTimeout(this.timer);
     try {
-      this.draw(await API.storage());
+      const storage = await API.storage();
+      this.draw(storage);
+      this.recalled(storage.recalls);
       setText(byId('storage-fault'), '');
     } catch (fault) {
       setText(byId('storage-fault'), SAYS.failed(fault instanceof Error ? fault.message : String(fault)));
@@ -45,7 +53,7 @@ export class Station {
   }
 
   /** @param {Storage} storage */
-  draw({store, cars, offices, unread, why_anew: whyAnew, chores, snapshots, snapshot_s: newestS}) {
+  draw({store, cars, offices, unread, why_anew: whyAnew, chores, snapshots, snapshot_s: newestS, recalls}) {
     const waits = [...cars, ...offices].reduce((sum, place) => sum + place.waiting_bytes, 0);
     setText(byId('storage-brief'), SAYS.brief(store, waits));
     setText(byId('storage-path'), SAYS.store(store));
@@ -56,6 +64,11 @@ export class Station {
       name: car.folder, says: SAYS.car(car), there: car.bytes, waits: car.waiting_bytes,
       moving: SAYS.pulling(car.folder), full: SAYS.card(car), card: SAYS.cardOf(car.folder),
       used: car.card_total - car.card_free, total: car.card_total,
+    })));
+    rows('storage-recalls', recalls.filter(({state}) => SHOWN.includes(state)).map((recall) => ({
+      name: recall.session, says: recallText(recall), full: recallFigures(recall),
+      there: recall.done, waits: recall.state === 'failed' ? 0 : recall.total - recall.done,
+      moving: t.recordings.recallBar, card: '', used: 0, total: 0,
     })));
     rows('storage-offices', offices.map((office) => ({
       name: office.place, says: SAYS.office(office), there: office.bytes,

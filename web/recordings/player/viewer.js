@@ -3,7 +3,7 @@
 import {t} from '../../lang/words.js';
 import {button, byId, input, make, setAttr, setText, show} from '../../lib/dom.js';
 import {API} from '../api.js';
-import {marksOf} from '../drives.js';
+import {isAway, marksOf} from '../drives.js';
 import {Exports} from './exports.js';
 import {firstPictureS} from './first.js';
 import {Measurements} from '../plots/measurements.js';
@@ -86,6 +86,9 @@ export class Viewer {
     this.close();
     this.drive = drive;
     this.fault = '';
+    setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
+    setAttr(byId('viewer'), 'data-away', String(isAway(drive)));
+    if (isAway(drive)) return;
     this.units = new UnitCache(drive, {
       fetch: API.units,
       failed: (fault) => {
@@ -98,7 +101,6 @@ export class Viewer {
     });
     this.player.seek(fromS);
     this.scrub.max = String(drive.seconds);
-    setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
     this.listMarks(drive);
     this.listFiles(drive);
     this.listElsewhere(drive);

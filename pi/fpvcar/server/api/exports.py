@@ -79,6 +79,8 @@ class ExportsApi:
             job = await self._downloads.in_thread(make)
         except FileNotFoundError as fault:
             raise web.HTTPNotFound(text=f"{fault}\n") from None
+        except OSError as fault:
+            raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
         finally:
             self._beginning -= 1
         finished = [job_id for job_id, job in self._jobs.items() if not job.active]

@@ -11,6 +11,7 @@ from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.rate import WINDOW_S, Rate
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState
+from fpvstation.mirror.recalls import RecallState
 from fpvstation.mirror.replicate import OfficeState
 from fpvstation.store.replica_log import RECENT_S
 from fpvstation.web.health import OLD_S, StationHealth
@@ -87,6 +88,27 @@ def test_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
     (fault,) = old.faults(NOW_S)
     assert fault == ("2 sessions have no second copy, the oldest for 2 days (nas:/srv: sending)")
     assert f"warning: {fault}" in list(lines_of(old, NOW_S))
+
+
+def test_late_segment_of_an_archived_session_names_the_next_step() -> None:
+    made = standing()
+    made.cars[0].late = {"a.mcap": "S is in /mnt: bring it back with `fpvstation recall S`"}
+    assert list(made.faults(NOW_S)) == [
+        "Plague keeps 1 late segment: S is in /mnt: bring it back with `fpvstation recall S`"
+    ]
+
+
+def test_status_shows_the_progress_of_recalls() -> None:
+    recall = RecallState("S", ["d"], "s3://b", 340_000_000, "copying", 12_000_000, 4e6)
+    ended = RecallState("T", ["e"], "s3://b", 1, "done", 1)
+    made = standing(recalls=[recall, ended])
+    said = list(lines_of(made, NOW_S))
+    assert said[2] == "S: recall from s3://b: copying, 12 of 340 MB, 4.0 MB/s, 1:22 min left"
+    recall.state, recall.rate, recall.fault = "failed", 0.0, "it is full"
+    assert list(lines_of(made, NOW_S))[2] == (
+        "S: recall from s3://b: failed, 12 of 340 MB; it is full"
+    )
+    assert len(said) == 4, "an ended one is not shown"
 
 
 def test_internal_faults_and_faults_of_chores_are_faults() -> None:

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from fpvcar.recordings.library.drive_repository import DriveBusy
 from fpvcar.recordings.library.drives import DriveFilter
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
+from fpvstation.mirror.recalls import Recalls
+from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
@@ -179,3 +182,96 @@ async def test_size_page_is_served(page: Page) -> None:
         answer = await client.get("/size?cars=2")
         assert answer.content_type == "text/html"
         assert "no disk was measured yet" in await answer.text()
+
+
+# --- Archived drives
+
+
+@pytest.fixture
+def archive(page: Page, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the drive of Arrow, from which the page may bring it back."""
+    folder = tmp_path_factory.mktemp("archive")
+    store = Store(Folder(tmp_path))
+    store.open("")
+    place = archive_of(str(folder), tmp_path)
+    tiers = Tiers(store, Folder(tmp_path), place, (), asyncio.to_thread)
+    (session,) = (name for name in store.sessions() if name.startswith("Arrow"))
+    asyncio.run(tiers.archive(session))
+    page._catalogue.sync()
+    page._recalls = Recalls(tiers)
+    return folder
+
+
+async def drive_of(client: Client, car: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return the id of a car's drive, and its copies."""
+    said = await (await client.get("/api/recordings/drives")).json()
+    (drive,) = (one["id"] for one in said["drives"] if one["parts"][0]["name"].startswith(car))
+    return drive, said["copies"][drive]
+
+
+async def test_archived_drive_is_brought_back_on_request(page: Page, archive: Path) -> None:
+    async with ask(page) as client:
+        drive, (copy,) = await drive_of(client, "Arrow")
+        assert (copy["place"], copy["tier"], copy["whole"]) == (str(archive), "folder", True)
+        path = f"/api/recordings/drives/{drive}/recall"
+        origin = {"Origin": str(client.make_url("/").origin())}
+        for ask_for in (client.post, client.delete):
+            assert (await ask_for(path)).status == 401, "another program needs the password"
+        assert (await client.delete(path, headers=origin)).status == 404
+        state = await (await client.post(path, headers=origin)).json()
+        assert (state["state"], state["drives"]) == ("waiting", [drive])
+        assert state["total"] == sum(file.stat().st_size for file in archive.rglob("*.mcap"))
+        work = asyncio.create_task(page._recalls.run())
+        async with asyncio.timeout(20.0):
+            while state["state"] != "done":
+                (state,) = (await (await client.get("/api/status")).json())["recalls"]
+        work.cancel()
+        assert state["done"] == state["total"]
+        _, (copy,) = await drive_of(client, "Arrow")
+        assert (copy["place"], copy["tier"]) == ("", "")
+        answer = await client.post(path, headers=origin)
+        assert answer.status == 409 and "is not in an archive" in await answer.text()
+        answer = await client.post(path.replace(drive, "none"), headers=origin)
+        assert answer.status == 404
+
+
+async def test_recall_is_cancelled_on_request(page: Page, archive: Path) -> None:
+    async with ask(page) as client:
+        drive, _ = await drive_of(client, "Arrow")
+        path = f"/api/recordings/drives/{drive}/recall"
+        origin = {"Origin": str(client.make_url("/").origin())}
+        await client.post(path, headers=origin)
+        state = await (await client.delete(path, headers=origin)).json()
+        assert state["state"] == "cancelled"
+        (state,) = (await (await client.get("/api/status")).json())["recalls"]
+        assert state["state"] == "cancelled" and list(archive.rglob("*.mcap"))
+
+
+async def test_recall_without_an_archive_in_the_settings_is_refused(
+    page: Page, archive: Path
+) -> None:
+    page._recalls = Recalls()
+    async with ask(page) as client:
+        drive, _ = await drive_of(client, "Arrow")
+        origin = {"Origin": str(client.make_url("/").origin())}
+        answer = await client.post(f"/api/recordings/drives/{drive}/recall", headers=origin)
+        assert answer.status == 409
+        assert f'add [tiers] and archive = "{archive}"' in await answer.text()
+
+
+async def test_drive_of_an_archive_that_is_away_is_listed_and_not_sent(
+    page: Page, archive: Path
+) -> None:
+    archive.rename(archive.with_name("unmounted"))
+    async with ask(page) as client:
+        drive, (copy,) = await drive_of(client, "Arrow")
+        assert copy["tier"] == "away"
+        for path in (OTHER, f"{OTHER}/units", f"{OTHER}/thumbnail"):
+            answer = await client.get(f"/api/recordings/{path}")
+            assert answer.status == 422 and "mount it" in await answer.text()
+        body = {"kind": "zip", "files": [OTHER], "from_ms": 0, "to_ms": 9e12}
+        answer = await client.post("/api/recordings/exports", json=body)
+        assert answer.status == 422 and "mount it" in await answer.text()
+        assert page._catalogue.usage().segments == 2
+        with pytest.raises(DriveBusy, match="fpvstation recall Arrow-"):
+            page._catalogue.delete(drive)
