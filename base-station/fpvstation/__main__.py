@@ -18,7 +18,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
-from fpvstation.cli import decode, sizing_verbs, snapshot_verbs, tiers, tunnel, verbs
+from fpvstation.cli import decode, query_verbs, sizing_verbs, snapshot_verbs, tiers, tunnel, verbs
 from fpvstation.errors import StationError
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
@@ -39,6 +39,8 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   fpvstation verify                check the store against its checksums
   fpvstation verify --office       have the offices check their copies
   fpvstation rebuild               rebuild the catalogue of the page from the store
+  fpvstation query "SELECT ..."    ask all recordings in SQL
+  fpvstation grep PATTERN          search names, marks, causes and log lines
   fpvstation rm SESSION            move a session to the trash; never fetch it again
   fpvstation restore SESSION       restore a session from the trash or an office
   fpvstation archive --due         move old sessions to the archive of the settings
@@ -337,6 +339,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     snapshot_verbs.add_to(_Verbs(snapshots).add_with_store, _add_config)
     sizing_verbs.add_to(subcommands.add_with_store)
+    query_verbs.add_to(subcommands.add_with_store)
     return parser
 
 

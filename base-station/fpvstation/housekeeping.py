@@ -20,6 +20,7 @@ from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
 from fpvstation.mirror.replicate import OfficeFault
 from fpvstation.mirror.tiers import Tiers, TiersBusy
+from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.settings import TierSettings
 from fpvstation.snapshots.tools import SNAPSHOTS
 from fpvstation.store.bound import Bound
@@ -104,7 +105,12 @@ class Chores:
 
 
 def chores_of(
-    store: Store, root: Path, bound: Bound | None, catalogue: Catalogue, archive: Run | None = None
+    store: Store,
+    root: Path,
+    bound: Bound | None,
+    catalogue: Catalogue,
+    archive: Run | None = None,
+    sidecars: SidecarKeeper | None = None,
 ) -> list[Chore]:
     def now() -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC)
@@ -118,6 +124,8 @@ def chores_of(
         chores.append(Chore("bound", bound.run, bound.pause_s))
     if archive:
         chores.append(Chore("archive", archive))
+    if sidecars:
+        chores.append(Chore("sidecars", sidecars.run, sidecars.pause_s))
     return chores
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime import files, paths, sd_notify
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.auth import credentials
@@ -31,6 +32,7 @@ from fpvstation.housekeeping import Chores, chores_of, keep_tiers
 from fpvstation.mirror.mirrors import Offices, remote_offices
 from fpvstation.mirror.recalls import Recalls
 from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
@@ -97,7 +99,8 @@ async def run(options: Options) -> None:
             tiers = Tiers(store, disk, archive, offices.places, asyncio.to_thread)
             archiving = partial(keep_tiers, tiers, tier_settings)
         limit = bound if options.most else None
-        chores = Chores(chores_of(store, root, limit, catalogue, archiving))
+        sidecars = SidecarKeeper(state, root, store, catalogue, replicas) if has_parquet() else None
+        chores = Chores(chores_of(store, root, limit, catalogue, archiving, sidecars))
         recalls = Recalls(tiers)
         page = Page(catalogue, scheduler, offices, chores, rights, state, recalls)
         endpoint = address(options.host, options.port, state, socket.gethostname())
@@ -111,7 +114,11 @@ async def run(options: Options) -> None:
         ending = {"watchdog": _feed_watchdog()}
         if options.beside:
             ending["pairing"] = _pair_beside(options.beside, cars)
-        await until(stop, endless, ending)
+        try:
+            await until(stop, endless, ending)
+        finally:
+            if sidecars:
+                sidecars.end()
 
 
 Tasks = Mapping[str, Coroutine[Any, Any, None]]
@@ -179,14 +186,31 @@ async def _feed_watchdog() -> None:
 
 def rebuild(root: Path, on_progress: OnProgress) -> int:
     """Rebuild the catalogue; return its number of sessions. Raises StationError, OSError."""
+    with _catalogue_of(root) as (_, catalogue):
+        catalogue.reset("")
+        return catalogue.sync(on_progress)
+
+
+def rebuild_sidecars(root: Path, on_progress: OnProgress) -> list[str]:
+    """Check all sidecars, and write those that are lost, stale or damaged; return the faults.
+    Raises StationError, OSError, sqlite3.Error."""
+    with _catalogue_of(root) as (store, catalogue):
+        replicas = ReplicaLog(Folder(root))
+        keeper = SidecarKeeper(state_directory(), root.absolute(), store, catalogue, replicas)
+        return keeper.rebuild(on_progress)
+
+
+@contextlib.contextmanager
+def _catalogue_of(root: Path) -> Iterator[tuple[Store, Catalogue]]:
+    """Yield a locked store and its catalogue. Raises StationError."""
     state = state_directory()
     with lock_store(root):
         store = Store(Folder(root))
         catalogue = Catalogue(state / FILE, root, store, _open(store, root, state, False))
-        catalogue.reset("")
-        count = catalogue.sync(on_progress)
-        catalogue.close()
-    return count
+        try:
+            yield store, catalogue
+        finally:
+            catalogue.close()
 
 
 def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:

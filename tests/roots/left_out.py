@@ -2,6 +2,7 @@
 
 NO_MUJOCO = "the emulated car needs MuJoCo, which Debian has not"
 NO_PYARROW = "Debian has no pyarrow: a car without it offers CSV"
+NO_DUCKDB = "Debian has neither pyarrow nor DuckDB: a station without them answers no queries"
 NO_ZEROCONF = "only a station hears cars, and the roots have what a car depends on"
 NO_SERVER = "an S3 server is built by Go, and Debian's boto3 is older"
 NO_SCHEMAS = "Foxglove's own schemas want a newer protobuf than Debian's"
@@ -13,6 +14,8 @@ ELSEWHERE = {
     "fpvstation/test_command_line.py::test_invalid_interface_is_reported": NO_ZEROCONF,
     "fpvstation/fetch/test_discover.py": NO_ZEROCONF,
     "fpvstation/mirror/test_bucket.py": NO_SERVER,
+    "fpvstation/query": NO_DUCKDB,
+    "fpvstation/web/test_query_api.py": NO_DUCKDB,
     "recordings/library/test_driver_spans.py": NO_MUJOCO,
     "sensors/test_depth_camera.py": NO_MUJOCO,
     "recordings/test_foreign.py": NO_SCHEMAS,

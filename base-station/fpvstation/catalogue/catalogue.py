@@ -105,6 +105,15 @@ class Catalogue:
     def reset_reason(self) -> str:
         return self._file.reset_reason
 
+    @property
+    def root(self) -> Path:
+        return self._root
+
+    def stamps(self) -> dict[str, int]:
+        """Return the sessions, each with the time of its list's last change, UTC in ns."""
+        with self._file.connection() as db:
+            return dict(db.execute("SELECT path, stamp FROM session"))
+
     # Following the store
 
     def sync(self, on_progress: OnProgress = lambda done, total: None) -> int:
@@ -136,8 +145,7 @@ class Catalogue:
         return total
 
     def _changes(self) -> Iterator[Change]:
-        with self._file.connection() as db:
-            stamps = dict(db.execute("SELECT path, stamp FROM session"))
+        stamps = self.stamps()
         for session in self._store.sessions():
             try:
                 record = self._store.archived(session)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from fpvcar.recordings.export.progress import Progress
+from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.errors import StationError
@@ -124,7 +125,21 @@ def rebuild(arguments: argparse.Namespace) -> int:
         bar.end()
     took_s = time.monotonic() - began_s
     print(f"{counted(count, 'session')} listed ({count / took_s:.0f} a second)")
-    return 0
+    return _rebuild_sidecars(arguments.store) if has_parquet() else 0
+
+
+def _rebuild_sidecars(root: Path) -> int:
+    """Write lost, stale and damaged sidecars; return 1 if any could not be written."""
+    bar = Progress(sys.stderr, 100, time.monotonic(), "%")
+    try:
+        faults = service.rebuild_sidecars(
+            root, lambda done, total: bar.to(100 * done / total, time.monotonic())
+        )
+    finally:
+        bar.end()
+    for fault in faults:
+        print(f"fpvstation: no sidecar: {fault}", file=sys.stderr)
+    return 1 if faults else 0
 
 
 def rm(arguments: argparse.Namespace) -> int:

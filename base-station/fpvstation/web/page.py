@@ -4,6 +4,7 @@
     /api/recordings...           as on the car: server/api/recordings_api.py
     POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: mirror/recalls.py
     /api/status                  state of each car and office, queues, recalls, disk usage
+    /api/query                   SQL over all recordings: query_api.py
     /size                        picture of the storage pyramid: size_page.py
     /metrics /healthz            for Prometheus and monitors, without a password; a machine that
                                  has not entered it gets only the number of faults
@@ -43,6 +44,7 @@ from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
 from fpvstation.web.password import https_url
+from fpvstation.web.query_api import QueryApi
 
 TITLE = "Station"
 RECALL = "/api/recordings/drives/{id}/recall"
@@ -78,6 +80,7 @@ class Page:
         app.router.add_get("/size", self._size)
         app.router.add_post(RECALL, self._recall)
         app.router.add_delete(RECALL, self._cancel)
+        app.router.add_post("/api/query", QueryApi(self._rights, self._catalogue.root).answer)
         recordings = RecordingsApi(
             self._catalogue, ListContext(TITLE, seat=False, station=True), self._rights
         )

@@ -70,7 +70,7 @@ class Tally:
     def _step(self, log_ns: int, step: Step) -> None:
         if self._open is not None and log_ns - self._open.to_ns > HOLE_NS:
             self._close()
-        cause = _cause(step)
+        cause = cause_of(step)
         stopped = cause is not None and self.has_steps and cause != self._cause
         self.has_steps, self._cause = True, cause
         if step.reason == "nobody":
@@ -91,7 +91,7 @@ class Tally:
         self._open = None
 
 
-def _cause(step: Step) -> str | None:
+def cause_of(step: Step) -> str | None:
     """Return the cause of the stop after this step; None if the car is not stopped."""
     if step.reason != "stopped":
         return None

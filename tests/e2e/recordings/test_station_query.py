@@ -1,0 +1,105 @@
+"""Queries to a station that runs: it writes sidecars, answers over HTTP, and serves its page."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.harness import free_port_from, wait_for
+from tests.support.base_station.queries import SESSION, QueryWorld, sample_rows
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+STATION_MB = 400
+SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b WHERE a.range % 7 = b.range"
+
+
+@contextmanager
+def station(world: QueryWorld, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Run a station over a store; yield its process and its URL."""
+    port = free_port_from(8300)
+    argv = [sys.executable, "-m", "fpvstation", "run", f"--store={world.root}", f"--port={port}"]
+    environment = {**os.environ, "STATE_DIRECTORY": str(world.state)}
+    with log.open("ab") as out:
+        process = subprocess.Popen(argv, env=environment, stdout=out, stderr=out)
+    try:
+        yield process, f"http://localhost:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20.0)
+
+
+def ask(url: str, sql: str) -> Any:
+    """Return the rows of a query over HTTP; [] while the station starts."""
+    try:
+        with urllib.request.urlopen(f"{url}/api/query", sql.encode(), timeout=90) as answer:
+            return json.load(answer)["rows"]
+    except OSError:
+        return []
+
+
+def answers(url: str, sql: str, expected: Any) -> bool:
+    return bool(ask(url, sql) == expected)
+
+
+def peak_mb(pid: int) -> float:
+    """Return the largest resident memory of a process."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.partition("VmHWM:")[2].split()[0]) / 1000
+
+
+def test_station_writes_sidecars_again_after_kills(tmp_path: Path) -> None:
+    world = QueryWorld(tmp_path)
+    world.catalogue.close()
+    old_s = time.time() - 3600.0
+    for sums in world.root.rglob("SHA256SUMS"):
+        os.utime(sums, (old_s, old_s))
+    expected = [[len(list(sample_rows(world.files())))]]
+    count = f"SELECT count(*) FROM samples WHERE session = '{SESSION}'"
+    for end in ("lost", "killed", "ended"):
+        with station(world, tmp_path / "log") as (process, url):
+            wait_for(partial(answers, url, count, expected), "no sidecar", 120.0, 0.5)
+            if end == "killed":
+                process.kill()
+                assert process.wait(20.0) == -signal.SIGKILL
+        if end == "lost":
+            shutil.rmtree(world.keeper.folder)
+    log = (tmp_path / "log").read_text()
+    assert "Traceback" not in log, log
+
+
+@pytest.mark.long
+def test_station_serves_its_page_during_a_query(tmp_path: Path) -> None:
+    world = QueryWorld(tmp_path)
+    world.catalogue.close()
+    with station(world, tmp_path / "log") as (process, url):
+        wait_for(lambda: ask(url, "SELECT 1") == [[1]], "no answer", 60.0, 0.5)
+
+        def latencies(seconds: float) -> list[float]:
+            taken, until_s = list[float](), time.monotonic() + seconds
+            while time.monotonic() < until_s:
+                began_s = time.monotonic()
+                with urllib.request.urlopen(f"{url}/api/recordings/drives", timeout=20) as answer:
+                    assert json.load(answer)["drives"]
+                taken.append(time.monotonic() - began_s)
+                time.sleep(0.01)
+            return sorted(taken)
+
+        quiet = latencies(10.0)
+        asking = threading.Thread(target=ask, args=(url, SLOW))
+        asking.start()
+        busy = latencies(10.0)
+        asking.join()
+        assert busy[len(busy) * 9 // 10] < 0.02 + 2.0 * quiet[len(quiet) * 9 // 10]
+        assert peak_mb(process.pid) < STATION_MB
