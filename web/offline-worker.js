@@ -6,7 +6,7 @@
 /** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */
 
 /** With another page, another name. */
-const HOLDS = 'offline-774f2604';
+const HOLDS = 'offline-aa98e3b1';
 const PAGE = '/offline.html';
 const language = new URLSearchParams(location.search).get('language') ?? 'en';
 

@@ -223,7 +223,7 @@ def stand_up(driver: Driver) -> None:
 
 
 def free(driver: Driver) -> None:
-    """Release the stick, push Go on, and wait until the car may drive."""
+    """Release the stick, press Resume, and wait until the car may drive."""
     driver.wish = (0.0, 0.0)
 
     def freed() -> bool:

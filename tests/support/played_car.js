@@ -53,6 +53,7 @@
         this.welcomed = true;
         this.tell();
       }
+      if (message.kind === 'resume') played.say({stop: null});
       if (message.kind === 'ping') {
         const {seq, t} = message;
         setTimeout(() => this.hear({kind: 'pong', seq, t, clock_us: clockUs(), nonce: 1}), played.lateMs);

@@ -18,6 +18,8 @@ export class Hold {
     this.set = set;
     this.changed = changed;
     this.now = now;
+    /** Set by the page: a push counts only while the car can move. */
+    this.canMove = true;
     this.held = false;
     /** @type {Wish} */
     this.next = NEUTRAL;
@@ -53,7 +55,7 @@ export class Hold {
   }
 
   down() {
-    if (this.held) return;
+    if (this.held || !this.canMove) return;
     this.held = true;
     this.timer = Number(setInterval(() => this.beat(), BEAT_MS));
     this.changed(true);

@@ -1,7 +1,7 @@
 /** Calibration, for a grown-up: its steps, all values and changes. Loaded on
  * demand. Movements are sent as ordinary wishes. */
 
-import {t} from '../lang/words.js';
+import {joined, t} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
 import {API, Refused} from './api.js';
 import {actionButton, check, figure, fold, paragraph, row} from './fields.js';
@@ -24,9 +24,8 @@ export class Calibration {
   /**
    * @param {HTMLElement} place
    * @param {{set: (wish: Wish) => void, releases: (() => void)[], take: () => void,
-   *   driving: () => boolean, visible: () => boolean, kept: () => void,
-   *   stopText: (back: import('./api.js').HeldBack) => string}} parts
-   *   `kept` is called when values have changed; `stopText` has the words of a stop
+   *   driving: () => boolean, visible: () => boolean, kept: () => void}} parts
+   *   `kept` is called when values have changed
    */
   constructor(place, parts) {
     this.place = place;
@@ -61,6 +60,13 @@ export class Calibration {
   close() {
     this.hold.up();
     this.view = null;
+  }
+
+  /** Follows the seat, which knows whether the car can move. @param {boolean} can */
+  setCanMove(can) {
+    if (!can) this.hold.up();
+    this.hold.canMove = can;
+    this.view?.setCanMove(can);
   }
 
   /** Runs an act and shows the car's refusal. @param {() => Promise<unknown>} act */
@@ -126,7 +132,7 @@ export class Calibration {
         await API.set(key, to);
         this.parts.kept();
         const box = this.place.querySelector(`[data-key="${key}"] small`);
-        if (box) setText(box, `${t.calibration.kept} ${STRINGS.own(own)}`);
+        if (box) setText(box, joined(t.calibration.kept, STRINGS.own(own)));
       });
     const row = make('div', '');
     row.dataset.key = key;
@@ -150,7 +156,7 @@ export class Calibration {
     await this.tried(async () => {
       const step = await API.begin(kind, of);
       const view = new StepView(step, {
-        hold: this.hold, take: this.parts.take, stopText: this.parts.stopText,
+        hold: this.hold, take: this.parts.take,
         say: (word, figures) => this.tried(async () =>
           this.heard(view, await API.say(word, figures ?? []))),
         keep: () => {
@@ -169,6 +175,7 @@ export class Calibration {
         },
       });
       this.view = view;
+      view.setCanMove(this.hold.canMove);
       this.motion = new Motion();
       this.looks = this.told = false;
       if (kind === 'dead_band') {

@@ -2,7 +2,7 @@
  * results. It is drawn once; each answer of the car changes its text and visible parts. */
 
 import {t} from '../lang/words.js';
-import {make, setText, show} from '../lib/dom.js';
+import {make, setAttr, setText, show} from '../lib/dom.js';
 import {actionButton, choice, figure, paragraph, row} from './fields.js';
 import {STRINGS} from './strings.js';
 
@@ -25,10 +25,9 @@ export class StepView {
   /**
    * @param {Step} step
    * @param {{say: Say, keep: () => void, back: () => void, hold: import('./hold.js').Hold,
-   *   take: () => void, stopText: (back: import('./api.js').HeldBack) => string}} parts
+   *   take: () => void}} parts
    */
-  constructor(step, {say, keep, back, hold, take, stopText}) {
-    this.stopText = stopText;
+  constructor(step, {say, keep, back, hold, take}) {
     this.kind = step.kind;
     this.element = make('div', '');
     this.element.className = 'calibration-step';
@@ -71,9 +70,14 @@ export class StepView {
     const moving = moves ? t.calibration.held : t.calibration.heldStill;
     setText(this.hold, held ? moving : t.calibration.hold);
     this.hold.classList.toggle('held', held);
-    const why = held && back ? STRINGS.heldBack(back, this.stopText) : '';
+    const why = held && back ? STRINGS.heldBack(back) : '';
     setText(this.back, why);
     show(this.back, why !== '');
+  }
+
+  /** Dims the button while nothing can move the car. @param {boolean} can */
+  setCanMove(can) {
+    setAttr(this.hold, 'aria-disabled', String(!can));
   }
 
   /** @param {Step} step @param {boolean} driving is this page at the wheel? */
@@ -140,7 +144,7 @@ function straightAnswers(say) {
   const side = choice('', [['1', t.calibration.toLeft], ['-1', t.calibration.toRight]], 'aside-to');
   side.field.setAttribute('aria-label', t.calibration.asideCm);
   const act = () => say('aside', [way.field.valueAsNumber, aside.field.valueAsNumber * Number(side.field.value)]);
-  return row([way.label, aside.label, side.label, actionButton(t.calibration.say, act, 'say-aside')], 'answers');
+  return row([way.label, aside.label, side.label, actionButton(t.calibration.sayAll, act, 'say-aside')], 'answers');
 }
 
 /** @param {Step} step @param {Say} say */
@@ -153,7 +157,7 @@ function speedAnswers(step, say) {
   const took = figure(t.calibration.tookS, 'hand-s');
   const act = () => say('measured', [way.field.valueAsNumber, took.field.valueAsNumber]);
   const hand = document.createElement('details');
-  hand.append(make('summary', t.calibration.byHand), way.label, took.label, actionButton(t.calibration.say, act, 'say-measured'));
+  hand.append(make('summary', t.calibration.byHand), way.label, took.label, actionButton(t.calibration.sayAll, act, 'say-measured'));
   return row([throttle.label, actionButton(t.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
 }
 

@@ -1,6 +1,6 @@
 /** Texts of the calibration, from lang/. */
 
-import {dates, exact, named} from '../lang/forms.js';
+import {dates, exact, listed, named} from '../lang/forms.js';
 import {t, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Step, SpeedRun, StraightRun, Value} from './api.js' */
@@ -30,10 +30,10 @@ export const STRINGS = {
     return fill(t.calibration.duty, {duty: number(duty, 3), who});
   },
   /**
-   * Cause that keeps the car from the step's wish; `stopText` has the words of a stop.
-   * @param {import('./api.js').HeldBack} back @param {(back: import('./api.js').HeldBack) => string} stopText
+   * Cause that keeps the car from the step's wish; '' for a stop, which the seat's card shows.
+   * @param {import('./api.js').HeldBack} back
    */
-  heldBack: (back, stopText) => named(t.calibration.heldBack, back.cause) ?? stopText(back),
+  heldBack: (back) => named(t.calibration.heldBack, back.cause) ?? '',
   sees: (/** @type {number | null | undefined} */ m) => (m == null ? t.calibration.seesNothing
     : fill(t.calibration.sees, {metres: unit(m, 'meter', 3)})),
   volts: (/** @type {number | null | undefined} */ v) =>
@@ -46,7 +46,7 @@ export const STRINGS = {
   shares: (shares) => {
     const texts = Object.entries(shares).map(([name, share]) =>
       fill(name === 'child' ? t.calibration.child : t.calibration.smallChild, {much: percent(share)}));
-    return texts.length ? fill(t.calibration.shares, {shares: texts.join(', ')}) : '';
+    return texts.length ? fill(t.calibration.shares, {shares: listed(texts)}) : '';
   },
   servo: (/** @type {Step} */ {centre_us: us = 0, left_deg: left = 0, right_deg: right = 0}) =>
     fill(t.calibration.servo, {centre: number(us), left: number(left), right: number(right)}),
@@ -56,7 +56,7 @@ export const STRINGS = {
   },
   value: (/** @type {Value} */ value) => {
     if (typeof value === 'boolean') return value ? t.calibration.yes : t.calibration.no;
-    if (Array.isArray(value)) return value.map((share) => percent(share)).join(', ');
+    if (Array.isArray(value)) return listed(value.map((share) => percent(share)));
     return exact(Math.round(value * 1000) / 1000);
   },
   /** "motors.drive.dead_band" in words. @param {string} key */

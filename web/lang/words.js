@@ -49,6 +49,13 @@ export async function loadTexts(part, query = '') {
 export const fill = (message, values) =>
   message.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 
+/**
+ * Sentences in a row: a full-width full stop has no space behind it.
+ * @param {...string} sentences empty ones are left out
+ */
+export const joined = (...sentences) =>
+  sentences.filter(Boolean).join(' ').replace(/([。！？]) /g, '$1');
+
 /** Cached: making one costs a hundred times a use. @type {Map<string, Intl.NumberFormat>} */
 const formats = new Map();
 

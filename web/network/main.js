@@ -1,6 +1,6 @@
 /** Wiring only: the car's network, those near, and the dialog that joins one. */
 
-import {t, fill} from '../lang/words.js';
+import {t, fill, joined} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from './api.js';
 import {qrPath, reasonText, scanText, stateText, strength} from './words.js';
@@ -64,7 +64,7 @@ function open(network) {
   chosen = network;
   const free = network.security === 'open';
   setText(byId('join-title'), fill(t.network.joinTitle, {ssid: network.ssid}));
-  setText(byId('join-hint'), free ? `${t.network.openHint} ${t.network.joinHint}` : t.network.joinHint);
+  setText(byId('join-hint'), joined(free ? t.network.openHint : '', t.network.joinHint));
   setText(byId('join-fault'), '');
   show(byId('key-part'), !free);
   input('key').value = '';

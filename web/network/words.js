@@ -1,7 +1,7 @@
 /** Texts for a state, from lang/, and the picture of a QR code. */
 
 import {ago} from '../lang/forms.js';
-import {t, fill, number} from '../lang/words.js';
+import {t, fill, joined, number} from '../lang/words.js';
 
 /** @import {NetworkState} from './api.js' */
 
@@ -28,7 +28,7 @@ export function reasonText({phase, ssid, reason}) {
 export function scanText({phase, seen_s: ageS}) {
   if (ageS === null) return t.network.unheard;
   const when = fill(t.network.heard, {ago: ago(ageS)});
-  return phase === 'own' ? `${when} ${t.network.deaf}` : when;
+  return phase === 'own' ? joined(when, t.network.deaf) : when;
 }
 
 /** @param {number} share of the strongest, in percent */

@@ -117,7 +117,7 @@ const pads = [
   }),
 ];
 const card = new MessageCard({
-  goOn: () => link.send({kind: 'resume'}),
+  resume: () => link.send({kind: 'resume'}),
   take: () => page.pushWheel(),
   code,
   here: () => link.wake(),

@@ -1,3 +1,12 @@
+
+/** Kinds in which the driver's wish moves the car. */
+const MOVES = ['camera', 'battery', 'ready', 'driving'];
+
+/**
+ * Can this page move the car now? Otherwise sticks and held buttons are dimmed.
+ * @param {Situation} situation @param {boolean} driving at the wheel, over a link that is up
+ */
+export const canMove = ({kind}, driving) => driving && MOVES.includes(kind);
 /**
  * The page's situation: one of these, never a mix of flags. Pure.
  *
@@ -20,10 +29,10 @@ export function situationOf(page) {
   if (driving && page.lateMs !== null && !holds) return {kind: 'late', ms: page.lateMs};
   // A handover is how every turn at the wheel begins, and no alarm.
   if (stop && stop.cause !== 'handover') {
-    const mayGoOn = stop.clears === 'grown_up' ? state.grown_up
+    const mayResume = stop.clears === 'grown_up' ? state.grown_up
       : stop.clears === 'resume' && (driving || state.grown_up);
     const byUs = page.pushedStop && stop.cause.startsWith('estop');
-    return {kind: 'stopped', stop, driving, byUs, mayGoOn, silenceMs: welcome.silence_ms};
+    return {kind: 'stopped', stop, driving, byUs, mayResume, silenceMs: welcome.silence_ms};
   }
   if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
   if (!['ok', 'none'].includes(state.camera ?? 'ok')) return {kind: 'camera', words: state.camera ?? ''};

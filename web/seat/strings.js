@@ -1,6 +1,6 @@
 /** The first screen's texts, from lang/; drawer-strings.js has the rest. */
 
-import {t, fill, number, percent, unit} from '../lang/words.js';
+import {t, fill, joined, number, percent, unit} from '../lang/words.js';
 
 /** @import {Situation} from './types.js' */
 
@@ -24,10 +24,15 @@ export const STRINGS = {
   },
   gamepad: (/** @type {string} */ name) => fill(t.gamepad, {name}),
   carError: (/** @type {import('../lib/types.js').CarError} */ error) => {
+    const text = /** @type {Record<string, string>} */ (t.errors ?? {})[error.code];
+    if (text) {
+      const {value, limit, by, wait_s: wait} = error;
+      return fill(text, {value, limit, name: personName(by), wait: number(wait)});
+    }
     const value = error.value ? ` (${error.value}` + (error.limit ? `; ${error.limit})` : ')')
       : error.limit ? ` (${error.limit})` : '';
     const what = error.what[0].toUpperCase() + error.what.slice(1);
-    return `${what}${value}.${error.next ? ` ${fill(t.nextStep, {step: error.next})}` : ''}`;
+    return joined(`${what}${value}.`, error.next && fill(t.nextStep, {step: error.next}));
   },
   closed: (/** @type {string} */ reason) => fill(t.closed, {reason}),
 };
@@ -54,21 +59,10 @@ function stopReason({stop, byUs, silenceMs}) {
 }
 
 /** The remedy for a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
-function stopRemedy({stop, driving, mayGoOn}) {
-  if (stop.clears === 'grown_up' && !mayGoOn) return t.next.grownUp;
-  if (mayGoOn) return t.next.goOn;
+function stopRemedy({stop, driving, mayResume}) {
+  if (stop.clears === 'grown_up' && !mayResume) return t.next.grownUp;
+  if (mayResume) return t.next.resume;
   return driving ? t.next.letGo : t.next.driver;
-}
-
-/**
- * Text of a stop for a grown-up driver, with the remedy.
- * @param {{cause: string, by: string}} stop
- */
-export function stopText({cause, by}) {
-  const arms = ['silence', 'blind'].includes(cause);
-  const stop = {cause, by, clears: arms ? 'neutral' : 'resume'};
-  const it = {kind: /** @type {const} */ ('stopped'), stop, driving: true, byUs: false, mayGoOn: !arms, silenceMs: 250};
-  return `${stopReason(it)} ${stopRemedy(it)}`;
 }
 
 /**
@@ -76,8 +70,8 @@ export function stopText({cause, by}) {
  * @param {Extract<Situation, {kind: 'lost'}>} situation
  */
 function lostLinkText({driving, stopWaits}) {
-  if (driving) return `${t.lostDriver} ${stopWaits ? t.noAnswer : `${t.lostAgain} ${t.lostLetGo}`}`;
-  return stopWaits ? `${t.noAnswer} ${t.lostShout}` : `${t.lostWatcher} ${t.lostAgain} ${t.lostStop}`;
+  if (driving) return joined(t.lostDriver, ...stopWaits ? [t.noAnswer] : [t.lostAgain, t.lostLetGo]);
+  return stopWaits ? joined(t.noAnswer, t.lostShout) : joined(t.lostWatcher, t.lostAgain, t.lostStop);
 }
 
 /**
@@ -97,12 +91,12 @@ export function sentence(it) {
     case 'late':
       return {tone: 'warn', title: t.late, text: fill(t.lateText, {seconds: number(it.ms / 1000, 1)})};
     case 'stopped':
-      return {tone: 'alarm', title: t.stopped, text: `${stopReason(it)} ${stopRemedy(it)}`};
+      return {tone: 'alarm', title: t.stopped, text: joined(stopReason(it), stopRemedy(it))};
     case 'wheels':
       return {tone: 'alarm', title: t.wheels, text: fill(t.wheelsText, {why: because(it.words)})};
     case 'camera': {
-      const says = it.words && `${fill(t.cameraState, {reason: it.words})} `;
-      return {tone: 'warn', title: t.camera, text: says + t.cameraText};
+      const says = it.words && fill(t.cameraState, {reason: it.words});
+      return {tone: 'warn', title: t.camera, text: joined(says, t.cameraText)};
     }
     case 'taken':
       return {tone: 'warn', title: it.by ? fill(t.taken, {name: personName(it.by)}) : t.givenAway, text: t.takenText};

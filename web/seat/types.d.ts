@@ -38,7 +38,7 @@ export type Situation =
   | { kind: 'lost'; sinceMs: number; driving: boolean; stopWaits: boolean }
   | { kind: 'late'; ms: number }
   | {
-      kind: 'stopped'; stop: Stop; driving: boolean; byUs: boolean; mayGoOn: boolean;
+      kind: 'stopped'; stop: Stop; driving: boolean; byUs: boolean; mayResume: boolean;
       silenceMs: number;
     }
   | { kind: 'wheels'; words: string }

@@ -1,9 +1,10 @@
 /** The car's last state, and the updates of each page part from it. */
 
 import {t} from '../lang/words.js';
+import {setAttr} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
-import {aged, gradeOf, situationOf, takenBy} from './state.js';
+import {aged, canMove, gradeOf, situationOf, takenBy} from './state.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
@@ -141,6 +142,9 @@ export class Page {
     });
     if (!link.up) this.showAged(nowMs);
     card.update(this.situation, this.state?.may_drive === true, nowMs);
+    const can = canMove(this.situation, this.driving);
+    setAttr(document.body, 'data-can-move', String(can));
+    this.drawer?.calibration?.setCanMove(can);
   }
 
   /** Shows old measurements as old. @param {number} nowMs */

@@ -179,7 +179,7 @@ class Driver(AbstractContextManager["Driver"]):
         self._call(self._wish())
 
     def ready(self) -> "Driver":
-        """Take the wheel, release the stick and push Go on, until the car may drive. Raises
+        """Take the wheel, release the stick and press Resume, until the car may drive. Raises
         TimeoutError."""
         self.wish, self.sending, self.pinging = (0.0, 0.0), True, True
         asked_s = 0.0

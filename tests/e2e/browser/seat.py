@@ -112,14 +112,14 @@ def comes_back(page: Page) -> None:
 
 
 def go_on(page: Page) -> None:
-    """Push Go on if it is there, and wait until the car may drive."""
+    """Press Resume if it is there, and wait until the car may drive."""
     for _ in range(50):
         stop = probe(page, "state.stop")
         if stop is None and probe(page, "state.wheels") == "ok":
             return
         if stop and stop["clears"] == "resume":
             with suppress(TimeoutError):  # the stop may be over already
-                page.locator("#go-on").click(timeout=1000)
+                page.locator("#resume").click(timeout=1000)
         page.wait_for_timeout(100)
     raise AssertionError(f"still held: {probe(page, 'state')}")
 

@@ -103,7 +103,7 @@ def test_seat_passes_axe_in_each_state(page: Page, bench: RunningBench) -> None:
     page.keyboard.press("Space")
     until(page, "window.fpvcar.state.stop !== null")
     look("stopped")
-    page.locator("#go-on").click()
+    page.locator("#resume").click()
     page.locator("#link-chip").click()
     page.locator("#menu").wait_for(state="visible")
     look("menu")

@@ -96,7 +96,7 @@ def test_space_stops_and_only_go_on_button_resumes(seat: Page, bench: RunningBen
         seat.keyboard.press("Enter")
         seat.keyboard.up("ArrowUp")
         seat.wait_for_timeout(200)
-        assert probe(seat, "state.stop.cause") == "estop", "a stray key was Go on"
+        assert probe(seat, "state.stop.cause") == "estop", "a stray key was Resume"
         go_on(seat)
         holds(seat, watch, "ArrowUp")
         seat.keyboard.up("ArrowUp")

@@ -83,7 +83,7 @@ def test_guard_slows_and_stops_reverse_at_a_wall(page: Page, bench: RunningBench
     page.keyboard.press("Escape")  # closes the panel
     assert page.evaluate("window.fpvcar.state.stop") is None
     page.keyboard.press("Escape")  # no panel is open: stops the car
-    page.locator("#go-on").click()
+    page.locator("#resume").click()
     until(page, "window.fpvcar.state.stop === null")
     reverses(page, f"{SAYS}.includes('m behind: brake!')")
     assert page.evaluate("window.fpvcar.state.reason") != "guarded"

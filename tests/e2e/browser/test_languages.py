@@ -22,9 +22,9 @@ LONGEST = ("de", "fi")
 STEPS = 7
 """Kinds of steps of the calibration."""
 PHONE = ViewportSize(width=390, height=844)
-GO_ON = {
+RESUME = {
     "de-AT": "Weiter",
-    "en-GB": "Go on",
+    "en-GB": "Resume",
     "es-MX": "Seguir",
     "fi-FI": "Jatka",
     "fr-FR": "Continuer",
@@ -32,7 +32,7 @@ GO_ON = {
 }
 LOCALES = [
     locale if locale[:2] in LONGEST else pytest.param(locale, marks=pytest.mark.long)
-    for locale in GO_ON
+    for locale in RESUME
 ]
 CUT = """() => [...document.querySelectorAll(
     'button, .button, h1:not(.unseen), #menu-body, html')]
@@ -71,7 +71,7 @@ def test_words_of_each_language_fit_their_buttons(
     context, page = on_a_phone(browser, locale)
     language = locale[:2]
     assert page.locator("html").get_attribute("lang") == language
-    assert page.locator("#go-on").inner_text() == GO_ON[locale]
+    assert page.locator("#resume").inner_text() == RESUME[locale]
     page.locator("#intro-ok").click()
     assert page.evaluate(CUT) == []
     assert page.evaluate(STOP_WORD) < 0.9, "STOP is within its octagon"

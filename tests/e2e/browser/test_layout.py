@@ -53,7 +53,7 @@ def test_seat_controls_and_texts_never_overlap(
     assert not {size: wrong for size, wrong in found.items() if wrong}
 
 
-def test_card_beside_the_menu_is_as_wide_as_its_text(
+def test_card_in_the_menu_is_as_wide_as_its_text(
     seat: tuple[Page, dict[str, tuple[int, int]]],
 ) -> None:
     page, sizes = seat

@@ -100,15 +100,15 @@ def test_watcher_stop_reaches_the_car_after_link_stall(
     with bench.watch() as watch:
         another_drives(driver, watch, page)
         link.stall()
-        until(page, f"{CARD}.includes('If someone is driving, the car drives on')")
+        until(page, f"{CARD}.includes('If someone is driving, the car keeps driving')")
         page.locator("#stop").click()
-        until(page, f"{CARD}.includes('STOP waits')")
+        until(page, f"{CARD}.includes('STOP not sent yet')")
         page.wait_for_timeout(500)
         assert driver.stop_cause() != "estop", "the link was not stalled"
         link.mend()
         wait_for(lambda: driver.stop_cause() == "estop", "not heard", 15.0)
         stands(watch)
-    until(page, f"{CARD}.includes('You pushed STOP')")
+    until(page, f"{CARD}.includes('You pressed STOP')")
 
 
 def test_stuck_drive_socket_is_replaced_and_its_stop_resent(
@@ -122,7 +122,7 @@ def test_stuck_drive_socket_is_replaced_and_its_stop_resent(
         page.locator("#stop").click()
         wait_for(lambda: driver.stop_cause() == "estop", "not heard", 15.0)
         stands(watch)
-    until(page, f"{CARD}.includes('You pushed STOP')")
+    until(page, f"{CARD}.includes('You pressed STOP')")
     assert page.evaluate("drive !== stuckOne")
 
 

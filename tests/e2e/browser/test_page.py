@@ -32,7 +32,7 @@ def test_seat_passes_axe_in_all_states(page: Page, bench: RunningBench) -> None:
     until(page, "window.fpvcar.state.stop !== null")
     page.wait_for_timeout(400)
     assert violations(page) == [], "stopped"
-    page.locator("#go-on").click()
+    page.locator("#resume").click()
     page.locator("#gear").click()
     page.locator("#menu").wait_for(state="visible")
     assert violations(page) == [], "details"

@@ -47,7 +47,7 @@ def test_recorder_shows_state_marks_and_keeps_last_minute(page: Page, bench: Run
     assert dot.get_attribute("data-tone") == "off"
     expect(says).to_contain_text("Not recording; you can still keep the last minute")
     page.get_by_test_id("record-keep").click()
-    page.get_by_text("The last minute is kept.").wait_for()
+    page.get_by_text("The last minute is saved.").wait_for()
     page.get_by_test_id("record-on-off").click()
     until(page, "window.fpvcar.state.recording.on")
     wait_for(lambda: "somebody: it slipped" in texts(bench), f"{texts(bench)}", 5.0)

@@ -130,7 +130,7 @@ def test_guest_drives_by_invitation_until_grown_up_ends_it(
     page.screenshot(path=tmp_path / "invitation.png")
     opened(phone, link.get_attribute("href") or "")
     until(phone, "window.fpvcar.state.may_drive")
-    until(phone, "document.body.innerText.includes('You may drive until')")
+    until(phone, "document.body.innerText.includes('You can drive until')")
     phone.screenshot(path=tmp_path / "guest.png")
     assert phone.evaluate("location.hash") == ""
     opened(phone, f"http://{lan.near}:{lan_bench.port}/")

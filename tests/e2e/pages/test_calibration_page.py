@@ -77,7 +77,7 @@ def begun(page: Page, step: str) -> None:
 
 @contextmanager
 def held(page: Page) -> Iterator[None]:
-    """Hold a finger on the button; push Go on first if the car is stopped."""
+    """Hold a finger on the button; press Resume first if the car is stopped."""
     go_on(page)
     button = one(page, "calibration-hold")
     button.scroll_into_view_if_needed()
@@ -159,7 +159,7 @@ def test_gamepad_axes_are_assigned_to_roles_and_drive(
     page.locator("#show-sticks").click()
     until(page, "document.querySelectorAll('#sticks .bars li').length === 25")
     page.locator("#sticks [data-testid=role-forward]").click()
-    until(page, "!!document.querySelector('#sticks').textContent.match('Now push')")
+    until(page, "!!document.querySelector('#sticks').textContent.match('Now press')")
     page.evaluate("pad.axes[1] = -1")
     until(page, "!!localStorage['fpvcar.sticks']?.includes('\"forward\":\"a1-\"')")
     assert page.evaluate("window.fpvcar.wish.throttle") == 0

@@ -41,7 +41,7 @@ def test_grown_up_joins_network_and_sees_wrong_key(wifi: Page, bench: RunningBen
     until(wifi, f"{reason} === 'The car could not join Home: wrong key.'", 20.0)
     until(wifi, "!document.querySelector('#list button').disabled", 60.0)
     joined(wifi, "Home", "home sweet home")
-    until(wifi, f"{says} === 'The car is in the network Home.'", 20.0)
+    until(wifi, f"{says} === 'The car is on the network Home.'", 20.0)
 
 
 def test_joining_is_refused_during_a_drive(wifi: Page, bench: RunningBench) -> None:

@@ -84,9 +84,9 @@ def test_firefox_evaluates_functions_clicks_and_presses_keys() -> None:
     asked = fake.asked[-1]["params"]
     assert '((a) => a)("#picture")' in asked["expression"]
     assert asked["target"] == {"context": "tab-1"}
-    one.locator("#go-on").click()
+    one.locator("#resume").click()
     asked = fake.asked[-1]["params"]
-    assert 'document.querySelector(selector).click())("#go-on")' in asked["expression"]
+    assert 'document.querySelector(selector).click())("#resume")' in asked["expression"]
     one.keyboard.down("ArrowUp")
     (source,) = fake.asked[-1]["params"]["actions"]
     assert source["actions"] == [{"type": "keyDown", "value": "\ue013"}]

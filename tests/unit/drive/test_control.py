@@ -191,7 +191,7 @@ def test_estop_and_resume(rig: Rig) -> None:
     assert not rig.moving
     assert rig.control.resume(grown_up=False)
     rig.wish(1.0)
-    assert not rig.moving, "a held stick drove off with Go on"
+    assert not rig.moving, "a held stick drove off with Resume"
     rig.drive_off()
 
 
@@ -200,7 +200,7 @@ def test_neutral_wish_before_resume_does_not_arm_the_gate(rig: Rig) -> None:
     rig.control.estop("Bob", grown_up=False)
     assert rig.control.resume(grown_up=True)
     rig.wish(1.0)
-    assert not rig.moving, "the stick was pushed before Go on"
+    assert not rig.moving, "the stick was pushed before Resume"
     rig.drive_off()
 
 

@@ -229,7 +229,7 @@ class FaultyCar(WiredCar):
     # --- the driver's actions ---
 
     def drive_off(self) -> None:
-        """Go on, let go, and hold the stick."""
+        """Resume, let go, and hold the stick."""
         if not self.socket.session.closing:
             self.receive(self.socket.session, up.Resume())
         self.held = 0.0

@@ -67,7 +67,7 @@ test('people are listed by name, and all but the own entry can be ended', () => 
   const {who, sent, rows, element} = listed();
   who.update([mum, ann]);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
-    ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereEnd']);
+    ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereRemove']);
   rows()[1].children[1].push();
   element.children[3].children[0].push();
   assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);

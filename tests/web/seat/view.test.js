@@ -9,8 +9,8 @@ import {median} from '../../../web/lib/median.js';
 import {Page} from '../../../web/seat/view.js';
 import {arc, isFresh, nearness, setStale} from '../../../web/seat/hud/ranges.js';
 import {sparkline} from '../../../web/seat/link/sparkline.js';
-import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
-import {STRINGS, sentence, stopText} from '../../../web/seat/strings.js';
+import {aged, canMove, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
+import {STRINGS, sentence} from '../../../web/seat/strings.js';
 import {Unlock} from '../../../web/seat/drawer/unlock.js';
 
 const {good} = JSON.parse(
@@ -58,6 +58,23 @@ test('late link is shown with its delay, and that the car waits', () => {
   assert.equal(kind({lateMs: 500, state: watching}), 'watching');
 });
 
+test('only an unstopped driver can move the car', () => {
+  /** @param {Record<string, unknown>} more */
+  const can = (more, atWheel = true) => canMove(situationOf(page(more)), atWheel);
+  const estop = {cause: 'estop', clears: 'resume', by: ''};
+  const low = {...driving.battery, low: true};
+  for (const more of [{}, {wishing: false}, {pictureOld: true}, {state: {...driving, battery: low}}]) {
+    assert.equal(can(more), true, JSON.stringify(more));
+  }
+  for (const more of [{state: {...driving, stop: estop}}, {state: {...driving, wheels: 'hung'}}, {lateMs: 500}]) {
+    assert.equal(can(more), false, JSON.stringify(more));
+  }
+  assert.equal(can({link: {kind: 'probing'}}, false), false);
+  assert.equal(can({state: watching}, false), false);
+  assert.equal(can({state: watching, pictureOld: true}, false), false, 'the camera is shown to watchers, too');
+  assert.equal(can({state: null}), false);
+});
+
 test('handover is no alarm, but asks to let go first', () => {
   const state = {...driving, stop: {cause: 'handover', clears: 'neutral', by: ''}};
   assert.deepEqual(situationOf(page({state})), {kind: 'ready', letGo: true});
@@ -85,10 +102,10 @@ test('page without a link states only what it knows of the car', () => {
   };
   assert.match(says({}), /The car stops by itself/);
   assert.doesNotMatch(says({state: watching}), /stops/);
-  assert.match(says({state: watching}), /the car drives on.*STOP is sent as soon as/);
+  assert.match(says({state: watching}), /the car keeps driving.*STOP will be sent as soon as/);
   for (const more of [{}, {state: watching}, {state: null}]) {
-    assert.doesNotMatch(says(more), /STOP waits/);
-    assert.match(says({...more, stopWaits: true}), /STOP waits.*Your STOP is not answered yet.*as soon as/);
+    assert.doesNotMatch(says(more), /STOP not sent/);
+    assert.match(says({...more, stopWaits: true}), /STOP not sent yet.*has not answered your STOP yet.*as soon as/);
   }
 });
 
@@ -102,11 +119,11 @@ test('measurements age and become invalid when the link is lost', () => {
   assert.equal(aged({...driving, battery: undefined, ranges: undefined}, 1, '').battery, null);
 });
 
-test('right to go on depends on role and stop', () => {
+test('right to resume depends on role and stop', () => {
   /** @param {Record<string, unknown>} state @param {string} clears */
   const may = (state, clears) => {
     const it = situationOf(page({state: {...state, stop: {cause: 'estop', clears, by: ''}}}));
-    return it.kind === 'stopped' && it.mayGoOn;
+    return it.kind === 'stopped' && it.mayResume;
   };
   assert.equal(may(driving, 'resume'), true);
   assert.equal(may(watching, 'resume'), false);
@@ -132,12 +149,14 @@ test('situations have a sentence; stops give cause and next step', () => {
   const silence = situationOf(page({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}}}));
   assert.equal(sentence(silence)?.text,
     "No answer from the driver’s browser for 0.25 s. Let go of the stick, then drive.");
-  assert.equal(stopText({cause: 'silence', by: ''}), sentence(silence)?.text);
-  assert.match(stopText({cause: 'direction', by: ''}), /direction of a motor is in doubt.*then push “Go on”\.$/);
-  assert.match(stopText({cause: 'estop_grown_up', by: 'Zoë'}), /^A grown-up \(Zoë\) pushed STOP\./);
+  const says = (/** @type {string} */ cause) => sentence(situationOf(page({
+    state: {...driving, stop: {cause, clears: 'resume', by: 'Zoë'}},
+  })))?.text ?? '';
+  assert.match(says('direction'), /direction of a motor is in doubt.*then press “Resume”\.$/);
+  assert.match(says('estop_grown_up'), /^A grown-up \(Zoë\) pressed STOP\./);
   const ours = situationOf(page({pushedStop: true,
     state: {...driving, stop: {cause: 'estop', clears: 'resume', by: 'somebody'}}}));
-  assert.match(sentence(ours)?.text ?? '', /^You pushed STOP/);
+  assert.match(sentence(ours)?.text ?? '', /^You pressed STOP/);
   for (const more of [{state: null}, {link: {kind: 'probing'}}, {link: {kind: 'parked'}},
     {pictureOld: true}, {state: watching}, {state: watching, takenBy: ''},
     {state: {...watching, may_drive: false}}, {state: {...driving, wheels: 'hung'}}]) {
@@ -152,7 +171,7 @@ test('errors about access codes go to the dialog by their error code, whatever t
   const drawer = {unlock: {refused: (/** @type {{code: string}} */ {code}) => got.push(code)}};
   /** @param {import('../../../web/lib/types.js').CarError['code']} code */
   const refused = (code) => Page.prototype.refused.call(/** @type {any} */ ({drawer}),
-    {kind: 'error', code, what: 'völlig anders gesagt', value: '', limit: '', next: ''});
+    {kind: 'error', code, what: 'völlig anders gesagt', value: '', limit: '', next: '', by: '', wait_s: 0});
   refused('wrong_code');
   refused('too_many_codes');
   refused('watch_only');
@@ -169,7 +188,7 @@ test('missing picture is explained in the words of the car', () => {
   /** @param {string} camera */
   const says = (camera) => sentence(situationOf(page({state: {...driving, camera}})));
   assert.equal(says('no program x; install it; or not')?.text,
-    'The camera: no program x; install it; or not. Do not drive by an old picture.');
+    'The camera: no program x; install it; or not. Do not drive by the old picture.');
   assert.match(says('starting')?.text ?? '', /^The camera: starting\. Do not/);
   const late = sentence(situationOf(page({pictureOld: true})));
   assert.match(late?.text ?? '', /^Do not/);
@@ -225,8 +244,18 @@ test('arcs: more rings when nearer, ahead is up', () => {
 
 test('errors of the car show message, value, limit and next step', () => {
   assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'throttle refused', value: '99',
-    limit: '-1 to 1', next: 'reload'}), 'Throttle refused (99; -1 to 1). Next: reload.');
-  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no', value: '', limit: '', next: ''}), 'No.');
+    limit: '-1 to 1', next: 'reload', by: '', wait_s: 0}), 'Throttle refused (99; -1 to 1). Next: reload.');
+  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no', value: '', limit: '', next: '', by: '', wait_s: 0}), 'No.');
+});
+
+test('refusal with a text for its code shows that text, with its values', () => {
+  /** @param {Partial<import('../../../web/lib/types.js').CarError>} more */
+  const says = (more) => STRINGS.carError({kind: 'error', what: 'x', value: 'take', limit: '', next: '', code: 'refused',
+    by: '', wait_s: 0, ...more});
+  assert.equal(says({code: 'wheel_taken', by: 'Ann', wait_s: 6.6}),
+    'Ann has the wheel. It is free after 10 s without driving (7 s to go).');
+  assert.match(says({code: 'wheel_taken', by: 'somebody'}), /^Someone has the wheel/);
+  assert.equal(says({code: 'watch_only'}), 'You can only watch. Enter the drive code.');
 });
 
 /** @param {string} name */

@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   recordings: {
-    seat: 'Fahren',
+    seat: 'Fahrersitz',
     title: 'Aufnahmen',
     pageTitle: '{car}: Aufnahmen',
     listTitle: 'Fahrten',

@@ -4,27 +4,27 @@ import {register} from '../words.js';
 
 export default register({
   trust: {
-    seat: 'Zum Auto',
+    seat: 'Fahrersitz',
     title: 'Diesem Auto vertrauen',
     first: '1. Hol das Zertifikat',
-    why: 'Das Auto bürgt für sich selbst: Mit seinem Zertifikat erkennt dein Browser es wieder und warnt nicht mehr.',
-    vouches: 'Wofür es bürgt: für Webseiten, deren Name auf .local endet, für Adressen in Heimnetzen (10.x, 172.16.x bis 172.31.x, 192.168.x, 169.254.x), für dieses Gerät selbst (localhost, 127.x) und für die eigenen Namen und Adressen des Autos. Für andere Seiten und für E-Mail bürgt es nicht. Ein Dieb der Speicherkarte könnte sich als jede davon ausgeben, etwa als Seite deines Routers: Ist die Karte weg, entferne das Zertifikat.',
+    why: 'Mit dem Zertifikat des Autos erkennt dein Browser das Auto und warnt nicht mehr.',
+    vouches: 'Das Zertifikat gilt für Namen, die auf .local enden, für Adressen in Heimnetzen (10.x, 172.16.x bis 172.31.x, 192.168.x, 169.254.x), für dieses Gerät selbst (localhost, 127.x) und für die eigenen Namen und Adressen des Autos. Für andere Seiten und für E-Mail gilt es nicht. Ein Dieb der Speicherkarte könnte sich als jede dieser Adressen ausgeben, etwa als Seite deines Routers. Ist die Karte weg, entferne das Zertifikat.',
     download: 'Zertifikat holen',
     name: 'Name',
     fingerprint: 'SHA-256',
     second: '2. Installieren',
-    undo: 'Um es zurückzunehmen, entferne das Zertifikat an derselben Stelle.',
+    undo: 'Um das rückgängig zu machen, entferne das Zertifikat an derselben Stelle.',
     third: '3. Prüfen, ob es klappt',
     check: 'Prüfen',
     open: 'Auto über https öffnen',
 
-    asking: 'Fragt das Auto …',
-    silent: 'Das Auto antwortet nicht. Ist dieses Gerät in seinem Netz? Dann lade diese Seite neu.',
-    needless: 'Hier ist das Auto nur für diesen Computer offen, ohne https: Es gibt nichts zu vertrauen.',
-    looking: 'Sieht nach …',
-    trusted: 'Es hat geklappt: Dieser Browser vertraut dem Auto. (Wenn du ihm kürzlich gesagt hast, er soll trotz Warnung weitergehen, sagt er dasselbe.)',
-    strange: 'Noch nicht: Dieser Browser vertraut dem Auto nicht. Mach die Schritte oben, schließ den Browser, öffne diese Seite wieder und sieh noch einmal nach.',
-    secure: 'Diese Seite kam über https. Wenn der Browser nicht gewarnt hat, vertraut er dem Auto; um genauer nachzusehen, öffne {address}.',
+    asking: 'Das Auto wird gefragt …',
+    silent: 'Das Auto antwortet nicht. Prüfe, ob dieses Gerät in seinem Netz ist, und lade diese Seite neu.',
+    needless: 'Hier kann nur dieser Computer das Auto öffnen, ohne https. Ein Zertifikat ist nicht nötig.',
+    looking: 'Wird geprüft …',
+    trusted: 'Es hat geklappt: Dieser Browser vertraut dem Auto. (Das Ergebnis ist dasselbe, wenn du im Browser kürzlich trotz Warnung fortgefahren bist.)',
+    strange: 'Noch nicht: Dieser Browser vertraut dem Auto nicht. Folge den Schritten oben, starte den Browser neu, öffne diese Seite wieder und prüfe noch einmal.',
+    secure: 'Diese Seite wurde über https geladen. Hat der Browser nicht gewarnt, vertraut er dem Auto. Um sicherzugehen, öffne {address}.',
 
     // How each system is told.
     get: 'Hol das Zertifikat.',

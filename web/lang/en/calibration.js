@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   calibration: {
-    hint: 'Start with the wheels in the air, then go on the floor. The car moves only while you hold a button. You can undo each step.',
+    hint: 'Start with the wheels in the air, then put the car on the floor. The car moves only while you hold a button. You can undo each step.',
     groups: {air: 'Wheels in the air', floor: 'On the floor', still: 'Standing still'},
     parts: {drive: 'drive motor', steer: 'steering', left: 'left motor', right: 'right motor'},
     sensor: 'sensor “{name}”',
@@ -37,9 +37,9 @@ export default register({
         settled: 'The direction is right. Keep this to confirm it.',
       },
       dead_band: {
-        coarse: 'Hold the button. The motor gets a little more power at each step. Push “It turns” as soon as it turns; on the floor a range sensor may see it first.',
+        coarse: 'Hold the button. The motor gets a little more power at each step. Press “It turns” as soon as it does; on the floor a range sensor may see it first.',
         rest: 'It turned. Wait until it stands still. The next try uses small steps.',
-        fine: 'Once more, in small steps: hold the button, and push “It turns” when it does.',
+        fine: 'Once more, in small steps: hold the button, and press “It turns” when it does.',
         done: 'The motor begins to turn at this duty.',
         never: 'The motor did not turn. Is its supply switched on? Are you looking at the right motor?',
       },
@@ -61,14 +61,14 @@ export default register({
         done: 'The speed is calculated from these runs. More runs make it more accurate.',
       },
       distance: {
-        looks: 'Put a wall in front of the sensor, half a metre away.',
+        looks: 'Put the car in front of a wall, with the sensor half a metre away.',
         asks: 'Measure from the sensor to the wall with a tape measure.',
-        again: 'The sensor is off by {off}. Such a large offset needs a second measurement: put the wall at least 20 cm nearer or further away, and measure again.',
+        again: 'The sensor is off by {off}. Such a large offset needs a second measurement: put the car at least 20 cm nearer or further away, and measure again.',
         done: 'This offset is added to each reading.',
       },
       battery: {
         looks: 'There is no battery reading at the moment.',
-        asks: 'Push “It is full” when the battery is fresh from the charger. Push “It is empty” when it needs charging.',
+        asks: 'Press “It is full” when the battery is fresh from the charger. Press “It is empty” when it needs charging.',
         odd_full: 'The battery has {volts} V; a full pack of this kind has {expected} V. Is it really full?',
         odd_empty: 'The battery has {volts} V; an empty pack of this kind has {expected} V. Is it really empty?',
         done: 'The charge is now calculated from these values.',
@@ -103,7 +103,8 @@ export default register({
     throttle: 'Throttle of the next run',
     wayM: 'Metres ahead', asideCm: 'Centimetres to the side', tookS: 'Seconds', tapeM: 'Metres on the tape measure',
     toLeft: 'to the left', toRight: 'to the right',
-    say: 'Enter',
+    say: 'Use this value',
+    sayAll: 'Use these values',
     byHand: 'Measured by hand',
     duty: 'Duty {duty}{who}.',
     by: {sensor: 'seen by a range sensor', camera: 'seen by the camera', you: 'seen by you'},

@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   network: {
-    seat: 'Drive',
+    seat: 'Driver’s seat',
     title: 'Wi-Fi',
     pageTitle: '{car}: Wi-Fi',
     unlockHint: 'Enter the grown-up code to change the car’s Wi-Fi.',
@@ -13,7 +13,7 @@ export default register({
     near: 'Networks near the car',
     look: 'Search again',
     own: 'The car’s own network',
-    ownHint: 'The car opens this network when no known one is near. Photograph the code now: scan it to join this network.',
+    ownHint: 'The car opens this network when no known one is in range. Take a photo of the code now: scan it to join this network.',
     ownName: 'Network',
     key: 'Key',
     address: 'Car’s address',
@@ -22,26 +22,26 @@ export default register({
     join: 'Join',
 
     asking: 'Asking the car …',
-    silent: 'The car does not answer. It may be in another network now: join that network, or the car’s own.',
+    silent: 'The car does not answer. It may be on another network now: join that network, or the car’s own.',
     // Where the car is.
     phases: {
       absent: 'The car has no Wi-Fi.',
       searching: 'The car is searching for known networks. After half a minute it opens its own.',
-      known: 'The car is in the network {ssid}.',
+      known: 'The car is on the network {ssid}.',
       opening: 'The car is opening its own network, {own}.',
-      own: 'The car is in its own network, {own}.',
+      own: 'The car is on its own network, {own}.',
       joining: 'The car is joining {ssid}. Join it with this device too, and open {address}. If the car cannot join, its network {own} is back in about {seconds} s, and this page shows the reason.',
-      failed: 'The car is not in any network. It tries again in half a minute.',
+      failed: 'The car is not on any network. It will try again in half a minute.',
     },
     notJoined: 'The car could not join {ssid}: {why}.',
     unheard: 'No networks found yet.',
     heard: 'Last search: {ago}.',
     deaf: 'The car cannot search while its own network is open.',
-    nothing: 'No network is near. Move the car closer to one, and search again.',
+    nothing: 'No network is in range. Move the car closer to one, and search again.',
     strong: 'strong', good: 'good', weak: 'weak',
     security: {open: 'open, no key', other: 'needs a user name: not supported'},
     joinTitle: 'Join {ssid}',
-    joinHint: 'The car leaves its current network, and this page loses the car.',
+    joinHint: 'The car leaves its current network, and this page loses its connection.',
     openHint: 'This network has no key: anyone nearby can watch, and try codes.',
   },
 });

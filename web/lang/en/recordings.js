@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   recordings: {
-    seat: 'Drive',
+    seat: 'Driver’s seat',
     title: 'Recordings',
     pageTitle: '{car}: recordings',
     listTitle: 'Drives',
@@ -33,9 +33,9 @@ export default register({
     parked: 'no driver',
     stops: {one: '{count} stop: {causes}', other: '{count} stops: {causes}'},
     causes: {
-      silence: 'no answer from the driver', blind: 'no fresh picture', estop: 'STOP pushed',
-      estop_grown_up: 'STOP pushed by a grown-up', wheels_lost: 'motor control not answering',
-      wheels_stopped: 'motor control stopped', pins: 'pins not answering',
+      silence: 'no answer from the driver', blind: 'no fresh picture', estop: 'STOP pressed',
+      estop_grown_up: 'STOP pressed by a grown-up', wheels_lost: 'motor controller not responding',
+      wheels_stopped: 'motor controller stopped', pins: 'motor pins not responding',
       direction: 'a motor’s direction in doubt',
     },
     countOfMarks: {one: '{count} mark', other: '{count} marks'},

@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   trust: {
-    seat: 'The car',
+    seat: 'Driver’s seat',
     title: 'Trust this car',
     first: '1. Get the certificate',
     why: 'With the car’s certificate your browser recognizes the car and no longer warns.',
@@ -19,7 +19,7 @@ export default register({
     open: 'Open the car over https',
 
     asking: 'Asking the car…',
-    silent: 'The car does not answer. Check that this device is in its network, then reload this page.',
+    silent: 'The car does not answer. Check that this device is on its network, then reload this page.',
     needless: 'Here only this computer can open the car, without https. No certificate is needed.',
     looking: 'Checking…',
     trusted: 'It works: this browser trusts the car. (The result is the same if you recently told the browser to proceed despite its warning.)',
@@ -29,13 +29,13 @@ export default register({
     // How each system is told.
     get: 'Get the certificate.',
     ios: {
-      get: 'Open this page in Safari, get the certificate, and push Allow.',
-      install: 'Settings, General, VPN & Device Management: push the certificate, Install.',
+      get: 'Open this page in Safari, get the certificate, and tap Allow.',
+      install: 'Settings, General, VPN & Device Management: tap the certificate, Install.',
       trust: 'Settings, General, About, Certificate Trust Settings: switch it on.',
     },
     android: {
       install: 'Settings, Security & privacy, More security settings, Encryption & credentials, Install a certificate, CA certificate, Install anyway: choose the file. (Search the settings for “CA certificate” if yours are in another order.)',
-      firefox: 'Firefox only: Settings, About Firefox, push the logo five times; then Settings, Secret Settings, Use third party CA certificates.',
+      firefox: 'Firefox only: Settings, About Firefox, tap the logo five times; then Settings, Secret Settings, Use third party CA certificates.',
     },
     windows: {
       get: 'Get the certificate, and open the file.',

@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   network: {
-    seat: 'Conducir',
+    seat: 'Asiento del conductor',
     title: 'Wifi',
     pageTitle: '{car}: wifi',
     unlockHint: 'Escribe el código de adulto para cambiar la wifi del coche.',
@@ -13,11 +13,11 @@ export default register({
     near: 'Redes cerca del coche',
     look: 'Buscar otra vez',
     own: 'La red propia del coche',
-    ownHint: 'Donde el coche no conoce ninguna red, abre esta. Fotografía la imagen ahora: la cámara de un teléfono se conecta con ella.',
+    ownHint: 'El coche abre esta red cuando no hay ninguna conocida cerca. Haz una foto del código ahora: escanéalo para unirte a esta red.',
     ownName: 'Red',
     key: 'Clave',
-    address: 'El coche está en',
-    qr: 'Una imagen con la que un teléfono se une a la red del coche',
+    address: 'Dirección del coche',
+    qr: 'Código QR para unirse a la red propia del coche',
     cancel: 'Cancelar',
     join: 'Unirse',
 
@@ -26,22 +26,22 @@ export default register({
     // Where the car is.
     phases: {
       absent: 'El coche no tiene wifi.',
-      searching: 'El coche busca redes que conoce. Tras medio minuto abre la suya.',
+      searching: 'El coche busca redes conocidas. Tras medio minuto abre la suya.',
       known: 'El coche está en la red {ssid}.',
       opening: 'El coche abre su propia red, {own}.',
       own: 'El coche está en su propia red, {own}.',
-      joining: 'El coche se une a {ssid}. Únete también con este dispositivo y abre {address}. Si no funciona, la red {own} vuelve en unos {seconds} s: entonces esta página dice por qué.',
+      joining: 'El coche se une a {ssid}. Únete también con este dispositivo y abre {address}. Si no funciona, la red {own} vuelve en unos {seconds} s, y esta página muestra el motivo.',
       failed: 'El coche no está en ninguna red. Lo intenta otra vez en medio minuto.',
     },
-    notJoined: 'No se unió a {ssid}: {why}.',
+    notJoined: 'El coche no pudo unirse a {ssid}: {why}.',
     unheard: 'Aún no se ha encontrado ninguna red.',
     heard: 'Última búsqueda: {ago}.',
     deaf: 'El coche no puede buscar mientras su propia red está abierta.',
     nothing: 'No hay redes cerca. Acerca el coche a una y busca otra vez.',
     strong: 'fuerte', good: 'buena', weak: 'débil',
-    security: {open: 'sin clave', other: 'pide un usuario: no vale para este coche'},
+    security: {open: 'sin clave', other: 'pide un nombre de usuario: no compatible'},
     joinTitle: 'Unirse a {ssid}',
-    joinHint: 'El coche deja la red en la que está, y esta página lo pierde.',
-    openHint: 'Nadie necesita clave para ella: quien esté cerca puede mirar y probar códigos.',
+    joinHint: 'El coche deja su red actual, y esta página pierde la conexión.',
+    openHint: 'Esta red no tiene clave: cualquiera que esté cerca puede mirar y probar códigos.',
   },
 });

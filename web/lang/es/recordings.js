@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   recordings: {
-    seat: 'Conducir',
+    seat: 'Asiento del conductor',
     title: 'Grabaciones',
     pageTitle: '{car}: grabaciones',
     listTitle: 'Trayectos',

@@ -4,27 +4,27 @@ import {register} from '../words.js';
 
 export default register({
   trust: {
-    seat: 'Al coche',
+    seat: 'Asiento del conductor',
     title: 'Confiar en este coche',
     first: '1. Obtén el certificado',
-    why: 'El coche responde de sí mismo: con su certificado tu navegador lo reconoce y ya no avisa.',
-    vouches: 'De qué responde: de páginas web cuyo nombre termina en .local, de direcciones de redes domésticas (10.x, 172.16.x a 172.31.x, 192.168.x, 169.254.x), de este mismo dispositivo (localhost, 127.x) y de los nombres y direcciones del propio coche. No responde de ningún otro sitio ni del correo electrónico. Quien robe la tarjeta de memoria del coche podría hacerse pasar por cualquiera de ellos, por ejemplo por la página de tu router: si se pierde la tarjeta, elimina el certificado.',
+    why: 'Con el certificado del coche tu navegador lo reconoce y ya no avisa.',
+    vouches: 'El certificado vale para nombres que terminan en .local, direcciones de redes domésticas (10.x, 172.16.x a 172.31.x, 192.168.x, 169.254.x), este mismo dispositivo (localhost, 127.x) y los nombres y direcciones del propio coche. No vale para ningún otro sitio ni para el correo electrónico. Quien robe la tarjeta de memoria del coche podría hacerse pasar por cualquiera de ellos, por ejemplo por la página de tu router. Si se pierde la tarjeta, elimina el certificado.',
     download: 'Obtener el certificado',
     name: 'Nombre',
     fingerprint: 'SHA-256',
     second: '2. Instálalo',
-    undo: 'Para retirarlo, quita el certificado en el mismo lugar.',
+    undo: 'Para deshacerlo, elimina el certificado en el mismo lugar.',
     third: '3. Comprueba si funciona',
     check: 'Comprobar',
     open: 'Abrir el coche por https',
 
     asking: 'Preguntando al coche…',
-    silent: 'El coche no responde. ¿Está este dispositivo en su red? Entonces carga esta página de nuevo.',
-    needless: 'Aquí el coche solo está abierto para este ordenador, sin https: no hay nada en que confiar.',
-    looking: 'Mirando…',
-    trusted: 'Funcionó: este navegador confía en el coche. (Si hace poco le dijiste que siguiera a pesar del aviso, diría lo mismo.)',
-    strange: 'Todavía no: este navegador no confía en el coche. Haz los pasos de arriba, cierra el navegador, abre esta página de nuevo y mira otra vez.',
-    secure: 'Esta página llegó por https. Si el navegador no avisó, confía en el coche; para mirar mejor, abre {address}.',
+    silent: 'El coche no responde. Comprueba que este dispositivo está en su red y vuelve a cargar esta página.',
+    needless: 'Aquí solo este ordenador puede abrir el coche, sin https. No hace falta certificado.',
+    looking: 'Comprobando…',
+    trusted: 'Funciona: este navegador confía en el coche. (El resultado es el mismo si hace poco continuaste a pesar del aviso.)',
+    strange: 'Todavía no: este navegador no confía en el coche. Sigue los pasos de arriba, reinicia el navegador, abre esta página de nuevo y vuelve a comprobar.',
+    secure: 'Esta página se cargó por https. Si el navegador no avisó, confía en el coche. Para asegurarte, abre {address}.',
 
     // How each system is told.
     get: 'Obtén el certificado.',

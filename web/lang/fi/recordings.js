@@ -4,11 +4,11 @@ import {register} from '../words.js';
 
 export default register({
   recordings: {
-    seat: 'Aja',
+    seat: 'Kuljettajan paikka',
     title: 'Tallenteet',
     pageTitle: '{car}: tallenteet',
     listTitle: 'Ajot',
-    unlockHint: 'Kuka saa ajaa, saa nähdä tallenteet. Kuusi numeroa ovat näytöllä, josta auto käynnistettiin.',
+    unlockHint: 'Se, joka saa ajaa, saa katsoa tallenteita. Kuusinumeroinen koodi näkyy siellä, missä auto käynnistettiin.',
     code: 'Ajokoodi',
     password: 'Aseman salasana',
     wrongCode: 'Se ei ole oikea koodi.',
@@ -76,7 +76,7 @@ export default register({
     loadingDrive: 'Haetaan kuvia…',
     failedDrive: 'Tätä osaa ei tullut: {why}. Yritetään uudelleen.',
     noPicture: 'Tässä kohdassa ei tallennettu kuvaa.',
-    unsupported: 'Tämä selain ei osaa toistaa tallennetta. Lataa elokuva tai avaa sivu uudemmassa selaimessa.',
+    unsupported: 'Tämä selain ei osaa toistaa tallennetta. Lataa video tai avaa sivu uudemmassa selaimessa.',
     play: 'Toista',
     pause: 'Tauko',
     previous: 'Yksi kuva taakse',
@@ -113,7 +113,7 @@ export default register({
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Vie',
-    exportFilm: 'Elokuva (mp4)',
+    exportFilm: 'Video (mp4)',
     exportZip: 'Koko ajo (zip)',
     exportCsv: 'Taulukot (CSV)',
     exportParquet: 'Taulukot (Parquet)',

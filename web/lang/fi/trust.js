@@ -4,27 +4,27 @@ import {register} from '../words.js';
 
 export default register({
   trust: {
-    seat: 'Autoon',
+    seat: 'Kuljettajan paikka',
     title: 'Luota tähän autoon',
     first: '1. Hae varmenne',
-    why: 'Auto takaa itse itsensä: varmenteen avulla selaimesi tunnistaa sen eikä enää varoita.',
-    vouches: 'Mitä se takaa: verkkosivut, joiden nimen lopussa on .local, kotiverkkojen osoitteet (10.x, 172.16.x–172.31.x, 192.168.x, 169.254.x), tämän laitteen itsensä (localhost, 127.x) sekä auton omat nimet ja osoitteet. Muita sivustoja tai sähköpostia se ei takaa. Auton muistikortin varas voisi esiintyä minä tahansa näistä, esimerkiksi reitittimesi sivuna: jos kortti katoaa, poista varmenne.',
+    why: 'Auton varmenteen avulla selaimesi tunnistaa auton eikä enää varoita.',
+    vouches: 'Varmenne kattaa nimet, joiden lopussa on .local, kotiverkkojen osoitteet (10.x, 172.16.x–172.31.x, 192.168.x, 169.254.x), tämän laitteen itsensä (localhost, 127.x) sekä auton omat nimet ja osoitteet. Muita sivustoja tai sähköpostia se ei kata. Auton muistikortin varas voisi esiintyä minä tahansa näistä, esimerkiksi reitittimesi sivuna. Jos kortti katoaa, poista varmenne.',
     download: 'Hae varmenne',
     name: 'Nimi',
     fingerprint: 'SHA-256',
     second: '2. Asenna se',
-    undo: 'Jos haluat perua sen, poista varmenne samasta paikasta.',
+    undo: 'Jos haluat perua tämän, poista varmenne samasta paikasta.',
     third: '3. Tarkista, että se toimii',
     check: 'Tarkista',
     open: 'Avaa auto https:llä',
 
     asking: 'Kysytään autolta…',
-    silent: 'Auto ei vastaa. Onko tämä laite sen verkossa? Lataa sitten tämä sivu uudelleen.',
-    needless: 'Tässä auto on auki vain tälle tietokoneelle, ilman https:ää: luotettavaa ei ole.',
-    looking: 'Katsotaan…',
-    trusted: 'Se onnistui: tämä selain luottaa autoon. (Jos käskit selaimen hiljattain jatkaa varoituksesta huolimatta, se sanoisi samaa.)',
-    strange: 'Ei vielä: tämä selain ei luota autoon. Tee yllä olevat vaiheet, sulje selain, avaa tämä sivu uudelleen ja katso vielä kerran.',
-    secure: 'Tämä sivu tuli https:llä. Jos selain ei varoittanut, se luottaa autoon; katso tarkemmin avaamalla {address}.',
+    silent: 'Auto ei vastaa. Tarkista, että tämä laite on sen verkossa, ja lataa sivu uudelleen.',
+    needless: 'Auton voi avata vain tällä tietokoneella, ilman https:ää. Varmennetta ei tarvita.',
+    looking: 'Tarkistetaan…',
+    trusted: 'Se onnistui: tämä selain luottaa autoon. (Tulos on sama, jos jatkoit selaimessa hiljattain varoituksesta huolimatta.)',
+    strange: 'Ei vielä: tämä selain ei luota autoon. Tee yllä olevat vaiheet, käynnistä selain uudelleen, avaa tämä sivu ja tarkista vielä kerran.',
+    secure: 'Tämä sivu ladattiin https:llä. Jos selain ei varoittanut, se luottaa autoon. Voit varmistua asiasta avaamalla {address}.',
 
     // How each system is told.
     get: 'Hae varmenne.',

@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   recordings: {
-    seat: 'Conduire',
+    seat: 'Siège du conducteur',
     title: 'Enregistrements',
     pageTitle: '{car} : enregistrements',
     listTitle: 'Trajets',

@@ -4,27 +4,27 @@ import {register} from '../words.js';
 
 export default register({
   trust: {
-    seat: 'La voiture',
-    title: 'Se fier à cette voiture',
+    seat: 'Siège du conducteur',
+    title: 'Faire confiance à cette voiture',
     first: '1. Obtenez le certificat',
-    why: 'La voiture se porte garante d’elle-même : avec son certificat, votre navigateur la reconnaît et n’avertit plus.',
-    vouches: 'Ce qu’il garantit : les pages web dont le nom finit par .local, les adresses des réseaux domestiques (10.x, 172.16.x à 172.31.x, 192.168.x, 169.254.x), cet appareil lui-même (localhost, 127.x), et les noms et adresses de la voiture. Il ne garantit aucun autre site ni le courrier électronique. Un voleur de la carte mémoire de la voiture pourrait se faire passer pour n’importe lequel d’entre eux, par exemple la page de votre box : si la carte est perdue, supprimez le certificat.',
+    why: 'Avec le certificat de la voiture, votre navigateur la reconnaît et n’avertit plus.',
+    vouches: 'Le certificat couvre les noms qui finissent par .local, les adresses des réseaux domestiques (10.x, 172.16.x à 172.31.x, 192.168.x, 169.254.x), cet appareil lui-même (localhost, 127.x), et les noms et adresses de la voiture. Il ne couvre aucun autre site ni le courrier électronique. Un voleur de la carte mémoire de la voiture pourrait se faire passer pour n’importe lequel d’entre eux, par exemple la page de votre box. Si la carte est perdue, supprimez le certificat.',
     download: 'Obtenir le certificat',
     name: 'Nom',
     fingerprint: 'SHA-256',
     second: '2. Installez-le',
-    undo: 'Pour revenir en arrière, retirez le certificat au même endroit.',
+    undo: 'Pour annuler, supprimez le certificat au même endroit.',
     third: '3. Vérifiez que cela marche',
     check: 'Vérifier',
     open: 'Ouvrir la voiture par https',
 
-    asking: 'Question à la voiture…',
-    silent: 'La voiture ne répond pas. Cet appareil est-il dans son réseau ? Alors rechargez cette page.',
-    needless: 'Ici la voiture n’est ouverte qu’à cet ordinateur, sans https : il n’y a rien à valider.',
+    asking: 'Interrogation de la voiture…',
+    silent: 'La voiture ne répond pas. Vérifiez que cet appareil est sur son réseau, puis rechargez cette page.',
+    needless: 'Ici, seul cet ordinateur peut ouvrir la voiture, sans https. Aucun certificat n’est nécessaire.',
     looking: 'Vérification…',
-    trusted: 'Cela a marché : ce navigateur se fie à la voiture. (Si vous lui avez dit récemment de continuer malgré l’avertissement, il dirait la même chose.)',
-    strange: 'Pas encore : ce navigateur ne se fie pas à la voiture. Suivez les étapes ci-dessus, fermez le navigateur, rouvrez cette page et voyez encore.',
-    secure: 'Cette page est venue par https. Si le navigateur n’a pas averti, il se fie à la voiture ; pour y voir de plus près, ouvrez {address}.',
+    trusted: 'Cela marche : ce navigateur fait confiance à la voiture. (Le résultat est le même si vous avez récemment continué malgré l’avertissement.)',
+    strange: 'Pas encore : ce navigateur ne fait pas confiance à la voiture. Suivez les étapes ci-dessus, redémarrez le navigateur, rouvrez cette page et vérifiez encore.',
+    secure: 'Cette page a été chargée par https. Si le navigateur n’a pas averti, il fait confiance à la voiture. Pour en être sûr, ouvrez {address}.',
 
     // How each system is told.
     get: 'Obtenez le certificat.',

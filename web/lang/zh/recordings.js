@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   recordings: {
-    seat: '开车',
+    seat: '驾驶座',
     title: '录像',
     pageTitle: '{car}：录像',
     listTitle: '行程',
@@ -25,7 +25,7 @@ export default register({
     failed: '列表没有收到：{why}。正在重试。',
     noneFound: '没有这样的行程。换个词搜索，或显示全部。',
     unread: {other: '还有 {count} 个旧文件没有看……'},
-    empty: '还没有录像。有人开过之后，每段行程都会出现在这里：画面、距离、电池，还有电机做了什么。拿起方向盘开一会儿，再回来看。',
+    empty: '还没有录像。有人开过之后，每段行程都会出现在这里：画面、距离、电池，还有电机做了什么。接管驾驶开一会儿，再回来看。',
     emptyFiles: '这里还没有可看的。',
     emptyStation: '还没有行程传回来。已配对的小车录下的内容会自动传来，最迟在行程结束一分钟后；“存储”里可以看到还有什么在等待。',
 
@@ -33,9 +33,9 @@ export default register({
     parked: '没有人驾驶',
     stops: {other: '停车 {count} 次：{causes}'},
     causes: {
-      silence: '驾驶者没有应答', blind: '没有新画面', estop: '按了“停”',
-      estop_grown_up: '大人按了“停”', wheels_lost: '电机控制没有应答',
-      wheels_stopped: '电机控制停了', pins: '引脚没有应答',
+      silence: '驾驶者没有响应', blind: '没有新画面', estop: '按了“停”',
+      estop_grown_up: '家长按了“停”', wheels_lost: '电机控制没有响应',
+      wheels_stopped: '电机控制停了', pins: '引脚没有响应',
       direction: '电机方向不确定',
     },
     countOfMarks: {other: '{count} 个标记'},
@@ -58,8 +58,8 @@ export default register({
     removeSure: '永久删除',
     cancel: '取消',
     close: '关闭',
-    onlyGrownUps: '只有大人能删除。',
-    grownUpCode: '大人的密码',
+    onlyGrownUps: '只有家长能删除。',
+    grownUpCode: '家长密码',
     stillOpen: '还在录：结束一分钟后才能删除。',
     goes: {other: '{count} 个文件（{size}）将永久删除。'},
     stays: {other: '{count} 个文件也属于另一段行程，会留下：其中属于这段行程的不再列出，会随那段一起删除。'},

@@ -1,7 +1,7 @@
 /** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
  * runs `fpvcar doctor`. */
 
-import {counted} from '../../lang/forms.js';
+import {counted, listed} from '../../lang/forms.js';
 import {t, fill, number} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
 
@@ -49,7 +49,7 @@ const countText = (count) =>
 function reportElements({about, findings, well, not_asked: notAsked}) {
   const elements = findings.map(finding);
   elements.push(hint(about));
-  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: well.join(', ')})));
+  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: listed(well)})));
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');

@@ -20,7 +20,7 @@ import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults, setStale} from '../hud/ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
-import {STRINGS, stopText} from '../strings.js';
+import {STRINGS} from '../strings.js';
 import {toast} from '../toast.js';
 import {Unlock} from './unlock.js';
 import {PeopleList} from './people.js';
@@ -160,8 +160,8 @@ export class Drawer {
     ]);
     this.calibration ??= new Calibration(byId('calibration'), {
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
-      driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),
-      kept: () => void this.loadPresets(), stopText,
+      driving: () => this.last?.role === 'driver', visible: () => this.panels.isOpen('menu'),
+      kept: () => void this.loadPresets(),
     });
     await this.calibration.open();
   }
@@ -279,6 +279,7 @@ export class Drawer {
     const seconds = Math.max(0.1, (nowMs - this.lastReport.atMs) / 1000);
     const bitsPerS = ((video.count.bytes - this.lastReport.bytes) * 8) / seconds;
     this.lastReport = {bytes: video.count.bytes, atMs: nowMs};
+    this.recorder.rate(bitsPerS / 8);
     const path = video.path?.name ?? 'none';
     const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
     const fps = video.fps(nowMs);

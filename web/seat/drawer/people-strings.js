@@ -1,6 +1,6 @@
 /** Texts of the list of permitted drivers, from lang/. */
 
-import {ago, dates, named} from '../../lang/forms.js';
+import {ago, dates, listed, named} from '../../lang/forms.js';
 import {t, fill} from '../../lang/words.js';
 
 const JUST_S = 60;
@@ -19,11 +19,11 @@ const place = (where) => named(t.people.places, where) ?? where;
 export const PEOPLE_STRINGS = {
   endOf: (/** @type {string} */ name) => fill(t.people.endOf, {name}),
   /** @param {import('../../lib/types.js').Person} person */
-  describe: ({where, grown_up, drives, you, away_s, left_s, watches}) => [
+  describe: ({where, grown_up, drives, you, away_s, left_s, watches}) => listed([
     you ? t.people.you : '',
     grown_up ? t.people.grownUp : watches ? t.people.watches : t.people.driver,
     drives ? t.people.wheel : '',
     left_s ? fill(t.people.until, {time: timeIn(left_s)}) : '', where ? place(where) : t.people.unused,
     where && away_s ? away(away_s) : '',
-  ].filter(Boolean).join(', '),
+  ]),
 };

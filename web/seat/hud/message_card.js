@@ -22,20 +22,20 @@ const fleeting = (it) => FLEETING.includes(it.kind) ||
 
 export class MessageCard {
   /**
-   * @param {{goOn: () => void, take: () => void, code: () => void, here: () => void,
+   * @param {{resume: () => void, take: () => void, code: () => void, here: () => void,
    *   keysBusy: () => boolean}} parts
    */
   constructor(parts) {
     this.element = byId('card');
     this.buttons = {
-      goOn: button('go-on'), take: button('card-take'), code: button('card-code'),
+      resume: button('resume'), take: button('card-take'), code: button('card-code'),
       here: button('card-here'),
     };
-    setText(this.buttons.goOn, t.goOn);
+    setText(this.buttons.resume, t.resume);
     setText(this.buttons.take, t.take);
     setText(this.buttons.code, t.enterCode);
     setText(this.buttons.here, t.driveHere);
-    for (const name of /** @type {const} */ (['goOn', 'take', 'code', 'here'])) {
+    for (const name of /** @type {const} */ (['resume', 'take', 'code', 'here'])) {
       this.buttons[name].addEventListener('click', (event) => {
         // detail 0: pushed by a key. While a driving key is down that is a slip.
         if (event.detail === 0 && parts.keysBusy()) return;
@@ -65,13 +65,13 @@ export class MessageCard {
     setText(byId('card-title'), message.title);
     setText(byId('card-text'), message.text);
     const {kind} = situation;
-    this.offer('goOn', kind === 'stopped' && situation.mayGoOn);
+    this.offer('resume', kind === 'stopped' && situation.mayResume);
     this.offer('take', mayDrive && ((kind === 'watching' && situation.free) || kind === 'taken'));
     this.offer('code', kind === 'locked');
     this.offer('here', kind === 'parked');
   }
 
-  /** @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on */
+  /** @param {'resume' | 'take' | 'code' | 'here'} name @param {boolean} on */
   offer(name, on) {
     const element = this.buttons[name];
     if (element.hidden === !on) return;

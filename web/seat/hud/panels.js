@@ -1,4 +1,5 @@
-/** Panels beside the picture: one at a time, never over STOP, never modal. */
+/** Panels beside the picture: one at a time, never over STOP, never modal. The open one shows the
+ * seat's message card, which it would cover. */
 
 import {byId, setAttr, show} from '../../lib/dom.js';
 
@@ -26,6 +27,7 @@ export class Panels {
     const active = document.activeElement;
     this.opener = active instanceof HTMLElement ? active : null;
     show(byId(id), true);
+    byId(id).append(byId('card'));
     this.setExpanded(id, true);
     focus?.focus();
   }
@@ -35,6 +37,7 @@ export class Panels {
     const panel = document.getElementById(id);
     if (!panel || panel.hidden) return;
     const inside = panel.contains(document.activeElement);
+    byId('notes').append(byId('card'));
     show(panel, false);
     this.setExpanded(id, false);
     if (inside && this.opener?.isConnected) this.opener.focus();

@@ -1,5 +1,6 @@
 /** Draws distances as arcs around a small car, and shows the collision guard's warnings. */
 
+import {listed} from '../../lang/forms.js';
 import {make, setAttr, setText, show, svg} from '../../lib/dom.js';
 import {DRAWER_STRINGS} from '../drawer/drawer-strings.js';
 
@@ -109,12 +110,12 @@ export function rangeFaults(ranges) {
 
 /** All readings in words. Pure. @param {readonly Range[]} ranges */
 export function rangesInWords(ranges) {
-  return ranges.map((range) => {
+  return listed(ranges.map((range) => {
     const {name, range_m: far, state, age_s: ageS} = range;
     const {rangeText, rangeBad, rangeFault, metres} = DRAWER_STRINGS;
     if (!isFresh(range)) return rangeText(name, rangeBad(rangeFault(state, ageS)));
     return rangeText(name, far === null ? '–' : metres(far));
-  }).join(', ');
+  }));
 }
 
 export class Ranges {

@@ -119,7 +119,7 @@ const FORGET_MS = 60_000;
 /**
  * A STOP that waits until the car answers a later ping on the same socket; until then each
  * new socket begins with it. Unlike motion it may be sent again: one too many costs a push
- * on "Go on".
+ * on "Resume".
  */
 export class StopRequest {
   constructor() {

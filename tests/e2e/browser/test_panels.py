@@ -1,0 +1,122 @@
+"""Every panel shows why the car stands, with Resume. What would move the car is dimmed while
+nothing can move it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser.layout import faults
+from tests.e2e.browser.seat import until
+from tests.e2e.browser.seat_states import GROWN_UP, STOPPED, TOUCH, WATCHING, Look, show
+from tests.support.cameras.video_source import encode
+from tests.support.played_answers import PlayedAnswers
+from tests.support.played_car import play, say
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+PANELS = {"menu": ("#gear",), "keys": ("#gear", "#show-keys"), "unlock": ("#gear", "#grown-code")}
+"""Panels of the seat, and the buttons that open each."""
+RED = "rgb(163, 23, 16)"
+WELL = {"stop": None, "wheels": "ok", "role": "driver"}
+STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "stopped": (STOPPED, {}),
+    "wheels lost": ({"wheels": "hung"}, {}),
+    "link late": ({}, {"lateMs": 320}),
+    "link lost": ({}, {"linked": False}),
+}
+"""What the car says, and how the link is, when nothing can move the car."""
+OPACITY = "Number(getComputedStyle(document.querySelector('#pad-drive .stick')).opacity)"
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Browser) -> Iterator[Page]:
+    """A phone with a played car, which answers the calibration, too."""
+    context = browser.new_context(has_touch=True, is_mobile=True)
+    page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
+    PlayedAnswers(page)
+    turn(page, "390x844")
+    yield page
+    context.close()
+
+
+def turn(page: Page, size: str) -> None:
+    """Give the page the size of a phone, upright or not."""
+    width, height = TOUCH[size]
+    page.set_viewport_size({"width": width, "height": height})
+
+
+def opened(panel: str) -> str:
+    """Return the expression that is true while the panel is open."""
+    return f"!document.getElementById('{panel}').hidden"
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_open_panel_shows_the_stop_in_red_and_resumes(phone: Page, panel: str) -> None:
+    turn(phone, "390x844")
+    show(phone, Look(STOPPED, opened(panel), push=PANELS[panel]))
+    card, resume = phone.locator(f"#{panel} > #card"), phone.locator("#resume")
+    for size in ("390x844", "844x390"):
+        turn(phone, size)
+        expect(card).to_contain_text("Ann pressed STOP.")
+        assert card.evaluate("(one) => getComputedStyle(one).backgroundColor") == RED
+        resume.click(trial=True)  # nothing covers it
+        assert faults(phone) == [], size
+    resume.click()
+    until(phone, "window.fpvcar.state.stop === null")
+    expect(card).to_be_hidden()
+    say(phone, STOPPED)
+    phone.locator(f"[data-close={panel}]").click()
+    expect(phone.locator("#notes > #card")).to_contain_text("Ann pressed STOP.")
+
+
+def test_menu_shows_a_lost_link_on_a_phone(phone: Page) -> None:
+    turn(phone, "390x844")
+    show(phone, Look({}, opened("menu"), {"linked": False}, push=("#gear",)))
+    expect(phone.locator("#menu > #card")).to_contain_text("The car stops by itself.")
+    phone.locator("#card-title").click(trial=True)
+
+
+def test_sticks_are_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
+    turn(phone, "844x390")
+    show(phone, Look({}, f"{OPACITY} === 1"))
+    for says, more in STANDS.values():
+        say(phone, says, **more)
+        until(phone, f"{OPACITY} < 0.5", 5.0)
+        say(phone, WELL, linked=True, lateMs=0)
+        until(phone, f"{OPACITY} === 1", 20.0)
+    say(phone, WATCHING)
+    expect(phone.locator("#pad-drive")).to_be_hidden()
+
+
+def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
+    turn(phone, "390x844")
+    show(phone, Look(GROWN_UP, opened("menu"), push=("#gear",)))
+    phone.locator("#calibrate").click()
+    phone.locator("[data-testid=begin-direction-drive]").click()
+    hold = phone.locator("[data-testid=calibration-hold]")
+    for says, more in STANDS.values():
+        say(phone, WELL, linked=True, lateMs=0)
+        expect(hold).to_have_attribute("aria-disabled", "false", timeout=20_000)
+        pushed(phone)
+        expect(hold).to_have_class("hold held")
+        say(phone, says, **more)
+        expect(hold).to_have_attribute("aria-disabled", "true")
+        expect(hold).to_have_class("hold")
+        phone.mouse.up()
+        pushed(phone)
+        expect(hold).to_have_text("Hold to move")
+        phone.mouse.up()
+    say(phone, WATCHING, linked=True)
+    expect(hold).to_be_hidden(timeout=20_000)
+
+
+def pushed(page: Page) -> None:
+    """Push the button that moves, and hold it."""
+    button = page.locator("[data-testid=calibration-hold]")
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
