@@ -21,6 +21,8 @@ test('recording line shows its duration and the remaining room', () => {
   });
   assert.match(recorderTexts(recording({station: true, free_mb: 0}), null).text,
     /, room for 0 MB more, then recording stops$/);
+  assert.match(recorderTexts(recording(), null, 350_000).text, /, room for 8 hours more, then/);
+  assert.match(recorderTexts(recording({free_mb: 900}), null, 350_000).text, /, room for 42 minutes more, then/);
   assert.equal(recorderTexts(recording({free_mb: null}), null).text, 'Recording for 1:15');
   assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
 });
@@ -28,7 +30,7 @@ test('recording line shows its duration and the remaining room', () => {
 test('recorder that is off is no fault, and the last minute can be kept', () => {
   const said = recorderTexts(recording({on: false, free_mb: 950}), recording());
   assert.equal(said.tone, 'off');
-  assert.match(said.text, /^Not recording; you can still keep the last minute, room for 950 MB/);
+  assert.match(said.text, /^Not recording; you can still save the last minute, room for 950 MB/);
   assert.equal(said.news, '');
 });
 
@@ -45,6 +47,6 @@ test('recorder fault is announced once, and so is its end', () => {
 
 test('kept minute is announced on all pages', () => {
   assert.equal(recorderTexts(recording({kept: 2}), recording({kept: 1})).news,
-    'The last minute is kept.');
+    'The last minute is saved.');
   assert.equal(recorderTexts(recording({kept: 2}), null).news, '', 'not when it was before');
 });

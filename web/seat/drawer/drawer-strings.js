@@ -1,6 +1,6 @@
 /** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
-import {counted} from '../../lang/forms.js';
+import {counted, listed} from '../../lang/forms.js';
 import {t, fill, number, percent, unit} from '../../lang/words.js';
 
 /** @import {Battery, Health, Welcome} from '../../lib/types.js' */
@@ -40,8 +40,14 @@ export const DRAWER_STRINGS = {
   perSecond: (/** @type {number} */ fps) => number(fps, Number.isInteger(fps) ? 0 : 1),
   recorder: {
     on: (/** @type {string} */ time) => fill(t.recorder.on, {time}),
-    /** @param {string} much @param {boolean | undefined} station */
-    room: (much, station) => fill(station ? t.recorder.roomStation : t.recorder.roomDrives, {much}),
+    /**
+     * Room on the card: recording time at this rate of pictures, or its size for an unknown rate.
+     * @param {number} mb @param {number} bytesPerS @param {boolean | undefined} station
+     */
+    room: (mb, bytesPerS, station) => fill(station ? t.recorder.roomStation : t.recorder.roomDrives, {
+      much: bytesPerS ? DRAWER_STRINGS.uptime(mb * 1e6 / bytesPerS, {unitDisplay: 'long'})
+        : DRAWER_STRINGS.room(mb),
+    }),
     bad: (/** @type {string} */ reason) => fill(t.recorder.bad, {reason}),
   },
   saved: (/** @type {string} */ name) => fill(t.marks.saved, {name}),
@@ -64,9 +70,10 @@ export const DRAWER_STRINGS = {
     `${number(dbm)} dBm${mbps === null ? '' : `, ${number(mbps)} Mbit/s`}`,
   room: (/** @type {number} */ mb) =>
     (mb < 1000 ? unit(mb, 'megabyte') : unit(mb / 1000, 'gigabyte', 1)),
-  uptime: (/** @type {number} */ seconds) => {
+  /** @param {number} seconds @param {Intl.NumberFormatOptions} [more] */
+  uptime: (seconds, more) => {
     const minutes = Math.floor(seconds / 60);
-    return minutes < 120 ? unit(minutes, 'minute') : unit(Math.floor(minutes / 60), 'hour');
+    return minutes < 120 ? unit(minutes, 'minute', 0, more) : unit(Math.floor(minutes / 60), 'hour', 0, more);
   },
 };
 
@@ -76,7 +83,7 @@ export const DRAWER_STRINGS = {
  */
 export function keysOf({has_lights: lights}) {
   const {keys} = t;
-  const pad = [keys.padDrive, ...(lights ? [keys.padLights] : []), keys.padStop].join(', ');
+  const pad = listed([keys.padDrive, lights ? keys.padLights : '', keys.padStop]);
   /** @type {[string, string, boolean][]} */
   const rows = [
     [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],

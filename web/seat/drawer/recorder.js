@@ -1,6 +1,7 @@
 /** The recorder's controls: a dot, on and off (a grown-up's), keep the last minute, a mark.
  * They load with the drawer, after the first screen. */
 
+import {listed} from '../../lang/forms.js';
 import {t} from '../../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
 import {plain} from '../../lib/wire.js';
@@ -15,16 +16,16 @@ const MARK_MOST = 64;
  * Tone and text for the recorder's state, and `news` if something has just happened. Pure.
  * @param {Recording} now
  * @param {Recording | null} before
+ * @param {number} [bytesPerS] rate of the pictures, 0 if unknown
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
-export function recorderTexts(now, before) {
+export function recorderTexts(now, before, bytesPerS = 0) {
   const texts = t.recorder;
   const says = DRAWER_STRINGS.recorder;
   const fine = now.state === 'ok';
-  const room = now.free_mb === null ? ''
-    : `, ${says.room(DRAWER_STRINGS.room(now.free_mb), now.station)}`;
+  const room = now.free_mb === null ? '' : says.room(now.free_mb, bytesPerS, now.station);
   const text = !fine ? says.bad(now.state)
-    : (now.on ? says.on(clock(now.seconds)) : texts.off) + room;
+    : listed([now.on ? says.on(clock(now.seconds)) : texts.off, room]);
   const broke = !fine && now.state !== before?.state;
   const news = broke ? says.bad(now.state)
     : before && now.kept > before.kept ? texts.kept
@@ -45,6 +46,8 @@ export class RecorderPanel {
     this.send = send;
     /** @type {Recording | null} */
     this.last = null;
+    /** Mean rate of the pictures, which the car records, too. */
+    this.bytesPerS = 0;
     this.dot = make('span', '');
     this.dot.className = 'recording-dot';
     this.dot.dataset.testid = 'recording-dot';
@@ -97,13 +100,18 @@ export class RecorderPanel {
     return form;
   }
 
+  /** Takes the rate of another second. @param {number} bytesPerS */
+  rate(bytesPerS) {
+    if (bytesPerS > 0) this.bytesPerS += (bytesPerS - this.bytesPerS) / (this.bytesPerS ? 20 : 1);
+  }
+
   /** @param {State} state */
   update(state) {
     const now = state.recording ?? null;
     show(this.box, now !== null && state.may_drive);
     show(this.dot, now !== null);
     if (now === null) return;
-    const {tone, text, news, alarm} = recorderTexts(now, this.last);
+    const {tone, text, news, alarm} = recorderTexts(now, this.last, this.bytesPerS);
     setAttr(this.dot, 'data-tone', tone);
     setAttr(this.dot, 'aria-label', t.recorder.tones[tone]);
     setAttr(this.dot, 'title', t.recorder.tones[tone]);
