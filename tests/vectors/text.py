@@ -202,6 +202,9 @@ DOWN_GOOD: list[down.Downward] = [
     ),
     down.People((), "No space left on device"),
     down.Error("wrong code", "", "", "look at the screen that started the car", "wrong_code"),
+    down.Error(
+        "Zoë has the wheel", "take", "", "ask Zoë to give it, or wait", "wheel_taken", "Zoë", 7.5
+    ),
     down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
 ]
 DOWN_REFUSED = [

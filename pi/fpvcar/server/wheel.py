@@ -127,6 +127,8 @@ class Wheel:
                     f"free after 10 s without driving ({wait_s:.0f} s to go)",
                     f"ask {holder.name} to give it, or wait",
                     "wheel_taken",
+                    holder.name,
+                    wait_s,
                 ),
                 now_s,
             )
@@ -159,7 +161,7 @@ class Wheel:
         """Resume after a stop, for the driver or a grown-up."""
         if not (session.rights.grown_up or self.seat.holds(session.client)):
             session.deny(
-                Error("only the driver may resume", "resume", "", "take the wheel", "not_driver"),
+                Error("only the driver can resume", "resume", "", "take the wheel", "not_driver"),
                 now_s,
             )
         elif not self._control.resume(session.rights.grown_up):
@@ -167,7 +169,7 @@ class Wheel:
                 Error(
                     "a grown-up stopped the car",
                     "resume",
-                    "a grown-up's Go on",
+                    "a grown-up's Resume",
                     "ask a grown-up",
                     "grown_up_stop",
                 ),

@@ -35,8 +35,8 @@ class Welcome(Down, tag="welcome", frozen=True):
 class Stop(Struct, frozen=True):
     """Cause of a stop, and the action that clears it.
 
-    cause: a value of gate.Cause. clears: "neutral" (let go, then drive), "resume" (the driver's Go
-    on), "grown_up" (a grown-up's Go on).
+    cause: a value of gate.Cause. clears: "neutral" (let go, then drive), "resume" (the driver's
+    Resume), "grown_up" (a grown-up's Resume).
     """
 
     cause: str
@@ -115,7 +115,8 @@ ErrorCode = Literal[
 class Error(Down, tag="error", frozen=True):
     """Refusal or news for people to read: the value, the limit, and the next step.
 
-    Programs compare `code`; the words may change.
+    Programs compare `code`, and pages have their own text for it; the words may change. `by` is the
+    person in the way, `wait_s` the time until another try, 0 if waiting does not help.
     """
 
     what: str
@@ -123,6 +124,8 @@ class Error(Down, tag="error", frozen=True):
     limit: str = ""
     next: str = ""
     code: ErrorCode = "refused"
+    by: str = ""
+    wait_s: float = 0.0
 
 
 class Pass(Down, tag="pass", frozen=True):

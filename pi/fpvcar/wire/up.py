@@ -60,7 +60,7 @@ class Estop(Up, tag="estop", frozen=True):
 
 
 class Resume(Up, tag="resume", frozen=True):
-    """Deliberate push of Go on: clears an e-stop or a fault."""
+    """Deliberate push of Resume: clears an e-stop or a fault."""
 
 
 class Lights(Up, tag="lights", frozen=True):

@@ -93,7 +93,7 @@ def test_visitor_without_a_code_only_watches_and_stops(house: House) -> None:
     assert [one.what for one in bob.errors()] == [
         "you may only watch",
         "only a grown-up sets the speed limit",
-        "only the driver may resume",
+        "only the driver can resume",
     ]
     assert ("head", True) not in house.lights.told
     assert house.lights.codes_told == ["10.0.0.1"], "for the wheel, not for the lights"
@@ -106,7 +106,7 @@ def test_watcher_with_a_drive_code_does_not_clear_a_stop(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     bob.say(up.Estop())
     bob.say(up.Resume())
-    assert bob.errors()[-1].what == "only the driver may resume"
+    assert bob.errors()[-1].what == "only the driver can resume"
     assert ann.state.stop == down.Stop("estop", "resume", "Bob")
 
 

@@ -132,6 +132,17 @@ test('messages are all used, and all used ones exist once', async () => {
   assert.deepEqual(named('index.html').filter((name) => !(name.slice(2) in seat)), [], 'the first screen has its own');
 });
 
+test('refusals for people have a text in every language', async () => {
+  const [, codes = ''] = /CarError \{[^}]*code: ([^;]+);/.exec(text('lib/messages.d.ts')) ?? [];
+  // Mistakes of programs, and a wrong code, for which the dialog has its own text.
+  const others = ['refused', 'hello_first', 'hello_twice', 'no_seen', 'wrong_code'];
+  const expected = (codes.match(/\w+/g) ?? []).filter((code) => !others.includes(code)).sort();
+  for (const language of Object.keys(LANGUAGES)) {
+    const {errors} = /** @type {{errors: Messages}} */ (await words(language, 'drawer'));
+    assert.deepEqual(Object.keys(errors).sort(), expected, language);
+  }
+});
+
 test('unused messages are found', () => {
   /** @type {Messages} */
   const all = {a: 'A', b: {c: 'C', d: 'D'}, e: {f: 'F'}, g: {one: '1', other: '2'}};
@@ -151,7 +162,7 @@ test('page uses only texts of its own part', async () => {
 });
 
 test('situations have a complete title and text in all languages', async () => {
-  const by = {driving: true, byUs: false, mayGoOn: false, silenceMs: 250};
+  const by = {driving: true, byUs: false, mayResume: false, silenceMs: 250};
   /** @type {any[]} */
   const situations = [
     ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'new'].flatMap(
@@ -169,6 +180,7 @@ test('situations have a complete title and text in all languages', async () => {
       const said = sentence(situation);
       assert.ok(said && said.title && said.text.length > 5, `${language}: ${situation.kind}`);
       assert.doesNotMatch(said.title + said.text, /[{}]|\b(undefined|null|NaN)\b/, language);
+      assert.doesNotMatch(said.text, /[。！？] /, `${language}: ${situation.kind}`);
       seen.add(said.title);
     }
   }

@@ -75,6 +75,7 @@ class Authorization:
                     "5 a minute",
                     f"try again in {wait_s:.0f} s",
                     "too_many_codes",
+                    wait_s=wait_s,
                 )
             )
             return
