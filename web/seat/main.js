@@ -148,6 +148,7 @@ const drawer = new LazyPart({
     });
     if (page.welcome) page.drawer.welcomed(page.welcome);
     if (page.state) page.drawer.state(page.state);
+    if (page.refusal) page.drawer.unlock.refused(page.refusal);
   },
   late: () => toast(t.menuLate, 'warn'),
   broken: () => toast(t.menuBroken, 'warn'),

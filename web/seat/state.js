@@ -1,12 +1,10 @@
 
-/** Kinds in which the driver's wish moves the car. */
-const MOVES = ['camera', 'battery', 'ready', 'driving'];
-
 /**
  * Can this page move the car now? Otherwise sticks and held buttons are dimmed.
- * @param {Situation} situation @param {boolean} driving at the wheel, over a link that is up
+ * @param {Situation} situation @param {boolean} driving at the wheel, and the link is up
  */
-export const canMove = ({kind}, driving) => driving && MOVES.includes(kind);
+export const canMove = ({kind}, driving) =>
+  driving && ['camera', 'battery', 'ready', 'driving'].includes(kind);
 /**
  * The page's situation: one of these, never a mix of flags. Pure.
  *

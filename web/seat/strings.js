@@ -23,17 +23,6 @@ export const STRINGS = {
     return low ? fill(t.voltsLow, {volts}) : volts;
   },
   gamepad: (/** @type {string} */ name) => fill(t.gamepad, {name}),
-  carError: (/** @type {import('../lib/types.js').CarError} */ error) => {
-    const text = /** @type {Record<string, string>} */ (t.errors ?? {})[error.code];
-    if (text) {
-      const {value, limit, by, wait_s: wait} = error;
-      return fill(text, {value, limit, name: personName(by), wait: number(wait)});
-    }
-    const value = error.value ? ` (${error.value}` + (error.limit ? `; ${error.limit})` : ')')
-      : error.limit ? ` (${error.limit})` : '';
-    const what = error.what[0].toUpperCase() + error.what.slice(1);
-    return joined(`${what}${value}.`, error.next && fill(t.nextStep, {step: error.next}));
-  },
   closed: (/** @type {string} */ reason) => fill(t.closed, {reason}),
 };
 
@@ -42,7 +31,7 @@ const deflection = (value, rest, plus, minus) =>
   (value === 0 ? rest : fill(value > 0 ? plus : minus, {much: percent(Math.abs(value))}));
 
 /** A person's name; the car sends "somebody" for a page without a name. @param {string} name */
-const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
+export const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
 
 /** ": why", if it is known. @param {string} why */
 const because = (why) => (why ? `: ${why}` : '');

@@ -5,7 +5,6 @@ import {setAttr} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, canMove, gradeOf, situationOf, takenBy} from './state.js';
-import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 /** @import {Downward, State, Welcome} from '../lib/types.js' */
@@ -35,6 +34,8 @@ export class Page {
     /** We pushed STOP, and the car has not gone on since. */
     this.pushedStop = false;
     this.warnedLow = false;
+    /** The last one before the menu came, which shows it. @type {import('../lib/types.js').CarError | null} */
+    this.refusal = null;
     /** @type {import('./types.js').LinkGrade} */
     this.grade = 'none';
   }
@@ -81,10 +82,8 @@ export class Page {
 
   /** @param {import('../lib/types.js').CarError} error */
   refused(error) {
-    const aboutCode = ['wrong_code', 'too_many_codes', 'watch_only'].includes(error.code);
-    const unlock = this.drawer?.unlock;
-    if (aboutCode && unlock) unlock.refused(error);
-    else toast(STRINGS.carError(error), 'warn');
+    if (this.drawer) this.drawer.unlock.refused(error);
+    else this.refusal = error;
   }
 
   /** @param {State} state */

@@ -11,6 +11,7 @@ import {arc, isFresh, nearness, setStale} from '../../../web/seat/hud/ranges.js'
 import {sparkline} from '../../../web/seat/link/sparkline.js';
 import {aged, canMove, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {STRINGS, sentence} from '../../../web/seat/strings.js';
+import {DRAWER_STRINGS} from '../../../web/seat/drawer/drawer-strings.js';
 import {Unlock} from '../../../web/seat/drawer/unlock.js';
 
 const {good} = JSON.parse(
@@ -165,17 +166,15 @@ test('situations have a sentence; stops give cause and next step', () => {
   assert.equal(sentence(situationOf(page({}))), null);
 });
 
-test('errors about access codes go to the dialog by their error code, whatever the text', () => {
+test('refusal goes to the menu, or waits for it', () => {
   /** @type {string[]} */
   const got = [];
   const drawer = {unlock: {refused: (/** @type {{code: string}} */ {code}) => got.push(code)}};
-  /** @param {import('../../../web/lib/types.js').CarError['code']} code */
-  const refused = (code) => Page.prototype.refused.call(/** @type {any} */ ({drawer}),
-    {kind: 'error', code, what: 'völlig anders gesagt', value: '', limit: '', next: '', by: '', wait_s: 0});
-  refused('wrong_code');
-  refused('too_many_codes');
-  refused('watch_only');
-  assert.deepEqual(got, ['wrong_code', 'too_many_codes', 'watch_only']);
+  const error = {kind: 'error', code: 'wheel_taken', what: '', value: '', limit: '', next: '', by: 'Ann', wait_s: 3};
+  const early = {drawer: null, refusal: null};
+  for (const page of [{drawer}, early]) Page.prototype.refused.call(/** @type {any} */ (page), /** @type {any} */ (error));
+  assert.deepEqual(got, ['wheel_taken']);
+  assert.equal(early.refusal, error);
 });
 
 test('watcher who requests the wheel sees the dialog, and no toast beside it', () => {
@@ -243,14 +242,14 @@ test('arcs: more rings when nearer, ahead is up', () => {
 });
 
 test('errors of the car show message, value, limit and next step', () => {
-  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'throttle refused', value: '99',
+  assert.equal(DRAWER_STRINGS.carError({kind: 'error', code: 'refused', what: 'throttle refused', value: '99',
     limit: '-1 to 1', next: 'reload', by: '', wait_s: 0}), 'Throttle refused (99; -1 to 1). Next: reload.');
-  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no', value: '', limit: '', next: '', by: '', wait_s: 0}), 'No.');
+  assert.equal(DRAWER_STRINGS.carError({kind: 'error', code: 'refused', what: 'no', value: '', limit: '', next: '', by: '', wait_s: 0}), 'No.');
 });
 
 test('refusal with a text for its code shows that text, with its values', () => {
   /** @param {Partial<import('../../../web/lib/types.js').CarError>} more */
-  const says = (more) => STRINGS.carError({kind: 'error', what: 'x', value: 'take', limit: '', next: '', code: 'refused',
+  const says = (more) => DRAWER_STRINGS.carError({kind: 'error', what: 'x', value: 'take', limit: '', next: '', code: 'refused',
     by: '', wait_s: 0, ...more});
   assert.equal(says({code: 'wheel_taken', by: 'Ann', wait_s: 6.6}),
     'Ann has the wheel. It is free after 10 s without driving (7 s to go).');

@@ -171,6 +171,7 @@ export default register({
   },
 
   // Refusals and news of the car, by their code.
+  nextStep: 'Nächster Schritt: {step}.',
   errors: {
     unknown_kind: 'Das Auto kennt diese Anfrage nicht ({value}). Lade diese Seite neu.',
     too_many_messages: 'Diese Seite hat zu viele Nachrichten gesendet, einige wurden verworfen.',

@@ -92,7 +92,6 @@ export default register({
   voltsOld: '{volts}, vor {seconds} s',
   gamepad: 'Gamepad: {name}. Rechter Trigger fährt, linker Stick lenkt, B hält an.',
   gamepadGone: 'Gamepad getrennt. Das Auto hält an.',
-  nextStep: 'Nächster Schritt: {step}.',
   menuLate: 'Das Menü wird noch geladen. Es öffnet sich, sobald es bereit ist.',
   menuBroken: 'Das Menü funktioniert nicht. Lade diese Seite neu.',
   closed: 'Das Auto hat die Verbindung beendet: {reason}.',

@@ -169,6 +169,7 @@ export default register({
   },
 
   // Refusals and news of the car, by their code.
+  nextStep: 'Next: {step}.',
   errors: {
     unknown_kind: 'The car does not know this request ({value}). Reload this page.',
     too_many_messages: 'This page sent too many messages, so some were dropped.',

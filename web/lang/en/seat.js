@@ -91,7 +91,6 @@ export default register({
   voltsOld: '{volts}, {seconds} s ago',
   gamepad: 'Gamepad: {name}. Right trigger drives, left stick steers, B stops.',
   gamepadGone: 'Gamepad disconnected. The car stops.',
-  nextStep: 'Next: {step}.',
   menuLate: 'The menu is still loading. It opens as soon as it is ready.',
   menuBroken: 'The menu does not work. Reload this page.',
   closed: 'The car closed the link: {reason}.',

@@ -172,6 +172,7 @@ export default register({
   },
 
   // Refusals and news of the car, by their code.
+  nextStep: 'Siguiente paso: {step}.',
   errors: {
     unknown_kind: 'El coche no conoce esta petición ({value}). Vuelve a cargar esta página.',
     too_many_messages: 'Esta página envió demasiados mensajes y algunos se descartaron.',

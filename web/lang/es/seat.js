@@ -92,7 +92,6 @@ export default register({
   voltsOld: '{volts}, hace {seconds} s',
   gamepad: 'Mando: {name}. El gatillo derecho acelera, el stick izquierdo gira, B para.',
   gamepadGone: 'Mando desconectado. El coche se para.',
-  nextStep: 'Siguiente paso: {step}.',
   menuLate: 'El menú aún se está cargando. Se abrirá en cuanto esté listo.',
   menuBroken: 'El menú no funciona. Vuelve a cargar esta página.',
   closed: 'El coche cerró la conexión: {reason}.',

@@ -170,6 +170,7 @@ export default register({
   },
 
   // Refusals and news of the car, by their code.
+  nextStep: 'Seuraavaksi: {step}.',
   errors: {
     unknown_kind: 'Auto ei tunne tätä pyyntöä ({value}). Lataa tämä sivu uudelleen.',
     too_many_messages: 'Tämä sivu lähetti liikaa viestejä, ja osa niistä pudotettiin.',

@@ -91,7 +91,6 @@ export default register({
   voltsOld: '{volts}, {seconds} s sitten',
   gamepad: 'Peliohjain: {name}. Oikea liipaisin ajaa, vasen sauva ohjaa, B pysäyttää.',
   gamepadGone: 'Peliohjain irrotettiin. Auto pysähtyy.',
-  nextStep: 'Seuraavaksi: {step}.',
   menuLate: 'Valikkoa ladataan vielä. Se avautuu heti, kun se on valmis.',
   menuBroken: 'Valikko ei toimi. Lataa tämä sivu uudelleen.',
   closed: 'Auto sulki yhteyden: {reason}.',

@@ -171,6 +171,7 @@ export default register({
   },
 
   // Refusals and news of the car, by their code.
+  nextStep: 'Ensuite : {step}.',
   errors: {
     unknown_kind: 'La voiture ne connaît pas cette demande ({value}). Rechargez cette page.',
     too_many_messages: 'Cette page a envoyé trop de messages, certains ont été abandonnés.',

@@ -92,7 +92,6 @@ export default register({
   voltsOld: '{volts}, il y a {seconds} s',
   gamepad: 'Manette : {name}. Gâchette droite pour rouler, stick gauche pour tourner, B pour arrêter.',
   gamepadGone: 'Manette déconnectée. La voiture s’arrête.',
-  nextStep: 'Ensuite : {step}.',
   menuLate: 'Le menu se charge encore. Il s’ouvrira dès qu’il sera prêt.',
   menuBroken: 'Le menu ne fonctionne pas. Rechargez cette page.',
   closed: 'La voiture a fermé la liaison : {reason}.',

@@ -163,6 +163,7 @@ export default register({
   },
 
   // Refusals and news of the car, by their code.
+  nextStep: '下一步：{step}。',
   errors: {
     unknown_kind: '小车不认识这个请求（{value}）。请重新加载本页。',
     too_many_messages: '本页发送的消息太多，部分消息已被丢弃。',

@@ -89,7 +89,6 @@ export default register({
   voltsOld: '{volts}，{seconds} 秒前',
   gamepad: '手柄：{name}。右扳机行驶，左摇杆转向，B 停车。',
   gamepadGone: '手柄已断开，小车停下。',
-  nextStep: '下一步：{step}。',
   menuLate: '菜单仍在加载，加载完成后会自动打开。',
   menuBroken: '菜单无法使用，请重新加载本页。',
   closed: '小车关闭了连接：{reason}。',

@@ -1,7 +1,8 @@
 /** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
 import {counted, listed} from '../../lang/forms.js';
-import {t, fill, number, percent, unit} from '../../lang/words.js';
+import {t, fill, joined, number, percent, unit} from '../../lang/words.js';
+import {personName} from '../strings.js';
 
 /** @import {Battery, Health, Welcome} from '../../lib/types.js' */
 
@@ -49,6 +50,18 @@ export const DRAWER_STRINGS = {
         : DRAWER_STRINGS.room(mb),
     }),
     bad: (/** @type {string} */ reason) => fill(t.recorder.bad, {reason}),
+  },
+  /** Text of a refusal: the own one of its code, else the words of the car. */
+  carError: (/** @type {import('../../lib/types.js').CarError} */ error) => {
+    const text = /** @type {Record<string, string>} */ (t.errors ?? {})[error.code];
+    if (text) {
+      const {value, limit, by, wait_s: wait} = error;
+      return fill(text, {value, limit, name: personName(by), wait: number(wait)});
+    }
+    const value = error.value ? ` (${error.value}` + (error.limit ? `; ${error.limit})` : ')')
+      : error.limit ? ` (${error.limit})` : '';
+    const what = error.what[0].toUpperCase() + error.what.slice(1);
+    return joined(`${what}${value}.`, error.next && fill(t.nextStep, {step: error.next}));
   },
   saved: (/** @type {string} */ name) => fill(t.marks.saved, {name}),
   rate: (/** @type {number} */ bitsPerS) => `${number(bitsPerS / 1e6, 1)} Mbit/s`,

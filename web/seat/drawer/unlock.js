@@ -2,14 +2,15 @@
 
 import {t, fill} from '../../lang/words.js';
 import {byId, input, setText} from '../../lib/dom.js';
+import {DRAWER_STRINGS} from './drawer-strings.js';
 import {tidyCode} from './drawer-wire.js';
 import {timeIn} from './people-strings.js';
-import {STRINGS} from '../strings.js';
 import {toast} from '../toast.js';
 
 /** @import {CarError, Pass, State} from '../../lib/types.js' */
 
 const INVITED = '#invited=';
+const ABOUT_CODES = ['wrong_code', 'too_many_codes', 'watch_only'];
 
 /** Asks for a code; the car then remembers the device. */
 export class Unlock {
@@ -72,18 +73,22 @@ export class Unlock {
     return this.leftS ? fill(t.guest, {time: timeIn(this.leftS)}) : t.unlocked;
   }
 
-  /** Shows an error about codes. @param {CarError} error */
+  /** Shows a refusal of the car: in the dialog if it is about codes. @param {CarError} error */
   refused(error) {
+    if (!ABOUT_CODES.includes(error.code)) {
+      toast(DRAWER_STRINGS.carError(error), 'warn');
+      return;
+    }
     if (error.code === 'watch_only') {
       // After "take" the dialog is open already.
-      if (error.value !== 'take') toast(STRINGS.carError(error), 'warn');
+      if (error.value !== 'take') toast(DRAWER_STRINGS.carError(error), 'warn');
       return;
     }
     this.tried = '';
     const wrong = this.invited ? t.invitationOver : t.wrongCode;
     const text = error.code === 'wrong_code' ? wrong : '';
     if (this.invited && !this.panels.isOpen('unlock')) this.open();
-    setText(byId('unlock-fault'), text || STRINGS.carError(error));
+    setText(byId('unlock-fault'), text || DRAWER_STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();
   }
 }
