@@ -1,5 +1,5 @@
-"""Every panel shows why the car stands, with Resume. What would move the car is dimmed while
-nothing can move it."""
+"""Every panel shows the reason of a stop, with Resume. Sticks and the button that moves the car are
+dimmed while nothing can move it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "link late": ({}, {"lateMs": 320}),
     "link lost": ({}, {"linked": False}),
 }
-"""What the car says, and how the link is, when nothing can move the car."""
+"""Messages of the car and states of the link while nothing can move the car."""
 OPACITY = "Number(getComputedStyle(document.querySelector('#pad-drive .stick')).opacity)"
 
 

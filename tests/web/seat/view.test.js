@@ -10,7 +10,7 @@ import {Page} from '../../../web/seat/view.js';
 import {arc, isFresh, nearness, setStale} from '../../../web/seat/hud/ranges.js';
 import {sparkline} from '../../../web/seat/link/sparkline.js';
 import {aged, canMove, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
-import {STRINGS, sentence} from '../../../web/seat/strings.js';
+import {sentence} from '../../../web/seat/strings.js';
 import {DRAWER_STRINGS} from '../../../web/seat/drawer/drawer-strings.js';
 import {Unlock} from '../../../web/seat/drawer/unlock.js';
 
