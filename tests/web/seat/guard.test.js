@@ -229,7 +229,7 @@ test('old voltage shows its age', () => {
   assert.equal(STRINGS.battery(null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
   assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40 V, 1.3 A, about 60%');
-  assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /; NACK$/);
+  assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /, NACK$/);
   assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
 });
 

@@ -75,7 +75,7 @@ export const DRAWER_STRINGS = {
   batteryText: (/** @type {Battery} */ {volts, amps, share, state}) => {
     const much = volts === null ? '' : fill(t.batteryFigures,
       {volts: number(volts, 2), amps: number(amps ?? 0, 1), share: percent(share ?? 0)});
-    return state === 'ok' || !state ? much : `${much ? `${much}; ` : ''}${state}`;
+    return listed([much, state === 'ok' || !state ? '' : state]);
   },
   fault: (/** @type {string} */ reason) => fill(t.fault, {reason}),
   celsius: (/** @type {number} */ value) => unit(value, 'celsius'),

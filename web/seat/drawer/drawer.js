@@ -1,6 +1,7 @@
 /** Parts loaded after the first screen: distances around the car, the offer of https, and
  * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
+import {listed} from '../../lang/forms.js';
 import {loadTexts, number, t} from '../../lang/words.js';
 import {Awake} from '../../lib/awake.js';
 import {
@@ -242,7 +243,7 @@ export class Drawer {
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
     const who = state.driver === null ? t.nobody : STRINGS.drives(state.driver);
-    setText(byId('grown-driver'), `${who}; ${DRAWER_STRINGS.watchers(state.viewers)}`);
+    setText(byId('grown-driver'), listed([who, DRAWER_STRINGS.watchers(state.viewers)]));
     show(button('grown-take'), state.role !== 'driver');
   }
 
