@@ -73,6 +73,12 @@ test('people are listed by name, and all but the own entry can be ended', () => 
   assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);
 });
 
+test('page without a name is listed in the words of the page', () => {
+  const {who, rows} = listed();
+  who.update([{...ann, name: 'somebody'}]);
+  assert.match(rows()[0].text, /^Someone driver/);
+});
+
 test('unchanged list keeps its buttons', () => {
   const {who, rows} = listed();
   who.update([mum, {...ann, away_s: 61}]);

@@ -4,6 +4,7 @@
 import {t, fill} from '../../lang/words.js';
 import {make, setAttr, setText} from '../../lib/dom.js';
 import {PEOPLE_STRINGS} from './people-strings.js';
+import {personName} from '../strings.js';
 import './drawer-wire.js';
 
 /** @import {Person, Upward} from '../../lib/types.js' */
@@ -58,11 +59,11 @@ export class PeopleList {
   row(person, says) {
     const row = make('li', '');
     const label = make('span', '');
-    label.append(make('b', person.name), ` ${says}`);
+    label.append(make('b', personName(person.name)), ` ${says}`);
     row.append(label);
     if (!person.you && !person.watches) {
       const end = make('button', t.people.end);
-      setAttr(end, 'aria-label', PEOPLE_STRINGS.endOf(person.name));
+      setAttr(end, 'aria-label', PEOPLE_STRINGS.endOf(personName(person.name)));
       end.addEventListener('click', () => this.send({kind: 'end', id: person.id}));
       row.append(end);
     }
