@@ -139,7 +139,17 @@ STATE = down.State(
     ),
     guard=telemetry.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
     health=telemetry.Health(
-        ("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5, 0.35, 3600.0, 0.8
+        ("weak Wi-Fi: -84 dBm",),
+        48.3,
+        0,
+        -84.0,
+        72.2,
+        9000.0,
+        210.5,
+        0.35,
+        3600.0,
+        0.8,
+        ("weak_wifi",),
     ),
     recording=telemetry.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
     lost=0.004,

@@ -16,7 +16,7 @@ export interface Guarding {
 export interface Health {
   faults: string[]; celsius: number | null; throttled: number | null; wifi_dbm: number | null;
   wifi_mbps: number | null; disk_free_mb: number | null; memory_free_mb: number | null;
-  load: number | null; uptime_s: number | null; age_s: number | null;
+  load: number | null; uptime_s: number | null; age_s: number | null; fault_keys: string[];
 }
 export interface Recording {
   on: boolean; state: string; seconds: number; free_mb: number | null; kept: number;

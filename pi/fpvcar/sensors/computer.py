@@ -31,10 +31,10 @@ WEAK_DBM = -80.0
 FULL_MB = 200.0
 SHORT_MB = 24.0
 NOW = (
-    (UNDER_VOLTAGE, "under-voltage now: the battery or its cable is weak"),
-    (THROTTLED, "the processor is slowed down now"),
-    (CAPPED, "the processor's frequency is limited now"),
-    (WARM, "the processor is warm: it has slowed down a little"),
+    (UNDER_VOLTAGE, "under_voltage", "under-voltage now: the battery or its cable is weak"),
+    (THROTTLED, "throttled", "the processor is slowed down now"),
+    (CAPPED, "capped", "the processor's frequency is limited now"),
+    (WARM, "warm", "the processor is warm: it has slowed down a little"),
 )
 EARLIER = "there was under-voltage since the start: check battery and cable"
 
@@ -51,30 +51,32 @@ def health_of(readings: ComputerReadings) -> telemetry.Health:
         load=_number(_first(readings.loadavg)),
         uptime_s=_tidy(_number(_first(readings.uptime))),
     )
-    reasons = [*faults(health), *sd_card.faults(sd_card.card_of(readings)), *clock(readings.utc_s)]
-    return msgspec.structs.replace(health, faults=tuple(reasons))
+    reasons = faults(health) | sd_card.faults(sd_card.card_of(readings)) | clock(readings.utc_s)
+    return msgspec.structs.replace(
+        health, faults=tuple(reasons.values()), fault_keys=tuple(reasons)
+    )
 
 
-def faults(health: telemetry.Health) -> list[str]:
-    """Return the faults as sentences, the worst first."""
+def faults(health: telemetry.Health) -> dict[str, str]:
+    """Return the faults as sentences by key, the worst first."""
     bits = health.throttled or 0
-    reasons = [text for bit, text in NOW if bits & bit]
+    reasons = {key: text for bit, key, text in NOW if bits & bit}
     if bits & UNDER_VOLTAGE << SINCE and not bits & UNDER_VOLTAGE:
-        reasons.append(EARLIER)
+        reasons["under_voltage_earlier"] = EARLIER
     if health.celsius is not None and health.celsius >= HOT_C:
-        reasons.append(f"the processor is hot: {health.celsius:.0f} degrees")
+        reasons["hot"] = f"the processor is hot: {health.celsius:.0f} degrees"
     if health.disk_free_mb is not None and health.disk_free_mb < FULL_MB:
-        reasons.append(f"the card is nearly full: {health.disk_free_mb:.0f} MB left")
+        reasons["card_full"] = f"the card is nearly full: {health.disk_free_mb:.0f} MB left"
     if health.memory_free_mb is not None and health.memory_free_mb < SHORT_MB:
-        reasons.append(f"memory is nearly full: {health.memory_free_mb:.0f} MB left")
+        reasons["memory_full"] = f"memory is nearly full: {health.memory_free_mb:.0f} MB left"
     if health.wifi_dbm is not None and health.wifi_dbm < WEAK_DBM:
-        reasons.append(f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm")
+        reasons["weak_wifi"] = f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm"
     return reasons
 
 
-def clock(utc_s: float | None) -> list[str]:
-    """Return the fault of the clock, with the next step."""
-    return [] if utc_s is None or wall.plausible(utc_s) else [wall.fault(utc_s)]
+def clock(utc_s: float | None) -> dict[str, str]:
+    """Return the fault of the clock by key, with the next step."""
+    return {} if utc_s is None or wall.plausible(utc_s) else {"clock": wall.fault(utc_s)}
 
 
 def throttled(text: str | None, alarm: str | None) -> int | None:

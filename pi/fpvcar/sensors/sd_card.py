@@ -62,16 +62,16 @@ def read_only(mounts: str | None, path: str) -> bool | None:
     return verdict
 
 
-def faults(card: Card) -> list[str]:
-    """Return the faults of the card, with the next step."""
-    reasons = []
+def faults(card: Card) -> dict[str, str]:
+    """Return the faults of the card by key, with the next step."""
+    reasons = {}
     if card.read_only:
-        reasons.append(
+        reasons["card_read_only"] = (
             "the card is read-only, nothing is saved: dmesg has the reason; fetch the "
             "recordings, then sudo fsck it or replace it"
         )
     if card.used is not None and card.used >= WORN:
-        reasons.append(
+        reasons["card_worn"] = (
             f"the card is worn, {min(card.used, 1.0):.0%} of its life: fetch the "
             "recordings and replace it"
         )

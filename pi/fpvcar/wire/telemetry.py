@@ -63,6 +63,7 @@ class Guarding(Struct, frozen=True):
 class Health(Struct, frozen=True):
     """Health of the computer in the car. `faults` are sentences; None is "unknown here".
 
+    `fault_keys` are the keys of the first of them: pages have their own text for each key.
     `throttled` has the firmware's bits (get_throttled). `age_s` is None before the first reading.
     """
 
@@ -76,6 +77,7 @@ class Health(Struct, frozen=True):
     load: float | None = None
     uptime_s: float | None = None
     age_s: float | None = None
+    fault_keys: tuple[str, ...] = ()
 
 
 class Card(Struct, frozen=True):

@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from fpvcar.devices.computer import ComputerReadings
 from fpvcar.devices.linux import computer as device
 from fpvcar.devices.linux.computer import Machine
+from fpvcar.runtime import paths
 from fpvcar.sensors import computer
 from fpvcar.sensors.computer import HealthThread, health_of
 from fpvcar.wire import telemetry
@@ -58,14 +59,15 @@ def test_throttled_word_is_parsed_in_all_spellings(text: str) -> None:
         "under-voltage now: the battery or its cable is weak",
         "the processor is slowed down now",
     )
+    assert health.fault_keys == ("under_voltage", "throttled")
 
 
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (WELL._replace(throttled="1"), computer.NOW[0][1]),
-        (WELL._replace(throttled=None, alarm="1\n"), computer.NOW[0][1]),
-        (WELL._replace(throttled="0", alarm="1\n"), computer.NOW[0][1]),
+        (WELL._replace(throttled="1"), computer.NOW[0][2]),
+        (WELL._replace(throttled=None, alarm="1\n"), computer.NOW[0][2]),
+        (WELL._replace(throttled="0", alarm="1\n"), computer.NOW[0][2]),
         (WELL._replace(throttled="2"), "the processor's frequency is limited now"),
         (WELL._replace(throttled="8"), "the processor is warm"),
         (WELL._replace(throttled="10000"), computer.EARLIER),
@@ -79,6 +81,24 @@ def test_throttled_word_is_parsed_in_all_spellings(text: str) -> None:
 def test_fault_is_reported_alone(found: ComputerReadings, reason: str) -> None:
     (one,) = health_of(found).faults
     assert one.startswith(reason)
+
+
+def test_every_fault_has_a_text_on_the_page() -> None:
+    ill = WELL._replace(
+        throttled="f000f",
+        milli_c="90000",
+        disk_b=0,
+        meminfo="MemAvailable: 1 kB\n",
+        wireless=WIRELESS.replace("-56.", "-90."),
+        life_times=("0x0b 0x01",),
+        utc_s=0.0,
+    )
+    texts = (paths.WEB / "lang" / "en" / "drawer.js").read_text(encoding="utf-8")
+    earlier = health_of(WELL._replace(throttled="10000")).fault_keys
+    keys = (*health_of(ill).fault_keys, *earlier, "card_read_only")
+    assert len(keys) == 12
+    for key in keys:
+        assert f"    {key}: '" in texts
 
 
 @pytest.mark.parametrize(

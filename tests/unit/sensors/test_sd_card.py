@@ -81,11 +81,13 @@ def test_later_of_two_mounts_at_a_place_counts() -> None:
 
 
 def test_card_faults_name_the_next_step() -> None:
-    said = health_of(
+    health = health_of(
         ComputerReadings(
             life_times=("0x0b 0x01",), mounts=MOUNTS, disk="/var/lib/fpvcar/recordings"
         )
-    ).faults
+    )
+    said = health.faults
+    assert health.fault_keys == ("card_read_only", "card_worn")
     assert [one.partition(":")[0] for one in said] == [
         "the card is read-only, nothing is saved",
         "the card is worn, 100% of its life",
@@ -94,7 +96,7 @@ def test_card_faults_name_the_next_step() -> None:
 
 
 def test_good_or_unknown_card_is_no_fault() -> None:
-    assert faults(Card()) == faults(Card(0.8, False)) == []
+    assert faults(Card()) == faults(Card(0.8, False)) == {}
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ test('computer shows only its known values', () => {
     readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
   const {health} = good[1].fields;
   /** @type {import('../../../web/lib/types.js').Health} */
-  const unknown = {...health, ...Object.fromEntries(Object.keys(health).map((name) => [name, null])), faults: []};
+  const unknown = {...health, ...Object.fromEntries(Object.keys(health).map((name) => [name, null])), faults: [], fault_keys: []};
   assert.deepEqual(healthRows(unknown), []);
   assert.equal(computerText(unknown), null);
   assert.equal(computerText({...unknown, age_s: 1}), 'fine');
@@ -248,6 +248,8 @@ test('computer shows only its known values', () => {
     ['Free memory', '211 MB'], ['Load', '0.35'], ['Running for', '60 min'],
   ]);
   assert.equal(computerText(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
+  assert.equal(computerText({...health, faults: ['x', 'the calibration is damaged'], fault_keys: ['card_full']}),
+    'the card is nearly full: 9.0 GB left; the calibration is damaged');
   assert.equal(DRAWER_STRINGS.uptime(7200), '2 hr');
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
 });

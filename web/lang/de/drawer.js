@@ -141,6 +141,21 @@ export default register({
     disk: 'Freier Platz auf der Karte', memory: 'Freier Speicher', load: 'Last', uptime: 'Betriebszeit',
   },
   fine: 'in Ordnung',
+  // Faults of the car's computer, by their key.
+  faults: {
+    under_voltage: 'Spannung zu niedrig: Akku oder Kabel ist schwach',
+    throttled: 'der Prozessor ist gedrosselt',
+    capped: 'der Takt des Prozessors ist begrenzt',
+    warm: 'der Prozessor ist warm und etwas langsamer',
+    under_voltage_earlier: 'die Spannung war seit dem Start zu niedrig: Akku und Kabel prüfen',
+    hot: 'der Prozessor ist heiß: {celsius}',
+    card_full: 'die Karte ist fast voll: noch {disk} frei',
+    memory_full: 'der Arbeitsspeicher ist fast voll: noch {memory} frei',
+    weak_wifi: 'schwaches WLAN: {dbm} dBm',
+    card_read_only: 'die Karte ist schreibgeschützt, nichts wird gespeichert: Aufnahmen sichern, dann reparieren oder tauschen',
+    card_worn: 'die Karte ist verschlissen: Aufnahmen sichern und Karte tauschen',
+    clock: 'die Uhr geht falsch: das Auto mit dem Internet verbinden oder das Datum stellen, dann neu starten',
+  },
 
   keys: {
     moves: '↑ ↓ ← → oder W S A D', space: 'Leertaste, Esc', pad: 'Gamepad',

@@ -139,6 +139,21 @@ export default register({
     disk: 'Free space on the card', memory: 'Free memory', load: 'Load', uptime: 'Running for',
   },
   fine: 'fine',
+  // Faults of the car's computer, by their key.
+  faults: {
+    under_voltage: 'voltage too low: the battery or its cable is weak',
+    throttled: 'the processor is slowed down',
+    capped: 'the processor’s frequency is limited',
+    warm: 'the processor is warm and a little slower',
+    under_voltage_earlier: 'the voltage was too low since the start: check battery and cable',
+    hot: 'the processor is hot: {celsius}',
+    card_full: 'the card is nearly full: {disk} left',
+    memory_full: 'memory is nearly full: {memory} left',
+    weak_wifi: 'weak Wi-Fi: {dbm} dBm',
+    card_read_only: 'the card is read-only, so nothing is saved: fetch the recordings, then repair or replace it',
+    card_worn: 'the card is worn out: fetch the recordings and replace it',
+    clock: 'the clock is wrong: connect the car to the internet, or set its date, and restart it',
+  },
 
   keys: {
     moves: '↑ ↓ ← → or W S A D', space: 'Space, Esc', pad: 'Gamepad',

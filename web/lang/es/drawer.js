@@ -141,6 +141,21 @@ export default register({
     disk: 'Espacio libre en la tarjeta', memory: 'Memoria libre', load: 'Carga', uptime: 'Tiempo en marcha',
   },
   fine: 'bien',
+  // Faults of the car's computer, by their key.
+  faults: {
+    under_voltage: 'tensión demasiado baja: la batería o su cable es débil',
+    throttled: 'el procesador está ralentizado',
+    capped: 'la frecuencia del procesador está limitada',
+    warm: 'el procesador está caliente y algo más lento',
+    under_voltage_earlier: 'la tensión fue demasiado baja desde el arranque: revisa la batería y el cable',
+    hot: 'el procesador está muy caliente: {celsius}',
+    card_full: 'la tarjeta está casi llena: quedan {disk}',
+    memory_full: 'la memoria está casi llena: quedan {memory}',
+    weak_wifi: 'wifi débil: {dbm} dBm',
+    card_read_only: 'la tarjeta es de solo lectura y no se guarda nada: recupera las grabaciones y luego repárala o cámbiala',
+    card_worn: 'la tarjeta está desgastada: recupera las grabaciones y cámbiala',
+    clock: 'el reloj está mal: conecta el coche a internet, o ajusta la fecha, y reinícialo',
+  },
 
   keys: {
     moves: '↑ ↓ ← → o W S A D', space: 'Espacio, Esc', pad: 'Mando',

@@ -140,6 +140,21 @@ export default register({
     disk: 'Vapaa tila kortilla', memory: 'Vapaa muisti', load: 'Kuorma', uptime: 'Käyntiaika',
   },
   fine: 'kunnossa',
+  // Faults of the car's computer, by their key.
+  faults: {
+    under_voltage: 'jännite on liian matala: akku tai sen johto on heikko',
+    throttled: 'suoritinta on hidastettu',
+    capped: 'suorittimen taajuutta on rajoitettu',
+    warm: 'suoritin on lämmin ja hieman hitaampi',
+    under_voltage_earlier: 'jännite on ollut käynnistyksen jälkeen liian matala: tarkista akku ja johto',
+    hot: 'suoritin on kuuma: {celsius}',
+    card_full: 'kortti on lähes täynnä: vapaana {disk}',
+    memory_full: 'muisti on lähes täynnä: vapaana {memory}',
+    weak_wifi: 'heikko Wi-Fi: {dbm} dBm',
+    card_read_only: 'kortti on kirjoitussuojattu, mitään ei tallenneta: hae tallenteet ja korjaa tai vaihda kortti',
+    card_worn: 'kortti on kulunut: hae tallenteet ja vaihda kortti',
+    clock: 'kello on väärässä: yhdistä auto internetiin tai aseta päivämäärä ja käynnistä auto uudelleen',
+  },
 
   keys: {
     moves: '↑ ↓ ← → tai W S A D', space: 'Välilyönti, Esc', pad: 'Peliohjain',

@@ -140,6 +140,21 @@ export default register({
     disk: 'Place libre sur la carte', memory: 'Mémoire libre', load: 'Charge', uptime: 'En marche depuis',
   },
   fine: 'tout va bien',
+  // Faults of the car's computer, by their key.
+  faults: {
+    under_voltage: 'tension trop basse : la batterie ou son câble est faible',
+    throttled: 'le processeur est ralenti',
+    capped: 'la fréquence du processeur est limitée',
+    warm: 'le processeur est chaud et un peu plus lent',
+    under_voltage_earlier: 'la tension a été trop basse depuis le démarrage : vérifiez la batterie et le câble',
+    hot: 'le processeur est très chaud : {celsius}',
+    card_full: 'la carte est presque pleine : il reste {disk}',
+    memory_full: 'la mémoire est presque pleine : il reste {memory}',
+    weak_wifi: 'Wi-Fi faible : {dbm} dBm',
+    card_read_only: 'la carte est en lecture seule, rien n’est enregistré : récupérez les enregistrements, puis réparez-la ou remplacez-la',
+    card_worn: 'la carte est usée : récupérez les enregistrements et remplacez-la',
+    clock: 'l’horloge est fausse : connectez la voiture à Internet, ou réglez la date, puis redémarrez-la',
+  },
 
   keys: {
     moves: '↑ ↓ ← → ou W S A D', space: 'Espace, Échap', pad: 'Manette',

@@ -133,6 +133,21 @@ export default register({
     load: '负载', uptime: '运行时间',
   },
   fine: '正常',
+  // Faults of the car's computer, by their key.
+  faults: {
+    under_voltage: '电压过低：电池或电源线供电不足',
+    throttled: '处理器已降速',
+    capped: '处理器频率受限',
+    warm: '处理器温度偏高，略有降速',
+    under_voltage_earlier: '启动以来电压曾经过低：请检查电池和电源线',
+    hot: '处理器过热：{celsius}',
+    card_full: '存储卡快满了：剩余 {disk}',
+    memory_full: '内存快满了：剩余 {memory}',
+    weak_wifi: 'Wi-Fi 信号弱：{dbm} dBm',
+    card_read_only: '存储卡为只读，无法保存：请先取回录像，再修复或更换',
+    card_worn: '存储卡已老化：请取回录像并更换',
+    clock: '时钟不准：请把小车连上互联网或设置日期，然后重启',
+  },
 
   keys: {
     moves: '↑ ↓ ← → 或 W S A D', space: '空格键、Esc', pad: '手柄',

@@ -1,6 +1,6 @@
 /** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
-import {counted, listed} from '../../lang/forms.js';
+import {counted, listed, named} from '../../lang/forms.js';
 import {t, fill, joined, number, percent, unit} from '../../lang/words.js';
 import {personName} from '../strings.js';
 
@@ -116,9 +116,21 @@ export const paceText = ({intervalMs, decodeMs}, secure) => fill(t.tooSlow, {
   first: secure ? t.tooSlowClose : t.tooSlowSecure,
 });
 
-/** Faults of the car's computer. @param {Health} health */
-export function computerText({age_s: age, faults = []}) {
-  return age === null || age === undefined ? null : faults.join('; ') || t.fine;
+/**
+ * Faults of the car's computer: the text of each known key, else the words of the car.
+ * @param {Health} health
+ */
+export function computerFaults({faults, fault_keys: keys, ...health}) {
+  const {celsius, disk_free_mb: disk, memory_free_mb: memory, wifi_dbm: dbm} = health;
+  return faults.map((fault, index) => fill(named(t.faults, keys[index] ?? '') ?? fault, {
+    celsius: DRAWER_STRINGS.celsius(celsius ?? 0), disk: DRAWER_STRINGS.room(disk ?? 0),
+    memory: DRAWER_STRINGS.room(memory ?? 0), dbm: number(dbm ?? 0),
+  }));
+}
+
+/** The faults in a row; null without a reading. @param {Health} health */
+export function computerText(health) {
+  return health.age_s === null ? null : computerFaults(health).join('; ') || t.fine;
 }
 
 /**

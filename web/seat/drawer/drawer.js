@@ -10,7 +10,7 @@ import {
 import {saved} from '../../lib/storage.js';
 import {App} from './app.js';
 import {Beeps, behindM, rhythm} from '../hud/beeps.js';
-import {DRAWER_STRINGS, computerText, healthRows, paceText} from './drawer-strings.js';
+import {DRAWER_STRINGS, computerFaults, computerText, healthRows, paceText} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from '../input/tilt.js';
 import {LinkHistory, spark} from '../link/link_history.js';
@@ -232,7 +232,7 @@ export class Drawer {
     this.picture.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
-    this.toastFaults(state.health?.faults ?? [], this.last?.health?.faults ?? []);
+    this.toastFaults(faultsOf(state), faultsOf(this.last));
     this.last = state;
     fill(byId('car-facts'), this.carRows(state));
     if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
@@ -362,6 +362,9 @@ export class Drawer {
     return computer ? [...rows, [t.health.faults, computer]] : rows;
   }
 }
+
+/** @param {State | null} state */
+const faultsOf = (state) => (state?.health ? computerFaults(state.health) : []);
 
 /** @param {HTMLElement} list @param {[string, string][]} rows */
 function fill(list, rows) {

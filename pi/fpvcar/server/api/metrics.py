@@ -175,7 +175,7 @@ class Metrics:
         if unsaved := self._hub.authorization.unsaved():
             faults.append(f"the list of drivers cannot be saved: {unsaved}")
         faults += self._senses.calibration()
-        faults += sd_card.faults(self._senses.card())
+        faults += sd_card.faults(self._senses.card()).values()
         return faults
 
 
