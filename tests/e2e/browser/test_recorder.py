@@ -45,7 +45,7 @@ def test_recorder_shows_state_marks_and_keeps_last_minute(page: Page, bench: Run
     page.get_by_test_id("record-on-off").click()
     until(page, "window.fpvcar.state.recording.on === false")
     assert dot.get_attribute("data-tone") == "off"
-    expect(says).to_contain_text("Not recording; you can still keep the last minute")
+    expect(says).to_contain_text("Not recording; you can still save the last minute")
     page.get_by_test_id("record-keep").click()
     page.get_by_text("The last minute is saved.").wait_for()
     page.get_by_test_id("record-on-off").click()
