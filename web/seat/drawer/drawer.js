@@ -242,7 +242,8 @@ export class Drawer {
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
-    const who = state.driver === null ? t.nobody : STRINGS.drives(state.driver);
+    const who = state.role === 'driver' ? t.you
+      : state.driver === null ? t.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), listed([who, DRAWER_STRINGS.watchers(state.viewers)]));
     show(button('grown-take'), state.role !== 'driver');
   }
