@@ -28,6 +28,8 @@ STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 }
 """Messages of the car and states of the link while nothing can move the car."""
 OPACITY = "Number(getComputedStyle(document.querySelector('#pad-drive .stick')).opacity)"
+BUSY_MS = 20_000
+"""Patience with a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -59,22 +61,24 @@ def test_open_panel_shows_the_stop_in_red_and_resumes(phone: Page, panel: str) -
     card, resume = phone.locator(f"#{panel} > #card"), phone.locator("#resume")
     for size in ("390x844", "844x390"):
         turn(phone, size)
-        expect(card).to_contain_text("Ann pressed STOP.")
+        expect(card).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
         assert card.evaluate("(one) => getComputedStyle(one).backgroundColor") == RED
         resume.click(trial=True)  # nothing covers it
         assert faults(phone) == [], size
     resume.click()
     until(phone, "window.fpvcar.state.stop === null")
-    expect(card).to_be_hidden()
+    expect(card).to_be_hidden(timeout=BUSY_MS)
     say(phone, STOPPED)
     phone.locator(f"[data-close={panel}]").click()
-    expect(phone.locator("#notes > #card")).to_contain_text("Ann pressed STOP.")
+    expect(phone.locator("#notes > #card")).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
 
 
 def test_menu_shows_a_lost_link_on_a_phone(phone: Page) -> None:
     turn(phone, "390x844")
     show(phone, Look({}, opened("menu"), {"linked": False}, push=("#gear",)))
-    expect(phone.locator("#menu > #card")).to_contain_text("The car stops by itself.")
+    expect(phone.locator("#menu > #card")).to_contain_text(
+        "The car stops by itself.", timeout=BUSY_MS
+    )
     phone.locator("#card-title").click(trial=True)
 
 
@@ -83,11 +87,11 @@ def test_sticks_are_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
     show(phone, Look({}, f"{OPACITY} === 1"))
     for says, more in STANDS.values():
         say(phone, says, **more)
-        until(phone, f"{OPACITY} < 0.5", 5.0)
+        until(phone, f"{OPACITY} < 0.5", 20.0)
         say(phone, WELL, linked=True, lateMs=0)
         until(phone, f"{OPACITY} === 1", 20.0)
     say(phone, WATCHING)
-    expect(phone.locator("#pad-drive")).to_be_hidden()
+    expect(phone.locator("#pad-drive")).to_be_hidden(timeout=BUSY_MS)
 
 
 def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
@@ -98,18 +102,18 @@ def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> No
     hold = phone.locator("[data-testid=calibration-hold]")
     for says, more in STANDS.values():
         say(phone, WELL, linked=True, lateMs=0)
-        expect(hold).to_have_attribute("aria-disabled", "false", timeout=20_000)
+        expect(hold).to_have_attribute("aria-disabled", "false", timeout=BUSY_MS)
         pushed(phone)
-        expect(hold).to_have_class("hold held")
+        expect(hold).to_have_class("hold held", timeout=BUSY_MS)
         say(phone, says, **more)
-        expect(hold).to_have_attribute("aria-disabled", "true")
-        expect(hold).to_have_class("hold")
+        expect(hold).to_have_attribute("aria-disabled", "true", timeout=BUSY_MS)
+        expect(hold).to_have_class("hold", timeout=BUSY_MS)
         phone.mouse.up()
         pushed(phone)
         expect(hold).to_have_text("Hold to move")
         phone.mouse.up()
     say(phone, WATCHING, linked=True)
-    expect(hold).to_be_hidden(timeout=20_000)
+    expect(hold).to_be_hidden(timeout=BUSY_MS)
 
 
 def pushed(page: Page) -> None:
