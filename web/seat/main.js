@@ -10,7 +10,6 @@ import {Controls} from './input/controls.js';
 import {FullScreen} from './hud/fullscreen.js';
 import {Hud} from './hud/hud.js';
 import {FEEL, feel} from '../lib/curves.js';
-import {Gamepads} from './input/gamepad.js';
 import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
@@ -95,16 +94,6 @@ const keyboard = new Keyboard({
   stop, escape, command,
   used: () => used('keys'),
 });
-const gamepads = new Gamepads({
-  set: (wish) => controls.set('gamepad', wish),
-  stop, command,
-  came: (name) => toast(STRINGS.gamepad(name)),
-  gone: () => {
-    controls.letGo();
-    toast(t.gamepadGone, 'warn');
-  },
-  used: () => used('gamepad'),
-});
 const thumbs = {throttle: 0, steer: 0};
 const pads = [
   new Pad({
@@ -154,21 +143,39 @@ const drawer = new LazyPart({
   broken: () => toast(t.menuBroken, 'warn'),
 });
 
-/** Loads after the first screen, too. */
-const redundantLink = new LazyPart({
-  load: async (tries) => {
-    /** @type {typeof import('./link/redundant_link.js')} */
-    const part = await import(`./link/redundant_link.js${tries ? `?again=${tries}` : ''}`);
-    return part;
-  },
-  use: ({RedundantLink}) => {
-    link.redundant = new RedundantLink(link);
-  },
-  late: () => undefined,
+/** @type {import('./input/gamepad.js').Gamepads | null} */
+let gamepads = null;
+/**
+ * A part without a button, which loads after the first screen, too.
+ * @template T @param {(again: string) => Promise<T>} load @param {(part: T) => void} use
+ */
+const quiet = (load, use) => new LazyPart({
+  load: (tries) => load(tries ? `?again=${tries}` : ''), use, late: () => undefined,
 });
+const quietParts = [
+  quiet((again) => import(`./link/redundant_link.js${again}`),
+    (/** @type {typeof import('./link/redundant_link.js')} */ {RedundantLink}) => {
+      link.redundant = new RedundantLink(link);
+    }),
+  quiet((again) => import(`./input/gamepad.js${again}`),
+    (/** @type {typeof import('./input/gamepad.js')} */ {Gamepads}) => {
+      gamepads = new Gamepads({
+        set: (wish) => controls.set('gamepad', wish),
+        stop, command,
+        came: (name) => toast(STRINGS.gamepad(name)),
+        gone: () => {
+          controls.letGo();
+          toast(t.gamepadGone, 'warn');
+        },
+        used: () => used('gamepad'),
+      });
+      gamepads.listen(window);
+      if (timers.length > 0) gamepads.awake();
+    }),
+];
 
 controls.releases.push(
-  () => keyboard.release(), () => gamepads.release(),
+  () => keyboard.release(), () => gamepads?.release(),
   () => {
     for (const pad of pads) pad.release();
     Object.assign(thumbs, {throttle: 0, steer: 0});
@@ -176,7 +183,6 @@ controls.releases.push(
 );
 controls.beats.push(() => (keyboard.busy ? keyboard.sendWish() : undefined));
 keyboard.listen(window);
-gamepads.listen(window);
 button('stop').addEventListener('pointerdown', stop);
 button('stop').addEventListener('click', (event) => (event.detail === 0 ? stop() : undefined));
 button('wheel').addEventListener('click', () => page.pushWheel());
@@ -194,7 +200,7 @@ const wakeUp = () => {
   video.setVisible(true);
   link.awake();
   controls.awake();
-  gamepads.awake();
+  gamepads?.awake();
   // At once: the picture on the glass is from before the sleep.
   page.refresh();
 };
@@ -205,7 +211,7 @@ const goToSleep = () => {
   video.setVisible(false);
   link.asleep();
   controls.asleep();
-  gamepads.asleep();
+  gamepads?.asleep();
   void page.drawer?.awake.want(false);
 };
 const updateVisible = () => (document.visibilityState === 'hidden' ? goToSleep() : wakeUp());
@@ -230,5 +236,5 @@ updateVisible();
 exposeState({link, video, page, controls});
 setTimeout(() => {
   void drawer.fetch();
-  void redundantLink.fetch();
+  for (const part of quietParts) void part.fetch();
 }, DRAWER_AFTER_MS);
