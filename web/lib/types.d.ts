@@ -14,12 +14,18 @@ export type Command = 'lights' | 'full' | 'keys' | 'snapshot' | 'mark';
 export type Shown = (captureUs: number, shownMs: number) => void;
 
 /** What a WebCodecs path does now. */
-export type DecoderState = { kind: 'waiting' } | { kind: 'closed' }
-  | { kind: 'decoding'; decoder: VideoDecoder; codec: string; width: number; height: number };
+export type DecoderState = { kind: 'waiting' } | { kind: 'closed' } | Decoding;
+/** `software`: a software decoder was chosen; `proven`: a picture has come out. */
+export interface Decoding {
+  kind: 'decoding'; decoder: VideoDecoder; codec: string; width: number; height: number;
+  software: boolean; proven: boolean;
+}
 
 /** A way from access units to the glass: WebCodecs or Media Source Extensions. */
 export interface PicturePath {
   readonly name: 'webcodecs' | 'mse';
+  /** A software decoder, as the browser's choice holds pictures. */
+  readonly software?: boolean;
   /** Takes one access unit; false if it was dropped. Never throws. */
   push(frame: VideoFrameIn): boolean;
   /** Forgets everything up to the next key frame. */

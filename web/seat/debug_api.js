@@ -24,7 +24,8 @@ export function exposeState({link, video, page, controls}) {
     get video() {
       const nowMs = performance.now();
       return {
-        path: video.path?.name ?? 'none', shown: video.count.shown,
+        path: video.path?.name ?? 'none', software: video.path?.software === true,
+        shown: video.count.shown,
         dropped: video.count.dropped, keysAsked: video.count.keysAsked,
         lastCaptureUs: video.lastCaptureUs, lastShownMs: video.lastShownMs,
         latencyMs: [...video.latencyMs], fps: video.fps(nowMs), ageMs: video.ageMs(nowMs),

@@ -157,6 +157,10 @@ const quietParts = [
     (/** @type {typeof import('./link/redundant_link.js')} */ {RedundantLink}) => {
       link.redundant = new RedundantLink(link);
     }),
+  quiet((again) => import(`../video/held.js${again}`),
+    (/** @type {typeof import('../video/held.js')} */ {HeldRemedy}) => {
+      video.held = new HeldRemedy(video);
+    }),
   quiet((again) => import(`./input/gamepad.js${again}`),
     (/** @type {typeof import('./input/gamepad.js')} */ {Gamepads}) => {
       gamepads = new Gamepads({

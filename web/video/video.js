@@ -41,6 +41,8 @@ export class Video {
     this.sequence = -1;
     this.keyAskedMs = -Infinity;
     this.remedy = new Remedy();
+    /** Loads after the first screen. @type {import('./held.js').HeldRemedy | null} */
+    this.held = null;
     this.fault = '';
     this.visible = true;
     /** @type {PicturePath | null} */
@@ -89,7 +91,7 @@ export class Video {
         this.count.decoded += 1;
         this.remedy.pictured();
       };
-      return new WebCodecsPath({canvas, shown, lost, decoded});
+      return new WebCodecsPath({canvas, shown, lost, decoded, held: () => this.held});
     }
     /** @type {typeof import('./mse.js')} */
     const {MsePath} = await import(`./mse.js${again}`);

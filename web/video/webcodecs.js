@@ -3,11 +3,15 @@
  *
  * Nothing waits: the decoder's own callback draws each picture, and the newest wins.
  * Each VideoFrame has one owner, `show`, which closes it.
+ *
+ * held.js replaces a decoder that holds pictures.
  */
 
+import {saved} from '../lib/storage.js';
 import {readKeyFrame} from './h264.js';
 
 /** @import {Shown, VideoFrameIn} from '../lib/types.js' */
+/** @typedef {{codec: string, width: number, height: number}} Format */
 
 /**
  * A decoder that has had more units than this to decode for so long cannot keep up, or the
@@ -18,13 +22,20 @@ const BEHIND_MS = 400;
 /** Units of 2 s: no burst of the car is longer. */
 const QUEUE_LIMIT = 60;
 
+/**
+ * The name of a format's decoder in the storage. The level, the last two digits of the codec,
+ * changes with the bitrate.
+ * @param {Format} format
+ */
+const nameOf = ({codec, width, height}) => `decoder.${codec.slice(0, -2)}.${width}x${height}`;
+
 export class WebCodecsPath {
   /**
-   * @param {{canvas: HTMLCanvasElement, shown: Shown,
-   *   lost: (fault: string) => void, decoded: () => void}} parts
-   *   `lost`: a key frame is needed
+   * @param {{canvas: HTMLCanvasElement, shown: Shown, lost: (fault: string) => void,
+   *   decoded: () => void, held: () => import('./held.js').HeldRemedy | null}} parts
+   *   `lost`: a key frame is needed; `held`: the remedy, once it has loaded
    */
-  constructor({canvas, shown, lost, decoded}) {
+  constructor({canvas, shown, lost, decoded, held}) {
     this.name = /** @type {const} */ ('webcodecs');
     this.canvas = canvas;
     const context = canvas.getContext('2d', {alpha: false});
@@ -33,6 +44,9 @@ export class WebCodecsPath {
     this.shown = shown;
     this.lost = lost;
     this.decoded = decoded;
+    this.held = held;
+    /** The decoders chosen on this device, by format. @type {Record<string, string>} */
+    this.choices = {};
     /** @type {import('../lib/types.js').DecoderState} */
     this.state = {kind: 'waiting'};
     this.newestUs = -1;
@@ -66,6 +80,7 @@ export class WebCodecsPath {
       this.fail(`${waiting} units wait in the decoder`);
       return false;
     }
+    this.held()?.fed(this, this.state, frame.captureUs, nowMs);
     decoder.decode(new EncodedVideoChunk({
       type: frame.key ? 'key' : 'delta',
       // Comes back with the picture, as its capture time.
@@ -83,9 +98,10 @@ export class WebCodecsPath {
     const key = readKeyFrame(unit);
     if (!key) return;
     const old = this.state;
+    const software = this.choice(key) === 'software';
     if (old.kind === 'decoding') {
       const same = old.codec === key.codec && old.width === key.width &&
-        old.height === key.height;
+        old.height === key.height && old.software === software;
       if (same) return;
       this.reset();
     }
@@ -98,16 +114,37 @@ export class WebCodecsPath {
         }
       },
     });
-    // No description: Annex B. No codedWidth: the SPS says it, cropping included.
-    decoder.configure({codec: key.codec, optimizeForLatency: true});
     const {codec, width, height} = key;
-    this.state = {kind: 'decoding', decoder, codec, width, height};
+    this.state = {kind: 'decoding', decoder, codec, width, height, software, proven: false};
+    const hardwareAcceleration = software ? 'prefer-software' : 'no-preference';
+    // No description: Annex B. No codedWidth: the SPS says it, cropping included.
+    decoder.configure({codec, optimizeForLatency: true, hardwareAcceleration});
+  }
+
+  /** The decoder chosen for a format; '' is the browser's choice. @param {Format} format */
+  choice(format) {
+    const name = nameOf(format);
+    return this.choices[name] ??= saved.get(name);
+  }
+
+  /** @param {Format} format @param {'software' | 'browser'} decoder */
+  choose(format, decoder) {
+    const name = nameOf(format);
+    this.choices[name] = decoder;
+    saved.set(name, decoder);
+  }
+
+  /** Does it use a software decoder because the browser's choice holds pictures? */
+  get software() {
+    return this.state.kind === 'decoding' && this.state.software;
   }
 
   /** Draws and closes a picture. @param {VideoFrame} picture */
   show(picture) {
     const captureUs = picture.timestamp;
     if (this.state.kind === 'decoding') {
+      this.state.proven = true;
+      this.held()?.pictured(captureUs);
       this.decoded();
       const {displayWidth: width, displayHeight: height} = picture;
       if (this.canvas.width !== width || this.canvas.height !== height) {
@@ -133,6 +170,10 @@ export class WebCodecsPath {
 
   /** @param {string} fault */
   fail(fault) {
+    const {state} = this;
+    if (state.kind === 'decoding' && state.software && !state.proven) {
+      this.choose(state, 'browser');
+    }
     this.reset();
     this.lost(fault);
   }

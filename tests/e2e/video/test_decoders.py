@@ -10,11 +10,12 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser.seat import probe, until
-from tests.e2e.harness import STRIP, RunningBench
+from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.video.glass import NEVER_RELOADED, PATHS, goes_on, look_at, signal_all
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = (*SMALL, "--set=camera.bitrate = 150000")
+"""The least bitrate: a change makes another decoder, as the level of the stream changes."""
 
 
 SWALLOWS = """
@@ -56,6 +57,29 @@ const Real = VideoDecoder;
 window.VideoDecoder = class extends Real {
   constructor(init) { super(init); window.made += 1; }
   configure() { throw new TypeError('no such codec here'); }
+};
+"""
+
+
+HOLDS = """
+const Real = VideoDecoder;
+window.VideoDecoder = class extends Real {
+  constructor(init) {
+    const pictures = [];
+    const output = (picture) => {
+      pictures.push(picture);
+      while (pictures.length > this.held) init.output(pictures.shift());
+    };
+    super({...init, output});
+    this.held = 4;
+  }
+  // A busy machine would queue units, too.
+  get decodeQueueSize() { return this.held ? 0 : super.decodeQueueSize; }
+  configure(config) {
+    (window.asked ??= []).push(config.hardwareAcceleration);
+    if (config.hardwareAcceleration === 'prefer-software') this.held = 0;
+    super.configure(config);
+  }
 };
 """
 
@@ -112,6 +136,18 @@ def test_failed_decoder_is_replaced(
     goes_on(page)
     assert probe(page, "video.path") == ends_on
     assert probe(page, "video.fault") != ""
+
+
+def test_decoder_that_holds_pictures_is_replaced_by_software(
+    page: Page, bench: RunningBench
+) -> None:
+    page.add_init_script(HOLDS)
+    look_at(page, bench.url, "webcodecs")
+    until(page, "window.fpvcar.video.software", 40.0)
+    goes_on(page, timeout_s=40.0)
+    page.reload()
+    until(page, "window.asked?.length > 0", 40.0)
+    assert page.evaluate("window.asked[0]") == "prefer-software", "remembered"
 
 
 def test_broken_media_source_is_rebuilt(page: Page, bench: RunningBench) -> None:

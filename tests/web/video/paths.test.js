@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {beforeEach, test} from 'node:test';
 
+import {HeldRemedy} from '../../../web/video/held.js';
 import {MsePath} from '../../../web/video/mse.js';
 import {WebCodecsPath} from '../../../web/video/webcodecs.js';
 
@@ -203,17 +204,30 @@ class FakeDecoder {
     this.state = 'unconfigured';
     this.decodeQueueSize = 0;
     this.taken = 0;
+    /** @type {number[]} */
+    this.heldUs = [];
+    this.acceleration = '';
     decoders.push(this);
   }
 
-  configure() {
+  /** @param {{hardwareAcceleration: string}} config */
+  configure(config) {
+    this.acceleration = config.hardwareAcceleration;
     if (refuses) throw new TypeError('no such codec');
     this.state = 'configured';
   }
 
-  decode() {
+  /** @param {{timestamp: number}} chunk */
+  decode(chunk) {
     if (this.state === 'closed') throw new DOMException('closed', 'InvalidStateError');
     this.taken += 1;
+    this.heldUs.push(chunk.timestamp);
+    const held = holding.includes(this.acceleration) ? 3 : 0;
+    while (this.heldUs.length > held) {
+      this.init.output({
+        timestamp: this.heldUs.shift(), displayWidth: 640, displayHeight: 480, close: () => {},
+      });
+    }
   }
 
   close() {
@@ -221,18 +235,35 @@ class FakeDecoder {
   }
 }
 let refuses = false;
+/** Accelerations whose decoders hold three pictures. @type {string[]} */
+let holding = [];
+/** @type {Record<string, string>} */
+const items = {};
 
 function webcodecs() {
   decoders.length = 0;
   refuses = false;
-  Object.assign(globalThis, {VideoDecoder: FakeDecoder, EncodedVideoChunk: class {}});
+  holding = [];
+  Object.assign(globalThis, {
+    VideoDecoder: FakeDecoder, EncodedVideoChunk: function (/** @type {object} */ init) {
+      return init;
+    },
+    requestAnimationFrame: () => {},
+    localStorage: {
+      getItem: (/** @type {string} */ key) => items[key] ?? null,
+      setItem: (/** @type {string} */ key, /** @type {string} */ value) => (items[key] = value),
+    },
+  });
   /** @type {string[]} */
   const faults = [];
+  /** @type {string[]} */
+  const held = [];
+  const remedy = new HeldRemedy({warn: (fault) => held.push(fault), askKey: () => {}});
   const path = new WebCodecsPath(/** @type {any} */ ({
-    canvas: {getContext: () => ({})}, shown: () => {}, decoded: () => {},
-    lost: (/** @type {string} */ fault) => faults.push(fault),
+    canvas: {getContext: () => ({drawImage: () => {}})}, shown: () => {}, decoded: () => {},
+    lost: (/** @type {string} */ fault) => faults.push(fault), held: () => remedy,
   }));
-  return {path, faults};
+  return {path, faults, held};
 }
 
 test('webcodecs: refused configuration is a fault, not a throw', () => {
@@ -305,5 +336,77 @@ test('webcodecs: decoder queue of more than 2 s is a fault at once', () => {
   path.push(frame(SMALL, 1));
   decoders[0].decodeQueueSize = 61;
   assert.equal(path.push(frame(DELTA, 2)), false);
+  assert.equal(faults.length, 1);
+});
+
+/**
+ * Feeds two seconds of units, a key frame first and every half a second.
+ * @param {WebCodecsPath} path @param {{nowMs: number}} clock
+ */
+function play(path, clock) {
+  for (let count = 0; count < 60; count += 1, clock.nowMs += 33) {
+    assert.equal(path.push(frame(count % 15 ? DELTA : SMALL, clock.nowMs * 1000)), true);
+  }
+}
+
+/** @param {import('node:test').TestContext} context */
+function mocked(context) {
+  const clock = {nowMs: 5000};
+  context.mock.method(performance, 'now', () => clock.nowMs);
+  for (const key of Object.keys(items)) delete items[key];
+  return clock;
+}
+
+const accelerations = () => decoders.map(({acceleration}) => acceleration);
+
+test('webcodecs: software replaces a decoder that holds pictures, for good', (context) => {
+  const clock = mocked(context);
+  const {path, faults, held} = webcodecs();
+  holding = ['no-preference'];
+  play(path, clock);
+  assert.deepEqual(accelerations(), ['no-preference', 'prefer-software']);
+  assert.equal(decoders[0].state, 'closed');
+  assert.equal(path.software, true);
+  assert.equal(held.length, 1);
+  const later = webcodecs();
+  play(later.path, clock);
+  assert.deepEqual(accelerations(), ['prefer-software'], 'remembered');
+  assert.equal(later.path.push(frame(WIDE, 1)), true);
+  assert.equal(decoders[1].acceleration, 'no-preference', 'another format');
+  assert.deepEqual([...faults, ...later.faults, ...later.held], []);
+});
+
+test('webcodecs: software that holds pictures too is given up', (context) => {
+  const clock = mocked(context);
+  const {path, faults, held} = webcodecs();
+  holding = ['no-preference', 'prefer-software'];
+  play(path, clock);
+  play(path, clock);
+  assert.deepEqual(accelerations(), ['no-preference', 'prefer-software', 'no-preference']);
+  assert.equal(held.length, 2);
+  assert.equal(path.software, false);
+  assert.deepEqual(faults, []);
+});
+
+test('webcodecs: software that gives no picture is given up', (context) => {
+  const clock = mocked(context);
+  items['fpvcar.decoder.avc1.42C0.640x480'] = 'software';
+  const {path, faults} = webcodecs();
+  refuses = true;
+  assert.equal(path.push(frame(SMALL, 1)), false);
+  refuses = false;
+  play(path, clock);
+  assert.deepEqual(accelerations(), ['prefer-software', 'no-preference']);
+  assert.equal(faults.length, 1);
+});
+
+test('webcodecs: software with pictures stays after a fault', (context) => {
+  const clock = mocked(context);
+  items['fpvcar.decoder.avc1.42C0.640x480'] = 'software';
+  const {path, faults} = webcodecs();
+  play(path, clock);
+  decoders[0].init.error(new Error('damaged'));
+  play(path, clock);
+  assert.deepEqual(accelerations(), ['prefer-software', 'prefer-software']);
   assert.equal(faults.length, 1);
 });

@@ -5,6 +5,7 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {STRINGS} from '../../../web/seat/strings.js';
+import {HeldPictures} from '../../../web/video/held.js';
 import {Remedy} from '../../../web/video/remedy.js';
 import {Video} from '../../../web/video/video.js';
 
@@ -44,6 +45,42 @@ test('path is rebuilt twice, changed at the third fault; old faults are forgotte
   assert.equal(remedy.failed(3000), 'rebuild', 'the other way has its own');
   assert.deepEqual([60_000, 80_000, 100_000].map((nowMs) => remedy.failed(nowMs)),
     ['rebuild', 'rebuild', 'rebuild']);
+});
+
+/**
+ * Time until a decoder that keeps the last `held` units is detected.
+ * @param {number} held @param {number} queued @param {number} everyMs
+ */
+function detectedMs(held, queued = 0, everyMs = 33) {
+  const pictures = new HeldPictures();
+  for (let count = 0; count * everyMs < 10_000; count += 1) {
+    if (pictures.fed(count, queued, count * everyMs)) return count * everyMs;
+    if (count >= held) pictures.pictured(count - held);
+  }
+  return Infinity;
+}
+
+test('decoder that holds three pictures is detected after half a second; two are normal', () => {
+  assert.equal(detectedMs(2), Infinity);
+  const detected = detectedMs(3);
+  assert.ok(detected > 500 && detected < 750, `${detected}`);
+  assert.equal(detectedMs(30), detected, 'a GOP');
+});
+
+test('slow decoder with a queue holds no pictures', () => {
+  assert.equal(detectedMs(30, 1), Infinity);
+});
+
+test('damaged units without a picture and camera pauses are no held pictures', () => {
+  const damaged = new HeldPictures();
+  for (let count = 0; count < 100; count += 1) {
+    assert.equal(damaged.fed(count, 0, count * 33), false);
+    if (count % 4 === 0) damaged.pictured(count);
+  }
+  const paused = new HeldPictures();
+  for (const nowMs of [0, 33, 66, 99, 60_000, 60_033, 60_066]) {
+    assert.equal(paused.fed(nowMs, 0, nowMs), false);
+  }
 });
 
 /** @param {() => number | null} ageMs */

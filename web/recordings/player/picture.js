@@ -71,7 +71,7 @@ export class Picture {
     canvas.hidden = !webcodecs;
     video.hidden = webcodecs;
     this.path = webcodecs
-      ? new SeekingPath({canvas, shown, lost, decoded: () => undefined})
+      ? new SeekingPath({canvas, shown, lost, decoded: () => undefined, held: () => null})
       : new MsePath({video, shown, lost, leaving: () => undefined});
   }
 

@@ -68,8 +68,10 @@ export const DRAWER_STRINGS = {
   upTo: (/** @type {number} */ value) => `0–${unit(value, 'millisecond')}`,
   share: (/** @type {number | null} */ value) => (value === null ? '–' : percent(value, 1)),
   weak: (/** @type {number} */ lost) => fill(t.weak, {lost: number(lost * 100)}),
-  path: (/** @type {'webcodecs' | 'mse' | 'none'} */ path) =>
-    ({webcodecs: 'WebCodecs', mse: 'MSE (http)', none: t.noPath})[path],
+  /** @param {'webcodecs' | 'mse' | 'none'} path @param {boolean} software */
+  path: (path, software) => ({
+    webcodecs: software ? 'WebCodecs (software)' : 'WebCodecs', mse: 'MSE (http)', none: t.noPath,
+  })[path],
   limit: (/** @type {number} */ share) => percent(share),
   watchers: (/** @type {number} */ count) => counted(t.watchers, count),
   batteryText: (/** @type {Battery} */ {volts, amps, share, state}) => {

@@ -62,7 +62,7 @@ async function textOf(name) {
 
 /**
  * @typedef {import('../link/pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
- *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
+ *   path: 'webcodecs' | 'mse' | 'none', software: boolean, size: string, version: string,
  *   pictureMs: number | null, linkMs: number | null,
  *   grade: import('../types.js').LinkGrade}} Figures
  */
@@ -292,8 +292,9 @@ export class Drawer {
       fps, dropped: video.count.dropped,
     });
     this.second({
-      fps, bitsPerS, ...video.count, path, pictureMs, grade: page.grade,
-      linkMs: page.linkMs, size: video.size.join('×'), version: page.welcome?.version ?? '',
+      fps, bitsPerS, ...video.count, path, software: video.path?.software === true,
+      pictureMs, grade: page.grade, linkMs: page.linkMs, size: video.size.join('×'),
+      version: page.welcome?.version ?? '',
     });
   }
 
@@ -331,7 +332,7 @@ export class Drawer {
       [details.lost, DRAWER_STRINGS.share(this.last?.lost ?? null)],
       [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
       [details.dropped, number(figures.dropped)],
-      [details.path, DRAWER_STRINGS.path(figures.path)],
+      [details.path, DRAWER_STRINGS.path(figures.path, figures.software)],
       [details.size, figures.size], [details.pages, number(this.last?.viewers ?? 0)],
       [details.wheels, this.last?.wheels ?? 'ok'], [details.car, figures.version],
       ...(health ? healthRows(health) : []),
