@@ -1,8 +1,9 @@
 """Splits the output of a camera program into access units.
 
 Framed programs write wire records, stamped at the capture. Plain ones write Annex B; their units
-are cut after 2 ms of silence of the pipe and stamped when their first byte arrives. Their pictures
-are therefore older than their stamps by the delay of the camera and its encoder.
+are cut at the end of a write, or after 2 ms of silence of the pipe, and stamped when their first
+byte arrives. Their pictures are therefore older than their stamps by the delay of the camera and
+its encoder.
 """
 
 import logging
@@ -14,13 +15,19 @@ from fpvcar.wire.camera import RECORD_HEADER, parse_record_header
 
 IDLE_S, IDLE_MOST_S = 0.002, 0.016
 """Silence that ends a plain unit; doubled each time it has torn one."""
+BLOCK_BYTES = 4096
+"""Programs with a buffer write a large unit in multiples of this, and then its rest."""
+TRUSTED = 30
+"""Units in a row that have ended with a write, after which the next ones need no silence."""
 log = logging.getLogger("fpvcar.camera")
 
 
 class Splitter(Protocol):
     """Splits bytes of a camera program into access units. Raises WireError for another format."""
 
-    idle_s: float | None
+    @property
+    def idle_s(self) -> float | None:
+        """Silence that ends the open unit; None if a silence ends nothing."""
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
         """Return the units completed by these bytes, received at `now_us`."""
@@ -59,16 +66,34 @@ class RecordSplitter:
 
 
 class AnnexBSplitter:
-    """Splitter for a plain Annex B stream."""
+    """Splitter for a plain Annex B stream.
+
+    The end of a unit shows only in the bytes after it. But most programs write a unit at once, or
+    in blocks and a rest, and a pipe passes on whole writes: a read that does not end between two
+    blocks has then read a whole unit. This is trusted after TRUSTED units in a row for which it
+    was true, until it is false once.
+    """
 
     def __init__(self) -> None:
-        self.idle_s: float | None = IDLE_S
         self._splitter = h264.AnnexB()
+        self._idle_s = IDLE_S
         self._torn = 0
         self._first_us = 0
+        self._read_bytes = 0
+        self._ended = False
+        """Whether the last read seems to have ended a unit."""
+        self._ends: int | None = 0
+        """Number of units in a row that have ended so; None after one that has not."""
+
+    @property
+    def idle_s(self) -> float | None:
+        """Silence that ends the open unit; None without one."""
+        return self._idle_s if self._splitter.begun else None
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
         """Return whole units; each has the arrival time of its first byte."""
+        if self._ended:
+            self._learn(h264.begins_unit(data))
         if not self._splitter.begun:
             self._first_us = now_us
         units = []
@@ -77,11 +102,27 @@ class AnnexBSplitter:
             self._first_us = now_us
         if self._splitter.torn > self._torn:
             self._torn = self._splitter.torn
-            self.idle_s = min(IDLE_MOST_S, 2 * (self.idle_s or IDLE_S))
-            log.info("a unit was torn; units now end after %.3f s", self.idle_s)
+            self._idle_s = min(IDLE_MOST_S, 2 * self._idle_s)
+            log.info("a unit was torn; units now end after %.3f s", self._idle_s)
+        self._read_bytes += len(data)
+        sizes = (self._splitter.pending, len(data), self._read_bytes)
+        self._ended = all(size % BLOCK_BYTES for size in sizes)
+        if self._ended and self._ends is not None and self._ends >= TRUSTED:
+            units += self._flush()
         return units
 
     def idle(self) -> list[AccessUnit]:
         """Return the open unit, if there is one."""
+        if self._ended:
+            self._learn(True)
+        return self._flush()
+
+    def _learn(self, ended: bool) -> None:
+        """Count or refute the guess that the last read ended a unit."""
+        self._ended = False
+        if self._ends is not None:
+            self._ends = self._ends + 1 if ended else None
+
+    def _flush(self) -> list[AccessUnit]:
         unit = self._splitter.flush()
         return [AccessUnit(h264.is_key(unit), self._first_us, unit)] if unit else []

@@ -60,6 +60,19 @@ def is_key(unit: bytes) -> bool:
     return False
 
 
+def _opens(data: bytes | bytearray, at: int) -> bool:
+    """Return whether the NAL unit of the start code at `at` begins an access unit after a slice."""
+    kind = data[at + 3] & 31
+    # first_mb_in_slice is ue(v): 0 is the single bit 1.
+    return kind in OPENERS or (kind in SLICES and data[at + 4] >= 0x80)
+
+
+def begins_unit(data: bytes) -> bool:
+    """Return whether these bytes, after a whole access unit, begin the next one."""
+    at = data.find(START_CODE, 0, 4)
+    return 0 <= at < len(data) - 4 and _opens(data, at)
+
+
 class ParameterSets:
     """Store of the last SPS and PPS of each id; inserts them before key frames."""
 
@@ -120,9 +133,9 @@ class AnnexB:
         self._sets = ParameterSets()
 
     @property
-    def pending(self) -> bool:
-        """Whether an open unit with a slice can be flushed."""
-        return self._has_slice
+    def pending(self) -> int:
+        """Bytes of the open unit, if it has a slice and can be flushed; otherwise 0."""
+        return len(self._buffer) if self._has_slice else 0
 
     @property
     def begun(self) -> bool:
@@ -162,9 +175,7 @@ class AnnexB:
     def _begin_nal(self, at: int, units: list[bytes]) -> None:
         """Process a start code at `at`; the two bytes behind it are known."""
         kind = self._buffer[at + 3] & 31
-        is_slice = kind in SLICES
-        # first_mb_in_slice is ue(v): 0 is the single bit 1.
-        opens = kind in OPENERS or (is_slice and self._buffer[at + 4] >= 0x80)
+        is_slice, opens = kind in SLICES, _opens(self._buffer, at)
         self._scanned = at + 3
         if self._open and self._has_slice and opens:
             unit = self._cut(at)

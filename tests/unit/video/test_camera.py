@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.video import access_unit_records, faults, h264, process
 from fpvcar.video import camera as video_camera
-from fpvcar.video import faults, h264, process
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
@@ -93,6 +94,20 @@ async def test_unwatched_pictures_wait_in_the_pipe(
         await until(lambda: len(units) >= 25)
     stamps_us = [unit.capture_us for unit in units]
     assert stamps_us == sorted(set(stamps_us))
+
+
+async def test_plain_units_that_end_with_their_write_come_at_once(
+    film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access_unit_records, "IDLE_S", 0.02)
+    late_s: list[float] = []
+    camera = Camera(argv(film, "plain"), False)
+    async with running(
+        camera, lambda unit: late_s.append(time.monotonic() - unit.capture_us / 1e6)
+    ):
+        await until(lambda: len(late_s) >= 2 * access_unit_records.TRUSTED)
+    assert statistics.median(late_s[:10]) >= 0.02, "after a silence"
+    assert statistics.median(late_s[-10:]) < 0.01
 
 
 async def test_last_pictures_of_a_dead_camera_arrive_unwatched(
