@@ -151,7 +151,7 @@ def records(data: bytes) -> None:
     assert refused or whole == cut
     assert all(unit.capture_us <= NOW_US and unit.data for unit in cut)
     for unit in cut:
-        again, _ = _units(RecordSplitter(), [pack_record(*unit)])
+        again, _ = _units(RecordSplitter(), [pack_record(unit.key, unit.capture_us, unit.data)])
         assert [one.data for one in again] == [unit.data]
     head = data[:20]
     try:

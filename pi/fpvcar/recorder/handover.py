@@ -36,7 +36,7 @@ class Handover:
 
     def has_room(self, size: int) -> bool:
         """Return whether a picture of `size` bytes fits, leaving space for other messages."""
-        return self.waiting_bytes + size <= VIDEO_MOST
+        return self._put_bytes - self._given_back_bytes + size <= VIDEO_MOST
 
     def put(self, message: QueuedMessage) -> bool:
         """Queue a message; return False if there is no space."""

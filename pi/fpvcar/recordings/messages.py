@@ -80,7 +80,7 @@ class About(Struct, frozen=True):
         return profiles.parse(self.profile)
 
 
-class Picture(NamedTuple):
+class Picture(Struct, frozen=True, gc=False):
     """Access unit in Annex B format; a key frame begins with its parameter sets."""
 
     capture_ns: int

@@ -97,7 +97,7 @@ class LinkMeter:
         if now_s - mark_s >= WINDOW_S:
             self.recent = (acked - mark) / (now_s - mark_s)
             self._windows.append((self.recent, self._best))
-            self.rate = max(rate for rate, _ in self._windows)
+            self.rate, _ = max(self._windows)
             self._mark, self._best = (now_s, acked), _NO_BURST
 
     def _has_passed(self, now_s: float, train: _Train) -> bool:

@@ -8,7 +8,7 @@ Numbers are those of ITU-T H.264: NAL unit types in table 7-1, the start of an a
 holds a frame until the next one begins.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from fpvcar.wire.video import UNIT_MAX_BYTES
 
@@ -22,7 +22,7 @@ SETS_MAX = 64
 """Limit of stored parameter sets; a camera has two."""
 
 
-class AccessUnit(NamedTuple):
+class AccessUnit(Struct, frozen=True, gc=False):
     """Encoded picture. `capture_us` is CLOCK_MONOTONIC; `data` is Annex B.
 
     A key unit has its SPS and PPS in front: a decoder can start there.

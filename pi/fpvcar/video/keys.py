@@ -14,27 +14,28 @@ class KeyRequests:
 
     def __init__(self) -> None:
         self.answered = True
-        self._units: int | None = None
+        self.units: int | None = None
+        """Units since the open request; None without one."""
         self._answers = 0
 
     def requested(self, accepted: bool) -> None:
         """Record a request. `accepted`: it could be sent to the camera program."""
         if not accepted:
             self._unanswered()
-        elif self._units is None:
-            self._units = 0
+        elif self.units is None:
+            self.units = 0
 
     def received(self, key: bool) -> None:
         """Record a unit of the camera."""
-        if self._units is None:
+        if self.units is None:
             return
-        self._units += 1
+        self.units += 1
         if key:
-            self._units = None
+            self.units = None
             self._answers += 1
             self.answered = self.answered or self._answers >= ANSWERS
-        elif self._units >= ANSWER_UNITS:
+        elif self.units >= ANSWER_UNITS:
             self._unanswered()
 
     def _unanswered(self) -> None:
-        self.answered, self._answers, self._units = False, 0, None
+        self.answered, self._answers, self.units = False, 0, None

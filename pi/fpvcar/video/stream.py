@@ -16,6 +16,7 @@ requests are pooled: at most one in POOL_S, and only if no key frame came in bet
 one viewer count once in WATCHER_AGAIN_S; the next GOP's key is never far away.
 """
 
+import math
 import struct
 import time
 from collections import deque
@@ -27,7 +28,7 @@ from msgspec import Struct
 from fpvcar.video.bitrate import Bitrate, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.keys import KeyRequests
-from fpvcar.wire.video import pack_video
+from fpvcar.wire.video import VIDEO_HEADER, pack_video_header
 
 WAITING_MAX = 2
 """Queued units of one viewer, if the camera answers requests for key frames."""
@@ -57,23 +58,20 @@ class Source(Protocol):
 
 
 class Frame(Struct, frozen=True):
-    """Access unit for every viewer, packed once: a /ws/video message, and the same in its
-    WebSocket frame."""
+    """Access unit for every viewer, packed once: a /ws/video message in its WebSocket frame."""
 
     key: bool
     capture_us: int
-    packet: bytes
     framed: bytes
 
 
-def framed(packet: bytes, kind: int = BINARY) -> bytes:
-    """Return a message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
-    size = len(packet)
+def frame_head(size: int, kind: int) -> bytes:
+    """Return the head of one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
     if size < 126:
-        return struct.pack(">BB", kind, size) + packet
+        return struct.pack(">BB", kind, size)
     if size < 1 << 16:
-        return struct.pack(">BBH", kind, 126, size) + packet
-    return struct.pack(">BBQ", kind, 127, size) + packet
+        return struct.pack(">BBH", kind, 126, size)
+    return struct.pack(">BBQ", kind, 127, size)
 
 
 class ViewerStats(NamedTuple):
@@ -125,7 +123,7 @@ class Viewer:
         elif self.needs_key:
             self.dropped += 1
             return
-        elif self._is_full(frame):
+        elif self._waiting and self._is_full(frame):
             self.dropped += len(self._waiting) + 1
             self._lose()
             return
@@ -135,8 +133,6 @@ class Viewer:
     def _is_full(self, frame: Frame) -> bool:
         if self._keys.answered:
             return len(self._waiting) >= WAITING_MAX
-        if not self._waiting:
-            return False
         backlog_s = (frame.capture_us - self._waiting[0].capture_us) / 1e6
         return backlog_s > BACKLOG_S or len(self._waiting) >= BACKLOG_MAX
 
@@ -148,7 +144,7 @@ class Viewer:
         if self._waiting:
             frame = self._waiting.popleft()
             self.frames += 1
-            self.bytes += len(frame.packet)
+            self.bytes += len(frame.framed)
             self._sent_s.append(now_s)
             self._age_s = max(0.0, now_s - frame.capture_us / 1e6)
             return frame
@@ -211,7 +207,8 @@ class Stream:
         now_s = self._clock_s()
         self._newest = unit
         self.sequence += 1
-        self._keys.received(unit.key)
+        if self._keys.units is not None:
+            self._keys.received(unit.key)
         if self.viewers:
             frame, viewers = self._frame(unit), self.viewers
             if len(viewers) > 1:
@@ -223,13 +220,15 @@ class Stream:
         elif self._pooled and now_s - self._asked_s >= POOL_S:
             self._request_key(now_s)
         if now_s - self._reported_s >= NO_DRIVER_S:
+            self._reported_s = math.inf  # until the next report
             self._set_bitrate(self.bitrate.full())
 
     def _frame(self, unit: AccessUnit) -> Frame:
         """Pack the newest unit."""
-        sequence = self.sequence - 1
-        packet = pack_video(unit.key, sequence, unit.capture_us, unit.data)
-        return Frame(unit.key, unit.capture_us, packet, framed(packet))
+        data = unit.data
+        head = frame_head(VIDEO_HEADER.size + len(data), BINARY)
+        header = pack_video_header(unit.key, self.sequence - 1, unit.capture_us, len(data))
+        return Frame(unit.key, unit.capture_us, b"".join((head, header, data)))
 
     def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
         """Add a viewer that starts at the newest unit if that is a fresh key frame, or requests

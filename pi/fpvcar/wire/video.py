@@ -35,13 +35,17 @@ class VideoHeader(NamedTuple):
     length: int
 
 
-def pack_video(key: bool, sequence: int, capture_us: int, unit: bytes) -> bytes:
-    """Pack one frame of /ws/video: built once, shared by all viewers."""
+def pack_video_header(key: bool, sequence: int, capture_us: int, length: int) -> bytes:
+    """Pack the header of an access unit of `length` bytes."""
     flags = FLAG_KEY if key else 0
-    head = VIDEO_HEADER.pack(
-        VERSION, KIND_ACCESS_UNIT, flags, sequence & 0xFFFFFFFF, capture_us, len(unit)
+    return VIDEO_HEADER.pack(
+        VERSION, KIND_ACCESS_UNIT, flags, sequence & 0xFFFFFFFF, capture_us, length
     )
-    return head + unit
+
+
+def pack_video(key: bool, sequence: int, capture_us: int, unit: bytes) -> bytes:
+    """Pack one frame of /ws/video."""
+    return pack_video_header(key, sequence, capture_us, len(unit)) + unit
 
 
 def parse_video(frame: bytes) -> tuple[VideoHeader, bytes]:

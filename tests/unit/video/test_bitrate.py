@@ -85,8 +85,8 @@ class Car:
             packet = viewer.next(room, self.now_s)
             if packet is None:
                 return room
-            meter.sent(self.now_s, unacked, len(packet.packet))
-            link.send(len(packet.packet), packet.capture_us)
+            meter.sent(self.now_s, unacked, len(packet.framed))
+            link.send(len(packet.framed), packet.capture_us)
 
     def run(self, until_s: float) -> None:
         """Run from the start to `until_s`."""

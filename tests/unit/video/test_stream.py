@@ -76,11 +76,11 @@ def test_unit_is_packed_once_for_all_viewers(bench: Bench) -> None:
     first, second = one.next(True, bench.now_s), two.next(True, bench.now_s)
     assert first is not None and second is not None
     assert first.framed is second.framed
-    header, unit = parse_video(first.packet)
+    header, unit = parse_video(first.framed[2:])
     assert header == (True, 0, int(FRAME_S * 1e6), 4) and unit == b"unit"
     bench.publish("P")
     third = one.next(True, bench.now_s)
-    assert third is not None and parse_video(third.packet)[0].sequence == 1
+    assert third is not None and parse_video(third.framed[2:])[0].sequence == 1
 
 
 def test_frame_length_is_encoded_as_in_rfc_6455() -> None:
@@ -91,8 +91,7 @@ def test_frame_length_is_encoded_as_in_rfc_6455() -> None:
         (65535, b"\x82\x7e\xff\xff"),
         (65536, b"\x82\x7f\0\0\0\0\0\x01\0\0"),
     ):
-        packet = b"p" * size
-        assert stream.framed(packet) == head + packet
+        assert stream.frame_head(size, stream.BINARY) == head
 
 
 def test_new_viewer_requests_and_starts_at_a_key_frame(bench: Bench) -> None:
@@ -117,7 +116,7 @@ def test_new_viewer_takes_the_newest_key_frame_if_current(bench: Bench) -> None:
 
 
 def test_unit_is_not_packed_without_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "pack_video", None)
+    monkeypatch.setattr(stream, "pack_video_header", None)
     bench = Bench()
     bench.publish("KP")
     assert bench.stream.sequence == 2
@@ -307,7 +306,7 @@ def test_viewer_stats_count_frames_bytes_fps_and_age(bench: Bench) -> None:
         bench.source.now_s += 0.01
         bench.drain(viewer)
     stats = viewer.stats(bench.now_s)
-    assert stats.frames == 60 and stats.bytes == 60 * 24 and stats.dropped == 0
+    assert stats.frames == 60 and stats.bytes == 60 * 26 and stats.dropped == 0
     assert 22 <= stats.fps <= 24
     assert stats.age_s is not None and abs(stats.age_s - 0.01) < 1e-6
     assert viewer.stats(bench.now_s + 2.0).fps == 0

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from aiohttp import WSMsgType, web
 
-from fpvcar.video.stream import TEXT, framed
+from fpvcar.video.stream import TEXT, frame_head
 from fpvcar.wire.down import Error
 from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import Down, encode_downward, encoded
@@ -117,7 +117,7 @@ class TextSession(Generic[Message]):
         if transport.get_write_buffer_size():
             return False
         text = message.encode() if isinstance(message, str) else encoded(message)
-        transport.write(framed(text, TEXT))
+        transport.write(frame_head(len(text), TEXT) + text)
         self.sent(message)
         return True
 

@@ -13,7 +13,7 @@ import termios
 from collections import deque
 from collections.abc import Iterable
 
-from fpvcar.video.bitrate import LinkMeter
+from fpvcar.video.bitrate import QUEUE_LEAST_BYTES, LinkMeter
 from fpvcar.video.stream import Frame
 
 SEND_BUFFER_BYTES = 32768
@@ -24,6 +24,7 @@ NOTSENT_LOWAT_BYTES = 16384
 # tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
 TCP_INFO_BYTES = 160
 TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI")
+OUTSTANDING = struct.Struct("=i")
 NO_RTT = 0xFFFFFFFF  # no data was acknowledged yet
 TLS_BYTES = 256
 """Most bytes that TLS adds to a unit in its connection's count."""
@@ -48,28 +49,27 @@ class Link:
     def read(self) -> tuple[int, int, float, float]:
         """Return (bytes acknowledged so far, bytes outstanding, least round trip in s, excess of
         the current round trip over the least in s)."""
-        info = self._info()  # first: it fails if the connection is closed
+        # First: it fails if the connection is closed.
+        info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
         rtt_us, acked, least_us = TIMES.unpack_from(info)
-        answer = fcntl.ioctl(self._fd, termios.TIOCOUTQ, b"\0" * 4)
-        (unacked,) = struct.unpack("=i", answer)
+        answer = fcntl.ioctl(self._fd, termios.TIOCOUTQ, b"\0\0\0\0")
+        (unacked,) = OUTSTANDING.unpack(answer)
         if least_us == NO_RTT:
             return acked, unacked, 0.0, 0.0
         return acked, unacked, least_us / 1e6, max(0, rtt_us - least_us) / 1e6
 
     def packets(self) -> tuple[int, int]:
         """Return (packets sent so far, packets retransmitted so far)."""
-        retransmitted, sent = PACKETS.unpack_from(self._info())
+        info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
+        retransmitted, sent = PACKETS.unpack_from(info)
         return sent, retransmitted
-
-    def _info(self) -> bytes:
-        return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
 
     def write(self, taken: int, framed: bytes) -> None:
         """Write a whole WebSocket frame; the kernel has taken `taken` bytes so far.
 
         This bypasses aiohttp's writer, since that builds a header and a copy for each viewer.
         """
-        if self.closing:
+        if self._transport.is_closing():
             raise ConnectionResetError("the viewer has disconnected")
         self._due = taken + len(framed)
         self._transport.write(framed)
@@ -111,12 +111,13 @@ class ViewerConnection:
 
     def update(self, now_s: float) -> None:
         """Update the figures from the kernel's state."""
-        acked, self.unacked, rtt_s, self.queue_s = self.link.read()
-        self.meter.sample(now_s, acked, self.unacked, rtt_s)
-        self._taken = acked + self.unacked
+        acked, unacked, rtt_s, self.queue_s = self.link.read()
+        self.unacked, self._taken = unacked, acked + unacked
+        self.meter.sample(now_s, acked, unacked, rtt_s)
         while self._ends and self._has_arrived(acked, self._ends[0][1]):
             self.delivered = self._ends.popleft()[0]
-        self.room = self.link.empty(self._taken) and self.unacked < self.meter.limit_bytes
+        short = unacked < QUEUE_LEAST_BYTES or unacked < self.meter.limit_bytes
+        self.room = short and self.link.empty(self._taken)
 
     def _has_arrived(self, acked: int, end: int) -> bool:
         return acked >= end and (not self.unacked or acked >= end + TLS_BYTES)

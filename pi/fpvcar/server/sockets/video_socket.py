@@ -17,7 +17,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.sockets.video_link import Link, UndeliveredUnits, ViewerConnection
 from fpvcar.video.packet_loss import LossMeter
-from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
+from fpvcar.video.stream import DRIVER_AGAIN_S, Frame, Stream, Viewer
 from fpvcar.wire import up
 from fpvcar.wire.errors import WireError
 
@@ -120,22 +120,39 @@ class Sender:
                 raise ConnectionAbortedError
             copies = self._copies and self._update_copies(self._copies, now_s)
             room = self._first.room or (copies is not None and copies.room)
-            self._report(now_s, room, copies)
+            if room or not self._viewer.wants:
+                self._blocked_s = None
+            elif self._blocked_s is None:
+                self._blocked_s = now_s
+            if now_s - self._reported_s >= REPORT_S:
+                self._report(now_s, copies)
             if now_s >= self._losses.due_s:
                 self._losses.sample(now_s, *self._first.link.packets())
                 self._tell_lost(self._losses.share)
-            connections = [self._first] if copies is None else [self._first, copies]
-            lagging = copies is not None and self._catch_up(connections, now_s)
-            connections = [connection for connection in connections if connection.room]
-            frame = self._viewer.next(bool(connections), now_s)
-            if frame is not None:
-                number = 0 if copies is None else self._undelivered.add(frame)
-                lagging = copies is not None and len(connections) < 2
-                for connection in connections:
-                    connection.send(now_s, frame.framed, number)
-            if frame is None or not self._viewer.waiting:
-                pause_s = self._pause_s(now_s, room and frame is None)
+            if copies is None:
+                frame, lagging = self._viewer.next(room, now_s), False
+                if frame is not None:
+                    self._first.send(now_s, frame.framed)
+            else:
+                frame, lagging = self._send_twice([self._first, copies], now_s)
+            wants = self._viewer.wants
+            if frame is None or not wants:
+                pause_s = self._pause_s(now_s, wants, room and frame is None)
                 return min(pause_s or POLL_S, POLL_S) if lagging else pause_s
+
+    def _send_twice(
+        self, connections: list[ViewerConnection], now_s: float
+    ) -> tuple[Frame | None, bool]:
+        """Send the next unit on each connection with room; return it, and whether one of them
+        lacks a unit."""
+        lagging = self._catch_up(connections, now_s)
+        connections = [connection for connection in connections if connection.room]
+        frame = self._viewer.next(bool(connections), now_s)
+        if frame is not None:
+            number, lagging = self._undelivered.add(frame), len(connections) < 2
+            for connection in connections:
+                connection.send(now_s, frame.framed, number)
+        return frame, lagging
 
     def _catch_up(self, connections: list[ViewerConnection], now_s: float) -> bool:
         """Send on each connection with room the oldest unit that only the other one has sent.
@@ -168,13 +185,7 @@ class Sender:
                 self._queued_s = now_s
         return None if now_s - self._queued_s < ALONE_S else self._copies
 
-    def _report(self, now_s: float, room: bool, copies: ViewerConnection | None) -> None:
-        if room or not self._viewer.wants:
-            self._blocked_s = None
-        elif self._blocked_s is None:
-            self._blocked_s = now_s
-        if now_s - self._reported_s < REPORT_S:
-            return
+    def _report(self, now_s: float, copies: ViewerConnection | None) -> None:
         dropped = self._viewer.dropped - self._reported_dropped
         self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
         if not (self._first.meter.settled(now_s) and self._viewer.is_driver()):
@@ -187,9 +198,8 @@ class Sender:
             report = max(report, copies_report)._replace(copies=2 if lossy else 1)
         self._stream.report(self._viewer, report)
 
-    def _pause_s(self, now_s: float, room: bool) -> float | None:
+    def _pause_s(self, now_s: float, wants: bool, room: bool) -> float | None:
         """Return the delay of the next poll in seconds; None to wait for a new unit."""
-        wants = self._viewer.wants
         stall_s = now_s - self._first.meter.progress_s
         measured = self._first.unacked and (wants or not self._stream.bitrate.at_most)
         if measured and self._viewer.is_driver():
