@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fpvcar.config import GuardMode, Profile
@@ -44,7 +45,7 @@ _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral wish that is never fresh: it stops the car but does not arm the gate."""
 
 
-class GateRun(NamedTuple):
+class GateRun(Struct, frozen=True):
     """Inputs and outputs of one run of the gate, for recorders and tests.
 
     `latches` and `slew` are the values before the run; `ranges` are those given to the guard.
@@ -314,10 +315,12 @@ class Control:
             self.stops[str(arm)] += 1
 
     def _world(self, now_s: float) -> gate.World:
-        # Until the wheels have answered once the car is starting, not broken: only an attempt
-        # to drive then turns it into a fault that latches.
-        trying = self._wish is not None and not self._wish.neutral
-        fault = self._fault if self._applied_once or trying else None
+        fault = self._fault
+        if fault is not None and not self._applied_once:
+            # Until the wheels have answered once the car is starting, not broken: only an attempt
+            # to drive then turns it into a fault that latches.
+            trying = self._wish is not None and not self._wish.neutral
+            fault = fault if trying else None
         if fault is None and self._inputs.in_doubt():
             fault = Cause.DIRECTION
         age_s = self._inputs.picture_age_s(now_s)

@@ -114,11 +114,12 @@ def decide(
     if wish is None:
         waiting = replace(latches, arm=latches.arm or Cause.HANDOVER)
         return Decision(0.0, 0.0, "nobody", waiting)
+    neutral = wish.neutral
     if now_s - wish.received_s >= limits.silence_s:
-        if not wish.neutral and latches.arm is None:
+        if not neutral and latches.arm is None:
             latches = replace(latches, arm=Cause.SILENCE)
         return _still(latches)
-    if wish.neutral:
+    if neutral:
         return _still(replace(latches, arm=None))
     blind = _blind(world, limits)
     if blind and limits.blind == "stop" and latches.arm is None:

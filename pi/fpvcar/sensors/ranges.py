@@ -67,6 +67,8 @@ class Ranges:
 
     def status(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """Return one entry a sensor, in the profile's order."""
+        if not self._readings:
+            return ()
         return tuple(reading.status(now_s) for reading in self._readings)
 
     def measured(self) -> list[Measured]:

@@ -12,6 +12,7 @@ import asyncio
 import functools
 import logging
 import math
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -218,7 +219,8 @@ class Hub:
         if self.sessions:
             self._page_seen_s = now_s
         self._senses.attend(now_s - self._page_seen_s < REST_AFTER_S)
-        self._lights.record(self._recorder.status())
+        self._state.recording = self._recorder.status()
+        self._lights.record(self._state.recording)
 
     def _show(self, now_s: float) -> None:
         self._state.next_round(new_nonce())
@@ -251,4 +253,4 @@ class Hub:
 
 def new_nonce() -> int:
     """Return an unpredictable number, never 0."""
-    return secrets.randbits(NONCE_BITS) + 1
+    return (int.from_bytes(os.urandom(7)) >> 56 - NONCE_BITS) + 1

@@ -46,6 +46,7 @@ PAGES = {
     "hil": "hil.html",
 }
 """File of the page at each short address."""
+WITH_CODE = up.Hello | up.Unlock
 HANDSHAKE = (
     "Connection",
     "Upgrade",
@@ -188,7 +189,7 @@ class Server:
 
         def receive(session: Session, message: up.Upward) -> None:
             self._hub.receive(session, message)
-            if isinstance(message, up.Hello | up.Unlock):
+            if isinstance(message, WITH_CODE):
                 self._sockets.promote(place, self._known(request, session))
 
         try:

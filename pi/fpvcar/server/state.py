@@ -42,8 +42,10 @@ class CarState:
 
     def __init__(self, vehicle: Vehicle, seat: Seat) -> None:
         self.seq = self._nonce = 0
+        self.recording = vehicle.recorder.status()
+        """Status of the recorder, at most hub.TIDY_S old."""
         self._control, self._seat, self._senses = vehicle.control, seat, vehicle.senses
-        self._camera, self._recorder = vehicle.camera, vehicle.recorder
+        self._camera = vehicle.camera
 
     def next_round(self, nonce: int) -> None:
         """Start a round of states; all states of a round share number and nonce."""
@@ -77,7 +79,7 @@ class CarState:
             camera=self._camera.state.removeprefix("lost: "),
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
-            recording=self._recorder.status(),
+            recording=self.recording,
             lost=session.lost,
         )
 

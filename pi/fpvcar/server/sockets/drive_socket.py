@@ -36,6 +36,7 @@ TOO_MANY = down.Error(
     "send fewer; dropped",
     "too_many_messages",
 )
+WITH_NONCE = down.State | down.Pong
 log = logging.getLogger("fpvcar.socket")
 
 
@@ -66,7 +67,7 @@ class Session(TextSession[up.Upward]):
 
     def sent(self, message: Down | str) -> None:
         """Register a message's nonce: wishes may return it from now on."""
-        if isinstance(message, down.State | down.Pong):
+        if isinstance(message, WITH_NONCE):
             self.fresh.sent(message.nonce, message.clock_us)
 
     def may_drive(self, what: str, now_s: float) -> bool:
