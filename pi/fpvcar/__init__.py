@@ -1,3 +1,3 @@
 """Firmware of a robot car that is driven from a browser."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

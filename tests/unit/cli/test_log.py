@@ -10,7 +10,7 @@ from pathlib import Path
 import mcap.writer
 import pytest
 
-from fpvcar import __main__
+from fpvcar import __main__, __version__
 from fpvcar.cli import log
 from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import reader
@@ -45,7 +45,7 @@ def test_list_and_info_print_the_recordings_facts(
     assert "15 pictures of 41 messages" in lines[0]
     assert run("info", tmp_path / NAME) == 0
     said = capsys.readouterr().out
-    assert "Plague, fpvcar 0.1.0, recording Plague-20261121T193100Z, file 1" in said
+    assert f"Plague, fpvcar {__version__}, recording Plague-20261121T193100Z, file 1" in said
     assert "/camera" in said and "closed" in said
 
 
