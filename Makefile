@@ -28,7 +28,7 @@ help:
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the pictures of README and docs anew; ONLY='doctor-phone recordings'"
-	@echo "make docs       writes the generated parts of docs/ and of web/lib/: profile, findings, status, wiring, wire"
+	@echo "make docs       writes the generated parts of docs/ and of web/lib/: profile, findings, status, wiring, wire, man"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -91,6 +91,7 @@ docs:
 	@$(BIN)/python -m tools.docs.status_docs
 	@$(BIN)/python -m tools.docs.wire_docs
 	@$(BIN)/python -m tools.docs.page_types
+	@$(BIN)/python -m tools.docs.man_pages
 
 lock:
 	@tools/lock.sh

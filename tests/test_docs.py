@@ -5,6 +5,7 @@ that TESTED names, or its comment has the word "needs" or "takes".
 """
 
 import ast
+import functools
 import os
 import re
 import shlex
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -25,6 +26,7 @@ from tools.docs import (
     doctor_docs,
     http_api,
     http_calls,
+    man_pages,
     page_types,
     profile_docs,
     status_docs,
@@ -369,7 +371,7 @@ def test_documented_profile_parts_load(page: Path) -> None:
         profiles.load(paths.HARDWARE / "bench.toml", [block])
 
 
-GENERATED = {
+GENERATED: dict[Path, Callable[[], str]] = {
     build_docs.PAGE: build_docs.page,
     doctor_docs.PAGE: doctor_docs.page,
     http_api.FILE: http_api.text,
@@ -377,12 +379,29 @@ GENERATED = {
     profile_docs.PAGE: profile_docs.page,
     status_docs.PAGE: status_docs.page,
     wire_docs.PAGE: wire_docs.page,
+    **{
+        man_pages.FOLDER / f"{name}.1": functools.partial(man_pages.page, name)
+        for name in man_pages.PARSERS
+    },
 }
 
 
 @pytest.mark.parametrize("file", GENERATED, ids=lambda file: file.name)
 def test_generated_file_is_up_to_date(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == GENERATED[file](), "stale: make docs"
+
+
+@pytest.mark.parametrize("program", man_pages.PARSERS)
+def test_manual_page_names_every_verb_and_groff_reads_it(program: str) -> None:
+    file = man_pages.FOLDER / f"{program}.1"
+    words = ["groff", "-man", "-Tutf8", "-ww", "-z", "-k", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    usage = man_pages.PARSERS[program]().format_help()
+    verbs = re.findall(r"^    ([a-z]+)(?: |$)", usage, re.M)
+    text = file.read_text(encoding="utf-8")
+    assert len(verbs) > 5 and all(f"\n.SS {program} {verb} " in text for verb in verbs)
+    assert str(Path.home()) not in text and str(ROOT) not in text
 
 
 def test_documented_routes_match_the_server() -> None:
