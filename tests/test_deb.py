@@ -1,17 +1,22 @@
 """The packages, as `make deb` builds them, inspected without installing them."""
 
+import functools
 import os
 import re
 import subprocess
 import sys
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from fpvcar import __version__
 from fpvcar.cli.setup import boards
 from fpvcar.config import profiles
 from fpvcar.config.raspberry_pi_os import UNITS
 from fpvcar.doctor.checks import board
+from tests.support.debs import CAR
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,20 +28,58 @@ TRIXIE = {
     "pigpio": "1.78",
 }
 """Versions of the dependencies in Debian Trixie."""
+PYTHON = ("fpvcar", "fpvcar-bench", "fpvsites", "fpvstation", "python3-fpvcar")
+OLDER = ("fpvcar_0.0.1_all.deb", "rdpipe_0.0.1_armhf.deb")
 
 
 @pytest.fixture(scope="module")
-def debs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("deb")
-    done = subprocess.run(
-        [ROOT / "tools" / "deb.sh", out],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "BUILD": "all"},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return out
+def built(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The result of `make deb` where no index of armhf can be read."""
+    out, empty = tmp_path_factory.mktemp("deb"), tmp_path_factory.mktemp("mirror")
+    for name in OLDER:
+        (out / name).touch()
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(empty))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as mirror:
+        threading.Thread(target=mirror.serve_forever, args=(0.01,)).start()
+        done = subprocess.run(
+            [ROOT / "tools" / "deb.sh", out],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            env={
+                **os.environ,
+                "ARCHES": "armhf",
+                "MIRROR": f"http://127.0.0.1:{mirror.server_port}",
+                "XDG_CACHE_HOME": str(empty),
+            },
+        )
+        mirror.shutdown()
+    return out, done
+
+
+@pytest.fixture(scope="module")
+def debs(built: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
+    return built[0]
+
+
+def test_broken_index_of_one_architecture_leaves_the_other_packages(
+    built: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    out, done = built
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "  deb: not built: rdpipe for armhf", done.stderr
+    assert "warning: rdpipe for armhf not built" in done.stderr
+    names = {path.name for path in out.glob("*.deb")}
+    assert {name.split("_")[0] for name in names} == {*PYTHON, "rdpipe"}
+    listed = {Path(line.strip()).name for line in done.stdout.splitlines()}
+    assert listed == names - {"rdpipe_0.0.1_armhf.deb"}, "not built, and not deleted"
+    assert "fpvcar_0.0.1_all.deb" not in names
+
+
+def test_version_comes_from_the_program(debs: Path) -> None:
+    assert output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Version").strip() == __version__
 
 
 def deb(debs: Path, package: str) -> Path:
@@ -54,7 +97,8 @@ def output(*words: str | Path, env: dict[str, str] | None = None) -> str:
 def unpacked(debs: Path) -> Path:
     """The package's files, laid out as on a Pi."""
     root = debs / "root"
-    output("dpkg-deb", "--extract", deb(debs, "fpvcar"), root)
+    for package in CAR:
+        output("dpkg-deb", "--extract", deb(debs, package), root)
     return root
 
 
@@ -86,7 +130,9 @@ def test_package_has_units_users_and_helper(unpacked: Path) -> None:
 
 
 def test_dependencies_are_met_by_trixie(debs: Path) -> None:
-    depends = output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Depends")
+    depends = ", ".join(
+        output("dpkg-deb", "--field", deb(debs, package), "Depends").strip() for package in CAR
+    )
     for library, version in TRIXIE.items():
         (wanted,) = (one for one in depends.split(", ") if one.startswith(f"python3-{library} "))
         least = wanted.split(">= ")[1].rstrip(")")
@@ -109,13 +155,13 @@ def test_recommends_cover_the_shipped_profiles() -> None:
 
 def test_postinst_compiles_byte_code(debs: Path, tmp_path: Path) -> None:
     """The services may not write byte code, and without it a Zero W takes a minute to start."""
-    output("dpkg-deb", "--control", deb(debs, "fpvcar"), tmp_path / "control")
-    assert "py3compile -p fpvcar" in (tmp_path / "control/postinst").read_text()
+    output("dpkg-deb", "--control", deb(debs, "python3-fpvcar"), tmp_path / "control")
+    assert "py3compile -p python3-fpvcar" in (tmp_path / "control/postinst").read_text()
 
 
 def test_packages_share_no_file(debs: Path) -> None:
     files: list[str] = []
-    for package in ("fpvcar", "fpvcar-bench", "fpvsites", "fpvstation"):
+    for package in PYTHON:
         listed = output("dpkg-deb", "--contents", deb(debs, package)).splitlines()
         files += [line.split()[5] for line in listed if not line.startswith("d")]
     assert len(files) == len(set(files)) and len(files) > 200
@@ -143,7 +189,7 @@ def test_station_package_has_program_units_and_user(
 
 def test_sites_package_has_program_units_and_dependencies(debs: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    for package in ("fpvsites", "fpvstation", "fpvcar"):
+    for package in ("fpvsites", "fpvstation", "python3-fpvcar"):
         output("dpkg-deb", "--extract", deb(debs, package), root)
     for name in ("fpvsites.service", "fpvsites-page.service"):
         assert (root / "lib/systemd/system" / name).is_file(), name
@@ -154,3 +200,24 @@ def test_sites_package_has_program_units_and_dependencies(debs: Path, tmp_path: 
     assert "fpvsites undo" in said
     depends = output("dpkg-deb", "--field", deb(debs, "fpvsites"), "Depends")
     assert "dnsmasq-base (>= 2.87)" in depends and "nftables" in depends
+
+
+def test_library_package_starts_nothing_and_the_station_needs_no_car(
+    debs: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    for package in ("python3-fpvcar", "fpvstation"):
+        output("dpkg-deb", "--extract", deb(debs, package), root)
+        depends = output("dpkg-deb", "--field", deb(debs, package), "Depends")
+        assert not re.search(r"(^|, )(fpvcar|python3-pigpio|network-manager)\b", depends)
+    units = [path.name for path in root.rglob("*.service") if "fpvstation" not in path.name]
+    assert units == [] and not (root / "lib/systemd/system.conf.d").exists()
+    library = output("dpkg-deb", "--contents", deb(debs, "python3-fpvcar"))
+    assert "systemd" not in library and "/usr/bin" not in library
+    assert output("dpkg-deb", "--field", deb(debs, "python3-fpvcar"), "Recommends").strip() == ""
+
+
+@pytest.mark.parametrize("program", ["fpvcar", "fpvstation", "fpvsites"])
+def test_program_has_a_manual_page(program: str, debs: Path) -> None:
+    contents = output("dpkg-deb", "--contents", deb(debs, program))
+    assert f"./usr/share/man/man1/{program}.1.gz\n" in contents

@@ -63,10 +63,11 @@ class Car:
 
     def went_back(self) -> bool:
         log = self.root / "fakes/dpkg.log"
-        saved = self.root / "var/cache/fpvcar/previous.deb"
+        cache = self.root / "var/cache/fpvcar"
+        saved = f"{cache}/previous-fpvcar.deb {cache}/previous-python3-fpvcar.deb"
         if not log.exists():
             return False
-        assert log.read_text() == f"1 --force-downgrade --install {saved}\n"
+        assert log.read_text() == f"1 --force-downgrade --auto-deconfigure --install {saved}\n"
         return True
 
 

@@ -1,9 +1,7 @@
 """A guest that is a car, with the packages installed and emulated hardware running."""
 
 import json
-import os
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,6 +14,7 @@ import websockets
 from tests.guest.image import Recipe, image
 from tests.guest.machine import Guest
 from tests.support.cameras.video_source import encode
+from tests.support.debs import build
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -44,15 +43,6 @@ LIMITS_S = {
 """The design's limit for each cause. systemd itself needs some time to begin a restart."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.guest_units.inside"
-
-
-def build(out: Path, tree: Path = ROOT) -> None:
-    subprocess.run(
-        [tree / "tools" / "deb.sh", out],
-        check=True,
-        capture_output=True,
-        env={**os.environ, "BUILD": "all"},
-    )
 
 
 def bring(share: Path) -> None:
@@ -99,7 +89,7 @@ class Car:
         """Install and set up the packages. `pins` names the owner of the pins, and the script
         that emulates the hardware."""
         self.pins = pins
-        self.check("dpkg -i /share/fpvcar*.deb")
+        self.check("dpkg -i /share/fpvcar*.deb /share/python3-fpvcar*.deb")
         self.check(f"sh /share/tests/guest_units/{pins}.sh")
         self.check("fpvcar setup --board mx1508 --name Elbow")
 

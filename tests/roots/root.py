@@ -106,14 +106,16 @@ def mirror() -> str:
     return next(line.split()[1] for line in debian if "-security" not in line)
 
 
-def depends(package: str) -> str:
-    """Return the dependencies of one of our packages from debian/control."""
+def depends(*packages: str) -> str:
+    """Return the dependencies on Debian's packages of some of ours, from debian/control."""
     control = (TREE / "debian" / "control").read_text()
-    (stanza,) = (part for part in control.split("\n\n") if f"Package: {package}\n" in part)
-    found = re.search(r"^Depends:((?:.*\n)(?: .*\n)*)", stanza + "\n", re.M)
-    assert found is not None, f"{package} depends on nothing"
-    every = [" ".join(one.split()) for one in found[1].split(",")]
-    return ", ".join(one for one in every if not one.startswith("${"))
+    every: dict[str, None] = {}
+    for package in packages:
+        (stanza,) = (part for part in control.split("\n\n") if f"Package: {package}\n" in part)
+        found = re.search(r"^Depends:((?:.*\n)(?: .*\n)*)", stanza + "\n", re.M)
+        assert found is not None, f"{package} depends on nothing"
+        every |= dict.fromkeys(" ".join(one.split()) for one in found[1].split(","))
+    return ", ".join(one for one in every if "${" not in one)
 
 
 def place(

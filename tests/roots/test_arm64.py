@@ -54,7 +54,7 @@ PARTS = list(parts())
 def test_car_starts_on_arm64(soaking: bool) -> None:
     """The long form tests each import of run and wheels. The short form tests the driving
     modules only, and only if the root was made before."""
-    wanted = ("arm64", depends("fpvcar"))
+    wanted = ("arm64", depends("python3-fpvcar", "fpvcar"))
     if not soaking and not place(*wanted).is_dir():
         pytest.skip("no arm64 Debian in the cache: make soak ARGS=tests/roots")
     modules = "fpvcar.drive.gate, fpvcar.wheels.__main__"
@@ -75,7 +75,7 @@ def test_car_starts_on_arm64(soaking: bool) -> None:
 )
 def test_unit_tests_pass_on_trixie(architecture: str, files: list[str], tree: Path) -> None:
     """On amd64 this takes minutes, and shows faults of Trixie that are not the processor's."""
-    where = root(architecture, depends("fpvcar"), TEST_PACKAGES)
+    where = root(architecture, depends("python3-fpvcar", "fpvcar"), TEST_PACKAGES)
     folder = f"/usr/lib/{TRIPLETS[architecture]}"
     said = where.run(
         tree,
