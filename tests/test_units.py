@@ -101,17 +101,27 @@ def test_fpvcar_unit_permits_capset_for_camera() -> None:
     assert re.search(r"^SystemCallFilter=[^~\n]*\bcapset\b", allowed, re.M)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [one for one in UNITS.rglob("*") if "\nRestart=" in _text(one)],
-    ids=lambda path: path.name,
-)
+RESTARTING = [one for one in UNITS.rglob("*") if "\nRestart=" in _text(one)]
+
+
+@pytest.mark.parametrize("path", RESTARTING, ids=lambda path: path.name)
 def test_restart_delay_of_units_grows(path: Path) -> None:
     """For example, a pin daemon on an unknown board must not restart five times a second."""
     text = path.read_text()
     assert "\nRestart=always\n" in text and "\nStartLimitIntervalSec=0\n" in text
     (most_s,) = re.findall("^RestartMaxDelaySec=(.+)$", text, re.M)
     assert "\nRestartSteps=6\n" in text and 5 <= int(most_s) <= 60
+
+
+@pytest.mark.parametrize("path", RESTARTING, ids=lambda path: path.name)
+def test_restart_delay_begins_again_after_ten_quiet_minutes(path: Path) -> None:
+    """The timer is bound to the unit: a restart within the ten minutes ends it."""
+    (words,) = re.findall("^ExecStartPost=-\\+(.*calm.*)$", path.read_text(), re.M)
+    program, *options = shlex.split(words)
+    assert program == "/usr/bin/systemd-run" and "--on-active=10min" in options
+    assert "--timer-property=BindsTo=%n" in options
+    assert not any("After=" in option for option in options), "each would wait for the other"
+    assert options[-3:] == ["/usr/bin/systemctl", "reset-failed", "%n"]
 
 
 def test_units_start_the_pins_off_program() -> None:

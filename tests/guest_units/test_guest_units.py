@@ -3,9 +3,6 @@
 For the limits of these tests see __init__.py, pigpio.sh and inside.py.
 """
 
-import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +12,7 @@ import pytest
 from fpvcar.runtime.units import SECOND_NS
 from tests.guest_units.car import LIMITS_S, LONG_S, Car, booted
 from tests.guest_units.conftest import STOPS
+from tests.support.debs import CAR, changed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 RECORDINGS = "/var/lib/fpvcar/recordings"
@@ -97,36 +95,39 @@ def test_power_cut_costs_only_seconds_of_recording(car: Car) -> None:
     assert end_ns >= cut_ns - 2 * SECOND_NS
 
 
-def changed(share: Path, version: str, broken: bool) -> None:
-    """Build the package again with a newer version. In a broken one, `wheels` ends at once."""
-    (deb,) = share.glob("fpvcar_*.deb")
-    with tempfile.TemporaryDirectory() as made:
-        tree = Path(made) / "tree"
-        subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
-        control = tree / "DEBIAN" / "control"
-        text = re.sub("\nVersion: .*", f"\nVersion: {version}", control.read_text())
-        control.write_text(text)
-        if broken:
-            main = tree / "usr/lib/python3/dist-packages/fpvcar/wheels/__main__.py"
-            main.write_text("raise SystemExit(1)\n")
-        subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, share / f"{version}.deb"],
-            check=True,
-            capture_output=True,
-        )
+def broken(tree: Path) -> None:
+    """Make `wheels` of a package end at once."""
+    main = tree / "usr/lib/python3/dist-packages/fpvcar/wheels/__main__.py"
+    if main.exists():
+        main.write_text("raise SystemExit(1)\n")
+
+
+def test_restart_delay_begins_again_when_the_timer_elapses(car: Car) -> None:
+    """The service of the timer is started here; the timer itself waits for ten minutes."""
+    stop = car.stop("run killed")
+    assert stop.off_s <= stop.limit_s
+    show = "systemctl show --value --property"
+    assert int(car.check(f"{show}=NRestarts fpvcar.service")) > 0
+    assert car.check(f"{show}=ActiveState fpvcar-calm.timer").strip() == "active"
+    assert car.check(f"{show}=NextElapseUSecMonotonic fpvcar-calm.timer").strip()
+    pid = car.check(f"{show}=MainPID fpvcar.service")
+    car.check("systemctl start --wait fpvcar-calm.service")
+    assert int(car.check(f"{show}=NRestarts fpvcar.service")) == 0
+    assert car.check(f"{show}=MainPID fpvcar.service") == pid, "the car is not restarted for it"
 
 
 def test_working_upgrade_stays_and_broken_upgrade_reverts(car: Car) -> None:
-    for version in ("9.1", "9.2"):
-        changed(car.share, version, broken=version == "9.2")
+    changed(car.share, "9.1")
+    changed(car.share, "9.2", broken)
     with car.driven():
-        car.check("dpkg -i /share/9.1.deb")
+        car.check("dpkg -i /share/9.1-*.deb")
     assert_drives(car)
-    car.check("dpkg -i /share/9.2.deb")
+    car.check("dpkg -i /share/9.2-*.deb")
     car.check(
         "for n in $(seq 200); do systemctl is-active --quiet fpvcar-upgrade || break; sleep 1; done"
     )
-    assert car.check("dpkg-query -W -f '${Version}' fpvcar") == "9.1"
+    versions = "dpkg-query -W -f '${Version} ' " + " ".join(CAR)
+    assert car.check(versions).split() == ["9.1", "9.1"]
     assert "going back" in car.check("journalctl --output=cat -u fpvcar-upgrade")
     assert_drives(car)
 
@@ -143,7 +144,7 @@ def test_package_removal_leaves_recordings_and_no_unit(car: Car) -> None:
 def test_package_purge_leaves_only_recordings(car: Car) -> None:
     """Recordings stay, because a purge without a question has no consent to delete them."""
     recorded = car.check(f"ls {RECORDINGS}").split()
-    car.check("DEBIAN_FRONTEND=noninteractive dpkg --purge fpvcar")
+    car.check("DEBIAN_FRONTEND=noninteractive dpkg --purge fpvcar python3-fpvcar")
     assert set(recorded) <= set(car.check(f"ls {RECORDINGS}").split())
     left = car.check("find / -xdev -name '*fpvcar*' ! -path '/var/log/*'").split()
     assert left == ["/var/lib/fpvcar"]

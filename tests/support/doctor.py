@@ -75,6 +75,7 @@ UNIT = "Id={}\nLoadState=loaded\nActiveState=active\nNRestarts=0\nWatchdogUSec=5
 SAID: dict[str, str | Unasked] = {
     "systemctl show --property=Id": "\n".join(map(UNIT.format, raspberry_pi_os.UNITS)),
     "systemctl show --property=RuntimeWatchdogUSec": "RuntimeWatchdogUSec=15s\n",
+    "journalctl": "",
     "nmcli": "*:6:80\n :6:30\n :1:90\n",
     "pinctrl": "17: ip    pd | lo // GPIO17 = input\n27: op -- pd | lo // GPIO27\n"
     "24: ip    pd | lo // GPIO24 = input\n23: ip    pd | lo // GPIO23 = input\n",

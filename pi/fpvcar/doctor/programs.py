@@ -1,8 +1,9 @@
-"""Parsers for the output of systemctl, nmcli, pinctrl, busctl and openssl. A missing program
-gives an `Unasked`."""
+"""Parsers for the output of systemctl, journalctl, nmcli, pinctrl, busctl and openssl. A missing
+program gives an `Unasked`."""
 
 import re
 import ssl
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,9 @@ WIDE = 4
 """Width of a 2.4 GHz channel in channel numbers: four."""
 LAST_2_4_GHZ = 14
 OFF = ("0", "infinity", "")
+RESTART = "MESSAGE_ID=5eb03494b6584870a536b337290809b3"
+"""Journal entry of an automatic restart: SD_MESSAGE_UNIT_RESTART_SCHEDULED of sd-messages.h."""
+UNIT_FIELD = re.compile(r'"UNIT"\s*:\s*"([^"]+)"')
 PIN = re.compile(r"\s*(\d+):\s+(\w+)\s+(.*?)\|")
 """Line of pinctrl: "17: ip    pd | lo // GPIO17 = input"."""
 
@@ -37,7 +41,23 @@ def units(command: Command) -> tuple[Unit, ...] | Unasked:
     if isinstance(output, Unasked):
         return output
     blocks = [dict(_pairs(block)) for block in output.strip().split("\n\n")]
-    return tuple(_unit(block) for block in blocks if block.get("Id"))
+    logged = _logged_restarts(command)
+    return tuple(_unit(block, logged) for block in blocks if block.get("Id"))
+
+
+def _logged_restarts(command: Command) -> Counter[str]:
+    """Return the restarts of each unit in the last day: systemd's own count begins again after ten
+    quiet minutes."""
+    output = command(
+        "journalctl",
+        "--boot",
+        "--since=-24h",
+        "--quiet",
+        "--output=json",
+        "--output-fields=UNIT",
+        RESTART,
+    )
+    return Counter([] if isinstance(output, Unasked) else UNIT_FIELD.findall(output))
 
 
 def _pairs(block: str) -> list[tuple[str, str]]:
@@ -45,14 +65,14 @@ def _pairs(block: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in rows]
 
 
-def _unit(properties: dict[str, str]) -> Unit:
+def _unit(properties: dict[str, str], logged: Counter[str]) -> Unit:
     name, restarts = properties["Id"], properties.get("NRestarts", "")
     watched = name not in SERVICES or properties.get("WatchdogUSec", "") not in OFF
     return Unit(
         name,
         properties.get("LoadState", ""),
         properties.get("ActiveState", ""),
-        int(restarts) if restarts.isdecimal() else 0,
+        max(int(restarts) if restarts.isdecimal() else 0, logged[name]),
         watched,
     )
 
