@@ -104,3 +104,12 @@ def test_recordings_stay_without_debconf(root: Path) -> None:
     (root / "usr/share/debconf/confmodule").unlink()
     purge(root, "true")
     assert path.exists()
+
+
+@pytest.mark.parametrize("verb", ["remove", "purge"])
+def test_removal_leaves_no_failed_unit_in_the_list(root: Path, verb: str) -> None:
+    (root / "run/systemd/system").mkdir(parents=True)
+    (root / "fakes/systemctl").write_text('#!/bin/sh\necho "systemctl $*"\n')
+    (root / "fakes/systemctl").chmod(0o755)
+    assert "systemctl reset-failed fpvcar*\n" in purge(root, verb=verb).stdout
+    assert "systemctl" not in purge(root, verb="upgrade").stdout
