@@ -38,7 +38,7 @@ def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
 def shown(car: Car, words: str) -> str:
     """Wait until `fpvcar network show` prints these words; return its output."""
     return car.check(
-        f"for n in $(seq 0 {LOOK_S} {OPENS_S}); do fpvcar network show >/tmp/shown;"
+        f"for n in $(seq 0 {LOOK_S} {OPENS_S}); do fpvcar network show --key >/tmp/shown;"
         f" grep -qF {shlex.quote(words)} /tmp/shown && break; sleep {LOOK_S}; done;"
         f" cat /tmp/shown; grep -qF {shlex.quote(words)} /tmp/shown"
     )

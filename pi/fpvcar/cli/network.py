@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -26,11 +27,13 @@ LISTEN_FD = 3
 """Value of SD_LISTEN_FDS_START of sd_listen_fds(3)."""
 
 
-def run(action: str, profile: Profile) -> int:
-    """Run the verb. Raises ConfigError, OSError."""
+def run(action: str, profile: Profile, key: bool = False) -> int:
+    """Run the verb. `key`: show the key without asking. Raises ConfigError, OSError."""
     path = paths.runtime_directory() / SOCKET
     if action == "show":
-        return asyncio.run(_show(path if path.exists() else UNIT))
+        state = asyncio.run(_state(path if path.exists() else UNIT))
+        print(text(state, key or _agreed()))
+        return 0
     activated = os.environ.get("LISTEN_PID") == str(os.getpid())
     address = socket.socket(fileno=LISTEN_FD) if activated else path
     return asyncio.run(_serve(profile, address))
@@ -51,7 +54,16 @@ async def _serve(profile: Profile, address: Path | socket.socket) -> int:
     return 0
 
 
-async def _show(path: Path) -> int:
+def _agreed() -> bool:
+    """Return whether the user lets the key be shown; without a terminal it stays hidden."""
+    if not sys.stdin.isatty():
+        return False
+    question = "Other readers of this screen could join the car's network. Show its key [y/N]? "
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+async def _state(path: Path) -> NetworkState:
     try:
         async with asyncio.timeout(ANSWER_S):
             reader, writer = await asyncio.open_unix_connection(path, limit=LINE_MAX)
@@ -63,12 +75,14 @@ async def _show(path: Path) -> int:
             f"{path}: {reason or f'no answer for {ANSWER_S:g} s'}; check that "
             "fpvcar-network.service is running, and use sudo"
         ) from None
-    print(text(state))
-    return 0
+    return state
 
 
-def text(state: NetworkState) -> str:
-    """Return the state for a terminal: the car's network, and how a phone joins the car's own."""
+def text(state: NetworkState, key: bool) -> str:
+    """Return the state for a terminal: the car's network, and how a phone joins the car's own.
+
+    Without `key` the text contains no key.
+    """
     import io
 
     import segno
@@ -87,8 +101,11 @@ def text(state: NetworkState) -> str:
         lines += [f"  Reason: {state.reason}"]
     if state.name:
         lines += [f"  Pages: http://{state.name}:8080/"]
-    picture = io.StringIO()
     own = state.own
+    if not key:
+        lines += [f"Without a known network it opens its own: {own.ssid}"]
+        return "\n".join([*lines, "  Show its key: sudo fpvcar network show --key"])
+    picture = io.StringIO()
     segno.make(wifi_text(own.ssid, own.key)).terminal(picture, compact=True)
     lines += [f"Without a known network it opens its own: {own.ssid}, key {own.key}"]
     lines += [picture.getvalue().rstrip("\n")]

@@ -181,7 +181,7 @@ def network(arguments: argparse.Namespace) -> int:
     from fpvcar.cli import network
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    return network.run(arguments.action, profile)
+    return network.run(arguments.action, profile, arguments.key)
 
 
 def setup(arguments: argparse.Namespace) -> int:
