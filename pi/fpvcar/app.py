@@ -40,7 +40,7 @@ from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.api.station_api import StationApi
 from fpvcar.server.api.trust_api import TrustApi
 from fpvcar.server.auth import credentials
-from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.access import CodeCheck, machine_names
 from fpvcar.server.auth.authorization import Access
 from fpvcar.server.auth.remembered_browsers import FILE, Devices
 from fpvcar.server.auth.stations import FILE as STATIONS
@@ -59,6 +59,7 @@ from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
 from fpvcar.wheels.rescue import Rescue
 from fpvcar.wifi.client import NetworkClient
+from fpvcar.wifi.radio import in_own_network
 from fpvcar.wire.network import SOCKET as NETWORK
 
 SWITCH_S = 0.001
@@ -185,7 +186,11 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         file=state / store.FILE,
         profile=options.profile,
     )
-    network = NetworkClient(options.runtime / NETWORK, lambda: bool(hub.sessions))
+    network = NetworkClient(
+        options.runtime / NETWORK,
+        lambda: any(in_own_network(page.address) for page in hub.sessions),
+    )
+    names = machine_names(options.runtime)
     connections = connection_places(profile.server.max_connections, profile.server.max_per_address)
     server = Server(
         profile=profile,
@@ -205,7 +210,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             InvitationsApi(devices, rights, address),
             TrustApi(paths.WEB, state, address, car),
         ),
-        hosts=network.hosts,
+        hosts=lambda: (*names, *network.hosts()),
     )
     site = Site(
         server.application,

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+OLD_NAMES = "old-names"
+"""File in the run-time directory: host names before setup changed them, until a reboot."""
 
 
 def _own(name: str) -> Path:

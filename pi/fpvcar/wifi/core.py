@@ -80,7 +80,7 @@ class Machine:
         return None if wait_s is None else state.since_s + wait_s
 
     def update(self, link: Link, used: bool, now_s: float) -> Act | None:
-        """Process the radio's state. `used`: a page of the car is open."""
+        """Process the radio's state. `used`: a page is open in the car's own network."""
         phase = self.state.phase
         if link.kind == "none":
             self._enter("absent", now_s, reason=link.reason)

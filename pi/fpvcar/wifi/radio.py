@@ -1,5 +1,7 @@
 """Interface of a radio: implemented by NetworkManager and by a simulated one."""
 
+import ipaddress
+import re
 from typing import Protocol
 
 from fpvcar.wifi.core import Link
@@ -9,6 +11,22 @@ OWN = "fpvcar-own"
 """NetworkManager's name for the connection that is the car's own network."""
 OWN_ADDRESS = "10.42.0.1"
 """Address of the car in its own network."""
+
+
+def in_own_network(address: str) -> bool:
+    """Return whether a page at this address is open in the car's own network. A page on this
+    computer counts, as on the bench."""
+    try:
+        peer = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    return peer.is_loopback or peer in ipaddress.ip_network(f"{OWN_ADDRESS}/24", strict=False)
+
+
+def taken(expected: str, name: str) -> bool:
+    """Return whether the announced name has a number because another host has the expected one."""
+    stem = re.escape(expected.removesuffix(".local"))
+    return re.fullmatch(rf"{stem}-\d+\.local", name, re.I) is not None
 
 
 class RadioFault(Exception):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fpvcar.runtime import files, sd_notify
 from fpvcar.wifi.core import Act, Machine, Open
-from fpvcar.wifi.radio import Radio, RadioFault
+from fpvcar.wifi.radio import Radio, RadioFault, taken
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     LINE_MAX,
@@ -204,12 +204,14 @@ class Service:
         """Return the state as one sentence for the log, without the key."""
         state = self._machine.state
         reason = f" ({state.reason})" if state.reason else ""
-        taken = ""
-        if self._name and self._name.lower() != self._expected.lower():
-            taken = f"; {self._expected} is taken: the car is {self._name}"
+        other = ""
+        if taken(self._expected, self._name):
+            other = f"; {self._expected} is taken: the car is {self._name}"
+        elif self._name and self._name.lower() != self._expected.lower():
+            other = f"; {self._expected} is not announced yet: the car is {self._name}"
         own = {"own": self._own.ssid, "opening": self._own.ssid}
         ssid = own.get(state.phase, state.ssid)
-        return f"{state.phase} {ssid}".rstrip() + reason + taken
+        return f"{state.phase} {ssid}".rstrip() + reason + other
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one client until it disconnects or sends an invalid line."""

@@ -1,7 +1,7 @@
 """Messages between `run` and the network service: one JSON object a line.
 
 run  -> service   {"kind":"join","ssid":...,"key":...}  {"kind":"look"}
-                  {"kind":"used","used":true}: pages are open
+                  {"kind":"used","used":true}: pages are open in the own network
 service -> run    the whole state, at once and after every change
 """
 
@@ -68,7 +68,7 @@ class Scan(Struct, frozen=True, tag="look", tag_field="kind"):
 
 
 class PagesOpen(Struct, frozen=True, tag="used", tag_field="kind"):
-    """Notice that pages of the car are open, or that the last one has closed."""
+    """Notice that pages are open in the car's own network, or that the last one has closed."""
 
     used: bool
 

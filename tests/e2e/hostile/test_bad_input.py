@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import time
 
 import pytest
@@ -118,6 +119,14 @@ def test_foreign_origins_and_hosts_are_refused(
     connection.close()
     assert answer.status == 403
     assert said in body and value in body
+
+
+def test_host_name_of_the_computer_is_accepted(bench: RunningBench) -> None:
+    connection = http.client.HTTPConnection("localhost", bench.port, timeout=5)
+    host = f"{socket.gethostname()}.local:{bench.port}"
+    connection.request("GET", "/api/status", headers={"Host": host})
+    assert connection.getresponse().status == 200
+    connection.close()
 
 
 def test_client_without_origin_needs_code_even_on_loopback(

@@ -135,6 +135,7 @@ ILL: list[tuple[str, Ill]] = [
     ("wifi-weak", a_file("proc/net/wireless", rig.WIRELESS.format(dbm=-84))),
     ("wifi-channel", an_answer(said=rig.SAID | {"nmcli": "*:6:80\n" + " :7:55\n" * 5})),
     ("name", a_word("busctl", "rusty.local", "rusty-2.local")),
+    ("name-old", a_word("busctl", "rusty.local", "raspberrypi.local")),
     ("tcp", a_file("proc/sys/net/ipv4/tcp_rto_min_us", "200000\n")),
     ("tcp-kernel", a_file("proc/sys/net/ipv4/tcp_rto_min_us", GONE)),
     ("under-voltage", a_file(rig.THROTTLED, "50005\n")),
@@ -194,6 +195,16 @@ def test_refused_profile_hides_no_other_finding(tmp_path: Path) -> None:
     assert [one.key for one in report.findings] == ["profile", "hot"]
     assert "17 is already used by" in report.findings[0].what
     assert "dead man" in [one.part for one in report.not_asked]
+
+
+def test_restarts_that_systemd_forgot_are_read_from_the_journal(tmp_path: Path) -> None:
+    machine = PlayedMachine()
+    entry = '{"UNIT":"fpvcar-wheels.service","__CURSOR":"s=1"}\n'
+    machine.said["journalctl"] = entry * 2
+    assert keys(healthy(tmp_path), machine) == []
+    machine.said["journalctl"] = entry * 3
+    (finding,) = examined(tmp_path, machine).findings
+    assert finding.what == "fpvcar-wheels.service was restarted 3 times"
 
 
 def test_motors_turn_only_when_asked_to(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from fpvcar.config import Profile
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Findings, Kind, Severity, Unasked
 from fpvcar.sensors import computer
+from fpvcar.wifi.radio import taken
 
 RIVALS_MOST = 4
 TIMEOUT_US = 50_000
@@ -41,6 +42,14 @@ NAME_TAKEN = Kind(
     "the host name of the car is {name}, not {expected}",
     "Another computer has that name, so browsers open that computer or nothing.",
     "open http://{name}:8080/, or rename the car: sudo fpvcar setup --name NAME",
+)
+NAME_NOT_ANNOUNCED = Kind(
+    "name-old",
+    Severity.WARNING,
+    "No page, or a slow one",
+    "the car is announced as {name}, not yet as {expected}",
+    "Its host name has changed since avahi started, or cloud-init has set the image's name again.",
+    "sudo fpvcar setup (sets the name, restarts avahi); until then open http://{name}:8080/",
 )
 SLOW_RETRANSMIT = Kind(
     "tcp",
@@ -92,7 +101,9 @@ def name(facts: Facts) -> Findings:
     elif isinstance(facts.name, Unasked):
         yield facts.name
     elif facts.name.lower() != expected_name(facts.profile):
-        yield NAME_TAKEN.finding(name=facts.name, expected=expected_name(facts.profile))
+        expected = expected_name(facts.profile)
+        kind = NAME_TAKEN if taken(expected, facts.name) else NAME_NOT_ANNOUNCED
+        yield kind.finding(name=facts.name, expected=expected)
 
 
 def tcp(facts: Facts) -> Findings:

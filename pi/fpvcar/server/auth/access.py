@@ -1,8 +1,10 @@
 """Access checks: code verification, limits on wrong codes, Host and Origin headers.
 
-Pure functions and classes; time is an argument.
+Functions and classes are pure, except those that ask this machine for its address and names; time
+is an argument.
 """
 
+import contextlib
 import hmac
 import ipaddress
 import logging
@@ -12,6 +14,9 @@ import socket
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+from fpvcar.runtime.paths import OLD_NAMES
 
 TRIES = 5
 TRIES_WINDOW_S = 60.0
@@ -175,6 +180,15 @@ def lan_address() -> str:
         except OSError:
             return "127.0.0.1"
         return str(probe.getsockname()[0])
+
+
+def machine_names(runtime: Path) -> tuple[str, ...]:
+    """Return the host names of this machine: the present one, and those that `fpvcar setup` has
+    changed since the last reboot."""
+    names = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        names += (runtime / OLD_NAMES).read_text().split()
+    return tuple(host for name in names for host in (name, f"{name}.local"))
 
 
 def is_loopback(address: str) -> bool:

@@ -1,10 +1,12 @@
 """Codes, wrong tries, Host and Origin."""
 
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fpvcar.runtime.paths import OLD_NAMES
 from fpvcar.server.auth import access
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights
 
@@ -228,3 +230,13 @@ def test_lan_address_comes_from_the_routing_table(
 ) -> None:
     monkeypatch.setattr(socket, "socket", probe)
     assert access.lan_address() == address
+
+
+def test_host_name_is_allowed_and_former_ones_until_the_reboot(tmp_path: Path) -> None:
+    name = socket.gethostname()
+    assert access.machine_names(tmp_path) == (name, f"{name}.local")
+    (tmp_path / OLD_NAMES).write_text("raspberrypi rusty")
+    names = access.machine_names(tmp_path)
+    for host in (name, f"{name}.local:8080", "raspberrypi.local:8080", "RaspberryPi", "rusty"):
+        assert access.host_allowed(host, "Dusty", names), host
+    assert not access.host_allowed("raspberry.local", "Dusty", names)
