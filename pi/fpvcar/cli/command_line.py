@@ -132,10 +132,14 @@ def _services(verb: Verb) -> None:
     camera.add_argument("rest", nargs=argparse.REMAINDER, help="options of the source")
     network = verb("network", verbs.network, "Join a known Wi-Fi network, or open the car's own")
     network.epilog = (
-        "serve: run the service, through NetworkManager. show: print the current network, "
-        "and the key of the car's own network with a QR code: sudo fpvcar network show"
+        "serve: run the service, through NetworkManager. show: print the current network and, "
+        "once you agree, the key of the car's own network with a QR code: "
+        "sudo fpvcar network show"
     )
     network.add_argument("action", choices=["serve", "show"])
+    network.add_argument(
+        "--key", action="store_true", help="show the key without asking, for a program or printer"
+    )
     _profile(network, car_profile(), OWN)
     stop = verb("stop", verbs.stop, "Stop the motors, even if other processes hang")
     stop.epilog = (
@@ -212,10 +216,16 @@ def _setups(verb: Verb) -> None:
     setup.epilog = (
         "Writes /etc/fpvcar/car.toml from the profile of the board, enables I2C, camera "
         "and watchdog, disables Wi-Fi power saving, sets the host name and starts the "
-        "units. Asks for the board and the name if they are not given."
+        "units. Asks for the board and the name if they are not given. An edited profile that "
+        "--board replaces is kept as car.toml.1, and the difference printed."
     )
     setup.add_argument("--board", default="", help="name of a shipped profile: l298n, ...")
     setup.add_argument("--name", default="", help="name of the car; it becomes NAME.local")
+    setup.add_argument(
+        "--keep-journal",
+        action="store_true",
+        help="keep the system's journal on the card, across power cuts (64 MB at most)",
+    )
     setup.add_argument("--undo", action="store_true", help="revert all changes but the profile")
     _root(setup, "write files below DIR, the root of an SD card that is not booted")
 

@@ -6,22 +6,26 @@ Every step can be repeated; files that are already right stay unchanged. `--undo
 but the profile, which the package's purge removes.
 """
 
+import contextlib
+import difflib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from fpvcar.cli.profile import heading, shipped
 from fpvcar.config import ConfigError, profiles
-from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, UNITS
+from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, RUNTIME, UNITS
 from fpvcar.devices import backends
 from fpvcar.runtime import files
+from fpvcar.runtime.paths import OLD_NAMES
 from fpvcar.wifi.radio import OWN
 
 BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
@@ -39,6 +43,8 @@ MODULES = "etc/modules-load.d/fpvcar.conf"
 WIFI = "etc/NetworkManager/conf.d/fpvcar.conf"
 SYSCTL = "etc/sysctl.d/90-fpvcar.conf"
 AVAHI = "etc/avahi/services/fpvcar.service"
+CLOUD = "etc/cloud/cloud.cfg.d/99-fpvcar.cfg"
+JOURNAL = "etc/systemd/journald.conf.d/90-fpvcar.conf"
 ANNOUNCED = """\
 <?xml version="1.0" standalone="no"?>
 <!DOCTYPE service-group SYSTEM "avahi-service.dtd">
@@ -58,9 +64,15 @@ OWN_FILES = {
     SYSCTL: "# Retransmit a lost packet 30 ms after a round trip, not 200.\n"
     "# The minus ignores the error of Linux before 6.11.\n-net.ipv4.tcp_rto_min_us = 30000\n",
     AVAHI: ANNOUNCED,
+    CLOUD: "# Otherwise cloud-init sets the image's host name again at each start.\n"
+    "preserve_hostname: true\n",
+    JOURNAL: "# A power cut loses the last 10 s of the journal, not all of it.\n"
+    "[Journal]\nStorage=persistent\nSystemMaxUse=64M\nSyncIntervalSec=10\n",
 }
-"""Files of fpvcar in folders of other packages."""
+"""Files of fpvcar in folders of other packages; CLOUD and JOURNAL only where needed."""
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")
+NAME = re.compile(r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"')
+"""Line of a profile with the car's name, and the lines before it."""
 
 
 class Run(Protocol):
@@ -71,10 +83,12 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers to the two questions. `board` "": the profile stays unchanged."""
+    """Answers to the two questions. `board` "": the profile stays unchanged. `journal`: keep it on
+    the card."""
 
     board: str
     name: str
+    journal: bool = False
 
 
 def boards() -> dict[str, Path]:
@@ -114,7 +128,11 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
     source = boards()[answers.board] if answers.board else profile
     yield profile, named(source.read_text(encoding="utf-8"), answers.name)
     for name, text in OWN_FILES.items():
-        yield root / name, text
+        path = root / name
+        if name == CLOUD and not path.parent.is_dir():
+            continue  # an image without cloud-init
+        if name != JOURNAL or answers.journal or path.exists():
+            yield path, text
     for name in CONFIG_TXT:
         path = root / name
         if path.exists():
@@ -124,15 +142,35 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
 
 def named(toml: str, name: str) -> str:
     """Return a profile with another name of the car; comments stay."""
-    new, count = re.subn(
-        r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"',
-        rf'\g<1>"{name}"',
-        toml,
-        count=1,
-    )
+    new, count = NAME.subn(rf'\g<1>"{name}"', toml, count=1)
     if not count or tomllib.loads(new)["car"]["name"] != name:
         raise ConfigError('the profile has no line name = "..." below [car]')
     return new
+
+
+def keep_edited(profile: Path, new: str) -> None:
+    """Save a profile that was edited before another one replaces it; print the difference.
+
+    A shipped profile with another name of the car is not saved. Raises OSError.
+    """
+    if not profile.exists():
+        return
+    old = profile.read_text(encoding="utf-8", errors="replace")
+    shipped_texts = (path.read_text(encoding="utf-8") for path in boards().values())
+    if _nameless(old) in map(_nameless, (new, *shipped_texts)):
+        return
+    number = 1
+    while (backup := profile.with_name(f"{profile.name}.{number}")).exists():
+        number += 1
+    files.write_whole(backup, [profile.read_bytes()], replace=False)
+    backup.chmod(0o644)
+    lines = (old.splitlines(), new.splitlines(), str(backup), str(profile))
+    print(*difflib.unified_diff(*lines, lineterm=""), sep="\n")
+    print(f"  kept your edited profile as {backup}: copy lines from it that you still need")
+
+
+def _nameless(toml: str) -> str:
+    return NAME.sub(r"\1", toml, count=1)
 
 
 def without_block(text: str) -> str:
@@ -144,7 +182,7 @@ def write(contents: Sequence[tuple[Path, str]]) -> list[Path]:
     """Write only files whose content differs; return their paths. Raises OSError."""
     changed = []
     for path, text in contents:
-        if path.exists() and path.read_text(encoding="utf-8") == text:
+        if path.exists() and path.read_bytes() == text.encode():
             continue
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True)
@@ -157,9 +195,15 @@ def write(contents: Sequence[tuple[Path, str]]) -> list[Path]:
 
 def start(answers: Answers, root: Path, run: Run) -> None:
     """Set the host name, and enable and start the units."""
-    host = answers.name.lower()
+    host, before = answers.name.lower(), socket.gethostname()
     if not run("hostnamectl", "set-hostname", host):
         print(f"  host name not set: sudo hostnamectl set-hostname {host}")
+    elif before != host:
+        _accept(before, root)
+    # It announces the name that it read at its start.
+    run("systemctl", "try-restart", "avahi-daemon.service")
+    if answers.journal:
+        run("systemctl", "restart", "systemd-journald.service")
     profile = profiles.load(root / PROFILE)
     if backends.i2c_backend(profile) == "linux":
         run("modprobe", "i2c-dev")
@@ -170,6 +214,16 @@ def start(answers: Answers, root: Path, run: Run) -> None:
     run("systemctl", "enable", "--quiet", *UNITS)
     if not run("systemctl", "restart", *UNITS):
         print("  not started: see systemctl status fpvcar-wheels fpvcar")
+
+
+def _accept(name: str, root: Path) -> None:
+    """Let the car answer to a former host name, too, until the next reboot: browsers and routers
+    still have it."""
+    path = root / RUNTIME / OLD_NAMES
+    with contextlib.suppress(FileNotFoundError):  # no folder: the package is not installed
+        known = path.read_text().split() if path.exists() else []
+        files.write_whole(path, [" ".join({*known, name}).encode()])
+        path.chmod(0o644)
 
 
 def undo(root: Path, run: Run) -> None:
@@ -206,7 +260,10 @@ def main(arguments: Any, run: Run = _run) -> int:
         return 0
     read = input if sys.stdin.isatty() else _default
     answers = ask(arguments.board, arguments.name, root, read)
-    changed = write(list(steps(answers, root)))
+    answers = replace(answers, journal=arguments.keep_journal)
+    contents = list(steps(answers, root))
+    keep_edited(*contents[0])
+    changed = write(contents)
     for path in changed:
         print(f"  wrote {path}")
     if root != Path("/"):

@@ -1,6 +1,8 @@
 """`fpvcar setup` below a folder of the test's own, with the commands it would have run."""
 
 import argparse
+import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from fpvcar.cli import setup
 from fpvcar.cli.command_line import parser
 from fpvcar.config import ConfigError, L298n, profiles, raspberry_pi_os
 from fpvcar.devices import backends
+from fpvcar.runtime.paths import OLD_NAMES
 
 CONFIG_TXT = "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
 
@@ -33,7 +36,8 @@ def all_files(card: Path) -> dict[str, str]:
 def test_setup_writes_config_profile_and_own_files(card: Path) -> None:
     assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
     made = all_files(card)
-    assert set(made) == {"boot/firmware/config.txt", raspberry_pi_os.PROFILE, *setup.OWN_FILES}
+    own = set(setup.OWN_FILES) - {setup.CLOUD, setup.JOURNAL}
+    assert set(made) == {"boot/firmware/config.txt", raspberry_pi_os.PROFILE, *own}
     profile = profiles.load(card / raspberry_pi_os.PROFILE)
     assert profile.car.name == "Rusty"
     shipped = profiles.load(setup.boards()["l298n"])
@@ -184,3 +188,87 @@ def test_setup_starts_the_units_that_are_there(
     said = capsys.readouterr().out
     assert ("no pin daemon here" in said) is not there
     assert ("systemctl status fpvcar" in said) is not there
+
+
+def edited(card: Path, old: str, new: str) -> str:
+    """Set up a card, edit its profile, and return the new text."""
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    path = card / raspberry_pi_os.PROFILE
+    path.write_text(path.read_text().replace(old, new))
+    return path.read_text()
+
+
+def test_other_board_keeps_an_edited_profile_and_prints_the_difference(
+    card: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = edited(card, "brake_s = 0.2", "brake_s = 0.1")
+    setup.main(setting_up(card, "--board=mx1508", "--name=Rusty"))
+    path = card / raspberry_pi_os.PROFILE
+    assert path.with_name("car.toml.1").read_text() == first
+    assert path.with_name("car.toml.1").stat().st_mode & 0o777 == 0o644
+    assert profiles.load(path).motors == profiles.load(setup.boards()["mx1508"]).motors
+    said = capsys.readouterr().out
+    assert re.search(r"^-brake_s = 0\.1", said, re.M) and f"as {path}.1" in said
+    second = edited(card, "brake_s = 0.2", "brake_s = 0.3")
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    assert path.with_name("car.toml.2").read_text() == second
+    assert path.with_name("car.toml.1").read_text() == first
+
+
+@pytest.mark.parametrize("words", [["--board=mx1508", "--name=Dusty"], ["--name=Dusty"]])
+def test_profile_without_edits_is_not_kept(card: Path, words: list[str]) -> None:
+    edited(card, "", "")
+    setup.main(setting_up(card, *words))
+    assert profiles.load(card / raspberry_pi_os.PROFILE).car.name == "Dusty"
+    assert [path.name for path in (card / "etc/fpvcar").iterdir()] == ["car.toml"]
+
+
+def test_unreadable_profile_is_kept_byte_for_byte(card: Path) -> None:
+    edited(card, "", "")
+    path = card / raspberry_pi_os.PROFILE
+    path.write_bytes(b"\xff not TOML [[[")
+    assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
+    assert path.with_name("car.toml.1").read_bytes() == b"\xff not TOML [[["
+
+
+def test_cloud_init_keeps_the_host_name_where_it_is_installed(card: Path) -> None:
+    (card / setup.CLOUD).parent.mkdir(parents=True)
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    assert "\npreserve_hostname: true\n" in (card / setup.CLOUD).read_text()
+    setup.undo(card, lambda *argv: True)
+    assert not (card / setup.CLOUD).exists()
+
+
+def test_journal_is_kept_on_request_until_undo(card: Path) -> None:
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    assert not (card / setup.JOURNAL).exists()
+    setup.main(setting_up(card, "--keep-journal"))
+    assert "\nStorage=persistent\n" in (card / setup.JOURNAL).read_text()
+    image = "40-rpi-volatile-storage.conf"
+    assert sorted([image, Path(setup.JOURNAL).name])[-1] != image, "the later file wins"
+    setup.main(setting_up(card))
+    assert (card / setup.JOURNAL).exists()
+    setup.undo(card, lambda *argv: True)
+    assert not (card / setup.JOURNAL).exists()
+
+
+def test_setup_announces_the_new_name_and_accepts_the_old_one(card: Path) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str) -> bool:
+        ran.append(argv)
+        return argv != ("hostnamectl", "set-hostname", "refused")
+
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    old_names = card / raspberry_pi_os.RUNTIME / OLD_NAMES
+    old_names.parent.mkdir(parents=True)
+    setup.start(setup.Answers("", "refused"), card, run)
+    assert not old_names.exists()
+    old_names.write_text("raspberrypi")
+    setup.start(setup.Answers("", "Rusty", journal=True), card, run)
+    names = ran.index(("hostnamectl", "set-hostname", "rusty"))
+    assert ("systemctl", "try-restart", "avahi-daemon.service") in ran[names:]
+    assert ran[-1][:2] == ("systemctl", "restart"), "the units read the names at their start"
+    assert set(old_names.read_text().split()) == {"raspberrypi", socket.gethostname()}
+    assert old_names.stat().st_mode & 0o444 == 0o444
+    assert ("systemctl", "restart", "systemd-journald.service") in ran
