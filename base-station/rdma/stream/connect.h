@@ -21,9 +21,10 @@ int handshake_next(struct handshake *handshake, struct transport *transport, str
 struct transport *connect_peer(const struct options *options, const struct key *key,
                        struct handshake *handshake, struct error *error);
 
-/* Connections whose peer has not proved that it has the key: at most eight at once, each for five
- * seconds. A failed handshake never ends the receiver. */
-enum { PENDING_MOST = 8, PENDING_LIMIT_MS = 5000 };
+/* Connections whose peer has not proved that it has the key: at most eight at once, each for half
+ * of --timeout, so that silent strangers leave in time for a sender with the default
+ * --connect-timeout. A failed handshake never ends the receiver. */
+enum { PENDING_MOST = 8, PENDING_LEAST_MS = 5000 };
 
 struct pending_peer {
     struct transport *transport; /* NULL: unused */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -102,6 +103,11 @@ static void peer_reject(const struct options *options, struct pending_peer *peer
         peer_close(peer);
 }
 
+static int64_t proof_limit_ms(const struct options *options)
+{
+    return MAX(options->timeout_ms / 2, PENDING_LEAST_MS);
+}
+
 /* Accept the next connection. NULL: there is none. `expected`: an agent passed it on. */
 static struct transport *next_connection(struct pending_peers *pending, bool *expected)
 {
@@ -130,7 +136,7 @@ static void accept_all(struct pending_peers *pending)
             continue;
         if (!(peer->transport = next_connection(pending, &expected)))
             return;
-        peer->until_ms = now_ms() + (expected ? EXPECTED_MS : PENDING_LIMIT_MS);
+        peer->until_ms = now_ms() + (expected ? EXPECTED_MS : proof_limit_ms(pending->options));
         if (handshake_begin(&peer->handshake, pending->options, pending->key, peer->transport,
                             &why) == 0)
             continue;
@@ -152,7 +158,8 @@ static bool peer_proves(const struct options *options, struct pending_peer *peer
         peer_reject(options, peer, &why);
     } else if (now_ms() >= peer->until_ms) {
         if (!peer->leaving)
-            say("turned %s away: no proof within %d s", transport->peer, PENDING_LIMIT_MS / 1000);
+            say("turned %s away: no proof within %g s (--timeout)", transport->peer,
+                (double)proof_limit_ms(options) / 1000);
         peer_close(peer);
     }
     return false;

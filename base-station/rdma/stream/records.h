@@ -35,8 +35,8 @@
  *
  * Every wait has a limit:
  *
- *   the peer's hello and proof       5 s (connect.h); for the sender the rest of
- *                                    --connect-timeout (connect.c)
+ *   the peer's hello and proof       half of --timeout, at least 5 s (connect.h); for the
+ *                                    sender the rest of --connect-timeout (connect.c)
  *   any byte of the peer             --timeout
  *   the rest of a started record     --timeout, while RATE_LEAST bytes a second arrive
  *   a record a heartbeat announced   0: it must have arrived

@@ -47,11 +47,12 @@ def knock(ends: Ends) -> Iterator[Knock]:
         peer.close()
 
 
-def still_works(ends: Ends, receiver: End, within_s: float = 20) -> None:
+def still_works(ends: Ends, receiver: End, within_s: float = 20) -> Ended:
     sender = ends.send("--", "echo", "the real one")
     assert sender.ended(within_s).status == 0
     ended = receiver.ended()
     assert (ended.status, ended.out) == (0, b"the real one\n")
+    return ended
 
 
 class TestStrangers:
@@ -108,8 +109,21 @@ class TestStrangers:
         for _ in range(12):
             knock()
         since = time.monotonic()
-        still_works(ends, receiver)
+        said = still_works(ends, receiver).err
         assert time.monotonic() - since < 12
+        assert said.count("no proof within 5 s (--timeout)") == 8
+
+    def test_receiver_waits_for_proof_for_half_of_timeout(self, ends: Ends, knock: Knock) -> None:
+        """A slow processor, such as an emulated one, needs seconds for X25519."""
+        receiver = ends.receive(options=["--timeout", "16"])
+        peer, stranger = knock(), knock()
+        time.sleep(6)
+        peer.prove_as_sender(KEY)
+        stranger.close()
+        peer.send(record(DATA, b"late") + record(END, ENDING.pack(4, records.checksum(b"late")), 1))
+        peer.until(DONE)
+        peer.send(record(BYE))
+        assert receiver.ended().out == b"late"
 
     def test_receiver_without_descriptors_waits_idle(self, ends: Ends, knock: Knock) -> None:
         few = 9

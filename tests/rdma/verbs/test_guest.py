@@ -307,8 +307,7 @@ MEMCHECK = (
 @pytest.mark.long
 @pytest.mark.parametrize("checked", ["rdsend", "rdrecv"])
 def test_valgrind_finds_no_memory_error(ends: Ends, checked: str) -> None:
-    """On an emulated processor this takes a minute each, and a proof comes in time only if the
-    test runs alone."""
+    """On an emulated processor this takes a minute each, and a proof up to half of --timeout."""
     ends.sender.check("head -c 100001 /dev/urandom >/dev/shm/in")
     slow = [*RDMA, "--timeout", "60"]
     wraps = {checked: MEMCHECK}
