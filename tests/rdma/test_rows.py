@@ -187,7 +187,7 @@ BAD_INPUT = {
     "version mismatch": [
         "advice:test_other_protocol_version_is_reported_at_both_ends",
         "stream_hostile:test_other_protocol_version_is_reported",
-        "rdcp_rules:test_source_reports_sink_of_other_release",
+        "rdcp_stream:test_source_reports_sink_of_other_release",
         "units:check_handshakes",
     ],
     "a directory for rdsend": ["advice:test_directory_as_source_is_refused"],

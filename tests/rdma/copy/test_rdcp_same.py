@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rdma.copy.test_rdcp import copied, facts
-from tests.rdma.copy.test_rdcp_rules import SOME_FAILED, sink
+from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Ended, Tools
 from tests.rdma.tree import body_of, end, file_of, start

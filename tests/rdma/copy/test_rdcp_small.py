@@ -5,7 +5,7 @@ import select
 
 import pytest
 
-from tests.rdma.copy.test_rdcp_rules import SOME_FAILED, sink
+from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink
 from tests.rdma.running import Tools
 from tests.rdma.tree import (
     LEAVE,
