@@ -82,34 +82,13 @@ struct place {
     const char *path; /* within the argument */
 };
 
-/* Print the reason why an argument, or a pair of arguments, is rejected. */
-static int refuse(const char *text, const char *other, const char *why)
-{
-    struct bytes line = {0};
-    bytes_text(&line, "rdcp: \"");
-    quote_shown(&line, text);
-    if (other) {
-        bytes_text(&line, "\" and \"");
-        quote_shown(&line, other);
-    }
-    bytes_format(&line, "\": %s\n", why);
-    fputs(line.data, stderr);
-    bytes_close(&line);
-    return -1;
-}
-
 static int place_open(struct place *place, const char *text)
 {
-    int length = segment_host_length(text);
-    bool here = !length && text[0] == ':'; /* the same rule as in rdpipe */
-    *place = (struct place){.text = text, .path = text + length + here};
-    if (!length && segment_is_option(text))
-        return refuse(text, NULL, "a host name cannot begin with \"-\"");
-    if (!length && !*place->path)
-        return refuse(text, NULL, "an empty name");
-    if (length)
-        place->host = segment_host(text, length);
-    return 0;
+    place->text = text;
+    place->path = segment_split(text, &place->host);
+    if (!place->path)
+        return pipe_refuse("rdcp:", text, "a host name cannot begin with \"-\"");
+    return place->host || *place->path ? 0 : pipe_refuse("rdcp:", text, "an empty name");
 }
 
 /* Copy the first `count` - 1 places into the last one. */
@@ -188,8 +167,8 @@ static int copy(struct rdcp *rdcp, char **texts, size_t count)
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
     for (size_t i = 1; i + 1 < count && !status; i++)
         if (!same_text(places[0].host, places[i].host))
-            status = -2 * refuse(texts[0], texts[i],
-                                 "sources on two machines: run rdcp once for each machine");
+            status = -2 * pipe_refuse("rdcp:", texts[i], "not on the machine of the first source: "
+                                      "run rdcp once for each machine");
     if (!status)
         status = copy_again(rdcp, places, count, &caught);
     if (status && status != 2)
@@ -210,8 +189,7 @@ static int64_t time_of(const char *text)
     const char *which = *unit ? strchr(units, *unit) : units;
     if (unit > text && number >= 0 && number <= 1000000 && which && (!*unit || !unit[1]))
         return number * ms[which - units];
-    fprintf(stderr, "rdcp: --retry \"%s\": not a time: 90s, 30m, 2h or 1d\n", text);
-    return -1;
+    return pipe_refuse("rdcp: --retry", text, "not a time: 90s, 30m, 2h or 1d");
 }
 
 /* Derive settings from the options. Return -1 after printing why an option is rejected. */
@@ -225,8 +203,7 @@ static int judge(struct rdcp *rdcp)
         pipe_tell_hops(&rdcp->settings, TO_SENDER, "rate", rdcp->limit);
     if (!rdcp->hash || options->sha256 || strcmp(rdcp->hash, "xxh3") == 0)
         return rdcp->retry_ms < 0 ? -1 : 0;
-    fprintf(stderr, "rdcp: --hash \"%s\": not xxh3 or sha256\n", rdcp->hash);
-    return -1;
+    return pipe_refuse("rdcp: --hash", rdcp->hash, "not xxh3 or sha256");
 }
 
 /* Run --check: send the list to the machine of the tree. */
@@ -239,7 +216,7 @@ static int check(struct rdcp *rdcp, const char *text)
     if (place_open(&place, text) < 0)
         status = 2;
     else if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
-        refuse(list, NULL, strerror(errno));
+        pipe_refuse("rdcp:", list, strerror(errno));
     else if (!place.host)
         status = tree_check(place.path, rdcp->options.json);
     else {

@@ -41,11 +41,7 @@ enum { OWN = sizeof own / sizeof *own };
 
 static int refuse(const char *text, const char *why)
 {
-    struct bytes shown = {0};
-    quote_shown(&shown, text);
-    fprintf(stderr, "rdpipe: segment \"%s\": %s\n", shown.data, why);
-    bytes_close(&shown);
-    return -1;
+    return pipe_refuse("rdpipe: segment", text, why);
 }
 
 static int read_segments(const struct pipe_settings *settings, struct pipe_segment *segments,

@@ -92,8 +92,8 @@ size_t agent_frame_number(const struct agent_frame *frame, size_t most);
 /* Return how many leading characters are letters, digits or one of "._:%,-", as in addresses. */
 size_t agent_plain(const char *text);
 
-/* Return the value of NAME=VALUE in an announcement, to be freed by the caller. Return NULL if it is
- * absent, begins with "-", or holds other characters than those. */
+/* Return the value of NAME=VALUE in an announcement, to be freed by the caller. Return NULL if it
+ * is absent, begins with "-", or holds other characters than those. */
 char *agent_field(const char *line, const char *name);
 
 /* --- description of the segment to run --- */

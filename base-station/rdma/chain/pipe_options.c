@@ -17,7 +17,7 @@ static const char host_pattern[] =
     "^([A-Za-z0-9_][A-Za-z0-9_.-]*@)?"
     "([A-Za-z0-9_][A-Za-z0-9_.-]*|\\[[0-9A-Fa-f:.%]+\\]):";
 
-int segment_host_length(const char *text)
+static int host_length(const char *text)
 {
     regex_t pattern;
     regmatch_t found;
@@ -28,7 +28,7 @@ int segment_host_length(const char *text)
     return result == 0 ? (int)found.rm_eo : 0;
 }
 
-char *segment_host(const char *text, int length)
+static char *host_of(const char *text, int length)
 {
     char *host = allocated(calloc(1, (size_t)length + 1)), *into = host;
     for (int i = 0; i < length - 1; i++) /* without the ":" */
@@ -37,24 +37,41 @@ char *segment_host(const char *text, int length)
     return host;
 }
 
-int segment_is_option(const char *text)
+static bool is_option(const char *text)
 {
     size_t length = strcspn(text, ": \t\n/");
     if (text[length] != ':' || length == 0)
-        return 0;
+        return false;
     const char *at = memchr(text, '@', length);
     return text[0] == '-' || (at && at[1] == '-');
 }
 
+const char *segment_split(const char *text, char **host)
+{
+    int length = host_length(text);
+    *host = length ? host_of(text, length) : NULL;
+    if (!length && is_option(text))
+        return NULL;
+    return text + length + (!length && text[0] == ':');
+}
+
+int pipe_refuse(const char *what, const char *text, const char *why)
+{
+    struct bytes shown = {0};
+    quote_shown(&shown, text);
+    fprintf(stderr, "%s \"%s\": %s\n", what, shown.data, why);
+    bytes_close(&shown);
+    return -1;
+}
+
 int segment_open(struct pipe_segment *segment, const char *text, const char **why)
 {
-    int length = segment_host_length(text);
-    const char *rest = text + length + (!length && text[0] == ':');
-    *segment = (struct pipe_segment){.label = text, .middle = AGENT_SHELL};
-    if (rest == text && segment_is_option(text)) {
-        *why = "a host name cannot begin with \"-\" (a leading \":\" makes it local)";
+    char *host;
+    const char *rest = segment_split(text, &host);
+    *segment = (struct pipe_segment){.host = host, .label = text, .middle = AGENT_SHELL};
+    *why = "a host name cannot begin with \"-\" (a leading \":\" makes it local)";
+    if (!rest)
         return -1;
-    }
     bool file = rest[0] == '<' || rest[0] == '>';
     if (file)
         segment->middle = rest[0] == '<' ? AGENT_READ : AGENT_WRITE;
@@ -64,7 +81,6 @@ int segment_open(struct pipe_segment *segment, const char *text, const char **wh
     *why = "to append to a file, give the command cat >>FILE";
     if (rest[0] == '>' && rest[1] == '>')
         return -1;
-    segment->host = length ? segment_host(text, length) : NULL;
     words_add(&segment->words, rest + file);
     return 0;
 }
@@ -146,8 +162,9 @@ static bool check_via(const char *value)
 static int refuse(const struct pipe_settings *settings, const char *option,
                   const char *value, const char *why)
 {
-    fprintf(stderr, "%s: --%s \"%s\": %s\n", settings->program, option, value, why);
-    return -1;
+    char what[40];
+    snprintf(what, sizeof what, "%s: --%s", settings->program, option);
+    return pipe_refuse(what, value, why);
 }
 
 static bool take_timeout(struct pipe_settings *settings)

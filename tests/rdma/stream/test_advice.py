@@ -261,7 +261,7 @@ class TestTools:
             (["-r", "dir", "dir/to"], 1, "dir: a directory cannot be copied into"),
             (["--", "-oX:file", "to"], 2, '"-oX:file": a host name cannot begin with'),
             (["", "to"], 2, '"": an empty name'),
-            (["h1:a", "h2:b", "to"], 2, '"h1:a" and "h2:b": sources on two machines'),
+            (["h1:a", "h2:b", "to"], 2, 'rdcp: "h2:b": not on the machine of the first source'),
         ],
     )
     def test_rdcp(self, tools: Tools, words: list[str], status: int, says: str) -> None:

@@ -155,8 +155,15 @@ def test_bad_segment_is_refused(pure: ctypes.CDLL, text: bytes) -> None:
 @given(st.text("ab0_.-@:[]%/ ~\n\té", max_size=12).map(str.encode))
 @settings(max_examples=2000, deadline=None)
 def test_host_prefix_matches_reference_expression(pure: ctypes.CDLL, text: bytes) -> None:
-    found = HOST.match(text)
-    assert pure.segment_host_length(text) == (found.end() if found else 0)
+    found, host = HOST.match(text), ctypes.c_char_p()
+    pure.segment_split.restype = ctypes.c_char_p
+    rest = pure.segment_split(text, ctypes.byref(host))
+    if found:
+        assert host.value == found.group()[:-1].translate(None, b"[]")
+        assert rest == text[found.end() :]
+    else:
+        assert host.value is None
+        assert rest in (text.removeprefix(b":"), None)
 
 
 @given(st.binary(max_size=30).map(lambda text: text.replace(b"\0", b"")))
