@@ -1,4 +1,4 @@
-"""The examples of the manual pages, typed as they are printed.
+"""The examples of the manual pages and of docs/pipes.md, typed as they are printed.
 
 All hosts are this machine, by a fake ssh that runs the command here. Folders at the root of a host
 are below one of the test's own.
@@ -18,7 +18,8 @@ from tests.rdma.ends import SLOWNESS
 from tests.rdma.near import NearSsh
 
 pytestmark = pytest.mark.e2e
-PAGES = Path(__file__).parents[2] / "base-station" / "rdma"
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "base-station" / "rdma"
 BLOCK = re.compile(r"^\.nf\n(.*?)^\.fi$", re.MULTILINE | re.DOTALL)
 PAST_NS = 1_700_000_000_123_456_789
 """Time of folders. rsync keeps a time that differs by less than a second."""
@@ -123,3 +124,13 @@ def test_rdcp(shell: Shell) -> None:
         shell.types(line)
     assert facts(shell.place / "store") == facts(shell.place / "a")
     assert facts(shell.place / "plague") == facts(shell.place / "recordings")
+
+
+def test_documentation_of_the_pipes(shell: Shell) -> None:
+    (shell.place / "store").mkdir()
+    page = (ROOT / "docs" / "pipes.md").read_text()
+    lines = re.findall(r"^ {4}(?!make |sudo |man )(.*)$", page, re.MULTILINE)
+    here = Path("/etc/hostname").read_bytes()
+    assert [shell.types(line) for line in lines] == [b"OLLEH\n", *[b""] * 4, here + here]
+    plague = shell.place / "store" / "plague"
+    assert facts(plague) == facts(shell.place / "recordings")
