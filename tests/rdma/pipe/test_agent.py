@@ -77,10 +77,11 @@ def test_ctrl_c_ends_rdpipe_though_an_agent_is_stuck(tools: Tools) -> None:
 def test_command_may_clean_up_after_failure_of_other_segment(
     tools: Tools, host: str, fails: str
 ) -> None:
-    tidy = "trap 'sleep 0.2; echo >tidied; exit 0' TERM; echo x; {0}"
+    tidy = "trap 'sleep 0.2; echo >tidied; exit 0' TERM; echo >ready; echo x; {0}"
+    fault = "until [ -e ready ]; do sleep 0.1; done; exit 4"
     segments = {
-        "producer": ["echo x; sleep 0.3; exit 4", host + tidy.format("cat")],
-        "consumer": [host + tidy.format("sleep 1000"), "sleep 0.3; exit 4"],
+        "producer": [f"echo x; {fault}", host + tidy.format("cat")],
+        "consumer": [host + tidy.format("sleep 1000"), fault],
     }
     ended = tools.run("rdpipe", *segments[fails])
     assert ended.returncode == 4, ended.stderr

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.harness import wait_for
 from tests.rdma.ends import KEY, SLOWNESS, End, Ended, Ends
 from tests.rdma.kernel import OPENAT, TMPFILE, without
 from tests.rdma.records import END, RECEIVER, Hello, Peer
@@ -21,6 +22,7 @@ from tests.rdma.records import END, RECEIVER, Hello, Peer
 pytestmark = pytest.mark.e2e
 SOON_S = 2.5  # the design's two seconds, and an allowance for a busy machine
 CPU_S = 1.0
+BEGUN_BYTES = 1 << 20
 
 
 def both_fail(sender: End, receiver: End) -> tuple[Ended, Ended]:
@@ -35,8 +37,14 @@ def busy(ends: Ends, *target: str | Path) -> tuple[End, End]:
     """Start a transfer that would never end by itself; wait until it has begun."""
     receiver = ends.receive(*(target or ("/dev/null",)))
     sender = ends.send("/dev/zero", options=["--rate", "20M"])
-    time.sleep(0.3)
+    wait_for(lambda: written(receiver.pid) > BEGUN_BYTES, "no data came", 10.0 * SLOWNESS)
     return sender, receiver
+
+
+def written(pid: int) -> int:
+    """Return how many bytes the process has written (proc(5): wchar)."""
+    fields = Path(f"/proc/{pid}/io").read_text().split()
+    return int(fields[fields.index("wchar:") + 1])
 
 
 def both_fail_idly(sender: End, receiver: End) -> tuple[Ended, Ended]:
