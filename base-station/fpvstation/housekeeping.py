@@ -18,7 +18,7 @@ import msgspec
 
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.settings import TierSettings
 from fpvstation.snapshots.tools import SNAPSHOTS
