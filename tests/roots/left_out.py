@@ -12,7 +12,7 @@ ELSEWHERE = {
     "drive/test_guard_walls.py": NO_MUJOCO,
     "fpvstation/test_command_line.py::test_invalid_interface_is_reported": NO_ZEROCONF,
     "fpvstation/fetch/test_discover.py": NO_ZEROCONF,
-    "fpvstation/mirror/test_bucket.py": NO_SERVER,
+    "fpvstation/mirror/bucket": NO_SERVER,
     "recordings/library/test_driver_spans.py": NO_MUJOCO,
     "sensors/test_depth_camera.py": NO_MUJOCO,
     "recordings/test_foreign.py": NO_SCHEMAS,
