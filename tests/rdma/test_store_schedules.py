@@ -71,15 +71,15 @@ def check_by_other_programs(world: TieredWorld) -> None:
     """Check the sessions by sha256sum and by the MCAP library of Foxglove, in the store and at each
     office. A third of the worlds archives them first, and reads them through their links."""
     sessions = sorted({segment.session for segment in world.data})
-    folders = [world.root, *(world.bucket / "office", world.mirror)]
+    folders = [world.root, world.bucket / "office", world.mirror]
     if not world.archived.is_relative_to(world.bucket) and world.random.random() < 0.3:
         for session in sessions:
             world.move(Tiers.archive, session)
             assert (world.root / session).is_symlink()
-    for folder in folders:
-        for session in sessions if folder == world.root or (folder / sessions[0]).exists() else ():
+    for folder in [folder / session for folder in folders for session in sessions]:
+        if folder.exists():
             argv = ["sha256sum", "--quiet", "--strict", "-c", SUMS_FILE]
-            subprocess.run(argv, cwd=folder / session, check=True)
+            subprocess.run(argv, cwd=folder, check=True)
     for segment in world.data:
         with (world.root / segment.session / segment.name).open("rb") as file:
             found = make_reader(file, validate_crcs=True).iter_messages()

@@ -40,6 +40,7 @@ class TieredWorld(TieredStation):
     def step(self) -> None:
         """Run one operation under one fault; then end the fault."""
         operation, fault = (self.random.choices(*kind)[0] for kind in (OPERATIONS, FAULTS))
+        operation = operation if self.data else "record"
         self.log.append(f"{operation} under {fault}")
         self.moment = -1
         getattr(self, f"_{fault}")()
