@@ -45,7 +45,7 @@ class LoopDisk:
         self.mount()
 
     def mount(self) -> None:
-        """Mount the disk, if it is not. Remove what was written below it meanwhile."""
+        """Mount the disk, if it is not. Remove files that were written below it meanwhile."""
         if os.path.ismount(self.path):
             return
         for entry in self.path.iterdir():
