@@ -280,7 +280,7 @@ async def test_full_office_records_no_copy(rig: Rig) -> None:
 
 @pytest.mark.parametrize("shown_s", [0.0, 4e9])
 async def test_office_with_a_wrong_clock_gets_each_session_once(rig: Rig, shown_s: float) -> None:
-    """Its files have times of 1970, or of 2096; the station's own clock dates the verification."""
+    """The files have times of 1970, or of 2096; the station's own clock dates the verification."""
     assert await rig.relayed() == {}
     for path in rig.there.rglob("*"):
         os.utime(path, (shown_s, shown_s))

@@ -47,7 +47,7 @@ Move = Callable[[Tiers, str], Any]
 
 
 class Segment(NamedTuple):
-    """Recorded segment."""
+    """Segment that a car has recorded, with its checksum."""
 
     session: str
     name: str
@@ -78,7 +78,7 @@ def _is_alive(group: int) -> bool:
 
 
 def _nothing() -> None:
-    """Cause no fault."""
+    """Replace the fault of a step that has none."""
 
 
 async def act(function: Callable[..., Any], *arguments: Any) -> Any:
