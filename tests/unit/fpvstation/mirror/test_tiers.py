@@ -17,12 +17,11 @@ import pytest
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
-from fpvstation.mirror import folder_archive
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.settings import TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchiveLog
-from fpvstation.store.disk import Folder
+from fpvstation.store.disk import Folder, make_folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import DAY_S, ReplicaLog, segments_of
 from fpvstation.store.store import Store
@@ -355,13 +354,12 @@ def test_archive_unmounted_in_the_middle_gets_no_byte_below_its_disk(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "none", str(rig.there)], check=True)
-    make_folder = folder_archive.make_folder
 
     def unmount_first(folder: Path) -> None:
         subprocess.run(["umount", "-l", str(rig.there)], capture_output=True)
         make_folder(folder)
 
-    monkeypatch.setattr(folder_archive, "make_folder", unmount_first)
+    monkeypatch.setattr("fpvstation.mirror.folder_archive.make_folder", unmount_first)
     rig.archive()
     assert not os.path.ismount(rig.there) and not list(rig.there.iterdir())
 
