@@ -95,7 +95,16 @@ class TieredWorld(TieredStation):
 
     def _flip(self) -> None:
         """Flip a bit of a copy whose segment has another right copy."""
-        found = {segment: list(self._right_copies(segment)) for segment in sorted(self.stored)}
+        store = self.store()
+        found = {
+            segment: [
+                (place, path)
+                for place, path in self._right_copies(segment)
+                # A move that was cut before its record left a copy that no program knows.
+                if place != "archive" or store.archived(segment.session)
+            ]
+            for segment in sorted(self.stored)
+        }
         choices = [
             (segment, place, path)
             for segment, copies in found.items()
@@ -192,6 +201,8 @@ class TieredWorld(TieredStation):
             self._send(segment)
         for office in self.offices() * SESSIONS:
             self._in_child(self._relay, office)
+        for session in sorted({segment.session for segment in self._missing()}):
+            self._in_child(self._restore_from_offices, session)
         for snapshot in snapshots_of(self.root):
             for segment in self._missing():
                 self._in_child(self._restore, segment.session, segment.name, snapshot)
