@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fpvstation.mirror.tiers import Tiers
+from fpvstation.snapshots.restore import listed_in
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.store.archived import ARCHIVED
 from fpvstation.store.replica_log import DAY_S
@@ -152,7 +153,11 @@ class TieredWorld(TieredStation):
         paths = [(place, path / segment.session) for place, path in self._places().items()]
         beside = self.root / ARCHIVED / segment.session
         paths += [("store", beside.with_name(beside.name + end)) for end in (".old", ".new")]
-        paths += [("snapshot", made.path / segment.session) for made in snapshots_of(self.root)]
+        paths += [
+            ("snapshot", made.path / segment.session)
+            for made in snapshots_of(self.root)
+            if listed_in(made, segment.session).get(segment.name) == segment.sha256
+        ]
         for place, folder in paths:
             path = folder / segment.name
             if place == "store" and folder.is_symlink():
