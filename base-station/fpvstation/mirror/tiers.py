@@ -198,6 +198,7 @@ class Tiers:
             for name in names:
                 if _is_open(self._disk.root / session / name):
                     raise StationError(f"{session}/{name} is being read: archive it later")
+            _refuse_foreign(self._disk.root / session, record)
             self._log.write(session, record)
 
     def _complete_out(self, session: str, record: ArchivedSession) -> None:
@@ -214,10 +215,7 @@ class Tiers:
             if link and not folder.is_symlink():
                 _make_link(folder, link, self._beside(session, ".link"))
         if old.exists():
-            own = {*record.segments, SUMS_FILE}
-            foreign = [name for name in os.listdir(old) if name not in own]
-            if foreign:
-                raise StationError(f"{old / foreign[0]} is not archived: move it elsewhere")
+            _refuse_foreign(old, record)
             shutil.rmtree(old)
         if not link:
             self._disk.prune(session.rpartition("/")[0])
@@ -334,6 +332,16 @@ class Tiers:
             path, TiersBusy("another archive or recall runs in this store: try again later")
         ):
             yield
+
+
+def _refuse_foreign(folder: Path, record: ArchivedSession) -> None:
+    """Raise StationError if other files are in the folder of a session. Delete those that a killed
+    write has left."""
+    for name in os.listdir(folder):
+        if files.TEMPORARY.fullmatch(name):
+            (folder / name).unlink()
+        elif name not in {*record.segments, SUMS_FILE}:
+            raise StationError(f"{folder / name} is not archived: move it elsewhere")
 
 
 def _make_link(path: Path, target: str, temporary: Path) -> None:

@@ -101,8 +101,10 @@ class TieredWorld(TieredStation):
             segment: [
                 (place, path)
                 for place, path in self._right_copies(segment)
-                # A move that was cut before its record left a copy that no program knows.
+                # Not the copy of a move that was cut before its record: no program knows it. Nor
+                # that of a move after its record: it is about to be deleted.
                 if place != "archive" or store.archived(segment.session)
+                if path.parent.suffix != ".old"
             ]
             for segment in sorted(self.stored)
         }
@@ -235,4 +237,4 @@ class TieredWorld(TieredStation):
     def _left(self) -> list[Path]:
         """Return the files of a move that has not ended."""
         files = self.archived.glob(f"{CAR}/*/*/*.mcap")
-        return [*files, *self.root.glob(f"{ARCHIVED}/*/*/*")]
+        return [*files, *self.root.glob(f"{ARCHIVED}/*/*/[!.]*")]

@@ -21,7 +21,7 @@ from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.settings import TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchiveLog
-from fpvstation.store.disk import Folder, make_folder
+from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import DAY_S, ReplicaLog, segments_of
 from fpvstation.store.store import Store
@@ -344,54 +344,3 @@ def test_damaged_record_loses_no_session(rig: Rig) -> None:
     assert rig.store.listed(SESSION) == rig.listed, "read through its link"
     sha256 = hashlib.sha256((rig.root / SESSION / NAME).read_bytes()).hexdigest()
     assert sha256 == segments_of(rig.listed)[NAME]
-
-
-# Disks that are unmounted in the middle
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
-def test_archive_unmounted_in_the_middle_gets_no_byte_below_its_disk(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "none", str(rig.there)], check=True)
-
-    def unmount_first(folder: Path) -> None:
-        subprocess.run(["umount", "-l", str(rig.there)], capture_output=True)
-        make_folder(folder)
-
-    monkeypatch.setattr("fpvstation.mirror.folder_archive.make_folder", unmount_first)
-    rig.archive()
-    assert not os.path.ismount(rig.there) and not list(rig.there.iterdir())
-
-
-def test_store_unmounted_during_a_recall_keeps_the_archived_copy(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rig.archive()
-    put_back = Tiers._put_back
-
-    def unmount_after(tiers: Tiers, session: str) -> None:
-        put_back(tiers, session)
-        (rig.root / MARKER).rename(rig.root / "away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Tiers, "_put_back", unmount_after)
-        with pytest.raises(StationError, match="mount its disk"):
-            rig.recall()
-    assert {path.name for path in (rig.there / SESSION).iterdir()} == {*FILES, SUMS_FILE}
-    (rig.root / "away").rename(rig.root / MARKER)
-    assert asyncio.run(rig.tiers().resume()) == []
-    rig.check_one_copy(rig.root)
-
-
-def test_unmounted_archive_is_not_claimed_again_before_its_first_session(rig: Rig) -> None:
-    asyncio.run(rig.tiers().claim())
-    rig.unmount()
-    rig.there.mkdir()
-    with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
-        rig.archive()
-    assert not list(rig.there.iterdir())
-    rig.there.rmdir()
-    rig.mount()
-    rig.archive()
-    rig.check_one_copy(rig.there)
