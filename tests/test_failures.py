@@ -8,11 +8,15 @@ PAGE, HEADING = ROOT / "docs/station.md", "## What a failure costs"
 STATION = "tests/unit/fpvstation"
 SCHEDULES = f"{STATION}/test_schedules.py::test_random_failures_lose_no_recording"
 LOSSES = f"{STATION}/mirror/test_losses.py::test_sessions_come_back_from_any_place_that_is_left"
-TIERS, BUCKET = f"{STATION}/mirror/test_tiers.py", f"{STATION}/mirror/test_bucket.py"
+TIERS, BUCKET = f"{STATION}/mirror/test_tiers.py", f"{STATION}/mirror/bucket"
+FAULTS, REFUSALS = f"{BUCKET}/test_bucket_faults.py", f"{BUCKET}/test_bucket_refusals.py"
+VERBS = f"{BUCKET}/test_bucket_verbs.py"
 AUDIT, BOUND = f"{STATION}/store/test_audit.py", f"{STATION}/store/test_bound.py"
 PULL, ODD = f"{STATION}/fetch/test_pull.py", f"{STATION}/test_odd_disk.py"
 OLD, ARCHIVED = f"{STATION}/mirror/test_old_replicas.py", f"{STATION}/store/test_archived.py"
-SNAPSHOTS, OFFICE = "tests/rdma/test_snapshots.py", "tests/rdma/copy/test_office.py"
+OFFICE = "tests/rdma/copy/test_office.py"
+SNAPSHOTS = "tests/rdma/snapshots/test_snapshots.py"
+SENT = "tests/rdma/snapshots/test_sent_snapshots.py"
 TESTS = {
     "the store's disk is lost": (
         LOSSES,
@@ -59,15 +63,15 @@ TESTS = {
         f"{STATION}/mirror/test_replicate.py::test_absent_office_is_retried_with_growing_pauses",
     ),
     "the server of a bucket is away, full, slow, killed midway, or truncates its answers": (
-        f"{BUCKET}::test_random_faults_end_with_a_whole_bucket",
+        f"{FAULTS}::test_random_faults_end_with_a_whole_bucket",
     ),
     "keys of a bucket expire or are revoked, or this machine's clock is wrong": (
-        f"{BUCKET}::test_revoked_keys_are_named_and_new_ones_need_no_restart",
-        f"{BUCKET}::test_refusal_names_the_next_step",
-        f"{BUCKET}::test_wrong_clock_is_named",
+        f"{REFUSALS}::test_revoked_keys_are_named_and_new_ones_need_no_restart",
+        f"{REFUSALS}::test_refusal_names_the_next_step",
+        f"{REFUSALS}::test_wrong_clock_is_named",
     ),
     "two stores are given one bucket and prefix": (
-        f"{BUCKET}::test_two_stores_claim_a_bucket_once",
+        f"{REFUSALS}::test_two_stores_claim_a_bucket_once",
     ),
     "a bit of `SHA256SUMS` flips, or the list is truncated or deleted": (
         f"{AUDIT}::test_flipped_bit_of_a_list_is_named_and_repaired",
@@ -104,7 +108,7 @@ TESTS = {
     "a copy rots in the archive": (f"{TIERS}::test_bad_copy_in_the_archive_is_named_and_kept",),
     "a record in `.archived` is damaged": (
         f"{TIERS}::test_damaged_record_loses_no_session",
-        f"{BUCKET}::test_damaged_record_of_a_bucket_loses_no_session",
+        f"{VERBS}::test_damaged_record_of_a_bucket_loses_no_session",
         f"{ARCHIVED}::test_verify_names_a_damaged_record",
         f"{ARCHIVED}::test_verify_names_a_record_with_a_flipped_checksum",
         f"{ARCHIVED}::test_session_of_a_damaged_record_stays_in_the_list",
@@ -150,17 +154,17 @@ TESTS = {
         "test_local_damage_spares_the_copy_and_is_repaired_from_it",
     ),
     "sending a snapshot is cut, at any byte": (
-        f"{SNAPSHOTS}::test_send_cut_at_half_continues_where_it_was",
+        f"{SENT}::test_send_cut_at_half_continues_where_it_was",
     ),
     "a byte of a sent snapshot flips, here or on its way": (
-        f"{SNAPSHOTS}::test_flipped_byte_of_a_stream_is_found",
+        f"{SENT}::test_flipped_byte_of_a_stream_is_found",
     ),
     "the other host is killed while it receives a snapshot": (
-        f"{SNAPSHOTS}::test_torn_snapshot_is_deleted_and_received_again",
+        f"{SENT}::test_torn_snapshot_is_deleted_and_received_again",
     ),
     "the other host is full or unmounted, or belongs to another store": (
-        f"{SNAPSHOTS}::test_full_target_keeps_the_stream_and_continues",
-        f"{SNAPSHOTS}::test_foreign_or_unmounted_target_gets_nothing",
+        f"{SENT}::test_full_target_keeps_the_stream_and_continues",
+        f"{SENT}::test_foreign_or_unmounted_target_gets_nothing",
     ),
     "the car drives": (
         "tests/unit/server/api/test_downloads.py::"

@@ -1,7 +1,6 @@
 """Command line of `fpvsites`: one verb per process."""
 
 import argparse
-import logging
 import os
 import sys
 import time
@@ -16,7 +15,7 @@ from fpvcar.runtime.arguments import within
 from fpvsites import config, gate, state
 from fpvsites.rules import Mode, Switch, rules, switch_until
 from fpvsites.state import Change, State, local_now
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, run_verb
 
 ABOUT = """\
 Allows the clients of a Wi-Fi a list of sites, by group and timetable.
@@ -165,20 +164,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; return the exit status."""
-    words = sys.argv[1:] if argv is None else argv
-    arguments = command_line().parse_args(words or ["--help"])
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    try:
-        code: int = arguments.act(arguments)
-        return code
-    except (ConfigError, StationError) as fault:
-        print(f"fpvsites: {fault}", file=sys.stderr)
-    except OSError as fault:
-        path = f"{fault.filename}: " if fault.filename else ""
-        print(f"fpvsites: {path}{fault.strerror or fault}", file=sys.stderr)
-    except KeyboardInterrupt:
-        return 130  # 128 + SIGINT, the shell's convention
-    return 1
+    return run_verb(command_line(), argv, (ConfigError, StationError))
 
 
 if __name__ == "__main__":

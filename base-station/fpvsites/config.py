@@ -4,12 +4,13 @@
 /etc/fpvsites/groups/school.toml   clients, sites, hours of the group "school"
 """
 
+import contextlib
 import difflib
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -83,30 +84,24 @@ def load(folder: Path) -> Config:
     table = read_toml(path)
     if "groups" in table:
         raise ConfigError(f"{path}: unknown key groups; a group is a file {GROUPS}/NAME.toml")
-    config: Config = _checked(path, table, Config)
-    groups = {
-        file.stem: _checked(file, read_toml(file), Group)
-        for file in sorted((folder / GROUPS).glob("*.toml"))
-    }
-    config = msgspec.structs.replace(config, groups=groups)
-    try:
-        _check_network(config)
-    except ConfigError as fault:
-        raise ConfigError(f"{path}: {fault}") from None
+    groups, owners = dict[str, Group](), dict[str, str]()
+    for file in sorted((folder / GROUPS).glob("*.toml")):
+        group = read_toml(file)
+        with _named(file):
+            groups[file.stem] = _normalized(file.stem, converted(group, Group), owners)
     if len(groups) > GROUPS_MOST:
         raise ConfigError(f"{folder / GROUPS}: {len(groups)} groups; at most {GROUPS_MOST}: merge")
-    owners: dict[str, str] = {}
-    for name, group in groups.items():
-        try:
-            groups[name] = _normalized(name, group, owners)
-        except ConfigError as fault:
-            raise ConfigError(f"{folder / GROUPS / name}.toml: {fault}") from None
+    with _named(path):
+        config = msgspec.structs.replace(converted(table, Config), groups=groups)
+        _check_network(config)
     return config
 
 
-def _checked(path: Path, table: dict[str, Any], kind: type[Any]) -> Any:
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Put the name of the file before a fault."""
     try:
-        return converted(table, kind)
+        yield
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
 
@@ -138,17 +133,13 @@ def _normalized(name: str, group: Group, owners: dict[str, str]) -> Group:
         )
     if group.everything and group.sites:
         raise ConfigError("everything = true and sites exclude each other: remove one of them")
-    clients = tuple(map(mac_of, group.clients))
+    clients = tuple(dict.fromkeys(map(mac_of, group.clients)))
     for mac in clients:
         if (owner := owners.setdefault(mac, name)) != name:
             raise ConfigError(f"client {mac} is in group {owner} already: remove one of them")
     sites = tuple(dict.fromkeys(map(site_of, group.sites)))
     _ = group.spans
-    return msgspec.structs.replace(group, clients=_unique(clients), sites=sites)
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
+    return msgspec.structs.replace(group, clients=clients, sites=sites)
 
 
 def mac_of(text: str) -> str:

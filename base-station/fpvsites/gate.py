@@ -9,7 +9,6 @@ import logging
 import os
 import pwd
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -21,26 +20,18 @@ from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvsites import state
 from fpvsites.rules import TABLE, Rules, rules
 from fpvsites.state import InForce, local_now
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, require
 
 STEP_S = 1.0
 END_S = 2.0
 log = logging.getLogger("fpvsites")
 
 
-def program(name: str, package: str) -> str:
-    """Return the path of a program. Raises StationError."""
-    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    if path is None:
-        raise StationError(f"{name} is missing: sudo apt install {package}")
-    return path
-
-
 def check_programs() -> None:
     """Raise StationError unless nft and a dnsmasq with nftset are installed."""
-    program("nft", "nftables")
+    require("nft", "nftables")
     said = subprocess.run(
-        [program("dnsmasq", "dnsmasq-base"), "--version"], capture_output=True, text=True
+        [require("dnsmasq", "dnsmasq-base"), "--version"], capture_output=True, text=True
     ).stdout
     if not re.search(r"(?<!no-)\bnftset\b", said):
         version = said.partition("\n")[0] or "no version"
@@ -53,7 +44,7 @@ def check_programs() -> None:
 def nft(*words: str, script: str = "") -> str:
     """Run nft; return its output. Raises StationError."""
     done = subprocess.run(
-        [program("nft", "nftables"), *words], input=script, capture_output=True, text=True
+        [require("nft", "nftables"), *words], input=script, capture_output=True, text=True
     )
     if done.returncode:
         raise StationError(f"nft: {done.stderr.strip()}")
@@ -122,7 +113,7 @@ class Gate:
         for name in wanted.keys() - self._servers.keys():
             user = pwd.getpwuid(os.geteuid()).pw_name
             words = ["--keep-in-foreground", "--conf-file=-", f"--user={user}"]
-            argv = with_pdeathsig([program("dnsmasq", "dnsmasq-base"), *words])
+            argv = with_pdeathsig([require("dnsmasq", "dnsmasq-base"), *words])
             # An own process group: Ctrl-C ends it by `end`, after this process.
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, process_group=0)
             self._servers[name] = (wanted[name], process)

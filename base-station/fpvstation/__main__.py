@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import logging
 import os
 import socket
 import sys
@@ -19,11 +18,11 @@ from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
 from fpvstation.cli import decode, query_verbs, sizing_verbs, snapshot_verbs, tiers, tunnel, verbs
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, run_verb
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
 from fpvstation.fetch.pull import CarFault
-from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.office import OfficeFault
 from fpvstation.service import Options, state_directory
 from fpvstation.web import password, status
 
@@ -345,20 +344,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; return the exit status."""
-    words = sys.argv[1:] if argv is None else argv
-    arguments = command_line().parse_args(words or ["--help"])
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    try:
-        code: int = arguments.act(arguments)
-        return code
-    except EXPECTED_ERRORS as fault:
-        print(f"fpvstation: {fault}", file=sys.stderr)
-    except OSError as fault:
-        path = f"{fault.filename}: " if fault.filename else ""
-        print(f"fpvstation: {path}{fault.strerror or fault}", file=sys.stderr)
-    except KeyboardInterrupt:
-        return 130  # 128 + SIGINT, the shell's convention
-    return 1
+    return run_verb(command_line(), argv, EXPECTED_ERRORS)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import logging
 import os
-import re
 import shutil
 import sqlite3
 import time
@@ -16,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
+from fpvcar.runtime.files import TEMPORARY
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.settings import TierSettings
@@ -29,8 +29,6 @@ from fpvstation.store.store import INCOMING, TRASH, Store
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
 """Keeping period of trash and unfinished files."""
-TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.new")
-"""Names that files.write_whole leaves behind when it is killed."""
 TEMPORARY_KEPT = datetime.timedelta(days=1)
 FIRST = datetime.date(2025, 1, 1)
 """Trash of an earlier date was moved there while the clock was wrong."""

@@ -13,7 +13,7 @@ ELSEWHERE = {
     "drive/test_guard_walls.py": NO_MUJOCO,
     "fpvstation/test_command_line.py::test_invalid_interface_is_reported": NO_ZEROCONF,
     "fpvstation/fetch/test_discover.py": NO_ZEROCONF,
-    "fpvstation/mirror/test_bucket.py": NO_SERVER,
+    "fpvstation/mirror/bucket": NO_SERVER,
     "fpvstation/query": NO_DUCKDB,
     "fpvstation/web/test_query_api.py": NO_DUCKDB,
     "recordings/library/test_driver_spans.py": NO_MUJOCO,

@@ -14,7 +14,7 @@ from fpvstation import settings
 from fpvstation.cli.verbs import open_store
 from fpvstation.errors import StationError
 from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import CopyProgress
+from fpvstation.mirror.office import CopyProgress
 from fpvstation.mirror.restore import session_of
 from fpvstation.snapshots import restore as restoring
 from fpvstation.snapshots import tools

@@ -10,7 +10,7 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import settings
 from fpvstation.cli.verbs import open_store, session_named
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
 from fpvstation.mirror.tiers import DueSession, Tiers, archive_of
 
 

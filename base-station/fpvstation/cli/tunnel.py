@@ -11,7 +11,6 @@ import io
 import ipaddress
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from typing import NamedTuple
 from fpvcar.runtime import files
 from fpvcar.runtime.arguments import within
 from fpvcar.server.auth import credentials
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, require
 
 PORTS = {"wireguard": 51820, "openvpn": 1194}
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,14}", re.ASCII)
@@ -298,10 +297,7 @@ def _certified(name: str) -> tuple[str, str]:
 
 def _output(program: str, *options: str, given: str = "") -> str:
     """Return the output of a program that makes keys. Raises StationError."""
-    path = shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
-    if path is None:
-        package = {"wg": "wireguard-tools"}.get(program, program)
-        raise StationError(f"{program} is missing: sudo apt install {package}")
+    path = require(program, {"wg": "wireguard-tools"}.get(program, program))
     done = subprocess.run(
         [path, *options], input=given, capture_output=True, text=True, timeout=PROGRAM_S
     )

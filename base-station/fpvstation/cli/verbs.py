@@ -12,7 +12,8 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.errors import StationError
 from fpvstation.mirror.mirrors import remote_offices
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, verify_replica
+from fpvstation.mirror.office import CopyProgress, OfficeFault
+from fpvstation.mirror.replicate import verify_replica
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.mirror.tiers import Archive, archive_of
 from fpvstation.store.disk import Folder

@@ -13,14 +13,15 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fpvcar.recordings.library import checksums
 from fpvcar.runtime import files
+from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, damaged_here, quiet
 from fpvstation.store.audit import BAD
+from fpvstation.store.disk import make_folder, sha256_of
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
@@ -78,60 +79,75 @@ class FolderArchive:
         self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
     ) -> None:
         """Copy a session, verify the copy, and publish it. Raises OfficeFault, OSError."""
-        if not await self.check(session, listed):
-            return  # a killed run has done so
-        await asyncio.to_thread(self._set_aside, session)
-        incoming = self._folder / INCOMING / session
-        await asyncio.to_thread(shutil.rmtree, incoming, True)
-        try:
-            await asyncio.to_thread(_make, incoming)
-            await self._copy(session, listed, incoming, on_progress)
-            for segment in listed:
-                if not await asyncio.to_thread(_is_right, incoming, segment):
-                    raise OfficeFault(f"{self.place}: {segment.path}: the disk returns other bytes")
-            await asyncio.to_thread(self._publish, session, incoming, text_of(listed))
-        except BaseException:
+        with self._held() as there:
+            if not await _bad_in(there / session, listed):
+                return  # a killed run has done so
+            await asyncio.to_thread(_set_aside, there, session)
+            incoming = there / INCOMING / session
             await asyncio.to_thread(shutil.rmtree, incoming, True)
-            raise
+            try:
+                await asyncio.to_thread(make_folder, incoming)
+                await self._copy(listed, incoming, on_progress)
+                await asyncio.to_thread(self._publish, session, there, text_of(listed))
+            except BaseException:
+                await asyncio.to_thread(shutil.rmtree, incoming, True)
+                raise
 
-    async def _copy(
-        self, session: str, listed: list[StoredSegment], into: Path, on_progress: OnProgress
-    ) -> None:
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[Path]:
+        """Yield a path of the claimed folder that stays on its disk: after a forced unmount the
+        usual path leads below the mount point. Raises OfficeFault, OSError."""
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            held = Path(f"/proc/self/fd/{folder}")
+            if not (held / MARKER).exists():
+                raise OfficeFault(f"{self.place}: {MARKER} is missing there: mount its disk")
+            yield held
+        finally:
+            os.close(folder)
+
+    async def _copy(self, listed: list[StoredSegment], into: Path, on_progress: OnProgress) -> None:
+        """Copy the segments; read each copy back while the next one is written."""
         sizes = [(self._root / segment.path).stat().st_size for segment in listed]
         done = 0
-        for segment, size in zip(listed, sizes, strict=True):
-            source = self._root / segment.path
-            await asyncio.to_thread(_copy_file, source, into / source.name)
-            done += size
+        for number in range(len(listed) + 1):
+            steps = []
+            if number < len(listed):
+                steps.append(asyncio.to_thread(self._copy_segment, listed[number], into))
+            if number:
+                steps.append(asyncio.to_thread(self._read_back, listed[number - 1], into))
+            for fault in await asyncio.gather(*steps, return_exceptions=True):
+                if fault is not None:
+                    raise fault
+            done += sizes[number] if number < len(sizes) else 0
             on_progress(CopyProgress(done, done, sum(sizes)))
 
-    def _publish(self, session: str, incoming: Path, sums: bytes) -> None:
+    def _copy_segment(self, segment: StoredSegment, into: Path) -> None:
+        source = self._root / segment.path
+        if _copy_file(source, into / source.name) != segment.sha256:
+            raise damaged_here(segment)
+
+    def _read_back(self, segment: StoredSegment, into: Path) -> None:
+        if not _is_right(into, segment):
+            raise OfficeFault(f"{self.place}: {segment.path}: the disk returns other bytes")
+
+    def _publish(self, session: str, there: Path, sums: bytes) -> None:
+        incoming = there / INCOMING / session
         files.write_whole(incoming / SUMS_FILE, [sums])
         source, copy = self._root / session / SUMS_FILE, incoming / SUMS_FILE
         shutil.copystat(source, copy)
-        _make((self._folder / session).parent)
-        files.publish(incoming, self._folder / session)
-
-    def _set_aside(self, session: str) -> None:
-        folder = self._folder / session
-        if os.path.lexists(folder):
-            bad = self._folder / BAD / f"{session}.{time.time_ns()}"
-            _make(bad.parent)
-            files.publish(folder, bad)
+        make_folder((there / session).parent)
+        files.publish(incoming, there / session)
 
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Read the copy, and return the names of bad or absent segments."""
-        folder, bad = self._folder / session, []
-        for segment in listed:
-            if not await asyncio.to_thread(_is_right, folder, segment):
-                bad.append(segment.path.rpartition("/")[2])
-        return bad
+        return await _bad_in(self._folder / session, listed)
 
     async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
         key = hashlib.sha256(self.place.encode()).hexdigest()[:8]
         into, source = f"{INCOMING}/archive/{key}/{session}", self._folder / session
-        await asyncio.to_thread(_make, self._root / into)
+        await asyncio.to_thread(make_folder, self._root / into)
         names = [entry.name for entry in os.scandir(source)] if source.is_dir() else []
         total, done = sum((source / name).stat().st_size for name in names), 0
         for name in names:
@@ -140,40 +156,53 @@ class FolderArchive:
             on_progress(CopyProgress(done, done, total))
         return {name: f"{into}/{name}" for name in names}
 
-    async def remove(self, session: str, listed: list[StoredSegment]) -> None:
-        """Delete the copy of a session that is in the store again; keep one that is not right."""
-        folder, gone = self._folder / session, self._folder / INCOMING / session
-        if folder.exists() and await self.check(session, listed):
-            await asyncio.to_thread(self._set_aside, session)
-        elif folder.exists():
+    async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
+        """Delete the copy of a session that is in the store again; keep one that is not right.
+        `right`: it was read and compared just now."""
+        with self._held() as there:
+            folder, gone = there / session, there / INCOMING / session
+            if folder.exists() and not right and await _bad_in(folder, listed):
+                await asyncio.to_thread(_set_aside, there, session)
+            elif folder.exists():
+                await asyncio.to_thread(shutil.rmtree, gone, True)
+                await asyncio.to_thread(make_folder, gone.parent)
+                await asyncio.to_thread(files.publish, folder, gone)
             await asyncio.to_thread(shutil.rmtree, gone, True)
-            await asyncio.to_thread(_make, gone.parent)
-            await asyncio.to_thread(files.publish, folder, gone)
-        await asyncio.to_thread(shutil.rmtree, gone, True)
 
 
-def _make(folder: Path) -> None:
-    """Create a folder and those above it, each synced."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for folder in reversed(missing):
-        folder.mkdir(exist_ok=True)
-        files.sync(folder.parent)
+async def _bad_in(folder: Path, listed: list[StoredSegment]) -> list[str]:
+    bad = []
+    for segment in listed:
+        if not await asyncio.to_thread(_is_right, folder, segment):
+            bad.append(segment.path.rpartition("/")[2])
+    return bad
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    """Copy a file with its time; sync it, and drop it from the page cache."""
-    shutil.copy2(source, target)
-    with target.open("rb") as copy:
+def _set_aside(there: Path, session: str) -> None:
+    folder = there / session
+    if os.path.lexists(folder):
+        bad = there / BAD / f"{session}.{time.time_ns()}"
+        make_folder(bad.parent)
+        files.publish(folder, bad)
+
+
+def _copy_file(source: Path, target: Path) -> str:
+    """Copy a file with its time, sync it, and drop it from the page cache. Return the checksum of
+    the bytes that were read."""
+    sha256 = hashlib.sha256()
+    with source.open("rb") as file, target.open("wb") as copy:
+        while data := file.read(MIB):
+            sha256.update(data)
+            copy.write(data)
+        copy.flush()
+        shutil.copystat(source, target)
         os.fsync(copy.fileno())
         os.posix_fadvise(copy.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return sha256.hexdigest()
 
 
 def _is_right(folder: Path, segment: StoredSegment) -> bool:
     try:
-        sums = checksums.read(folder / segment.path.rpartition("/")[2])
+        return sha256_of(folder / segment.path.rpartition("/")[2]) == segment.sha256
     except (FileNotFoundError, NotADirectoryError):
         return False
-    return sums.sha256 == segment.sha256

@@ -19,7 +19,7 @@ import msgspec
 
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, quiet
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of

@@ -10,7 +10,8 @@ from pathlib import Path
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import OfficeFault, OfficeState, RemoteOffice, Replicator
+from fpvstation.mirror.office import OfficeFault, OfficeState, RemoteOffice
+from fpvstation.mirror.replicate import Replicator
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, Office, Window
 from fpvstation.store.replica_log import ReplicaLog

@@ -19,7 +19,7 @@ import msgspec
 from fpvcar.runtime.units import counted
 from fpvstation.errors import StationError
 from fpvstation.fetch.rate import Rate
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault
+from fpvstation.mirror.office import CopyProgress, OfficeFault
 from fpvstation.mirror.s3_bucket import RETRIED
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.store.archived import ArchivedSession

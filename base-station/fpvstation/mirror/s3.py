@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, damaged_here, quiet
 from fpvstation.mirror.s3_bucket import Bucket, BucketFile, FileMissing, Upload
 from fpvstation.settings import BUCKET_SCHEME
 from fpvstation.store.identity import MARKER
@@ -136,7 +136,7 @@ class S3:
             if bad := await self.check(session, listed):
                 raise OfficeFault(f"{self.place}: {session}/{bad[0]} differs from the sent one")
 
-    async def remove(self, session: str, listed: list[StoredSegment]) -> None:
+    async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
         """Delete a session that is in the store again. Raises OfficeFault."""
         bucket = self._open()
         await bucket.remove([f"{session}/{SUMS_FILE}", *(segment.path for segment in listed)])
@@ -158,7 +158,8 @@ class S3:
         pieces = _pieces(self._root / segment.path, segment, part)
         if size <= part:
             data = b"".join([piece async for piece in pieces])
-            self._uploaded[segment.path] = await bucket.write(segment.path, data, old)
+            sha256 = segment.sha256  # of these bytes: `_pieces` has compared it
+            self._uploaded[segment.path] = await bucket.write(segment.path, data, old, sha256)
             yield size
             return
         upload, number, sending = Upload(bucket, segment.path), 0, set[asyncio.Task[int]]()
@@ -194,7 +195,7 @@ async def _pieces(file: Path, segment: StoredSegment, size: int) -> AsyncIterato
                 yield last
             last = piece
     if sha256.hexdigest() != segment.sha256:
-        raise OfficeFault(f"{segment.path}: damaged here since it was verified; it is not sent")
+        raise damaged_here(segment)
     yield last
 
 

@@ -15,13 +15,16 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.office import OfficeFault
 
 MISSING = "boto3 is needed for an office in a bucket: pip install 'fpvcar[s3]'"
 CHUNK = 4 << 20
 SILENCE_S, CONNECTING_S, ATTEMPTS = 60.0, 10.0, 5
 """Limits of one request, and how often boto3 sends it before a fault is reported."""
 AMAZON = "amazonaws.com"
+UNSIGNED = {"payload_signing_enabled": False}
+"""Setting of boto3: an upload has its checksum in a signed header, so do not hash the body once
+more for the signature. That is the default for https only."""
 KEYS = "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile's keys"
 TOKEN = "get new temporary keys, or use keys that do not expire"
 REGION = "set AWS_REGION to the bucket's region"
@@ -128,10 +131,12 @@ class Bucket:
             finally:
                 body.close()
 
-    async def write(self, path: str, data: bytes, old: BucketFile | None) -> str | None:
+    async def write(
+        self, path: str, data: bytes, old: BucketFile | None, sha256: str = ""
+    ) -> str | None:
         """Write a file as a whole, verified by the server, in place of exactly this version;
         return its ETag. `old` is None for a new file: if there is one, it stays, and the
-        result is None."""
+        result is None. `sha256`: checksum of the data, in hex, if it is known."""
         condition = _condition(old)
         try:
             answer = await self.run(
@@ -139,7 +144,7 @@ class Bucket:
                 "put_object",
                 path,
                 Body=data,
-                ChecksumSHA256=sha256_of(data),
+                ChecksumSHA256=_in_base64(sha256 or hashlib.sha256(data).hexdigest()),
                 **condition,
             )
         except Exists:
@@ -199,11 +204,12 @@ class Bucket:
                 retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
+                s3=UNSIGNED,
             )
             session = boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
             client = session.client("s3", config=config)
             if AMAZON not in client.meta.endpoint_url:  # few servers have a name per bucket
-                config = config.merge(Config(s3={"addressing_style": "path"}))
+                config = config.merge(Config(s3={**UNSIGNED, "addressing_style": "path"}))
                 client = session.client("s3", config=config)
             self._client = client
 
@@ -248,9 +254,9 @@ def _condition(old: BucketFile | None) -> dict[str, str]:
     return {"IfMatch": old.etag} if old.etag else {}
 
 
-def sha256_of(data: bytes) -> str:
-    """Return the checksum of data as S3 writes it."""
-    return base64.b64encode(hashlib.sha256(data).digest()).decode()
+def _in_base64(sha256: str) -> str:
+    """Return a checksum as S3 writes it."""
+    return base64.b64encode(bytes.fromhex(sha256)).decode()
 
 
 class Upload:
@@ -276,7 +282,8 @@ class Upload:
 
     async def part(self, number: int, data: bytes) -> int:
         """Send a part, verified by the server; return its bytes, or 0 if it was there."""
-        sha256 = await asyncio.to_thread(sha256_of, data)
+        digest = await asyncio.to_thread(hashlib.sha256, data)
+        sha256 = _in_base64(digest.hexdigest())
         old = self._present.get(number)
         moved = 0
         if old and (old["Size"], old.get("ChecksumSHA256")) == (len(data), sha256):

@@ -1,6 +1,6 @@
 """Tiers of a store: whole sessions move to an archive, a folder or a bucket, and back.
 
-    out:  verified here -> copied and verified there -> record written
+    out:  copied and verified there -> record written
           -> folder moved aside -> link in its place -> folder deleted
     back: copied here -> verified -> moved beside the record -> record says `returned`
           -> link removed, folder in its place -> deleted there -> record removed
@@ -11,6 +11,7 @@ has it, until the record says `returned`. `resume` completes the steps after a k
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import time
@@ -26,13 +27,13 @@ from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, quiet
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
 from fpvstation.store.audit import files_of
 from fpvstation.store.bound import age_key
-from fpvstation.store.disk import Folder
+from fpvstation.store.disk import Folder, locked
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
@@ -66,8 +67,9 @@ class Archive(Protocol):
     async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
 
-    async def remove(self, session: str, listed: list[StoredSegment]) -> None:
-        """Delete the copy of a session that is in the store again."""
+    async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
+        """Delete the copy of a session that is in the store again. `right`: it was compared just
+        now."""
 
 
 class TiersBusy(StationError):
@@ -112,26 +114,26 @@ class Tiers:
         full. Blocks."""
         usage = shutil.disk_usage(self._disk.root)
         over = usage.used - usage.total * settings.above_share
-        listed = {
-            session: listed
+        ages = {
+            session: age_key(self._disk, session, listed)
             for session in self._store.sessions()
             if not self._log.of(session) and (listed := self._store.listed(session))
         }
-        ages = {session: age_key(self._disk, session, listed[session]) for session in listed}
         for session in sorted(ages, key=lambda session: ages[session]):
             size, changed_s = self._store.extent(session)
             # A recalled session stays as long as one that has just arrived.
             since_s = max(ages[session][0], changed_s)
             old = self._utc_s() - since_s > settings.after_s
-            if (not old and over <= 0) or self._refusal(session, listed[session]):
+            if (not old and over <= 0) or self._refusal(session):
                 continue
             if self._utc_s() - changed_s < SETTLED_S:
                 continue
             over -= size
             yield DueSession(session, size, "age" if old else "the disk is too full")
 
-    def _refusal(self, session: str, listed: Sequence[StoredSegment]) -> str:
+    def _refusal(self, session: str) -> str:
         """Return the reason why a session cannot be archived, or ""."""
+        listed = self._store.listed(session)
         folder = self._disk.root / session
         if folder.is_symlink():
             return f"it is a link to {os.readlink(folder)}, which no record explains: remove it"
@@ -152,26 +154,27 @@ class Tiers:
         self._store.check()
         if record := self._log.of(session):
             raise StationError(f"{session} is archived in {record.place} already")
-        listed = await self._act(self._store.listed, session)
-        if refusal := self._refusal(session, listed):
+        if refusal := await self._act(self._refusal, session):
             raise StationError(f"{session} refused: {refusal}")
-        await self._act(self._verify, session, listed)
-        await self._archive.claim(self._store.id, self._is_known())
+        for finding in await self._act(self._store.audit, session):
+            raise StationError(f"{finding.path}: {finding.fault}: verify the session again")
+        listed = await self._act(self._store.listed, session)
+        await self.claim()
         await self._archive.put(session, listed, on_progress)
         record = await self._act(self._record_of, session, listed)
         await self._act(self._hand_over, session, listed, record)
         await self._act(self._complete_out, session, record)
         return sum(record.sizes.values())
 
-    def _is_known(self) -> bool:
-        records = map(self._log.of, self._log.sessions())
-        return any(record and record.place == self._archive.place for record in records)
-
-    def _verify(self, session: str, listed: list[StoredSegment]) -> None:
-        faults = self._store.audit(session)
-        faults += filter(None, map(self._store.verify_segment, listed))
-        if faults:
-            raise StationError(f"{faults[0].path}: {faults[0].fault}: verify the session again")
+    async def claim(self) -> None:
+        """Check that the archive is there, and of this store; claim it the first time. Raises
+        OfficeFault, OSError."""
+        key = hashlib.sha256(self._archive.place.encode()).hexdigest()[:8]
+        claimed = f"{ARCHIVED}/.{key}.claimed"
+        known = self._disk.size(claimed) is not None
+        await self._archive.claim(self._store.id, known)
+        if not known:
+            await self._act(self._disk.replace, claimed, b"")
 
     def _record_of(self, session: str, listed: list[StoredSegment]) -> ArchivedSession:
         segments = segments_of(listed)
@@ -186,6 +189,7 @@ class Tiers:
         self, session: str, listed: list[StoredSegment], record: ArchivedSession
     ) -> None:
         """Write the record, if the session has not changed and no program reads it."""
+        self._store.check()
         with self._disk.changing():
             names = {segment.path.rpartition("/")[2] for segment in listed}
             present = set(files_of(self._disk, session))
@@ -194,6 +198,7 @@ class Tiers:
             for name in names:
                 if _is_open(self._disk.root / session / name):
                     raise StationError(f"{session}/{name} is being read: archive it later")
+            _refuse_foreign(self._disk.root / session, record)
             self._log.write(session, record)
 
     def _complete_out(self, session: str, record: ArchivedSession) -> None:
@@ -210,10 +215,7 @@ class Tiers:
             if link and not folder.is_symlink():
                 _make_link(folder, link, self._beside(session, ".link"))
         if old.exists():
-            own = {*record.segments, SUMS_FILE}
-            foreign = [name for name in os.listdir(old) if name not in own]
-            if foreign:
-                raise StationError(f"{old / foreign[0]} is not archived: move it elsewhere")
+            _refuse_foreign(old, record)
             shutil.rmtree(old)
         if not link:
             self._disk.prune(session.rpartition("/")[0])
@@ -233,14 +235,14 @@ class Tiers:
         if record.place != self._archive.place:
             raise StationError(f"{session} is in {record.place}: set `archive` to that")
         await self._archive.claim(self._store.id, known=True)
-        lost = list[str]()
-        if not record.returned:
+        lost, fetched = list[str](), not record.returned
+        if fetched:
             size = sum(record.sizes.values())
             await self._act(self._check_room, session, size)
             paths = await self._archive.fetch(session, on_progress)
             on_progress(CopyProgress(0, size, size))
             lost = await self._act(self._take, session, record, paths)
-        await self._complete_back(session, record)
+        await self._complete_back(session, record, fetched and not lost)
         return lost
 
     def _check_room(self, session: str, size: int) -> None:
@@ -253,10 +255,11 @@ class Tiers:
 
     def _take(self, session: str, record: ArchivedSession, paths: Mapping[str, str]) -> list[str]:
         """Verify fetched files, and make them the session's own; return the lost names."""
+        self._store.check()
         good = []
         for segment in record.listed(session):
             path = paths.get(segment.path.rpartition("/")[2], "")
-            if path and self._store.sums(path).sha256 == segment.sha256:
+            if path and self._store.sha256(path) == segment.sha256:
                 self._disk.sync(path)
                 good.append(segment)
         new = self._beside(session, ".new")
@@ -276,10 +279,14 @@ class Tiers:
             self._log.write(session, record)
         return sorted(record.segments.keys() - segments_of(good).keys())
 
-    async def _complete_back(self, session: str, record: ArchivedSession) -> None:
-        """Put the folder of a session in its place. May follow a kill at any step."""
+    async def _complete_back(
+        self, session: str, record: ArchivedSession, right: bool = False
+    ) -> None:
+        """Put the folder of a session in its place. May follow a kill at any step. `right`: the
+        copy in the archive was compared just now."""
         await self._act(self._put_back, session)
-        await self._archive.remove(session, record.listed(session))
+        self._store.check()  # the disk may have been unmounted meanwhile
+        await self._archive.remove(session, record.listed(session), right)
 
         def forget() -> None:
             with self._disk.changing():
@@ -321,14 +328,20 @@ class Tiers:
         """Hold the lock against another archive or recall. Raises TiersBusy."""
         path = self._disk.root / LOCK
         path.parent.mkdir(exist_ok=True)
-        with path.open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise TiersBusy(
-                    "another archive or recall runs in this store: try again later"
-                ) from None
+        with locked(
+            path, TiersBusy("another archive or recall runs in this store: try again later")
+        ):
             yield
+
+
+def _refuse_foreign(folder: Path, record: ArchivedSession) -> None:
+    """Raise StationError if other files are in the folder of a session. Delete those that a killed
+    write has left."""
+    for name in os.listdir(folder):
+        if files.TEMPORARY.fullmatch(name):
+            (folder / name).unlink()
+        elif name not in {*record.segments, SUMS_FILE}:
+            raise StationError(f"{folder / name} is not archived: move it elsewhere")
 
 
 def _make_link(path: Path, target: str, temporary: Path) -> None:

@@ -7,12 +7,11 @@ random       64 KiB random reads                a jump in the player
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ import msgspec
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.units import MIB
-from fpvstation.errors import StationError
-from fpvstation.snapshots.tools import require
+from fpvstation.errors import StationError, require
+from fpvstation.store.disk import locked
 from fpvstation.store.identity import LOCK, MARKER
 
 FILE, FOLDER = "measured.json", ".fpvstation-measure"
@@ -84,11 +83,11 @@ def measure(
     with contextlib.ExitStack() as stack:
         for store in {*stores, *(p for p in (folder, *folder.parents) if (p / MARKER).exists())}:
             if (store / MARKER).exists() and store.stat().st_dev == folder.stat().st_dev:
-                stack.enter_context(_locked(store / LOCK, f"a station fetches into {store}"))
+                stack.enter_context(locked(store / LOCK, _busy(f"a station fetches into {store}")))
         work = folder / FOLDER
         work.mkdir(exist_ok=True)
         stack.callback(shutil.rmtree, work, ignore_errors=True)
-        stack.enter_context(_locked(work / LOCK, f"{folder} is being measured"))
+        stack.enter_context(locked(work / LOCK, _busy(f"{folder} is being measured")))
         results = {}
         for number, name in enumerate(JOBS):
 
@@ -109,16 +108,8 @@ def measure(
     return Measured(str(folder), latency_s, at_s=time.time(), **rates)
 
 
-@contextlib.contextmanager
-def _locked(path: Path, refusal: str) -> Iterator[None]:
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise StationError(f"{refusal}: end that first, or measure another disk") from None
-    finally:
-        os.close(lock)
+def _busy(reason: str) -> StationError:
+    return StationError(f"{reason}: end that first, or measure another disk")
 
 
 def _run(

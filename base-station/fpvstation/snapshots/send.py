@@ -10,23 +10,21 @@ received_uuid, it is a torn one, and is received again.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from fpvcar.runtime.files import sync
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.units import MIB
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, require
 from fpvstation.mirror.mirror import SSH, Rdcp
-from fpvstation.mirror.replicate import CopyProgress, OnProgress, quiet
-from fpvstation.snapshots.tools import BASE_NAME, SNAPSHOTS, file_system, require
-from fpvstation.store.disk import locked
+from fpvstation.mirror.office import CopyProgress, OnProgress, quiet
+from fpvstation.snapshots.tools import BASE_NAME, SNAPSHOTS, file_system
+from fpvstation.store.disk import locked, sha256_of
 
 REMOTE = re.compile(r"(?P<host>[^/:]+):(?P<folder>.*)|:?(?P<local>.*)", re.DOTALL)
 FULL = "full"
@@ -218,32 +216,15 @@ class Sender:
                 return path
             path.unlink()
         new = self._outgoing / f"{prefix}new"
-        argv = ["btrfs", "send", "-q", *(["-p", parent] if parent else []), name]
-        sha256 = hashlib.sha256()
+        argv = ["btrfs", "send", "-q", "-f", str(new), *(["-p", parent] if parent else []), name]
         try:
-            with new.open("wb") as out, _running(argv, self._folder) as stdout:
-                while piece := stdout.read(MIB):
-                    sha256.update(piece)
-                    out.write(piece)
+            done = subprocess.run(
+                with_pdeathsig(argv), cwd=self._folder, capture_output=True, text=True
+            )
+            if done.returncode:
+                raise StationError(f"{shlex.join(argv)}: {done.stderr.strip()[-300:]}")
             sync(new)
         except BaseException:
             new.unlink(missing_ok=True)
             raise
-        return new.rename(self._outgoing / f"{prefix}{sha256.hexdigest()}.stream")
-
-
-@contextlib.contextmanager
-def _running(argv: Sequence[str], folder: Path) -> Iterator[IO[bytes]]:
-    """Run a program; yield its stdout. Raises StationError if it fails."""
-    with subprocess.Popen(
-        with_pdeathsig(argv), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout and process.stderr
-        try:
-            yield process.stdout
-        except BaseException:
-            process.kill()
-            raise
-        message = process.stderr.read().decode(errors="replace").strip()
-    if process.returncode:
-        raise StationError(f"{shlex.join(argv)}: {message[-300:]}")
+        return new.rename(self._outgoing / f"{prefix}{sha256_of(new)}.stream")

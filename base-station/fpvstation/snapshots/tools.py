@@ -12,13 +12,12 @@ files, but no file that the disk damages.
 import datetime
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, require
 
 SNAPSHOTS, BASE_NAME = ".snapshots", "store"
 KEEP = "48h 30d"
@@ -156,14 +155,6 @@ def _write(path: Path, text: str) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return True
-
-
-def require(program: str, package: str = "") -> str:
-    """Return the path of a program. Raises StationError with the name of its package."""
-    path = shutil.which(program)
-    if path is None:
-        raise StationError(f"{program} is missing: sudo apt install {package or program}")
-    return path
 
 
 def file_system(path: Path) -> str:

@@ -118,7 +118,7 @@ class _Case:
             self._lines[name], (self._proved[name],) = claims, claims
             return
         try:
-            sha256 = self._disk.sums(f"{self._session}/{name}").sha256
+            sha256 = self._disk.sha256(f"{self._session}/{name}")
         except OSError:  # Store.verify_segment reports the reason
             sha256 = ""
         done = self._proof(name, sha256)

@@ -5,6 +5,7 @@ Every call may block, and raise OSError. A path is relative, with "/" between na
 
 import contextlib
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -32,6 +33,10 @@ class Disk(Protocol):
 
     def sums(self, path: str) -> Sums:
         """Read a whole file; return its checksums. Raises FileNotFoundError."""
+
+    def sha256(self, path: str) -> str:
+        """Read a whole file; return its checksum: half the work of `sums`. Raises
+        FileNotFoundError."""
 
     def write_at(self, path: str, at: int, data: bytes) -> None:
         """Write a part of a file; create an absent file."""
@@ -68,12 +73,16 @@ class Disk(Protocol):
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is created if missing; wait for another thread or process
-    that holds it. Raises OSError."""
+def locked(path: Path, busy: Exception | None = None) -> Iterator[None]:
+    """Hold the lock of a file, which is created if missing. If another thread or process holds it,
+    wait, or raise `busy`. Raises OSError."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        except BlockingIOError:
+            assert busy
+            raise busy from None
         yield
     finally:
         os.close(lock)
@@ -103,6 +112,10 @@ class Folder:
     def sums(self, path: str) -> Sums:
         """Read the file in pieces."""
         return checksums.read(self.root / path)
+
+    def sha256(self, path: str) -> str:
+        """Read the file in pieces."""
+        return sha256_of(self.root / path)
 
     def write_at(self, path: str, at: int, data: bytes) -> None:
         """Write a part of a file; unwritten parts before it stay a hole."""
@@ -177,12 +190,21 @@ class Folder:
             yield
 
     def _make(self, path: str) -> None:
-        """Create the folders above a path, each synced into the one above it."""
-        folder = (self.root / path).parent
-        missing = []
-        while not folder.is_dir():
-            missing.append(folder)
-            folder = folder.parent
-        for folder in reversed(missing):
-            folder.mkdir(exist_ok=True)
-            files.sync(folder.parent)
+        make_folder((self.root / path).parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and those above it, each synced into the one above it."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        files.sync(folder.parent)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the checksum of a file, in hex. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -126,11 +126,15 @@ class Store(Contents):
         """Return the checksums of a file on this store's disk."""
         return self._disk.sums(path)
 
+    def sha256(self, path: str) -> str:
+        """Return the checksum of a file on this store's disk."""
+        return self._disk.sha256(path)
+
     def _read(self, segment: StoredSegment) -> tuple[str, str]:
         """Return the checksum of a file, "" if it is gone or unreadable, and the text of the
         fault in case it differs from its line."""
         try:
-            sha256 = self._disk.sums(segment.path).sha256
+            sha256 = self._disk.sha256(segment.path)
         except FileNotFoundError:
             return "", "it is missing"
         except OSError as fault:

@@ -10,8 +10,8 @@ from fpvcar.server.api.prometheus_text import Metric, gauge
 from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState
+from fpvstation.mirror.office import OfficeState
 from fpvstation.mirror.recalls import RecallState
-from fpvstation.mirror.replicate import OfficeState
 from fpvstation.store.replica_log import RECENT_S
 
 OLD_S = 24 * 3600.0

@@ -9,8 +9,12 @@ may leave a .XXXX.new.
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
+
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.new")
+"""Names that `write_whole` leaves behind when it is killed."""
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], replace: bool = True) -> int:

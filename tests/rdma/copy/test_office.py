@@ -1,7 +1,7 @@
 """A store's sessions go to an office and come back: a folder, rdcp and a real sshd, or a bucket.
 
 One contract suite runs for all three. Faults of rdcp follow; faults of a bucket are in
-tests/unit/fpvstation/mirror/test_bucket.py.
+tests/unit/fpvstation/mirror/bucket/.
 """
 
 import asyncio
@@ -21,14 +21,8 @@ from fpvcar.runtime.units import MIB
 from fpvstation.mirror import s3_bucket
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import remote_offices
-from fpvstation.mirror.replicate import (
-    CopyProgress,
-    OfficeFault,
-    RemoteOffice,
-    Replicator,
-    quiet,
-    verify_replica,
-)
+from fpvstation.mirror.office import CopyProgress, OfficeFault, RemoteOffice, quiet
+from fpvstation.mirror.replicate import Replicator, verify_replica
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.settings import Office
 from fpvstation.store.disk import Folder
@@ -282,3 +276,19 @@ async def test_full_office_records_no_copy(rig: Rig) -> None:
         assert rig.where()[0].whole
     finally:
         ran("umount", "-l", str(rig.there))
+
+
+@pytest.mark.parametrize("shown_s", [0.0, 4e9])
+async def test_office_with_a_wrong_clock_gets_each_session_once(rig: Rig, shown_s: float) -> None:
+    """The files have times of 1970, or of 2096; the station's own clock dates the verification."""
+    assert await rig.relayed() == {}
+    for path in rig.there.rglob("*"):
+        os.utime(path, (shown_s, shown_s))
+    put(rig.store, SECOND, b"second")
+    assert await rig.relayed() == {}
+    (where,) = rig.where()
+    assert where.whole and abs(where.verified_s - time.time()) < 60.0
+    ran("sha256sum", "--quiet", "--strict", "-c", SUMS_FILE, cwd=rig.there / SESSION)
+    assert sorted(path.name for path in (rig.there / SESSION).iterdir()) == sorted(
+        path.name for path in (rig.root / SESSION).iterdir()
+    )

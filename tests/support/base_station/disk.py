@@ -142,6 +142,9 @@ class FakeDisk:
         self._fault()
         return sums_of(bytes(self._inode(path).data))
 
+    def sha256(self, path: str) -> str:
+        return self.sums(path).sha256
+
     def write_at(self, path: str, at: int, data: bytes) -> None:
         inode = self.names_now.setdefault(path, Inode())
         inode.changed_s = self.utc_s()

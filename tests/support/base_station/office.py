@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fpvstation.mirror.office import OnProgress
 from fpvstation.mirror.relay_queue import LATEST_S
-from fpvstation.mirror.replicate import OnProgress, Replicator
+from fpvstation.mirror.replicate import Replicator
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

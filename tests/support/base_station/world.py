@@ -14,8 +14,9 @@ from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull
 from fpvstation.mirror.mirrors import Offices
+from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.relay_queue import SETTLED_S
-from fpvstation.mirror.replicate import OfficeFault, Replicator
+from fpvstation.mirror.replicate import Replicator
 from fpvstation.store.audit import KEPT, UNLISTED
 from fpvstation.store.bound import Bound
 from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, ReplicaLog

@@ -12,7 +12,7 @@ from fpvsites import gate, state
 from fpvsites.__main__ import main
 from fpvsites.config import Config, Group
 from fpvsites.rules import Rules, Switch, rules, switch_until
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, require
 
 ZONE = datetime.timezone(datetime.timedelta(hours=2))
 KIDS = Group(("02:00:5e:10:00:01",), ("a.org",), hours=("Mon-Fri 08:00-12:00", "Mon 12:00-13:00"))
@@ -165,6 +165,6 @@ def test_installed_programs_pass_the_check() -> None:
 
 def test_rules_are_valid_for_dnsmasq() -> None:
     for group in at("23 09:00").groups:
-        words = [gate.program("dnsmasq", ""), "--test", "--conf-file=-"]
+        words = [require("dnsmasq"), "--test", "--conf-file=-"]
         done = subprocess.run(words, input=group.dnsmasq, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

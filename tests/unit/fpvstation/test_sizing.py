@@ -14,7 +14,7 @@ from fpvstation.errors import StationError
 from fpvstation.sizing import measure
 from fpvstation.sizing.measure import Measured
 from fpvstation.sizing.plan import Demand, plan
-from fpvstation.store.disk import Folder
+from fpvstation.store.disk import Folder, locked
 from fpvstation.store.store import Store
 from fpvstation.web import size_page
 
@@ -91,7 +91,7 @@ def test_measure_refuses_the_disk_of_a_running_station(
         assert "a station fetches" in refusal(capsys, *argv, "/none", str(root))
     assert not list(beside.iterdir())
     (beside / measure.FOLDER).mkdir()
-    with measure._locked(beside / measure.FOLDER / ".lock", ""):
+    with locked(beside / measure.FOLDER / ".lock"):
         assert "is being measured" in refusal(capsys, *argv, "/none", str(beside))
 
 

@@ -10,7 +10,6 @@ import pytest
 import segno
 
 from fpvstation.__main__ import main
-from fpvstation.cli import tunnel
 
 WIREGUARD = ["tunnel", "wireguard", "attic", "--endpoint", "attic.example.org"]
 OPENVPN = ["tunnel", "openvpn", "attic", "--endpoint", "attic.example.org"]
@@ -159,7 +158,7 @@ def test_bad_value_is_refused_and_writes_no_file(
 def test_missing_programs_are_named_by_their_packages(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tunnel.shutil, "which", lambda *_, **__: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     for argv, package in ((WIREGUARD, "wireguard-tools"), (OPENVPN, "openvpn")):
         assert main(argv) == 1
         assert f"is missing: sudo apt install {package}" in capsys.readouterr().err

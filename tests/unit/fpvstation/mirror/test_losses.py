@@ -19,8 +19,8 @@ from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
+from tests.support.base_station.bucket import act
 from tests.support.base_station.versitygw import BUCKET, Gateway
-from tests.unit.fpvstation.mirror.test_bucket import act
 from tests.unit.fpvstation.mirror.test_tiers import OTHER, OTHER_NAME
 from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.office import OfficeFault
 from fpvstation.store.replica_log import AHEAD_S, RECENT_S, REJUDGED_S
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.office import SECOND, Rig

@@ -7,8 +7,9 @@ import pytest
 
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
 from fpvstation.mirror.relay_queue import LATEST_S, SETTLED_S
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, Replicator
+from fpvstation.mirror.replicate import Replicator
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.replica_log import HERE, segments_of
 from fpvstation.store.sums_file import StoredSegment

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault
+from fpvstation.mirror.office import CopyProgress, OfficeFault
 from fpvstation.mirror.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog

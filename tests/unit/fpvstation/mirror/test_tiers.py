@@ -17,7 +17,7 @@ import pytest
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import OfficeFault
+from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.settings import TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchiveLog
@@ -138,7 +138,7 @@ def test_archived_session_is_a_relative_link_and_comes_back(rig: Rig) -> None:
     rig.check_one_copy(rig.there)
     assert (link / NAME).stat().st_mtime == 1e9
     assert rig.recall() == []
-    assert not link.is_symlink() and not list(rig.root.glob(f"{ARCHIVED}/*"))
+    assert not link.is_symlink() and not list(rig.root.glob(f"{ARCHIVED}/[!.]*"))
     rig.check_one_copy(rig.root)
     assert (link / NAME).stat().st_mtime == 1e9
 
@@ -261,6 +261,14 @@ def test_session_that_is_being_read_stays(rig: Rig) -> None:
         assert not (rig.root / SESSION).is_symlink()
     rig.archive()
     rig.check_one_copy(rig.there)
+
+
+def test_damaged_segment_is_not_archived(rig: Rig) -> None:
+    (rig.root / SESSION / SECOND).write_bytes(b"sEcond")
+    with pytest.raises(OfficeFault, match=f"{SECOND}: damaged here.*fpvstation verify {SESSION}"):
+        rig.archive()
+    assert not (rig.there / SESSION).exists() and not (rig.root / SESSION).is_symlink()
+    assert not list(rig.there.glob(".incoming/Plague/*/*"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")

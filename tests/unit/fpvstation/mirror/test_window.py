@@ -10,7 +10,7 @@ import pytest
 
 from fpvcar.config import ConfigError
 from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.replicate import OnProgress
+from fpvstation.mirror.office import OnProgress
 from fpvstation.settings import Window, load
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.office import PLACE, Rig, act

@@ -14,6 +14,7 @@ from fpvcar.recordings.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
 from fpvstation.errors import StationError
+from fpvstation.store import disk
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, StoreGone
 from fpvstation.store.replica_log import ReplicaLog
@@ -205,14 +206,14 @@ def test_unreadable_segment_does_not_end_the_scrub(
     second, third = (NAME.replace("0001", number) for number in ("0002", "0003"))
     for name in (NAME, second, third):
         put(store, name)
-    real = checksums.read
+    real = disk.sha256_of
 
-    def read(path: Path) -> Sums:
+    def read(path: Path) -> str:
         if path.name in (NAME, second):
             raise OSError(errno.EIO if path.name == NAME else errno.EACCES, "no")
         return real(path)
 
-    monkeypatch.setattr(checksums, "read", read)
+    monkeypatch.setattr(disk, "sha256_of", read)
     assert list(faults(store, tmp_path)) == ["it cannot be read: no", "no", ""]
     left = [one.path.rpartition("/")[2] for one in store.segments()]
     assert left == [second, third], "what this user may not read is not bad"

@@ -11,8 +11,8 @@ from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.rate import WINDOW_S, Rate
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState
+from fpvstation.mirror.office import OfficeState
 from fpvstation.mirror.recalls import RecallState
-from fpvstation.mirror.replicate import OfficeState
 from fpvstation.store.replica_log import RECENT_S
 from fpvstation.web.health import OLD_S, StationHealth
 from fpvstation.web.status import follow, lines_of

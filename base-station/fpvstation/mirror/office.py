@@ -1,0 +1,96 @@
+"""Interface of an office, its faults, and the station's view of it."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from fpvstation.store.sums_file import StoredSegment
+
+
+class OfficeFault(Exception):
+    """Fault of the office or its connection: try again later."""
+
+
+def damaged_here(segment: StoredSegment) -> OfficeFault:
+    """Return the fault of a segment whose file differs from its line."""
+    session = segment.path.rpartition("/")[0]
+    return OfficeFault(
+        f"{segment.path}: damaged here since it was verified; it is not sent: fpvstation verify "
+        f"{session}"
+    )
+
+
+class CopyProgress(msgspec.Struct):
+    """Progress of a copy, in bytes. `done` includes bytes that were there before; `total` is
+    None until it is counted."""
+
+    moved: int
+    done: int
+    total: int | None = None
+
+
+OnProgress = Callable[[CopyProgress], None]
+"""Callback for the progress of a copy, called from time to time."""
+
+
+def quiet(progress: CopyProgress) -> None:
+    pass
+
+
+class RemoteOffice(Protocol):
+    """Interface of an office for a replicator. Every call may raise OfficeFault."""
+
+    @property
+    def place(self) -> str:
+        """Name of the office in replica_log.py."""
+
+    async def claim(self, store: str, known: bool) -> None:
+        """Check that the office belongs to this store; claim a new one. `known`: it was claimed
+        before, so a missing marker means that its disk is not mounted."""
+
+    async def send(
+        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
+    ) -> None:
+        """Copy missing files; `anew`: compare contents, not sizes and times."""
+
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
+        """Verify the replica; return the names of bad or absent files."""
+
+    async def fetch(self, session: str, on_progress: OnProgress) -> Mapping[str, str]:
+        """Copy a session to this store's disk; return the local path of each file."""
+
+
+class OfficeState(msgspec.Struct):
+    """Station's view of one office."""
+
+    place: str
+    state: str = "not contacted yet"
+    """"ok", "sending", or the fault."""
+    verified_s: float = 0.0
+    """Time when it last verified a session, UTC; 0: never."""
+    sent: int = 0
+    """Sessions since the station started."""
+    waiting: int = 0
+    waiting_bytes: int = 0
+    bytes: int = 0
+    """Bytes moved since the station started."""
+    rate: float = 0.0
+    """Bytes per second while a session is sent."""
+    bad: dict[str, str] = {}
+    """Sessions that could not be sent, with the reason."""
+    last_fault: str = ""
+    fault_s: float = 0.0
+    """Time of the last fault, UTC."""
+    internal_fault: str = ""
+    """Unexpected exception in the last round; "" after a round that had no such exception."""
+    oldest_s: float = 0.0
+    """Time of the oldest verification among the replicas there, UTC; 0 before the first replica."""
+    rejudged: int = 0
+    """Old replicas that were verified again since the station started."""
+    rotted: int = 0
+    """Segments that were bad or missing there in a repeated verification."""
+    complete: int = 0
+    """Sessions that are up to date there."""
+    waits_until: str = ""
+    """Local time at which the office's window opens; "" while it is open."""

@@ -1,0 +1,148 @@
+"""Refusals of an S3 server: keys, region, clock, and a second writer."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from fpvstation.mirror.office import OfficeFault
+from fpvstation.mirror.replicate import Replicator
+from fpvstation.mirror.s3_bucket import BucketFile
+from fpvstation.store.identity import MARKER
+from tests.support.base_station.bucket import SECOND, TARGET, Rig, act
+from tests.unit.fpvstation.store.test_store import SESSION, put
+
+
+async def test_revoked_keys_are_named_and_new_ones_need_no_restart(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    file = Path(os.environ["AWS_SHARED_CREDENTIALS_FILE"])
+
+    def write_keys() -> None:
+        file.write_text(
+            f"[default]\naws_access_key_id = {rig.gateway.access}\n"
+            f"aws_secret_access_key = {rig.gateway.secret}\n"
+        )
+
+    write_keys()
+    put(rig.store)
+    relay = Replicator(rig.office(), rig.store, rig.copies, act)
+    await relay.once(True)
+    rig.gateway.kill()
+    rig.gateway.access, rig.gateway.secret = "rotated", "another secret"
+    rig.gateway.start()
+    put(rig.store, SECOND)
+    with pytest.raises(OfficeFault, match="correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
+        await relay.once(True)
+    assert [replica.place for replica in rig.copies.states(SESSION, [])][1:] == [TARGET]
+    write_keys()
+    await relay.once(True)
+    assert not relay.state.bad
+    rig.check_whole()
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "reason"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "wrong", "SignatureDoesNotMatch: "),
+        ("AWS_ENDPOINT_URL", "nas:7070", "Invalid endpoint: nas:7070: set AWS_ENDPOINT_URL to"),
+        ("AWS_ACCESS_KEY_ID", "", "Unable to locate credentials: set AWS_ACCESS_KEY_ID"),
+    ],
+)
+async def test_wrong_setting_is_named(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, reason: str
+) -> None:
+    put(rig.store)
+    monkeypatch.setenv(variable, text)
+    assert reason in await rig.relayed()
+    assert not rig.there.exists()
+
+
+async def test_wrong_region_is_corrected_by_the_answer_of_the_server(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(rig.store)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    assert await rig.relayed() == ""
+    rig.check_whole()
+
+
+async def test_region_that_no_answer_corrects_is_named(rig: Rig) -> None:
+    put(rig.store)
+    rig.proxy.refusals = [(400, "AuthorizationHeaderMalformed")] * 99
+    assert "set AWS_REGION to the bucket's region" in await rig.relayed()
+    rig.proxy.refusals = []
+    assert await rig.relayed() == ""
+
+
+async def test_wrong_clock_is_named(rig: Rig) -> None:
+    put(rig.store)
+    rig.proxy.shift_s = -3600.0
+    assert "RequestTimeTooSkewed" in (fault := await rig.relayed())
+    assert "set the clock of this machine" in fault
+    rig.proxy.shift_s = 0.0
+    assert await rig.relayed() == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "step"),
+    [
+        ("ExpiredToken", "get new temporary keys"),
+        ("AccessDenied", "allow these keys s3:ListBucket, s3:GetObject, s3:PutObject"),
+        ("QuotaExceeded", "make room there"),
+    ],
+)
+async def test_refusal_names_the_next_step(rig: Rig, code: str, step: str) -> None:
+    put(rig.store)
+    rig.proxy.refusals = [(403, code)]
+    assert step in await rig.relayed()
+    assert await rig.relayed() == ""
+
+
+async def test_missing_bucket_is_no_missing_file(rig: Rig) -> None:
+    bucket = rig.bucket("absent")
+    for call in (bucket.read("x"), bucket.files("x"), bucket.write("x", b"", None)):
+        with pytest.raises(OfficeFault, match="NoSuchBucket.*make the bucket, or correct"):
+            await call
+    assert await rig.bucket().read("x") is None
+
+
+async def test_missing_library_is_named(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(rig.store)
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    assert "pip install 'fpvcar[s3]'" in await rig.relayed()
+
+
+async def test_bucket_of_another_store_gets_no_data(rig: Rig, tmp_path: Path) -> None:
+    put(rig.store)
+    assert await rig.relayed() == ""
+    before = sorted(rig.gateway.files.rglob("*"))
+    other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
+    put(other.store, SECOND)
+    assert "of another store" in (fault := await other.relayed())
+    assert "give each store its own prefix" in fault
+    assert sorted(rig.gateway.files.rglob("*")) == before
+
+
+async def test_two_stores_claim_a_bucket_once(rig: Rig, tmp_path: Path) -> None:
+    rigs = [rig, *(Rig(tmp_path / f"{n}", rig.gateway, rig.proxy) for n in range(4))]
+    claims = (rig.office().claim(rig.store.id, False) for rig in rigs)
+    faults = await asyncio.gather(*claims, return_exceptions=True)
+    assert [str(fault) for fault in faults if fault].count("None") == 0
+    assert sum(fault is None for fault in faults) == 1
+    (owner,) = (rig for rig, fault in zip(rigs, faults, strict=True) if fault is None)
+    assert (rig.there / MARKER).read_bytes() == (owner.root / MARKER).read_bytes()
+
+
+async def test_file_of_another_writer_is_not_replaced(rig: Rig) -> None:
+    bucket = rig.bucket()
+    first = await bucket.write("file", b"first", None)
+    assert first and await bucket.write("file", b"second", None) is None
+    assert await bucket.write("file", b"third", BucketFile(5, first))
+    with pytest.raises(OfficeFault, match="PreconditionFailed.*let only one station write"):
+        await bucket.write("file", b"late", BucketFile(5, first))
+    assert await bucket.read("file") == b"third"

@@ -1,0 +1,88 @@
+"""Archive and recall with disks that are unmounted in the middle, and with foreign files."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fpvstation.errors import StationError
+from fpvstation.mirror.office import OfficeFault
+from fpvstation.mirror.tiers import Tiers
+from fpvstation.store.disk import make_folder
+from fpvstation.store.identity import MARKER
+from fpvstation.store.sums_file import SUMS_FILE
+from tests.unit.fpvstation.mirror.test_tiers import FILES, Rig
+from tests.unit.fpvstation.store.test_store import SESSION
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
+def test_archive_unmounted_in_the_middle_gets_no_byte_below_its_disk(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(rig.there)], check=True)
+
+    def unmount_first(folder: Path) -> None:
+        subprocess.run(["umount", "-l", str(rig.there)], capture_output=True)
+        make_folder(folder)
+
+    monkeypatch.setattr("fpvstation.mirror.folder_archive.make_folder", unmount_first)
+    rig.archive()
+    assert not os.path.ismount(rig.there) and not list(rig.there.iterdir())
+
+
+def test_store_unmounted_during_a_recall_keeps_the_archived_copy(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.archive()
+    put_back = Tiers._put_back
+
+    def unmount_after(tiers: Tiers, session: str) -> None:
+        put_back(tiers, session)
+        (rig.root / MARKER).rename(rig.root / "away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tiers, "_put_back", unmount_after)
+        with pytest.raises(StationError, match="mount its disk"):
+            rig.recall()
+    assert {path.name for path in (rig.there / SESSION).iterdir()} == {*FILES, SUMS_FILE}
+    (rig.root / "away").rename(rig.root / MARKER)
+    assert asyncio.run(rig.tiers().resume()) == []
+    rig.check_one_copy(rig.root)
+
+
+def test_unmounted_archive_is_not_claimed_again_before_its_first_session(rig: Rig) -> None:
+    asyncio.run(rig.tiers().claim())
+    rig.unmount()
+    rig.there.mkdir()
+    with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
+        rig.archive()
+    assert not list(rig.there.iterdir())
+    rig.there.rmdir()
+    rig.mount()
+    rig.archive()
+    rig.check_one_copy(rig.there)
+
+
+def test_session_with_a_foreign_file_stays_here(rig: Rig) -> None:
+    notes = rig.root / SESSION / "notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(StationError, match="notes.txt is not archived: move it elsewhere"):
+        rig.archive()
+    assert notes.read_text() == "mine" and rig.store.archived(SESSION) is None
+    notes.unlink()
+    rig.archive()
+    rig.check_one_copy(rig.there)
+
+
+def test_file_of_a_killed_write_does_not_block_an_archive(rig: Rig) -> None:
+    (rig.root / SESSION / ".0123456789abcdef.new").write_bytes(b"half a list")
+    rig.archive()
+    assert rig.recall() == []
+    rig.check_one_copy(rig.root)
