@@ -4,6 +4,7 @@ never looks complete."""
 import errno
 import os
 import random
+import re
 import resource
 import signal
 import socket
@@ -307,7 +308,9 @@ def test_random_kill_points(ends: Ends, soaking: bool) -> None:
             assert sent.status != 0 and received.status != 0
     receiver = ends.receive("out")
     assert ends.send("in").ended().status == 0 and receiver.ended().status == 0
-    assert names(ends.place) == ["in", "out"]
+    # Only SIGKILL between the link and its rename leaves a part.
+    left = [name for name in names(ends.place) if not re.fullmatch(r"\.out\.\w+\.part", name)]
+    assert left == ["in", "out"]
 
 
 def test_target_without_unnamed_files_is_replaced_when_complete(ends: Ends) -> None:
