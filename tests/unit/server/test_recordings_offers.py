@@ -68,5 +68,5 @@ async def test_drives_list_names_copies_on_a_station(tmp_path: Path) -> None:
         said = await (await client.get(BASE + "/drives")).json()
         (drive,) = said["drives"]
         assert said["copies"] == {
-            drive["id"]: [{"place": "station", "verified_s": 0.0, "whole": True}]
+            drive["id"]: [{"place": "station", "verified_s": 0.0, "whole": True, "tier": ""}]
         }
