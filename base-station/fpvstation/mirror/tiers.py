@@ -259,7 +259,7 @@ class Tiers:
         good = []
         for segment in record.listed(session):
             path = paths.get(segment.path.rpartition("/")[2], "")
-            if path and self._store.sha256(path) == segment.sha256:
+            if path and self._disk.sha256(path) == segment.sha256:
                 self._disk.sync(path)
                 good.append(segment)
         new = self._beside(session, ".new")

@@ -126,10 +126,6 @@ class Store(Contents):
         """Return the checksums of a file on this store's disk."""
         return self._disk.sums(path)
 
-    def sha256(self, path: str) -> str:
-        """Return the checksum of a file on this store's disk."""
-        return self._disk.sha256(path)
-
     def _read(self, segment: StoredSegment) -> tuple[str, str]:
         """Return the checksum of a file, "" if it is gone or unreadable, and the text of the
         fault in case it differs from its line."""
@@ -239,6 +235,7 @@ class Store(Contents):
                 self._disk.publish(part, stored.path)
             self._disk.sync(stored.path)
             self._list(stored)
+        self.check()  # the line of a disk that was unmounted meanwhile is below its mount point
         self._disk.remove(part)
         self._on_stored(session)
         return stored

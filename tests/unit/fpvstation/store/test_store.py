@@ -219,6 +219,24 @@ def test_unreadable_segment_does_not_end_the_scrub(
     assert left == [second, third], "what this user may not read is not bad"
 
 
+def test_disk_unmounted_before_the_line_is_written_gives_no_receipt(tmp_path: Path) -> None:
+    class Unmounted(Folder):
+        """Disk that is gone after a file got its name."""
+
+        def publish(self, old: str, new: str) -> None:
+            super().publish(old, new)
+            if new == f"{SESSION}/{NAME}":
+                (self.root / MARKER).rename(self.root / "away")
+
+    store = Store(Unmounted(tmp_path))
+    store.open("")
+    with pytest.raises(StoreGone, match="mount its disk"):
+        put(store)
+    (tmp_path / "away").rename(tmp_path / MARKER)
+    put(store)
+    assert [segment.path for segment in store.segments()] == [f"{SESSION}/{NAME}"]
+
+
 def test_scrub_of_an_unmounted_disk_drops_no_line(store: Store, tmp_path: Path) -> None:
     put(store)
     (tmp_path / MARKER).rename(tmp_path / "away")
