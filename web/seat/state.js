@@ -1,6 +1,6 @@
 
 /**
- * Can this page move the car now? Otherwise sticks and held buttons are dimmed.
+ * True if this page can move the car now; otherwise sticks and held buttons are dimmed.
  * @param {Situation} situation @param {boolean} driving at the wheel, and the link is up
  */
 export const canMove = ({kind}, driving) =>

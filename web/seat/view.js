@@ -34,7 +34,7 @@ export class Page {
     /** We pushed STOP, and the car has not gone on since. */
     this.pushedStop = false;
     this.warnedLow = false;
-    /** The last one before the menu came, which shows it. @type {import('../lib/types.js').CarError | null} */
+    /** Last refusal before the menu loaded; the menu shows it. @type {import('../lib/types.js').CarError | null} */
     this.refusal = null;
     /** @type {import('./types.js').LinkGrade} */
     this.grade = 'none';

@@ -18,7 +18,7 @@ IDLE_S, IDLE_MOST_S = 0.002, 0.016
 BLOCK_BYTES = 4096
 """Programs with a buffer write a large unit in multiples of this, and then its rest."""
 TRUSTED = 30
-"""Units in a row that have ended with a write, after which the next ones need no silence."""
+"""Consecutive units ended by a write, before later units need no silence."""
 log = logging.getLogger("fpvcar.camera")
 
 
@@ -27,7 +27,7 @@ class Splitter(Protocol):
 
     @property
     def idle_s(self) -> float | None:
-        """Silence that ends the open unit; None if a silence ends nothing."""
+        """Length of the silence that ends the open unit; None without a limit."""
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
         """Return the units completed by these bytes, received at `now_us`."""
@@ -83,11 +83,11 @@ class AnnexBSplitter:
         self._ended = False
         """Whether the last read seems to have ended a unit."""
         self._ends: int | None = 0
-        """Number of units in a row that have ended so; None after one that has not."""
+        """Number of consecutive units that ended with a write; None after a wrong guess."""
 
     @property
     def idle_s(self) -> float | None:
-        """Silence that ends the open unit; None without one."""
+        """Length of the silence that ends the open unit; None without an open unit."""
         return self._idle_s if self._splitter.begun else None
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:

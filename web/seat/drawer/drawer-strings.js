@@ -51,7 +51,7 @@ export const DRAWER_STRINGS = {
     }),
     bad: (/** @type {string} */ reason) => fill(t.recorder.bad, {reason}),
   },
-  /** Text of a refusal: the own one of its code, else the words of the car. */
+  /** Text of a refusal: by its code, or the car's English text. */
   carError: (/** @type {import('../../lib/types.js').CarError} */ error) => {
     const text = /** @type {Record<string, string>} */ (t.errors ?? {})[error.code];
     if (text) {
