@@ -31,7 +31,8 @@ covering=(
 suite() { # NAME ARG..: exec pytest over a part of the tests
     local name=$1 run=("$python" -m)
     shift
-    set -- pytest -q -o "cache_dir=$outputs/$name.cache" "$@"
+    # A test that hangs fails after 10 minutes, and the others run.
+    set -- pytest -q --timeout 600 -o "cache_dir=$outputs/$name.cache" "$@"
     case $name in
     covered) # traced code takes twice as long: only the tests needed for coverage
         run+=(coverage run --append --omit='pi/fpvbench/*' -m)
