@@ -1,0 +1,181 @@
+// Media Source path in browsers that refuse and fail.
+
+import assert from 'node:assert/strict';
+import {beforeEach, test} from 'node:test';
+
+import {MsePath} from '../../../web/video/mse.js';
+import {CUT, DELTA, SMALL, WIDE, frame} from './units.js';
+
+console.warn = () => {};
+class FakeBuffer {
+  constructor() {
+    this.updating = false;
+    this.buffered = {length: 0, start: () => 0};
+    /** @type {Uint8Array[]} */
+    this.appended = [];
+    this.refuses = false;
+    this.onupdateend = () => {};
+    this.onerror = () => {};
+  }
+
+  /** @param {Uint8Array} bytes */
+  appendBuffer(bytes) {
+    if (this.refuses) throw new DOMException('full', 'QuotaExceededError');
+    this.appended.push(bytes);
+    this.updating = true;
+  }
+
+  done() {
+    this.updating = false;
+    this.onupdateend();
+  }
+}
+
+/** @type {FakeSource[]} */
+const sources = [];
+class FakeSource extends EventTarget {
+  constructor() {
+    super();
+    /** @type {FakeBuffer[]} */
+    this.buffers = [];
+    this.refuses = false;
+    sources.push(this);
+  }
+
+  addSourceBuffer() {
+    if (this.refuses) throw new DOMException('no', 'NotSupportedError');
+    const made = new FakeBuffer();
+    this.buffers.push(made);
+    return made;
+  }
+
+  opens() {
+    this.dispatchEvent(new Event('sourceopen'));
+  }
+}
+
+function mse() {
+  sources.length = 0;
+  const video = {
+    currentTime: 0, playbackRate: 1, paused: false, seeking: false, src: '',
+    removeAttribute: () => {}, requestVideoFrameCallback: () => {},
+    /** @type {null | (() => void)} */
+    onerror: null, error: {message: 'decode error'},
+  };
+  /** @type {string[]} */
+  const faults = [];
+  let left = 0;
+  const path = new MsePath(/** @type {any} */ ({
+    video, shown: () => {}, lost: (/** @type {string} */ fault) => faults.push(fault),
+    leaving: () => (left += 1),
+  }));
+  return {path, video, faults, left: () => left};
+}
+
+beforeEach(() => {
+  Object.assign(globalThis, {MediaSource: FakeSource});
+  URL.createObjectURL = () => 'blob:';
+  URL.revokeObjectURL = () => {};
+});
+
+test('mse: opened source gets the units since the key frame', () => {
+  const {path, faults} = mse();
+  assert.equal(path.push(frame(DELTA, 1)), false);
+  assert.equal(path.push(frame(SMALL, 1000)), true);
+  assert.equal(path.push(frame(DELTA, 34_000)), true);
+  sources[0].opens();
+  const [buffer] = sources[0].buffers;
+  assert.equal(buffer.appended.length, 1, 'init and key frame');
+  buffer.done();
+  assert.equal(buffer.appended.length, 2, 'what came meanwhile');
+  assert.deepEqual(faults, []);
+});
+
+test('mse: new codec takes a new source and loses no key frame', () => {
+  const {path, faults, left} = mse();
+  sources[0].opens();
+  assert.equal(path.push(frame(SMALL, 1000)), true);
+  assert.equal(path.push(frame(WIDE, 34_000)), true);
+  assert.equal(sources.length, 2);
+  assert.equal(left(), 1, 'the last picture is kept');
+  sources[1].opens();
+  assert.equal(sources[1].buffers[0].appended.length, 1);
+  assert.deepEqual(faults, []);
+});
+
+test('mse: playback continues in the same source when the clock goes back', () => {
+  const {path, faults} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 9_000_000));
+  assert.equal(path.push(frame(SMALL, 6000)), true);
+  assert.equal(path.push(frame(DELTA, 39_000)), true);
+  assert.equal(sources.length, 1);
+  assert.deepEqual(faults, []);
+});
+
+test('mse: position jumps when far behind, and speeds up when a little behind', () => {
+  const {path, video} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 1_000_000));
+  sources[0].buffers[0].done();
+  path.push(frame(DELTA, 1_080_000));
+  path.push(frame(SMALL, 1_160_000));
+  sources[0].buffers[0].done();
+  sources[0].buffers[0].done();
+  assert.equal(video.currentTime, 0.16);
+  path.push(frame(DELTA, 1_250_000));
+  sources[0].buffers[0].done();
+  assert.equal(video.currentTime, 0.16, 'a little behind: faster');
+  assert.ok(video.playbackRate > 1);
+});
+
+test('mse: after a pause the next picture follows where the last one ends', () => {
+  const {path, video} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 1_000_000));
+  sources[0].buffers[0].done();
+  video.currentTime = 0.1;
+  path.push(frame(DELTA, 2_500_000));
+  sources[0].buffers[0].done();
+  assert.equal(video.currentTime, 0.1, 'it stands there already');
+  assert.equal(path.timeline.newestS, 0.1);
+});
+
+for (const [what, breaks] of /** @type {const} */ ([
+  ['an append that throws', () => (sources[0].buffers[0].refuses = true)],
+  ['a buffer that errs', () => sources[0].buffers[0].onerror()],
+])) {
+  test(`mse: ${what} is a fault, and the next source plays`, () => {
+    const {path, faults} = mse();
+    sources[0].opens();
+    path.push(frame(SMALL, 1000));
+    sources[0].buffers[0].done();
+    breaks();
+    path.push(frame(DELTA, 34_000));
+    assert.equal(faults.length, 1);
+    assert.equal(path.push(frame(SMALL, 67_000)), true);
+    sources[1].opens();
+    assert.equal(sources[1].buffers[0].appended.length, 1);
+  });
+}
+
+test('mse: error of the element is a fault once; a repeated old error is ignored', () => {
+  const {path, video, faults} = mse();
+  const old = video.onerror;
+  old?.();
+  assert.deepEqual(faults, ['decode error']);
+  old?.();
+  assert.equal(faults.length, 1);
+  path.close();
+  assert.equal(path.push(frame(SMALL, 1)), false);
+});
+
+test('mse: refused type is a fault; cut parameter sets are not', () => {
+  const {path, faults} = mse();
+  sources[0].opens();
+  assert.equal(path.push(frame(CUT, 1)), false);
+  assert.deepEqual(faults, []);
+  sources[0].refuses = true;
+  assert.equal(path.push(frame(SMALL, 1)), false);
+  assert.match(faults[0], /NotSupportedError/);
+});
