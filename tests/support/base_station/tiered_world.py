@@ -11,6 +11,7 @@ repair itself until the store has each session.
 
 import hashlib
 import os
+import select
 import shutil
 import signal
 from collections.abc import Iterator
@@ -82,7 +83,9 @@ class TieredWorld(TieredStation):
         assert server
 
         def cut() -> None:
+            ended = os.pidfd_open(server.pid)
             os.kill(server.pid, signal.SIGKILL)
+            select.select([ended], [], [])  # otherwise `mend` may find it alive
             for path in Path("/proc/self/task").glob("*/children"):
                 for pid in path.read_text().split():
                     with suppress(ProcessLookupError):
@@ -193,10 +196,10 @@ class TieredWorld(TieredStation):
         for _ in range(ROUNDS_MOST):
             self._repair()
             self.check()
-            if self._is_home():
+            if not self._not_home():
                 return
             self.utc_s += 8 * DAY_S
-        raise AssertionError(f"it does not end: {self._missing()} {self._left()}")
+        raise AssertionError(f"it does not end: {self._not_home()}")
 
     def _repair(self) -> None:
         for session in sorted({segment.session for segment in self.data}):
@@ -222,17 +225,15 @@ class TieredWorld(TieredStation):
             if (f"{segment.session}/{segment.name}", segment.sha256) not in listed
         ]
 
-    def _is_home(self) -> bool:
-        """Return True if the store and each office has each segment, and the archive none."""
-        expected = {"store": self.root}
-        for target in self.targets:
-            place = "bucket" if "://" in target else "mirror"
-            expected[place] = self._places()[place]
-        complete = all(
-            expected.keys() <= {place for place, _ in self._right_copies(segment)}
+    def _not_home(self) -> list[object]:
+        """Return the segments that the store or an office lacks, and files left in the archive."""
+        expected = {"store", *("bucket" if "://" in one else "mirror" for one in self.targets)}
+        incomplete = [
+            (segment, places)
             for segment in self.data
-        )
-        return complete and not self._missing() and not self._left()
+            if not expected <= (places := {place for place, _ in self._right_copies(segment)})
+        ]
+        return [*incomplete, *self._missing(), *self._left()]
 
     def _left(self) -> list[Path]:
         """Return the files of a move that has not ended."""
