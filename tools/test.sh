@@ -28,6 +28,7 @@ covering=(
     tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
     tests/unit/video/test_{bitrate,h264,stream}.py
 )
+timed='e2e and not unhurried and not guest'
 suite() { # NAME ARG..: exec pytest over a part of the tests
     local name=$1 run=("$python" -m)
     shift
@@ -45,11 +46,16 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
         run=("${apart[@]}" "${run[@]}")
         set -- "$@" -m 'e2e and not guest' tests/rdma ;;
     guests) set -- "$@" -m guest tests/rdma tests/guest_sensors ;;
+    sites)
+        run=("${apart[@]}" "${run[@]}")
+        set -- "$@" tests/e2e/test_sites.py ;;
     unhurried)
-        set -- "$@" -m unhurried --durations=5 --ignore tests/unit --ignore tests/rdma ;;
-    timed)
-        set -- "$@" -m 'e2e and not unhurried and not guest' --durations=10 \
-            --ignore tests/unit --ignore tests/rdma ;;
+        set -- "$@" -m unhurried --durations=5 \
+            --ignore tests/{unit,rdma,e2e/test_sites.py} ;;
+    stops) set -- "$@" -m "$timed" --durations=5 tests/e2e/stops tests/e2e/test_hil.py ;;
+    links)
+        set -- "$@" -m "$timed" --durations=5 \
+            --ignore tests/{unit,rdma,e2e/stops,e2e/test_hil.py} ;;
     esac
     exec "${run[@]}" "$@"
 }
@@ -68,33 +74,41 @@ again() {
     (suite "$1" --last-failed)
 }
 
-# Tests without timing limits run first, in four lanes: two of unit tests use the CPU, the
-# pipes' tests wait and then the guests use the CPU, other real processes do both. The output of
-# a lane is printed when it has ended.
-suite pipes >"$outputs/pipes" 2>&1 &
-lanes[pipes]=$!
-(tail --pid="${lanes[pipes]}" -f /dev/null && suite guests) >"$outputs/guests" 2>&1 &
-lanes[guests]=$!
-for name in unhurried stations; do
-    suite "$name" >"$outputs/$name" 2>&1 &
-    lanes[$name]=$!
-done
-"$python" -m coverage erase
+# Run a part beside others, after the part AFTER; its output is printed when it has ended.
+start() { # NAME [AFTER]
+    ([ $# = 1 ] || tail --pid="${lanes[$2]}" -f /dev/null && suite "$1") \
+        >"$outputs/$1" 2>&1 </dev/null &
+    lanes[$1]=$!
+}
+
+# Wait for the parts that `start` started, and rerun failed tests.
+finish() {
+    for name in "${!lanes[@]}"; do
+        wait "${lanes[$name]}" || failed+=("$name")
+        unset "lanes[$name]"
+        echo "beside others ran, $name:"
+        cat "$outputs/$name"
+    done
+    red=0
+    for name in "${failed[@]}"; do
+        again "$name" || red=1
+    done
+    failed=()
+    [ "$red" = 0 ]
+}
+
+# Tests without timing limits run first, in four lanes that take equal times.
 failed=()
+start pipes
+start sites pipes
+start stations
+start guests stations
+start unhurried
+"$python" -m coverage erase
 for name in covered units; do
     (suite "$name") || failed+=("$name")
 done
-for name in "${!lanes[@]}"; do
-    wait "${lanes[$name]}" || failed+=("$name")
-    unset "lanes[$name]"
-    echo "beside these ran, $name:"
-    cat "$outputs/$name"
-done
-red=0
-for name in "${failed[@]}"; do
-    again "$name" || red=1
-done
-[ "$red" = 0 ]
+finish
 
 # Code that decides about motion, pictures and recordings has full branch coverage.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
@@ -103,8 +117,10 @@ done
         recordings/{'mcap/*',codec,messages,reader,names,repair/{recover,salvage}} \
         recorder/{handover,writer,rotation,retention} runtime/files
 )"
-# The timing tests now have the machine to themselves.
-(suite timed) || again timed
+# The timing tests now have the machine to themselves, in two lanes of a core each.
+start links
+(suite stops) || failed+=(stops)
+finish
 if [ "$(id -u)" != 0 ]; then
     echo "not tested without root: power cuts, a full card, network namespaces:" \
         "sudo make test"

@@ -29,9 +29,8 @@ def alive(mark: bytes) -> list[str]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_benchmark_stopped_by_signal_leaves_no_process(
     number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.run import Broken, Verdict, verdict
 
-SAMPLE = 16
+SAMPLE = 8
 
 CORE = """
 LIMIT = 10

@@ -51,7 +51,8 @@ def test_slow_decoding_device_gets_a_message(page: Page) -> None:
     until(page, SAID, 25.0)
 
 
-@pytest.mark.parametrize("origin", [SECURE, PLAIN])
+@pytest.mark.soak
+@pytest.mark.parametrize("origin", [SECURE, pytest.param(PLAIN, marks=pytest.mark.long)])
 def test_fast_decoding_device_gets_no_message(page: Page, origin: str) -> None:
     page.goto(origin)
     until(page, "window.fpvcar?.video.shown > 3")
