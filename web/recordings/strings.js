@@ -1,7 +1,7 @@
 /** Texts of the recordings page, from lang/. */
 
 import {counted, dates, exact, named} from '../lang/forms.js';
-import {LOCALE, t, fill, number, unit} from '../lang/words.js';
+import {LOCALE, t, fill, joined, number, unit} from '../lang/words.js';
 
 /** @import {Copy} from './types.js' */
 
@@ -32,10 +32,10 @@ export const STRINGS = {
     STRINGS.stops({[cause]: times}).toLowerCase().includes(text.trim().toLowerCase()))),
   edit: (/** @type {string} */ name) => fill(t.recordings.edit, {name}),
   /** Files removed and kept. @param {number} gone @param {string} size @param {number} stay */
-  sure: (gone, size, stay) => [
+  sure: (gone, size, stay) => joined(
     gone ? counted(t.recordings.goes, gone, {size}) : '',
     stay ? counted(t.recordings.stays, stay) : '',
-  ].filter(Boolean).join(' '),
+  ),
   /** Of a base station. @param {string} size */
   sureTrash: (size) => fill(t.recordings.sureTrash, {size}),
   refused: (/** @type {string} */ why) => fill(t.recordings.refused, {why}),

@@ -2,7 +2,7 @@
  * current transfers. */
 
 import {ago, counted, dates} from '../../lang/forms.js';
-import {t, fill} from '../../lang/words.js';
+import {t, fill, joined} from '../../lang/words.js';
 import {STRINGS} from '../strings.js';
 
 /** @import {CarState, ChoreState, OfficeState, Storage} from '../types.js' */
@@ -34,12 +34,12 @@ export const STATION_STRINGS = {
     return count ? counted(t.recordings.snapshots, count, {time: (today ? clock : time)(seconds * 1000)}) : '';
   },
   /** @param {number} unread @param {string} why @param {ChoreState[]} chores */
-  catalogue: (unread, why, chores) => [
+  catalogue: (unread, why, chores) => joined(
     unread ? counted(t.recordings.unlisted, unread) : '',
     why ? fill(t.recordings.listedAnew, {why}) : '',
     ...chores.filter(({fault}) => fault).map(({name, fault, fault_s: seconds}) =>
       fill(t.recordings.choreFault, {name, fault, time: time(seconds * 1000)})),
-  ].filter(Boolean).join(' '),
+  ),
   /** @param {CarState} car */
   car: (car) => {
     const {waiting, state} = car;
