@@ -23,7 +23,7 @@ import msgspec
 from tests.e2e.harness import free_port_from, wait_for
 from tests.e2e.recordings.recording import image, mounted, run
 from tests.support.base_station.versitygw import BUCKET, Gateway
-from tests.support.mcaps import BEGAN_NS, Logged, McapFile
+from tests.support.mcaps import BEGAN_NS, FPS, FRAME_NS, GOP, Logged, McapFile
 
 from benchmarks.rdma import pipes
 from benchmarks.rig import Settings, say
@@ -45,22 +45,35 @@ from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
 
 PART = "store"
 PLACE = Path("/var/tmp")
-SEGMENT_BYTES, SEGMENTS, REPEATS = 16 * MB, 24, 5
+SEGMENT_S, PICTURE_BYTES, SEGMENTS, REPEATS = 60, 9000, 12, 5
+"""Length of a segment, size of its pictures (2.2 Mbit/s), and segments of a session."""
 DISK_MB, SENT_BYTES, CUT_RATE = 2500, 1 << 30, "96M"
 SESSIONS, LIMIT_S = 100_000, 600.0
 SESSION = "Plague/2026-11-21/Plague-20261121T193100Z"
 
 
 def filled_store(root: Path) -> tuple[Store, list[StoredSegment]]:
-    """Make a store with a session as large as a real one."""
+    """Make a store with a session as a car records one."""
     root.mkdir(exist_ok=True)
     store = Store(Folder(root))
     store.open("")
     folder, dice, listed = root / SESSION, random.Random(1), []
     folder.mkdir(parents=True)
-    for number in range(1, SEGMENTS + 1):
-        path = folder / f"{folder.name}-{number:04d}.mcap"
-        path.write_bytes(dice.randbytes(SEGMENT_BYTES))
+    for number in range(SEGMENTS):
+        times_ns = [
+            BEGAN_NS + number * SEGMENT_S * SECOND_NS + picture * FRAME_NS
+            for picture in range(SEGMENT_S * FPS)
+        ]
+        film = [
+            Logged(
+                time_ns,
+                messages.CAMERA,
+                codec.encode(messages.Picture(time_ns, dice.randbytes(PICTURE_BYTES))),
+                picture % GOP == 0,
+            )
+            for picture, time_ns in enumerate(times_ns)
+        ]
+        path = McapFile(film).to(folder / f"{folder.name}-{number + 1:04d}.mcap")
         listed.append(StoredSegment(str(path.relative_to(root)), sha256_of(path)))
     (folder / SUMS_FILE).write_bytes(text_of(listed))
     return store, listed
@@ -90,7 +103,7 @@ def beside(name: str, ours: list[float], theirs: list[float], their_name: str, a
 
 def rate(name: str, times_s: list[float]) -> Row:
     """Return a row of rates of the session."""
-    size = SEGMENTS * SEGMENT_BYTES / MB
+    size = SEGMENTS * SEGMENT_S * FPS * PICTURE_BYTES / MB
     return row(PART, name, "MB/s", [size / one_s for one_s in times_s])
 
 

@@ -13,21 +13,31 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.runtime import files
-from fpvcar.runtime.units import MIB
+from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, damaged_here, quiet
+from fpvstation.mirror.office import (
+    CopyProgress,
+    OfficeFault,
+    OnFile,
+    OnProgress,
+    damaged_here,
+    ignore,
+    quiet,
+)
 from fpvstation.store.audit import BAD
-from fpvstation.store.disk import make_folder, sha256_of
-from fpvstation.store.identity import MARKER
+from fpvstation.store.disk import make_folder, read_back, sha256_of
+from fpvstation.store.identity import FULL, MARKER
 from fpvstation.store.store import INCOMING
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
 
 OWN = re.compile(r"lost\+found|\..*")
 """Names that an empty archive may have: those of the file system, and temporary files."""
+AT_ONCE = 3
+"""Copies that are synced and read back while the next one is written."""
 
 
 class FolderArchive:
@@ -89,8 +99,16 @@ class FolderArchive:
                 await asyncio.to_thread(make_folder, incoming)
                 await self._copy(listed, incoming, on_progress)
                 await asyncio.to_thread(self._publish, session, there, text_of(listed))
-            except BaseException:
+            except BaseException as fault:
                 await asyncio.to_thread(shutil.rmtree, incoming, True)
+                if isinstance(fault, OSError) and fault.errno in FULL:
+                    size = sum((self._root / segment.path).stat().st_size for segment in listed)
+                    free = shutil.disk_usage(there).free
+                    raise OfficeFault(
+                        f"{self.place} is full: {session} needs {size / MB:.1f} MB, and "
+                        f"{free / MB:.1f} MB are free there: make room there; the session stays "
+                        "in the store"
+                    ) from None
                 raise
 
     @contextlib.contextmanager
@@ -107,29 +125,17 @@ class FolderArchive:
             os.close(folder)
 
     async def _copy(self, listed: list[StoredSegment], into: Path, on_progress: OnProgress) -> None:
-        """Copy the segments; read each copy back while the next one is written."""
-        sizes = [(self._root / segment.path).stat().st_size for segment in listed]
-        done = 0
-        for number in range(len(listed) + 1):
-            steps = []
-            if number < len(listed):
-                steps.append(asyncio.to_thread(self._copy_segment, listed[number], into))
-            if number:
-                steps.append(asyncio.to_thread(self._read_back, listed[number - 1], into))
-            for fault in await asyncio.gather(*steps, return_exceptions=True):
-                if fault is not None:
-                    raise fault
-            done += sizes[number] if number < len(sizes) else 0
-            on_progress(CopyProgress(done, done, sum(sizes)))
+        segments = {segment.path.rpartition("/")[2]: segment for segment in listed}
 
-    def _copy_segment(self, segment: StoredSegment, into: Path) -> None:
-        source = self._root / segment.path
-        if _copy_file(source, into / source.name) != segment.sha256:
-            raise damaged_here(segment)
+        def compare(copy: Path) -> None:
+            segment = segments[copy.name]
+            if read_back(copy) != segment.sha256:
+                if not _is_right((self._root / segment.path).parent, segment):
+                    raise damaged_here(segment)
+                raise OfficeFault(f"{self.place}: {segment.path}: the disk returns other bytes")
 
-    def _read_back(self, segment: StoredSegment, into: Path) -> None:
-        if not _is_right(into, segment):
-            raise OfficeFault(f"{self.place}: {segment.path}: the disk returns other bytes")
+        sources = [self._root / segment.path for segment in listed]
+        await _copy_files(sources, into, compare, on_progress)
 
     def _publish(self, session: str, there: Path, sums: bytes) -> None:
         incoming = there / INCOMING / session
@@ -141,20 +147,24 @@ class FolderArchive:
 
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Read the copy, and return the names of bad or absent segments."""
-        return await _bad_in(self._folder / session, listed)
+        with self._held() as there:
+            return await _bad_in(there / session, listed)
 
-    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
+    async def fetch(
+        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = ignore
+    ) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
         key = hashlib.sha256(self.place.encode()).hexdigest()[:8]
-        into, source = f"{INCOMING}/archive/{key}/{session}", self._folder / session
-        await asyncio.to_thread(make_folder, self._root / into)
-        names = [entry.name for entry in os.scandir(source)] if source.is_dir() else []
-        total, done = sum((source / name).stat().st_size for name in names), 0
-        for name in names:
-            await asyncio.to_thread(_copy_file, source / name, self._root / into / name)
-            done += (source / name).stat().st_size
-            on_progress(CopyProgress(done, done, total))
-        return {name: f"{into}/{name}" for name in names}
+        into = f"{INCOMING}/archive/{key}/{session}"
+        with self._held() as there:
+            await asyncio.to_thread(make_folder, self._root / into)
+            source = there / session
+            sources = sorted(source.iterdir()) if source.is_dir() else []
+            paths = {path.name: f"{into}/{path.name}" for path in sources}
+            await _copy_files(
+                sources, self._root / into, lambda copy: on_file(paths[copy.name]), on_progress
+            )
+        return paths
 
     async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
         """Delete the copy of a session that is in the store again; keep one that is not right.
@@ -186,19 +196,27 @@ def _set_aside(there: Path, session: str) -> None:
         files.publish(folder, bad)
 
 
-def _copy_file(source: Path, target: Path) -> str:
-    """Copy a file with its time, sync it, and drop it from the page cache. Return the checksum of
-    the bytes that were read."""
-    sha256 = hashlib.sha256()
-    with source.open("rb") as file, target.open("wb") as copy:
-        while data := file.read(MIB):
-            sha256.update(data)
-            copy.write(data)
-        copy.flush()
-        shutil.copystat(source, target)
-        os.fsync(copy.fileno())
-        os.posix_fadvise(copy.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return sha256.hexdigest()
+async def _copy_files(
+    sources: Sequence[Path], into: Path, on_copy: Callable[[Path], None], on_progress: OnProgress
+) -> None:
+    """Copy files with their times. `on_copy` gets each copy in a thread, while the next ones are
+    copied. The first fault ends the copy."""
+    done, total = 0, sum(source.stat().st_size for source in sources)
+    running = set[asyncio.Task[None]]()
+    try:
+        for source in sources:
+            copy = into / source.name
+            await asyncio.to_thread(shutil.copy2, source, copy)
+            running.add(asyncio.create_task(asyncio.to_thread(on_copy, copy)))
+            if len(running) > AT_ONCE:
+                ended, running = await asyncio.wait(running, return_when="FIRST_COMPLETED")
+                for task in ended:
+                    task.result()
+            done += copy.stat().st_size
+            on_progress(CopyProgress(done, done, total))
+        await asyncio.gather(*running)
+    finally:
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 def _is_right(folder: Path, segment: StoredSegment) -> bool:

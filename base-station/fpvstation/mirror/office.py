@@ -34,7 +34,15 @@ OnProgress = Callable[[CopyProgress], None]
 """Callback for the progress of a copy, called from time to time."""
 
 
+OnFile = Callable[[str], None]
+"""Callback for the local path of each file that has arrived, called in a thread."""
+
+
 def quiet(progress: CopyProgress) -> None:
+    pass
+
+
+def ignore(path: str) -> None:
     pass
 
 

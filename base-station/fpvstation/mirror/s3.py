@@ -14,15 +14,24 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, damaged_here, quiet
+from fpvstation.mirror.office import (
+    CopyProgress,
+    OfficeFault,
+    OnFile,
+    OnProgress,
+    damaged_here,
+    ignore,
+    quiet,
+)
 from fpvstation.mirror.s3_bucket import Bucket, BucketFile, FileMissing, Upload
 from fpvstation.settings import BUCKET_SCHEME
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
 
-PART, PARTS_MOST, PARTS_AT_ONCE = 8 << 20, 10_000, 3
-"""Bytes of a request, the limit of S3 for their number, and the number of those in memory."""
+PART, PARTS_MOST, PARTS_AT_ONCE = 16 << 20, 10_000, 2
+"""Bytes of a request, at least a minute of a car: a server takes a file in one request in half
+the time. The limit of S3 for their number, and the number of those in transfer."""
 
 
 class S3:
@@ -93,7 +102,9 @@ class S3:
                 bad.append(segment.path.rpartition("/")[2])
         return bad
 
-    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
+    async def fetch(
+        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = ignore
+    ) -> Mapping[str, str]:
         """Download a session; return the local path of each file. A retry resumes with the bytes
         that arrived. Raises OfficeFault, OSError."""
         bucket, into, moved, done = self._open(), f"{self._incoming}/{session}", 0, 0
@@ -118,6 +129,7 @@ class S3:
                         moved, done = moved + len(chunk), done + len(chunk)
                         on_progress(CopyProgress(moved, done, total))
             paths[name] = f"{into}/{name}"
+            await asyncio.to_thread(on_file, paths[name])
         return paths
 
     # Archive of tiers.py

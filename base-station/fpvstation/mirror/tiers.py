@@ -27,13 +27,13 @@ from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, ignore, quiet
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
 from fpvstation.store.audit import files_of
 from fpvstation.store.bound import age_key
-from fpvstation.store.disk import Folder, locked
+from fpvstation.store.disk import Folder, locked, read_back
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
@@ -64,7 +64,9 @@ class Archive(Protocol):
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Verify the copy; return the names of bad or absent segments."""
 
-    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
+    async def fetch(
+        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = ignore
+    ) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
 
     async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
@@ -237,13 +239,35 @@ class Tiers:
         await self._archive.claim(self._store.id, known=True)
         lost, fetched = list[str](), not record.returned
         if fetched:
-            size = sum(record.sizes.values())
-            await self._act(self._check_room, session, size)
-            paths = await self._archive.fetch(session, on_progress)
-            on_progress(CopyProgress(0, size, size))
-            lost = await self._act(self._take, session, record, paths)
+            lost = await self._fetch(session, record, on_progress)
         await self._complete_back(session, record, fetched and not lost)
         return lost
+
+    async def _fetch(
+        self, session: str, record: ArchivedSession, on_progress: OnProgress
+    ) -> list[str]:
+        """Copy a session here, and verify the copy; return the lost names."""
+        size, right = sum(record.sizes.values()), set[str]()
+
+        def verify(path: str) -> None:
+            sha256 = record.segments.get(name := path.rpartition("/")[2])
+            if sha256 and read_back(self._disk.root / path) == sha256:
+                right.add(name)
+
+        await self._act(self._check_room, session, size)
+        paths = await self._archive.fetch(session, on_progress, verify)
+        on_progress(CopyProgress(0, size, size))
+        lost = record.segments.keys() - right
+        if lost:
+            bad = await self._archive.check(session, record.listed(session))
+            if unlike := sorted(lost - set(bad)):
+                await self._act(self._store.clear, paths.values())
+                raise OfficeFault(
+                    f"{session}/{unlike[0]}: right in {record.place}, and damaged on its way to "
+                    "the store's disk: check that disk, then recall it again"
+                )
+        await self._act(self._take, session, record, paths, right)
+        return sorted(lost)
 
     def _check_room(self, session: str, size: int) -> None:
         free = shutil.disk_usage(self._disk.root).free
@@ -253,31 +277,26 @@ class Tiers:
                 "store's disk: make room there first"
             )
 
-    def _take(self, session: str, record: ArchivedSession, paths: Mapping[str, str]) -> list[str]:
-        """Verify fetched files, and make them the session's own; return the lost names."""
+    def _take(
+        self, session: str, record: ArchivedSession, paths: Mapping[str, str], right: set[str]
+    ) -> None:
+        """Make verified files the session's own."""
         self._store.check()
-        good = []
-        for segment in record.listed(session):
-            path = paths.get(segment.path.rpartition("/")[2], "")
-            if path and self._disk.sha256(path) == segment.sha256:
-                self._disk.sync(path)
-                good.append(segment)
         new = self._beside(session, ".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
-        for segment in good:
-            name = segment.path.rpartition("/")[2]
+        for name in right:
             os.rename(self._disk.root / paths[name], new / name)
         self._store.clear(paths.values())
-        if good:
-            files.write_whole(new / SUMS_FILE, [text_of(good)])
+        if right:
+            listed = (StoredSegment(name, record.segments[name]) for name in right)
+            files.write_whole(new / SUMS_FILE, [text_of(listed)])
             (new / SUMS_FILE).chmod(0o644)
         files.sync(new)
         files.sync(new.parent)
         with self._disk.changing():
             record.returned = True
             self._log.write(session, record)
-        return sorted(record.segments.keys() - segments_of(good).keys())
 
     async def _complete_back(
         self, session: str, record: ArchivedSession, right: bool = False

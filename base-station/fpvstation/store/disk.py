@@ -208,3 +208,12 @@ def sha256_of(path: Path) -> str:
     """Return the checksum of a file, in hex. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_back(path: Path) -> str:
+    """Sync a file, and return the checksum of the bytes that its disk returns, in hex. Raises
+    OSError."""
+    files.sync(path)
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return hashlib.file_digest(file, "sha256").hexdigest()

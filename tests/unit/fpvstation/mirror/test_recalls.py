@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from fpvstation.errors import StationError
-from fpvstation.mirror import folder_archive
 from fpvstation.mirror import recalls as module
 from fpvstation.mirror.recalls import Recalls, RecallState
 from fpvstation.mirror.tiers import TiersBusy
@@ -28,8 +27,8 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.copying, self.open = threading.Event(), threading.Event()
-        self._copy = folder_archive._copy_file
-        monkeypatch.setattr(folder_archive, "_copy_file", self._wait)
+        self._copy = shutil.copy2
+        monkeypatch.setattr(shutil, "copy2", self._wait)
 
     def _wait(self, source: Path, target: Path) -> None:
         self.copying.set()
@@ -180,7 +179,7 @@ async def test_disk_that_fills_up_is_named(rig: Rig, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder_archive, "_copy_file", full)
+        patch.setattr(shutil, "copy2", full)
         state = await recalled(Recalls(rig.tiers()), rig)
     assert state.fault == module.NO_ROOM
     assert (await recalled(Recalls(rig.tiers()), rig)).state == "done"
@@ -199,7 +198,7 @@ async def test_defect_ends_one_recall_and_not_the_station(
 ) -> None:
     recalls = Recalls(rig.tiers())
     with monkeypatch.context() as patch:
-        patch.setattr(folder_archive, "_copy_file", lambda source, target: 1 / 0)
+        patch.setattr(shutil, "copy2", lambda source, target: 1 / 0)
         state = await recalled(recalls, rig)
     assert state.fault.startswith("internal fault: ZeroDivisionError")
     assert (await recalled(recalls, rig)).state == "done"

@@ -1,7 +1,9 @@
 """Archive and recall with disks that are unmounted in the middle, and with foreign files."""
 
 import asyncio
+import contextlib
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -86,3 +88,43 @@ def test_file_of_a_killed_write_does_not_block_an_archive(rig: Rig) -> None:
     rig.archive()
     assert rig.recall() == []
     rig.check_one_copy(rig.root)
+
+
+def test_copy_damaged_on_its_way_back_keeps_the_archived_one(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.archive()
+    copy2 = shutil.copy2
+
+    def copy_wrongly(source: Path, target: Path) -> None:
+        copy2(source, target)
+        with target.open("r+b") as file:
+            file.write(b"?")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", copy_wrongly)
+        with pytest.raises(OfficeFault, match="right in .*damaged on its way.*recall it again"):
+            rig.recall()
+    rig.check_one_copy(rig.there)
+    assert rig.recall() == []
+    rig.check_one_copy(rig.root)
+
+
+def test_archive_unmounted_during_a_recall_loses_no_session(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.archive()
+
+    def unmount_first(folder: Path) -> None:
+        rig.unmount()
+        rig.there.mkdir()
+        make_folder(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fpvstation.mirror.folder_archive.make_folder", unmount_first)
+        with contextlib.suppress(OfficeFault):
+            rig.recall()
+    rig.there.rmdir()
+    rig.mount()
+    assert asyncio.run(rig.tiers().resume()) == []
+    rig.check_listed()
