@@ -59,7 +59,7 @@ export interface ChoreState { name: string; fault: string; fault_s: number }
 export interface Storage {
   store: {
     path: string; sessions: number; segments: number; bytes: number; free: number;
-    total: number;
+    total: number; archived: number; archived_bytes: number;
   };
   cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
   chores: ChoreState[]; snapshots: number; snapshot_s: number; recalls: RecallState[];

@@ -51,6 +51,7 @@ class Change(NamedTuple):
     stamp: int | None
     known: bool = True
     """Whether the session is in the catalogue."""
+    archived: bool = False
 
 
 class ProbeBatch(NamedTuple):
@@ -65,7 +66,8 @@ class ProbeBatch(NamedTuple):
 
 
 class StoreUsage(msgspec.Struct):
-    """Contents of a store: bytes of its segments, and of its disk."""
+    """Contents of a store: bytes of its segments, and of its disk; apart from these, sessions in
+    an archive."""
 
     path: str
     sessions: int
@@ -73,6 +75,8 @@ class StoreUsage(msgspec.Struct):
     bytes: int
     free: int
     total: int
+    archived: int = 0
+    archived_bytes: int = 0
 
 
 class Catalogue:
@@ -163,7 +167,7 @@ class Catalogue:
                 continue
             old_stamp = stamps.pop(session, None)
             if old_stamp != stamp:
-                yield Change(session, stamp, old_stamp is not None)
+                yield Change(session, stamp, old_stamp is not None, record is not None)
         for session in stamps:
             yield Change(session, None)
 
@@ -183,9 +187,9 @@ class Catalogue:
         with self._file.connection() as db:
             known = {
                 segment: entry
-                for session, _, known in changes
-                if known
-                for segment, entry in search.entries_of(db, session)
+                for change in changes
+                if change.known
+                for segment, entry in search.entries_of(db, change.session)
             }
         for change in changes:
             if record := self._store.archived(change.session):
@@ -202,22 +206,26 @@ class Catalogue:
         """Replace the rows of these sessions."""
         entries = {**batch.known, **dict(zip(batch.new, batch.entries, strict=True))}
         with self._file.connection() as db:
-            for session, stamp, was_known in batch.changes:
-                if was_known:
-                    forget(db, session)
-                if stamp is not None:
-                    self._add(db, session, stamp, batch.stored[session], entries)
+            for change in batch.changes:
+                if change.known:
+                    forget(db, change.session)
+                if change.stamp is not None:
+                    self._add(db, change, batch.stored[change.session], entries)
 
     def _add(
         self,
         db: sqlite3.Connection,
-        session: str,
-        stamp: int,
+        change: Change,
         stored: Iterable[StoredSegment],
         entries: dict[StoredSegment, bytes],
     ) -> None:
-        db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
+        session = change.session
         decoded = {segment: search.entry_in(entries[segment]) for segment in stored}
+        size = sum(entry.bytes for entry in decoded.values())
+        db.execute(
+            "INSERT INTO session VALUES (?, ?, ?, ?, ?)",
+            (session, change.stamp, change.archived, len(decoded), size),
+        )
         db.executemany(
             "INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -288,11 +296,15 @@ class Catalogue:
     def usage(self) -> StoreUsage:
         """Return the size of the contents and the disk's usage. Raises OSError."""
         with self._file.query() as db:
-            (sessions,) = db.execute("SELECT count(*) FROM session").fetchone()
-            query = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
-            segments, size = db.execute(query).fetchone()
+            query = (
+                "SELECT count(*), coalesce(sum(segments), 0), coalesce(sum(bytes), 0) "
+                "FROM session WHERE archived = ?"
+            )
+            here, archived = (db.execute(query, (place,)).fetchone() for place in (0, 1))
         disk = shutil.disk_usage(self._root)
-        return StoreUsage(str(self._root), sessions, segments, size, disk.free, disk.total)
+        return StoreUsage(
+            str(self._root), *here, disk.free, disk.total, archived[0], archived[2]
+        )
 
     def name(self, drive: str, title: str) -> None:
         """Name a drive in the store, so that the name survives a rebuild of the catalogue."""

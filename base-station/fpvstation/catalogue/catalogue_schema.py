@@ -43,6 +43,12 @@ MIGRATIONS = (
         VALUES ('delete', old.at, old.words, old.causes);
     END;
     """,
+    """
+    ALTER TABLE session ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE session ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE session ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE session SET stamp = 0;  -- lists each session again
+    """,
 )
 
 

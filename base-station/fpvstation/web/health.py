@@ -149,7 +149,9 @@ class StationHealth(msgspec.Struct):
         store = self.store
         yield gauge("station_store_sessions", "Sessions in the store.", store.sessions)
         yield gauge("station_store_segments", "Segments in the store.", store.segments)
-        yield gauge("station_store_bytes", "Size of all segments.", store.bytes)
+        yield gauge("station_store_bytes", "Size of the segments in the store.", store.bytes)
+        yield gauge("station_archive_sessions", "Sessions in the archive.", store.archived)
+        yield gauge("station_archive_bytes", "Size of these sessions.", store.archived_bytes)
         yield gauge("station_disk_free_bytes", "Free space on the store's disk.", store.free)
         yield gauge("station_disk_bytes", "Size of the store's disk.", store.total)
         yield gauge("station_snapshots", "Snapshots of the store.", self.snapshots)

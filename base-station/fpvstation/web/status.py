@@ -91,6 +91,9 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
         f"{store.total / MB:.0f} MB are free"
     )
+    if store.archived:
+        sessions = counted(store.archived, "session")
+        yield f"archived: {sessions}, {store.archived_bytes / MB:.0f} MB"
     if health.snapshots:
         newest = f"{span(now_s - health.snapshot_s)} ago"
         yield f"{counted(health.snapshots, 'snapshot')}, the newest {newest}"

@@ -32,6 +32,14 @@ test('waiting files are shown with rate and time left', () => {
     'fetching: 2 files pending, 32 MB, 4.0 MB/s, 8 seconds to go');
   assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32 MB');
   assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all recordings fetched');
+  const store = {
+    path: '/store', sessions: 1, segments: 2, bytes: 3e6, free: 1e9, total: 2e9, archived: 0,
+    archived_bytes: 0,
+  };
+  const here = '/store: 1 session in 2 files, 3.0 MB. 1.0 GB of 2.0 GB are free.';
+  assert.equal(STATION_STRINGS.store(store), here);
+  assert.equal(STATION_STRINGS.store({...store, archived: 2, archived_bytes: 9e6}),
+    `${here} Archived: 2 sessions, 9.0 MB.`);
   const office = {
     ...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0,
     complete: 12, waiting: 28, waits_until: '',

@@ -156,6 +156,7 @@ export default register({
     free: '{size} frei',
     waits: '{size} warten',
     store: '{path}: {sessions} in {files}, {size}. {free} von {total} sind frei.',
+    inArchive: {one: 'Im Archiv: {count} Sitzung, {size}.', other: 'Im Archiv: {count} Sitzungen, {size}.'},
     countOfSessions: {one: '{count} Sitzung', other: '{count} Sitzungen'},
     snapshots: {one: '{count} Schnappschuss, von {time}.', other: '{count} Schnappschüsse, der neueste von {time}.'},
     unlisted: {one: '{count} Sitzung ist noch nicht aufgeführt.', other: '{count} Sitzungen sind noch nicht aufgeführt.'},

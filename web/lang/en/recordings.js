@@ -156,6 +156,7 @@ export default register({
     free: '{size} free',
     waits: '{size} pending',
     store: '{path}: {sessions} in {files}, {size}. {free} of {total} are free.',
+    inArchive: {one: 'Archived: {count} session, {size}.', other: 'Archived: {count} sessions, {size}.'},
     countOfSessions: {one: '{count} session', other: '{count} sessions'},
     snapshots: {one: '{count} snapshot, of {time}.', other: '{count} snapshots, newest {time}.'},
     unlisted: {one: '{count} session is not listed yet.', other: '{count} sessions are not listed yet.'},

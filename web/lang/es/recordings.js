@@ -156,6 +156,7 @@ export default register({
     free: '{size} libres',
     waits: '{size} en espera',
     store: '{path}: {sessions} en {files}, {size}. {free} de {total} están libres.',
+    inArchive: {one: 'Archivada: {count} sesión, {size}.', other: 'Archivadas: {count} sesiones, {size}.'},
     countOfSessions: {one: '{count} sesión', other: '{count} sesiones'},
     snapshots: {one: '{count} instantánea, de {time}.', other: '{count} instantáneas, la última de {time}.'},
     unlisted: {one: '{count} sesión aún no está en la lista.', other: '{count} sesiones aún no están en la lista.'},

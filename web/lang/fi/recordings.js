@@ -156,6 +156,7 @@ export default register({
     free: '{size} vapaana',
     waits: '{size} odottaa',
     store: '{path}: {sessions}, {files}, {size}. Vapaana {free} / {total}.',
+    inArchive: {one: 'Arkistossa: {count} istunto, {size}.', other: 'Arkistossa: {count} istuntoa, {size}.'},
     countOfSessions: {one: '{count} istunto', other: '{count} istuntoa'},
     snapshots: {one: '{count} tilannevedos, {time}.', other: '{count} tilannevedosta, uusin {time}.'},
     unlisted: {one: '{count} istunto ei ole vielä luettelossa.', other: '{count} istuntoa ei ole vielä luettelossa.'},

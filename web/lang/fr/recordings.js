@@ -156,6 +156,7 @@ export default register({
     free: '{size} libres',
     waits: '{size} en attente',
     store: '{path} : {sessions} dans {files}, {size}. {free} sur {total} sont libres.',
+    inArchive: {one: 'Archivée : {count} session, {size}.', other: 'Archivées : {count} sessions, {size}.'},
     countOfSessions: {one: '{count} session', other: '{count} sessions'},
     snapshots: {one: '{count} instantané, de {time}.', other: '{count} instantanés, le dernier de {time}.'},
     unlisted: {one: '{count} session n’est pas encore dans la liste.', other: '{count} sessions ne sont pas encore dans la liste.'},

@@ -153,6 +153,7 @@ export default register({
     free: '剩余 {size}',
     waits: '{size} 在等',
     store: '{path}：{sessions}，{files}，{size}。剩余 {free}，共 {total}。',
+    inArchive: {other: '已归档：{count} 个会话，{size}。'},
     countOfSessions: {other: '{count} 个会话'},
     snapshots: {other: '{count} 个快照，最新的是 {time}。'},
     unlisted: {other: '{count} 个会话还没有列出。'},

@@ -24,10 +24,13 @@ export const STATION_STRINGS = {
     waits ? fill(t.recordings.waits, {size: size(waits)}) : '',
   ].filter(Boolean).join(', '),
   /** @param {Storage['store']} store */
-  store: ({path, sessions, segments, bytes, free, total}) => fill(t.recordings.store, {
-    path, sessions: counted(t.recordings.countOfSessions, sessions), files: STRINGS.files(segments),
-    size: size(bytes), free: size(free), total: size(total),
-  }),
+  store: ({path, sessions, segments, bytes, free, total, archived, archived_bytes: far}) => [
+    fill(t.recordings.store, {
+      path, sessions: counted(t.recordings.countOfSessions, sessions),
+      files: STRINGS.files(segments), size: size(bytes), free: size(free), total: size(total),
+    }),
+    archived ? counted(t.recordings.inArchive, archived, {size: size(far)}) : '',
+  ].filter(Boolean).join(' '),
   /** The newest one of today has a time only. @param {number} count @param {number} seconds */
   snapshots: (count, seconds) => {
     const today = new Date(seconds * 1000).toDateString() === new Date().toDateString();

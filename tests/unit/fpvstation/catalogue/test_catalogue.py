@@ -206,6 +206,26 @@ def test_catalogue_of_an_older_station_is_migrated(
     again.close()
 
 
+def test_catalogue_of_a_station_without_counts_counts_each_session(
+    tmp_path: Path, store: Store, made: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (session,) = store.sessions()
+    stamp = (tmp_path / "store" / session / "SHA256SUMS").stat().st_mtime_ns
+    with monkeypatch.context() as patch:
+        first = catalogue_schema.MIGRATIONS[:1]
+        patch.setattr("fpvstation.catalogue.catalogue_schema.MIGRATIONS", first)
+        db = catalogue_schema.open_database(tmp_path / "catalogue.sqlite")
+        with db:
+            db.execute("INSERT INTO about VALUES ('s1')")
+            db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
+        db.close()
+    catalogue = opened(tmp_path, store)
+    assert catalogue.reset_reason == ""
+    usage = catalogue.usage()
+    assert (usage.sessions, usage.segments, usage.bytes) == (1, 1, len(made))
+    catalogue.close()
+
+
 def test_session_removed_from_the_store_is_not_listed(catalogue: Catalogue, store: Store) -> None:
     (session,) = store.sessions()
     store.remove(session, ".trash/today")

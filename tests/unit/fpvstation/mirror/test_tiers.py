@@ -185,10 +185,9 @@ def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> No
         with pytest.raises(OSError, match="is in the archive .*: mount it, or bring the drive"):
             catalogue.paths(paths)
         assert list(verify(store, Folder(rig.root), [SESSION], 1e5)) == []
-        assert catalogue.sync() == 0 and catalogue.usage().segments == 2
+        assert catalogue.sync() == 0 and catalogue.usage().archived == 1
         catalogue.reset("lost")
-        assert catalogue.sync() == 1 and catalogue.usage().segments == 2
-        assert catalogue.usage().bytes == sum(map(len, FILES.values()))
+        assert catalogue.sync() == 1 and catalogue.usage().archived == 1
         with pytest.raises(StationError, match="recall"):
             put(store, NAME.replace("0001", "0003"), b"late")
         with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
@@ -203,6 +202,28 @@ def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> No
         catalogue.close()
     assert not rig.store.is_away(SESSION)
     assert rig.recall() == []
+
+
+def test_archived_bytes_are_counted_apart_from_those_of_the_store(
+    rig: Rig, tmp_path: Path
+) -> None:
+    put(rig.store, OTHER_NAME, b"other")
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", rig.root, rig.store, rig.store.id)
+    catalogue.open()
+
+    def counts() -> tuple[int, ...]:
+        catalogue.sync()
+        usage = catalogue.usage()
+        here = usage.sessions, usage.segments, usage.bytes
+        return *here, usage.archived, usage.archived_bytes
+
+    size = sum(map(len, FILES.values()))
+    assert counts() == (2, 3, size + 5, 0, 0)
+    rig.archive()
+    assert counts() == (1, 1, 5, 1, size)
+    rig.recall()
+    assert counts() == (2, 3, size + 5, 0, 0)
+    catalogue.close()
 
 
 def test_bad_copy_in_the_archive_is_named_and_kept(rig: Rig) -> None:

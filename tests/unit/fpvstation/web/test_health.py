@@ -60,6 +60,17 @@ def test_status_lines_have_waiting_rate_and_time_left() -> None:
     assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB are free")
 
 
+def test_archived_sessions_are_apart_from_those_of_the_store() -> None:
+    usage = StoreUsage("/store", 1, 2, 3_000_000, 10**11, 2 * 10**11, 1, 9_000_000)
+    health = standing(store=usage)
+    *_, store, archived = lines_of(health, NOW_S)
+    assert store.startswith("/store: 1 session, 2 segments, 3 MB; ")
+    assert archived == "archived: 1 session, 9 MB"
+    text = exposition(health.metrics())
+    assert "fpvcar_station_store_bytes 3000000" in text
+    assert "fpvcar_station_archive_bytes 9000000" in text
+
+
 def test_status_names_the_time_when_a_window_opens() -> None:
     (office,) = standing().offices
     office.state, office.rate, office.waits_until = "ok", 0.0, "22:00"

@@ -272,6 +272,6 @@ async def test_drive_of_an_archive_that_is_away_is_listed_and_not_sent(
         body = {"kind": "zip", "files": [OTHER], "from_ms": 0, "to_ms": 9e12}
         answer = await client.post("/api/recordings/exports", json=body)
         assert answer.status == 422 and "mount it" in await answer.text()
-        assert page._catalogue.usage().segments == 2
+        assert page._catalogue.usage().archived == 1
         with pytest.raises(DriveBusy, match="fpvstation recall Arrow-"):
             page._catalogue.delete(drive)
