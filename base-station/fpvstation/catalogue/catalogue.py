@@ -300,10 +300,18 @@ class Catalogue:
                 "SELECT count(*), coalesce(sum(segments), 0), coalesce(sum(bytes), 0) "
                 "FROM session WHERE archived = ?"
             )
-            here, archived = (db.execute(query, (place,)).fetchone() for place in (0, 1))
+            sessions, segments, size = db.execute(query, (0,)).fetchone()
+            archived, _, archived_size = db.execute(query, (1,)).fetchone()
         disk = shutil.disk_usage(self._root)
         return StoreUsage(
-            str(self._root), *here, disk.free, disk.total, archived[0], archived[2]
+            str(self._root),
+            sessions,
+            segments,
+            size,
+            disk.free,
+            disk.total,
+            archived,
+            archived_size,
         )
 
     def name(self, drive: str, title: str) -> None:

@@ -25,7 +25,6 @@ from fpvstation.mirror.office import (
     OnFile,
     OnProgress,
     damaged_here,
-    ignore,
     quiet,
 )
 from fpvstation.store.audit import BAD
@@ -151,7 +150,7 @@ class FolderArchive:
             return await _bad_in(there / session, listed)
 
     async def fetch(
-        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = ignore
+        self, session: str, on_progress: OnProgress, on_file: OnFile
     ) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
         key = hashlib.sha256(self.place.encode()).hexdigest()[:8]

@@ -42,10 +42,6 @@ def quiet(progress: CopyProgress) -> None:
     pass
 
 
-def ignore(path: str) -> None:
-    pass
-
-
 class RemoteOffice(Protocol):
     """Interface of an office for a replicator. Every call may raise OfficeFault."""
 

@@ -20,7 +20,6 @@ from fpvstation.mirror.office import (
     OnFile,
     OnProgress,
     damaged_here,
-    ignore,
     quiet,
 )
 from fpvstation.mirror.s3_bucket import Bucket, BucketFile, FileMissing, Upload
@@ -103,7 +102,7 @@ class S3:
         return bad
 
     async def fetch(
-        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = ignore
+        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = lambda path: None
     ) -> Mapping[str, str]:
         """Download a session; return the local path of each file. A retry resumes with the bytes
         that arrived. Raises OfficeFault, OSError."""

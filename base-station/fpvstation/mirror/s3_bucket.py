@@ -27,7 +27,7 @@ UNSIGNED = {"payload_signing_enabled": False}
 more for the signature. That is the default for https only."""
 KEYS = "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile's keys"
 TOKEN = "get new temporary keys, or use keys that do not expire"
-REGION = "set AWS_REGION to the bucket's region"
+REGION = "region {} refused: set AWS_REGION to the bucket's region"
 CLOCK = "set the clock of this machine: sudo timedatectl set-ntp true"
 ROOM = "make room there; the copy is retried"
 RETRIED = "the copy is retried"
@@ -221,14 +221,15 @@ class Bucket:
             raise
         except Exception as error:
             self.failed = True
-            raise _fault_of(self.place, error) from None
+            region = self._client.meta.region_name if self._client else ""
+            raise _fault_of(self.place, error, region) from None
 
 
 class Exists(OfficeFault):
     """Refusal of a write: the file is there already, or has another version."""
 
 
-def _fault_of(place: str, error: Exception) -> OfficeFault:
+def _fault_of(place: str, error: Exception, region: str) -> OfficeFault:
     """Return the fault for an error of the client. Raises other errors."""
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
@@ -237,7 +238,7 @@ def _fault_of(place: str, error: Exception) -> OfficeFault:
         code = str(error.response.get("Error", {}).get("Code", "no code"))
         reason = f"{code}: {error.response.get('Error', {}).get('Message') or 'no message'}"
         kinds = {"NoSuchKey": FileMissing, "PreconditionFailed": Exists}
-        kind, step = kinds.get(code, OfficeFault), STEPS.get(code, RETRIED)
+        kind, step = kinds.get(code, OfficeFault), STEPS.get(code, RETRIED).format(region)
     elif isinstance(error, BotoCoreError | ResponseParserError | ValueError | OSError):
         kind, reason = OfficeFault, str(error) or repr(error)
         step = STEPS_OF_CLIENT.get(type(error).__name__, NETWORK)

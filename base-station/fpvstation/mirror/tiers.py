@@ -27,7 +27,7 @@ from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, ignore, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, quiet
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
@@ -65,7 +65,7 @@ class Archive(Protocol):
         """Verify the copy; return the names of bad or absent segments."""
 
     async def fetch(
-        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = ignore
+        self, session: str, on_progress: OnProgress, on_file: OnFile
     ) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
 

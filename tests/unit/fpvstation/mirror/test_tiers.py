@@ -204,9 +204,7 @@ def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> No
     assert rig.recall() == []
 
 
-def test_archived_bytes_are_counted_apart_from_those_of_the_store(
-    rig: Rig, tmp_path: Path
-) -> None:
+def test_archived_bytes_are_counted_apart_from_those_of_the_store(rig: Rig, tmp_path: Path) -> None:
     put(rig.store, OTHER_NAME, b"other")
     catalogue = Catalogue(tmp_path / "catalogue.sqlite", rig.root, rig.store, rig.store.id)
     catalogue.open()

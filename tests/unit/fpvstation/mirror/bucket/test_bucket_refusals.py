@@ -12,6 +12,7 @@ from fpvstation.mirror.replicate import Replicator
 from fpvstation.mirror.s3_bucket import BucketFile
 from fpvstation.store.identity import MARKER
 from tests.support.base_station.bucket import SECOND, TARGET, Rig, act
+from tests.support.base_station.versitygw import REGION
 from tests.unit.fpvstation.store.test_store import SESSION, put
 
 
@@ -74,7 +75,9 @@ async def test_wrong_region_is_corrected_by_the_answer_of_the_server(
 async def test_region_that_no_answer_corrects_is_named(rig: Rig) -> None:
     put(rig.store)
     rig.proxy.refusals = [(400, "AuthorizationHeaderMalformed")] * 99
-    assert "set AWS_REGION to the bucket's region" in await rig.relayed()
+    step = f"region {REGION} refused: set AWS_REGION to the bucket's region"
+    assert step in await rig.relayed()
+    assert not rig.there.exists()
     rig.proxy.refusals = []
     assert await rig.relayed() == ""
 
