@@ -74,15 +74,17 @@ class Stop:
 class Car:
     """A guest in which the packages are installed and set up as in install.md."""
 
-    def __init__(self, share: Path, disk: Path, recipe: Recipe = TRIXIE) -> None:
-        self.share, self.disk, self.recipe = share, disk, recipe
+    def __init__(
+        self, share: Path, disk: Path, recipe: Recipe = TRIXIE, steady: bool = True
+    ) -> None:
+        self.share, self.disk, self.recipe, self._steady = share, disk, recipe, steady
         self.pins = ""
         shutil.copyfile(image(recipe).root, disk)
         self.guest = self._boot()
 
     def _boot(self) -> Guest:
         recipe, disk = self.recipe, self.disk
-        guest = Guest(self.share, cpus=1, recipe=recipe, disk=disk, steady=True)
+        guest = Guest(self.share, cpus=1, recipe=recipe, disk=disk, steady=self._steady)
         return guest.__enter__()
 
     def install(self, pins: str = "pigpio") -> None:
@@ -137,12 +139,15 @@ class Car:
 
 
 @contextmanager
-def booted(made: pytest.TempPathFactory, recipe: Recipe = TRIXIE) -> Iterator[Car]:
-    """Boot a car for a module's fixture, with nothing installed yet."""
+def booted(
+    made: pytest.TempPathFactory, recipe: Recipe = TRIXIE, steady: bool = True
+) -> Iterator[Car]:
+    """Boot a car for a module's fixture, with nothing installed yet. `steady`: its clock is fit for
+    measurements."""
     share = made.mktemp("car-share")
     bring(share)
     disk = share.parent / f"{share.name}.ext4"
-    car = Car(share, disk, recipe)
+    car = Car(share, disk, recipe, steady)
     try:
         yield car
     finally:

@@ -1,0 +1,2 @@
+# shellcheck shell=sh
+# Sourced by customize.sh. The packages of the tests start their own services.
