@@ -222,6 +222,24 @@ class Tiers:
         if not link:
             self._disk.prune(session.rpartition("/")[0])
 
+    def _is_whole(self, session: str, record: ArchivedSession) -> bool:
+        """Return True if no file here has been deleted yet."""
+        old = self._beside(session, ".old")
+        folder = old if old.exists() else self._disk.root / session
+        return not folder.is_symlink() and all((folder / name).exists() for name in record.segments)
+
+    def _keep(self, session: str) -> None:
+        """Keep a session here whose copy in the archive is damaged."""
+        folder, old = self._disk.root / session, self._beside(session, ".old")
+        with self._disk.changing():
+            if old.exists():
+                folder.unlink(missing_ok=True)
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(old, folder)
+                files.sync(folder.parent)
+                files.sync(old.parent)
+            self._log.forget(session)
+
     def _beside(self, session: str, suffix: str) -> Path:
         return self._disk.root / ARCHIVED / (session + suffix)
 
@@ -334,7 +352,14 @@ class Tiers:
                 continue
             try:
                 if not record.returned:
-                    await self._act(self._complete_out, session, record)
+                    # The kill may be long ago: the copy there may have been damaged since.
+                    listed = record.listed(session)
+                    if self._is_whole(session, record) and await self._archive.check(
+                        session, listed
+                    ):
+                        await self._act(self._keep, session)
+                    else:
+                        await self._act(self._complete_out, session, record)
                 else:
                     await self._archive.claim(self._store.id, known=True)
                     await self._complete_back(session, record)

@@ -16,7 +16,7 @@ from fpvstation.store.disk import make_folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.unit.fpvstation.mirror.test_tiers import FILES, Rig
-from tests.unit.fpvstation.store.test_store import SESSION
+from tests.unit.fpvstation.store.test_store import NAME, SESSION
 
 
 @pytest.fixture
@@ -128,3 +128,31 @@ def test_archive_unmounted_during_a_recall_loses_no_session(
     rig.mount()
     assert asyncio.run(rig.tiers().resume()) == []
     rig.check_listed()
+
+
+@pytest.mark.parametrize("step", ["_complete_out", "shutil.rmtree"])
+def test_copy_damaged_after_a_kill_keeps_the_session_here(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    rmtree = shutil.rmtree
+
+    def kill_before_old(path: Path, *rest: bool) -> None:
+        kill() if path.suffix == ".old" else rmtree(path, *rest)
+
+    with monkeypatch.context() as patch:
+        if step == "_complete_out":
+            patch.setattr(Tiers, step, kill)
+        else:
+            patch.setattr(shutil, "rmtree", kill_before_old)
+        with pytest.raises(KeyboardInterrupt):
+            rig.archive()
+    (rig.there / SESSION / NAME).write_bytes(b"rotted")
+    assert asyncio.run(rig.tiers().resume()) == []
+    rig.check_listed()
+    assert not (rig.root / SESSION).is_symlink() and rig.store.archived(SESSION) is None
+    rig.archive()
+    rig.check_listed()
+    assert (rig.there / SESSION / NAME).read_bytes() == FILES[NAME]
