@@ -10,7 +10,6 @@ has it, until the record says `returned`. `resume` completes the steps after a k
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -33,7 +32,7 @@ from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
 from fpvstation.store.audit import files_of
 from fpvstation.store.bound import age_key
-from fpvstation.store.disk import Folder, locked, read_back
+from fpvstation.store.disk import Folder, is_open, locked, read_back
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
@@ -198,7 +197,7 @@ class Tiers:
             if self._store.listed(session) != listed or present != names:
                 raise StationError(f"{session} has changed meanwhile: archive it again")
             for name in names:
-                if _is_open(self._disk.root / session / name):
+                if is_open(self._disk.root / session / name):
                     raise StationError(f"{session}/{name} is being read: archive it later")
             _refuse_foreign(self._disk.root / session, record)
             self._log.write(session, record)
@@ -394,17 +393,3 @@ def _make_link(path: Path, target: str, temporary: Path) -> None:
     temporary.symlink_to(target)
     os.rename(temporary, path)
     files.sync(path.parent)
-
-
-def _is_open(path: Path) -> bool:
-    """Return True if any program has a file open: the kernel then grants no lease on it. A file
-    system without leases gives False."""
-    with path.open("r+b") as file:
-        try:
-            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return False

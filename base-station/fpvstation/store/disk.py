@@ -217,3 +217,17 @@ def read_back(path: Path) -> str:
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_open(path: Path) -> bool:
+    """Return True if any program has a file open: the kernel then grants no lease on it. A file
+    system without leases gives False."""
+    with path.open("r+b") as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
