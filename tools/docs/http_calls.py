@@ -177,6 +177,7 @@ CALLS = (
             Param("text", "Words in titles."),
             Param("wheel", "Driven or parked.", {**TEXT, "enum": ["driven", "parked"]}),
             Param("cause", "Causes of stops; repeat it for several."),
+            Param("id", "The drive with this id."),
         ),
         (400,),
     ),

@@ -283,6 +283,11 @@ class Catalogue:
             {drive: replicas[session] for drive, session, _ in shown},
         )
 
+    def drives_in(self, sessions: Iterable[str]) -> dict[str, list[Drive]]:
+        """Return the drives of these sessions, the oldest first."""
+        with self._file.query() as db:
+            return {session: list(search.drives_in(db, session)) for session in sessions}
+
     def archived(self, drive: str) -> tuple[str, list[str], ArchivedSession]:
         """Return the session of an archived drive, the ids of its drives, and its record. Raises
         DriveMissing, and DriveBusy for a drive that is not archived."""

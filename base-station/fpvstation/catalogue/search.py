@@ -19,6 +19,7 @@ PLACE_MOST = 2**62
 INDEXED = 3
 """Length of the shortest word in the index, in letters."""
 entry_in = msgspec.json.Decoder(Entry).decode
+drive_in = msgspec.json.Decoder(Drive).decode
 
 
 def place_of(ms: float) -> int:
@@ -57,6 +58,9 @@ def find(
     if wanted.driver:
         clauses.append("driver.name = ?")
         values.append(wanted.driver)
+    if wanted.id:
+        clauses.append("drive.id = ?")
+        values.append(wanted.id)
     if wanted.wheel:
         parked = wanted.wheel == "parked"
         clauses.append("drive.parked = 1" if parked else "drive.hidden = 0")
@@ -118,6 +122,13 @@ def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[StoredSeg
         "SELECT path, sha256, entry FROM segment WHERE session = ?", (session,)
     ):
         yield StoredSegment(path, sha256), entry
+
+
+def drives_in(db: sqlite3.Connection, session: str) -> Iterator[Drive]:
+    """Yield the drives of a session, the oldest first."""
+    query = "SELECT shown.drive FROM drive JOIN shown USING (at) WHERE session = ? ORDER BY at"
+    for (drive,) in db.execute(query, (session,)):
+        yield drive_in(drive)
 
 
 def last_entries(db: sqlite3.Connection, before: str, most: int) -> list[Entry]:

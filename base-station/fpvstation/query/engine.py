@@ -151,7 +151,7 @@ class Engine:
             **({"threads": str(self._threads)} if self._threads else {}),
         }
         db = self._duckdb.connect(":memory:", config=config)
-        db.execute(f"SET allowed_directories = [{_quoted(f'{self._folder}/')}]")
+        db.execute(f"SET allowed_directories = [{quoted(f'{self._folder}/')}]")
         db.execute("SET enable_external_access = false")
         db.execute("SET lock_configuration = true")
         # The parser runs IMPORT DATABASE and PRAGMA: it is the one of the locked database.
@@ -160,7 +160,7 @@ class Engine:
             files = f"{self._folder}/{table.name}/month=*/*~{VERSION}~*{SUFFIX}"
             if next((self._folder / table.name).glob(f"month=*/*~{VERSION}~*{SUFFIX}"), None):
                 source = (
-                    f"read_parquet({_quoted(files)}, filename = true, "
+                    f"read_parquet({quoted(files)}, filename = true, "
                     "hive_partitioning = true, hive_types = {'month': VARCHAR})"
                 )
                 part = "split_part(parse_filename(filename), '~', {})"
@@ -254,5 +254,6 @@ def _create(name: str, columns: dict[str, str]) -> str:
     return f"CREATE TABLE {name} ({', '.join(f'{key} {kind}' for key, kind in columns.items())})"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"

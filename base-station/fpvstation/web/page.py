@@ -5,6 +5,7 @@
     POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: mirror/recalls.py
     /api/status                  state of each car and office, queues, recalls, disk usage
     /api/query                   SQL over all recordings: query_api.py
+    /api/moments                 search by conditions, figures of each week: moments_api.py
     /size                        picture of the storage pyramid: size_page.py
     /metrics /healthz            for Prometheus and monitors, without a password; a machine that
                                  has not entered it gets only the number of faults
@@ -43,6 +44,7 @@ from fpvstation.mirror.recalls import Recalls
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
+from fpvstation.web.moments_api import MomentsApi
 from fpvstation.web.password import https_url
 from fpvstation.web.query_api import QueryApi
 
@@ -80,7 +82,11 @@ class Page:
         app.router.add_get("/size", self._size)
         app.router.add_post(RECALL, self._recall)
         app.router.add_delete(RECALL, self._cancel)
-        app.router.add_post("/api/query", QueryApi(self._rights, self._catalogue.root).answer)
+        queries = QueryApi(self._rights, self._catalogue.root)
+        moments = MomentsApi(self._rights, queries, self._catalogue)
+        app.router.add_post("/api/query", queries.answer)
+        app.router.add_get("/api/moments", moments.find)
+        app.router.add_get("/api/moments/weeks", moments.weeks)
         recordings = RecordingsApi(
             self._catalogue, ListContext(TITLE, seat=False, station=True), self._rights
         )

@@ -43,6 +43,11 @@ class QueryApi:
             raise web.HTTPRequestEntityTooLarge(
                 SQL_MOST, len(sql), text=f"{len(sql)} bytes of SQL refused: expected {SQL_MOST}.\n"
             )
+        return web.Response(body=await self.run(sql, rows), headers=JSON)
+
+    async def run(self, sql: bytes, rows: int) -> bytes:
+        """Return the result of a query as JSON, after the queries before it. Raises
+        HTTPException."""
         if self._asked >= AT_ONCE:
             raise web.HTTPServiceUnavailable(
                 text=f"{AT_ONCE} queries are in progress: try again in a minute.\n"
@@ -54,7 +59,7 @@ class QueryApi:
         finally:
             self._asked -= 1
 
-    async def _run(self, sql: bytes, rows: int) -> web.Response:
+    async def _run(self, sql: bytes, rows: int) -> bytes:
         limits = [f"--rows={rows}", f"--memory={MEMORY_MB}", "--threads=1"]
         process = await asyncio.create_subprocess_exec(
             *("nice", "-n", "10", sys.executable, "-P", "-m", "fpvstation", "query", "-", "--json"),
@@ -86,7 +91,7 @@ class QueryApi:
         if status:
             text = errors.decode(errors="replace").partition("fpvstation: ")[2]
             raise web.HTTPBadRequest(text=text or f"The query ended with {status}.\n")
-        return web.Response(body=body, headers=JSON)
+        return body
 
 
 async def _exchange(process: asyncio.subprocess.Process, sql: bytes) -> tuple[bytes, bytes]:

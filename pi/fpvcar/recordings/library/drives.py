@@ -85,11 +85,13 @@ class DriveFilter(NamedTuple):
     until_ms: float = float("inf")
     text: str = ""
     causes: frozenset[str] = frozenset()
+    id: str = ""
 
     def takes(self, drive: Drive) -> bool:
         """Return whether the list shows this drive."""
         return (
             self._at_wheel(drive)
+            and (not self.id or self.id == drive.id)
             and (not self.driver or self.driver in drive.drivers)
             and self.since_ms <= drive.start_ms < self.until_ms
             and (not self.text or self._mentions(drive))

@@ -2,7 +2,7 @@
 
     GET  /api/recordings/drives               the newest, JSON
          ?most=50&before=MS                   the 50 before a time (UTC)
-         ?driver=&wheel=driven|parked&since=MS&until=MS&text=&cause=estop&cause=...
+         ?driver=&wheel=driven|parked&since=MS&until=MS&text=&cause=estop&cause=...&id=
     POST /api/recordings/drives/ID/title?title=TEXT      sets the title; "" removes it
     POST /api/recordings/drives/ID/delete     deletes its files: a grown-up's right
 
@@ -138,4 +138,5 @@ def _filter_of(request: web.Request) -> DriveFilter:
         number_of(request, "until", float("inf"), 0.0, 1e15),
         query.get("text", "").strip(),
         frozenset(query.getall("cause", ())),
+        query.get("id", ""),
     )
