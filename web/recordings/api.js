@@ -1,6 +1,6 @@
 /** The page's requests to the car: see server/api/recordings_api.py. */
 
-/** @import {Export, ExportRequest, Listing, RecallState, Storage, Table} from './types.js' */
+/** @import {Export, ExportRequest, Listing, Moments, RecallState, Storage, Table, WeekFigures} from './types.js' */
 
 /** The car requires the drive code, a base station its password. */
 export class Locked extends Error {
@@ -13,6 +13,9 @@ export class Locked extends Error {
 
 /** The file is gone or damaged: a retry cannot succeed. */
 export class Refused extends Error {}
+
+/** The search took too long. */
+export class TooLong extends Refused {}
 
 /** Statuses worth asking again: the file is being written, or there were too many requests. */
 const RETRYABLE = [409, 429];
@@ -30,6 +33,7 @@ async function ask(url, options) {
   const sentence = (await answer.text()).trim().replace(/\.$/, '');  // it becomes part of one
   const message = sentence || `${answer.status} ${answer.statusText}`;
   if (answer.status === 401) throw new Locked(message, answer.headers.get('X-Opened-By'));
+  if (answer.status === 408) throw new TooLong(message);
   const refused = answer.status >= 400 && answer.status < 500;
   throw refused && !RETRYABLE.includes(answer.status) ? new Refused(message) : new Error(message);
 }
@@ -59,6 +63,10 @@ export const API = {
   /** @param {string} name @param {number} fromS @param {number} seconds */
   sheet: async (name, fromS, seconds) =>
     (await ask(`${of(name)}/sheet?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
+  /** Of a base station. @param {URLSearchParams} conditions @returns {Promise<Moments>} */
+  moments: async (conditions) => (await ask(`api/moments?${conditions}`)).json(),
+  /** @returns {Promise<WeekFigures>} */
+  weeks: async () => (await ask('api/moments/weeks')).json(),
   /** A base station's figures. @returns {Promise<Storage>} */
   storage: async () => (await ask('api/status')).json(),
   /** Brings an archived drive back. @param {string} id @returns {Promise<RecallState>} */

@@ -90,13 +90,22 @@ export function carOf({parts}) {
 /** A file's name without the ending that it loses when it is closed. @param {string} name */
 export const stem = (name) => name.replace(/\.part$/, '');
 
-/** The file that the address names; '' if malformed. @param {string} hash */
+/** The drive or file that the address names; '' if malformed. @param {string} hash */
 export function named(hash) {
   try {
-    return decodeURIComponent(hash.slice(1));
+    return decodeURIComponent(hash.slice(1).split('&')[0]);
   } catch {
     return '';
   }
+}
+
+/** Address of a moment in a drive, s from its start. @param {string} id @param {number} atS */
+export const addressOf = (id, atS) => `#${encodeURIComponent(id)}&at=${Math.max(0, atS).toFixed(1)}`;
+
+/** The moment in an address; null without one. @param {string} hash */
+export function momentIn(hash) {
+  const [, atS] = /&at=(\d+(?:\.\d+)?)$/.exec(hash) ?? [];
+  return atS === undefined ? null : Number(atS);
 }
 
 /**

@@ -3,10 +3,11 @@
 import {t} from '../lang/words.js';
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
-import {driveNamed, isAway, named, partOf, queryOf} from './drives.js';
+import {driveNamed, driveOf, isAway, momentIn, named, partOf, queryOf} from './drives.js';
 import {Edit} from './list/edit.js';
 import {Filter} from './list/filter.js';
 import {DriveList} from './list/list.js';
+import {Thumbnails} from './list/thumbnail.js';
 import {STRINGS} from './strings.js';
 import {Viewer} from './player/viewer.js';
 
@@ -21,8 +22,9 @@ const filter = new Filter(() => {
   void refresh();
 });
 const edit = new Edit(() => void refresh());
+const thumbnails = new Thumbnails(API.thumbnail);
 const list = new DriveList({
-  thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp, {removable, trash: atStation}),
+  thumbnails, edit: (drive) => edit.open(drive, grownUp, {removable, trash: atStation}),
 });
 const viewer = new Viewer();
 let opened = '';
@@ -36,29 +38,54 @@ let oldestMs = 0;
 let stationBegun = false;
 /** @type {import('./player/recall.js').Recall | null} */
 let recall = null;
+/** @type {import('./list/moments.js').MomentSearch | null} */
+let moments = null;
+/** Drive of an address that is not on this page of the list. @type {import('./types.js').Drive | null} */
+let linked = null;
+let linkAsked = '';
+let routed = '';
 let timer = 0;
 let asked = 0;
 
 /** Shows the address's drive, or the list alone. */
 function route() {
   const name = named(location.hash);
+  const atS = momentIn(location.hash);
   // The open drive stays when filtered out.
-  const shown = viewer.drive ? [viewer.drive] : [];
-  const drive = name ? list.drive(name) ?? driveNamed(shown, name) : null;
+  const others = [viewer.drive, linked].filter((other) => other !== null);
+  const drive = name ? list.drive(name) ?? driveNamed(others, name) : null;
+  if (name && !drive) void look(name);
   document.body.dataset.open = drive ? 'yes' : 'no';
   show(byId('viewer'), drive !== null);
   const id = drive ? `${drive.id} ${isAway(drive)}` : '';
   if (id !== opened) {
     if (drive) {
-      viewer.open(drive, Math.max(0, partOf(drive, name)?.startS ?? 0));
+      viewer.open(drive, atS ?? Math.max(0, partOf(drive, name)?.startS ?? 0));
       byId('viewer-title').focus();
       scrollTo(0, 0);
     } else viewer.close();
     opened = id;
-  }
+  } else if (atS !== null && location.hash !== routed) viewer.seek(atS);
+  routed = location.hash;
   if (drive) setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
   list.current(drive);
   recall?.open(drive);
+  moments?.current(location.hash);
+}
+
+/** Opens the drive of an address that is on another page of the list. @param {string} id */
+async function look(id) {
+  if (id === linkAsked) return;
+  linkAsked = id;
+  try {
+    const {drives: [found], copies} = await API.list(new URLSearchParams({id}));
+    if (!found) return;
+    linked = driveOf(found, copies[found.id]);
+    if (named(location.hash) === id) route();
+  } catch (fault) {
+    linkAsked = '';  // asked again with the next list
+    console.debug(`recordings: no drive ${id}: ${fault}`);
+  }
 }
 
 /** @param {import('./types.js').Listing} listing */
@@ -75,7 +102,8 @@ function update(listing) {
   atStation = listing.station;
   removable = listing.removable;
   show(button('export-parquet'), listing.parquet);
-  if (listing.station) void station();
+  for (const id of ['moments', 'weeks']) show(byId(id), listing.station);
+  if (listing.station) void station().then(() => moments?.update(listing.drivers));
   filter.update(listing.drivers);
   list.update(listing, filter.active);
   route();
@@ -85,10 +113,13 @@ function update(listing) {
 async function station() {
   if (stationBegun) return;
   stationBegun = true;
-  const [{Station}, {Recall}] = await Promise.all(
-    [import('./list/station.js'), import('./player/recall.js')]);
+  const [{Station}, {Recall}, {MomentSearch}, {Weeks}] = await Promise.all([
+    import('./list/station.js'), import('./player/recall.js'), import('./list/moments.js'),
+    import('./plots/weeks.js')]);
   recall = new Recall({api: API, changed: () => void refresh()});
   recall.open(viewer.drive);
+  moments = new MomentSearch({api: API, thumbnails, seek: (atS) => viewer.seek(atS)});
+  new Weeks(API);
   new Station((recalls) => recall?.update(recalls));
 }
 
@@ -100,7 +131,7 @@ function lock({message, openedBy}) {
   list.clear();
   viewer.close();
   route();
-  for (const id of ['filter', 'older', 'newer']) show(byId(id), false);
+  for (const id of ['filter', 'moments', 'weeks', 'older', 'newer']) show(byId(id), false);
   show(byId('unlock'), true);
   if (openedBy !== 'password') return;
   setText(byId('unlock-hint'), message);

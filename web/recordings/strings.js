@@ -7,6 +7,7 @@ import {LOCALE, t, fill, joined, number, unit} from '../lang/words.js';
 
 const SIZES = ['kilobyte', 'megabyte', 'gigabyte', 'terabyte'];
 const KILO = 1000;
+const MINUTE_S = 60;
 const CLOCK = /** @type {const} */ ({hour: '2-digit', minute: '2-digit'});
 const DATE = /** @type {const} */ ({day: 'numeric', month: 'short', year: 'numeric'});
 const shortDay = dates({day: 'numeric', month: 'short'});
@@ -18,12 +19,18 @@ export const STRINGS = {
   unread: (/** @type {number} */ count) => counted(t.recordings.unread, count),
   metres: (/** @type {number} */ metres) => STRINGS.about(metres < KILO
     ? unit(metres, 'meter') : unit(metres / KILO, 'kilometer', 1)),
+  cause: (/** @type {string} */ cause) => named(t.recordings.causes, cause) ?? cause,
+  /** @param {number} count @param {boolean} more others were found, too */
+  moments: (count, more) => more
+    ? fill(t.recordings.momentsNewest, {count: number(count)}) : counted(t.recordings.momentsFound, count),
+  /** @param {string} plot of all weeks */
+  week: (plot) => named(t.recordings.weekPlots, plot) ?? plot,
   /** @param {Record<string, number>} stops */
   stops: (stops) => {
     const causes = Object.entries(stops);
     if (!causes.length) return '';
     const texts = causes.map(([cause, times]) =>
-      `${named(t.recordings.causes, cause) ?? cause}${times > 1 ? ` ${number(times)}×` : ''}`);
+      `${STRINGS.cause(cause)}${times > 1 ? ` ${number(times)}×` : ''}`);
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
     return counted(t.recordings.stops, count, {causes: texts.join(', ')});
   },
@@ -42,6 +49,7 @@ export const STRINGS = {
   failed: (/** @type {string} */ why) => fill(t.recordings.failed, {why}),
   failedDrive: (/** @type {string} */ why) => fill(t.recordings.failedDrive, {why}),
   when: dates({weekday: 'short', ...DATE, ...CLOCK}),
+  second: dates({...DATE, ...CLOCK, second: '2-digit'}),
   day: dates({weekday: 'long', ...DATE, month: 'long'}),
   time: dates(CLOCK),
   clock: dates({...CLOCK, second: '2-digit'}),
@@ -61,6 +69,11 @@ export const STRINGS = {
     const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
     const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
     return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+  },
+  /** "" for an instant. @param {number} seconds */
+  duration: (seconds) => {
+    if (seconds >= MINUTE_S) return STRINGS.length(seconds);
+    return seconds ? unit(seconds, 'second', 1).replace(' ', '\u00a0') : '';
   },
   /** A moment, as precise as the steps. @param {number} seconds @param {number} stepS */
   moment: (seconds, stepS) => {
@@ -113,7 +126,7 @@ export const STRINGS = {
   /** @param {number | null} value @param {string} name of its unit */
   value: (value, name) => {
     if (value === null) return '–';
-    const digits = name === 'ms' || name === '%' ? 0 : 2;
+    const digits = name === 'ms' || name === '%' ? 0 : name === '/h' ? 1 : 2;
     return `${number(value, digits)}${name ? ` ${name}` : ''}`;
   },
   about: (/** @type {string} */ value) => `≈ ${value}`,

@@ -64,6 +64,16 @@ export interface Storage {
   cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
   chores: ChoreState[]; snapshots: number; snapshot_s: number; recalls: RecallState[];
 }
+/** A moment that a search finds: see fpvstation/web/moments_api.py. */
+export interface Moment {
+  session: string; cause: string | null; driver: string | null; start_ms: number;
+  seconds: number; worst: Record<string, number>; drive: string; at_s: number; file: string;
+  file_ms: number;
+}
+export interface Moments { moments: Moment[]; more: boolean }
+/** Plot, line, week in ms UTC, value. */
+export type WeekRow = [string, string, number, number];
+export interface WeekFigures { rows: WeekRow[] }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
 export interface DriveQuery { driver: string; parked: boolean; day: string; text: string }
 /** One line of a plot. A value of null is unknown. */

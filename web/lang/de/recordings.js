@@ -36,7 +36,7 @@ export default register({
       silence: 'keine Antwort vom Fahrer', blind: 'kein frisches Bild', estop: 'STOP gedrückt',
       estop_grown_up: 'STOP von einem Erwachsenen gedrückt', wheels_lost: 'Motorsteuerung antwortet nicht',
       wheels_stopped: 'Motorsteuerung hat angehalten', pins: 'Pins antworten nicht',
-      direction: 'Richtung eines Motors unsicher',
+      direction: 'Richtung eines Motors unsicher', handover: 'Fahrerwechsel',
     },
     countOfMarks: {one: '{count} Marke', other: '{count} Marken'},
     countOfFiles: {one: '{count} Datei', other: '{count} Dateien'},
@@ -147,6 +147,20 @@ export default register({
       verifying: 'Die Kopie wird geprüft.',
       cancelled: 'Abgebrochen. Was schon hier ist, bleibt für den nächsten Versuch.',
     },
+
+    // Search of all recordings of a base station, and its figures of each week.
+    moments: 'Momente finden', month: 'Monat', find: 'Finden', momentsCsv: 'Als CSV speichern',
+    momentsHint: 'Bedingungen, die zur gleichen Zeit gelten. Vorn näher als 0,3 m und mehr als 50 % Gas findet zum Beispiel Fahrten gegen eine Wand. Neben einem Stopp müssen sie in der Sekunde davor gelten.',
+    momentsFront: 'Vorn näher als (m)', momentsThrottle: 'Gas über (%)', momentsBattery: 'Akku unter (V)', momentsPicture: 'Bild älter als (ms)',
+    momentsStop: 'Stopp', momentsAny: 'Egal', momentsStops: 'Jeder Stopp',
+    momentsChoose: 'Gib mindestens eine Bedingung an.', searching: 'Alle Fahrten werden durchsucht …',
+    momentsSlow: 'Die Suche läuft noch. Nach 30 Sekunden endet sie; mit einem Monat geht es schneller.',
+    momentsTooLong: 'Die Suche dauerte zu lange und wurde beendet. Wähle einen Monat.',
+    momentsNone: 'Kein Moment gefunden. Ändere eine Bedingung. Eine Fahrt ist zwei Minuten nach ihrem Ende durchsuchbar.',
+    momentsFound: {one: '{count} Moment', other: '{count} Momente'}, momentsGone: 'die Aufnahme ist nicht mehr hier',
+    momentsNewest: 'Die neuesten {count} Momente. Wähle einen Monat, um andere zu sehen.',
+    weeks: 'Alle Fahrten nach Wochen', weeksNone: 'Noch keine Fahrten. Eine Fahrt erscheint hier zwei Minuten nach ihrem Ende.',
+    weekPlots: {stops: 'Stopps je gefahrener Stunde', battery: 'Akku unter Last', latency: 'Alter des Bildes'},
 
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Speicher',

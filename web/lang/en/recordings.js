@@ -36,7 +36,7 @@ export default register({
       silence: 'no answer from the driver', blind: 'no fresh picture', estop: 'STOP pressed',
       estop_grown_up: 'STOP pressed by a grown-up', wheels_lost: 'motor controller not responding',
       wheels_stopped: 'motor controller stopped', pins: 'motor pins not responding',
-      direction: 'a motor’s direction in doubt',
+      direction: 'a motor’s direction in doubt', handover: 'change of driver',
     },
     countOfMarks: {one: '{count} mark', other: '{count} marks'},
     countOfFiles: {one: '{count} file', other: '{count} files'},
@@ -147,6 +147,20 @@ export default register({
       verifying: 'The copy is being verified.',
       cancelled: 'Cancelled. The bytes that have arrived are kept for the next try.',
     },
+
+    // Search of all recordings of a base station, and its figures of each week.
+    moments: 'Find moments', month: 'Month', find: 'Find', momentsCsv: 'Save as CSV',
+    momentsHint: 'Conditions that hold at the same time. Closer than 0.3 m and more than 50 % throttle, for example, finds driving at a wall. Conditions beside a stop have to hold within the second before it.',
+    momentsFront: 'Closer in front than (m)', momentsThrottle: 'Throttle above (%)', momentsBattery: 'Battery below (V)', momentsPicture: 'Picture older than (ms)',
+    momentsStop: 'Stop', momentsAny: 'No matter', momentsStops: 'Any stop',
+    momentsChoose: 'Fill in at least one condition.', searching: 'Searching all drives …',
+    momentsSlow: 'Still searching. A search ends after 30 seconds; with a month it takes less time.',
+    momentsTooLong: 'The search took too long and was ended. Choose a month.',
+    momentsNone: 'No moment was found. Change a condition. A drive can be searched two minutes after its end.',
+    momentsFound: {one: '{count} moment', other: '{count} moments'}, momentsGone: 'its recording is no longer here',
+    momentsNewest: 'The newest {count} moments. Choose a month to see others.',
+    weeks: 'All drives by week', weeksNone: 'No drives yet. A drive appears here two minutes after its end.',
+    weekPlots: {stops: 'Stops per hour driven', battery: 'Battery under load', latency: 'Age of the picture'},
 
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Storage',

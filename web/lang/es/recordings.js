@@ -36,7 +36,7 @@ export default register({
       silence: 'sin respuesta de quien conduce', blind: 'sin imagen reciente', estop: 'STOP pulsado',
       estop_grown_up: 'STOP pulsado por un adulto', wheels_lost: 'el control de motores no responde',
       wheels_stopped: 'el control de motores se paró', pins: 'los pines no responden',
-      direction: 'sentido de un motor dudoso',
+      direction: 'sentido de un motor dudoso', handover: 'cambio de conductor',
     },
     countOfMarks: {one: '{count} marca', other: '{count} marcas'},
     countOfFiles: {one: '{count} archivo', other: '{count} archivos'},
@@ -147,6 +147,20 @@ export default register({
       verifying: 'Se está verificando la copia.',
       cancelled: 'Cancelado. Lo que ya llegó se guarda para el próximo intento.',
     },
+
+    // Search of all recordings of a base station, and its figures of each week.
+    moments: 'Buscar momentos', month: 'Mes', find: 'Buscar', momentsCsv: 'Guardar como CSV',
+    momentsHint: 'Condiciones que se cumplen a la vez. Por ejemplo, a menos de 0,3 m por delante y con más del 50 % de gas encuentra trayectos contra una pared. Junto a una parada, tienen que cumplirse en el segundo anterior.',
+    momentsFront: 'Más cerca por delante que (m)', momentsThrottle: 'Gas por encima de (%)', momentsBattery: 'Batería por debajo de (V)', momentsPicture: 'Imagen más antigua que (ms)',
+    momentsStop: 'Parada', momentsAny: 'Da igual', momentsStops: 'Cualquier parada',
+    momentsChoose: 'Rellena al menos una condición.', searching: 'Buscando en todos los trayectos…',
+    momentsSlow: 'La búsqueda sigue. Termina a los 30 segundos; con un mes es más rápida.',
+    momentsTooLong: 'La búsqueda tardó demasiado y se terminó. Elige un mes.',
+    momentsNone: 'No se encontró ningún momento. Cambia una condición. Se puede buscar en un trayecto dos minutos después de su final.',
+    momentsFound: {one: '{count} momento', other: '{count} momentos'}, momentsGone: 'su grabación ya no está aquí',
+    momentsNewest: 'Los {count} momentos más recientes. Elige un mes para ver otros.',
+    weeks: 'Todos los trayectos por semana', weeksNone: 'Aún no hay trayectos. Un trayecto aparece aquí dos minutos después de su final.',
+    weekPlots: {stops: 'Paradas por hora conducida', battery: 'Batería bajo carga', latency: 'Antigüedad de la imagen'},
 
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Almacén',

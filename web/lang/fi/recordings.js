@@ -36,7 +36,7 @@ export default register({
       silence: 'kuljettaja ei vastannut', blind: 'ei tuoretta kuvaa', estop: 'SEIS painettu',
       estop_grown_up: 'aikuinen painoi SEIS', wheels_lost: 'moottorien ohjaus ei vastaa',
       wheels_stopped: 'moottorien ohjaus pysähtyi', pins: 'nastat eivät vastaa',
-      direction: 'moottorin suunta epävarma',
+      direction: 'moottorin suunta epävarma', handover: 'kuljettaja vaihtui',
     },
     countOfMarks: {one: '{count} merkki', other: '{count} merkkiä'},
     countOfFiles: {one: '{count} tiedosto', other: '{count} tiedostoa'},
@@ -147,6 +147,20 @@ export default register({
       verifying: 'Kopiota tarkistetaan.',
       cancelled: 'Peruutettu. Jo saapunut säilyy seuraavaa yritystä varten.',
     },
+
+    // Search of all recordings of a base station, and its figures of each week.
+    moments: 'Etsi hetkiä', month: 'Kuukausi', find: 'Etsi', momentsCsv: 'Tallenna CSV-tiedostona',
+    momentsHint: 'Ehtoja, jotka pätevät yhtä aikaa. Esimerkiksi edessä alle 0,3 m ja kaasua yli 50 % löytää ajot seinää päin. Pysäytyksen rinnalla ehtojen on pädettävä sitä edeltävän sekunnin aikana.',
+    momentsFront: 'Edessä lähempänä kuin (m)', momentsThrottle: 'Kaasu yli (%)', momentsBattery: 'Akku alle (V)', momentsPicture: 'Kuva vanhempi kuin (ms)',
+    momentsStop: 'Pysäytys', momentsAny: 'Ei väliä', momentsStops: 'Mikä tahansa pysäytys',
+    momentsChoose: 'Anna vähintään yksi ehto.', searching: 'Etsitään kaikista ajoista…',
+    momentsSlow: 'Haku on vielä kesken. Se päättyy viimeistään 30 sekunnissa; kuukauden valinta nopeuttaa sitä.',
+    momentsTooLong: 'Haku kesti liian kauan ja keskeytettiin. Valitse kuukausi.',
+    momentsNone: 'Yhtään hetkeä ei löytynyt. Muuta jotakin ehtoa. Ajosta voi hakea kahden minuutin kuluttua sen lopusta.',
+    momentsFound: {one: '{count} hetki', other: '{count} hetkeä'}, momentsGone: 'tallenne ei ole enää täällä',
+    momentsNewest: 'Uusimmat {count} hetkeä. Valitse kuukausi, niin näet muita.',
+    weeks: 'Kaikki ajot viikoittain', weeksNone: 'Ei vielä ajoja. Ajo näkyy täällä kahden minuutin kuluttua sen lopusta.',
+    weekPlots: {stops: 'Pysäytyksiä ajotunnissa', battery: 'Akku kuormitettuna', latency: 'Kuvan ikä'},
 
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Tila',

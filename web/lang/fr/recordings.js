@@ -36,7 +36,7 @@ export default register({
       silence: 'pas de réponse du conducteur', blind: 'pas d’image récente', estop: 'STOP appuyé',
       estop_grown_up: 'STOP appuyé par un adulte', wheels_lost: 'la commande des moteurs ne répond pas',
       wheels_stopped: 'la commande des moteurs s’est arrêtée', pins: 'les broches ne répondent pas',
-      direction: 'sens d’un moteur incertain',
+      direction: 'sens d’un moteur incertain', handover: 'changement de conducteur',
     },
     countOfMarks: {one: '{count} marque', other: '{count} marques'},
     countOfFiles: {one: '{count} fichier', other: '{count} fichiers'},
@@ -147,6 +147,20 @@ export default register({
       verifying: 'La copie est en cours de vérification.',
       cancelled: 'Annulé. Ce qui est arrivé est gardé pour le prochain essai.',
     },
+
+    // Search of all recordings of a base station, and its figures of each week.
+    moments: 'Trouver des moments', month: 'Mois', find: 'Trouver', momentsCsv: 'Enregistrer en CSV',
+    momentsHint: 'Conditions remplies en même temps. Par exemple, à moins de 0,3 m devant et plus de 50 % de gaz trouve les trajets contre un mur. Avec un arrêt, elles doivent être remplies dans la seconde qui le précède.',
+    momentsFront: 'Plus près devant que (m)', momentsThrottle: 'Gaz au-dessus de (%)', momentsBattery: 'Batterie au-dessous de (V)', momentsPicture: 'Image plus vieille que (ms)',
+    momentsStop: 'Arrêt', momentsAny: 'Peu importe', momentsStops: 'Tout arrêt',
+    momentsChoose: 'Indiquez au moins une condition.', searching: 'Recherche dans tous les trajets…',
+    momentsSlow: 'La recherche continue. Elle se termine au bout de 30 secondes ; avec un mois, elle est plus rapide.',
+    momentsTooLong: 'La recherche a duré trop longtemps et a été arrêtée. Choisissez un mois.',
+    momentsNone: 'Aucun moment trouvé. Changez une condition. On peut chercher dans un trajet deux minutes après sa fin.',
+    momentsFound: {one: '{count} moment', other: '{count} moments'}, momentsGone: 'son enregistrement n’est plus ici',
+    momentsNewest: 'Les {count} moments les plus récents. Choisissez un mois pour en voir d’autres.',
+    weeks: 'Tous les trajets par semaine', weeksNone: 'Pas encore de trajet. Un trajet apparaît ici deux minutes après sa fin.',
+    weekPlots: {stops: 'Arrêts par heure conduite', battery: 'Batterie sous charge', latency: 'Âge de l’image'},
 
     // Base station: storage used, pending bytes, current transfers.
     storage: 'Stockage',

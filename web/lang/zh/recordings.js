@@ -36,7 +36,7 @@ export default register({
       silence: '驾驶者没有响应', blind: '没有新画面', estop: '按了“停”',
       estop_grown_up: '家长按了“停”', wheels_lost: '电机控制没有响应',
       wheels_stopped: '电机控制停了', pins: '引脚没有响应',
-      direction: '电机方向不确定',
+      direction: '电机方向不确定', handover: '换了驾驶者',
     },
     countOfMarks: {other: '{count} 个标记'},
     countOfFiles: {other: '{count} 个文件'},
@@ -144,6 +144,20 @@ export default register({
       verifying: '正在核对副本。',
       cancelled: '已取消。已到的部分留给下一次。',
     },
+
+    // Search of all recordings of a base station, and its figures of each week.
+    moments: '查找时刻', month: '月份', find: '查找', momentsCsv: '保存为 CSV',
+    momentsHint: '同时满足的条件。例如前方近于 0.3 m 且油门超过 50 %，可以找到撞向墙壁的时刻。与停车一起使用时，条件须在停车前一秒内满足。',
+    momentsFront: '前方近于 (m)', momentsThrottle: '油门高于 (%)', momentsBattery: '电池低于 (V)', momentsPicture: '画面旧于 (ms)',
+    momentsStop: '停车', momentsAny: '不限', momentsStops: '任何停车',
+    momentsChoose: '请至少填写一个条件。', searching: '正在搜索所有行程……',
+    momentsSlow: '仍在搜索。搜索最长 30 秒；选择月份会更快。',
+    momentsTooLong: '搜索时间过长，已结束。请选择一个月份。',
+    momentsNone: '没有找到时刻。请修改条件。行程结束两分钟后才能搜索。',
+    momentsFound: {other: '{count} 个时刻'}, momentsGone: '录像已不在这里',
+    momentsNewest: '最新的 {count} 个时刻。选择月份可查看其他时刻。',
+    weeks: '每周的所有行程', weeksNone: '还没有行程。行程结束两分钟后会显示在这里。',
+    weekPlots: {stops: '每行驶小时的停车次数', battery: '负载下的电池', latency: '画面延迟'},
 
     // Base station: storage used, pending bytes, current transfers.
     storage: '存储',

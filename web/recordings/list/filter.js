@@ -15,7 +15,6 @@ export class Filter {
     this.text = input('search');
     this.driver = byId('driver', HTMLSelectElement);
     this.day = input('day');
-    this.names = '';
     this.text.placeholder = t.recordings.search;
     let timer = 0;
     this.text.addEventListener('input', () => {
@@ -51,13 +50,21 @@ export class Filter {
   /** Offers these drivers. @param {readonly string[]} names */
   update(names) {
     show(button('clear'), this.active);
-    if (names.join('\n') === this.names && this.driver.options.length) return;
-    this.names = names.join('\n');
-    const {value} = this.driver;
-    this.driver.replaceChildren(
-      new Option(t.recordings.everybody, ''), ...names.map((name) => new Option(name, name)),
-      new Option(t.recordings.nobody, PARKED),
-    );
-    this.driver.value = names.includes(value) || value === PARKED ? value : '';
+    offerDrivers(this.driver, names, new Option(t.recordings.nobody, PARKED));
   }
+}
+
+/**
+ * Offers these drivers and all of them; an open menu stays if they are the same as before.
+ * @param {HTMLSelectElement} select @param {readonly string[]} names @param {...HTMLOptionElement} more
+ */
+export function offerDrivers(select, names, ...more) {
+  const offered = names.join('\n');
+  if (offered === select.dataset.names) return;
+  const {value} = select;
+  select.dataset.names = offered;
+  select.replaceChildren(
+    new Option(t.recordings.everybody, ''), ...names.map((name) => new Option(name, name)), ...more);
+  select.value = value;
+  if (select.selectedIndex < 0) select.value = '';
 }

@@ -2,20 +2,18 @@
 
 import {t} from '../../lang/words.js';
 import {byId, make, setText, show} from '../../lib/dom.js';
-import {parseVideo} from '../../lib/wire.js';
 import {carOf, driveOf, driveNamed, isAway, marksOf, stem} from '../drives.js';
 import {STRINGS} from '../strings.js';
-import {drawThumbnail} from './thumbnail.js';
 
 /** @import {Drive, Listing, Part} from '../types.js' */
+/** @import {Thumbnails} from './thumbnail.js' */
 
 export class DriveList {
   /**
-   * @param {{thumbnail: (name: string, fromS: number) => Promise<ArrayBuffer>,
-   *   edit: (drive: Drive) => void}} parts
+   * @param {{thumbnails: Thumbnails, edit: (drive: Drive) => void}} parts
    */
-  constructor({thumbnail, edit}) {
-    this.thumbnail = thumbnail;
+  constructor({thumbnails, edit}) {
+    this.thumbnails = thumbnails;
     this.edit = edit;
     this.list = byId('list');
     /** @type {Drive[]} */
@@ -28,19 +26,6 @@ export class DriveList {
      * @type {Map<string, HTMLCanvasElement>}
      */
     this.pictures = new Map();
-    /**
-     * Thumbnails are drawn one after the other: the car has other work.
-     * @type {Promise<void>}
-     */
-    this.drawing = Promise.resolve();
-    this.sight = new IntersectionObserver((entries) => {
-      for (const {isIntersecting, target} of entries) {
-        if (!isIntersecting) continue;
-        this.sight.unobserve(target);
-        this.drawing = this.drawing.then(() =>
-          this.picture(/** @type {HTMLCanvasElement} */ (target)));
-      }
-    });
   }
 
   /** @param {Listing} listing @param {boolean} filtered */
@@ -69,7 +54,7 @@ export class DriveList {
     const ids = new Set(this.drives.map(({id}) => id));
     for (const [key, canvas] of this.pictures) {
       if (ids.has(canvas.dataset.drive ?? '')) continue;
-      this.sight.unobserve(canvas);
+      this.thumbnails.sight.unobserve(canvas);
       this.pictures.delete(key);
     }
     show(byId('list'), this.drives.length > 0);
@@ -157,28 +142,11 @@ export class DriveList {
     const old = this.pictures.get(key);
     const away = isAway(drive);
     if (old && (away || !old.dataset.away)) return old;
-    const canvas = document.createElement('canvas');
-    canvas.dataset.name = name;
-    canvas.dataset.from = String(fromS);
+    const canvas = this.thumbnails.canvas(name, fromS, !away);
     canvas.dataset.drive = id;
-    canvas.setAttribute('aria-hidden', 'true');
-    [canvas.width, canvas.height] = [160, 120];
-    this.pictures.set(key, canvas);
     if (away) canvas.dataset.away = 'yes';
-    else this.sight.observe(canvas);
+    this.pictures.set(key, canvas);
     return canvas;
-  }
-
-  /** @param {HTMLCanvasElement} canvas */
-  async picture(canvas) {
-    try {
-      const {name = '', from} = canvas.dataset;
-      const bytes = await this.thumbnail(name, Number(from));
-      await drawThumbnail(parseVideo(bytes).unit, canvas);
-      canvas.dataset.drawn = 'yes';
-    } catch (fault) {
-      console.debug(`recordings: no picture of ${canvas.dataset.name}: ${fault}`);
-    }
   }
 }
 

@@ -1,11 +1,59 @@
-/** Draws the picture of one key frame, for the list. */
+/** Thumbnails of lists: the picture of one key frame each. */
 
+import {parseVideo} from '../../lib/wire.js';
 import {fragment, initSegment} from '../../video/fmp4.js';
 import {readKeyFrame} from '../../video/h264.js';
 import {mediaSourceClass} from '../../video/mse.js';
 import {supports} from '../../video/support.js';
 
 const WAIT_MS = 4000;
+
+export class Thumbnails {
+  /** @param {(name: string, fromS: number) => Promise<ArrayBuffer>} fetch */
+  constructor(fetch) {
+    this.fetch = fetch;
+    /**
+     * Thumbnails are drawn one after the other: the car has other work.
+     * @type {Promise<void>}
+     */
+    this.drawing = Promise.resolve();
+    this.sight = new IntersectionObserver((entries) => {
+      for (const {isIntersecting, target} of entries) {
+        if (!isIntersecting) continue;
+        this.sight.unobserve(target);
+        this.drawing = this.drawing.then(() =>
+          this.draw(/** @type {HTMLCanvasElement} */ (target)));
+      }
+    });
+  }
+
+  /**
+   * A canvas that gets its thumbnail when it comes into view.
+   * @param {string} name @param {number} fromS s from the start of the file
+   * @param {boolean} drawn false: it stays black
+   */
+  canvas(name, fromS, drawn) {
+    const canvas = document.createElement('canvas');
+    canvas.dataset.name = name;
+    canvas.dataset.from = String(fromS);
+    canvas.setAttribute('aria-hidden', 'true');
+    [canvas.width, canvas.height] = [160, 120];
+    if (drawn) this.sight.observe(canvas);
+    return canvas;
+  }
+
+  /** @param {HTMLCanvasElement} canvas */
+  async draw(canvas) {
+    try {
+      const {name = '', from} = canvas.dataset;
+      const bytes = await this.fetch(name, Number(from));
+      await drawThumbnail(parseVideo(bytes).unit, canvas);
+      canvas.dataset.drawn = 'yes';
+    } catch (fault) {
+      console.debug(`recordings: no picture of ${canvas.dataset.name}: ${fault}`);
+    }
+  }
+}
 
 /**
  * Draws a key frame. Throws if this browser cannot.

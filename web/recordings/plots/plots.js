@@ -13,14 +13,14 @@ import {TimeView} from './timeview.js';
 
 /** @import {Series, Table} from '../types.js' */
 
-const BOX = {width: 1000, height: 100};
+export const BOX = {width: 1000, height: 100};
 /** The order on the page; groups that are not named here come last. */
 const ORDER = ['range', 'setpoint', 'duty', 'battery', 'current', 'latency', 'lost'];
 /** Axes of these begin at zero; a battery's does not. */
 const FROM_ZERO = ['range', 'latency', 'lost', 'current'];
 /** Axes of these go from -1 to 1. */
 const BOTH_WAYS = ['setpoint', 'duty'];
-const COLOURS = 6;
+export const COLOURS = 6;
 /** With buckets longer than this a value at the cursor is only about right. */
 const COARSE_S = 2;
 const TICK_PX = 78;
@@ -162,33 +162,13 @@ export class Plots {
 
   /** @param {string} group @param {string} unit @returns {Plot} */
   begin(group, unit) {
-    const figure = make('figure', '');
-    figure.className = 'plot';
-    figure.dataset.group = group;
-    const caption = make('figcaption', '');
-    caption.append(make('strong', STRINGS.group(group)));
-    const field = make('div', '');
-    field.className = 'field';
-    const drawing = svg('svg', {
-      viewBox: `0 0 ${BOX.width} ${BOX.height}`, preserveAspectRatio: 'none', role: 'img',
-    });
-    const [top, bottom] = [make('span', ''), make('span', '')];
-    top.className = 'top';
-    bottom.className = 'bottom';
-    for (const label of [top, bottom]) setAttr(label, 'aria-hidden', 'true');
-    const grid = svg('path', {class: 'grid'});
-    drawing.append(grid);
-    const over = ['hover', 'cursor', 'marked'].map((name) => {
+    const {figure, ...parts} = emptyFigure(group, STRINGS.group(group));
+    parts.field.append(...['hover', 'cursor', 'marked'].map((name) => {
       const element = make('i', '');
       element.className = name;
       return element;
-    });
-    field.append(drawing, ...over, top, bottom);
-    const times = make('div', '');
-    times.className = 'times';
-    setAttr(times, 'aria-hidden', 'true');
-    figure.append(caption, field, times);
-    const plot = {figure, svg: drawing, group, unit, lines: new Map(), top, bottom, grid, times};
+    }));
+    const plot = {figure, ...parts, group, unit, lines: new Map()};
     this.plots.set(group, plot);
     const rank = (/** @type {string} */ name) => (ORDER.indexOf(name) + 1) || ORDER.length + 1;
     const after = [...this.host.children].find((sibling) =>
@@ -202,12 +182,7 @@ export class Plots {
     const colour = `line-${plot.lines.size % COLOURS}`;
     const path = svg('path', {class: colour});
     plot.svg.append(path);
-    const legend = make('span', '');
-    legend.className = `legend ${colour}`;
-    const value = make('b', '');
-    legend.append(make('span', line.name), value);
-    plot.figure.querySelector('figcaption')?.append(legend);
-    plot.lines.set(key, {line, path, value});
+    plot.lines.set(key, {line, path, value: addLegend(plot.figure, line.name, colour)});
   }
 
   /** @param {Plot} plot */
@@ -286,4 +261,38 @@ export class Plots {
     this.host.style.setProperty('--mark-from', String(Math.min(a, b)));
     this.host.style.setProperty('--mark-to', String(Math.max(a, b)));
   }
+}
+
+/** A plot without lines: its caption, the box of its lines, and its axes. @param {string} group @param {string} title */
+export function emptyFigure(group, title) {
+  const figure = make('figure', '');
+  figure.className = 'plot';
+  figure.dataset.group = group;
+  const caption = make('figcaption', '');
+  caption.append(make('strong', title));
+  const field = make('div', '');
+  field.className = 'field';
+  const drawing = svg('svg', {
+    viewBox: `0 0 ${BOX.width} ${BOX.height}`, preserveAspectRatio: 'none', role: 'img',
+  });
+  const [top, bottom, times] = [make('span', ''), make('span', ''), make('div', '')];
+  top.className = 'top';
+  bottom.className = 'bottom';
+  times.className = 'times';
+  for (const labels of [top, bottom, times]) setAttr(labels, 'aria-hidden', 'true');
+  const grid = svg('path', {class: 'grid'});
+  drawing.append(grid);
+  field.append(drawing, top, bottom);
+  figure.append(caption, field, times);
+  return {figure, field, svg: drawing, top, bottom, grid, times};
+}
+
+/** Adds a line's name to a plot; returns the element of its value. @param {HTMLElement} figure @param {string} name @param {string} colour */
+export function addLegend(figure, name, colour) {
+  const legend = make('span', '');
+  legend.className = `legend ${colour}`;
+  const value = make('b', '');
+  legend.append(make('span', name), value);
+  figure.querySelector('figcaption')?.append(legend);
+  return value;
 }
