@@ -8,6 +8,7 @@ bench has no board.
 """
 
 import argparse
+import os
 import re
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from tests.e2e.harness import GUARD, RunningBench
 from tests.e2e.links.phone import take_wheel
 from tests.e2e.pages.test_calibration_page import begun, held, one, phase
 from tests.e2e.pages.test_doctor_page import ROUTE, looked
+from tests.e2e.recordings.test_station_page import serving
 from tools import picture_file
 from tools.docs.build_docs import fresh_car
 
@@ -235,7 +237,7 @@ def recordings(browser: Browser, home: Path) -> None:
 
 
 def station(browser: Browser, home: Path) -> None:
-    """Take the station's page of `make run`, when the drive has been fetched."""
+    """Take the station's page of `make run`, when the drive has been fetched; then its moments."""
     with started(home, make=True) as bench, screen(browser, fingers=False) as page:
         driven(page, bench.url)
         match = re.search(r"http://localhost:\d+/(?= .*station)", bench.log())
@@ -244,6 +246,22 @@ def station(browser: Browser, home: Path) -> None:
         until(page, "document.body.innerText.includes('stored here')", LONG_S)
         until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
         keep(page, "station-phone")
+    (home / "station.toml").touch()
+    for sums in (home / "store").rglob("SHA256SUMS"):
+        os.utime(sums, (0.0, 0.0))  # settled: its sidecar is written at once
+    with serving(home) as port, screen(browser, fingers=False) as page:
+        page.goto(f"http://localhost:{port}/")
+        page.locator("#moments summary").click()
+        page.locator("#moments-form [name=throttle_above_share]").fill("5")
+        for _ in range(round(LONG_S)):
+            page.locator("#moments-find").click()
+            until(page, "!document.getElementById('moments-find').disabled", LONG_S)
+            if page.locator("#moments-list li").count():
+                break
+            page.wait_for_timeout(1000)
+        until(page, "document.querySelector('#moments-list canvas[data-drawn]') !== null", LONG_S)
+        shown(page, "#moments")
+        keep(page, "moments-phone")
 
 
 Take = Callable[[Browser, Path], None]
@@ -255,7 +273,7 @@ ALBUM: dict[tuple[str, ...], Take] = {
     ("watching-phone", "who-phone", "trust-phone"): access,
     ("calibration-phone", "calibration-step-phone", "doctor-phone", "network-phone"): menu,
     ("recordings",): recordings,
-    ("station-phone",): station,
+    ("station-phone", "moments-phone"): station,
 }
 
 
