@@ -24,8 +24,8 @@ from fpvcar.recordings.mcap.chunks import (
     FileSource,
     Source,
     ThrottledSource,
-    good_chunk,
     inner_records,
+    known_chunk,
 )
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.mcap.tail import tail_of
@@ -149,7 +149,7 @@ class Recording:
     def _chunk(self, span: Span) -> Iterator[memoryview]:
         """Yield the bodies of a chunk's messages."""
         try:
-            inner = good_chunk(self.chunk_bytes(span)[_HEAD.size :])
+            inner = known_chunk(self.chunk_bytes(span)[_HEAD.size :])
         except RecordError:  # was valid in the first scan
             return
         for opcode, body in inner_records(inner):

@@ -237,9 +237,11 @@ DIFFERENCES_MAX = 5
 
 
 def run(
-    profile: Profile, recorded: Iterable[Step | RecordedWish | CapturedPicture]
+    profile: Profile,
+    recorded: Iterable[Step | RecordedWish | CapturedPicture],
+    most: int = DIFFERENCES_MAX,
 ) -> ReplayResult:
-    """Replay all steps of one run in recorded order."""
+    """Replay all steps of one run in recorded order; keep the first `most` differences."""
     step_replay, first, holes = StepReplay(profile), list[Difference](), list[StepGap]()
     total = count = first_ns = last_ns = 0
     for item in _differences(recorded, step_replay):
@@ -250,7 +252,7 @@ def run(
             holes.append(item)
         else:
             count += 1
-            if len(first) < DIFFERENCES_MAX:
+            if len(first) < most:
                 first.append(item)
     return ReplayResult(
         total, first_ns, last_ns, first, count, holes, step_replay.unsure, step_replay.unsure_by
