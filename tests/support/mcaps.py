@@ -210,6 +210,9 @@ class Drive:
     def attend(self, now: bool = True) -> None:
         pass
 
+    def rest(self) -> None:
+        pass
+
     # --- the world ---
 
     def _volts(self, now_s: float) -> float | None:
