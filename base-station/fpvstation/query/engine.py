@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fpvcar.recordings.export.table_writers import has_parquet
 from fpvstation.catalogue.catalogue import FILE
 from fpvstation.errors import StationError
 from fpvstation.query import sidecar
 from fpvstation.query.keeper import folder_of
-from fpvstation.query.sidecar import SUFFIX, TABLES, VERSION, library
+from fpvstation.query.sidecar import MISSING, SUFFIX, TABLES, VERSION, library
 
 MEMORY_MB, MEMORY_LEAST_MB = 512, 32
 BATCH = 1000
@@ -77,7 +78,8 @@ class Engine:
         """Raises StationError if a library is missing, or the catalogue is that of another
         store."""
         self._duckdb = library("duckdb")
-        library("pyarrow")
+        if not has_parquet():  # its import takes 0.2 s, and few queries use it
+            raise StationError(MISSING)
         self._folder, self._catalogue = folder_of(state, store_id), state / FILE
         self._store_id, self._memory_mb, self._threads = store_id, memory_mb, threads
         self.damaged: list[str] = []

@@ -52,7 +52,7 @@ def plain(cell: Any) -> str:
     """Return a cell as text, as `fpvcar export --csv` does; lists as JSON."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell_text(cell)
-    value = _json_value(cell)
+    value = json_value(cell)
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -61,21 +61,21 @@ def write_json(out: TextIO, result: Result, most: int | None) -> bool:
     before = "\n"
     out.write(f'{{"columns":{msgspec.json.encode(result.columns).decode()},"rows":[')
     for row in itertools.islice(result.rows, most):
-        out.write(before + msgspec.json.encode(list(map(_json_value, row))).decode())
+        out.write(before + msgspec.json.encode(list(map(json_value, row))).decode())
         before = ",\n"
     more = _more(result)
     out.write(f'\n],"more":{"true" if more else "false"}}}\n')
     return more
 
 
-def _json_value(cell: Any) -> Any:
+def json_value(cell: Any) -> Any:
     """Return a value that JSON has: times as ISO 8601, other types as text."""
     if isinstance(cell, datetime.datetime):
         return cell.isoformat() + ("" if cell.tzinfo else "Z")
     if isinstance(cell, dict):
-        return {str(key): _json_value(value) for key, value in cell.items()}
+        return {str(key): json_value(value) for key, value in cell.items()}
     if isinstance(cell, list | tuple):
-        return [_json_value(value) for value in cell]
+        return [json_value(value) for value in cell]
     large = isinstance(cell, int) and abs(cell) >= INTEGER_MOST
     return cell if isinstance(cell, int | float | str | None) and not large else str(cell)
 

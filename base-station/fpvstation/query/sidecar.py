@@ -172,6 +172,7 @@ class Table(NamedTuple):
             compression="zstd",
             row_group_size=GROUP_ROWS,
             write_page_checksum=True,
+            store_schema=False,  # the footer of each file is read by each query
         )
         return out.getvalue()
 
