@@ -17,7 +17,16 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import MB
 from fpvstation import service, settings
-from fpvstation.cli import decode, query_verbs, sizing_verbs, snapshot_verbs, tiers, tunnel, verbs
+from fpvstation.cli import (
+    batch_verbs,
+    decode,
+    query_verbs,
+    sizing_verbs,
+    snapshot_verbs,
+    tiers,
+    tunnel,
+    verbs,
+)
 from fpvstation.errors import StationError, run_verb
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
@@ -40,6 +49,7 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   fpvstation rebuild               rebuild the catalogue of the page from the store
   fpvstation query "SELECT ..."    ask all recordings in SQL
   fpvstation grep PATTERN          search names, marks, causes and log lines
+  fpvstation batch replay          run all recordings through the gate of this version
   fpvstation rm SESSION            move a session to the trash; never fetch it again
   fpvstation restore SESSION       restore a session from the trash or an office
   fpvstation archive --due         move old sessions to the archive of the settings
@@ -339,6 +349,10 @@ def command_line() -> argparse.ArgumentParser:
     snapshot_verbs.add_to(_Verbs(snapshots).add_with_store, _add_config)
     sizing_verbs.add_to(subcommands.add_with_store)
     query_verbs.add_to(subcommands.add_with_store)
+    help_text = "replay, verify, export or query all sessions, on several processors or machines"
+    batch_verbs.add_to(_Verbs(subcommands.add("batch", batch_verbs.run, help_text)).add_with_store)
+    help_text = "do work of fpvstation batch from other machines, until Ctrl-C"
+    batch_verbs.add_worker(subcommands.add("worker", batch_verbs.work, help_text))
     return parser
 
 

@@ -377,7 +377,7 @@ ROOT = Path(__file__).resolve().parents[4]
 DOCUMENTED = [
     line.strip()
     for line in (ROOT / "docs" / "query.md").read_text().splitlines()
-    if line.startswith("    fpvstation ") and "rebuild" not in line
+    if re.match("    fpvstation (query|grep) ", line)
 ]
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from fpvstation.mirror.restore import Restore
 from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from tests.support.base_station.bucket import LARGE, SECOND, TARGET, Rig, act
+from tests.support.base_station.queries import session_files
 from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put
 
 
@@ -88,3 +91,34 @@ async def test_damaged_record_of_a_bucket_loses_no_session(rig: Rig) -> None:
     result = await work.run([rig.office()])
     assert result.restored == {TARGET: 1} and not result.missing
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
+
+
+async def test_batch_reads_sessions_from_a_bucket(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    for number in (1, 2):
+        name = f"Plague-20251121T20000{number}Z"
+        for path in session_files(tmp_path, name, number, 3.0):
+            put(rig.store, path.name, path.read_bytes())
+    assert await rig.relayed() == ""
+    first, second = sorted(rig.store.sessions())
+    for path in rig.root.glob("*/*/*/*.mcap"):
+        path.unlink()
+
+    async def batch(*words: str) -> tuple[int, str]:
+        argv = ["fpvstation", "batch", *words, f"--store={rig.root}", f"--bucket={TARGET}"]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", *argv, "--workers=1"), stdout=subprocess.PIPE
+        )
+        out, _ = await process.communicate()
+        return process.returncode or 0, out.decode()
+
+    good = "2 sessions: good 2, incomplete 0, bad 0, failed 0\n"
+    assert await batch("replay") == (0, good)
+    (damaged,) = (rig.there / second).glob("*-0002.mcap")
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"!")
+    status, out = await batch("verify")
+    assert status == 1 and out.startswith(f"{second}  bad\n  {damaged.name}: bad or missing")
+    assert "good 1, incomplete 0, bad 1" in out
+    assert not list(rig.root.glob("*/*/*/*.mcap"))
