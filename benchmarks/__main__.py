@@ -23,7 +23,7 @@ from benchmarks.baselines import tuned
 from benchmarks.browser import buttons, control, firefox, video
 from benchmarks.network import links, links_edge, links_loss, tunnel
 from benchmarks.rdma import copies, pipes
-from benchmarks.recordings import recording, station, store
+from benchmarks.recordings import query, recording, station, store
 from benchmarks.rig import Settings, say
 from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 
@@ -52,6 +52,7 @@ PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "copies": copies.rows,
     "station": station.rows,
     "store": store.rows,
+    "query": query.rows,
     "tunnel": tunnel.rows,
 }
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
