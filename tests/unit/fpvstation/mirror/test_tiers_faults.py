@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,7 @@ def test_copy_damaged_after_a_kill_keeps_the_session_here(
 
     rmtree = shutil.rmtree
 
-    def kill_before_old(path: Path, *rest: bool) -> None:
+    def kill_before_old(path: Path, *rest: Any) -> None:
         kill() if path.suffix == ".old" else rmtree(path, *rest)
 
     with monkeypatch.context() as patch:
