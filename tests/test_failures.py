@@ -9,6 +9,7 @@ STATION = "tests/unit/fpvstation"
 SCHEDULES = f"{STATION}/test_schedules.py::test_random_failures_lose_no_recording"
 LOSSES = f"{STATION}/mirror/test_losses.py::test_sessions_come_back_from_any_place_that_is_left"
 TIERS, BUCKET = f"{STATION}/mirror/test_tiers.py", f"{STATION}/mirror/bucket"
+MOVES = f"{STATION}/mirror/test_tiers_faults.py"
 FAULTS, REFUSALS = f"{BUCKET}/test_bucket_faults.py", f"{BUCKET}/test_bucket_refusals.py"
 VERBS = f"{BUCKET}/test_bucket_verbs.py"
 AUDIT, BOUND = f"{STATION}/store/test_audit.py", f"{STATION}/store/test_bound.py"
@@ -95,10 +96,14 @@ TESTS = {
         f"{STATION}/mirror/test_recalls.py::"
         "test_end_of_the_station_ends_a_copy_before_the_lock_is_free",
     ),
-    "the archive is not mounted": (
+    "the archive is not mounted, or is unmounted during a move": (
         f"{TIERS}::test_archive_that_is_away_keeps_its_sessions",
+        f"{MOVES}::test_archive_unmounted_during_a_recall_loses_no_session",
         "tests/e2e/recordings/test_archive_page.py::"
         "test_drive_in_a_folder_plays_and_is_away_when_unmounted",
+    ),
+    "a copy is damaged on its way back from the archive": (
+        f"{MOVES}::test_copy_damaged_on_its_way_back_keeps_the_archived_one",
     ),
     "the archive is full halfway": (f"{TIERS}::test_full_archive_leaves_the_session_here",),
     "the store is too full for a recall": (

@@ -51,11 +51,11 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
         set -- "$@" tests/e2e/test_sites.py ;;
     unhurried)
         set -- "$@" -m unhurried --durations=5 \
-            --ignore tests/{unit,rdma,e2e/test_sites.py} ;;
+            --ignore=tests/{unit,rdma,e2e/test_sites.py} ;;
     stops) set -- "$@" -m "$timed" --durations=5 tests/e2e/stops tests/e2e/test_hil.py ;;
     links)
         set -- "$@" -m "$timed" --durations=5 \
-            --ignore tests/{unit,rdma,e2e/stops,e2e/test_hil.py} ;;
+            --ignore=tests/{unit,rdma,e2e/stops,e2e/test_hil.py} ;;
     esac
     exec "${run[@]}" "$@"
 }
