@@ -102,10 +102,10 @@ TESTS = {
         "tests/e2e/recordings/test_archive_page.py::"
         "test_drive_in_a_folder_plays_and_is_away_when_unmounted",
     ),
+    "the archive is full halfway": (f"{TIERS}::test_full_archive_leaves_the_session_here",),
     "a copy is damaged on its way back from the archive": (
         f"{MOVES}::test_copy_damaged_on_its_way_back_keeps_the_archived_one",
     ),
-    "the archive is full halfway": (f"{TIERS}::test_full_archive_leaves_the_session_here",),
     "the store is too full for a recall": (
         f"{STATION}/mirror/test_recalls.py::test_store_without_room_is_named_before_any_byte_moves",
         f"{STATION}/mirror/test_recalls.py::test_disk_that_fills_up_is_named",

@@ -127,6 +127,6 @@ def test_hanging_rpicam_ends_with_its_stdin(cameras: list[Camera], tmp_path: Pat
     for _ in range(3):
         camera.record()
     assert camera.process.stderr
-    while b"Camera frontend has timed out!" not in camera.process.stderr.readline():
-        pass
+    lines = iter(camera.process.stderr.readline, b"")
+    assert any(b"Camera frontend has timed out!" in line for line in lines)
     assert camera.end() == 0
