@@ -26,8 +26,9 @@ make -s -j2 -C base-station/rdma all storm # two lanes use them
 covering=(
     tests/unit/{drive,recorder,recordings,wire} tests/unit/runtime/test_files.py
     tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
-    tests/unit/video/test_{bitrate,h264,stream}.py
+    tests/unit/video/test_{bitrate,h264,keys,stream}.py
 )
+after_pipes=(tests/e2e/recordings/test_{batch,moments}.py)
 timed='e2e and not unhurried and not guest'
 suite() { # NAME ARG..: exec pytest over a part of the tests
     local name=$1 run=("$python" -m)
@@ -48,10 +49,10 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
     guests) set -- "$@" -m guest tests/rdma tests/guest_sensors ;;
     sites)
         run=("${apart[@]}" "${run[@]}")
-        set -- "$@" tests/e2e/test_sites.py ;;
+        set -- "$@" -m unhurried tests/e2e/test_sites.py "${after_pipes[@]}" ;;
     unhurried)
         set -- "$@" -m unhurried --durations=5 \
-            --ignore=tests/{unit,rdma,e2e/test_sites.py} ;;
+            --ignore=tests/{unit,rdma,e2e/test_sites.py} "${after_pipes[@]/#/--ignore=}" ;;
     stops) set -- "$@" -m "$timed" --durations=5 tests/e2e/stops tests/e2e/test_hil.py ;;
     links)
         set -- "$@" -m "$timed" --durations=5 \

@@ -1,10 +1,11 @@
 """Annex B splitter: any chunking, real x264 streams, torn units, garbage."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpvcar.video import h264
-from fpvcar.video.h264 import AnnexB, ParameterSets
+from fpvcar.video.h264 import AnnexB, ParameterSets, begins_unit
 from tests.support.cameras.video_source import decode, encode
 
 C4 = b"\0\0\0\1"
@@ -207,3 +208,18 @@ def test_garbage_before_a_stream_does_not_matter_for_long(garbage: bytes) -> Non
     units = variants()[0]
     got = split(garbage + b"".join(units), [7] * 20)
     assert got[-(len(units) - 1) :] == list(units)[1:]
+
+
+@pytest.mark.parametrize(
+    ("start", "begins"),
+    [
+        ("0000000109f0", True),
+        ("000000016580", True),
+        ("000000016540", False),
+        ("00000165", False),
+        ("0123456789", False),
+    ],
+    ids=["delimiter", "first slice", "second slice", "too short", "no start code"],
+)
+def test_start_of_an_access_unit_is_known_by_its_first_bytes(start: str, begins: bool) -> None:
+    assert begins_unit(bytes.fromhex(start)) is begins
