@@ -7,6 +7,7 @@ reads a Job per line from stdin, and prints its Outcome. It ends when stdin does
 
 import asyncio
 import contextlib
+import functools
 import io
 import itertools
 import os
@@ -15,20 +16,23 @@ import resource
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
 from fpvcar import __version__
-from fpvcar.recordings import names
 from fpvcar.recordings.export import export
 from fpvcar.recordings.export.tables import utc_text
+from fpvcar.recordings.library.drives import Drive, drives_of
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE as INCOMPLETE_STATUS
 from fpvcar.recordings.replay.drives import ReplayedDrive, replay_drives
 from fpvcar.runtime.units import MB
 from fpvstation.batch.session_job import BAD, FAILED, GOOD, INCOMPLETE, Job, Outcome
+from fpvstation.catalogue.probe import ProbeJob, key_of, probe
+from fpvstation.catalogue.search import entry_in
 from fpvstation.errors import StationError
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.s3 import S3
@@ -40,25 +44,39 @@ from fpvstation.store.identity import MARKER
 
 DIFFERENCES_MOST = 1000
 """Differences of a session that are listed."""
+LEAD_S = 1.0
+"""A link opens so long before its moment."""
 RESULTS = {0: GOOD, INCOMPLETE_STATUS: INCOMPLETE}
 STORE = "batch"
 
 
 def replay(job: Job) -> Outcome:
     """Run each drive through this build's gate."""
-    lines, statuses = list[str](), set[int]()
-    for drive in replay_drives(_files(job), lines.append, DIFFERENCES_MOST):
+    lines, statuses, files = list[str](), set[int](), _files(job)
+    probes = [
+        ProbeJob(str(path), key_of(segment.path))
+        for path, segment in zip(files, job.segments, strict=True)
+    ]
+    listed = functools.cache(lambda: drives_of(entry_in(probe(one)) for one in probes))
+    for drive in replay_drives(files, lines.append, DIFFERENCES_MOST):
         statuses.add(drive.status)
-        lines += _differences(job, drive)
+        lines += _differences(drive, lambda at_ns: f"{job.page}/{_address(listed(), at_ns)}")
     status = 1 if 1 in statuses or not statuses else max(statuses)
     return Outcome(job.session, RESULTS.get(status, BAD), lines)
 
 
-def _differences(job: Job, drive: ReplayedDrive) -> Iterator[str]:
-    """Yield a line for each step that differs."""
+def _address(drives: Sequence[Drive], at_ns: int) -> str:
+    """Return the address on the page of a second before a time, UTC. Newest drive first."""
+    drive = next((drive for drive in drives if drive.start_ms <= at_ns / 1e6), drives[-1])
+    at_s = max(0.0, (at_ns / 1e6 - drive.start_ms) / 1e3 - LEAD_S)
+    return f"#{quote(drive.id, safe='')}&at={at_s:.1f}"
+
+
+def _differences(drive: ReplayedDrive, link: Callable[[int], str]) -> Iterator[str]:
+    """Yield a line for each step that differs. `link`: URL of a time, UTC in ns."""
     result = drive.result
     if result is None or not result.steps:
-        yield f"{drive.files[-1].path.name}: {drive.fault or 'contains no steps of the gate'}"
+        yield f"{drive.files[-1].name}: {drive.fault or 'contains no steps of the gate'}"
         return
     if result.unsure:
         yield f"guard not rerun in {result.unsure:,} of {result.steps:,} steps: readings missing"
@@ -69,9 +87,9 @@ def _differences(job: Job, drive: ReplayedDrive) -> Iterator[str]:
         result.differences, lambda difference: difference.step.now_ns
     ):
         values = list(differences)
-        file = names.stem(drive.file_of(values[0]).path.name)
+        utc_ns = drive.utc_ns(at_ns)
         text = "; ".join(f"{one.name} {one.recorded}, rerun {one.replayed}" for one in values)
-        yield f"{utc_text(drive.utc_ns(at_ns))} {job.page}/#{file} {text}"
+        yield f"{utc_text(utc_ns)} {link(utc_ns)} {text}"
     if more := result.differing - len(result.differences):
         yield f"... and {more:,} more"
 

@@ -47,7 +47,7 @@ def _report(drive: ReplayedDrive, took_s: float) -> Iterator[str]:
     def utc(monotonic_ns: int) -> str:
         return tables.utc_text(drive.utc_ns(monotonic_ns))
 
-    names, result = [file.path.name for file in drive.files], drive.result
+    names, result = [file.name for file in drive.files], drive.result
     if result is None:
         yield f"fpvcar replay: {names[-1]}: {drive.fault}"
         return

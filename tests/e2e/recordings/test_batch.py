@@ -12,11 +12,15 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from fpvcar.__main__ import main as fpvcar
 from fpvstation.__main__ import main as fpvstation
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
 from tests.e2e.harness import wait_for
 from tests.support.base_station.batch import (
     Cluster,
@@ -32,7 +36,7 @@ from tests.support.base_station.queries import sample_rows
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "query.md"
 COUNT = 9
-LINE = re.compile(r"  (\S+Z) http://localhost:8100/#(\S+) throttle .*, rerun 0.125")
+LINE = re.compile(r"  (\S+Z) http://localhost:8100/#(\S+)&at=(\S+) throttle .*, rerun 0.125")
 DRIVES = 200
 KILL_EVERY_S = 10.0
 
@@ -77,19 +81,38 @@ def us_of(utc: str) -> int:
     return round(parsed.timestamp() * 1e6)
 
 
+def listed_drives(root: Path) -> list[tuple[str, str, float]]:
+    """Return session, id and start, ms, of the drives that the page lists."""
+    store = Store(Folder(root))
+    store.open("")
+    catalogue = Catalogue(root.parent / "listed.sqlite", root, store, store.id)
+    catalogue.open()
+    catalogue.sync()
+    return [
+        (session, drive.id, drive.start_ms)
+        for session, drives in catalogue.drives_in(store.sessions()).items()
+        for drive in drives
+    ]
+
+
 def check_planted(root: Path, out: str) -> None:
-    """Check that a report has exactly the steps that the plant "gate" changes."""
+    """Check that a report has exactly the steps that the plant "gate" changes, and that a link
+    opens the page's drive a second earlier."""
     found = dict[str, list[int]]()
-    for utc, name in LINE.findall(out):
-        found.setdefault(name, []).append(us_of(utc))
+    sessions = {drive: (session, ms) for session, drive, ms in listed_drives(root)}
+    for utc, address, at in LINE.findall(out):
+        session, start_ms = sessions[unquote(address)]
+        found.setdefault(session, []).append(us_of(utc))
+        at_s = (us_of(utc) / 1e3 - start_ms) / 1e3 - 1.0
+        assert float(at) == pytest.approx(max(0.0, at_s), abs=0.06)
     expected = {
-        f"{session.rpartition('/')[2]}-0001": times
+        session: times
         for session in sessions_of(root)
         if (times := planted_times(root, session))
     }
     assert {name: sorted(times) for name, times in found.items()} == expected
     bad = [session for session, result in result_of(out, sessions_of(root)).items()]
-    assert sorted(session.rpartition("/")[2] + "-0001" for session in bad) == sorted(expected)
+    assert sorted(bad) == sorted(expected)
     assert 0 < len(expected) < len(sessions_of(root))
     good = len(sessions_of(root)) - len(expected)
     assert f"good {good}, incomplete 0, bad {len(expected)}, failed 0" in out

@@ -3,11 +3,9 @@
 files, sorted by time -> files of one drive -> replay.run -> ReplayedDrive
 """
 
-import bisect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +19,7 @@ from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.recordings.replay import replay
 from fpvcar.recordings.replay.ages import CapturedPicture
 from fpvcar.recordings.replay.check_inputs import RecordedWish
-from fpvcar.recordings.replay.replay import DIFFERENCES_MAX, Difference, ReplayResult
-
-
-class ReplayedFile(NamedTuple):
-    """File of a drive, and the UTC time of its first message."""
-
-    path: Path
-    start_ns: int
+from fpvcar.recordings.replay.replay import DIFFERENCES_MAX, ReplayResult
 
 
 class ReplayedDrive(NamedTuple):
@@ -37,7 +28,7 @@ class ReplayedDrive(NamedTuple):
     `about` is the description in the first file. `fault`: the reason why `result` is None.
     """
 
-    files: list[ReplayedFile]
+    files: list[Path]
     about: About | None
     result: ReplayResult | None = None
     cut_short: bool = False
@@ -55,12 +46,6 @@ class ReplayedDrive(NamedTuple):
     def utc_ns(self, monotonic_ns: int) -> int:
         """Return the UTC time of a time of the car's own clock."""
         return monotonic_ns + (self.about.utc_offset_ns if self.about else 0)
-
-    def file_of(self, difference: Difference) -> ReplayedFile:
-        """Return the file that contains a difference."""
-        at_ns = self.utc_ns(difference.step.now_ns)
-        after = bisect.bisect_right(self.files, at_ns, key=attrgetter("start_ns"))
-        return self.files[max(0, after - 1)]
 
 
 def replay_drives(
@@ -81,10 +66,10 @@ def _recording_of(file: OpenRecording) -> str:
 
 def _replay(files: Iterator[OpenRecording], most: int) -> ReplayedDrive:
     """Replay one drive; the first file's description holds for all its files."""
-    first, replayed = next(files), list[ReplayedFile]()
+    first, replayed = next(files), list[Path]()
     about = first.recording.about
     if about is None:
-        replayed.append(ReplayedFile(first.path, first.recording.start_ns))
+        replayed.append(first.path)
         return ReplayedDrive(replayed, None, fault="contains no profile, so it cannot be replayed")
 
     cut_short = False
@@ -92,7 +77,7 @@ def _replay(files: Iterator[OpenRecording], most: int) -> ReplayedDrive:
     def recorded() -> Iterator[messages.Step | RecordedWish | CapturedPicture]:
         nonlocal cut_short
         for path, recording in itertools.chain([first], files):
-            replayed.append(ReplayedFile(path, recording.start_ns))
+            replayed.append(path)
             cut_short = cut_short or damage.cut_short(path, recording)
             inputs = recording.messages(set(replay.TOPICS))
             yield from replay.inputs_of(inputs, about.utc_offset_ns)
@@ -100,6 +85,6 @@ def _replay(files: Iterator[OpenRecording], most: int) -> ReplayedDrive:
     try:
         result = replay.run(about.parsed(), recorded(), most)
     except (ConfigError, FormatError) as fault:
-        replayed = replayed or [ReplayedFile(first.path, first.recording.start_ns)]
+        replayed = replayed or [first.path]
         return ReplayedDrive(replayed, about, fault=str(fault))
     return ReplayedDrive(replayed, about, result, cut_short)
