@@ -23,6 +23,8 @@ export const STRINGS = {
   /** @param {number} count @param {boolean} more others were found, too */
   moments: (count, more) => more
     ? fill(t.recordings.momentsNewest, {count: number(count)}) : counted(t.recordings.momentsFound, count),
+  /** Worst value of a moment, with its name. @param {string} name @param {string} value */
+  worst: (name, value) => fill(named(t.recordings.momentsWorst, name) ?? value, {value}),
   /** @param {string} plot of all weeks */
   week: (plot) => named(t.recordings.weekPlots, plot) ?? plot,
   /** @param {Record<string, number>} stops */

@@ -172,7 +172,7 @@ def test_search_by_front_range_finds_each_wall_and_opens_a_second_before(
     for row, near in zip(texts, world.walls, strict=True):
         when = time.strftime("%H:%M:%S", time.gmtime(near.start_us / 1e6))
         assert f"{near.car} · {near.driver} · {near.seconds:.1f} s" in row
-        assert f"{near.front_m:.2f} m" in row
+        assert f"front {near.front_m:.2f} m" in row
         assert when[3:] in row, row
     rows.nth(4).scroll_into_view_if_needed()
     until(page, "document.querySelectorAll('#moments-list canvas[data-drawn]').length > 4", 20.0)

@@ -152,6 +152,7 @@ export default register({
     moments: 'Etsi hetkiä', month: 'Kuukausi', find: 'Etsi', momentsCsv: 'Tallenna CSV-tiedostona',
     momentsHint: 'Ehtoja, jotka pätevät yhtä aikaa. Esimerkiksi edessä alle 0,3 m ja kaasua yli 50 % löytää ajot seinää päin. Pysäytyksen rinnalla ehtojen on pädettävä sitä edeltävän sekunnin aikana.',
     momentsFront: 'Edessä lähempänä kuin (m)', momentsThrottle: 'Kaasu yli (%)', momentsBattery: 'Akku alle (V)', momentsPicture: 'Kuva vanhempi kuin (ms)',
+    momentsWorst: {front_m: 'edessä {value}', throttle_share: 'kaasu {value}', battery_v: 'akku {value}', picture_ms: 'kuva {value} vanha'},
     momentsStop: 'Pysäytys', momentsAny: 'Ei väliä', momentsStops: 'Mikä tahansa pysäytys',
     momentsChoose: 'Anna vähintään yksi ehto.', searching: 'Etsitään kaikista ajoista…',
     momentsSlow: 'Haku on vielä kesken. Se päättyy viimeistään 30 sekunnissa; kuukauden valinta nopeuttaa sitä.',

@@ -149,6 +149,7 @@ export default register({
     moments: '查找时刻', month: '月份', find: '查找', momentsCsv: '保存为 CSV',
     momentsHint: '同时满足的条件。例如前方近于 0.3 m 且油门超过 50 %，可以找到撞向墙壁的时刻。与停车一起使用时，条件须在停车前一秒内满足。',
     momentsFront: '前方近于 (m)', momentsThrottle: '油门高于 (%)', momentsBattery: '电池低于 (V)', momentsPicture: '画面旧于 (ms)',
+    momentsWorst: {front_m: '前方 {value}', throttle_share: '油门 {value}', battery_v: '电池 {value}', picture_ms: '{value} 前的画面'},
     momentsStop: '停车', momentsAny: '不限', momentsStops: '任何停车',
     momentsChoose: '请至少填写一个条件。', searching: '正在搜索所有行程……',
     momentsSlow: '仍在搜索。搜索最长 30 秒；选择月份会更快。',

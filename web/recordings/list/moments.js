@@ -120,7 +120,7 @@ export class MomentSearch {
     const link = document.createElement('a');
     const about = make('span', '');
     about.className = 'about';
-    const figures = Object.entries(worst).map(([name, value]) => WORST[name](value));
+    const figures = Object.entries(worst).map(([name, value]) => STRINGS.worst(name, WORST[name](value)));
     about.append(
       make('strong', STRINGS.second(startMs)),
       make('span', [session.split('/')[0], driver, STRINGS.duration(seconds)].filter(Boolean).join(' · ')),
