@@ -60,6 +60,7 @@ def dialogs_in(folder: Path) -> set[str]:
     return {"#" + re.findall(r' id="([^"]+)"', tag)[0] for tag in tags}
 
 
+@pytest.mark.parametrize("page", ["dark"], indirect=True)
 def test_axe_reports_image_without_alt(page: Page, bench: RunningBench) -> None:
     ready(page, bench, "buttons.html")
     page.evaluate("document.querySelector('main').append(document.createElement('img'))")
@@ -107,6 +108,11 @@ def test_seat_passes_axe_in_each_state(page: Page, bench: RunningBench) -> None:
     page.locator("#link-chip").click()
     page.locator("#menu").wait_for(state="visible")
     look("menu")
+    page.locator("#grown-code").click()
+    page.locator("#code").wait_for(state="visible")
+    until(page, "document.getAnimations().length === 0")  # half faded in is pale
+    look("code")
+    page.keyboard.press("Escape")
     grown_up(page, bench)
     look("grown-ups' menu")
     bench.kill("run", signal.SIGSTOP)

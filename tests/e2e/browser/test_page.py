@@ -25,23 +25,6 @@ def test_status_page_lists_page_reports_and_frames(page: Page, bench: RunningBen
     assert page.evaluate(STATUS)["wheels"] == "ok"
 
 
-def test_seat_passes_axe_in_all_states(page: Page, bench: RunningBench) -> None:
-    at_the_wheel(page, bench.url)
-    assert violations(page) == [], "first visit"
-    page.keyboard.press("Space")
-    until(page, "window.fpvcar.state.stop !== null")
-    page.wait_for_timeout(400)
-    assert violations(page) == [], "stopped"
-    page.locator("#resume").click()
-    page.locator("#gear").click()
-    page.locator("#menu").wait_for(state="visible")
-    assert violations(page) == [], "details"
-    page.locator("#grown-code").click()
-    page.locator("#code").wait_for(state="visible")
-    until(page, "document.getAnimations().length === 0")  # half faded in is pale
-    assert violations(page) == [], "code"
-
-
 @pytest.mark.parametrize(("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)])
 def test_page_does_not_scroll_and_stop_is_thumb_sized(
     browser: Browser, bench: RunningBench, width: int, height: int

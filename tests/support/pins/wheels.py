@@ -133,7 +133,7 @@ class Rig(Chip):
         assert driver.stdout is not None
         said, _, _ = select.select([driver.stdout], [], [], START_S)
         assert said and driver.stdout.readline() == "driving\n", "it does not drive"
-        until(lambda: self.powered, 1.0, "it does not drive")
+        until(lambda: self.powered, START_S, "it does not drive")
         return driver
 
     @property

@@ -87,8 +87,11 @@ async def test_unwatched_pictures_wait_in_the_pipe(
     camera = Camera(argv(film, mode), mode == "framed")
     async with running(camera, units.append, lambda: bool(here)):
         await until(lambda: units)
-        await asyncio.sleep(0.2)
-        assert (len(units) <= 2) == (mode == "framed")
+        if mode == "framed":
+            await asyncio.sleep(0.2)
+            assert len(units) <= 2
+        else:
+            await until(lambda: len(units) > 2)
         here.append("Ann")
         camera.request_key()
         await until(lambda: len(units) >= 25)
