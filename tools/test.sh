@@ -28,7 +28,8 @@ covering=(
     tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
     tests/unit/video/test_{bitrate,h264,keys,stream}.py
 )
-after_pipes=(tests/e2e/recordings/test_{batch,moments}.py)
+after_pipes=(tests/test_deb.py tests/e2e/recordings/test_{batch,moments}.py)
+stopping=(tests/e2e/stops tests/e2e/{test_hil,browser/test_guard,recordings/test_recording}.py)
 timed='e2e and not unhurried and not guest'
 suite() { # NAME ARG..: exec pytest over a part of the tests
     local name=$1 run=("$python" -m)
@@ -53,10 +54,10 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
     unhurried)
         set -- "$@" -m unhurried --durations=5 \
             --ignore=tests/{unit,rdma,e2e/test_sites.py} "${after_pipes[@]/#/--ignore=}" ;;
-    stops) set -- "$@" -m "$timed" --durations=5 tests/e2e/stops tests/e2e/test_hil.py ;;
+    stops) set -- "$@" -m "$timed" --durations=5 "${stopping[@]}" ;;
     links)
         set -- "$@" -m "$timed" --durations=5 \
-            --ignore=tests/{unit,rdma,e2e/stops,e2e/test_hil.py} ;;
+            --ignore=tests/{unit,rdma} "${stopping[@]/#/--ignore=}" ;;
     esac
     exec "${run[@]}" "$@"
 }
