@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
-from tests.e2e.browser.seat import at_the_wheel, opened, until, violations
+from tests.e2e.browser.seat import at_the_wheel, opened, until
 from tests.e2e.harness import SMALL, RunningBench, started
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]

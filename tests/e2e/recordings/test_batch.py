@@ -88,11 +88,9 @@ def listed_drives(root: Path) -> list[tuple[str, str, float]]:
     catalogue = Catalogue(root.parent / "listed.sqlite", root, store, store.id)
     catalogue.open()
     catalogue.sync()
-    return [
-        (session, drive.id, drive.start_ms)
-        for session, drives in catalogue.drives_in(store.sessions()).items()
-        for drive in drives
-    ]
+    drives = catalogue.drives_in(store.sessions())
+    catalogue.close()
+    return [(session, one.id, one.start_ms) for session in drives for one in drives[session]]
 
 
 def check_planted(root: Path, out: str) -> None:
@@ -106,9 +104,7 @@ def check_planted(root: Path, out: str) -> None:
         at_s = (us_of(utc) / 1e3 - start_ms) / 1e3 - 1.0
         assert float(at) == pytest.approx(max(0.0, at_s), abs=0.06)
     expected = {
-        session: times
-        for session in sessions_of(root)
-        if (times := planted_times(root, session))
+        session: times for session in sessions_of(root) if (times := planted_times(root, session))
     }
     assert {name: sorted(times) for name, times in found.items()} == expected
     bad = [session for session, result in result_of(out, sessions_of(root)).items()]
