@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -39,6 +40,9 @@ MONTHS, ROWS, EVENTS, RUNS = 40, 6000, 60, 5
 FILTER = "SELECT count(*), min(front_m) FROM samples WHERE front_m < 0.3 AND throttle_share > 0.5"
 LARGE = "SELECT count(DISTINCT hash(range)) FROM range(50000000)"
 """Query that needs more memory than the station gives."""
+LONG = "SELECT sum(hash(range)) FROM range(1000000000000)"
+"""Query that lasts until the station ends it."""
+PAGES, LONG_RUNS = 200, 3
 DRIVES, DRIVE_S, BATCH_RUNS = 200, 60.0, 1
 
 
@@ -122,7 +126,7 @@ def rows(_: Settings) -> Iterator[Result]:
         times = [seconds(world, month) for _ in range(RUNS)]
         yield row(PART, "one month", "s", times, Aim(median=1.0), note)
         yield row(PART, "text search", "ms", text_ms(world), Aim(median=100.0), note)
-    yield station_row()
+    yield from station_rows()
     yield from batch_rows()
 
 
@@ -163,8 +167,9 @@ def sidecar_rows(world: QueryWorld) -> Iterator[Result]:
     yield ratio(PART, "sidecar / log verify", ours, chunks)
 
 
-def station_row() -> Row:
-    """Measure the memory of a station and its processes during a query that reaches its limit."""
+def station_rows() -> Iterator[Row]:
+    """Measure a station during queries that reach their limits: the memory of all its processes,
+    and the list of its page beside the same without a query."""
     peak, answers = 0.0, list[object]()
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as folder:
         world = QueryWorld(Path(folder))
@@ -175,9 +180,35 @@ def station_row() -> Row:
             while asking.is_alive():
                 peak = max(peak, resident_mb(process.pid))
                 time.sleep(0.02)
-    return row(
+            alone, beside, ratios = list[float](), list[float](), list[float]()
+            for _ in range(LONG_RUNS):
+                before = list_ms(url)
+                asking = threading.Thread(target=lambda: answers.append(ask(url, LONG)))
+                asking.start()
+                during = list_ms(url)
+                assert asking.is_alive(), "the query ended too soon"
+                asking.join()
+                alone, beside = alone + before, beside + during
+                p99s = [row(PART, "", "ms", times).p99 for times in (during, before)]
+                ratios.append(p99s[0] / p99s[1])
+    yield row(
         PART, "station's memory during a query", "MB", [peak], Aim(worst=400.0), "all processes"
     )
+    yield row(PART, "list of the page, no query", "ms", alone)
+    yield row(PART, "list of the page, during a query", "ms", beside)
+    yield row(PART, "p99 of the list, during / without", "x", ratios, Aim(median=1.1))
+
+
+def list_ms(url: str) -> list[float]:
+    """Return the times of so many answers with the page's list."""
+    times = []
+    for _ in range(PAGES):
+        began_s = time.monotonic()
+        with urllib.request.urlopen(f"{url}/api/recordings/drives?most=50") as answer:
+            answer.read()
+        times.append((time.monotonic() - began_s) * 1000)
+        time.sleep(0.02)
+    return times
 
 
 def resident_mb(pid: int) -> float:
