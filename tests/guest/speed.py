@@ -15,7 +15,7 @@ from tests.guest.machine import Pair
 HERE = Path(__file__).parent
 MIB = 1 << 20
 PAIRS, TRIES = 5, 2
-ASKED_MOST = 3
+ASKED_MOST = 10
 """perftest's clock is calibrated cycles: on a busy host it may report 0 bytes moved."""
 DATA = "big"
 FROM_PIPE = f"{TOOLS}/splice <{DATA} |"
