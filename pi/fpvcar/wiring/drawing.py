@@ -9,8 +9,31 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fpvcar.wiring import layout, tables
 from fpvcar.wiring.header import PINS, Pin
-from fpvcar.wiring.layout import MARGIN, PILL_H, PILL_W, PITCH, VIA_W, Box, Layout, Track, WireEnd
-from fpvcar.wiring.plan import BATTERY, FIVE_V, GROUND, PI, THREE_V, USES, End, Plan, Terminal, Use
+from fpvcar.wiring.layout import (
+    MARGIN,
+    MARK_W,
+    PILL_H,
+    PILL_W,
+    PITCH,
+    VIA_W,
+    Box,
+    Layout,
+    Track,
+    WireEnd,
+)
+from fpvcar.wiring.plan import (
+    BATTERY,
+    FIVE_V,
+    GROUND,
+    PI,
+    THREE_V,
+    USES,
+    End,
+    Part,
+    Plan,
+    Terminal,
+    Use,
+)
 
 INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
@@ -18,8 +41,13 @@ RAILS = {"3V3": THREE_V, "5V": FIVE_V, "GND": GROUND}
 DARK = ("black", "brown", "blue", "violet", "green", "red")
 """Wire colours that need white letters."""
 FOOT_LINE = 17
+NUMBER_W = 30
 TITLE_W, NAME_W, ABOUT_W, LABEL_W, NOTE_W = 9.0, 8.0, 7.0, 6.0, 6.2
 """Average widths of a character in pixels, in the widest font that a browser may choose."""
+MARKS = (
+    "The mark of a wire: a number is its pin of the header, a letter stands for any other wire. "
+    "Wires of one colour differ by it: write it on a flag at both ends."
+)
 UNTRIED = "Not tried on metal yet: look twice before the battery goes on."
 
 
@@ -36,8 +64,9 @@ def svg(plan: Plan) -> str:
         _text(MARGIN, 28, plan.title, 18, bold=True),
         _text(MARGIN, 48, "The Pi's 40 pins as they lie, its USB sockets below.", 12),
         *_header(plan),
-        *("".join(_track(track, places.spots)) for track in places.tracks),
-        *("".join(_box(box, tables.numbered(plan))) for box in places.boxes),
+        *("".join(_track(track, places)) for track in places.tracks),
+        *_marks(plan, places),
+        *("".join(_box(box, plan)) for box in places.boxes),
         *foot,
         "</svg>",
     ]
@@ -111,9 +140,14 @@ def _rect(x: int, y: int, width: int, height: int, fill: str, line: str) -> str:
     )
 
 
-def _track(track: Track, spots: dict[End, WireEnd]) -> Iterator[str]:
+def _ends(track: Track, places: Layout) -> list[WireEnd]:
+    ends = [places.spots[track.start, wire.end] for wire in track.wires]
+    return [places.spots[None, track.start], *ends]
+
+
+def _track(track: Track, places: Layout) -> Iterator[str]:
     """Yield a line with a dark edge, so that white wires and crossings are visible."""
-    ends = [spots[track.start], *(spots[wire.end] for wire in track.wires)]
+    ends = _ends(track, places)
     use = track.wires[0].use
     heavy = track.start.part != PI and use in (BATTERY, GROUND, FIVE_V)
     width = 5 if heavy else 3
@@ -142,7 +176,50 @@ def _track(track: Track, spots: dict[End, WireEnd]) -> Iterator[str]:
     yield "</g>"
 
 
-def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
+def _marks(plan: Plan, places: Layout) -> Iterator[str]:
+    """Yield the mark of each wire at its terminals, and in its vertical line if there is room."""
+    marks, taken = plan.marks(), list[tuple[int, int]]()
+    for track in places.tracks:
+        lines = [spot.line for spot in _ends(track, places)]
+        middle = (min(lines) + max(lines)) // 2
+        room = range(min(lines) + 12, max(lines) - 11)
+        crossing = _lines_across(track.x, places)
+        for y in sorted(room, key=lambda y: abs(y - middle)):
+            if all(abs(y - line) > 8 for line in crossing) and all(
+                abs(y - other_y) > 12 or abs(track.x - x) > MARK_W for x, other_y in taken
+            ):
+                taken.append((track.x, y))
+                yield _mark(track.x, y, marks[track.start])
+                break
+    for box in places.boxes:
+        for row, (terminal, start) in enumerate(box.rows()):
+            spot = box.spot(row)
+            net = start or End(box.part.name, terminal.name)
+            if net in marks:
+                away = MARK_W // 2 + 1 + (VIA_W - 8 if terminal.via else 0)
+                x = spot.x - away if spot.right else spot.x + away
+                yield _mark(x, spot.y, marks[net])
+
+
+def _lines_across(x: int, places: Layout) -> list[int]:
+    """Return the heights of all lines that cross or end at a vertical line."""
+    return [
+        spot.line
+        for track in places.tracks
+        for spot in _ends(track, places)
+        if min(spot.x, track.x) - MARK_W < x < max(spot.x, track.x) + MARK_W
+    ]
+
+
+def _mark(x: int, y: int, mark: str) -> str:
+    width = 6 * len(mark) + 4
+    return (
+        f'<g class="mark">{_rect(x - width // 2, y - 7, width, 13, PAPER, INK)}'
+        f"{_text(x, y + 3, mark, 10, bold=True, anchor='middle')}</g>"
+    )
+
+
+def _box(box: Box, plan: Plan) -> Iterator[str]:
     """Yield a part: its name, and its terminals at the edge with the wires."""
     yield '<g class="part">'
     yield _rect(box.x, box.y, box.width, box.height, PALE, INK)
@@ -152,38 +229,41 @@ def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
     if box.part.about:
         right = box.x + box.width - 10
         yield _text(right, box.y + 17, box.part.about, 12, anchor="end")
-    for row, terminal in enumerate(box.part.terminals):
-        yield from _terminal(box.spot(row), box.width, terminal, notes)
+    last: WireEnd | None = None
+    for row, (terminal, start) in enumerate(box.rows()):
+        spot = box.spot(row)
+        if terminal.also is not None:
+            if last is not None:
+                yield _rect(spot.x - 4, last.y + 4, 8, spot.y - last.y - 8, INK, INK)
+            last = None if last else spot
+        yield from _terminal(spot, box.width, terminal, _label(plan, box.part, terminal, start))
     yield "</g>"
 
 
-def _terminal(
-    spot: WireEnd, width: int, terminal: Terminal, notes: dict[str, int]
-) -> Iterator[str]:
+def _terminal(spot: WireEnd, width: int, terminal: Terminal, label: str) -> Iterator[str]:
     """Yield a terminal: its name beside the wire, and the wire's origin at the other side."""
     inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
-    label = _label(terminal, notes)
     name = _cut(terminal.name, (width - 24 - LABEL_W * len(label)) / NAME_W)
     yield f'<circle cx="{spot.x}" cy="{spot.y}" r="4" fill="{PAPER}" stroke="{INK}"/>'
     yield _text(spot.x + 10 * inwards, spot.y + 5, name, 13, bold=True, anchor=near)
     if label:
         yield _text(spot.x + (width - 8) * inwards, spot.y + 4, label, 11, anchor=far)
     if terminal.via:
-        x = spot.x - VIA_W + 4
+        x = spot.x - VIA_W + 4 if spot.right else spot.x + 8
         yield _rect(x, spot.y - 9, VIA_W - 12, 18, PAPER, INK)
         yield _text(x + (VIA_W - 12) // 2, spot.y + 4, terminal.via, 11, anchor="middle")
 
 
-def _label(terminal: Terminal, notes: dict[str, int]) -> str:
+def _label(plan: Plan, part: Part, terminal: Terminal, start: End | None) -> str:
     """Return the wire's origin and colour as text: "11 · GPIO 17 · green"."""
-    if terminal.source is None:
-        return ""
-    start = str(terminal.source)
-    if terminal.source.part == PI:
-        pin = PINS[int(terminal.source.terminal) - 1]
-        start = f"{pin.number} · {pin.name}"
-    marks = "".join(f" ({notes[note]})" for note in terminal.notes)
-    return f"{start} · {terminal.use.colour}{marks}"
+    marks, notes = plan.marks(), tables.numbered(plan)
+    if start is None:
+        return "" if End(part.name, terminal.name) in marks else "leave open"
+    origin = str(start)
+    if start.part == PI:
+        origin = PINS[int(start.terminal) - 1].name
+    numbers = "".join(f" ({notes[note]})" for note in terminal.notes)
+    return f"{marks[start]} · {origin} · {terminal.use.colour}{numbers}"
 
 
 def _cut(text: str, most: float) -> str:
@@ -201,11 +281,15 @@ def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
         lines.append(_text(MARGIN + 38, y, f"{use.colour}: {use.meaning}", 12))
         y += FOOT_LINE
     y += FOOT_LINE // 2
-    room = int((places.width - 2 * MARGIN - 24) / NOTE_W)
+    for line in textwrap.wrap(MARKS, int((places.width - 2 * MARGIN) / NOTE_W)):
+        lines.append(_text(MARGIN, y, line, 12))
+        y += FOOT_LINE
+    y += FOOT_LINE // 2
+    room = int((places.width - 2 * MARGIN - NUMBER_W) / NOTE_W)
     for note, number in tables.numbered(plan).items():
         lines.append(_text(MARGIN, y, f"({number})", 12, bold=True))
         for line in textwrap.wrap(note, room):
-            lines.append(_text(MARGIN + 24, y, line, 12))
+            lines.append(_text(MARGIN + NUMBER_W, y, line, 12))
             y += FOOT_LINE
     lines.append(_text(MARGIN, y + 8, UNTRIED, 12, bold=True))
     return lines, y + 8 + MARGIN

@@ -20,8 +20,8 @@ from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
 
-BATTERY, FUSE, METER = "Battery", "Fuse, switch", "INA219"
-REGULATOR, SERVO_REGULATOR = "5 V regulator", "5 V for the servo"
+BATTERY, FUSE, SWITCH, METER = "Battery", "Fuse", "Switch", "INA219"
+REGULATOR, SERVO_REGULATOR = "5 V regulator", "5 V for servo"
 MX1508, L298N, PCA9685 = "MX1508", "L298N", "PCA9685"
 BATTERY_MINUS = End(BATTERY, "-")
 PULL_DOWN = (
@@ -41,7 +41,7 @@ DIVIDER = (
     "and a GPIO tolerates 3.3 V."
 )
 OWN_5V = "A servo needs its own 5 V regulator, never the 5 V of the Pi."
-ONE_TERMINAL = "One terminal: it connects the ground of the Pi to the battery's."
+ONE_TERMINAL = "One terminal with two wires: it connects the ground of the Pi to the battery's."
 SOCKET = "The regulator's USB plug goes into the Pi's power socket."
 JUMPERS = "Remove the jumpers from ENA and ENB."
 LOGIC_JUMPER = "Leave the 5V jumper on, as the L298N makes its own 5 V; the 5V terminal stays open."
@@ -94,12 +94,20 @@ def _ground(name: str = "GND", notes: tuple[str, ...] = ()) -> Terminal:
 def _source(profile: Profile) -> End:
     """Return the source of the battery's +, after fuse, switch and meter."""
     metered = profile.battery.address is not None
-    return End(METER, "VIN-") if metered else End(FUSE, "out")
+    return End(METER, "VIN-") if metered else End(SWITCH, "out")
 
 
 def _power(profile: Profile, plus: str, minus: str) -> tuple[Terminal, Terminal]:
     """Return the two supply terminals of a part on the battery."""
     return (Terminal(plus, _source(profile), plan.BATTERY), Terminal(minus, BATTERY_MINUS))
+
+
+def _driver_power(
+    profile: Profile, plus: str, minus: str, notes: tuple[str, ...] = ()
+) -> tuple[Terminal, Terminal]:
+    """Return the supply of a driver that also joins the ground of the Pi to the battery's."""
+    supply, ground = _power(profile, plus, minus)
+    return supply, ground._replace(notes=(ONE_TERMINAL, *notes), also=PI_GND)
 
 
 def _capacitor(profile: Profile, driver: str) -> Part:
@@ -112,6 +120,7 @@ def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     """Yield the parts from the battery to the regulators."""
     yield Part(BATTERY, (Terminal("+"), Terminal("-")))
     yield Part(FUSE, (Terminal("in", End(BATTERY, "+"), plan.BATTERY), Terminal("out")))
+    yield Part(SWITCH, (Terminal("in", End(FUSE, "out"), plan.BATTERY), Terminal("out")))
     yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
     plug = Terminal("USB", End(REGULATOR, "USB"), plan.FIVE_V, "", (SOCKET,))
     yield Part("Pi's power socket", (plug,))
@@ -123,7 +132,7 @@ def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
 def _meter(profile: Profile) -> Iterator[Part]:
     battery = profile.battery
     if battery.address is not None:
-        lead = Terminal("VIN+", End(FUSE, "out"), plan.BATTERY, "", (IN_LEAD,))
+        lead = Terminal("VIN+", End(SWITCH, "out"), plan.BATTERY, "", (IN_LEAD,))
         if profile.rig.loops:
             lead = Terminal("VIN+", PI_5V, plan.FIVE_V)
         terminals = (*_i2c(battery.bus), lead, Terminal("VIN-"))
@@ -159,11 +168,12 @@ def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     """Yield each board that switches motors, once."""
     halves = [motor for motor in motors.values() if isinstance(motor, Mx1508)]
     if halves:
-        yield Part(MX1508, (*_mx1508(halves), *_power(profile, "+", "-")))
+        yield Part(MX1508, (*_mx1508(halves), *_driver_power(profile, "+", "-")))
         yield _capacitor(profile, MX1508)
     enabled = [motor for motor in motors.values() if isinstance(motor, L298n)]
     if enabled:
-        yield Part(L298N, (*_l298n(enabled), *_power(profile, "12V", "GND")))
+        power = _driver_power(profile, "12V", "GND", (LOGIC_JUMPER,))
+        yield Part(L298N, (*_l298n(enabled), *power, Terminal("5V")))
         yield _capacitor(profile, L298N)
     if profile.motors.on_hat:
         yield _hat(profile, list(motors.values()))
@@ -172,25 +182,26 @@ def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
 
 
 def _mx1508(halves: list[Mx1508]) -> Iterator[Terminal]:
-    inputs = iter(range(1, 5))
-    for half in halves:
-        for number in (half.forward, half.reverse):
-            notes = (PULLED_UP,) if number < LOWEST_DOWN else ()
-            yield _input(f"IN{next(inputs)}", number, notes)
-    yield _ground("- (Pi)", (ONE_TERMINAL,))
-    for letter, _ in zip("AB", halves, strict=False):
+    pins = [number for half in halves for number in (half.forward, half.reverse)]
+    for place in range(4):
+        if place < len(pins):
+            notes = (PULLED_UP,) if pins[place] < LOWEST_DOWN else ()
+            yield _input(f"IN{place + 1}", pins[place], notes)
+        else:
+            yield Terminal(f"IN{place + 1}")
+    for letter in "AB":
         yield from (Terminal(f"MOTOR-{letter} {lead}") for lead in (1, 2))
 
 
 def _l298n(halves: list[L298n]) -> Iterator[Terminal]:
-    inputs = iter(range(1, 5))
-    for letter, half in zip("AB", halves, strict=False):
-        yield _input(f"EN{letter}", half.enable, (JUMPERS,))
-        for number in (half.forward, half.reverse):
-            yield _input(f"IN{next(inputs)}", number)
-    yield _ground("GND (Pi)", (ONE_TERMINAL, LOGIC_JUMPER))
-    for output in range(1, 2 * len(halves) + 1):
-        yield Terminal(f"OUT{output}")
+    terminals = {name: Terminal(name) for name in ("ENA", "IN1", "IN2", "IN3", "IN4", "ENB")}
+    for number, half in enumerate(halves):
+        enable = f"EN{'AB'[number]}"
+        terminals[enable] = _input(enable, half.enable, (JUMPERS,))
+        for place, pin in enumerate((half.forward, half.reverse), 2 * number + 1):
+            terminals[f"IN{place}"] = _input(f"IN{place}", pin)
+    yield from terminals.values()
+    yield from (Terminal(f"OUT{output}") for output in range(1, 5))
 
 
 def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
@@ -200,17 +211,19 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     first, *bus = _i2c(chip.bus)
     terminals = [first._replace(notes=(ON_HEADER,) if dc else ()), *bus]
     if chip.oe is not None:
-        terminals.append(_gpio("OE", chip.oe, plan.MOTOR, "", (OE_UP,)))
+        terminals.append(_gpio("OE", chip.oe, plan.MOTOR, "pull-up", (OE_UP,)))
+    elif not dc:
+        terminals.append(Terminal("OE"))
     if dc:
         terminals += _power(profile, "motor +", "motor -")
-    for motor in dc:
-        terminals += [Terminal(f"M{motor.port} {lead}") for lead in (1, 2)]
+        terminals += [Terminal(f"M{port} {lead}") for port in range(1, 5) for lead in (1, 2)]
     for servo in (motor for motor in motors if isinstance(motor, HatServo)):
         feed = End(SERVO_REGULATOR, "OUT +"), End(SERVO_REGULATOR, "OUT -")
         terminals += [
             Terminal("V+", feed[0], plan.FIVE_V, "", (OWN_5V,)),
             Terminal("V-", feed[1]),
             Terminal(f"channel {servo.channel}"),
+            Terminal("other channels"),
         ]
     kind = "motor HAT" if dc else "servo board"
     return Part(PCA9685, tuple(terminals), f"{kind}, {chip.address:#x}")
@@ -233,13 +246,11 @@ def _actuators(motors: dict[str, AnyMotor]) -> Iterator[Part]:
                 yield Part(f"{name} servo", _servo(motor))
                 continue
         notes = (_motor_note(motor),)
-        yield Part(
-            name,
-            (
-                Terminal("1", starts[0], plan.BATTERY, "", notes),
-                Terminal("2", starts[1], plan.BATTERY, "", notes),
-            ),
+        leads = (
+            Terminal(str(lead), start, plan.BATTERY, "", notes)
+            for lead, start in enumerate(starts, 1)
         )
+        yield Part(name, tuple(leads), "100 nF across")
 
 
 def _motor_note(motor: DcMotor) -> str:
@@ -255,8 +266,7 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
         return (
             _input("signal", motor.signal),
             Terminal("+", plus, plan.FIVE_V, "", (OWN_5V,)),
-            Terminal("-", minus),
-            _ground("- (Pi)", (ONE_TERMINAL,)),
+            Terminal("-", minus, notes=(ONE_TERMINAL,), also=PI_GND),
         )
     assert isinstance(motor, HatServo)
     channel = End(PCA9685, f"channel {motor.channel}")
@@ -264,8 +274,11 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
 
 
 def _tof(name: str, tof: Tof) -> Part:
-    shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.OUTPUT),)
-    return Part(f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}")
+    shut = Terminal("XSHUT")
+    if tof.power is not None:
+        shut = _gpio("XSHUT", tof.power, plan.OUTPUT)
+    terminals = (*_i2c(tof.bus, "VIN"), shut, Terminal("GPIO1"))
+    return Part(f"VL53L0X {name}", terminals, f"{tof.address:#x}")
 
 
 def _ultrasound(name: str, sensor: Ultrasound) -> Part:
@@ -290,14 +303,15 @@ def _ranges(profile: Profile) -> Iterator[Part]:
 
 
 def _buttons(profile: Profile) -> Iterator[Part]:
-    terminals: list[Terminal] = []
     for name, button in profile.buttons.items():
+        terminals: list[Terminal] = []
         if button.button is not None:
-            terminals.append(_gpio(name, button.button, plan.INPUT))
+            contact = _gpio("contact 1", button.button, plan.INPUT)
+            terminals += [contact, _ground("contact 2")]
         if button.led is not None:
-            terminals.append(_gpio(f"{name} LED", button.led, plan.LED, "330 Ω"))
-    if terminals:
-        yield Part("Buttons", (*terminals, _ground("all, other leg")))
+            terminals += [_gpio("LED +", button.led, plan.LED, "330 Ω"), _ground("LED -")]
+        if terminals:
+            yield Part(f"Button {name}", tuple(terminals))
 
 
 def _lights(profile: Profile) -> Iterator[Part]:
@@ -310,13 +324,10 @@ def _lights(profile: Profile) -> Iterator[Part]:
         "recorder": lights.recorder,
         "code": lights.code,
     }
-    terminals = [
-        _gpio(f"{name} {i}" if len(leds) > 1 else name, led, plan.LED, "330 Ω")
-        for name, leds in lists.items()
-        for i, led in enumerate(leds, 1)
-    ]
-    if terminals:
-        yield Part("Lights", (*terminals, _ground("all, short leg")))
+    for name, leds in lists.items():
+        for i, led in enumerate(leds, 1):
+            legs = (_gpio("long leg", led, plan.LED, "330 Ω"), _ground("short leg"))
+            yield Part(f"LED {name} {i}" if len(leds) > 1 else f"LED {name}", legs)
 
 
 def _cameras(profile: Profile) -> Iterator[Part]:

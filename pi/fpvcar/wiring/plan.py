@@ -1,6 +1,7 @@
 """Elements of a wiring plan: parts, their terminals, and a colour for each use."""
 
 from collections.abc import Iterator
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 from fpvcar.wiring.header import PIN_3V3, PIN_5V, PIN_GND, PIN_OF, PINS
@@ -43,7 +44,7 @@ class End(NamedTuple):
 
 
 class Terminal(NamedTuple):
-    """Terminal with the one wire that ends at it; others may begin here."""
+    """Terminal with the wires that end at it; others may begin here."""
 
     name: str
     source: End | None = None
@@ -51,6 +52,13 @@ class Terminal(NamedTuple):
     via: str = ""
     """Component in the wire: a resistor, a divider."""
     notes: tuple[str, ...] = ()
+    also: End | None = None
+    """Start of a second wire of the same use that ends here."""
+
+    @property
+    def sources(self) -> tuple[End | None, ...]:
+        """Starts of its wires, a row each in the drawing; (None,) without any."""
+        return (self.source,) if self.also is None else (self.source, self.also)
 
 
 class Part(NamedTuple):
@@ -83,9 +91,19 @@ class Plan(NamedTuple):
     def wires(self) -> Iterator[Wire]:
         """Yield every wire, part by part."""
         for part in self.all():
-            for name, source, use, via, notes in part.terminals:
-                if source is not None:
-                    yield Wire(source, End(part.name, name), use, via, notes)
+            for terminal in part.terminals:
+                for start in terminal.sources:
+                    if start is not None:
+                        end = End(part.name, terminal.name)
+                        yield Wire(start, end, terminal.use, terminal.via, terminal.notes)
+
+    def marks(self) -> dict[End, str]:
+        """Return the mark of each wire or rail by its start: the number of its pin, else a
+        letter."""
+        starts = list(dict.fromkeys(wire.start for wire in self.wires()))
+        others = (start for start in starts if start.part != PI)
+        letters = dict(zip(others, (*ascii_lowercase, *ascii_uppercase), strict=False))
+        return {start: letters.get(start, start.terminal) for start in starts}
 
 
 def gpio(number: int) -> End:

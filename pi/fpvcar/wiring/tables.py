@@ -39,18 +39,19 @@ def _goes_to(pin: Pin, wires: list[Wire]) -> str:
         return ""
     colour, first = wires[0].use.colour, wires[0].end
     if len(wires) > 1:
-        return f"{colour}, rail of {len(wires)} parts"
+        return f"{colour}, rail of {len(wires)} wires"
     return f"{colour}, {first}"
 
 
 def wires(plan: Plan) -> str:
-    """Return one wire per line: from, to, colour, component in the wire; then the notes."""
-    notes = numbered(plan)
-    rows = [("from", "to", "colour", "in line", "note")]
+    """Return one wire per line: mark, from, to, colour, component in the wire; then the notes."""
+    notes, marks = numbered(plan), plan.marks()
+    rows = [("wire", "from", "to", "colour", "in line", "note")]
     for wire in plan.wires():
-        marks = ", ".join(str(notes[note]) for note in wire.notes)
-        rows.append((str(wire.start), str(wire.end), wire.use.colour, wire.via, marks))
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        numbers = ", ".join(str(notes[note]) for note in wire.notes)
+        ends = marks[wire.start], str(wire.start), str(wire.end)
+        rows.append((*ends, wire.use.colour, wire.via, numbers))
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines = [
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
         for row in rows

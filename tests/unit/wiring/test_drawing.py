@@ -156,7 +156,8 @@ def test_terminal_labels_name_the_wire_start_and_colour(name: str) -> None:
     text = [words for part in groups(root, "part") for words in said(part)]
     for wire in plan.wires():
         pin = None if wire.start.part != PI else PINS[int(wire.start.terminal) - 1]
-        start = str(wire.start) if pin is None else f"{pin.number} · {pin.name}"
+        start = str(wire.start) if pin is None else pin.name
+        start = f"{plan.marks()[wire.start]} · {start}"
         assert any(one.startswith(f"{start} · {wire.use.colour}") for one in text)
 
 
@@ -170,6 +171,71 @@ def test_pin_has_the_colour_of_its_wire(name: str) -> None:
         (field,) = pin.iter(f"{SVG}rect")
         name_of_pin = "pin {} ({})".format(*said(pin))
         assert field.attrib["fill"] == uses.get(name_of_pin, drawing.PALE)
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_each_wire_has_its_mark_at_every_terminal(name: str) -> None:
+    """Wires of one colour side by side differ by it, also in a black-and-white print."""
+    plan = parts.plan_of(CARS[name], name)
+    root = ET.fromstring(drawing.svg(plan))
+    marks = dict(marks_of(root))
+    assert len(set(plan.marks().values())) == len(plan.marks())
+    lines, places = lines_of(root), terminals(root).items()
+    of_line = {line: {text for at, text in marks.items() if on(line, at)} for line in lines}
+    for line, texts in of_line.items():
+        assert len(texts) == 1, (line.ends, texts)
+        for end in line.ends & {name for _, name in places}:
+            assert any(
+                on(line, at) and at[1] == y and abs(at[0] - x) < 100
+                for at in marks
+                for (x, y), name in places
+                if name == end
+            ), end
+    assert len({text for texts in of_line.values() for text in texts}) == len(lines)
+    for one, other in combinations(sorted(lines, key=trunk), 2):
+        (x, low, high), (x2, low2, high2) = trunk(one), trunk(other)
+        if one.colour == other.colour and x2 - x < 20 and min(high, high2) - max(low, low2) > 150:
+            assert all(
+                any(x == at[0] and on(line, at) for at in marks)
+                for line, x in ((one, x), (other, x2))
+            )
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_marks_cover_neither_each_other_nor_a_part(name: str) -> None:
+    root = ET.fromstring(drawing.svg(parts.plan_of(CARS[name], name)))
+    marks = [
+        tuple(number(next(group.iter(f"{SVG}rect")), key) for key in ("x", "y", "width", "height"))
+        for group in groups(root, "mark")
+    ]
+    for x, y, w, h in marks:
+        assert not any(
+            x + w > u and u + r > x and y + h > v and v + s > y for u, v, r, s in boxes(root)
+        )
+    for (x, y, w, h), (u, v, r, s) in combinations(marks, 2):
+        assert x + w <= u or u + r <= x or y + h <= v or v + s <= y
+
+
+def marks_of(root: ET.Element) -> Iterator[tuple[Point, str]]:
+    """Yield the place and the text of each mark."""
+    for group in groups(root, "mark"):
+        box, (text,) = next(group.iter(f"{SVG}rect")), said(group)
+        x, width = number(box, "x"), number(box, "width")
+        yield (x + width // 2, number(box, "y") + 7), text
+
+
+def on(line: Seen, at: Point) -> bool:
+    """Return True if a point lies on a line."""
+    return any(
+        min(a, c) <= at[0] <= max(a, c) and min(b, d) <= at[1] <= max(b, d)
+        for (a, b), (c, d) in line.pieces
+    )
+
+
+def trunk(line: Seen) -> tuple[int, int, int]:
+    """Return place, upper and lower end of a line's vertical piece."""
+    (x, low), (_, high) = line.pieces[0]
+    return x, min(low, high), max(low, high)
 
 
 def overlap(one: Line, other: Line) -> bool:
@@ -212,9 +278,9 @@ def test_long_and_strange_names_are_cut_not_drawn_over_others() -> None:
     plan = parts.plan_of(profiles.parse(tomllib.loads(text) | {"buttons": buttons}), "")
     root = ET.fromstring(drawing.svg(plan))
     names = [said(part)[0] for part in groups(root, "part")]
-    assert "VL53L0X front-left-o…" in names
+    assert "VL53L0X front-left-of-t…" in names
     lines = [words for part in groups(root, "part") for words in said(part)]
-    assert [one for one in lines if one.startswith("<red> & t") and one.endswith("…")]
+    assert [one for one in lines if one.startswith("Button <red> & t") and one.endswith("…")]
     assert not any("\a" in one for one in lines)
     assert "11 · GPIO 17 · green (2)" in lines
 

@@ -1,6 +1,6 @@
 """Wires of a profile: each GPIO once, no battery wire on the Pi, one colour per use."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -26,6 +26,24 @@ COLOURS = {
     "contact": "violet",
 }
 """Last word of a profile's key -> the colour of its wire; lights are white."""
+TERMINALS = {
+    "MX1508": "+, -, IN1, IN2, IN3, IN4, MOTOR-A 1, MOTOR-A 2, MOTOR-B 1, MOTOR-B 2",
+    "L298N": "12V, GND, 5V, ENA, IN1, IN2, IN3, IN4, ENB, OUT1, OUT2, OUT3, OUT4",
+    "VL53L0X": "VIN, GND, SDA, SCL, XSHUT, GPIO1",
+    "HC-SR04": "VCC, Trig, Echo, GND",
+    "INA219": "VCC, GND, SDA, SCL, VIN+, VIN-",
+    "Battery": "+, -",
+    "Fuse": "in, out",
+    "Switch": "in, out",
+    "5 V regulator": "IN +, IN -, USB",
+    "5 V for servo": "IN +, IN -, OUT +, OUT -",
+    "470 µF": "+, - (stripe)",
+    "Drive motor": "1, 2",
+    "Left motor": "1, 2",
+    "Right motor": "1, 2",
+    "LED": "long leg, short leg",
+}
+"""Begin of a part's name -> the terminals that the module really has."""
 
 
 def plan(name: str) -> Plan:
@@ -38,9 +56,12 @@ def ends(name: str) -> dict[str, Wire]:
 
 
 def ways(name: str, part: str) -> dict[str, str]:
-    """Return the start of the wire of each terminal of a part."""
+    """Return the start of each terminal's wire or wires, for one part."""
     wires = [wire for wire in plan(name).wires() if wire.end.part == part]
-    return {wire.end.terminal: str(wire.start) for wire in wires}
+    starts: dict[str, list[str]] = defaultdict(list)
+    for wire in wires:
+        starts[wire.end.terminal].append(str(wire.start))
+    return {terminal: " and ".join(names) for terminal, names in starts.items()}
 
 
 @pytest.mark.parametrize("name", CARS)
@@ -75,6 +96,7 @@ def test_wire_ends_are_unique_terminals(name: str) -> None:
         End(part.name, terminal.name) for part in plan(name).all() for terminal in part.terminals
     )
     assert set(made.values()) == {1}
+    assert set(Counter(part.name for part in plan(name).all()).values()) == {1}
     for wire in plan(name).wires():
         assert wire.start.part == PI or wire.start in made
         assert wire.end in made and wire.start != wire.end
@@ -113,6 +135,30 @@ def test_rig_has_no_motor_no_driver_and_no_battery() -> None:
     assert ways("rig", "Load 15 Ω") == {"1": "INA219 VIN-", "2": "pin 6 (GND)"}
 
 
+@pytest.mark.parametrize("name", CARS)
+def test_module_has_all_its_terminals(name: str) -> None:
+    for part in plan(name).all():
+        names = [terminal.name for terminal in part.terminals]
+        for module, terminals in TERMINALS.items():
+            if part.name.startswith(module) and part.about != "servo board, 0x40":
+                assert sorted(names) == sorted(terminals.split(", ")), part.name
+
+
+def test_unused_half_of_a_driver_stays_open() -> None:
+    assert {"IN3", "IN4", "MOTOR-B 1"}.isdisjoint(ways("mx1508-servo", "MX1508"))
+    assert "5V" not in ways("l298n", "L298N")
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_contact_and_led_have_both_legs(name: str) -> None:
+    wires = list(plan(name).wires())
+    for number, key in checks.used_pins(CARS[name], ""):
+        if COLOURS.get(key.rpartition(".")[2], "white") == "white" or ".button" in key:
+            legs = [wire.end for wire in wires if wire.start == gpio(number)]
+            part = ways(name, legs[-1].part)
+            assert list(part.values()).count("pin 6 (GND)") * 2 == len(part), key
+
+
 def test_wire_colours_have_one_use_each() -> None:
     assert len({use.colour for use in USES}) == len({use.rgb for use in USES}) == 10
 
@@ -129,19 +175,18 @@ def test_motors_are_wired_to_their_half_of_the_driver() -> None:
 def test_servo_has_its_own_five_volts() -> None:
     assert ways("mx1508-servo", "Steering servo") == {
         "signal": "pin 12 (GPIO 18)",
-        "+": "5 V for the servo OUT +",
-        "-": "5 V for the servo OUT -",
-        "- (Pi)": "pin 6 (GND)",
+        "+": "5 V for servo OUT +",
+        "-": "5 V for servo OUT - and pin 6 (GND)",
     }
-    assert ways("hat-servo", "PCA9685")["V+"] == "5 V for the servo OUT +"
+    assert ways("hat-servo", "PCA9685")["V+"] == "5 V for servo OUT +"
     assert ways("hat-servo", "Steering servo") == {"plug": "PCA9685 channel 14"}
 
 
 def test_echo_has_a_divider_and_led_a_resistor() -> None:
     echo = ends("bench")["HC-SR04 rear Echo"]
     assert echo.via == "divider" and "2 kΩ" in echo.notes[0]
-    assert ends("bench")["Buttons red LED"].via == "330 Ω"
-    assert ends("bench")["Buttons red"].via == ""
+    assert ends("bench")["Button red LED +"].via == "330 Ω"
+    assert ends("bench")["Button red contact 1"].via == ""
 
 
 @pytest.mark.parametrize("name", CARS)
@@ -166,7 +211,9 @@ def test_driver_inputs_have_a_pull_down(name: str) -> None:
 )
 def test_driver_supply_has_470_uf(name: str, driver: str, plus: str, minus: str) -> None:
     capacitor, supply = ways(name, f"470 µF, {driver}"), ways(name, driver)
-    assert capacitor == {"+": supply[plus], "- (stripe)": supply[minus]}
+    assert capacitor["+"] == supply[plus]
+    joined = (capacitor["- (stripe)"], f"{capacitor['- (stripe)']} and pin 6 (GND)")
+    assert supply[minus] in joined
     assert "stripe at -" in ends(name)[f"470 µF, {driver} +"].notes[0]
 
 
@@ -177,9 +224,9 @@ def test_two_boards_have_a_capacitor_each_and_a_rig_has_none() -> None:
 
 
 def test_battery_meter_is_wired_before_the_load() -> None:
-    assert ways("bench", "INA219")["VIN+"] == "Fuse, switch out"
+    assert ways("bench", "INA219")["VIN+"] == "Switch out"
     assert ways("bench", "MX1508")["+"] == "INA219 VIN-"
-    assert ways("mx1508", "MX1508")["+"] == "Fuse, switch out"
+    assert ways("mx1508", "MX1508")["+"] == "Switch out"
 
 
 def test_overlay_bus_uses_no_header_pins_of_the_plan() -> None:
@@ -192,7 +239,7 @@ def test_inputs_that_are_pulled_up_and_pins_of_the_image_have_a_note() -> None:
     wires = ends("low-pins")
     assert parts.PULLED_UP in wires["MX1508 IN1"].notes
     assert parts.PULLED_UP not in wires["MX1508 IN2"].notes
-    assert any("SPI" in note for note in ends("bench")["Buttons red"].notes)
+    assert any("SPI" in note for note in ends("bench")["Button red contact 1"].notes)
     assert any("10 kΩ" in note for note in ends("hat-servo")["PCA9685 OE"].notes)
 
 

@@ -39,7 +39,7 @@ def test_pin_row_names_colour_and_terminal_or_rail_count() -> None:
     text = tables.pins(parts.plan_of(CARS["bench"], "bench"))
     assert "green, MX1508 IN1 GPIO 17 [11]" in text
     assert "[38] GPIO 20 violet, HC-SR04 rear Trig" in text
-    assert "[ 6] GND     black, rail of 6 parts" in text
+    assert "[ 6] GND     black, rail of 19 wires" in text
 
 
 @pytest.mark.parametrize("name", CARS)
@@ -47,15 +47,15 @@ def test_wire_list_has_all_wires_and_notes(name: str) -> None:
     plan = parts.plan_of(CARS[name], name)
     text = tables.wires(plan)
     lines = text.splitlines()
-    columns = [lines[0].index(head) for head in ("from", "to ", "col", "in l", "note")]
+    columns = [lines[0].index(head) for head in ("wire", "from", "to ", "col", "in l", "note")]
     rows = [
         [line[a:b].strip() for a, b in zip(columns, [*columns[1:], None], strict=True)]
         for line in lines[1:]
     ]
-    numbers = tables.numbered(plan)
+    numbers, mark = tables.numbered(plan), plan.marks()
     for note, number in numbers.items():
         assert f"{number}. {note}" in lines
     for wire in plan.wires():
         marks = ", ".join(str(numbers[note]) for note in wire.notes)
-        row = [str(wire.start), str(wire.end), wire.use.colour, wire.via, marks]
+        row = [mark[wire.start], str(wire.start), str(wire.end), wire.use.colour, wire.via, marks]
         assert row in rows
