@@ -13,6 +13,10 @@ from fpvcar.config import Battery, Profile
 LAST = 30
 """Number of readings for the median of a distance or a voltage."""
 TAPE_M = (0.1, 1.9)
+TARGET_M, SECOND_M = 0.5, 0.95
+"""Distance of the wall for a measurement, and for a second one."""
+NEAR_M = 0.25
+"""Largest deviation of a reading from the target: the largest offset, and 10 cm of placement."""
 SURE_OFFSET_M = 0.05
 """Largest offset accepted after one measurement. A wrong offset is added to each range, and lets
 the car touch an obstacle before the guard stops it, so a larger one needs a second measurement."""
@@ -93,11 +97,17 @@ class Distance:
         return abs(offset_m - first_offset_m) <= AGREE_M
 
     def figures(self) -> dict[str, Any]:
-        """Return the measured distance, and the offset that needs a second measurement."""
+        """Return the measured distance, the offset that needs a second measurement, the distance
+        at which the wall should be, and whether it is near that."""
         readings, first = self._readings, self._first
+        range_m = round(statistics.median(readings), 3) if readings else None
+        second = first is not None and first[0] < (TARGET_M + SECOND_M) / 2.0
+        target_m = SECOND_M if second else TARGET_M
         return {
-            "range_m": round(statistics.median(readings), 3) if readings else None,
+            "range_m": range_m,
             "offset_m": round(first[1], 3) if first and not self.found else None,
+            "target_m": target_m,
+            "near": range_m is not None and abs(range_m - target_m) <= NEAR_M,
         }
 
 

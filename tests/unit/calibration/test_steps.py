@@ -204,12 +204,28 @@ def test_distance_that_is_far_off_offers_no_offset(tape_m: float) -> None:
         assert not step.found
 
 
+def test_wall_is_near_at_half_a_metre_and_further_for_a_second_measurement() -> None:
+    step = Distance(BENCH, "rear")
+    assert step.figures()["target_m"] == 0.5 and not step.figures()["near"]
+    for range_m, near in ((0.8, False), (0.74, True), (0.35, True), (0.2, False), (0.42, True)):
+        for _ in range(30):
+            see_wall(step, range_m)
+        assert step.figures()["near"] is near, range_m
+    step.answer("tape", [0.5])
+    assert step.phase == "again" and step.figures()["target_m"] == 0.95
+    see_wall(step, 0.42)
+    assert not step.figures()["near"]
+    for _ in range(60):
+        see_wall(step, 0.87)
+    assert step.figures()["near"]
+
+
 def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
     step = Distance(BENCH, "rear")
     see_wall(step, 0.45)
     step.answer("tape", [0.501])
     assert step.phase == "again" and not step.found
-    assert step.figures() == {"range_m": None, "offset_m": 0.051}
+    assert step.figures()["range_m"] is None and step.figures()["offset_m"] == 0.051
     with pytest.raises(ValueError, match="measures no distance"):
         step.answer("tape", [0.9])
     see_wall(step, 0.6)

@@ -15,8 +15,9 @@ is down, through seat, gate and wheels.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -33,6 +34,7 @@ from fpvcar.drive.gate import Decision
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import JSON, PRIVATE, quoted
 from fpvcar.server.vehicle import Sensors
+from fpvcar.wire.telemetry import Guarding, Range
 
 BASE = "/api/calibration"
 SEE_S = 0.02
@@ -104,7 +106,10 @@ class CalibrationApi:
         step = self._tuner.status(limit, volts, now_s)
         if step is None:
             return _json(None)
-        back = held_back(control.decision, step["wish"]["throttle"], limit, limit < control.limit)
+        throttle = step["wish"]["throttle"]
+        back = held_back(control.decision, throttle, limit, limit < control.limit)
+        if back is not None and back["cause"] == "guard":
+            back |= obstacle(control.guarding(), self._senses.ranges(now_s), throttle)
         return _json({**step, "moves": any(control.duties), "held_back": back})
 
     async def _written(self, request: web.Request) -> web.Response:
@@ -238,7 +243,7 @@ def _refusals() -> Iterator[None]:
 
 def held_back(
     decision: Decision, throttle: float, limit: float, weak: bool
-) -> dict[str, str] | None:
+) -> dict[str, Any] | None:
     """Return the cause that keeps the car from a step's wish for `throttle`; None if it follows.
 
     A cause of the gate, with `by` as in its stop, or one of handover, guard, blind_limit, and, for
@@ -254,6 +259,14 @@ def held_back(
     if abs(throttle) >= 1.0 and limit < 1.0:
         return {"cause": "weak" if weak else "limit", "by": ""}
     return None
+
+
+def obstacle(guarding: Guarding, ranges: Sequence[Range], throttle: float) -> dict[str, Any]:
+    """Return the direction and the range of the obstacle by which the guard holds the car back;
+    the range is None while no sensor sees it."""
+    name = guarding.ahead_by if throttle > 0.0 else guarding.back_by
+    range_m = next((sensor.range_m for sensor in ranges if sensor.name == name), None)
+    return {"ahead": throttle > 0.0, "range_m": range_m}
 
 
 def _json(value: object) -> web.Response:

@@ -17,10 +17,11 @@ from fpvcar.calibration.store import History
 from fpvcar.config import profiles
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
 from fpvcar.runtime import paths
-from fpvcar.server.api.calibration_api import BASE, CalibrationApi, apply_to, held_back
+from fpvcar.server.api.calibration_api import BASE, CalibrationApi, apply_to, held_back, obstacle
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.wire.telemetry import Guarding, Range
 from tests.support.grown_up import Client, unlocked
 from tests.support.hub import CODES, PROFILE, FakeSenses, House, server_of
 
@@ -244,4 +245,12 @@ async def test_step_reports_that_the_guard_holds_the_car(rig: Rig) -> None:
         assert await _back(client) is None
         page.drive(1.0)
         control.decision = Decision(0.0, 0.0, "guarded", Latches(None))
-        assert await _back(client) == {"cause": "guard", "by": ""}
+        rig.house.control._guard.ahead_by = "front"
+        assert await _back(client) == {"cause": "guard", "by": "", "ahead": True, "range_m": 0.5}
+
+
+def test_obstacle_is_the_one_in_the_direction_of_the_wish() -> None:
+    guarding = Guarding("limit", 0.15, 0.0, 0.5, "front", "rear")
+    ranges = [Range("front", 0.0, 0.14, 0.02), Range("rear", 180.0, None, 0.02)]
+    assert obstacle(guarding, ranges, 0.3) == {"ahead": True, "range_m": 0.14}
+    assert obstacle(guarding, ranges, -0.3) == {"ahead": False, "range_m": None}
