@@ -8,13 +8,14 @@
  *   limit: number, now: number, undoable: boolean, faults: string[], doubts: string[]}} All
  * @typedef {{throttle: number, mps: number}} SpeedRun
  * @typedef {{way_m: number, aside_cm: number}} StraightRun
- * @typedef {{cause: string, by: string}} HeldBack
+ * @typedef {{cause: string, by: string, ahead?: boolean, range_m?: number | null}} HeldBack
  * @typedef {{kind: string, of: string, phase: string, wish: import('../lib/types.js').Wish,
  *   found: Record<string, Value>, moves: boolean, held_back: HeldBack | null, fault?: string,
  *   duty?: number, by?: string, offset_m?: number | null, expected_v?: number | null,
  *   words?: string[], runs?: (SpeedRun | StraightRun)[], setting?: number, side?: string,
  *   centre_us?: number, left_deg?: number, right_deg?: number, throttle?: number,
- *   shares?: Record<string, number>, range_m?: number | null, volts?: number | null}} Step
+ *   shares?: Record<string, number>, range_m?: number | null, target_m?: number, near?: boolean,
+ *   volts?: number | null}} Step
  */
 
 /** The car refused the request; the message has the reason. */

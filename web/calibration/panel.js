@@ -3,6 +3,7 @@
 
 import {joined, t} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
+import {saved} from '../lib/storage.js';
 import {API, Refused} from './api.js';
 import {actionButton, check, figure, fold, paragraph, row} from './fields.js';
 import {Hold} from './hold.js';
@@ -14,6 +15,8 @@ import {STRINGS} from './strings.js';
 /** @import {Wish} from '../lib/types.js' */
 
 const ASK_MS = 100;
+/** Key under which this device remembers the step at which its run was left. */
+const LEFT_AT = 'calibration';
 /** @type {[keyof typeof t.calibration.groups, string[]][]} */
 const GROUPS = [
   ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
@@ -36,6 +39,8 @@ export class Calibration {
     this.view = null;
     this.fault = paragraph('', 'fault');
     this.fault.setAttribute('role', 'alert');
+    /** @type {All['steps']} */
+    this.steps = [];
     this.motion = new Motion();
     this.looks = false;
     this.told = false;
@@ -69,7 +74,7 @@ export class Calibration {
     this.view?.setCanMove(can);
   }
 
-  /** Runs an act and shows the car's refusal. @param {() => Promise<unknown>} act */
+  /** Runs an act and shows the car's refusal; false for one. @param {() => Promise<unknown>} act */
   async tried(act) {
     let message = '';
     try {
@@ -78,21 +83,29 @@ export class Calibration {
       message = fault instanceof Refused ? fault.message : t.carSilent;
     }
     const {fault} = this.view ?? this;
-    if (!fault.isConnected) this.place.replaceChildren(fault);
+    if (message && !fault.isConnected) {
+      this.place.replaceChildren(fault, actionButton(t.calibration.all, () => this.open()));
+    }
     setText(fault, message);
+    return message === '';
   }
 
   // --- the list ---
 
   /** @param {All} all @param {string} [news] */
   list(all, news = '') {
+    this.steps = all.steps;
+    const left = this.steps.findIndex(({kind, of}) => `${kind} ${of}` === saved.get(LEFT_AT));
+    const start = actionButton(left < 0 ? STRINGS.start(this.steps.length) : STRINGS.resume(left, this.steps.length),
+      () => this.go(Math.max(0, left)), 'calibration-start');
+    start.className = 'primary';
     const status = paragraph(news || t.calibration.hint);
     status.setAttribute('role', 'status');
     status.dataset.testid = 'calibration-says';
     const faults = all.faults.map((text) => paragraph(text, 'fault'));
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
-      return steps.length ? [make('h4', t.calibration.groups[group]), this.steps(steps, all)] : [];
+      return steps.length ? [make('h4', t.calibration.groups[group]), this.listed(steps, all)] : [];
     });
     const link = document.createElement('a');
     Object.assign(link, {
@@ -105,13 +118,14 @@ export class Calibration {
       }), 'calibration-undo');
     undo.disabled = !all.undoable;
     const fields = all.values.map((value) => this.value(value));
-    this.place.replaceChildren(status, this.fault, ...faults, ...groups, row([undo]),
+    this.place.replaceChildren(status, this.fault, ...faults, start, ...groups, row([undo]),
       fold(t.calibration.values, fields, 'calibration-values'),
       fold(t.calibration.history, [history(all)], 'calibration-history'), row([link]));
+    start.focus({preventScroll: true});
   }
 
   /** @param {All['steps']} steps @param {All} all */
-  steps(steps, all) {
+  listed(steps, all) {
     const list = make('ul', '');
     list.className = 'calibration-steps';
     for (const {kind, of} of steps) {
@@ -151,35 +165,45 @@ export class Calibration {
 
   // --- a step ---
 
-  /** @param {string} kind @param {string} of */
-  async begin(kind, of) {
+  /** Goes to a step of the run; before the first and after the last is the list. @param {number} at @param {string} [news] */
+  go(at, news = '') {
+    this.close();
+    const step = this.steps[at];
+    if (step) return this.begin(step.kind, step.of, news);
+    if (at > 0) saved.set(LEFT_AT, '');
+    return this.tried(() => API.end()).then(() => this.open(at > 0 ? joined(news, t.calibration.finished) : ''));
+  }
+
+  /** @param {string} kind @param {string} of @param {string} [news] */
+  async begin(kind, of, news = '') {
+    const at = this.steps.findIndex((step) => step.kind === kind && step.of === of);
     await this.tried(async () => {
       const step = await API.begin(kind, of);
+      saved.set(LEFT_AT, `${kind} ${of}`);
+      /** @type {StepView} */
       const view = new StepView(step, {
-        hold: this.hold, take: this.parts.take,
+        hold: this.hold, take: this.parts.take, at, count: this.steps.length, news,
         say: (word, figures) => this.tried(async () =>
           this.heard(view, await API.say(word, figures ?? []))),
-        keep: () => {
+        keep: async () => {
           this.hold.up();
           this.keeps = true; // keeping ends the step: do not report its absence
-          void this.tried(async () => {
-            const all = await API.keep();
+          if (await this.tried(() => API.keep())) {
             this.parts.kept();
-            this.close();
-            this.list(all, t.calibration.kept);
-          }).finally(() => { this.keeps = false; });
+            await this.go(at + 1, t.calibration.kept);
+          }
+          this.keeps = false;
         },
-        back: () => {
-          this.close();
-          void this.tried(() => API.end()).then(() => this.open());
-        },
+        back: () => void this.go(at - 1),
+        skip: () => void this.go(at + 1),
+        all: () => void this.go(-1),
       });
       this.view = view;
       view.setCanMove(this.hold.canMove);
       this.motion = new Motion();
       this.looks = this.told = false;
       if (kind === 'dead_band') {
-        view.element.append(check(t.calibration.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
+        view.answers.append(check(t.calibration.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
       }
       this.place.replaceChildren(view.element);
       view.title.focus();

@@ -1,5 +1,5 @@
-/** One step on the page: the instruction, the button that moves, a person's answer, the
- * results. It is drawn once; each answer of the car changes its text and visible parts. */
+/** One step on the page: its place in the run, one question, the button that moves, the results.
+ * It is drawn once; each answer of the car changes its text and visible parts. */
 
 import {t} from '../lang/words.js';
 import {make, setAttr, setText, show} from '../lib/dom.js';
@@ -7,7 +7,7 @@ import {actionButton, choice, figure, paragraph, row} from './fields.js';
 import {STRINGS} from './strings.js';
 
 /** @import {Step} from './api.js' */
-/** @typedef {(word: string, figures?: number[]) => void} Say */
+/** Resolves to false if the car refused. @typedef {(word: string, figures?: number[]) => Promise<boolean>} Say */
 
 /** Steps for which nothing moves. */
 const STILL = ['distance', 'battery'];
@@ -20,17 +20,29 @@ const ASKS = {
 };
 /** Phases of a battery whose voltage a person is asked to confirm. */
 const ODD = ['odd_full', 'odd_empty'];
+/** Steps with several questions, a screen each. @type {Record<string, string[]>} */
+const SCREENS = {ends: ['left', 'right', 'centre'], straight: ['asks', 'aside'], battery: ['kind', 'asks']};
 
 export class StepView {
   /**
    * @param {Step} step
-   * @param {{say: Say, keep: () => void, back: () => void, hold: import('./hold.js').Hold,
-   *   take: () => void}} parts
+   * @param {{say: Say, keep: () => void, back: () => void, skip: () => void, all: () => void,
+   *   hold: import('./hold.js').Hold, take: () => void, at: number, count: number, news: string}} parts
+   *   `at`: its place among the `count` steps of the run
    */
-  constructor(step, {say, keep, back, hold, take}) {
+  constructor(step, {say, keep, back, skip, all, hold, take, at, count, news}) {
     this.kind = step.kind;
     this.element = make('div', '');
     this.element.className = 'calibration-step';
+    const bar = document.createElement('progress');
+    Object.assign(bar, {max: count, value: at + 1});
+    bar.setAttribute('aria-hidden', 'true');
+    const place = paragraph(STRINGS.place(at, count));
+    place.dataset.testid = 'calibration-progress';
+    this.news = paragraph(news);
+    this.news.setAttribute('role', 'status');
+    this.news.dataset.testid = 'calibration-news';
+    show(this.news, news !== '');
     const title = make('h4', STRINGS.stepTitle(step.kind, step.of));
     title.tabIndex = -1;
     this.says = paragraph('');
@@ -48,19 +60,58 @@ export class StepView {
     this.back.dataset.testid = 'calibration-held-back';
     this.step = step;
     this.finger = false;
+    this.driving = true;
     this.take = row([paragraph(t.calibration.takeFirst), actionButton(t.take, take)], 'take');
-    this.answers = this.answersOf(step, say);
+    this.tell = say;
+    this.screens = SCREENS[step.kind] ?? [''];
+    this.at = 0;
+    /** Was the last question of several answered? */
+    this.answered = false;
+    /** The wall was near since this phase began: the tape may be read. */
+    this.near = false;
+    this.answers = this.answersOf(step, async (word, figures) => {
+      const taken = await say(word, figures);
+      this.answered = taken && SCREENS[step.kind] !== undefined && step.kind !== 'ends';
+      this.update(this.step, this.driving);
+      return taken;
+    });
     this.confirm = row(['sure', 'unsure'].map((word) =>
-      actionButton(STRINGS.answer(word), () => say(word), `say-${word}`)), 'row answers');
+      actionButton(STRINGS.answer(word), () => {
+        this.answered = word === 'sure';
+        void say(word);
+      }, `say-${word}`)), 'row answers');
     this.runs = make('ul', '');
     this.found = paragraph('', 'found');
     this.found.dataset.testid = 'calibration-found';
     this.keep = actionButton(t.calibration.keep, keep, 'calibration-keep');
     this.keep.className = 'primary';
-    this.element.append(title, this.says, this.now, this.take, this.hold, this.back, this.answers, this.confirm, this.runs,
-      this.found, this.fault, row([this.keep, actionButton(t.calibration.back, back, 'calibration-back')]));
+    this.forward = actionButton('', () => (this.asksMore() ? this.go(this.at + 1) : skip()), 'calibration-skip');
+    const backward = () => (this.asks() && this.at > 0 ? this.go(this.at - 1)
+      : this.answered ? this.go(this.at) : back());
+    this.element.append(row([place, actionButton(t.calibration.all, all, 'calibration-all')], 'row place'), bar,
+      title, this.news, this.says, this.now, this.take, this.hold, this.back, this.answers, this.confirm, this.runs,
+      this.found, this.fault, this.keep,
+      row([actionButton(t.calibration.back, backward, 'calibration-back'), this.forward], 'row way'));
     this.title = title;
     this.update(step, true);
+  }
+
+  /** Does this phase wait for an answer that was not given yet? */
+  asks() {
+    return !this.answered && (ASKS[this.step.kind]?.includes(this.step.phase) ?? false);
+  }
+
+  asksMore() {
+    return this.asks() && this.at < this.screens.length - 1;
+  }
+
+  /** Shows another question of the step. @param {number} at */
+  go(at) {
+    this.at = at;
+    this.answered = false;
+    if (this.step.kind === 'ends') void this.tell(this.screens[at] ?? '');
+    this.update(this.step, this.driving);
+    this.title.focus();
   }
 
   /** @param {boolean} held */
@@ -82,16 +133,30 @@ export class StepView {
 
   /** @param {Step} step @param {boolean} driving is this page at the wheel? */
   update(step, driving) {
+    if (step.phase !== this.step.phase) this.near = false;
+    this.near ||= step.near ?? false;
     this.step = step;
+    this.driving = driving;
     this.held(this.finger);
     const still = STILL.includes(step.kind);
-    const asks = ASKS[step.kind];
-    setText(this.says, STRINGS.phase(step));
+    if (!ASKS[step.kind]?.includes(step.phase) && !ODD.includes(step.phase)) [this.at, this.answered] = [0, false];
+    const asks = this.asks();
+    const screen = asks && SCREENS[step.kind] ? this.screens[this.at] : undefined;
+    setText(this.says, STRINGS.phase(step, screen));
     setText(this.now, this.figures(step));
     const failed = step.phase === 'failed';
     show(this.hold, !still && !failed && driving);
     show(this.take, !still && !failed && !driving);
-    show(this.answers, asks?.includes(step.phase) ?? false);
+    show(this.answers, asks);
+    /** @type {NodeListOf<HTMLElement>} */
+    const questions = this.answers.querySelectorAll('[data-screen]');
+    for (const part of questions) show(part, part.dataset.screen === screen);
+    if (step.kind === 'ends') {
+      const words = screen === 'centre' ? ['left', 'right'] : ['more', 'less'];
+      for (const [index, button] of this.answers.querySelectorAll('button').entries()) setText(button, STRINGS.answer(words[index] ?? ''));
+    }
+    this.wait(step);
+    setText(this.forward, this.asksMore() || step.phase === 'right' ? t.calibration.next : t.calibration.skip);
     show(this.confirm, ODD.includes(step.phase));
     const runs = (step.runs ?? []).map((run) => STRINGS.run(run));
     if (this.runs.dataset.words !== runs.join()) {
@@ -99,18 +164,29 @@ export class StepView {
       this.runs.replaceChildren(...runs.map((run) => make('li', run)));
     }
     show(this.runs, runs.length > 0);
-    const found = Object.entries(step.found).map(([key, value]) =>
-      `${STRINGS.name(key)}: ${STRINGS.value(value)}`);
+    const found = Object.entries(step.found).map(([key, value]) => STRINGS.result(key, value));
+    const whole = found.length > 0 && !this.asksMore();
     setText(this.found, found.join('. '));
-    show(this.found, found.length > 0);
-    show(this.keep, found.length > 0);
+    show(this.found, whole);
+    show(this.keep, whole);
+  }
+
+  /** Keeps the tape's field off, with the reason, until the wall is about where it should be. @param {Step} step */
+  wait(step) {
+    const reason = this.answers.querySelector('#tape-waits');
+    if (!reason) return;
+    /** @type {NodeListOf<HTMLInputElement | HTMLButtonElement>} */
+    const parts = this.answers.querySelectorAll('input, button');
+    if (!this.near && this.answers.contains(document.activeElement)) this.title.focus();
+    for (const part of parts) part.disabled = !this.near;
+    setText(reason, this.near ? '' : STRINGS.waits(step));
   }
 
   /** @param {Step} step */
   figures(step) {
     switch (step.kind) {
       case 'dead_band': return STRINGS.duty(step);
-      case 'ends': return STRINGS.servo(step);
+      case 'ends': return STRINGS.servo(step, this.screens[this.at] ?? '');
       case 'straight': return STRINGS.setting(step);
       case 'distance': return STRINGS.sees(step.range_m);
       case 'battery': return STRINGS.volts(step.volts);
@@ -127,9 +203,12 @@ export class StepView {
     switch (step.kind) {
       case 'direction': return many(step.words ?? []);
       case 'dead_band': return many(['turns']);
-      case 'battery': return row([many(['full', 'empty']), paragraph(t.calibration.kind),
-        many(['line', 'lithium', 'nimh'])], 'answers');
-      case 'ends': return row([many(['left', 'centre', 'right']), many(['more', 'less'])], 'answers');
+      case 'battery': return row([onScreen('kind', row(['lithium', 'nimh', 'line'].map((word) =>
+        actionButton(STRINGS.answer(word), () => {
+          void this.tell(word);
+          this.go(1);
+        }, `say-${word}`)), 'row answers')), onScreen('asks', many(['full', 'empty']))], 'answers');
+      case 'ends': return many(['more', 'less']);
       case 'straight': return straightAnswers(say);
       case 'speed': return speedAnswers(step, say);
       default: return tapeAnswers(say);
@@ -144,7 +223,14 @@ function straightAnswers(say) {
   const side = choice('', [['1', t.calibration.toLeft], ['-1', t.calibration.toRight]], 'aside-to');
   side.field.setAttribute('aria-label', t.calibration.asideCm);
   const act = () => say('aside', [way.field.valueAsNumber, aside.field.valueAsNumber * Number(side.field.value)]);
-  return row([way.label, aside.label, side.label, actionButton(t.calibration.sayAll, act, 'say-aside')], 'answers');
+  return row([onScreen('asks', way.label), onScreen('aside', row([aside.label, side.label,
+    actionButton(t.calibration.sayAll, act, 'say-aside')], 'answers'))], 'answers');
+}
+
+/** Marks a part of one question only. @param {string} name @param {HTMLElement} part */
+function onScreen(name, part) {
+  part.dataset.screen = name;
+  return part;
 }
 
 /** @param {Step} step @param {Say} say */
@@ -157,12 +243,17 @@ function speedAnswers(step, say) {
   const took = figure(t.calibration.tookS, 'hand-s');
   const act = () => say('measured', [way.field.valueAsNumber, took.field.valueAsNumber]);
   const hand = document.createElement('details');
-  hand.append(make('summary', t.calibration.byHand), way.label, took.label, actionButton(t.calibration.sayAll, act, 'say-measured'));
-  return row([throttle.label, actionButton(t.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
+  hand.append(make('summary', t.calibration.byHand), way.label, took.label, actionButton(t.calibration.sayAll, act, 'say-measured'),
+    actionButton(t.calibration.answers.forget, () => say('forget'), 'say-forget'));
+  return row([throttle.label, hand], 'answers');
 }
 
 /** @param {Say} say */
 function tapeAnswers(say) {
-  const tape = figure(t.calibration.tapeM, 'tape-m', 0.5);
-  return row([tape.label, actionButton(t.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
+  const tape = figure(t.calibration.tapeM, 'tape-m');
+  const reason = paragraph('');
+  reason.id = 'tape-waits';
+  reason.setAttribute('role', 'status');
+  tape.field.setAttribute('aria-describedby', reason.id);
+  return row([reason, tape.label, actionButton(t.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
 }

@@ -1,6 +1,6 @@
 /** Texts of the calibration, from lang/. */
 
-import {dates, exact, listed, named} from '../lang/forms.js';
+import {counted, dates, exact, listed, named} from '../lang/forms.js';
 import {t, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Step, SpeedRun, StraightRun, Value} from './api.js' */
@@ -8,15 +8,31 @@ import {t, fill, number, percent, unit} from '../lang/words.js';
 const part = (/** @type {string} */ name) =>
   named(t.calibration.parts, name) ?? fill(t.calibration.sensor, {name});
 const upper = (/** @type {string} */ text) => text.charAt(0).toUpperCase() + text.slice(1);
+/** A value with its unit, which the end of its key names. @param {string} key @param {Value} value */
+function amount(key, value) {
+  if (typeof value !== 'number') return STRINGS.value(value);
+  if (key.endsWith('_mps')) return unit(value, 'meter-per-second', 2);
+  if (key.endsWith('_deg')) return unit(value, 'degree', 1);
+  if (key.endsWith('_v')) return `${number(value, 2)} V`;
+  if (key === 'offset_m') return unit(value * 100, 'centimeter', 1);
+  return key.endsWith('_us') ? `${number(value)} µs` : percent(value, 1);
+}
 const when = dates({dateStyle: 'medium', timeStyle: 'short'});
 
 export const STRINGS = {
   stepTitle: (/** @type {string} */ kind, /** @type {string} */ name) =>
     fill(named(t.calibration.titles, kind) ?? kind, {part: part(name)}),
-  phase: (/** @type {Step} */ {kind, phase, fault = '', offset_m: off, volts, expected_v: expected}) => {
+  start: (/** @type {number} */ count) => counted(t.calibration.start, count),
+  resume: (/** @type {number} */ at, /** @type {number} */ count) =>
+    fill(t.calibration.resume, {at: number(at + 1), count: number(count)}),
+  place: (/** @type {number} */ at, /** @type {number} */ count) =>
+    fill(t.calibration.place, {at: number(at + 1), count: number(count)}),
+  /** @param {Step} step @param {string} [screen] a question among those of the phase */
+  phase: ({kind, phase, fault = '', offset_m: off, volts, expected_v: expected, target_m: target}, screen = phase) => {
     if (phase === 'failed') return fill(t.calibration.failed, {fault});
     const phases = /** @type {Record<string, object>} */ (t.calibration.phases);
-    return fill(named(phases[kind] ?? {}, phase) ?? phase, {
+    return fill(named(phases[kind] ?? {}, screen) ?? phase, {
+      target: unit(target ?? 0, 'meter', 2),
       off: unit((off ?? 0) * 100, 'centimeter', 1), volts: number(volts ?? 0, 2), expected: number(expected ?? 0, 2),
     });
   },
@@ -27,13 +43,21 @@ export const STRINGS = {
     fill(share < 0 ? t.back : t.forward, {much: percent(Math.abs(share))}),
   duty: (/** @type {Step} */ {duty = 0, by}) => {
     const who = by ? ` (${named(t.calibration.by, by) ?? t.calibration.by.you})` : '';
-    return fill(t.calibration.duty, {duty: number(duty, 3), who});
+    return fill(t.calibration.power, {power: percent(duty, 1), who});
   },
   /**
    * Cause that keeps the car from the step's wish; '' for a stop, which the seat's card shows.
    * @param {import('./api.js').HeldBack} back
    */
-  heldBack: (back) => named(t.calibration.heldBack, back.cause) ?? '',
+  heldBack: ({cause, ahead, range_m: range}) => {
+    const {guardAhead, guardBack} = t.calibration.heldBack;
+    if (cause !== 'guard' || range == null) return named(t.calibration.heldBack, cause) ?? '';
+    return fill(ahead ? guardAhead : guardBack, {metres: unit(range, 'meter', 2)});
+  },
+  /** Reason for which the tape cannot be read yet. @param {Step} step */
+  waits: ({range_m: range, target_m: target = 0}) => fill(t.calibration.waits, {
+    sees: STRINGS.sees(range), target: unit(target, 'meter', 2),
+  }),
   sees: (/** @type {number | null | undefined} */ m) => (m == null ? t.calibration.seesNothing
     : fill(t.calibration.sees, {metres: unit(m, 'meter', 3)})),
   volts: (/** @type {number | null | undefined} */ v) =>
@@ -48,11 +72,18 @@ export const STRINGS = {
       fill(name === 'child' ? t.calibration.child : t.calibration.smallChild, {much: percent(share)}));
     return texts.length ? fill(t.calibration.shares, {shares: listed(texts)}) : '';
   },
-  servo: (/** @type {Step} */ {centre_us: us = 0, left_deg: left = 0, right_deg: right = 0}) =>
-    fill(t.calibration.servo, {centre: number(us), left: number(left), right: number(right)}),
+  /** @param {Step} step @param {string} side that the question is about */
+  servo: ({centre_us: us = 0, left_deg: left = 0, right_deg: right = 0}, side) =>
+    (side === 'centre' ? STRINGS.result('centre_us', us)
+      : STRINGS.result(`${side}_deg`, side === 'left' ? left : right)),
   setting: (/** @type {Step} */ {setting, found}) => {
     const [key] = Object.keys(found);
-    return key === undefined || setting === undefined ? '' : `${STRINGS.name(key)}: ${STRINGS.value(setting)}.`;
+    return key === undefined || setting === undefined ? '' : STRINGS.result(key, setting);
+  },
+  /** "Turns at 14 % of full power". @param {string} key @param {Value} value */
+  result: (key, value) => {
+    const last = key.split('.').pop() ?? '';
+    return fill(named(t.calibration.results, last) ?? `${STRINGS.name(key)}: {value}`, {value: amount(last, value)});
   },
   value: (/** @type {Value} */ value) => {
     if (typeof value === 'boolean') return value ? t.calibration.yes : t.calibration.no;

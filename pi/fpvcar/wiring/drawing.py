@@ -9,31 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fpvcar.wiring import layout, tables
 from fpvcar.wiring.header import PINS, Pin
-from fpvcar.wiring.layout import (
-    MARGIN,
-    MARK_W,
-    PILL_H,
-    PILL_W,
-    PITCH,
-    VIA_W,
-    Box,
-    Layout,
-    Track,
-    WireEnd,
-)
-from fpvcar.wiring.plan import (
-    BATTERY,
-    FIVE_V,
-    GROUND,
-    PI,
-    THREE_V,
-    USES,
-    End,
-    Part,
-    Plan,
-    Terminal,
-    Use,
-)
+from fpvcar.wiring.layout import MARGIN, MARK_W, PILL_H, PILL_W, PITCH, VIA_W, Box, WireEnd
+from fpvcar.wiring.plan import BATTERY, FIVE_V, GROUND, PI, THREE_V, USES, End, Plan, Terminal, Use
 
 INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
@@ -140,12 +117,12 @@ def _rect(x: int, y: int, width: int, height: int, fill: str, line: str) -> str:
     )
 
 
-def _ends(track: Track, places: Layout) -> list[WireEnd]:
+def _ends(track: layout.Track, places: layout.Layout) -> list[WireEnd]:
     ends = [places.spots[track.start, wire.end] for wire in track.wires]
     return [places.spots[None, track.start], *ends]
 
 
-def _track(track: Track, places: Layout) -> Iterator[str]:
+def _track(track: layout.Track, places: layout.Layout) -> Iterator[str]:
     """Yield a line with a dark edge, so that white wires and crossings are visible."""
     ends = _ends(track, places)
     use = track.wires[0].use
@@ -176,7 +153,7 @@ def _track(track: Track, places: Layout) -> Iterator[str]:
     yield "</g>"
 
 
-def _marks(plan: Plan, places: Layout) -> Iterator[str]:
+def _marks(plan: Plan, places: layout.Layout) -> Iterator[str]:
     """Yield the mark of each wire at its terminals, and in its vertical line if there is room."""
     marks, taken = plan.marks(), list[tuple[int, int]]()
     for track in places.tracks:
@@ -201,7 +178,7 @@ def _marks(plan: Plan, places: Layout) -> Iterator[str]:
                 yield _mark(x, spot.y, marks[net])
 
 
-def _lines_across(x: int, places: Layout) -> list[int]:
+def _lines_across(x: int, places: layout.Layout) -> list[int]:
     """Return the heights of all lines that cross or end at a vertical line."""
     return [
         spot.line
@@ -236,7 +213,7 @@ def _box(box: Box, plan: Plan) -> Iterator[str]:
             if last is not None:
                 yield _rect(spot.x - 4, last.y + 4, 8, spot.y - last.y - 8, INK, INK)
             last = None if last else spot
-        yield from _terminal(spot, box.width, terminal, _label(plan, box.part, terminal, start))
+        yield from _terminal(spot, box.width, terminal, _label(plan, box, terminal, start))
     yield "</g>"
 
 
@@ -254,11 +231,11 @@ def _terminal(spot: WireEnd, width: int, terminal: Terminal, label: str) -> Iter
         yield _text(x + (VIA_W - 12) // 2, spot.y + 4, terminal.via, 11, anchor="middle")
 
 
-def _label(plan: Plan, part: Part, terminal: Terminal, start: End | None) -> str:
+def _label(plan: Plan, box: Box, terminal: Terminal, start: End | None) -> str:
     """Return the wire's origin and colour as text: "11 · GPIO 17 · green"."""
     marks, notes = plan.marks(), tables.numbered(plan)
     if start is None:
-        return "" if End(part.name, terminal.name) in marks else "leave open"
+        return "" if End(box.part.name, terminal.name) in marks else "leave open"
     origin = str(start)
     if start.part == PI:
         origin = PINS[int(start.terminal) - 1].name
@@ -271,7 +248,7 @@ def _cut(text: str, most: float) -> str:
     return text if len(text) <= most else text[: int(most) - 1] + "…"
 
 
-def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
+def _foot(plan: Plan, places: layout.Layout) -> tuple[list[str], int]:
     """Return the legend of the colours with the notes, and the lower end of the drawing."""
     used = {wire.use for wire in plan.wires()}
     y = places.bottom + PITCH

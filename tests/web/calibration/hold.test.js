@@ -92,10 +92,30 @@ test('values and changes have names', () => {
   assert.equal(STRINGS.name('motors.drive.dead_band'), 'Drive motor: dead band (duty)');
   assert.equal(STRINGS.name('motors.balance'), 'Balance, + slows the left side');
   assert.equal(STRINGS.name('sensors.tof.front.offset_m'), 'Sensor “front”: offset (m)');
-  assert.equal(STRINGS.change('dead_band drive'), 'Dead band: drive motor');
+  assert.equal(STRINGS.change('dead_band drive'), 'Lowest power: drive motor');
   assert.equal(STRINGS.change('guard.top_mps'), 'Speed at full throttle (m/s)');
   assert.equal(STRINGS.value(true), 'yes');
   assert.equal(STRINGS.value([0, 0.5, 1]), '0%, 50%, 100%');
+});
+
+test('results are in words and units of a person, without duties', () => {
+  assert.equal(STRINGS.result('motors.drive.dead_band', 0.14), 'Starts to turn at 14.0% of full power');
+  assert.equal(STRINGS.result('motors.steer.left_deg', 25), 'Turns 25.0 deg to the left');
+  assert.equal(STRINGS.result('guard.top_mps', 1.394), 'At full throttle: 1.39 m/s');
+  assert.equal(STRINGS.result('sensors.tof.front.offset_m', -0.021), 'Sensor corrected by -2.1 cm');
+  assert.equal(STRINGS.result('battery.full_v', 8.4), 'Full at 8.40 V');
+  assert.equal(STRINGS.result('motors.drive.invert', true), 'Direction reversed: yes');
+});
+
+test('waiting for the wall names the reading and the wanted distance', () => {
+  const step = {
+    kind: 'distance', of: 'front', phase: 'asks', wish: {throttle: 0, steer: 0}, found: {}, moves: false, held_back: null,
+    range_m: 1.234, target_m: 0.5,
+  };
+  assert.equal(STRINGS.waits(step), 'Waiting for the wall. It measures 1.234 m. It should be about 0.50 m.');
+  assert.match(STRINGS.waits({...step, range_m: null}), /It measures nothing\./);
+  assert.match(STRINGS.phase(step), /about 0\.50 m away/);
+  assert.equal(STRINGS.place(2, 7), '3 of 7');
 });
 
 test('step texts name a failure, the figures and the cause that holds the car back', () => {
@@ -109,5 +129,9 @@ test('step texts name a failure, the figures and the cause that holds the car ba
   for (const cause of ['guard', 'blind_limit', 'weak', 'limit', 'handover']) {
     assert.match(STRINGS.heldBack({cause, by: ''}), /[Tt]he car|the car/);
   }
+  const guard = {cause: 'guard', by: '', ahead: true, range_m: 0.14};
+  assert.equal(STRINGS.heldBack(guard), 'Held back by the guard: 0.14 m ahead.');
+  assert.equal(STRINGS.heldBack({...guard, ahead: false}), 'Held back by the guard: 0.14 m behind.');
+  assert.match(STRINGS.heldBack({...guard, range_m: null}), /give it room/);
   assert.equal(STRINGS.heldBack({cause: 'estop', by: 'Ann'}), '');
 });
