@@ -76,9 +76,10 @@ export async function drawThumbnail(unit, canvas) {
  */
 async function byWebCodecs(unit, codec, context) {
   /** @type {string | null} */
-  let fault = null;
+  let fault = 'the decoder gives no picture';
   const decoder = new VideoDecoder({
     output: (picture) => {
+      fault = null;
       context.drawImage(picture, 0, 0);
       picture.close();
     },
@@ -89,8 +90,8 @@ async function byWebCodecs(unit, codec, context) {
   decoder.configure({codec});
   decoder.decode(new EncodedVideoChunk({type: 'key', timestamp: 0, data: unit}));
   await decoder.flush();
+  if (decoder.state !== 'closed') decoder.close();
   if (fault) throw new Error(fault);
-  decoder.close();
 }
 
 /**

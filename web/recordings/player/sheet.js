@@ -15,7 +15,7 @@ import {drawThumbnail} from '../list/thumbnail.js';
 
 const MINUTE_S = 60;
 const HEADER = 20;
-/** Pixels; half a screen ahead is fetched. */
+/** Pixels; half a screen ahead is fetched. HEIGHT is that of a row before its pictures. */
 const [WIDTH, HEIGHT] = [128, 96];
 
 /**
@@ -59,6 +59,8 @@ export class Sheet {
     }, {rootMargin: '50% 0px'});
     /** @type {Map<Element, ReturnType<typeof stretchesOf>[number]>} */
     this.stretches = new Map();
+    /** Rows near enough to have pictures. @type {Set<Element>} */
+    this.near = new Set();
     /** @type {Drive | null} */
     this.drive = null;
     this.part.addEventListener('click', ({target}) => {
@@ -87,6 +89,7 @@ export class Sheet {
   close() {
     this.sight.disconnect();
     this.stretches.clear();
+    this.near.clear();
     this.part.replaceChildren();
     this.drive = null;
   }
@@ -94,8 +97,11 @@ export class Sheet {
   /** Fills a minute that comes near, empties one that is far. @param {Element} row @param {boolean} near */
   seen(row, near) {
     if (near) {
+      this.near.add(row);
       if (!row.childElementCount) this.drawing = this.drawing.then(() => this.fill(row));
-    } else if (row.childElementCount && !row.contains(document.activeElement)) {
+    } else if (!row.contains(document.activeElement)) {
+      this.near.delete(row);
+      if (!row.childElementCount) return;
       /** @type {HTMLElement} */ (row).style.minHeight = `${row.clientHeight}px`;
       row.replaceChildren();
     }
@@ -105,16 +111,23 @@ export class Sheet {
   async fill(row) {
     const stretch = this.stretches.get(row);
     const {drive} = this;
-    if (!stretch || !drive || row.childElementCount) return;
+    if (!stretch || !drive || row.childElementCount || !this.near.has(row)) return;
     const {part, fromS, seconds, atS} = stretch;
     try {
       const frames = framesOf(await API.sheet(part.name, fromS, seconds));
       const whole = document.createElement('canvas');
+      let fault = null;
       for (const {captureUs, unit} of frames) {
+        // A picture that cannot be decoded is left out; the row has the others.
+        fault = await drawThumbnail(unit, whole).then(() => null, (error) => error);
         if (this.drive !== drive) return;
-        await drawThumbnail(unit, whole);
-        row.append(this.picture(whole, (captureUs / 1000 - drive.startMs) / 1000));
+        if (!this.near.has(row)) {
+          row.replaceChildren();  // it went far meanwhile: whole or empty
+          return;
+        }
+        if (!fault) row.append(this.picture(whole, (captureUs / 1000 - drive.startMs) / 1000));
       }
+      if (fault && !row.childElementCount) throw fault;
       if (!frames.length) row.append(make('p', fill(t.recordings.sheetNone, {time: STRINGS.length(atS)})));
     } catch (fault) {
       const why = fault instanceof Error ? fault.message : String(fault);
@@ -126,8 +139,8 @@ export class Sheet {
   picture(whole, timeS) {
     const element = make('button', '');
     const small = document.createElement('canvas');
-    [small.width, small.height] = [WIDTH, HEIGHT];
-    small.getContext('2d')?.drawImage(whole, 0, 0, WIDTH, HEIGHT);
+    [small.width, small.height] = [WIDTH, Math.round(WIDTH * whole.height / whole.width)];
+    small.getContext('2d')?.drawImage(whole, 0, 0, small.width, small.height);
     small.setAttribute('aria-hidden', 'true');
     element.append(small, make('span', STRINGS.length(timeS)));
     element.dataset.at = String(Math.max(0, timeS));
