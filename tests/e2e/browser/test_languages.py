@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 from tests.e2e.browser.seat import opened, until
 from tests.e2e.browser.seat_states import GROWN_UP, STOPPED
 from tests.e2e.harness import SMALL, RunningBench
+from tests.e2e.pages.test_calibration_page import OVERFLOW
 from tests.e2e.proxy import Link
 from tests.support.cameras.video_source import encode
 from tests.support.played_answers import PEOPLE, PlayedAnswers
@@ -114,9 +115,9 @@ def grown_ups(page: Page, language: str) -> None:
     assert len(steps) == STEPS
     for kind, of in steps.items():
         page.locator(f"[data-testid={'-'.join(filter(None, ('begin', kind, of)))}]").click()
-        back = "[data-testid=calibration-back]"
-        fits(page, back, f"calibration-{kind}-{language}")
-        page.locator(back).click()
+        fits(page, "[data-testid=calibration-back]", f"calibration-{kind}-{language}")
+        assert page.evaluate(OVERFLOW) == [0, 0], f"{kind}: a step needs no scrolling"
+        page.locator("[data-testid=calibration-all]").click()
 
 
 def other_pages(page: Page, language: str) -> None:

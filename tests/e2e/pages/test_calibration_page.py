@@ -50,6 +50,15 @@ NEWS = "document.querySelector('[data-testid=calibration-news]')?.textContent"
 SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
+OVERFLOW = """() => {
+  const body = document.querySelector('.drawer-body');
+  const bottom = (element) => element.getBoundingClientRect().bottom;
+  const last = document.querySelector('[data-testid=calibration-skip]');
+  return [body.scrollHeight - body.clientHeight, Math.max(0, bottom(last) - bottom(body))];
+}"""
+"""How far the menu scrolls, and how far the last button is out of sight, in px."""
+
+
 def seated(page: Page, url: str) -> None:
     """Open the page at the wheel of a car that may drive."""
     page.goto(url)
