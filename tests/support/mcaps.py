@@ -60,10 +60,10 @@ def about(
 
 
 def pictures(
-    seconds: float, start_ns: int = BEGAN_NS, late_ns: int = 15_000_000, gop: int = GOP
+    seconds: float, start_ns: int = BEGAN_NS, late_ns: int = 15_000_000, gop: int = GOP, **look: int
 ) -> Iterator[Logged]:
-    """Yield a film: each unit recorded `late_ns` after it was captured."""
-    units = encode(round(seconds * FPS), gop=gop)
+    """Yield a film: each unit recorded `late_ns` after it was captured. `look`: see `encode`."""
+    units = encode(round(seconds * FPS), gop=gop, **look)
     for number, unit in enumerate(units):
         capture_ns = start_ns + number * FRAME_NS
         data = codec.encode(messages.Picture(capture_ns, unit))

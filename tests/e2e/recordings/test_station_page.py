@@ -23,12 +23,37 @@ from fpvstation.store.store import Store
 from fpvstation.web import password
 from tests.e2e.browser.seat import until, violations
 from tests.e2e.harness import beside, free_port_from, wait_for
+from tests.support import mcaps
 from tests.support.base_station.station import car_application, stations_of
 from tests.support.mcaps import McapFile
 from tests.support.recordings import NAME, drive_messages
 from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+
+WIDE_S = 130
+"""Length of the second car's drive, in wide pictures: three rows of its sheet."""
+FLAWS = """() => {
+  const box = (element) => element.getBoundingClientRect();
+  const flaws = [], boxes = [], labels = new Set();
+  for (const button of document.querySelectorAll('#sheet button')) {
+    const canvas = button.querySelector('canvas'), label = button.textContent, mine = box(button);
+    const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    if (labels.has(label)) flaws.push(`${label} twice`);
+    if (!data.some((level, index) => index % 4 < 3 && level > 40)) flaws.push(`${label} black`);
+    if (Math.abs(canvas.width / canvas.height - 16 / 9) > .03) flaws.push(`${label} squeezed`);
+    const inner = box(canvas), row = box(button.parentElement);
+    const cropped = inner.bottom > mine.bottom + 1 || mine.bottom > row.bottom + 1;
+    if (cropped) flaws.push(`${label} cropped`);
+    const overlaps = boxes.some((other) => other.left < mine.right - 1
+      && mine.left < other.right - 1 && other.top < mine.bottom - 1 && mine.top < other.bottom - 1);
+    if (overlaps) flaws.push(`${label} overlaps`);
+    labels.add(label);
+    boxes.push(mine);
+  }
+  return flaws;
+}"""
 
 
 def time_in(minutes: int) -> str:
@@ -71,8 +96,10 @@ def running(home: Path, *more: str) -> Iterator[int]:
     store = Store(Folder(root))
     store.open("")
     made = McapFile(drive_messages()).to(home / "made.mcap").read_bytes()
-    for car in ("Plague", "Plague-abc123"):
-        put(store, NAME, made, car)
+    put(store, NAME, made, "Plague")
+    film = mcaps.pictures(WIDE_S, gop=mcaps.FPS, width=320, height=180, noise=8)
+    wide = McapFile([*film, *mcaps.measured(4.0)]).to(home / "wide.mcap").read_bytes()
+    put(store, NAME, wide, "Plague-abc123")
     config = home / "station.toml"
     far = f'second = "attic:/srv/drives"\nwindow = "{OPENS}-{time_in(121)}"\n'
     config.write_text(f'[office]\ntarget = "{home}/office"\n{far}')
@@ -163,6 +190,26 @@ def test_list_storage_and_sheet_are_shown_and_pass_axe(page: Page) -> None:
     found += violations(page)
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
     assert not wide and found == []
+
+
+def test_sheet_has_each_picture_once_whole_and_in_its_shape(page: Page) -> None:
+    page.locator("#search").fill("abc123")
+    until(page, "window.recordings.drives === 1", 20.0)
+    page.locator("#list a").first.click()
+    until(page, "window.recordings.shown > 0", 20.0)
+    page.locator("#sheet-toggle").click()
+    sheet, count = page.locator("#sheet"), "document.querySelectorAll('#sheet button').length"
+    until(page, f"{count} > 0", 30.0)
+    for y in (100_000, 0, 100_000, 0):  # rows go out of sight while they are filled
+        sheet.evaluate(f"(sheet) => sheet.scrollTo(0, {y})")
+        page.wait_for_timeout(150)
+    until(page, "document.querySelectorAll('.sheet-minute')[0].childElementCount === 60", 30.0)
+    sheet.evaluate(
+        "(sheet) => sheet.scrollTo(0, document.querySelector('.sheet-minute').offsetHeight)"
+    )
+    until(page, "document.querySelectorAll('.sheet-minute')[1].childElementCount === 60", 30.0)
+    shot(page, "sheet-wide")
+    assert page.evaluate(FLAWS) == []
 
 
 def test_station_page_works_by_keys_alone(page: Page) -> None:
