@@ -166,7 +166,7 @@ export class StepView {
     show(this.runs, runs.length > 0);
     const found = Object.entries(step.found).map(([key, value]) => STRINGS.result(key, value));
     const whole = found.length > 0 && !this.asksMore();
-    setText(this.found, found.join('. '));
+    setText(this.found, found.join(' · '));
     show(this.found, whole);
     show(this.keep, whole);
   }
