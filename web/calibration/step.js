@@ -43,7 +43,7 @@ export class StepView {
     this.news.setAttribute('role', 'status');
     this.news.dataset.testid = 'calibration-news';
     show(this.news, news !== '');
-    const title = make('h4', STRINGS.stepTitle(step.kind, step.of));
+    const title = make('h3', STRINGS.stepTitle(step.kind, step.of));
     title.tabIndex = -1;
     this.says = paragraph('');
     this.says.setAttribute('role', 'status');
@@ -88,10 +88,11 @@ export class StepView {
     this.forward = actionButton('', () => (this.asksMore() ? this.go(this.at + 1) : skip()), 'calibration-skip');
     const backward = () => (this.asks() && this.at > 0 ? this.go(this.at - 1)
       : this.answered ? this.go(this.at) : back());
-    this.element.append(row([place, actionButton(t.calibration.all, all, 'calibration-all')], 'row place'), bar,
+    this.element.append(row([place, bar], 'row place'),
       title, this.news, this.says, this.now, this.take, this.hold, this.back, this.answers, this.confirm, this.runs,
       this.found, this.fault, this.keep,
-      row([actionButton(t.calibration.back, backward, 'calibration-back'), this.forward], 'row way'));
+      row([actionButton(t.calibration.back, backward, 'calibration-back'),
+        actionButton(t.calibration.all, all, 'calibration-all'), this.forward], 'row way'));
     this.title = title;
     this.update(step, true);
   }

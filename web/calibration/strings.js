@@ -55,9 +55,7 @@ export const STRINGS = {
     return fill(ahead ? guardAhead : guardBack, {metres: unit(range, 'meter', 2)});
   },
   /** Reason for which the tape cannot be read yet. @param {Step} step */
-  waits: ({range_m: range, target_m: target = 0}) => fill(t.calibration.waits, {
-    sees: STRINGS.sees(range), target: unit(target, 'meter', 2),
-  }),
+  waits: ({target_m: target = 0}) => fill(t.calibration.waits, {target: unit(target, 'meter', 2)}),
   sees: (/** @type {number | null | undefined} */ m) => (m == null ? t.calibration.seesNothing
     : fill(t.calibration.sees, {metres: unit(m, 'meter', 3)})),
   volts: (/** @type {number | null | undefined} */ v) =>

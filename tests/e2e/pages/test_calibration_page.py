@@ -70,6 +70,7 @@ def calibrating(page: Page, bench: RunningBench) -> None:
     """Open the list of steps, for a grown-up at the wheel."""
     seated(page, bench.url)
     grown_up(page, bench)
+    until(page, "fetch('/api/calibration').then(({ok}) => ok)")  # the code's cookie has come
     page.locator("#calibrate").click()
     one(page, "begin-speed").wait_for()
 

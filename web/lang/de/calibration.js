@@ -85,7 +85,7 @@ export default register({
     start: {one: 'Start: {count} Schritt', other: 'Start: {count} Schritte'},
     resume: 'Weiter mit Schritt {at} von {count}', place: '{at} von {count}', all: 'Alle Schritte',
     skip: 'Überspringen', next: 'Weiter', finished: 'Das war der letzte Schritt.',
-    waits: 'Wartet auf die Wand. {sees} Es sollten etwa {target} sein.',
+    waits: 'Wartet auf die Wand: Der Sensor sollte etwa {target} messen.',
     results: {
       invert: 'Richtung umgekehrt: {value}', dead_band: 'Dreht ab {value} der vollen Leistung',
       centre_us: 'Mitte bei {value}', left_deg: 'Lenkt {value} nach links', right_deg: 'Lenkt {value} nach rechts',

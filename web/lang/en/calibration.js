@@ -85,7 +85,7 @@ export default register({
     start: {one: 'Start: {count} step', other: 'Start: {count} steps'},
     resume: 'Continue with step {at} of {count}', place: '{at} of {count}', all: 'All steps',
     skip: 'Skip', next: 'Next', finished: 'That was the last step.',
-    waits: 'Waiting for the wall. {sees} It should be about {target}.',
+    waits: 'Waiting for the wall: the sensor should measure about {target}.',
     results: {
       invert: 'Direction reversed: {value}', dead_band: 'Starts to turn at {value} of full power',
       centre_us: 'Centre at {value}', left_deg: 'Turns {value} to the left', right_deg: 'Turns {value} to the right',

@@ -87,7 +87,7 @@ export default register({
     start: {one: 'Empezar: {count} paso', many: 'Empezar: {count} pasos', other: 'Empezar: {count} pasos'},
     resume: 'Continuar en el paso {at} de {count}', place: '{at} de {count}', all: 'Todos los pasos',
     skip: 'Omitir', next: 'Siguiente', finished: 'Era el último paso.',
-    waits: 'Esperando la pared. {sees} Debería ser unos {target}.',
+    waits: 'Esperando la pared: el sensor debería medir unos {target}.',
     results: {
       invert: 'Sentido invertido: {value}', dead_band: 'Empieza a girar con el {value} de la potencia',
       centre_us: 'Centro en {value}', left_deg: 'Gira {value} a la izquierda', right_deg: 'Gira {value} a la derecha',

@@ -85,7 +85,7 @@ export default register({
     start: {one: 'Aloita: {count} vaihe', other: 'Aloita: {count} vaihetta'},
     resume: 'Jatka vaiheesta {at}/{count}', place: '{at}/{count}', all: 'Kaikki vaiheet',
     skip: 'Ohita', next: 'Seuraava', finished: 'Se oli viimeinen vaihe.',
-    waits: 'Odotetaan seinää. {sees} Lukeman pitäisi olla noin {target}.',
+    waits: 'Odotetaan seinää: anturin pitäisi mitata noin {target}.',
     results: {
       invert: 'Suunta käännetty: {value}', dead_band: 'Alkaa pyöriä, kun teho on {value} täydestä',
       centre_us: 'Keskikohta: {value}', left_deg: 'Kääntyy {value} vasemmalle', right_deg: 'Kääntyy {value} oikealle',

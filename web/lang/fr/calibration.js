@@ -87,7 +87,7 @@ export default register({
     start: {one: 'Commencer : {count} étape', many: 'Commencer : {count} étapes', other: 'Commencer : {count} étapes'},
     resume: 'Continuer à l’étape {at} sur {count}', place: '{at} sur {count}', all: 'Toutes les étapes',
     skip: 'Passer', next: 'Suivant', finished: 'C’était la dernière étape.',
-    waits: 'En attente du mur. {sees} Il faudrait environ {target}.',
+    waits: 'En attente du mur : le capteur devrait mesurer environ {target}.',
     results: {
       invert: 'Sens inversé : {value}', dead_band: 'Commence à tourner à {value} de la pleine puissance',
       centre_us: 'Centre à {value}', left_deg: 'Tourne de {value} à gauche', right_deg: 'Tourne de {value} à droite',

@@ -85,7 +85,7 @@ export default register({
     start: {other: '开始：共 {count} 步'},
     resume: '继续第 {at} 步，共 {count} 步', place: '第 {at} 步，共 {count} 步', all: '所有步骤',
     skip: '跳过', next: '下一步', finished: '这是最后一步。',
-    waits: '正在等待墙面。{sees}应约为 {target}。',
+    waits: '正在等待墙面：传感器应测到约 {target}。',
     results: {
       invert: '方向已反转：{value}', dead_band: '功率达到 {value} 时开始转动', centre_us: '中位：{value}', left_deg: '左转 {value}',
       right_deg: '右转 {value}', balance: '左侧减慢 {value}', top_mps: '全油门：{value}', least_mps: '最小油门：{value}',
