@@ -100,7 +100,7 @@ test('values and changes have names', () => {
 
 test('results are in words and units of a person, without duties', () => {
   assert.equal(STRINGS.result('motors.drive.dead_band', 0.14), 'Starts to turn at 14.0% of full power');
-  assert.equal(STRINGS.result('motors.steer.left_deg', 25), 'Turns 25.0 deg to the left');
+  assert.equal(STRINGS.result('motors.steer.left_deg', 25), 'Turns 25.0° to the left');
   assert.equal(STRINGS.result('guard.top_mps', 1.394), 'At full throttle: 1.39 m/s');
   assert.equal(STRINGS.result('sensors.tof.front.offset_m', -0.021), 'Sensor corrected by -2.1 cm');
   assert.equal(STRINGS.result('battery.full_v', 8.4), 'Full at 8.40 V');
