@@ -27,6 +27,8 @@ OPTIONS = (*PLAIN, GUARD)
 STEPS = 8
 """Steps of the bench's car: two motors twice, speed, two sensors, a battery."""
 AHEAD_M = "window.fpvcar.state.ranges.find(({name}) => name === 'front').range_m ?? 9"
+HELD_BACK = r"""/^Held back by the guard: 0\.\d\d m ahead\.$/.test(
+  document.querySelector('[data-testid=calibration-held-back]').textContent)"""
 FOCUSED = "document.activeElement?.dataset.testid"
 
 
@@ -113,13 +115,12 @@ def test_guard_is_named_with_its_range_and_the_tape_waits_for_the_wall(
     one(page, "calibration-found").get_by_text("Sensor corrected by").wait_for()
     one(page, "calibration-back").click()
     one(page, "throttle").select_option("0.6")
-    with held(page):
-        until(
-            page,
-            """/^Held back by the guard: 0\\.\\d\\d m ahead\\.$/.test(
-          document.querySelector('[data-testid=calibration-held-back]').textContent)""",
-            20.0,
-        )
+    for _ in range(8):  # a late wish on a busy machine stops the car until the next push
+        with held(page), suppress(AssertionError):
+            until(page, HELD_BACK, 4.0)
+            break
+    else:
+        raise AssertionError(one(page, "calibration-held-back").text_content())
     assert not page.evaluate(f"{NEWS}")
 
 
