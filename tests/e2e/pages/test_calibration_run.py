@@ -19,6 +19,7 @@ from tests.e2e.pages.test_calibration_page import (
     carried,
     held,
     one,
+    phase,
 )
 from tests.e2e.pages.test_calibration_page import OPTIONS as PLAIN
 
@@ -138,10 +139,15 @@ def test_keys_alone_begin_a_step_and_move_the_motor_only_while_enter_is_held(
             break
     assert page.evaluate(FOCUSED) == "calibration-hold"
     with bench.watch() as watch:
-        page.keyboard.down("Enter")
-        wait_for(lambda: watch.now.driving, "Enter moves nothing", 5.0)
-        page.keyboard.up("Enter")
-        wait_for(lambda: not watch.now.driving, "it turns on", 1.0)
+        for _ in range(6):
+            page.keyboard.down("Enter")
+            with suppress(AssertionError):
+                until(page, f"{SAYS}.startsWith('The motor turns')", 4.0)
+            page.keyboard.up("Enter")
+            wait_for(lambda: not watch.now.driving, "it turns on", 1.0)
+            if phase(page) == "asks":
+                break
+    assert any(sample.driving for sample in watch.samples), "Enter moves nothing"
     one(page, "say-forward").wait_for()
     page.keyboard.press("Tab")
     until(page, f"{FOCUSED} === 'say-forward'")
