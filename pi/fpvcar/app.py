@@ -52,7 +52,7 @@ from fpvcar.server.http.limits import connection_places
 from fpvcar.server.hub import Hub
 from fpvcar.server.routes import Media, Server
 from fpvcar.server.vehicle import Vehicle
-from fpvcar.video.camera import Camera, argv_of
+from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
@@ -95,7 +95,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     own, profile = profile, with_picture(profile, saver.before.picture)
     tuner = Calibrator(profile, store.load(state / store.FILE, profile.motors.names))
     profile = tuner.profile
-    camera = Camera(*argv_of(profile, options.soc))
+    camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile))
     picture = PictureSettings(own, saver.before.picture, options.soc, camera, saver.put_picture)
     stream = Stream(camera, profile.camera.bitrate)
     ranges, battery = Ranges(profile), BatterySensor(profile)

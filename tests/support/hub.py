@@ -54,6 +54,7 @@ class FakeCamera:
     """Camera that is always "ok"."""
 
     state = "ok"
+    encoder_hangs = False
 
 
 class FakeSenses:

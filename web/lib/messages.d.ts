@@ -99,8 +99,8 @@ export interface State {
   kind: 'state'; seq: number; clock_us: number; nonce: number; role: string; may_drive: boolean;
   grown_up: boolean; driver: string | null; seat_free: boolean; throttle: number; steer: number;
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
-  battery: Battery | null; ranges: Range[]; wheels: string; camera: string; guard: Guarding | null;
-  health: Health | null; recording: Recording | null; lost: number | null;
+  battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
+  guard: Guarding | null; health: Health | null; recording: Recording | null; lost: number | null;
 }
 export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;

@@ -4,7 +4,7 @@
  * @param {Situation} situation @param {boolean} driving at the wheel, and the link is up
  */
 export const canMove = ({kind}, driving) =>
-  driving && ['camera', 'battery', 'ready', 'driving'].includes(kind);
+  driving && ['camera', 'encoder', 'battery', 'ready', 'driving'].includes(kind);
 /**
  * The page's situation: one of these, never a mix of flags. Pure.
  *
@@ -43,6 +43,7 @@ export function situationOf(page) {
   // The shorter wait comes first: let go, wait for a picture.
   const sooner = wishing && (stop || limited);
   if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
+  if (state.encoder_hangs && !wishing) return {kind: 'encoder'};
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
   return {kind: 'driving', limited};
 }

@@ -95,6 +95,8 @@ export function sentence(it) {
       return it.driver && !it.free
         ? {tone: 'calm', title: STRINGS.drives(it.driver), text: t.watchingText}
         : {tone: 'calm', title: t.free, text: t.freeText};
+    case 'encoder':
+      return {tone: 'warn', title: t.encoder, text: t.encoderText};
     case 'battery':
       return {tone: 'warn', title: t.battery, text: t.batteryText};
     case 'ready':

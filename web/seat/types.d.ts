@@ -46,6 +46,7 @@ export type Situation =
   | { kind: 'taken'; by: string }
   | { kind: 'locked' }
   | { kind: 'watching'; driver: string | null; free: boolean }
+  | { kind: 'encoder' }
   | { kind: 'battery'; wishing: boolean }
   | { kind: 'ready'; letGo: boolean }
   | { kind: 'driving'; limited: boolean };

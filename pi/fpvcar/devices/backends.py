@@ -150,11 +150,11 @@ def open_webcam(
     return webcam.Webcam(path, format, width, height, fps)
 
 
-def open_pi_camera(config: Camera) -> EncodedSource:
-    """Open the Pi's own camera. Raises CaptureError."""
+def open_pi_camera(config: Camera, software: bool) -> EncodedSource:
+    """Open the Pi's own camera; `software`: libx264 encodes. Raises CaptureError."""
     from fpvcar.devices.linux.picamera import PiCamera
 
-    return PiCamera(config)
+    return PiCamera(config, software)
 
 
 def open_computer(disk: Path, root: Path = Path("/")) -> Computer:

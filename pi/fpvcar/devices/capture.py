@@ -13,6 +13,10 @@ class NoCamera(CaptureError):
     """Raised when there is no camera, or it has gone."""
 
 
+class EncoderHangs(CaptureError):
+    """Raised when the board's own encoder refuses to start or returns no picture."""
+
+
 class PackageMissing(CaptureError):
     """Raised when a program or library is missing; the text says how to install it."""
 

@@ -250,6 +250,10 @@ class Supervisor(ABC):
     def begin(self, now_s: float) -> None:
         """Prepare for a new life: reset the state of the last one."""
 
+    def command(self) -> Sequence[str]:
+        """Return the command line of the life that begins."""
+        return self.argv
+
     def started(self) -> None:  # noqa: B027 # optional hook
         """Handle the start of the program; from now on it can be written to."""
 
@@ -331,7 +335,7 @@ class Supervisor(ABC):
         if (reason := self.not_started(program, None)) is not None:
             return reason
         try:
-            self.process = ChildProcess(self.argv, self._talks, self._receive, self.rest_s)
+            self.process = ChildProcess(self.command(), self._talks, self._receive, self.rest_s)
         except OSError as fault:
             return self.not_started(program, fault) or str(fault)
         self.started()

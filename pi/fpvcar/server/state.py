@@ -77,6 +77,7 @@ class CarState:
             ranges=self._senses.ranges(now_s),
             wheels=self._control.wheels,
             camera=self._camera.state.removeprefix("lost: "),
+            encoder_hangs=self._camera.encoder_hangs,
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=self.recording,

@@ -57,6 +57,14 @@ class Stateful(Protocol):
         """Current state: "ok", or the fault in words."""
 
 
+class Filming(Stateful, Protocol):
+    """Camera of the car."""
+
+    @property
+    def encoder_hangs(self) -> bool:
+        """Whether its pictures are smaller because the board's encoder hangs."""
+
+
 class Recorder(Protocol):
     """Recorder as used by the server. Calls neither block nor raise."""
 
@@ -116,7 +124,7 @@ class Vehicle:
 
     control: Control
     lights: Lights
-    camera: Stateful
+    camera: Filming
     senses: Sensors
     recorder: Recorder = NoRecorder()
     picture: Picture | None = None

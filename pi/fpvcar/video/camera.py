@@ -16,7 +16,7 @@ from fpvcar.runtime.child_process import BackOff, Supervisor
 from fpvcar.video import faults, options
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.process import MISSING, NO_CAMERA
+from fpvcar.video.process import ENCODER, MISSING, NO_CAMERA
 from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
@@ -37,6 +37,13 @@ PROCESSES = {
     "v4l2": "fpvcar.video.programs.webcam",
 }
 """Camera of the profile -> the module of its process, for the cameras of real cars."""
+FIRMWARE_ENCODER = Path("/dev/video11")
+"""H.264 encoder of a Pi Zero to 4, as picamera2 and rpicam-apps name it."""
+SOFTWARE = "--software"
+SILENT_STARTS = 2
+RETRY_S, SILENT_S = 600.0, 30.0
+"""Time after which a start uses the board's encoder again, and the pause after neither encoder made
+a picture."""
 log = logging.getLogger("fpvcar.camera")
 
 
@@ -65,6 +72,50 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     return [sys.executable, "-m", "fpvcar", "camera", "bench", *arguments], True
 
 
+def firmware_encoder(profile: Profile) -> Path | None:
+    """Return the board's encoder if the camera program uses it and takes SOFTWARE."""
+    camera = profile.camera
+    uses = camera.source in ("picamera2", "rpicam") and not camera.command
+    return FIRMWARE_ENCODER if uses else None
+
+
+class EncoderChoice:
+    """Choice between the board's encoder and libx264 for each start of the camera program.
+
+    After SILENT_STARTS starts in sequence without a picture the board's encoder counts as hung. A
+    picture of it clears that. If libx264 is silent, too, the next start tries the board's again.
+    """
+
+    def __init__(self, device: Path | None) -> None:
+        self.software = False
+        """Whether libx264 encodes in this life of the program."""
+        self.silent_starts = 0
+        self._device, self._failed_s = device, 0.0
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the board's encoder counts as hung."""
+        return self.silent_starts >= SILENT_STARTS
+
+    def begin(self, now_s: float) -> None:
+        """Choose for the start at `now_s`."""
+        self.software = self.hangs and now_s < self._failed_s + RETRY_S
+
+    def pictured(self) -> None:
+        """Accept a picture of the chosen encoder."""
+        if not self.software:
+            self.silent_starts = 0
+
+    def silent(self, now_s: float) -> float:
+        """Accept a start without a picture; return the least pause before the next one."""
+        if self.software:
+            self._failed_s = now_s - RETRY_S
+            return SILENT_S
+        if self._device is not None and self._device.exists():
+            self.silent_starts, self._failed_s = self.silent_starts + 1, now_s
+        return 0.0
+
+
 class Camera(Supervisor):
     """Camera of the car across restarts of its program. An empty argv means no camera."""
 
@@ -74,7 +125,9 @@ class Camera(Supervisor):
         framed: bool,
         silence_s: float = SILENCE_S,
         start_s: float = START_S,
+        encoder: Path | None = None,
     ) -> None:
+        """`encoder`: device of the board's encoder, if the program takes SOFTWARE instead."""
         super().__init__(argv, framed, BackOff(BACK_OFF_S, BACK_OFF_MOST_S), silence_s)
         self.framed = framed
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
@@ -82,10 +135,11 @@ class Camera(Supervisor):
         self.state = "starting" if argv else "none"
         """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
         self._start_s = start_s
+        self._choice = EncoderChoice(encoder)
         self._splitter = self._new_splitter()
         self._bitrate: int | None = None
         self._began_s = self._bytes_s = self._unit_s = 0.0
-        self._synced = False
+        self._synced = self._silent = False
         self._newest_us: int | None = None
 
     async def film(
@@ -103,6 +157,11 @@ class Camera(Supervisor):
         """Return the read interval; 0 for a plain program, whose units are stamped and cut on
         arrival."""
         return 0.0 if not self.framed or self._watched() else REST_S
+
+    @property
+    def encoder_hangs(self) -> bool:
+        """Whether the pictures are of libx264 because the board's encoder hangs."""
+        return self.state == "ok" and self._choice.software
 
     def age_s(self, now_s: float) -> float | None:
         """Return the age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
@@ -139,8 +198,13 @@ class Camera(Supervisor):
     def begin(self, now_s: float) -> None:
         """Reset for a new start: the first accepted unit is a key frame."""
         self._splitter = self._new_splitter()
-        self._synced = False
+        self._synced = self._silent = False
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
+        self._choice.begin(now_s)
+
+    def command(self) -> list[str]:
+        """Return the command line, with SOFTWARE while the board's encoder hangs."""
+        return [*self.argv, SOFTWARE] if self._choice.software else self.argv
 
     def started(self) -> None:
         """Send the bitrate, which the new process lacks."""
@@ -157,8 +221,9 @@ class Camera(Supervisor):
             return left_s
         if self._bytes_s and not self._unit_s:
             return faults.no_key_frame()
-        line = self.line_since(since_s - faults.BEFORE_S)
-        return faults.silent(most_s, line, bool(self._bytes_s))
+        line, ever = self.line_since(since_s - faults.BEFORE_S), bool(self._bytes_s)
+        self._silent = not ever
+        return faults.silent(most_s, line, ever, not ever and self._choice.hangs)
 
     def not_started(self, program: str, fault: OSError | None) -> str | None:
         """Return the missing program or the error in the command, with the next step."""
@@ -170,6 +235,7 @@ class Camera(Supervisor):
         """Return the cause of the exit, with the last line on stderr if it is recent."""
         if self.framed and not self._unit_s:
             self.back_off.lengthen(IN_VAIN_S.get(status, 0.0))
+        self._silent = status == ENCODER
         line = self.line_since(time.monotonic() - faults.LINE_S)
         return faults.exited(status, line)
 
@@ -179,6 +245,8 @@ class Camera(Supervisor):
         There is no picture from now on, so the driver need not wait until the last one is old.
         """
         self._newest_us = None
+        if self._silent and not self._unit_s:
+            self.back_off.lengthen(self._choice.silent(time.monotonic()))
         if self.state != (state := f"lost: {reason}"):  # retries may give the same reason
             self.state = state
             log.warning("camera lost: %s", reason)
@@ -213,5 +281,6 @@ class Camera(Supervisor):
                 self._unit_s = now_ns / 1e9
                 self._newest_us = unit.capture_us
                 self.state = "ok"
+                self._choice.pictured()
                 for take in self._takers:
                     take(unit)

@@ -13,6 +13,10 @@ ANNEX_B = "plain H.264 (Annex B) on stdout, with a key frame each second"
 BY_HAND = "start it by hand to see why"
 WHOLE = "check that it is complete and its interpreter installed"
 LEASH = "setpriv: failed to execute "
+SOFTWARE = (
+    "the board's H.264 encoder hangs, so the pictures are smaller; switch the car off and on again"
+)
+"""Fault of a car whose camera uses libx264 instead."""
 LINE_S = 2.0
 """Time before an exit within which a line on stderr counts as its reason."""
 BEFORE_S = 0.5
@@ -73,15 +77,17 @@ def _killed(number: int) -> str:
     return f"{killed}; {AGAIN}"
 
 
-def silent(seconds: float, line: str, ever: bool) -> str:
-    """Describe a silence of bytes or pictures; `ever`: there were some before."""
+def silent(seconds: float, line: str, ever: bool, encoder: bool = False) -> str:
+    """Describe a silence of bytes or pictures; `ever`: there were some before; `encoder`: earlier
+    starts were silent with the board's encoder."""
     cause = f"it has sent nothing for {seconds:g} s"
     if not ever:
         cause = f"it has sent nothing since its start, {seconds:g} s ago"
     line = line.removeprefix("camera: ")
     if line:
         cause = f"{cause}: {line}"
-    return with_remedy(cause, f"{AGAIN}; if that repeats, check its cable")
+    step = "switch the car off and on again" if encoder else AGAIN
+    return with_remedy(cause, f"{step}; if that repeats, check its cable")
 
 
 def no_key_frame() -> str:

@@ -4,6 +4,8 @@
 """
 
 import argparse
+import math
+import os
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -30,6 +32,10 @@ USUAL = Camera()
 UNASKED_GOP_S = 0.5
 """Longest GOP of an encoder that may not answer requests for key frames: a viewer that lost a
 unit sees a still picture until the next one."""
+
+SOFTWARE_MOST = {1: (320 * 240, 10.0), 4: (640 * 480, 20.0)}
+"""Number of cores -> pixels and frames per second of libx264 that leave room for the car: estimated
+at 22 % of a Zero W's only core, and 40 % of one of a Zero 2 W's four."""
 
 
 def arguments_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
@@ -78,6 +84,29 @@ def parser(prog: str, about: str) -> argparse.ArgumentParser:
     parser.add_argument("--brightness", type=float, default=0.0, help="-1 to 1")
     parser.add_argument("--night", action="store_true", help="expose up to 0.1 s")
     return parser
+
+
+def parse_pi(prog: str, about: str, argv: list[str] | None) -> tuple[Camera, bool]:
+    """Parse the options of a Pi's own camera; return whether libx264 encodes, too.
+
+    Exits with 2 for invalid values.
+    """
+    words = parser(prog, about)
+    words.add_argument(
+        "--software", action="store_true", help="encode by libx264, at a size for this processor"
+    )
+    config, software = parse(words, argv), bool(words.parse_args(argv).software)
+    if config.device and not config.device.isdigit():
+        words.error(f"--device {config.device}: expected 0 or 1, the Pi's camera")
+    return (within_software(config, os.cpu_count() or 1) if software else config), software
+
+
+def within_software(config: Camera, cores: int) -> Camera:
+    """Return the settings with a size and rate that libx264 on so many cores can carry."""
+    pixels, fps = SOFTWARE_MOST[1 if cores == 1 else 4]
+    scale = min(math.sqrt(pixels / (config.width * config.height)), 1.0)
+    width, height = (max(2 * round(side * scale / 2), 64) for side in (config.width, config.height))
+    return msgspec.structs.replace(config, width=width, height=height, fps=min(config.fps, fps))
 
 
 def parse(parser: argparse.ArgumentParser, argv: list[str] | None) -> Camera:

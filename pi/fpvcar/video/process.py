@@ -21,13 +21,18 @@ import time
 from collections.abc import Iterable
 from typing import Protocol
 
-from fpvcar.devices.capture import NoCamera, PackageMissing
+from fpvcar.devices.capture import EncoderHangs, NoCamera, PackageMissing
 from fpvcar.video.image_settings import ImageSettings, parse_image_settings
 from fpvcar.wire.camera import Record, pack_record
 
-FAILED, BAD_OPTIONS, MISSING, NO_CAMERA = 1, 2, 3, 4
+FAILED, BAD_OPTIONS, MISSING, NO_CAMERA, ENCODER = 1, 2, 3, 4, 5
 """Exit statuses: the camera failed; invalid options; a missing part of the system to be
-installed; no camera, or an unplugged one."""
+installed; no camera, or an unplugged one; the board's encoder hangs."""
+STATUSES: dict[type[Exception], int] = {
+    PackageMissing: MISSING,
+    NoCamera: NO_CAMERA,
+    EncoderHangs: ENCODER,
+}
 BITRATES = (50_000, 25_000_000)
 BEHIND_S = 0.15
 """Time for which an encoder's units wait for a reader before some are skipped."""
@@ -196,6 +201,4 @@ def _obey(camera: Camera, control: Control) -> None:
 def status_of(fault: Exception) -> int:
     """Print a fault as the last line on stderr; return its exit status."""
     report(" ".join(str(fault).split()))
-    if isinstance(fault, PackageMissing):
-        return MISSING
-    return NO_CAMERA if isinstance(fault, NoCamera) else FAILED
+    return STATUSES.get(type(fault), FAILED)

@@ -49,7 +49,7 @@ class State(Down, tag="state", frozen=True):
 
     `nonce` is unpredictable: each wish returns the newest one as `seen`. `role` is "driver" or
     "watching". `lost` is the recent share of retransmitted packets of its pictures, None while
-    unknown.
+    unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
     """
 
     seq: int
@@ -71,6 +71,7 @@ class State(Down, tag="state", frozen=True):
     ranges: tuple[Range, ...] = ()
     wheels: str = "ok"
     camera: str = "ok"
+    encoder_hangs: bool = False
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None

@@ -3,8 +3,8 @@
     fake_camera.py FILE MODE [--fps N] [--after N] [--say TEXT]
 
 FILE holds wire records. MODE: framed, plain, dribble (plain, in pieces); after --after units it
-does the action of --then: exit, hang, close, garbage, ignore-term. Standard library only, for a
-fast start.
+does the action of --then: exit, hang, close, garbage, ignore-term, unless --software is
+given. Standard library only, for a fast start.
 """
 
 import argparse
@@ -36,11 +36,12 @@ def main() -> None:
     parser.add_argument("--after", type=int, default=1 << 30)
     parser.add_argument("--then", default="exit")
     parser.add_argument("--say", default="")
+    parser.add_argument("--software", action="store_true")
     args = parser.parse_args()
     if args.then == "ignore-term":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     film = units(args.file)
-    if args.after == 0:
+    if args.after == 0 and not args.software:
         misbehave(args)
     count, at = 0, 0
     while True:
@@ -54,7 +55,7 @@ def main() -> None:
         stamp, unit = film[at]
         write(args.mode, stamp, unit)
         count, at = count + 1, (at + 1) % len(film)
-        if count >= args.after:
+        if count >= args.after and not args.software:
             misbehave(args)
         time.sleep(1.0 / args.fps)
 

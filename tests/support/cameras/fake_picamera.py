@@ -2,7 +2,8 @@
 for /dev/video11 if the board has one.
 
 The environment: PICAMERA_BOARD ("zero" or "pi5"), PICAMERA_COUNT, PICAMERA_BUSY,
-PICAMERA_HANG_AFTER (frames), PICAMERA_MISSING (not installed).
+PICAMERA_HANG_AFTER (frames), PICAMERA_MISSING (not installed), PICAMERA_ENCODER ("silent", or the
+errno of its refusal).
 """
 
 import fcntl

@@ -3,10 +3,10 @@
 
 Each buffer is one datagram, split at 65,507 bytes; on a Pi 5 libav sends, in pieces of pkt_size,
 1472 unless the address has another value. After it comes the frame's metadata, line by line. It
-takes no request. The environment: RPICAM_BOARD ("zero", "pi5"), RPICAM_OLD (no --low-latency),
-RPICAM_NONE (no camera), RPICAM_MISSING, RPICAM_HANG_AFTER, RPICAM_DIE_AFTER, RPICAM_SETS_APART,
-RPICAM_NOISE (of a pixel: units of many datagrams), RPICAM_SKIP (a datagram that is lost),
-RPICAM_LOG (a file for its arguments).
+takes no request. The environment: RPICAM_BOARD ("zero", "pi5"), RPICAM_OLD (no --low-latency and no
+libav), RPICAM_NONE (no camera), RPICAM_MISSING, RPICAM_HANG_AFTER, RPICAM_DIE_AFTER,
+RPICAM_SETS_APART, RPICAM_NOISE (of a pixel: units of many datagrams), RPICAM_SKIP (a datagram that
+is lost), RPICAM_LOG (a file for its arguments).
 """
 
 import argparse
@@ -30,7 +30,8 @@ HARDWARE_MOST, LIBAV_USUAL = 65_507, 1472
 LEVEL = 100
 VALUES = (
     "timeout width height framerate bitrate intra codec profile denoise buffer-count "
-    "exposure brightness libav-format verbose metadata metadata-format camera output"
+    "exposure brightness libav-format libav-video-codec verbose metadata metadata-format camera "
+    "output"
 ).split()
 FLAGS = ["nopreview", "inline", "flush", "hflip", "vflip"]
 ENV = os.environ
@@ -111,7 +112,7 @@ def film(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = Parser(add_help=False, allow_abbrev=False)
     old = bool(ENV.get("RPICAM_OLD"))
-    for name in VALUES:
+    for name in [name for name in VALUES if not (old and name == "libav-video-codec")]:
         parser.add_argument(f"--{name}")
     for name in FLAGS if old else [*FLAGS, "low-latency"]:
         parser.add_argument(f"--{name}", action="store_true")

@@ -17,6 +17,7 @@ import videodev2 as v4l2
 from fpvcar.video.programs.encoder import Encoder
 
 U32 = 0xFFFFFFFF  # videodev2 has them signed
+REFUSAL = os.environ.get("PICAMERA_ENCODER", "")
 OUT = v4l2.V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE
 
 
@@ -48,6 +49,7 @@ class Codec:
                 v4l2.VIDIOC_S_CTRL: self._s_ctrl,
                 v4l2.VIDIOC_S_FMT: self._s_fmt,
                 v4l2.VIDIOC_S_EXT_CTRLS: self._s_ext_ctrls,
+                v4l2.VIDIOC_REQBUFS: self._reqbufs,
                 v4l2.VIDIOC_QUERYBUF: self._querybuf,
                 v4l2.VIDIOC_QBUF: self._qbuf,
                 v4l2.VIDIOC_DQBUF: self._dqbuf,
@@ -56,6 +58,10 @@ class Codec:
             if handler is not None:
                 handler(argument)
         return 0
+
+    def _reqbufs(self, _: Any) -> None:
+        if REFUSAL.isdigit():
+            raise OSError(int(REFUSAL), os.strerror(int(REFUSAL)))
 
     def _s_ctrl(self, control: Any) -> None:
         if control.id == v4l2.V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME:
@@ -82,6 +88,8 @@ class Codec:
     def _qbuf(self, buffer: Any) -> None:
         if buffer.type != OUT:
             self._free.append(buffer.index)
+            return
+        if REFUSAL == "silent":
             return
         stamp = (buffer.timestamp.tv_sec, buffer.timestamp.tv_usec)
         plane = buffer.m.planes[0]

@@ -35,6 +35,12 @@ KINDS = (
     Kind("v4l2 mjpeg", WEBCAM, env={"WEBCAM_FORMATS": "MJPG"}),
     Kind("picamera2 zero", PICAMERA, env={"PICAMERA_BOARD": "zero"}),
     Kind("picamera2 pi5", PICAMERA, env={"PICAMERA_BOARD": "pi5"}),
+    Kind(
+        "picamera2 zero by software",
+        PICAMERA,
+        (*SIZE, "--software"),
+        {"PICAMERA_BOARD": "zero", "PICAMERA_ENCODER": "silent"},
+    ),
     Kind("rpicam zero", RPICAM, keys=False, rates=False),
     Kind("rpicam pi5", RPICAM, keys=False, rates=False, env={"RPICAM_BOARD": "pi5"}),
     Kind(

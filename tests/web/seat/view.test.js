@@ -94,6 +94,16 @@ test('low battery is shown to the driver, below more urgent situations', () => {
   assert.match(sentence(situationOf(page({state})))?.text ?? '', /charge it/);
 });
 
+test('hung encoder is shown while the driver rests, and does not stop the car', () => {
+  const state = {...driving, encoder_hangs: true};
+  assert.equal(kind({state, wishing: false}), 'encoder');
+  assert.equal(canMove(situationOf(page({state, wishing: false})), true), true);
+  assert.match(sentence({kind: 'encoder'})?.text ?? '', /off and on again/);
+  assert.equal(kind({state}), 'driving');
+  assert.equal(kind({state: {...state, role: 'watching'}}), 'watching');
+  assert.equal(kind({state: {...state, camera: 'gone'}, wishing: false}), 'camera');
+});
+
 test('page without a link states only what it knows of the car', () => {
   const link = {kind: 'probing'};
   /** @param {Record<string, unknown>} more */

@@ -42,6 +42,8 @@ export default register({
   camera: 'Kein frisches Bild',
   cameraState: 'Die Kamera: {reason}.',
   cameraText: 'Fahr nicht nach dem alten Bild.',
+  encoder: 'Kleineres Bild',
+  encoderText: 'Der Encoder der Kamera hängt. Schalte das Auto bei Gelegenheit aus und wieder ein.',
   letGo: 'Erst loslassen',
   letGoText: 'Lass Stick und Tasten einmal los, dann fahr.',
   slow: 'Langsam',

@@ -42,6 +42,8 @@ export default register({
   camera: 'No fresh picture',
   cameraState: 'The camera: {reason}.',
   cameraText: 'Do not drive by the old picture.',
+  encoder: 'Smaller picture',
+  encoderText: 'The camera’s encoder hangs. Switch the car off and on again when you have time.',
   letGo: 'Let go first',
   letGoText: 'Let go of the stick and keys once, then drive.',
   slow: 'Slow',

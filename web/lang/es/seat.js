@@ -42,6 +42,8 @@ export default register({
   camera: 'Sin imagen reciente',
   cameraState: 'La cámara: {reason}.',
   cameraText: 'No conduzcas con una imagen antigua.',
+  encoder: 'Imagen reducida',
+  encoderText: 'El codificador de la cámara se ha bloqueado. Apaga el coche y enciéndelo de nuevo cuando puedas.',
   letGo: 'Suelta primero',
   letGoText: 'Suelta una vez el mando y las teclas, y luego conduce.',
   slow: 'Despacio',

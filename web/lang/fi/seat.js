@@ -42,6 +42,8 @@ export default register({
   camera: 'Ei tuoretta kuvaa',
   cameraState: 'Kamera: {reason}.',
   cameraText: 'Älä aja vanhan kuvan mukaan.',
+  encoder: 'Pienempi kuva',
+  encoderText: 'Kameran kooderi on jumissa. Sammuta auto ja käynnistä se uudelleen, kun sopii.',
   letGo: 'Päästä ensin irti',
   letGoText: 'Päästä kerran irti ohjaimesta ja näppäimistä ja aja sitten.',
   slow: 'Hitaasti',

@@ -42,6 +42,8 @@ export default register({
   camera: 'Pas d’image récente',
   cameraState: 'La caméra : {reason}.',
   cameraText: 'Ne conduisez pas d’après une vieille image.',
+  encoder: 'Image réduite',
+  encoderText: 'L’encodeur de la caméra est bloqué. Éteignez la voiture et rallumez-la dès que possible.',
   letGo: 'Lâchez d’abord',
   letGoText: 'Lâchez une fois le stick et les touches, puis conduisez.',
   slow: 'Lentement',

@@ -42,6 +42,8 @@ export default register({
   camera: '没有新画面',
   cameraState: '摄像头：{reason}。',
   cameraText: '请不要看着旧画面驾驶。',
+  encoder: '画面变小',
+  encoderText: '摄像头的编码器卡住了。方便时请关闭小车电源再打开。',
   letGo: '先松手',
   letGoText: '先松开一次摇杆和按键，再行驶。',
   slow: '慢行',

@@ -2,13 +2,18 @@
 
     libcamera -> picamera2's thread -> H264Encoder -> _Output -> waiting, fd -> take
 
-The encoder is /dev/video11 on a Pi Zero to 4 and libx264 on a Pi 5. Both accept requests for key
-frames and bitrates while running. A frame's time stamp is its sensor's.
+The encoder is /dev/video11 on a Pi Zero to 4, and libx264 on a Pi 5 or on request. Both accept
+requests for key frames and bitrates while running. A frame's time stamp is its sensor's.
+
+/dev/video11 may hang until the power is switched off (raspberrypi/linux #7163): it refuses to
+start, or it takes pictures and returns none.
 """
 
+import errno
 import fcntl
 import logging
 import os
+import threading
 import time
 from collections import deque
 from fractions import Fraction
@@ -16,7 +21,13 @@ from types import ModuleType
 from typing import Any
 
 from fpvcar.config import NIGHT_S, Camera, Exposure
-from fpvcar.devices.capture import CaptureError, EncodedFrame, NoCamera, PackageMissing
+from fpvcar.devices.capture import (
+    CaptureError,
+    EncodedFrame,
+    EncoderHangs,
+    NoCamera,
+    PackageMissing,
+)
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
 
 PACKAGE = "picamera2 is not installed; sudo apt install --no-install-recommends python3-picamera2"
@@ -24,6 +35,9 @@ NO_CAMERA = (
     "libcamera finds no camera {number}; check the ribbon cable, then `rpicam-hello --list-cameras`"
 )
 BUSY = "the camera cannot be opened: {fault}; end the other program that has it"
+HANGS = "the board's H.264 encoder {fault}; switch the car off and on again"
+FIRST_UNIT_S = 5.0
+"""Longest time from the encoder's first picture to its first access unit."""
 LITTLE_MEMORY_B = 700_000_000
 """Boards with 512 MB get three buffers only: CMA is short."""
 FIRMWARE_LEAST = 300_000
@@ -33,12 +47,18 @@ EXPOSURES: dict[Exposure, str] = {"normal": "Normal", "sport": "Short", "long": 
 
 
 class PiCamera:
-    """Streaming camera. Raises CaptureError, NoCamera, PackageMissing."""
+    """Streaming camera; `software`: libx264 on every board.
 
-    def __init__(self, config: Camera) -> None:
+    Raises CaptureError, EncoderHangs, NoCamera, PackageMissing.
+    """
+
+    def __init__(self, config: Camera, software: bool = False) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._waiting: deque[EncodedFrame] = deque()
         self._fps = config.fps
+        self._hangs = False
+        self._watch = threading.Timer(FIRST_UNIT_S, self._hang)
+        self._watch.daemon = True
         picamera2 = _imported()
         self._enums = picamera2.picamera2.controls
         number = int(config.device or 0)
@@ -49,12 +69,14 @@ class PiCamera:
         except RuntimeError as fault:
             raise CaptureError(BUSY.format(fault=fault.__cause__ or fault)) from None
         try:
-            self._start(picamera2, config)
+            self._start(picamera2, config, software)
+        except EncoderHangs:
+            raise
         except Exception as fault:  # libcamera, picamera2 and PyAV raise many types
             self._camera.close()
             raise CaptureError(f"the camera does not start: {fault}") from None
 
-    def _start(self, picamera2: ModuleType, config: Camera) -> None:
+    def _start(self, picamera2: ModuleType, config: Camera, software: bool) -> None:
         import libcamera
 
         flip = config.flip
@@ -74,7 +96,7 @@ class PiCamera:
             )
         )
         self.size: tuple[int, int] = self._camera.camera_configuration()["main"]["size"]
-        self._encoder = _encoder(picamera2, config)
+        self._encoder = _encoder(picamera2, config, software, self._watch)
         self.software = hasattr(self._encoder, "reopen_at")
         output = _output(picamera2, self._receive)
         self._camera.start_recording(self._encoder, output)
@@ -82,8 +104,13 @@ class PiCamera:
     # In picamera2's thread
 
     def _receive(self, data: bytes, key: bool, since_first_us: int) -> None:
+        self._watch.cancel()
         first_us: int = self._encoder.firsttimestamp
         self._waiting.append(EncodedFrame(key, first_us + since_first_us, data))
+        os.eventfd_write(self.fd, 1)
+
+    def _hang(self) -> None:
+        self._hangs = True
         os.eventfd_write(self.fd, 1)
 
     # In our thread
@@ -91,6 +118,9 @@ class PiCamera:
     def frames(self) -> list[EncodedFrame]:
         """Return the frames since the last call, stamped by CLOCK_MONOTONIC."""
         os.eventfd_read(self.fd)
+        if self._hangs:
+            silence = f"has returned no picture for {FIRST_UNIT_S:g} s"
+            raise EncoderHangs(HANGS.format(fault=silence))
         boot_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
         asleep_us = boot_us - time.monotonic_ns() // 1000
         # less than 1 ms is the time between the two calls
@@ -133,7 +163,10 @@ class PiCamera:
         }
 
     def close(self) -> None:
-        """Stop and release the camera."""
+        """Stop and release the camera, unless its encoder hangs: stopping that might never end."""
+        self._watch.cancel()
+        if self._hangs:
+            return
         self._camera.stop_recording()
         self._camera.close()
         os.close(self.fd)
@@ -157,8 +190,8 @@ def _buffers() -> int:
     return 3 if memory_b < LITTLE_MEMORY_B else 4
 
 
-def _encoder(picamera2: ModuleType, config: Camera) -> Any:
-    """Return the board's own H.264 encoder, configured for low latency."""
+def _encoder(picamera2: ModuleType, config: Camera, software: bool, watch: threading.Timer) -> Any:
+    """Return the board's own H.264 encoder or libx264, configured for low latency."""
     encoders = picamera2.encoders
     rate = Fraction(config.fps).limit_denominator(1001)  # PyAV accepts no float
     options = {
@@ -168,9 +201,9 @@ def _encoder(picamera2: ModuleType, config: Camera) -> Any:
         "framerate": rate,
         "profile": "constrained baseline",
     }
-    if issubclass(encoders.H264Encoder, encoders.LibavH264Encoder):
+    if software or issubclass(encoders.H264Encoder, encoders.LibavH264Encoder):
         return _live_x264(encoders.LibavH264Encoder)(**options)
-    return encoders.H264Encoder(**options)
+    return _watched(encoders.H264Encoder)(watch, **options)
 
 
 def _output(picamera2: ModuleType, receive: Any) -> Any:
@@ -200,6 +233,32 @@ def _put(encoder: Any, control: int, value: int) -> None:
         fcntl.ioctl(encoder.vd, v4l2_uapi.S_CTRL, request)
     except OSError as fault:
         raise CaptureError(f"the encoder refuses {control:#x}: {fault}") from None
+
+
+def _watched(base: Any) -> Any:
+    """Return picamera2's encoder on /dev/video11, which starts a timer at its first picture."""
+
+    class WatchedH264(base):  # type: ignore[misc]
+        def __init__(self, watch: threading.Timer, **options: Any) -> None:
+            super().__init__(**options)
+            self._watch: threading.Timer | None = watch
+
+        def _start(self) -> None:
+            try:
+                super()._start()
+            except OSError as fault:
+                if fault.errno == errno.ENOMEM:  # CMA is short, which passes
+                    raise
+                reason = f"does not start: {fault.strerror}"
+                raise EncoderHangs(HANGS.format(fault=reason)) from None
+
+        def _encode(self, stream: Any, request: Any) -> None:
+            if self._watch is not None:
+                self._watch.start()
+                self._watch = None
+            super()._encode(stream, request)
+
+    return WatchedH264
 
 
 def _live_x264(base: Any) -> Any:

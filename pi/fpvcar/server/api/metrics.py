@@ -20,6 +20,7 @@ from fpvcar.server.api.prometheus_text import Metric, counter, exposition, gauge
 from fpvcar.server.hub import Hub
 from fpvcar.server.vehicle import Recorder, Stateful
 from fpvcar.video.camera import Camera
+from fpvcar.video.faults import SOFTWARE
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry
 
@@ -134,6 +135,7 @@ class Metrics:
             "duties": self._control.duties,
             "wheels": self._control.wheels,
             "camera": self._camera.state,
+            "encoder_hangs": self._camera.encoder_hangs,
             "board": self._panel.state,
             "pages": self._hub.reports(),
             "video": [viewer.stats(now_s)._asdict() for viewer in self._stream.viewers],
@@ -161,6 +163,8 @@ class Metrics:
             faults.append(f"wheels: {self._control.wheels}")
         if self._camera.state not in ("ok", "none"):
             faults.append(f"camera: {self._camera.state}")
+        elif self._camera.encoder_hangs:
+            faults.append(f"camera: {SOFTWARE}")
         if self._panel.state != "ok":
             faults.append(f"pins: {self._panel.state}")
         battery = self._senses.battery(now_s)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 
 from fpvcar.devices import backends
-from fpvcar.devices.capture import CaptureError, EncodedSource
+from fpvcar.devices.capture import CaptureError, EncodedSource, EncoderHangs
 from fpvcar.video import options
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
@@ -58,19 +58,18 @@ class PiCamera:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
-    parser = options.parser("picamera2", "A Pi's own camera, by picamera2.")
-    config = options.parse(parser, argv)
-    if config.device and not config.device.isdigit():
-        parser.error(f"--device {config.device}: expected 0 or 1, the Pi's camera")
+    config, software = options.parse_pi("picamera2", "A Pi's own camera, by picamera2.", argv)
     control = Control()
     # Output printed by a library must not mix with the pictures.
     pictures = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     pipes = Pipes(sys.stdin.fileno(), pictures, control)
     try:
-        with contextlib.closing(backends.open_pi_camera(config)) as source:
+        with contextlib.closing(backends.open_pi_camera(config, software)) as source:
             report(f"{source.size[0]}x{source.size[1]} at {config.fps:g} fps")
             serve(PiCamera(source, config.gop_s), pipes, control)
+    except EncoderHangs as fault:
+        os._exit(status_of(fault))  # picamera2 would stop the encoder, and wait for it
     except CaptureError as fault:
         return status_of(fault)
     return 0

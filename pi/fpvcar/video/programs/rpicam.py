@@ -29,6 +29,11 @@ from fpvcar.wire.camera import Record
 PROGRAMS = ("rpicam-vid", "libcamera-vid")
 PACKAGE = "rpicam-vid is not installed; sudo apt install rpicam-apps-lite"
 NO_CAMERA = "no cameras available"
+LIBAV_CODEC = "--libav-video-codec"
+NO_X264 = (
+    "this rpicam-vid has no libx264 to replace a hung encoder; switch the car off and on again, or "
+    "sudo apt install rpicam-apps"
+)
 LEAST_BITRATE = 300_000
 """Limit below which the firmware's encoder may hang (rpicam-apps #664)."""
 BUFFERS = 3
@@ -45,9 +50,10 @@ def command(
     image: ImageSettings,
     port: int,
     metadata: str,
+    software: bool = False,
 ) -> list[str]:
     """Return the command line. `help_text`: the program's help; `metadata`: the path of the
-    metadata pipe.
+    metadata pipe; `software`: libx264 encodes.
 
     The exposure fills the frame time, so at night the rate is lower. libav, which sends on a Pi 5,
     needs the size of a datagram as an option.
@@ -60,7 +66,8 @@ def command(
         "--framerate": f"{fps:g}",
         "--bitrate": max(config.bitrate, LEAST_BITRATE),
         "--intra": options.unasked_gop(config.gop_s, fps),
-        "--codec": "h264",
+        "--codec": "libav" if software else "h264",
+        LIBAV_CODEC: "libx264" if software else "",
         "--profile": "baseline",
         "--denoise": "cdn_off",
         "--buffer-count": BUFFERS,
@@ -79,7 +86,7 @@ def command(
         flags.append("--vflip")
     argv = [program]
     for option, value in values.items():
-        if option in help_text:
+        if option in help_text and value != "":
             argv += [option, str(value)]
     argv += [flag for flag in flags if flag in help_text]
     return [*argv, "--output", f"udp://127.0.0.1:{port}?pkt_size=65507"]
@@ -88,15 +95,17 @@ def command(
 class Rpicam:
     """Process rpicam-vid and its output. Raises CaptureError, NoCamera, PackageMissing."""
 
-    def __init__(self, config: CameraConfig) -> None:
+    def __init__(self, config: CameraConfig, software: bool = False) -> None:
         paths = [path for name in PROGRAMS if (path := shutil.which(name))]
         if not paths:
             raise PackageMissing(PACKAGE)
-        self._program, self._config = paths[0], config
+        self._program, self._config, self._software = paths[0], config, software
         usage = subprocess.run(
             [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S
         )
         self._help = usage.stdout + usage.stderr
+        if software and LIBAV_CODEC not in self._help:
+            raise PackageMissing(NO_X264)
         self._events = select.epoll()
         self.fd = self._events.fileno()
         self._start(image_settings_of(config))
@@ -115,6 +124,7 @@ class Rpicam:
             image,
             self._receiver.port,
             f"/dev/fd/{write_end}",
+            self._software,
         )
         self._child = subprocess.Popen(
             with_pdeathsig(argv),
@@ -205,14 +215,11 @@ class Rpicam:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
-    parser = options.parser("rpicam", "A Pi's own camera, by rpicam-vid.")
-    config = options.parse(parser, argv)
-    if config.device and not config.device.isdigit():
-        parser.error(f"--device {config.device}: expected 0 or 1, the Pi's camera")
+    config, software = options.parse_pi("rpicam", "A Pi's own camera, by rpicam-vid.", argv)
     control = Control()
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
     try:
-        with contextlib.closing(Rpicam(config)) as camera:
+        with contextlib.closing(Rpicam(config, software)) as camera:
             serve(camera, pipes, control)
     except CaptureError as fault:
         return status_of(fault)

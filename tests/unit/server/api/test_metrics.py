@@ -18,6 +18,7 @@ from fpvcar.drive.gate import Cause, Reason
 from fpvcar.server.api.metrics import Metrics
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE, Metric, counter, exposition, gauge
 from fpvcar.server.vehicle import NoRecorder
+from fpvcar.video.faults import SOFTWARE
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up
@@ -101,7 +102,7 @@ class Car:
         )
 
     def _camera(self) -> Any:
-        return SimpleNamespace(state="ok", restarts=2, age_s=lambda _: 0.03)
+        return SimpleNamespace(state="ok", encoder_hangs=False, restarts=2, age_s=lambda _: 0.03)
 
     def read(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
         """Return Prometheus' view of the figures: by name and labels."""
@@ -231,6 +232,15 @@ def test_metrics_and_faults_report_the_recorder(car: Car) -> None:
     assert car.metrics.faults() == [words]
     car.recorder.recording = telemetry.Recording(False, "Read-only file system", 3.0)
     assert car.metrics.faults() == []
+
+
+def test_hung_encoder_is_a_fault_although_the_camera_runs(car: Car) -> None:
+    assert car.metrics.status()["encoder_hangs"] is False and car.metrics.faults() == []
+    car.camera.encoder_hangs = True
+    assert car.metrics.status()["encoder_hangs"] is True
+    assert car.metrics.faults() == [f"camera: {SOFTWARE}"]
+    car.camera.state = "lost: it is silent"
+    assert car.metrics.faults() == ["camera: lost: it is silent"]
 
 
 def test_unsaved_list_of_drivers_is_a_fault(car: Car) -> None:

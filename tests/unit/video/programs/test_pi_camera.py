@@ -1,9 +1,12 @@
 """Command `fpvcar camera picamera2`: the real picamera2 0.3.38 with both of its encoders."""
 
+import errno
+
 import pytest
 
+from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.linux import picamera
-from fpvcar.video import process
+from fpvcar.video import options, process
 from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.cameras.libcamera import LEVEL
 
@@ -89,6 +92,52 @@ def test_start_failure_is_explained_in_the_last_line(
     assert camera.process.wait(30) == status
     last = camera.said().strip().splitlines()[-1]
     assert said in last and "Traceback" not in last
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("silent", process.ENCODER, "has returned no picture for 5 s; switch the car off and on"),
+        (str(errno.EINVAL), process.ENCODER, "does not start: Invalid argument; switch the car"),
+        (str(errno.ETIME), process.ENCODER, "does not start: Timer expired; switch the car"),
+        (str(errno.ENOMEM), process.FAILED, "does not start: [Errno 12]"),
+    ],
+)
+def test_hung_encoder_has_an_exit_status(
+    cameras: list[Camera], fault: str, status: int, words: str
+) -> None:
+    camera = pi(cameras, "zero", PICAMERA_ENCODER=fault)
+    assert camera.process.wait(30) == status
+    assert words in camera.said().strip().splitlines()[-1]
+
+
+@BOARDS
+def test_software_option_replaces_the_encoder(cameras: list[Camera], board: str) -> None:
+    wide = ("--width=1280", "--height=720", "--software")
+    camera, codec = pi(cameras, board, *wide, PICAMERA_ENCODER="silent"), decoder()
+    records = [camera.record() for _ in range(10)]
+    pictures = [decode(codec, record.unit) for record in records]
+    assert (pictures[0].width, pictures[0].height) == (740, 416)
+    gaps_us = [b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)]
+    assert sorted(gaps_us)[4] >= 49_000, "20 pictures a second at most"
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "expected"),
+    [
+        (1, (640, 480, 30.0), (320, 240, 10.0)),
+        (1, (320, 240, 8.0), (320, 240, 8.0)),
+        (4, (640, 480, 30.0), (640, 480, 20.0)),
+        (4, (1920, 1080, 30.0), (740, 416, 20.0)),
+        (1, (1920, 64, 30.0), (1518, 64, 10.0)),
+    ],
+)
+def test_software_encoder_gets_a_size_for_the_board(
+    cores: int, given: tuple[int, int, float], expected: tuple[int, int, float]
+) -> None:
+    config = CameraConfig(width=given[0], height=given[1], fps=given[2], flip="both")
+    fitted = options.within_software(config, cores)
+    assert (fitted.width, fitted.height, fitted.fps, fitted.flip) == (*expected, "both")
 
 
 @BOARDS

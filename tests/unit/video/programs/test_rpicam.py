@@ -53,6 +53,24 @@ def test_old_rpicam_works(cameras: list[Camera]) -> None:
     assert middle(seen(rpicam(cameras, RPICAM_OLD="1"))) == pytest.approx(LEVEL, abs=6)
 
 
+def test_software_option_selects_libx264_and_a_size(cameras: list[Camera], tmp_path: Path) -> None:
+    """On a Zero to 4, rpicam-vid's libav would use the encoder that hangs."""
+    log = tmp_path / "arguments"
+    env = {"RPICAM_LOG": str(log), "RPICAM_BOARD": "pi5"}
+    picture = seen(rpicam(cameras, "--width=1280", "--height=720", "--software", **env))
+    assert picture.shape == (416, 740)
+    assert "--codec libav --libav-video-codec libx264 " in log.read_text()
+    seen(rpicam(cameras, **env))
+    last = log.read_text().splitlines()[-1]
+    assert "--codec h264 " in last and "libx264" not in last
+
+
+def test_missing_libx264_is_explained(cameras: list[Camera]) -> None:
+    camera = rpicam(cameras, "--software", RPICAM_OLD="1")
+    assert camera.process.wait(30) == process.MISSING
+    assert "switch the car off and on again, or sudo apt install" in camera.said()
+
+
 def test_stamps_are_sensor_times(cameras: list[Camera]) -> None:
     """Arrival times differ: the stand-in stamps before it paints and encodes."""
     camera = rpicam(cameras, "--width=1280", "--height=720", RPICAM_NOISE="100")
