@@ -58,6 +58,9 @@ FILES = {
             "network-manager",
             "dnsmasq-base",
             "python3-picamera2",
+            "python3-libcamera",
+            "libcamera0.5",
+            "libcamera-ipa",
         )
     ),
 }

@@ -29,6 +29,7 @@ from fpvcar.runtime import wall_clock
 
 LEAST_TIMEOUT = "proc/sys/net/ipv4/tcp_rto_min_us"
 CERTIFICATE = "https.crt"
+PACKAGE_FIELD = re.compile(r"(?m)^(Package|Status|Version): (.+)$")
 NO_PINS = Unasked("the pins or the PCA9685 cannot be driven")
 INVALID_PROFILE = Unasked("the profile is invalid")
 NO_PI = Unasked("this is no Raspberry Pi")
@@ -86,6 +87,7 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         profile=profile,
         profile_path=str(paths.profile),
         packages=_packages(root) if model is not None else NO_PI,
+        local_libcamera=_local_libcamera(root),
         modules_missing=_modules_missing(profile, machine),
         config_lines=_config_lines(root) if model is not None else NO_PI,
         backend=machine.backend(known) if known else "pigpio",
@@ -98,6 +100,7 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         buses=_buses(root, profile, machine),
         answering=answering,
         camera=_camera(machine, profile, running),
+        encoder=programs.encoder_line(machine.command),
         computer=computer._replace(utc_s=machine.utc_s()),
         state=str(paths.state),
         writable=machine.writable(paths.state),
@@ -147,11 +150,22 @@ def _os(root: Path) -> Os:
     return Os(pairs.get("PRETTY_NAME", ""), pairs.get("VERSION_CODENAME", ""), kernel)
 
 
-def _packages(root: Path) -> frozenset[str] | Unasked:
+def _packages(root: Path) -> dict[str, str] | Unasked:
     text = _text(root / "var/lib/dpkg/status")
     if text is None:
         return Unasked("dpkg is missing")
-    return frozenset(re.findall(r"(?m)^Package: (\S+)\nStatus: \S+ ok installed$", text))
+    paragraphs = (dict(PACKAGE_FIELD.findall(paragraph)) for paragraph in text.split("\n\n"))
+    return {
+        fields["Package"]: fields["Version"]
+        for fields in paragraphs
+        if fields.get("Status", "").endswith(" ok installed")
+    }
+
+
+def _local_libcamera(root: Path) -> str:
+    """Return the first libcamera below /usr/local, as a build of its source installs it."""
+    found = sorted((root / "usr/local/lib").glob("**/libcamera.so*"))
+    return f"/{found[0].relative_to(root)}" if found else ""
 
 
 def _modules_missing(profile: Profile | str, machine: Machine) -> tuple[str, ...]:

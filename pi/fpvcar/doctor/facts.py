@@ -85,7 +85,10 @@ class Facts(Struct, frozen=True, kw_only=True):
     os: Os
     profile: Profile | str
     profile_path: str
-    packages: frozenset[str] | Unasked
+    packages: Mapping[str, str] | Unasked
+    """Version of each installed package."""
+    local_libcamera: str
+    """Path of a libcamera below /usr/local, which programs find before the packages'; or ""."""
     modules_missing: tuple[str, ...]
     config_lines: frozenset[str] | Unasked
     """Lines of config.txt, and words of cmdline.txt."""
@@ -106,6 +109,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     answering: frozenset[tuple[int, int]] | Unasked
     """Each (bus, address) that answers."""
     camera: Answer
+    encoder: str
+    """Last line of the kernel about a hung H.264 encoder since the boot, or ""."""
 
     computer: ComputerReadings
     state: str

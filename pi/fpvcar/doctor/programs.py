@@ -23,6 +23,11 @@ OFF = ("0", "infinity", "")
 RESTART = "MESSAGE_ID=5eb03494b6584870a536b337290809b3"
 """Journal entry of an automatic restart: SD_MESSAGE_UNIT_RESTART_SCHEDULED of sd-messages.h."""
 UNIT_FIELD = re.compile(r'"UNIT"\s*:\s*"([^"]+)"')
+HUNG_ENCODER = re.compile(
+    r"bcm2835[-_](?:codec|mmal_vchiq)\b.*(?:timed out waiting|Timeout waiting for buffers"
+    r"|Failed (?:en|dis)abling [io]/p port|failed to create component)"
+)
+"""Messages of mmal-vchiq.c and bcm2835-v4l2-codec.c (raspberrypi/linux #4606, #5360, #7163)."""
 PIN = re.compile(r"\s*(\d+):\s+(\w+)\s+(.*?)\|")
 """Line of pinctrl: "17: ip    pd | lo // GPIO17 = input"."""
 
@@ -104,6 +109,13 @@ def air(command: Command) -> Air | Unasked:
         if used != "*" and strength >= INTERFERING and abs(channel - own) < wide
     ]
     return Air(own, len(rivals))
+
+
+def encoder_line(command: Command) -> str:
+    """Return the kernel's last line about a hung H.264 encoder since the boot; "" without one."""
+    output = command("journalctl", "--dmesg", "--quiet", "--output=cat")
+    lines = [] if isinstance(output, Unasked) else output.splitlines()
+    return next((line.strip() for line in reversed(lines) if HUNG_ENCODER.search(line)), "")
 
 
 def levels(command: Command, gpios: Sequence[int]) -> dict[int, Pin] | Unasked:

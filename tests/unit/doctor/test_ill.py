@@ -6,6 +6,8 @@ finding, in words without a gap.
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,11 @@ from fpvcar.cli import doctor
 from fpvcar.cli.command_line import parser
 from fpvcar.config import raspberry_pi_os
 from fpvcar.devices.linux import computer as linux_computer
-from fpvcar.doctor import checks
+from fpvcar.doctor import checks, collect
 from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Broken, Severity, Unasked, Works
 from fpvcar.runtime.paths import HARDWARE
+from fpvcar.video import faults
 from tests.support import doctor as rig
 from tests.support.doctor import GONE, PlayedMachine, change, examined, healthy, put
 
@@ -29,6 +32,14 @@ Ill = Callable[[Path, PlayedMachine], object]
 
 def a_file(name: str, text: str) -> Ill:
     return lambda root, machine: put(root, name, text)
+
+
+def a_package(name: str, version: str) -> Ill:
+    """Return a fault: a package of another version."""
+    status = rig.FILES["var/lib/dpkg/status"]
+    lines = f"Package: {name}\nStatus: install ok installed\nVersion: "
+    assert f"{lines}1\n" in status
+    return a_file("var/lib/dpkg/status", status.replace(f"{lines}1\n", f"{lines}{version}\n"))
 
 
 def in_profile(old: str, new: str) -> Ill:
@@ -93,6 +104,8 @@ ILL: list[tuple[str, Ill]] = [
             "var/lib/dpkg/status", rig.FILES["var/lib/dpkg/status"].replace("picamera2", "picture")
         ),
     ),
+    ("camera-pair", a_package("python3-libcamera", "0.4.0-7")),
+    ("camera-local", a_file("usr/local/lib/aarch64-linux-gnu/libcamera.so.0.5", "ELF")),
     (
         "profile-care",
         both(in_profile("forward = 17 ", "forward = 4 "), a_word("pinctrl", "17: ip", "4: ip")),
@@ -131,6 +144,7 @@ ILL: list[tuple[str, Ill]] = [
     ("recorder", says("nothing is recorded: the folder was replaced by another one")),
     ("running", says("pins: nobody hears the buttons")),
     ("camera", says("camera: lost: it is silent", camera="lost: it is silent")),
+    ("camera-encoder", says(f"camera: {faults.SOFTWARE}")),
     ("wifi-power-save", an_answer(rests=True)),
     ("wifi-weak", a_file("proc/net/wireless", rig.WIRELESS.format(dbm=-84))),
     ("wifi-channel", an_answer(said=rig.SAID | {"nmcli": "*:6:80\n" + " :7:55\n" * 5})),
@@ -226,6 +240,72 @@ def test_missing_library_is_a_finding(tmp_path: Path, monkeypatch: pytest.Monkey
     healthy(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "segno" or None)
     assert keys(tmp_path, PlayedMachine()) == ["module"]
+
+
+def camera_package(name: str, version: str) -> str:
+    """Return a paragraph of a Pi's dpkg status: further fields are before the version."""
+    return (
+        f"Package: {name}\nEssential: yes\nStatus: install ok installed\nPriority: optional\n"
+        f"Source: libcamera\nVersion: {version}\nDescription: x\n Version: 9 is no field here\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("packages", "words"),
+    [
+        ({"libcamera0.5": "0.5.2-1", "libcamera-ipa": "0.5.2-1", "libcamera0.3": "0.3.2-1"}, ""),
+        ({"libcamera0.5": "0.5.2-1", "libcamera-ipa": "0.5.0-1"}, "fit libcamera-ipa 0.5.0-1"),
+        (
+            {"libcamera0.6": "0.6.0-1"},
+            "python3-libcamera 0.5.2-1 does not fit libcamera0.6 0.6.0-1",
+        ),
+        ({}, "does not fit libcamera is missing"),
+    ],
+)
+def test_parts_of_libcamera_have_one_version(
+    packages: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    status = rig.FILES["var/lib/dpkg/status"]
+    others = [part for part in status.split("\n\n") if "libcamera" not in part]
+    packages = {"python3-libcamera": "0.5.2-1", **packages}
+    parts = [part.rstrip("\n") for part in others]
+    parts += [camera_package(*item).rstrip("\n") for item in packages.items()]
+    put(healthy(tmp_path), "var/lib/dpkg/status", "\n\n".join(parts) + "\n")
+    report = examined(tmp_path, PlayedMachine())
+    assert [one.key for one in report.findings] == (["camera-pair"] if words else [])
+    assert not words or words in report.findings[0].what
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no Debian")
+def test_installed_packages_and_versions_are_those_of_dpkg() -> None:
+    words = ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package} ${Version}\n"]
+    lines = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
+    installed = dict(line.split()[1:3] for line in lines if line[1] == "i")
+    assert collect._packages(Path("/")) == installed and len(installed) > 50
+
+
+KERNEL = (
+    "bcm2835_mmal_vchiq: timed out waiting for sync completion",
+    "bcm2835-codec bcm2835-codec: bcm2835_codec_stop_streaming: Timeout waiting for buffers to be "
+    "returned - 6 outstanding",
+    "bcm2835-codec bcm2835-codec: bcm2835_codec_start_streaming: Failed enabling i/p port, ret -3",
+    "bcm2835-codec: failed to create component ril.video_encode",
+)
+"""Lines of real logs: raspberrypi/linux #4606, #3974, #7163."""
+
+
+@pytest.mark.parametrize("line", KERNEL)
+def test_lost_camera_is_explained_by_the_kernel_log(line: str, tmp_path: Path) -> None:
+    machine = PlayedMachine()
+    healthy(tmp_path)
+    log = "bcm2835-codec bcm2835-codec: Device registered as /dev/video11\n"
+    machine.said["journalctl"] = f"{log}{line}\nusb 1-1: new device\n"
+    assert keys(tmp_path, machine) == [], "the camera works, so that was earlier"
+    machine.car = Running(__version__, "lost: silent")
+    (found,) = examined(tmp_path, machine).findings
+    assert found.key == "camera-encoder" and line in found.what
+    machine.said["journalctl"] = log
+    assert keys(tmp_path, machine) == ["camera"]
 
 
 def test_unchecked_part_is_not_reported_as_well(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Checks of the board, its system, the packages, the profile, the version."""
 
+import re
 import sys
+from collections.abc import Mapping
 
 from fpvcar.config import Profile, checks
 from fpvcar.doctor.facts import Facts
@@ -26,6 +28,8 @@ CAMERA_PACKAGES = {
 """Value of camera.source -> the Debian package it needs, and its purpose."""
 ALIKE = {"rpicam-apps-lite": "rpicam-apps"}
 """Equivalent packages: either of the two suffices."""
+LIBCAMERA = re.compile(r"libcamera[0-9.]+")
+"""Package of the library, named after its ABI: libcamera0.5."""
 NETWORK_PACKAGES = {
     "avahi-daemon": "the car's address NAME.local",
     "network-manager": "the car's Wi-Fi",
@@ -72,6 +76,22 @@ MISSING_PACKAGE = Kind(
     "the package {package} is missing",
     "It is needed for {use}.",
     "sudo apt install {package}",
+)
+LIBCAMERA_PARTS = Kind(
+    "camera-pair",
+    Severity.FAULT,
+    "No picture, or a late one",
+    "python3-libcamera {version} does not fit {parts}",
+    "picamera2 cannot load libcamera unless all of its packages have the same version.",
+    "sudo apt update && sudo apt full-upgrade, then sudo reboot",
+)
+LOCAL_LIBCAMERA = Kind(
+    "camera-local",
+    Severity.WARNING,
+    "No picture, or a late one",
+    "a libcamera of your own is installed: {path}",
+    "picamera2 loads it instead of the package's, and fails if their versions differ.",
+    "sudo ninja -C build uninstall in its source folder, then sudo ldconfig",
 )
 MISSING_MODULE = Kind(
     "module",
@@ -156,8 +176,28 @@ def packages(facts: Facts) -> Findings:
             package, use = CAMERA_PACKAGES[profile.camera.source]
             needed[package] = use
     for package, use in needed.items():
-        if not {package, ALIKE.get(package, package)} & installed:
+        if not {package, ALIKE.get(package, package)} & installed.keys():
             yield MISSING_PACKAGE.finding(package=package, use=use)
+    if "python3-picamera2" in needed and "python3-picamera2" in installed:
+        yield from _libcamera(facts, installed)
+
+
+def _libcamera(facts: Facts, installed: Mapping[str, str]) -> Findings:
+    """Check that picamera2 gets one libcamera, complete: apt can update its parts one by one."""
+    if facts.local_libcamera:
+        yield LOCAL_LIBCAMERA.finding(path=facts.local_libcamera)
+    version = installed.get("python3-libcamera")
+    if version is None:
+        yield MISSING_PACKAGE.finding(package="python3-libcamera", use="picamera2")
+        return
+    libraries = [name for name in sorted(installed) if LIBCAMERA.fullmatch(name)]
+    fits = any(installed[name] == version for name in libraries)
+    others = [] if fits else libraries or ["libcamera"]
+    if installed.get("libcamera-ipa", version) != version:
+        others.append("libcamera-ipa")
+    if others:
+        parts = ", ".join(f"{name} {installed.get(name, 'is missing')}" for name in others)
+        yield LIBCAMERA_PARTS.finding(version=version, parts=parts)
 
 
 def profile(facts: Facts) -> Findings:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from fpvcar.config import Profile
 from fpvcar.config.raspberry_pi_os import HATS, METERS
-from fpvcar.doctor.facts import Facts
+from fpvcar.doctor.facts import Facts, Running
 from fpvcar.doctor.report import Broken, Finding, Findings, Kind, Severity, Unasked
+from fpvcar.video.faults import SOFTWARE
 
 WAKES_AT = 0x29
 """Address of a VL53L0X after power-on."""
@@ -87,6 +88,14 @@ NO_PICTURE = Kind(
     "no picture from the camera: {fault}",
     "Without a fresh picture the car stops or slows down, depending on gate.blind.",
     "follow the message; else check both ends of the camera cable (contacts down), with power off",
+)
+ENCODER_HANGS = Kind(
+    "camera-encoder",
+    Severity.FAULT,
+    "No picture, or a late one",
+    "the board's H.264 encoder hangs: {fault}",
+    "Only a power cut ends that. The car encodes smaller pictures by its processor, if it can.",
+    "switch the car off and on again; a restart of its services does not help",
 )
 FAULT_KINDS: tuple[tuple[str, Kind], ...] = (
     ("wheels: ", WHEELS),
@@ -174,4 +183,8 @@ def camera(facts: Facts) -> Findings:
     if isinstance(facts.camera, Unasked):
         yield facts.camera
     elif isinstance(facts.camera, Broken):
-        yield NO_PICTURE.finding(fault=facts.camera.fault.removeprefix("lost: "))
+        fault = facts.camera.fault.removeprefix("lost: ")
+        kind = ENCODER_HANGS if facts.encoder else NO_PICTURE
+        yield kind.finding(fault=facts.encoder or fault)
+    elif isinstance(facts.running, Running) and f"camera: {SOFTWARE}" in facts.running.faults:
+        yield ENCODER_HANGS.finding(fault=facts.encoder or "it returns no picture")
