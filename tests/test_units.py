@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.cli import setup
 from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.pins_off_client import MOTOR_PINS
 from fpvsites.__main__ import STATE
@@ -122,6 +123,26 @@ def test_restart_delay_begins_again_after_ten_quiet_minutes(path: Path) -> None:
     assert "--timer-property=BindsTo=%n" in options
     assert not any("After=" in option for option in options), "each would wait for the other"
     assert options[-3:] == ["/usr/bin/systemctl", "reset-failed", "%n"]
+
+
+CLASSES = {
+    "char-video4linux": "videodev",
+    "char-media": "videodev",  # it needs mc, which makes this class
+    "char-i2c": "i2c-dev",
+    "char-gpiochip": "",
+    "char-dma_heap": "",
+    "char-drm": "",
+}
+"""Class of devices -> its module, "" if it is in the kernel or loaded for the display."""
+
+
+def test_device_classes_of_units_are_known_at_their_start() -> None:
+    """systemd looks a class up in /proc/devices when the unit starts: a camera plugged in later is
+    out of reach unless the class was there."""
+    loaded = setup.OWN_FILES[setup.MODULES].splitlines()
+    for path in UNITS.glob("fpvcar*.service"):
+        for name in re.findall("^DeviceAllow=(char-\\S+)", path.read_text(), re.M):
+            assert not CLASSES[name] or CLASSES[name] in loaded, name
 
 
 def test_units_start_the_pins_off_program() -> None:

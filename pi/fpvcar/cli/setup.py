@@ -33,12 +33,13 @@ BLOCK = f"""\
 {BEGIN}
 [all]
 dtparam=i2c_arm=on
-camera_auto_detect=1
+{{camera}}
 dtparam=watchdog=on
 # A pin becomes an input when its owner dies.
 dtparam=strict_gpiod
 {END}
 """
+DETECT = re.compile(r"(?m)^camera_auto_detect=[01]")
 MODULES = "etc/modules-load.d/fpvcar.conf"
 WIFI = "etc/NetworkManager/conf.d/fpvcar.conf"
 SYSCTL = "etc/sysctl.d/90-fpvcar.conf"
@@ -58,7 +59,8 @@ ANNOUNCED = """\
 </service-group>
 """
 OWN_FILES = {
-    MODULES: "# for sensors on /dev/i2c-N\ni2c-dev\n",
+    MODULES: "# The units may use the devices of these drivers, also those plugged in later:\n"
+    "# sensors on /dev/i2c-N, cameras on /dev/videoN and /dev/mediaN.\ni2c-dev\nvideodev\n",
     WIFI: "# Power save delays some commands by a second or more.\n"
     "[connection]\nwifi.powersave=2\n",
     SYSCTL: "# Retransmit a lost packet 30 ms after a round trip, not 200.\n"
@@ -136,7 +138,7 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
     for name in CONFIG_TXT:
         path = root / name
         if path.exists():
-            yield path, without_block(path.read_text()).rstrip("\n") + f"\n\n{BLOCK}"
+            yield path, with_block(path.read_text())
             return
 
 
@@ -173,6 +175,15 @@ def _nameless(toml: str) -> str:
     return NAME.sub(r"\1", toml, count=1)
 
 
+def with_block(text: str) -> str:
+    """Return config.txt with the block of setup. A camera_auto_detect of the owner stays: cameras
+    of other makers need 0 and a dtoverlay."""
+    rest = without_block(text)
+    lines = DETECT.findall(rest)
+    camera = "" if lines else (DETECT.findall(text) or ["camera_auto_detect=1"])[-1] + "\n"
+    return rest.rstrip("\n") + "\n\n" + BLOCK.replace("{camera}\n", camera)
+
+
 def without_block(text: str) -> str:
     """Return config.txt without the block that setup added."""
     return re.sub(rf"(?ms)\n*^{BEGIN}$.*?^{END}\n?", "\n", text)
@@ -207,6 +218,8 @@ def start(answers: Answers, root: Path, run: Run) -> None:
     profile = profiles.load(root / PROFILE)
     if backends.i2c_backend(profile) == "linux":
         run("modprobe", "i2c-dev")
+    if profile.camera.source != "none":
+        run("modprobe", "videodev")
     run("sysctl", "--quiet", f"--load={root / SYSCTL}")
     daemon = backends.pins_backend(profile) == "pigpio"
     if daemon and not run("systemctl", "enable", "--quiet", "--now", PIN_DAEMON):

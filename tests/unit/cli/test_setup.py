@@ -52,6 +52,31 @@ def test_setup_writes_config_profile_and_own_files(card: Path) -> None:
         assert (card / name).stat().st_mode & 0o444 == 0o444, name
 
 
+@pytest.mark.parametrize(
+    ("config", "lines"),
+    [
+        ("dtparam=audio=on\n", ["camera_auto_detect=1"]),
+        ("camera_auto_detect=0\ndtoverlay=imx462\n", ["camera_auto_detect=0"]),
+        ("[pi4]\ncamera_auto_detect=0\n[all]\n", ["camera_auto_detect=0"]),
+        ("#camera_auto_detect=0\n", ["#camera_auto_detect=0", "camera_auto_detect=1"]),
+        (f"{setup.BEGIN}\ncamera_auto_detect=0\n{setup.END}\n", ["camera_auto_detect=0"]),
+        (
+            f"camera_auto_detect=0\n{setup.BEGIN}\n[all]\ncamera_auto_detect=1\n{setup.END}\n",
+            ["camera_auto_detect=0"],
+        ),
+    ],
+)
+def test_setup_keeps_the_owners_camera_detection(card: Path, config: str, lines: list[str]) -> None:
+    """A camera of another maker needs camera_auto_detect=0; an earlier setup overrode it."""
+    path = card / "boot/firmware/config.txt"
+    path.write_text(config)
+    for _ in range(2):
+        setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+        text = path.read_text()
+        assert [line for line in text.splitlines() if "camera_auto_detect" in line] == lines
+        assert "\ndtparam=strict_gpiod\n" in text
+
+
 def test_second_setup_writes_nothing(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = setting_up(card, "--board=l298n", "--name=Rusty")
     setup.main(arguments)
@@ -164,7 +189,7 @@ def test_linux_backend_starts_no_pin_daemon(
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     monkeypatch.setattr(backends, "pins_backend", lambda profile: "linux")
     setup.start(setup.Answers("l298n", "Rusty"), card, run)
-    assert ("modprobe", "i2c-dev") in ran
+    assert {("modprobe", "i2c-dev"), ("modprobe", "videodev")} <= set(ran)
     assert not any(raspberry_pi_os.PIN_DAEMON in argv for argv in ran)
     assert "no pin daemon" not in capsys.readouterr().out
 
