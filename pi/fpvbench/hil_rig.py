@@ -4,6 +4,7 @@ The car is a plain `fpvcar bench` on free ports, with its own home directory. Pi
 a rig wires together are wired by the emulator.
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -11,13 +12,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from fpvbench import soc as chip
 from fpvbench.outside import drive
 from fpvcar.config import Profile, profiles
+from fpvcar.devices.pins import OpenEdges
 from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
 from fpvcar.hil.gpio_rig import GpioRig
@@ -29,6 +32,8 @@ from fpvcar.runtime.pdeathsig import with_pdeathsig
 READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
 TARGET_M, SLOWLY, STANDS_MPS = 0.9, 0.5, 0.001
 LOWEST, HIGHEST = 21000, 31000
+SCREEN_S, SAMPLE_S = 0.09, 0.0005
+"""Delay of the simulated light sensor, and the interval at which it samples the LED."""
 STRIP = 'camera.source = "strip"'
 LACKING = {
     "radio": "no radio: the bench's driver comes over this computer's loopback",
@@ -133,6 +138,40 @@ class BenchRig(GpioRig):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
         return now_ns
+
+    @contextlib.contextmanager
+    def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[OpenEdges]:
+        """Read edges; the light sensor's are simulated."""
+        rig = self.profile.rig
+        with contextlib.ExitStack() as stack:
+            if rig.led is not None and rig.photodiode is not None and rig.photodiode in gpios:
+                stack.enter_context(self._screen(rig.led, rig.photodiode))
+            yield stack.enter_context(super().edges(gpios, by))
+
+    @contextlib.contextmanager
+    def _screen(self, led: int, photodiode: int) -> Iterator[None]:
+        """Drive the light sensor's pin as the LED's was SCREEN_S ago: this shows that the timing
+        is right, not how late a picture is."""
+        end = threading.Event()
+
+        def follow() -> None:
+            lit, due = 0, collections.deque[tuple[float, int]]()
+            drive(self._soc, photodiode, lit)
+            while not end.wait(SAMPLE_S):
+                now_s, level = time.monotonic(), self._soc.pin[led].level()
+                if level != lit:
+                    lit = level
+                    due.append((now_s + SCREEN_S, lit))
+                if due and now_s >= due[0][0]:
+                    drive(self._soc, photodiode, due.popleft()[1])
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            end.set()
+            thread.join()
 
     def _pid(self, unit: str) -> int:
         pids: list[int] = []

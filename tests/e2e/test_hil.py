@@ -1,20 +1,26 @@
 """`fpvcar hil` as a user types it, on a bench of its own. Also the suite's rig of real pins,
 against a bench that plays the car: its own edges have to match the chip."""
 
+import contextlib
 import dataclasses
+import itertools
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fpvbench import hil_rig
 from fpvbench.hil_rig import BenchRig, bench
+from fpvcar.devices.pins import OpenEdges
 from fpvcar.hil import browsers, results, runner
-from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.checks import CHECKS, camera
 from fpvcar.hil.metal_rig import MetalRig
 from fpvcar.hil.results import Limit, Report, Result
 from fpvcar.hil.rig import Check
@@ -164,6 +170,43 @@ def test_user_browser_shows_the_led_by_mse_repeatedly(
             one.wait(10.0)
     assert found.verdict == "passed" and len(found.values) == 2, found.why
     assert len(opened) == 1 and "hil?port=" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("delay_s", [0.03, 0.12])
+def test_light_sensor_measures_the_known_delay(
+    emulated: BenchRig, delay_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sensor is simulated at its pin; LED, edges and clock are those of a car."""
+    monkeypatch.setattr(hil_rig, "SCREEN_S", delay_s)
+    monkeypatch.setattr(camera, "DARK_S", 0.2)
+    said: list[str] = []
+    screen = runner.chosen(CHECKS, "camera-screen")
+    (found,) = apart(lambda: list(runner.run(screen, emulated, 20, said.append)))
+    assert found.verdict == "passed" and len(found.values) == 20, figures([found])
+    median_s = statistics.median(found.values)
+    assert delay_s <= min(found.values) and median_s < delay_s + 0.02, found.values
+    assert f"of 20; {found.missed} missed" in said[1] and found.missed == 0
+
+
+def test_light_sensor_that_misses_flashes_is_counted(
+    emulated: BenchRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some flashes end before their light is on the screen."""
+    delays_s = itertools.cycle([0.02, 0.02, 9.0])
+    monkeypatch.setattr(camera, "DARK_S", 0.1)
+    monkeypatch.setattr(camera, "SEEN_S", 0.5)
+    act = emulated.edges
+
+    @contextlib.contextmanager
+    def edges(*arguments: Any) -> Iterator[OpenEdges]:
+        monkeypatch.setattr(hil_rig, "SCREEN_S", next(delays_s))
+        with act(*arguments) as opened:
+            yield opened
+
+    monkeypatch.setattr(emulated, "edges", edges)
+    (found,) = runner.run(runner.chosen(CHECKS, "camera-screen"), emulated, 9, print)
+    assert (found.verdict, found.missed, len(found.values)) == ("failed", 3, 6), found.why
+    assert "missed a flash" in found.why
 
 
 def test_metal_rig_says_why_checks_are_not_run(emulated: BenchRig) -> None:

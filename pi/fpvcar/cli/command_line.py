@@ -278,7 +278,8 @@ def _hil(verb: Verb) -> None:
         "--browser",
         action="store_true",
         help="measure camera-glass in a browser that you open at the printed address, not in "
-        "a Chromium that hil starts",
+        "a Chromium that hil starts; with --metal also camera-screen, by a light sensor on a "
+        "screen that shows the car's page",
     )
 
 

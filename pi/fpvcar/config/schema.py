@@ -281,6 +281,8 @@ class Rig(Section, frozen=True):
     """Output that closes the contact of the first button."""
     led: Gpio | None = None
     """LED in front of the camera."""
+    photodiode: Gpio | None = None
+    """Input for the digital output of a light sensor on the browser's screen."""
     target_m: Annotated[float, Meta(ge=0.05, le=1.2)] | None = None
     """Distance of the target in front of the first VL53L0X."""
     load_a: Annotated[float, Meta(gt=0, le=3)] | None = None

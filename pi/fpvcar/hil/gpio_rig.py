@@ -104,6 +104,7 @@ class GpioRig:
             "target": not profile.sensors.tof,
             "load": profile.battery.address is None,
             "flash": rig.led is None,
+            "photodiode": rig.photodiode is None,
             "camera": profile.camera.source == "none" and not profile.camera.command,
         }
         needed = {
@@ -114,6 +115,7 @@ class GpioRig:
             "target": "no VL53L0X (sensors.tof)",
             "load": "no INA219 (battery.address)",
             "flash": "no LED on a pin rig.led",
+            "photodiode": "no light sensor on a pin rig.photodiode",
             "camera": "no camera (camera.source)",
         }
         return needed[part] if missing.get(part, False) else ""

@@ -73,6 +73,7 @@ class MetalRig(GpioRig):
             if self._metal
             else "the check ends pigpiod, which reads the pins",
             "browser": "" if self.person else "no browser: hil --browser",
+            "photodiode": "" if self.person else "no page below the light sensor: hil --browser",
             "target": "" if rig.target_m else "no rig.target_m (distance of the target)",
             "load": "" if rig.load_a else "no rig.load_a (current of the load)",
             "radio": "no radio: the driver uses the loopback of this computer",

@@ -1,5 +1,6 @@
-"""Plots of a report as inline SVG: pin levels over time, and the spread of values. Pure."""
+"""Plots: pin levels over time and the spread of values as inline SVG, a histogram as text. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from fpvcar.hil.results import Result
@@ -7,6 +8,8 @@ from fpvcar.hil.results import Result
 WIDTH, HEIGHT, EDGE = 220, 56, 6
 INK, LIMIT, BEFORE = "#1a6fd4", "#d03020", "#909090"
 Points = Sequence[tuple[float, float]]
+MANY, BINS, BAR = 20, 16, 40
+"""Values from which a histogram is drawn, its most lines, and the length of its longest bar."""
 
 
 def trace(result: Result) -> str:
@@ -63,6 +66,33 @@ def values(result: Result, before: Result | None = None) -> str:
     )
     mark = _mark(at(result.limit.most), LIMIT, "limit")
     return _svg(mark + dots, f"0 to {most:.3g} {result.limit.unit}")
+
+
+def histogram(result: Result) -> str:
+    """Return the spread of many values as lines of text; "" for fewer than MANY."""
+    if len(result.values) < MANY:
+        return ""
+    scale, unit = (1e3, "ms") if result.limit.unit == "s" else (1.0, result.limit.unit)
+    shown = [scale * value for value in result.values]
+    span = max(shown) - min(shown)
+    widths = (step * 10.0**power for power in range(-3, 9) for step in (1, 2, 5))
+    width = next(width for width in widths if span < (BINS - 1) * width)
+    counts = Counter(int(value // width) for value in shown)
+    lines = [
+        f"{number * width:10.6g} {unit}  {'#' * -(-BAR * counts[number] // max(counts.values()))}"
+        f" {counts[number]}"
+        for number in range(min(counts), max(counts) + 1)
+    ]
+    figures = [
+        f"{name} {percentile(shown, percent):.4g} {unit}"
+        for name, percent in (("median", 50), ("p95", 95), ("p99", 99))
+    ]
+    return "\n".join([*lines, f"{', '.join(figures)} of {len(shown)}; {result.missed} missed"])
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """Return the least of the values that so many percent of them do not exceed."""
+    return sorted(values)[-(-len(values) * percent // 100) - 1]
 
 
 def _mark(x: float, colour: str, title: str) -> str:

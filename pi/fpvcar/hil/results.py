@@ -47,6 +47,8 @@ class Result(Struct, frozen=True):
     why: str = ""
     trace: tuple[tuple[float, float], ...] = ()
     metal: bool = False
+    missed: int = 0
+    """Number of attempts that gave no value."""
     repeated: tuple[str, ...] = ()
     """Reasons for repeated measurements: another fault stopped the car or the pins."""
 

@@ -107,6 +107,7 @@ PARTS = {
     "target": "a target in front of a VL53L0X (rig.target_m)",
     "load": "a known load behind the INA219 (rig.load_a)",
     "flash": "an LED in front of the camera (rig.led)",
+    "photodiode": "a light sensor on the screen of a browser (rig.photodiode)",
     "browser": "a browser: Chromium on the bench, else opened by a person (--browser)",
     "radio": "a driver on Wi-Fi",
     "metal": "a real Raspberry Pi",

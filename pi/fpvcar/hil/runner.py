@@ -6,6 +6,7 @@ from functools import partial
 
 from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsFault
+from fpvcar.hil import plots
 from fpvcar.hil.results import Measured, Result, Verdict, again
 from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, MissingPart, Rig
 
@@ -33,6 +34,8 @@ def run(checks: Iterable[Check], rig: Rig, repeat: int, say: Say) -> Iterator[Re
     for check in checks:
         result = _run(check, rig, repeat)
         say(line(result))
+        if spread := plots.histogram(result):
+            say(spread)
         yield result
 
 
@@ -96,7 +99,8 @@ def judged(
     if over:
         message = f"{len(over)} of {len(measurements)} above {check.limit}: {max(over):.4g}"
         why = "; ".join([message, why]) if why else message
-    return result_of(check, "failed" if why else "passed", measurements, why, repeated)
+    verdict: Verdict = "failed" if why else "passed"
+    return result_of(check, verdict, measurements, why, repeated, len(faults))
 
 
 def result_of(
@@ -105,6 +109,7 @@ def result_of(
     measurements: Sequence[Measured] = (),
     why: str = "",
     repeated: Sequence[str] = (),
+    missed: int = 0,
 ) -> Result:
     """Return a check's result with the trace of the worst measurement."""
     worst = max(measurements, key=lambda measured: measured.value, default=Measured(0.0))
@@ -118,6 +123,7 @@ def result_of(
         why,
         worst.trace,
         check.metal,
+        missed,
         tuple(repeated),
     )
 

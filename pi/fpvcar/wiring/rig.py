@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from fpvcar.config import Profile
 from fpvcar.wiring import plan
-from fpvcar.wiring.plan import PI_GND, End, Part, Terminal, Use
+from fpvcar.wiring.plan import PI_3V3, PI_GND, End, Part, Terminal, Use
 
 METER = "INA219"
 NO_DRIVER = (
@@ -14,6 +14,10 @@ NO_DRIVER = (
 LOAD = "The load gets warm: 5 V on 15 Ω is 0.33 A and 1.7 W. Use a 5 W resistor."
 SUPPLY = Part("Pi's supply", about="its own")
 LED = "10 cm in front of the lens, in a darkened room."
+SCREEN = (
+    "On the screen where the LED appears, shaded. A photodiode or phototransistor with a "
+    "comparator: a photoresistor is too slow. Never 5 V: DO has the voltage of VCC."
+)
 
 
 def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
@@ -25,6 +29,15 @@ def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
         yield Part(
             "LED",
             (_pin("long leg", rig.led, plan.LED, "330 Ω", (LED,)), Terminal("short leg", PI_GND)),
+        )
+    if rig.photodiode is not None:
+        yield Part(
+            "Light sensor",
+            (
+                Terminal("VCC", PI_3V3, plan.THREE_V, "", (SCREEN,)),
+                _pin("DO", rig.photodiode, plan.INPUT),
+                Terminal("GND", PI_GND),
+            ),
         )
     if profile.battery.address is not None:
         yield Part(

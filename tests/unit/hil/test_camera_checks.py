@@ -1,13 +1,16 @@
 """Latency from the LED to its picture: learning, measuring, failing."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from fpvcar.config import profiles
+from fpvcar.config import Profile, profiles
+from fpvcar.devices.pins import Edge
 from fpvcar.hil.checks import camera
 from fpvcar.hil.led_detector import COLUMNS, ROWS
+from fpvcar.hil.pin_recorder import TICKS
 from fpvcar.hil.rig import CheckFailed, SeenPicture
 from fpvcar.runtime import paths
 
@@ -82,3 +85,70 @@ def test_flash_without_a_lit_picture_fails_the_check() -> None:
 
     with pytest.raises(CheckFailed, match="the LED is not visible in 3 s"):
         camera.flashed(rig, then_dark())
+
+
+class PlayedScreen:
+    """Rig whose light sensor is DELAY_US late; `at_rest` is its level in the dark."""
+
+    DELAY_US = 88_000
+
+    def __init__(self, profile: Profile, at_rest: int = 0, sees: bool = True) -> None:
+        self.profile, self.at_rest, self.sees = profile, at_rest, sees
+        self.now_ns, self.flicker = 5_000_000_000, 0
+        self.lit_ns: int | None = None
+
+    def waited_s(self) -> Callable[[], float]:
+        return lambda: 0.0
+
+    @contextlib.contextmanager
+    def edges(self, gpios: tuple[int, ...]) -> Iterator["PlayedScreen"]:
+        assert gpios == (self.profile.rig.photodiode,)
+        yield self
+
+    def light(self, lit: bool) -> int:
+        self.lit_ns = self.now_ns if lit else None
+        return self.now_ns
+
+    def level(self, gpio: int) -> int:
+        return self.at_rest
+
+    def read(self, timeout_s: float) -> list[Edge]:
+        edge = Edge((self.now_ns // 1000 + self.DELAY_US) % TICKS, 4, 1 - self.at_rest)
+        if self.flicker and self.lit_ns is None:
+            self.flicker -= 1
+            return [edge, edge._replace(level=self.at_rest)]
+        if self.lit_ns is not None and self.sees:
+            # read by a busy process, 12 ms later
+            self.now_ns += self.DELAY_US * 1000 + 12_000_000
+            return [edge]
+        self.now_ns += round(timeout_s * 1e9)
+        return []
+
+
+@pytest.mark.parametrize("at_rest", [0, 1])
+@pytest.mark.parametrize(("pins", "seconds"), [("linux", 0.088), ("pigpio", 0.1)])
+def test_screen_latency_is_from_led_on_to_the_sensors_edge(
+    pins: str, seconds: float, at_rest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel stamps the edge; with pigpiod its arrival counts."""
+    profile = profiles.load(paths.HARDWARE / "rig.toml", (f'pins.backend = "{pins}"',))
+    rig: Any = PlayedScreen(profile, at_rest)
+    monkeypatch.setattr("time.monotonic_ns", lambda: rig.now_ns)
+    assert camera._on_screen(rig).value == pytest.approx(seconds)
+
+
+def test_missed_flash_and_flicker_fail_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "linux"',))
+    rig: Any = PlayedScreen(profile, sees=False)
+    monkeypatch.setattr("time.monotonic_ns", lambda: rig.now_ns)
+    monkeypatch.setattr("time.monotonic", lambda: rig.now_ns / 1e9)
+    with pytest.raises(CheckFailed, match="missed a flash: show the car's page"):
+        camera._on_screen(rig)
+    rig = PlayedScreen(profile)
+    rig.flicker = 2
+    assert camera._on_screen(rig).value == pytest.approx(0.088), "the page had just opened"
+    rig = PlayedScreen(profile)
+    rig.flicker = 1 << 30
+    monkeypatch.setattr("time.monotonic", iter(range(10)).__next__)
+    with pytest.raises(CheckFailed, match="set the screen to full brightness"):
+        camera._on_screen(rig)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fpvcar.config import Profile, profiles
@@ -112,4 +113,9 @@ def test_at_rest_the_led_is_dark(pi: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_browser_check_needs_a_person(pi: Path) -> None:
     assert "hil --browser" in MetalRig(PIGPIO, 8080, root=pi).lacks("browser")
-    assert MetalRig(PIGPIO, 8080, root=pi, person=True).lacks("browser") == ""
+    assert "hil --browser" in MetalRig(PIGPIO, 8080, root=pi).lacks("photodiode")
+    rig = MetalRig(PIGPIO, 8080, root=pi, person=True)
+    assert rig.lacks("browser") == rig.lacks("photodiode") == ""
+    wired = msgspec.structs.replace(PIGPIO.rig, photodiode=None)
+    rig = MetalRig(msgspec.structs.replace(PIGPIO, rig=wired), 8080, root=pi, person=True)
+    assert "rig.photodiode" in rig.lacks("photodiode")

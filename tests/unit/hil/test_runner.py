@@ -6,7 +6,7 @@ import pytest
 
 from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsLost
-from fpvcar.hil import runner
+from fpvcar.hil import plots, runner
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.results import Measured, Result
 from fpvcar.hil.rig import PARTS, Check, CheckFailed, InvalidMeasurement, MissingPart
@@ -138,5 +138,43 @@ def test_checks_have_unique_names_and_known_parts() -> None:
     for one in CHECKS:
         assert set(one.needs) <= set(PARTS), one.name
         assert (one.act is None) == bool(one.by_hand), one.name
-        assert one.metal == ("metal" in one.needs), one.name
+        only_metal = {"metal", "photodiode"} & set(one.needs)
+        assert one.metal == bool(only_metal), one.name
         assert one.limit.source and one.proves.endswith("."), one.name
+
+
+def test_many_values_are_printed_as_a_histogram() -> None:
+    late_s = [0.080 + 0.001 * n for n in range(19)] + [0.15]
+    missed = CheckFailed("no edge")
+    left: list[Any] = [*late_s[:10], missed, *late_s[10:], missed]
+
+    def act(rig: Any) -> Measured:
+        value = left.pop(0)
+        if value is missed:
+            raise missed
+        return Measured(value)
+
+    said: list[str] = []
+    rig: Any = PlayedRig()
+    (result,) = runner.run([check(act)], rig, 22, said.append)
+    assert (result.verdict, result.missed, len(result.values)) == ("failed", 2, 20)
+    first, histogram = said
+    assert "no edge" in first
+    *lines, summary = histogram.splitlines()
+    assert summary == "median 89 ms, p95 98 ms, p99 150 ms of 20; 2 missed"
+    rows = [line.split() for line in lines]
+    assert [row[0] for row in rows[:3]] == ["80", "85", "90"] and rows[-1][0] == "150"
+    assert sum(int(row[-1]) for row in rows) == 20 and len(rows) <= plots.BINS
+    assert max(line.count("#") for line in lines) == plots.BAR
+
+
+@pytest.mark.parametrize(
+    "values", [[0.5] * 20, [0.0] * 20, [-3.0, *range(19)], [1e-9, *[5e3] * 19]]
+)
+def test_histogram_has_a_row_for_each_value(values: list[float]) -> None:
+    result = runner.judged(check(None, most=1e9), [Measured(value) for value in values], ())
+    *lines, summary = plots.histogram(result).splitlines()
+    assert sum(int(line.split()[-1]) for line in lines) == 20 and len(lines) <= plots.BINS
+    assert summary.endswith(" of 20; 0 missed")
+    few = runner.judged(check(None), [Measured(1.0)] * (plots.MANY - 1), ())
+    assert plots.histogram(few) == ""

@@ -22,6 +22,7 @@ COLOURS = {
     "led": "white",
     "loops": "grey",
     "back": "grey",
+    "photodiode": "grey",
     "out": "violet",
     "contact": "violet",
 }

@@ -2,6 +2,7 @@
 
 LED lit at a known time --> camera --> car --> /ws/video --> decoded here --> seen
                                                          --> a browser's page --> seen
+                                                             its screen --> a light sensor's edge
 """
 
 import importlib.util
@@ -10,8 +11,11 @@ import time
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
+from fpvcar.devices import backends
+from fpvcar.devices.pins import Edge
 from fpvcar.hil import led_detector
 from fpvcar.hil.driver import Driver, wait_for
+from fpvcar.hil.pin_recorder import TICKS
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, CheckFailed, MissingPart, Rig, SeenPicture
 
@@ -22,6 +26,16 @@ LEARNT = 5
 """Number of pictures used to learn the dark LED, and again for the lit LED."""
 SEEN_S = 3.0
 UNITS = 30
+DARK_S = 0.5
+"""Time without an edge of the light sensor before a flash."""
+NOT_SEEN = (
+    "the light sensor missed a flash: show the car's page on that screen, place the sensor where "
+    "the LED appears, and adjust its threshold"
+)
+FLICKERS = (
+    "the light sensor sees flicker without the LED: set the screen to full brightness, as a dimmed "
+    "one pulses, and shade the sensor"
+)
 STARTED_S = 10.0
 DECODER = "PyAV (pip install av; Debian: python3-av)"
 Pictures = Iterator[SeenPicture]
@@ -86,6 +100,38 @@ def _on_glass(rig: Rig) -> Measured:
         return flashed(rig, glass.pictures())
 
 
+def _on_screen(rig: Rig) -> Measured:
+    """Measure from the LED to the edge of the light sensor on the screen."""
+    gpio = rig.profile.rig.photodiode
+    assert gpio is not None
+    waited_s = rig.waited_s()
+    with rig.edges((gpio,)) as edges:
+        rig.light(False)
+        end_s = time.monotonic() + SEEN_S
+        while edges.read(DARK_S):
+            if time.monotonic() > end_s:
+                raise CheckFailed(FLICKERS)
+        dark = edges.level(gpio)
+        # out of step with the camera
+        time.sleep(random.random() / rig.profile.camera.fps)
+        if edges.read(0.0):
+            raise CheckFailed(FLICKERS)
+        begin_ns = rig.light(True)
+        while (left_s := SEEN_S - (time.monotonic_ns() - begin_ns) / 1e9) > 0.0:
+            for edge in edges.read(left_s):
+                if edge.level != dark:
+                    return Measured(_after_s(rig, edge, begin_ns), waited_s=waited_s())
+    raise CheckFailed(NOT_SEEN)
+
+
+def _after_s(rig: Rig, edge: Edge, begin_ns: int) -> float:
+    """Return the time of an edge that was just read. The kernel stamps it by CLOCK_MONOTONIC, but
+    pigpiod by a clock of its own."""
+    if backends.pins_backend(rig.profile) == "linux":
+        return ((edge.tick_us - begin_ns // 1000) % TICKS) / 1e6
+    return (time.monotonic_ns() - begin_ns) / 1e9
+
+
 def _steady(rig: Rig) -> Measured:
     """Measure the longest pause between two pictures, in frame times, over a second."""
     with rig.driver() as driver:
@@ -112,6 +158,15 @@ CHECKS = (
         Limit(0.40, "s", "web/video/video.js: a page greys older pictures"),
         ("camera", "flash", "browser"),
         _on_glass,
+    ),
+    Check(
+        "camera-screen",
+        "camera",
+        "A change in front of the camera lights up on a screen in time.",
+        Limit(0.40, "s", "as camera-glass; the screen's own delay counts, too"),
+        ("camera", "flash", "photodiode"),
+        _on_screen,
+        metal=True,
     ),
     Check(
         "camera-steady",
