@@ -32,7 +32,7 @@ Allows the clients of a Wi-Fi a list of sites, by group and timetable.
 On a Pi between the router and the Wi-Fi; `fpvsites run` enforces, `fpvsites page` serves the
 switches. No visit is logged.
 """
-CONFIRM_S = 5.0
+CONFIRM_S = 15.0
 STATE = Path("/var/lib/fpvsites")
 
 
@@ -50,7 +50,7 @@ def _change(arguments: argparse.Namespace, change: Change) -> int:
     while (report := state.in_force(arguments.state)).at_s != new.at_s:
         if time.monotonic() > deadline:
             print(
-                "fpvsites: saved, not in force: `fpvsites run` does not run: "
+                f"fpvsites: saved, not in force after {CONFIRM_S:g} s: does `fpvsites run` run? "
                 "sudo systemctl restart fpvsites",
                 file=sys.stderr,
             )
