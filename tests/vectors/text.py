@@ -25,12 +25,16 @@ CLIENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
 UP_GOOD: list[up.Upward] = [
     up.Hello(1, CLIENT),
     up.Hello(1, "abcdefgh", "Zoë", "123456"),
+    up.Name("Blue Fox, phone"),
+    up.Name(""),
     up.Unlock("042137"),
     up.Drive(0, 0.0, 0.0, 0.0),
     up.Drive(7, 1234.5, 1.0, -1.0, 90_000_123_456),
     up.Drive(2**53 - 1, 1e13, -0.125, 0.5),
     up.Take(),
     up.Release(),
+    up.Ask(),
+    up.Answer("9f86d081884c7d659a2feaa0c55ad015", True),
     up.Estop(),
     up.Resume(),
     up.Lights(),
@@ -62,6 +66,12 @@ UP_REFUSED: list[dict[str, Any]] = [
     {"kind": "hello", "v": 1, "client": CLIENT, "name": "a\nfpvcar.gate: driving"},
     {"kind": "hello", "v": 1, "client": CLIENT, "name": "\x1b[2J"},
     {"kind": "hello", "v": 1, "client": CLIENT, "name": "\u202egnirts"},
+    {"kind": "name"},
+    {"kind": "name", "name": "n" * 33},
+    {"kind": "name", "name": "a\nfpvcar.gate: driving"},
+    {"kind": "ask", "now": True},
+    {"kind": "answer", "id": "a b", "give": True},
+    {"kind": "answer", "id": CLIENT, "give": "yes"},
     {"kind": "mark", "text": "\x9b31m"},
     {"kind": "unlock", "code": "1" * 33},
     {"kind": "unlock", "code": 123456},
@@ -153,6 +163,8 @@ STATE = down.State(
     ),
     recording=telemetry.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
     lost=0.004,
+    wait_s=10.0,
+    asking=down.Asking("asks", 29.5, "9f86d081884c7d659a2feaa0c55ad015", "Mia"),
 )
 STOPPED = down.State(
     seq=42,
@@ -176,6 +188,7 @@ STOPPED = down.State(
     guard=telemetry.Guarding("off", 0.15),
     health=telemetry.Health(),
     recording=telemetry.Recording(True, "no folder", 3.0, None, 0, 17),
+    asking=down.Asking("later", 12.5),
 )
 DOWN_GOOD: list[down.Downward] = [
     down.Welcome(

@@ -31,6 +31,7 @@ VALUES: tuple[type, ...] = (
     telemetry.Health,
     telemetry.Recording,
     down.Stop,
+    down.Asking,
     down.Person,
     buttons.Button,
 )

@@ -21,6 +21,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "wire.md"
 TABLE = "| field | type | bounds | unit | default |\n|---|---|---|---|---|"
 VALUES = (
     down.Stop,
+    down.Asking,
     down.Person,
     telemetry.Battery,
     telemetry.Range,

@@ -25,6 +25,9 @@ export interface Recording {
 export interface Stop {
   cause: string; clears: string; by: string;
 }
+export interface Asking {
+  phase: 'asks' | 'later' | 'unanswered' | 'waits'; left_s: number; id: string; name: string;
+}
 export interface Person {
   id: string; name: string; where: string; grown_up: boolean; drives: boolean; you: boolean;
   away_s: number; left_s: number; watches: boolean;
@@ -34,6 +37,9 @@ export interface ButtonLook {
 }
 export interface Hello {
   kind: 'hello'; v: number; client: string; name?: string; code?: string;
+}
+export interface Name {
+  kind: 'name'; name: string;
 }
 export interface Unlock {
   kind: 'unlock'; code: string;
@@ -46,6 +52,12 @@ export interface Take {
 }
 export interface Release {
   kind: 'release';
+}
+export interface Ask {
+  kind: 'ask';
+}
+export interface Answer {
+  kind: 'answer'; id: string; give: boolean;
 }
 export interface Estop {
   kind: 'estop';
@@ -101,6 +113,7 @@ export interface State {
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
   battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
   guard: Guarding | null; health: Health | null; recording: Recording | null; lost: number | null;
+  wait_s: number; asking: Asking | null;
 }
 export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;
@@ -108,9 +121,9 @@ export interface Pong {
 export interface CarError {
   kind: 'error'; what: string; value: string; limit: string; next: string; code: 'ended' |
   'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' | 'locked' |
-  'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'refused' | 'time_over' | 'too_many_codes'
-  | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' | 'wheel_taken' |
-  'wrong_code'; by: string; wait_s: number;
+  'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'others_ask' | 'refused' | 'time_over' |
+  'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' |
+  'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
 }
 export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
@@ -134,8 +147,8 @@ export interface Glow {
   kind: 'glow'; seq: number; lit: number; mode: string; length: number; done: number; best: number;
 }
 export type Upward =
-  | Hello | Unlock | Drive | Take | Release | Estop | Resume | Lights | Limit | Guard | SetPicture
-  | SetRecording | Keep | Mark | Lock | Who | End | Ping | Report;
+  | Hello | Name | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume | Lights | Limit
+  | Guard | SetPicture | SetRecording | Keep | Mark | Lock | Who | End | Ping | Report;
 export type Downward =
   | Welcome | State | Pong | CarError | Pass | People;
 export type ButtonsUp =

@@ -25,7 +25,7 @@ from fpvcar.server.auth.access import video_id
 from fpvcar.server.auth.authorization import Access, Authorization
 from fpvcar.server.auth.credentials import KEY_BYTES
 from fpvcar.server.settings import Settings
-from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.drive_socket import RENAMES_BURST, RENAMES_PER_S, Session
 from fpvcar.server.sockets.session import ELSEWHERE, SessionClosed
 from fpvcar.server.state import CarState, welcome
 from fpvcar.server.vehicle import Vehicle
@@ -47,6 +47,8 @@ REST_AFTER_S = 10.0
 STATE_AGAIN_S = 0.02
 """Least interval of states, so that a flood of messages causes at most 50 states a second."""
 VIDEO_IDS_MAX = 128
+NAMELESS = "somebody"
+"""Name of a person who gives none; pages translate it."""
 NONCE_BITS = 52
 """Size of a nonce. JavaScript's numbers are exact up to 2**53."""
 log = logging.getLogger("fpvcar.seat")
@@ -75,14 +77,15 @@ class Hub:
         name = functools.partial(video_id, access.key or secrets.token_bytes(KEY_BYTES))
         self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
         self._recorder = vehicle.recorder
-        self._wheel = Wheel(profile, vehicle, changed.set)
+        self._wheel = Wheel(profile, vehicle, changed.set, self._session_of)
         self._settings = Settings(profile, vehicle, changed.set)
         self._seat = self._wheel.seat
         self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
         self._senses, self._page_seen_s = vehicle.senses, clock_s()
-        self._state = CarState(vehicle, self._seat)
+        self._state = CarState(vehicle, self._wheel)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Ping: self._ping,
+            up.Name: self._rename,
             **self._wheel.handlers(),
             **self._settings.handlers(),
             **self.authorization.handlers(),
@@ -154,7 +157,7 @@ class Hub:
             session.deny(Error("hello twice", "", "once a socket", "", "hello_twice"), now_s)
             return
         old = self._session_of(hello.client)
-        session.client, session.name = hello.client, hello.name or "somebody"
+        session.client, session.name = hello.client, hello.name or NAMELESS
         session.video = self._video_of(hello.client)
         self.sessions.append(session)
         if old is not None:
@@ -171,6 +174,20 @@ class Hub:
 
     def _session_of(self, client: str) -> Session | None:
         return next((session for session in self.sessions if session.client == client), None)
+
+    def _rename(self, session: Session, message: up.Name, now_s: float) -> None:
+        """Give the page's person another name; the wheel stays with its driver."""
+        name = message.name or NAMELESS
+        if name == session.name:
+            return
+        if not session.renames.allow(now_s):
+            most = f"{RENAMES_BURST:g}, then one in {1 / RENAMES_PER_S:g} s"
+            session.deny(Error("too many names", name, most, "wait", "too_often"), now_s)
+            return
+        session.name = name
+        self.authorization.rename(session)
+        self._wheel.rename(session)
+        self.changed.set()
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))

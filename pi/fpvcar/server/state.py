@@ -3,10 +3,10 @@
 from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.drive.gate import Cause, Latches
-from fpvcar.drive.seat import Seat
 from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
+from fpvcar.server.wheel import Wheel
 from fpvcar.wire import down
 from fpvcar.wire.errors import VERSION
 
@@ -40,12 +40,12 @@ def welcome(
 class CarState:
     """State of the car as sent to pages."""
 
-    def __init__(self, vehicle: Vehicle, seat: Seat) -> None:
+    def __init__(self, vehicle: Vehicle, wheel: Wheel) -> None:
         self.seq = self._nonce = 0
         self.recording = vehicle.recorder.status()
         """Status of the recorder, at most hub.TIDY_S old."""
-        self._control, self._seat, self._senses = vehicle.control, seat, vehicle.senses
-        self._camera = vehicle.camera
+        self._control, self._senses, self._camera = vehicle.control, vehicle.senses, vehicle.camera
+        self._wheel, self._seat = wheel, wheel.seat
 
     def next_round(self, nonce: int) -> None:
         """Start a round of states; all states of a round share number and nonce."""
@@ -57,6 +57,7 @@ class CarState:
     ) -> down.State:
         """Build the current state for one page."""
         decision, holder = self._control.decision, self._seat.holder
+        wait_s = self._seat.wait_s(now_s)
         return down.State(
             seq=self.seq,
             clock_us=int(now_s * 1e6),
@@ -65,7 +66,7 @@ class CarState:
             may_drive=session.rights.drive,
             grown_up=session.rights.grown_up,
             driver=holder.name if holder else None,
-            seat_free=self._seat.wait_s(now_s) <= 0.0,
+            seat_free=wait_s <= 0.0,
             throttle=decision.throttle,
             steer=decision.steer,
             reason=decision.reason,
@@ -82,6 +83,8 @@ class CarState:
             health=self._senses.health(now_s),
             recording=self.recording,
             lost=session.lost,
+            wait_s=wait_s,
+            asking=self._wheel.asking(session, now_s),
         )
 
     def stop(self) -> down.Stop | None:

@@ -12,8 +12,9 @@ from fpvcar.server.auth.access import network_of
 from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
+from fpvcar.server.wheel_requests import PAUSE_S, WheelRequests
 from fpvcar.wire import up
-from fpvcar.wire.down import Error
+from fpvcar.wire.down import Asking, Error
 
 OTHERS_PER_S, OTHERS_BURST = 2.0, 10.0
 """Rate limit on records of all pages without the wheel together. It keeps strangers from filling
@@ -24,11 +25,19 @@ log = logging.getLogger("fpvcar.seat")
 class Wheel:
     """Handlers of pages' messages to the seat and the gate's owner.
 
-    `changed()` is called to send the pages a new state.
+    `changed()` is called to send the pages a new state. `page_of(client)` returns the connected
+    page of a client.
     """
 
-    def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        vehicle: Vehicle,
+        changed: Callable[[], None],
+        page_of: Callable[[str], Session | None],
+    ) -> None:
         self.seat = Seat()
+        self._requests, self._page_of = WheelRequests(), page_of
         self._profile, self._changed = profile, changed
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder = vehicle.recorder
@@ -57,10 +66,17 @@ class Wheel:
 
     def tick(self, now_s: float) -> None:
         """Free the seat if its page has not come back in time."""
+        self._requests.expire(now_s)
         if self.seat.expire(now_s):
+            self._requests.clear()
             log.info("the seat is free: its page did not come back")
             self._recorder.turn(None, "the seat is free: its page did not come back")
         self._shine()
+
+    def rename(self, session: Session) -> None:
+        """Pass a driver's new name to the seat and the recording."""
+        if self.seat.back(session.client, session.name):
+            self._recorder.turn(session.name, f"{session.name} is the driver's new name")
 
     def _shine(self) -> None:
         """Set the lights to match the car's motion."""
@@ -125,7 +141,7 @@ class Wheel:
                     f"{holder.name} has the wheel",
                     "take",
                     f"free after 10 s without driving ({wait_s:.0f} s to go)",
-                    f"ask {holder.name} to give it, or wait",
+                    f"send ask, and {holder.name} can give it; or wait",
                     "wheel_taken",
                     holder.name,
                     wait_s,
@@ -138,6 +154,7 @@ class Wheel:
 
     def _sit_down(self, session: Session, now_s: float) -> None:
         grown_up = session.rights.grown_up
+        self._requests.clear()
         self.seat.take(session.client, session.name, grown_up, now_s)
         self._control.handover()
         log.info("%s (%s) took the wheel", session.name, session.address)
@@ -146,10 +163,76 @@ class Wheel:
     def release(self, session: Session, _: up.Release, now_s: float) -> None:
         """Release the wheel if the session holds it."""
         if self.seat.release(session.client):
+            self._requests.clear()
             self._control.clear_wish(lost=False)
             log.info("%s released the wheel", session.name)
             self._recorder.turn(None, f"{session.name} released the wheel")
             self._changed()
+
+    # --- requests for the wheel ---
+
+    def ask(self, session: Session, _: up.Ask, now_s: float) -> None:
+        """Show the driver that a page asks for the wheel; take the wheel if it is free.
+
+        Nothing here touches the car: the driver drives on, and loses nothing without an answer.
+        """
+        if not session.may_drive("ask", now_s):
+            return
+        holder, asked = self.seat.holder, self._requests.asked
+        if holder is None or self.seat.wait_s(now_s) <= 0.0:
+            self.take(session, up.Take(), now_s)
+            return
+        if session.client in (holder.client, asked and asked.client):
+            return
+        wait_s = self._requests.ask(session.client, now_s)
+        if wait_s <= 0.0:
+            log.info("%s (%s) asks %s for the wheel", session.name, session.address, holder.name)
+            self._changed()
+            return
+        next_step, other = f"ask again in {wait_s:.0f} s", self._asker()
+        if other is not None:
+            what = f"{other.name} asks already"
+            error = Error(what, "ask", "one request", next_step, "others_ask", other.name, wait_s)
+        else:
+            what, limit = "too many requests for the wheel", f"one in {PAUSE_S:.0f} s"
+            error = Error(what, "ask", limit, next_step, "too_often", wait_s=wait_s)
+        session.deny(error, now_s)
+
+    def answer(self, session: Session, answer: up.Answer, now_s: float) -> None:
+        """Hand the wheel to the asker, or refuse; the hand-over stops the car."""
+        if not self.seat.holds(session.client):
+            error = Error("not at the wheel", "answer", "", "take the wheel", "not_driver")
+            session.deny(error, now_s)
+            return
+        asker = self._asker()
+        if asker is None or asker.video != answer.id:  # that request has ended
+            return
+        if answer.give:
+            self.seat.release(session.client)
+            self._sit_down(asker, now_s)
+        else:
+            log.info("%s refuses %s the wheel", session.name, asker.name)
+            self._requests.end("later", now_s)
+        self._changed()
+
+    def _asker(self) -> Session | None:
+        """Return the page whose request the driver sees, while it is connected and may drive."""
+        asked = self._requests.asked
+        page = self._page_of(asked.client) if asked else None
+        return page if page is not None and page.rights.drive else None
+
+    def asking(self, session: Session, now_s: float) -> Asking | None:
+        """Return the request that concerns this page: one to its driver, or its own."""
+        asked = self._requests.asked
+        if self.seat.holds(session.client):
+            asker = self._asker()
+            if asked is None or asker is None:
+                return None
+            return Asking("asks", asked.until_s - now_s, asker.video, asker.name)
+        if asked is not None and asked.client == session.client:
+            return Asking("waits", asked.until_s - now_s)
+        ended = self._requests.ended(session.client)
+        return Asking(ended.outcome, ended.until_s - now_s) if ended else None
 
     # --- stop and resume ---
 
@@ -190,6 +273,8 @@ class Wheel:
             up.Drive: self.drive,
             up.Take: self.take,
             up.Release: self.release,
+            up.Ask: self.ask,
+            up.Answer: self.answer,
             up.Estop: self.estop,
             up.Resume: self.resume,
             up.Report: self.report,

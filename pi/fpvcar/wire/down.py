@@ -44,12 +44,26 @@ class Stop(Struct, frozen=True):
     by: str = ""
 
 
+class Asking(Struct, frozen=True):
+    """Request for the wheel, as the driver or the asker sees it.
+
+    phase: "asks" for the driver, who answers with `id`; for the asker "waits", "later" (refused) or
+    "unanswered". left_s: time until the request ends, or until the page may ask again.
+    """
+
+    phase: Literal["asks", "waits", "later", "unanswered"]
+    left_s: float
+    id: str = ""
+    name: str = ""
+
+
 class State(Down, tag="state", frozen=True):
     """State of the car for one page, sent 10 times a second and on change.
 
     `nonce` is unpredictable: each wish returns the newest one as `seen`. `role` is "driver" or
     "watching". `lost` is the recent share of retransmitted packets of its pictures, None while
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
+    `wait_s` is the time until the seat is free, unless its driver drives.
     """
 
     seq: int
@@ -76,6 +90,8 @@ class State(Down, tag="state", frozen=True):
     health: Health | None = None
     recording: Recording | None = None
     lost: float | None = None
+    wait_s: float = 0.0
+    asking: Asking | None = None
 
 
 class Pong(Down, tag="pong", frozen=True):
@@ -103,6 +119,7 @@ ErrorCode = Literal[
     "no_seen",
     "not_driver",
     "wheel_taken",
+    "others_ask",
     "grown_up_stop",
     "no_picture",
     "limit",

@@ -26,6 +26,12 @@ class Hello(Greeting, tag="hello", frozen=True):
     code: Code = ""
 
 
+class Name(Up, tag="name", frozen=True):
+    """New name of the page's person; empty for none. Later sockets send it in their hello."""
+
+    name: PersonName
+
+
 class Unlock(Up, tag="unlock", frozen=True):
     """Code to unlock rights: a drive code (6 digits), the grown-ups' code, or an invitation's."""
 
@@ -53,6 +59,17 @@ class Take(Up, tag="take", frozen=True):
 
 class Release(Up, tag="release", frozen=True):
     """Release of the driver's seat."""
+
+
+class Ask(Up, tag="ask", frozen=True):
+    """Request to the driver to hand over the wheel; a free wheel is taken at once."""
+
+
+class Answer(Up, tag="answer", frozen=True):
+    """Driver's answer to a request for the wheel. `id` is that of the Asking; `give` hands over."""
+
+    id: Client
+    give: bool
 
 
 class Estop(Up, tag="estop", frozen=True):
@@ -136,10 +153,13 @@ class Report(Up, tag="report", frozen=True):
 
 Upward = (
     Hello
+    | Name
     | Unlock
     | Drive
     | Take
     | Release
+    | Ask
+    | Answer
     | Estop
     | Resume
     | Lights

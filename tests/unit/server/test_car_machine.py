@@ -157,6 +157,18 @@ class Car(WiredCar, RuleBasedStateMachine):
         if self.hub._seat.holds(page.name) != drove:
             self.void()
 
+    @rule(who=WHO, give=st.booleans())
+    def the_driver_answers_a_request(self, who: int, give: bool) -> None:
+        """Ask for the wheel; the driver, if it has a page, gives it or refuses."""
+        asker = self.pages[who]
+        before = [self.hub._seat.holds(page.name) for page in self.pages]
+        self.say(asker, up.Ask())
+        if asker.session is not None and True in before:
+            driver = self.pages[before.index(True)]
+            self.say(driver, up.Answer(asker.session.video, give))
+        if [self.hub._seat.holds(page.name) for page in self.pages] != before:
+            self.void()
+
     @rule(who=WHO)
     def somebody_stops(self, who: int) -> None:
         page = self.pages[who]

@@ -62,6 +62,20 @@ export default register({
   secureLater: 'Nicht jetzt',
   maySleep: 'Der Bildschirm geht beim Fahren vielleicht aus: Tippe ihn ab und zu an.',
 
+  // Names, and requests for the wheel.
+  firstName: 'Andere sehen dich als „{name}“. Du kannst das im Menü ändern.',
+  friendly: {
+    whole: '{adjective} {animal}', devices: {phone: 'Handy', tablet: 'Tablet', computer: 'Computer'},
+    adjectives: 'Blauer Roter Grüner Goldener Silberner Bunter Mutiger Schneller Froher Schlauer Ruhiger Flinker Sanfter Heller Starker Munterer Kluger Lustiger Neugieriger Weißer',
+    animals: 'Fuchs Bär Wolf Tiger Uhu Kater Hase Delfin Panda Koala Igel Biber Otter Adler Luchs Pinguin Dachs Seehund Rabe Frosch Hirsch Hamster Marder Falke',
+  },
+  ask: 'Um das Steuer bitten', askShort: 'Bitten', later: 'Später',
+  asking: {
+    asks: '{name} bittet um das Steuer', waits: 'Du hast {name} um das Steuer gebeten.',
+    later: '{name} behält das Steuer vorerst.', unanswered: '{name} hat nicht geantwortet.',
+    freeIn: 'Frei in {seconds} s.', again: 'Du kannst in {seconds} s wieder bitten.',
+  },
+
   // Texts of the guard during driving.
   wallAhead: 'Wand {metres} voraus: {does}',
   wallBehind: 'Wand {metres} hinten: {does}',
@@ -196,7 +210,8 @@ export default register({
     may_drive: 'Du darfst schon fahren. Gib die Einladung jemand anderem.',
     late: 'Die Verbindung ist zu langsam: {value}, Grenze {limit}. Warte, oder geh näher heran.',
     not_driver: 'Das kann nur der Fahrer. Übernimm erst das Steuer.',
-    wheel_taken: '{name} hat das Steuer. Es wird nach 10 s ohne Fahrt frei (noch {wait} s).',
+    wheel_taken: '{name} fährt. Bitte um das Steuer, oder warte, bis es frei ist.',
+    others_ask: '{name} hat schon gebeten. Warte auf die Antwort.',
     grown_up_stop: 'Ein Erwachsener hat das Auto angehalten. Nur Erwachsene können „Weiter“ drücken.',
     no_picture: 'Diese Kamera hat diese Einstellung nicht ({value}).',
     limit: 'Tempolimit {value} abgelehnt: Das Profil des Autos erlaubt {limit}.',
@@ -215,6 +230,7 @@ export default register({
     unused: 'noch nicht benutzt',
     end: 'Entfernen',
     endOf: '{name} entfernen',
+    ending: 'wird in 5 s entfernt', undo: 'Zurück', undoOf: '{name} behalten',
     unsaved: 'Das Auto kann diese Liste nicht speichern ({reason}) und versucht es weiter. Startet es vorher neu, können entfernte Geräte wieder fahren. Schaffe Platz auf der Karte, oder tausche sie aus.',
     you: 'du', grownUp: 'erwachsen', driver: 'darf fahren', watches: 'schaut zu', wheel: 'am Steuer',
     until: 'bis {time}',

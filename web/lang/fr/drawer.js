@@ -62,6 +62,20 @@ export default register({
   secureLater: 'Plus tard',
   maySleep: 'L’écran peut s’éteindre pendant la conduite : touchez-le de temps en temps.',
 
+  // Names, and requests for the wheel.
+  firstName: 'Les autres vous voient comme « {name} ». Vous pouvez changer ce nom dans le menu.',
+  friendly: {
+    whole: '{animal} {adjective}', devices: {phone: 'téléphone', tablet: 'tablette', computer: 'ordinateur'},
+    adjectives: 'bleu rouge vert doré argenté orange violet brave rapide joyeux malin calme doux agile fort brillant curieux espiègle blanc futé',
+    animals: 'Renard Ours Loup Tigre Hibou Chat Lapin Dauphin Panda Koala Hérisson Castor Puma Aigle Lynx Pingouin Blaireau Phoque Corbeau Crapaud Cerf Hamster Écureuil Lion',
+  },
+  ask: 'Demander le volant', askShort: 'Demander', later: 'Plus tard',
+  asking: {
+    asks: '{name} demande le volant', waits: 'Vous avez demandé le volant à {name}.',
+    later: '{name} garde le volant pour l’instant.', unanswered: '{name} n’a pas répondu.',
+    freeIn: 'Libre dans {seconds} s.', again: 'Vous pourrez redemander dans {seconds} s.',
+  },
+
   // Texts of the guard during driving.
   wallAhead: 'Mur à {metres} devant : {does}',
   wallBehind: 'Mur à {metres} derrière : {does}',
@@ -196,7 +210,8 @@ export default register({
     may_drive: 'Vous pouvez déjà conduire. Donnez l’invitation à quelqu’un d’autre.',
     late: 'La liaison est trop lente : {value}, limite {limit}. Attendez, ou rapprochez-vous.',
     not_driver: 'Seul le conducteur peut faire cela. Prenez d’abord le volant.',
-    wheel_taken: '{name} a le volant. Il se libère après 10 s sans conduite (encore {wait} s).',
+    wheel_taken: '{name} conduit. Demandez le volant, ou attendez qu’il se libère.',
+    others_ask: '{name} a déjà demandé. Attendez la réponse.',
     grown_up_stop: 'Un adulte a arrêté la voiture. Seul un adulte peut la faire repartir.',
     no_picture: 'Cette caméra n’a pas ce réglage ({value}).',
     limit: 'Limite de vitesse {value} refusée : le profil de la voiture permet {limit}.',
@@ -215,6 +230,7 @@ export default register({
     unused: 'pas encore utilisé',
     end: 'Retirer',
     endOf: 'Retirer {name}',
+    ending: 'sera retiré dans 5 s', undo: 'Annuler', undoOf: 'Garder {name}',
     unsaved: 'La voiture ne peut pas enregistrer cette liste ({reason}) et réessaie. Si elle redémarre avant, les appareils retirés pourront de nouveau conduire. Libérez de la place sur la carte, ou remplacez-la.',
     you: 'vous', grownUp: 'adulte', driver: 'peut conduire', watches: 'regarde', wheel: 'au volant',
     until: 'jusqu’à {time}',

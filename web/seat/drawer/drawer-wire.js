@@ -5,6 +5,7 @@ import {
 } from '../../lib/wire.js';
 
 const CODE_MOST = 32;
+const ID = /^[A-Za-z0-9-]{8,}$/;
 const RANGE = {
   name: anyText, bearing_deg: any, range_m: known, age_s: known, state: anyText,
 };
@@ -16,7 +17,10 @@ const PERSON = {
   away_s: maybe(any), left_s: maybe(any), watches: maybe(flag),
 };
 
+const ASKING = {phase: anyText, left_s: any, id: maybe(anyText), name: maybe(anyText)};
+
 Object.assign(UP, {
+  name: {name: text(32, PLAIN)}, ask: {}, answer: {id: text(64, ID), give: flag},
   unlock: {code: text(CODE_MOST)},
   limit: {throttle: number(0, 1)}, guard: {mode: text(5, /^(off|warn|limit)$/)},
   record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
@@ -24,9 +28,12 @@ Object.assign(UP, {
     path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
     fps: maybe(number(0, 1000)), dropped: maybe(count),
   },
-  lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
+  lock: {}, who: {}, end: {id: text(64, ID)},
 });
-Object.assign(DOWN.state, {ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD)))});
+Object.assign(DOWN.state, {
+  ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD))),
+  wait_s: maybe(any), asking: maybe(orNull(object(ASKING))),
+});
 Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(anyText)}});
 
 /**

@@ -163,6 +163,11 @@ class Authorization:
         if self._holds(session):
             self._lost = session
 
+    def rename(self, session: Session) -> None:
+        """Pass a page's new name to its device."""
+        if session.device is not None:
+            self._devices.note_visit(session.device, session.name, self._utc_s())
+
     def _holds(self, session: Session) -> bool:
         return self._wheel.seat.holds(session.client)
 

@@ -26,6 +26,8 @@ ESTOP = '{"kind":"estop"}'
 HELLO_S = 5.0
 HEARTBEAT_S = 10.0
 DENY_AGAIN_S = 1.0
+RENAMES_PER_S, RENAMES_BURST = 0.1, 5.0
+"""Rate limit on new names of one socket. Each name of a driver is recorded."""
 FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
 """Limits of a flood, beyond an accidental burst: each excess message then costs a pause, and TCP
 slows its sender down."""
@@ -58,6 +60,7 @@ class Session(TextSession[up.Upward]):
         self.fresh = Freshness(limits.stale_s, limits.late_s)
         self.meter = TokenBucket(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = TokenBucket(FLOOD_PER_S, FLOOD_BURST)
+        self.renames = TokenBucket(RENAMES_PER_S, RENAMES_BURST)
         self.report: up.Report | None = None
         self.lost: float | None = None
         """Share of its picture packets that was retransmitted lately."""
