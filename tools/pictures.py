@@ -179,7 +179,7 @@ def menu(browser: Browser, home: Path) -> None:
         looked(page)
         shown(page, "#doctor")
         keep(page, "doctor-phone")
-        page.evaluate("document.getElementById('doctor').replaceChildren()")
+        page.locator("[data-close=sheet]").click()
         page.locator("#calibrate").click()
         one(page, "begin-speed").wait_for()
         shown(page, "#calibration")

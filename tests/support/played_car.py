@@ -44,6 +44,7 @@ STATE: Mapping[str, Any] = {
         "back_by": "rear",
     },
     "health": {**_STATE["health"], "faults": [], "wifi_dbm": -52.0},
+    "asking": None,
 }
 """State of a driver at the wheel of a healthy car."""
 

@@ -121,9 +121,9 @@ export interface Pong {
 export interface CarError {
   kind: 'error'; what: string; value: string; limit: string; next: string; code: 'ended' |
   'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' | 'locked' |
-  'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'others_ask' | 'refused' | 'time_over' |
-  'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' |
-  'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
+  'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'refused' | 'time_over' | 'too_many_codes'
+  | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' | 'wheel_taken' |
+  'wrong_code'; by: string; wait_s: number;
 }
 export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;

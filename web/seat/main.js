@@ -126,10 +126,11 @@ const drawer = new LazyPart({
   use: ({Drawer, addMarkup, texts}) => {
     addMarkup(texts);
     page.drawer = new Drawer({
-      named: () => link.rename(),
       limit: (throttle) => link.send({kind: 'limit', throttle}),
       guard: (mode) => link.send({kind: 'guard', mode}),
       send: (message) => link.send(message),
+      given: () => (page.released = true),
+      keysBusy: () => keyboard.busy,
       reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
       controls, video, hud,

@@ -35,7 +35,7 @@ export function situationOf(page) {
   if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
   if (!['ok', 'none'].includes(state.camera ?? 'ok')) return {kind: 'camera', words: state.camera ?? ''};
   if (page.pictureOld) return {kind: 'camera', words: ''};
-  if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy};
+  if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy, free: state.seat_free};
   if (!driving && !state.may_drive) return {kind: 'locked'};
   if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
   const {wishing} = page;

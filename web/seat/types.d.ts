@@ -43,7 +43,7 @@ export type Situation =
     }
   | { kind: 'wheels'; words: string }
   | { kind: 'camera'; words: string }
-  | { kind: 'taken'; by: string }
+  | { kind: 'taken'; by: string; free: boolean }
   | { kind: 'locked' }
   | { kind: 'watching'; driver: string | null; free: boolean }
   | { kind: 'encoder' }

@@ -95,7 +95,7 @@ export class Page {
     if (taken !== null) this.takenBy = taken;
     if (state.role === 'driver') {
       this.takenBy = null;
-      this.released = false;
+      if (before?.role !== 'driver') this.released = false;
     }
     // From here on our wish counts, or no longer does: it starts neutral either way.
     // A key that went down while the page loaded is meant, though.
@@ -188,14 +188,14 @@ export class Page {
 
   /** Runs the wheel button's current act. */
   pushWheel() {
-    const {link, controls, code} = this.parts;
+    const {link, controls, hud, code} = this.parts;
     if (this.state?.role === 'driver') {
       controls.letGo();
       this.released = true;
       link.send({kind: 'release'});
     } else if (this.state?.may_drive) {
       this.takenBy = null;
-      link.send({kind: 'take'});
+      link.send({kind: hud.wheel.dataset.does === 'ask' ? 'ask' : 'take'});
     } else {
       code();
     }

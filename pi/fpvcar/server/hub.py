@@ -25,7 +25,7 @@ from fpvcar.server.auth.access import video_id
 from fpvcar.server.auth.authorization import Access, Authorization
 from fpvcar.server.auth.credentials import KEY_BYTES
 from fpvcar.server.settings import Settings
-from fpvcar.server.sockets.drive_socket import RENAMES_BURST, RENAMES_PER_S, Session
+from fpvcar.server.sockets.drive_socket import RENAMES_PER_S, Session
 from fpvcar.server.sockets.session import ELSEWHERE, SessionClosed
 from fpvcar.server.state import CarState, welcome
 from fpvcar.server.vehicle import Vehicle
@@ -178,16 +178,14 @@ class Hub:
     def _rename(self, session: Session, message: up.Name, now_s: float) -> None:
         """Give the page's person another name; the wheel stays with its driver."""
         name = message.name or NAMELESS
-        if name == session.name:
-            return
-        if not session.renames.allow(now_s):
-            most = f"{RENAMES_BURST:g}, then one in {1 / RENAMES_PER_S:g} s"
+        if name != session.name and session.renames.allow(now_s):
+            session.name = name
+            self.authorization.note_name(session)
+            self._wheel.rename(session)
+            self.changed.set()
+        elif name != session.name:
+            most = f"one in {1 / RENAMES_PER_S:g} s"
             session.deny(Error("too many names", name, most, "wait", "too_often"), now_s)
-            return
-        session.name = name
-        self.authorization.rename(session)
-        self._wheel.rename(session)
-        self.changed.set()
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))

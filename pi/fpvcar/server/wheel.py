@@ -12,7 +12,7 @@ from fpvcar.server.auth.access import network_of
 from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
-from fpvcar.server.wheel_requests import PAUSE_S, WheelRequests
+from fpvcar.server.wheel_requests import WheelRequests
 from fpvcar.wire import up
 from fpvcar.wire.down import Asking, Error
 
@@ -172,67 +172,52 @@ class Wheel:
     # --- requests for the wheel ---
 
     def ask(self, session: Session, _: up.Ask, now_s: float) -> None:
-        """Show the driver that a page asks for the wheel; take the wheel if it is free.
-
-        Nothing here touches the car: the driver drives on, and loses nothing without an answer.
-        """
-        if not session.may_drive("ask", now_s):
-            return
-        holder, asked = self.seat.holder, self._requests.asked
+        """Show the driver that a page asks for the wheel, while he drives on; take a free wheel."""
+        holder, before = self.seat.holder, self._requests.of(session.client)
         if holder is None or self.seat.wait_s(now_s) <= 0.0:
             self.take(session, up.Take(), now_s)
-            return
-        if session.client in (holder.client, asked and asked.client):
-            return
-        wait_s = self._requests.ask(session.client, now_s)
-        if wait_s <= 0.0:
-            log.info("%s (%s) asks %s for the wheel", session.name, session.address, holder.name)
-            self._changed()
-            return
-        next_step, other = f"ask again in {wait_s:.0f} s", self._asker()
-        if other is not None:
-            what = f"{other.name} asks already"
-            error = Error(what, "ask", "one request", next_step, "others_ask", other.name, wait_s)
-        else:
-            what, limit = "too many requests for the wheel", f"one in {PAUSE_S:.0f} s"
-            error = Error(what, "ask", limit, next_step, "too_often", wait_s=wait_s)
-        session.deny(error, now_s)
+        elif session.may_drive("ask", now_s) and holder.client != session.client:
+            wait_s = self._requests.ask(session.client, now_s)
+            if wait_s > 0.0:
+                what, next_step = "too many requests", f"ask again in {wait_s:.0f} s"
+                error = Error(what, "ask", "", next_step, "too_often", wait_s=wait_s)
+                session.deny(error, now_s)
+            elif self._requests.of(session.client) is not before:
+                log.info(
+                    "%s (%s) asks %s for the wheel", session.name, session.address, holder.name
+                )
+                self._changed()
 
     def answer(self, session: Session, answer: up.Answer, now_s: float) -> None:
         """Hand the wheel to the asker, or refuse; the hand-over stops the car."""
+        asker = self._asker()
         if not self.seat.holds(session.client):
             error = Error("not at the wheel", "answer", "", "take the wheel", "not_driver")
             session.deny(error, now_s)
             return
-        asker = self._asker()
         if asker is None or asker.video != answer.id:  # that request has ended
             return
         if answer.give:
             self.seat.release(session.client)
             self._sit_down(asker, now_s)
         else:
-            log.info("%s refuses %s the wheel", session.name, asker.name)
-            self._requests.end("later", now_s)
+            self._requests.end(asker.client, "later", now_s)
         self._changed()
 
     def _asker(self) -> Session | None:
-        """Return the page whose request the driver sees, while it is connected and may drive."""
-        asked = self._requests.asked
-        page = self._page_of(asked.client) if asked else None
-        return page if page is not None and page.rights.drive else None
+        """Return the page whose request the driver sees: connected, and with the right to drive."""
+        pages = map(self._page_of, self._requests.waiting())
+        return next((page for page in pages if page is not None and page.rights.drive), None)
 
     def asking(self, session: Session, now_s: float) -> Asking | None:
         """Return the request that concerns this page: one to its driver, or its own."""
-        asked = self._requests.asked
-        if self.seat.holds(session.client):
-            asker = self._asker()
-            if asked is None or asker is None:
-                return None
-            return Asking("asks", asked.until_s - now_s, asker.video, asker.name)
-        if asked is not None and asked.client == session.client:
-            return Asking("waits", asked.until_s - now_s)
-        ended = self._requests.ended(session.client)
-        return Asking(ended.outcome, ended.until_s - now_s) if ended else None
+        drives = self.seat.holds(session.client)
+        asker = self._asker() if drives else session
+        request = self._requests.of(asker.client) if asker else None
+        if asker is None or request is None:
+            return None
+        about = (asker.video, asker.name) if drives else ()
+        return Asking("asks" if drives else request.phase, request.until_s - now_s, *about)
 
     # --- stop and resume ---
 

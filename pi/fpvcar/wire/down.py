@@ -119,7 +119,6 @@ ErrorCode = Literal[
     "no_seen",
     "not_driver",
     "wheel_taken",
-    "others_ask",
     "grown_up_stop",
     "no_picture",
     "limit",

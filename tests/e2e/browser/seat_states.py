@@ -30,6 +30,12 @@ LOW = {**STATE["battery"], "volts": 6.4, "share": 0.05, "low": True}
 NEAR = {"throttle": 0.2, "reason": "guarded", "guard": {**STATE["guard"], "ahead": 0.2}}
 NO_CAMERA = "no camera is connected: push its cable in, blue side to the clip"
 GROWN_UP = {"grown_up": True}
+ASKS = {
+    "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog, phone"}
+}
+WAITS = {**WATCHING, "wait_s": 6.5, "asking": {"phase": "waits", "left_s": 30.0}}
+LATER = {**WATCHING, "wait_s": 4.5, "asking": {"phase": "later", "left_s": 25.0}}
+SAID = "document.getElementById('asking-says').textContent !== ''"
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,11 @@ LOOKS = {
     "battery-low": Look({"battery": LOW}, _situation("battery")),
     "taken": Look(WATCHING, _situation("taken"), before={"role": "driver"}),
     "guard": Look(NEAR, "document.body.innerText.includes('slows down')"),
+    "asked": Look(ASKS, SAID),
+    "asked-guard": Look({**NEAR, **ASKS}, SAID),
+    "asked-stopped": Look({**STOPPED, **ASKS}, SAID),
+    "asking": Look(WAITS, SAID),
+    "refused": Look(LATER, SAID),
     "help": Look({}, _open("intro"), new_here=True),
     "help-free": Look(FREE, _open("intro"), new_here=True),
     "help-stopped": Look(STOPPED, _open("intro"), new_here=True),
@@ -88,6 +99,7 @@ def show(page: Page, look: Look) -> None:
     page.goto(f"{look.origin}icon.svg")
     page.evaluate(
         "([seen, state]) => { localStorage.setItem('fpvcar.seen', seen);"
+        " localStorage.setItem('fpvcar.name', 'Blue Fox, phone');"
         " sessionStorage.setItem('played', state); }",
         ["" if look.new_here else "yes", json.dumps(dict(look.before or look.says))],
     )

@@ -107,8 +107,10 @@ def grown_ups(page: Page, language: str) -> None:
     page.locator("#invite").click()
     page.locator("#invitation button").click()
     fits(page, "#invite-link", f"who-{language}")
+    page.locator("[data-close=sheet]").click()
     page.locator("#look-for-faults").click()
     fits(page, ".finding", f"doctor-{language}")
+    page.locator("[data-close=sheet]").click()
     page.locator("#calibrate").click()
     fits(page, "[data-testid=calibration-undo]", f"calibration-{language}")
     steps = dict(played.steps)  # one of each kind

@@ -70,7 +70,61 @@ def test_open_panel_shows_the_stop_in_red_and_resumes(phone: Page, panel: str) -
     expect(card).to_be_hidden(timeout=BUSY_MS)
     say(phone, STOPPED)
     phone.locator(f"[data-close={panel}]").click()
-    expect(phone.locator("#notes > #card")).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
+    where = "#menu" if panel == "unlock" else "#notes"  # the code was asked for there
+    expect(phone.locator(f"{where} > #card")).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
+
+
+def scrolled(page: Page) -> int:
+    """Return how far the menu is scrolled."""
+    return round(page.evaluate("document.getElementById('menu-body').scrollTop"))
+
+
+def test_code_leads_back_to_the_same_place_of_the_menu(phone: Page) -> None:
+    turn(phone, "390x844")
+    show(phone, Look({"grown_up": False}, opened("menu"), push=("#gear",)))
+    phone.locator("#grown-code").scroll_into_view_if_needed()
+    top = scrolled(phone)
+    phone.locator("#grown-code").click()
+    phone.locator("#code").fill("grown-ups")
+    phone.keyboard.press("Enter")
+    say(phone, GROWN_UP)
+    expect(phone.locator("#menu")).to_be_visible(timeout=BUSY_MS)
+    expect(phone.locator("#unlock")).to_be_hidden()
+    assert top > 0 and scrolled(phone) == top
+    assert phone.evaluate("document.activeElement.id") == "menu"
+    phone.keyboard.press("Escape")
+    expect(phone.locator("#menu")).to_be_hidden()
+    assert phone.evaluate("document.activeElement.id") == "gear"
+
+
+@pytest.mark.parametrize("size", ["390x844", "844x390"])
+def test_results_open_as_a_sheet_and_lead_back_to_the_menu(phone: Page, size: str) -> None:
+    turn(phone, size)
+    show(phone, Look(GROWN_UP, opened("menu"), push=("#gear",)))
+    phone.locator("#invite").scroll_into_view_if_needed()
+    top = scrolled(phone)
+    phone.locator("#invite").click()
+    phone.locator("#invitation button").click()
+    inside(phone, "#invite-qr")
+    assert faults(phone) == []
+    phone.keyboard.press("Escape")
+    expect(phone.locator("#menu")).to_be_visible(timeout=BUSY_MS)
+    assert top > 0 and scrolled(phone) == top
+    phone.locator("#look-for-faults").click()
+    inside(phone, ".finding h4")
+    assert faults(phone) == []
+    phone.keyboard.press("Escape")
+    phone.keyboard.press("Escape")
+    expect(phone.locator("#menu")).to_be_hidden(timeout=BUSY_MS)
+
+
+def inside(page: Page, part: str) -> None:
+    """Wait for the first such element; assert that it is on the screen without scrolling."""
+    element = page.locator(part).first
+    element.wait_for()
+    box, screen = element.bounding_box(), page.viewport_size
+    assert box is not None and screen is not None
+    assert box["y"] >= 0 and box["y"] + box["height"] <= screen["height"], f"{part}: {box}"
 
 
 def test_menu_shows_a_lost_link_on_a_phone(phone: Page) -> None:

@@ -50,7 +50,8 @@ def test_recorder_shows_state_marks_and_keeps_last_minute(page: Page, bench: Run
     page.get_by_text("The last minute is saved.").wait_for()
     page.get_by_test_id("record-on-off").click()
     until(page, "window.fpvcar.state.recording.on")
-    wait_for(lambda: "somebody: it slipped" in texts(bench), f"{texts(bench)}", 5.0)
+    mark = f"{name_of(page)}: it slipped"
+    wait_for(lambda: mark in texts(bench), f"{texts(bench)}", 5.0)
     assert {path.name for path in (bench.state / "recordings").glob("*.keep")}
 
 
@@ -75,7 +76,7 @@ def test_single_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     push = page.locator("#mark-now")
     push.wait_for(state="visible")
-    before = texts(bench).count("somebody")
+    before = texts(bench).count(name_of(page))
     push.click()
     page.get_by_text("Marked.").wait_for()
     page.keyboard.press("m")
@@ -83,7 +84,15 @@ def test_single_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
     for value in (1, 0):
         page.evaluate(f"pad.buttons[3] = {{pressed: {value} > 0, value: {value}}}")
         page.wait_for_timeout(100)
-    wait_for(lambda: texts(bench).count("somebody") == before + 3, f"{texts(bench)}", 8.0)
+    name = name_of(page)
+    wait_for(lambda: texts(bench).count(name) == before + 3, f"{texts(bench)}", 8.0)
+
+
+def name_of(page: Page) -> str:
+    """Return the name that the page suggested to its user."""
+    name = page.evaluate("localStorage.getItem('fpvcar.name')")
+    assert isinstance(name, str) and name.endswith(", computer")
+    return name
 
 
 def size_of(jpeg: bytes) -> list[int]:

@@ -128,6 +128,7 @@ def test_guest_drives_by_invitation_until_grown_up_ends_it(
     link.scroll_into_view_if_needed()
     assert violations(page) == []
     page.screenshot(path=tmp_path / "invitation.png")
+    page.locator("[data-close=sheet]").click()
     opened(phone, link.get_attribute("href") or "")
     until(phone, "window.fpvcar.state.may_drive")
     until(phone, "document.body.innerText.includes('You can drive until')")

@@ -29,7 +29,9 @@ MOVES = "The car moves: let it stand, then check again.\n"
 
 def looked(page: Page) -> None:
     """Request the list; wait for it or for its error, with the previous one removed."""
-    page.evaluate("document.getElementById('doctor').replaceChildren()")
+    page.evaluate("document.getElementById('doctor')?.remove()")
+    if page.locator("#sheet").is_visible():
+        page.locator("[data-close=sheet]").click()
     page.locator("#look-for-faults").click()
     until(page, f"!{SAYS}?.startsWith('The car is checking') && {SAYS} !== undefined", LONG_S)
 
@@ -78,7 +80,7 @@ def test_grown_up_sees_faults_while_the_car_stands(
         assert all(words in text for words in (one.what, one.why, one.mend)), text
     assert shown.first.get_attribute("data-severity") == "fault"
     assert broken(page) == []
-    assert page.evaluate("document.querySelector('#menu-body').scrollWidth") <= 390
+    assert page.evaluate("document.querySelector('#sheet-body').scrollWidth") <= 390
 
     page.unroute(ROUTE)
     page.route(ROUTE, lambda route: route.fulfill(status=409, body=MOVES))

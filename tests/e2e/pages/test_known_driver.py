@@ -153,8 +153,13 @@ def test_grown_up_page_ends_driver_and_locks_the_car(
         row.evaluate("(one) => one.scrollIntoView()")  # at once: rows are made again
         page.screenshot(path=tmp_path / "who.png")
         assert "this computer" in row.inner_text()
-        row.locator("button").click()
-        wait_for(lambda: not ann.state.get("may_drive", True), "may drive still")
+        row.locator(".end").click()
+        row.locator(".undo").click()
+        row.locator(".end").click()
+        row.locator(".undo").wait_for()
+        page.screenshot(path=tmp_path / "undo.png")
+        assert ann.state["may_drive"], "there were 5 s to undo it"
+        wait_for(lambda: not ann.state.get("may_drive", True), "may drive still", 15.0)
         row.locator("button").wait_for(state="detached")
         assert "watching" in row.inner_text()
     page.locator("#lock-again").click()

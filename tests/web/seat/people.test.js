@@ -1,7 +1,7 @@
 // Driving rights: a grown-up's list and buttons, on a document of our own.
 
 import assert from 'node:assert/strict';
-import {test} from 'node:test';
+import {mock, test} from 'node:test';
 
 import '../english.js';
 import {LOCALE} from '../../../web/lang/words.js';
@@ -49,12 +49,18 @@ const ann = {id: 'b1234567', name: 'Ann', where: 'elsewhere', grown_up: false, d
 
 /** A list on a document of its own, and its sent messages. */
 function listed() {
-  Object.assign(globalThis, {document: {createElement: (/** @type {string} */ tag) => new FakeElement(tag)}});
+  const hiding = new FakeElement('document');
+  const createElement = (/** @type {string} */ tag) => new FakeElement(tag);
+  const page = Object.assign(hiding, {createElement, hidden: false});
+  Object.assign(globalThis, {document: page});
   const element = new FakeElement('div');
   /** @type {object[]} */
   const sent = [];
-  const who = new PeopleList(/** @type {any} */ (element), (message) => void sent.push(message));
-  return {who, sent, element, rows: () => element.children[1].children};
+  const link = {up: true};
+  const who = new PeopleList(/** @type {any} */ (element),
+    (message) => link.up && sent.push(message) > 0, /** @type {any} */ (null));
+  const rows = () => element.children[1].children;
+  return {who, sent, element, link, page, rows, push: () => rows()[1].children[1].push()};
 }
 
 test('list is requested every other second while it is visible', () => {
@@ -63,14 +69,62 @@ test('list is requested every other second while it is visible', () => {
   assert.deepEqual(sent, Array(3).fill({kind: 'who'}));
 });
 
-test('people are listed by name, and all but the own entry can be ended', () => {
-  const {who, sent, rows, element} = listed();
+test('people are listed by name, and all but the own entry can be removed', () => {
+  const {who, sent, rows, element, push} = listed();
   who.update([mum, ann]);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
     ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereRemove']);
-  rows()[1].children[1].push();
+  push();
   element.children[3].children[0].push();
-  assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);
+  assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}], 'locking leaves nothing behind');
+});
+
+/** Lets time pass on the page's clock. @param {number} ms */
+function pass(ms) {
+  nowMs += ms;
+}
+let nowMs = 1000;
+mock.method(performance, 'now', () => nowMs);
+
+test('removal waits 5 s, and can be undone until then', () => {
+  const {who, sent, rows, push} = listed();
+  who.update([mum, ann]);
+  push();
+  assert.match(rows()[1].text, /^Ann will be removed in 5 s.*Undo$/);
+  pass(4900);
+  who.second(false);
+  who.update([mum, {...ann, away_s: 61}]);
+  assert.match(rows()[1].text, /Undo$/);
+  assert.deepEqual(sent, []);
+  push();
+  assert.match(rows()[1].text, /Remove$/);
+  pass(60_000);
+  who.second(false);
+  assert.deepEqual(sent, [], 'it was undone');
+  push();
+  pass(5000);
+  who.second(false);
+  who.second(false);
+  assert.deepEqual(sent, [{kind: 'end', id: ann.id}], 'the menu is closed, and it takes effect');
+});
+
+test('removal is sent by a page that goes away, and by a lost link later', () => {
+  const {who, sent, link, page, push} = listed();
+  who.update([mum, ann]);
+  push();
+  link.up = false;
+  pass(9000);
+  who.second(false);
+  assert.deepEqual(sent, []);
+  link.up = true;
+  who.second(false);
+  assert.deepEqual(sent, [{kind: 'end', id: ann.id}]);
+  push();
+  page.push(); // it is visible again
+  assert.equal(sent.length, 1);
+  page.hidden = true;
+  page.push();
+  assert.equal(sent.length, 2);
 });
 
 test('page without a name is listed in the words of the page', () => {

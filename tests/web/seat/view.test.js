@@ -262,8 +262,8 @@ test('refusal with a text for its code shows that text, with its values', () => 
   const says = (more) => DRAWER_STRINGS.carError({kind: 'error', what: 'x', value: 'take', limit: '', next: '', code: 'refused',
     by: '', wait_s: 0, ...more});
   assert.equal(says({code: 'wheel_taken', by: 'Ann', wait_s: 6.6}),
-    'Ann has the wheel. It is free after 10 s without driving (7 s to go).');
-  assert.match(says({code: 'wheel_taken', by: 'somebody'}), /^Someone has the wheel/);
+    'Ann is driving. Ask for the wheel, or wait until it is free.');
+  assert.match(says({code: 'wheel_taken', by: 'somebody'}), /^Someone is driving/);
   assert.equal(says({code: 'watch_only'}), 'You can only watch. Enter the drive code.');
 });
 

@@ -62,19 +62,12 @@ export default register({
   secureLater: 'Nicht jetzt',
   maySleep: 'Der Bildschirm geht beim Fahren vielleicht aus: Tippe ihn ab und zu an.',
 
-  // Names, and requests for the wheel.
-  firstName: 'Andere sehen dich als „{name}“. Du kannst das im Menü ändern.',
-  friendly: {
-    whole: '{adjective} {animal}', devices: {phone: 'Handy', tablet: 'Tablet', computer: 'Computer'},
+  friendly: {whole: '{adjective} {animal}', devices: {phone: 'Handy', tablet: 'Tablet', computer: 'Computer'}, first: 'Andere sehen dich als „{name}“. Du kannst das im Menü ändern.',
     adjectives: 'Blauer Roter Grüner Goldener Silberner Bunter Mutiger Schneller Froher Schlauer Ruhiger Flinker Sanfter Heller Starker Munterer Kluger Lustiger Neugieriger Weißer',
-    animals: 'Fuchs Bär Wolf Tiger Uhu Kater Hase Delfin Panda Koala Igel Biber Otter Adler Luchs Pinguin Dachs Seehund Rabe Frosch Hirsch Hamster Marder Falke',
-  },
+    animals: 'Fuchs Bär Wolf Tiger Uhu Kater Hase Delfin Panda Koala Igel Biber Otter Adler Luchs Pinguin Dachs Seehund Rabe Frosch Hirsch Hamster Marder Falke'},
   ask: 'Um das Steuer bitten', askShort: 'Bitten', later: 'Später',
-  asking: {
-    asks: '{name} bittet um das Steuer', waits: 'Du hast {name} um das Steuer gebeten.',
-    later: '{name} behält das Steuer vorerst.', unanswered: '{name} hat nicht geantwortet.',
-    freeIn: 'Frei in {seconds} s.', again: 'Du kannst in {seconds} s wieder bitten.',
-  },
+  asking: {asks: '{name} bittet um das Steuer', waits: 'Du hast {name} um das Steuer gebeten.', later: '{name} behält das Steuer vorerst.', unanswered: '{name} hat nicht geantwortet.',
+    freeIn: 'Frei in {seconds} s.', again: 'Du kannst in {seconds} s wieder bitten.'},
 
   // Texts of the guard during driving.
   wallAhead: 'Wand {metres} voraus: {does}',
@@ -211,7 +204,6 @@ export default register({
     late: 'Die Verbindung ist zu langsam: {value}, Grenze {limit}. Warte, oder geh näher heran.',
     not_driver: 'Das kann nur der Fahrer. Übernimm erst das Steuer.',
     wheel_taken: '{name} fährt. Bitte um das Steuer, oder warte, bis es frei ist.',
-    others_ask: '{name} hat schon gebeten. Warte auf die Antwort.',
     grown_up_stop: 'Ein Erwachsener hat das Auto angehalten. Nur Erwachsene können „Weiter“ drücken.',
     no_picture: 'Diese Kamera hat diese Einstellung nicht ({value}).',
     limit: 'Tempolimit {value} abgelehnt: Das Profil des Autos erlaubt {limit}.',

@@ -62,19 +62,12 @@ export default register({
   secureLater: 'Not now',
   maySleep: 'The screen may turn off while you drive: touch it now and then.',
 
-  // Names, and requests for the wheel.
-  firstName: 'Others see you as “{name}”. You can change this in the menu.',
-  friendly: {
-    whole: '{adjective} {animal}', devices: {phone: 'phone', tablet: 'tablet', computer: 'computer'},
+  friendly: {whole: '{adjective} {animal}', devices: {phone: 'phone', tablet: 'tablet', computer: 'computer'}, first: 'Others see you as “{name}”. You can change this in the menu.',
     adjectives: 'Blue Red Green Golden Silver Orange Purple Brave Quick Happy Clever Calm Lucky Gentle Bright Mighty Merry Swift Curious Snowy',
-    animals: 'Fox Bear Wolf Tiger Owl Cat Rabbit Dolphin Panda Koala Hedgehog Beaver Otter Eagle Lynx Penguin Badger Seal Raven Frog Deer Hamster Squirrel Turtle',
-  },
+    animals: 'Fox Bear Wolf Tiger Owl Cat Rabbit Dolphin Panda Koala Hedgehog Beaver Otter Eagle Lynx Penguin Badger Seal Raven Frog Deer Hamster Squirrel Turtle'},
   ask: 'Ask for the wheel', askShort: 'Ask', later: 'Later',
-  asking: {
-    asks: '{name} asks for the wheel', waits: 'You asked {name} for the wheel.',
-    later: '{name} keeps the wheel for now.', unanswered: '{name} did not answer.',
-    freeIn: 'Free in {seconds} s.', again: 'You can ask again in {seconds} s.',
-  },
+  asking: {asks: '{name} asks for the wheel', waits: 'You asked {name} for the wheel.', later: '{name} keeps the wheel for now.', unanswered: '{name} did not answer.',
+    freeIn: 'Free in {seconds} s.', again: 'You can ask again in {seconds} s.'},
 
   // Texts of the guard during driving.
   wallAhead: 'Wall {metres} ahead: {does}',
@@ -209,7 +202,6 @@ export default register({
     late: 'The link is too slow: {value}, limit {limit}. Wait, or move closer.',
     not_driver: 'Only the driver can do that. Take the wheel first.',
     wheel_taken: '{name} is driving. Ask for the wheel, or wait until it is free.',
-    others_ask: '{name} has already asked. Wait for the answer.',
     grown_up_stop: 'A grown-up stopped the car. Only a grown-up can resume.',
     no_picture: 'This camera does not have this setting ({value}).',
     limit: 'Speed limit {value} refused: the car’s profile allows {limit}.',

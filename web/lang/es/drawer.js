@@ -62,19 +62,12 @@ export default register({
   secureLater: 'Ahora no',
   maySleep: 'La pantalla puede apagarse mientras conduces: tócala de vez en cuando.',
 
-  // Names, and requests for the wheel.
-  firstName: 'Los demás te ven como «{name}». Puedes cambiarlo en el menú.',
-  friendly: {
-    whole: '{animal} {adjective}', devices: {phone: 'teléfono', tablet: 'tableta', computer: 'ordenador'},
+  friendly: {whole: '{animal} {adjective}', devices: {phone: 'teléfono', tablet: 'tableta', computer: 'ordenador'}, first: 'Los demás te ven como «{name}». Puedes cambiarlo en el menú.',
     adjectives: 'azul rojo verde dorado plateado naranja morado valiente veloz feliz listo tranquilo suave alegre fuerte brillante ágil curioso blanco travieso',
-    animals: 'Zorro Oso Lobo Tigre Búho Gato Conejo Delfín Panda Koala Erizo Castor Puma Halcón Lince Pingüino Tejón Ciervo Cuervo Sapo Pato Hámster Canguro León',
-  },
+    animals: 'Zorro Oso Lobo Tigre Búho Gato Conejo Delfín Panda Koala Erizo Castor Puma Halcón Lince Pingüino Tejón Ciervo Cuervo Sapo Pato Hámster Canguro León'},
   ask: 'Pedir el volante', askShort: 'Pedir', later: 'Más tarde',
-  asking: {
-    asks: '{name} pide el volante', waits: 'Has pedido el volante a {name}.',
-    later: '{name} sigue al volante por ahora.', unanswered: '{name} no ha respondido.',
-    freeIn: 'Libre en {seconds} s.', again: 'Puedes volver a pedirlo en {seconds} s.',
-  },
+  asking: {asks: '{name} pide el volante', waits: 'Has pedido el volante a {name}.', later: '{name} sigue al volante por ahora.', unanswered: '{name} no ha respondido.',
+    freeIn: 'Libre en {seconds} s.', again: 'Puedes volver a pedirlo en {seconds} s.'},
 
   // Texts of the guard during driving.
   wallAhead: 'Pared a {metres} delante: {does}',
@@ -212,7 +205,6 @@ export default register({
     late: 'La conexión es demasiado lenta: {value}, límite {limit}. Espera o acércate.',
     not_driver: 'Eso solo puede hacerlo quien conduce. Toma antes el volante.',
     wheel_taken: '{name} conduce. Pide el volante o espera a que quede libre.',
-    others_ask: '{name} ya lo ha pedido. Espera la respuesta.',
     grown_up_stop: 'Un adulto paró el coche. Solo un adulto puede seguir.',
     no_picture: 'Esta cámara no tiene este ajuste ({value}).',
     limit: 'Límite de velocidad {value} rechazado: el perfil del coche permite {limit}.',

@@ -62,19 +62,12 @@ export default register({
   secureLater: 'Ei nyt',
   maySleep: 'Näyttö voi sammua ajaessasi: kosketa sitä silloin tällöin.',
 
-  // Names, and requests for the wheel.
-  firstName: 'Muut näkevät sinut nimellä ”{name}”. Voit vaihtaa sen valikossa.',
-  friendly: {
-    whole: '{adjective} {animal}', devices: {phone: 'puhelin', tablet: 'tabletti', computer: 'tietokone'},
+  friendly: {whole: '{adjective} {animal}', devices: {phone: 'puhelin', tablet: 'tabletti', computer: 'tietokone'}, first: 'Muut näkevät sinut nimellä ”{name}”. Voit vaihtaa sen valikossa.',
     adjectives: 'Sininen Punainen Vihreä Kultainen Hopeinen Oranssi Violetti Rohkea Nopea Iloinen Viisas Tyyni Reipas Lempeä Kirkas Vahva Ketterä Utelias Valkoinen Onnekas',
-    animals: 'kettu karhu susi tiikeri pöllö kissa jänis delfiini panda koala siili majava saukko kotka ilves pingviini mäyrä hylje korppi sammakko peura hamsteri orava hirvi',
-  },
+    animals: 'kettu karhu susi tiikeri pöllö kissa jänis delfiini panda koala siili majava saukko kotka ilves pingviini mäyrä hylje korppi sammakko peura hamsteri orava hirvi'},
   ask: 'Pyydä rattia', askShort: 'Pyydä', later: 'Myöhemmin',
-  asking: {
-    asks: '{name} pyytää rattia', waits: 'Pyysit rattia: {name}.',
-    later: '{name} pitää ratin toistaiseksi.', unanswered: '{name} ei vastannut.',
-    freeIn: 'Vapaa {seconds} sekunnin kuluttua.', again: 'Voit pyytää uudelleen {seconds} s kuluttua.',
-  },
+  asking: {asks: '{name} pyytää rattia', waits: 'Pyysit rattia: {name}.', later: '{name} pitää ratin toistaiseksi.', unanswered: '{name} ei vastannut.',
+    freeIn: 'Vapaa {seconds} sekunnin kuluttua.', again: 'Voit pyytää uudelleen {seconds} s kuluttua.'},
 
   // Texts of the guard during driving.
   wallAhead: 'Seinä {metres} edessä: {does}',
@@ -210,7 +203,6 @@ export default register({
     late: 'Yhteys on liian hidas: {value}, raja {limit}. Odota tai mene lähemmäs.',
     not_driver: 'Vain kuljettaja voi tehdä sen. Ota ensin ratti.',
     wheel_taken: '{name} ajaa. Pyydä rattia tai odota, että se vapautuu.',
-    others_ask: '{name} on jo pyytänyt. Odota vastausta.',
     grown_up_stop: 'Aikuinen pysäytti auton. Vain aikuinen voi jatkaa.',
     no_picture: 'Tässä kamerassa ei ole tätä asetusta ({value}).',
     limit: 'Nopeusrajoitus {value} hylättiin: auton profiili sallii {limit}.',

@@ -62,19 +62,12 @@ export default register({
   secureLater: 'Plus tard',
   maySleep: 'L’écran peut s’éteindre pendant la conduite : touchez-le de temps en temps.',
 
-  // Names, and requests for the wheel.
-  firstName: 'Les autres vous voient comme « {name} ». Vous pouvez changer ce nom dans le menu.',
-  friendly: {
-    whole: '{animal} {adjective}', devices: {phone: 'téléphone', tablet: 'tablette', computer: 'ordinateur'},
+  friendly: {whole: '{animal} {adjective}', devices: {phone: 'téléphone', tablet: 'tablette', computer: 'ordinateur'}, first: 'Les autres vous voient comme « {name} ». Vous pouvez changer ce nom dans le menu.',
     adjectives: 'bleu rouge vert doré argenté orange violet brave rapide joyeux malin calme doux agile fort brillant curieux espiègle blanc futé',
-    animals: 'Renard Ours Loup Tigre Hibou Chat Lapin Dauphin Panda Koala Hérisson Castor Puma Aigle Lynx Pingouin Blaireau Phoque Corbeau Crapaud Cerf Hamster Écureuil Lion',
-  },
+    animals: 'Renard Ours Loup Tigre Hibou Chat Lapin Dauphin Panda Koala Hérisson Castor Puma Aigle Lynx Pingouin Blaireau Phoque Corbeau Crapaud Cerf Hamster Écureuil Lion'},
   ask: 'Demander le volant', askShort: 'Demander', later: 'Plus tard',
-  asking: {
-    asks: '{name} demande le volant', waits: 'Vous avez demandé le volant à {name}.',
-    later: '{name} garde le volant pour l’instant.', unanswered: '{name} n’a pas répondu.',
-    freeIn: 'Libre dans {seconds} s.', again: 'Vous pourrez redemander dans {seconds} s.',
-  },
+  asking: {asks: '{name} demande le volant', waits: 'Vous avez demandé le volant à {name}.', later: '{name} garde le volant pour l’instant.', unanswered: '{name} n’a pas répondu.',
+    freeIn: 'Libre dans {seconds} s.', again: 'Vous pourrez redemander dans {seconds} s.'},
 
   // Texts of the guard during driving.
   wallAhead: 'Mur à {metres} devant : {does}',
@@ -211,7 +204,6 @@ export default register({
     late: 'La liaison est trop lente : {value}, limite {limit}. Attendez, ou rapprochez-vous.',
     not_driver: 'Seul le conducteur peut faire cela. Prenez d’abord le volant.',
     wheel_taken: '{name} conduit. Demandez le volant, ou attendez qu’il se libère.',
-    others_ask: '{name} a déjà demandé. Attendez la réponse.',
     grown_up_stop: 'Un adulte a arrêté la voiture. Seul un adulte peut la faire repartir.',
     no_picture: 'Cette caméra n’a pas ce réglage ({value}).',
     limit: 'Limite de vitesse {value} refusée : le profil de la voiture permet {limit}.',

@@ -62,19 +62,12 @@ export default register({
   secureLater: '以后再说',
   maySleep: '驾驶时屏幕可能休眠，请不时碰一下。',
 
-  // Names, and requests for the wheel.
-  firstName: '别人看到你的名字是“{name}”。可以在菜单里修改。',
-  friendly: {
-    whole: '{adjective}{animal}', devices: {phone: '手机', tablet: '平板', computer: '电脑'},
+  friendly: {whole: '{adjective}{animal}', devices: {phone: '手机', tablet: '平板', computer: '电脑'}, first: '别人看到你的名字是“{name}”。可以在菜单里修改。',
     adjectives: '蓝色 红色 绿色 金色 银色 橙色 紫色 勇敢的 飞快的 快乐的 聪明的 安静的 幸运的 温柔的 明亮的 强壮的 灵巧的 好奇的 雪白的 可爱的',
-    animals: '狐狸 小熊 灰狼 老虎 猫头鹰 小猫 兔子 海豚 熊猫 考拉 刺猬 河狸 水獭 老鹰 山猫 企鹅 狮子 海豹 乌鸦 青蛙 小鹿 仓鼠 松鼠 海龟',
-  },
+    animals: '狐狸 小熊 灰狼 老虎 猫头鹰 小猫 兔子 海豚 熊猫 考拉 刺猬 河狸 水獭 老鹰 山猫 企鹅 狮子 海豹 乌鸦 青蛙 小鹿 仓鼠 松鼠 海龟'},
   ask: '请求驾驶', askShort: '请求', later: '稍后',
-  asking: {
-    asks: '{name}想要驾驶', waits: '已向{name}请求驾驶。',
-    later: '{name}暂时继续驾驶。', unanswered: '{name}没有回应。',
-    freeIn: '{seconds} 秒后可以接管。', again: '{seconds} 秒后可以再次请求。',
-  },
+  asking: {asks: '{name}想要驾驶', waits: '已向{name}请求驾驶。', later: '{name}暂时继续驾驶。', unanswered: '{name}没有回应。',
+    freeIn: '{seconds} 秒后可以接管。', again: '{seconds} 秒后可以再次请求。'},
 
   // Texts of the guard during driving.
   wallAhead: '前方 {metres}有墙：{does}',
@@ -203,7 +196,6 @@ export default register({
     late: '连接太慢：{value}，上限 {limit}。请等待或靠近小车。',
     not_driver: '只有驾驶者可以这样做。请先接管驾驶。',
     wheel_taken: '{name}正在驾驶。可以请求驾驶，或等待空闲。',
-    others_ask: '{name}已经请求了。请等待回应。',
     grown_up_stop: '家长停下了小车。只有家长可以继续。',
     no_picture: '这个摄像头没有此设置（{value}）。',
     limit: '限速 {value} 被拒绝：小车配置的上限为 {limit}。',

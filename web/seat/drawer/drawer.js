@@ -9,12 +9,14 @@ import {
 } from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
 import {App} from './app.js';
+import {Asking} from '../hud/asking.js';
 import {Beeps, behindM, rhythm} from '../hud/beeps.js';
 import {DRAWER_STRINGS, computerFaults, computerText, healthRows, paceText} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from '../input/tilt.js';
 import {LinkHistory, spark} from '../link/link_history.js';
 import {MarkButtons} from './marks.js';
+import {ownName} from './own_name.js';
 import {Pace} from '../link/pace.js';
 import {Panels} from '../hud/panels.js';
 import {PictureSettings} from './picture-settings.js';
@@ -50,6 +52,7 @@ export function addMarkup([style, markup]) {
   fillStrings(template.content, t);
   document.head.append(make('style', style));
   byId('notes').prepend(...template.content.querySelectorAll('aside'));
+  byId('toasts').before(...template.content.querySelectorAll('.asking'));
   document.body.append(...template.content.querySelectorAll('.panel'));
 }
 
@@ -69,7 +72,8 @@ async function textOf(name) {
 
 export class Drawer {
   /**
-   * @param {{named: () => void, limit: (share: number) => void, take: () => void,
+   * @param {{limit: (share: number) => void, take: () => void,
+   *   given: () => void, keysBusy: () => boolean,
    *   hud: import('../hud/hud.js').Hud, controls: import('../input/controls.js').Controls,
    *   guard: (mode: GuardMode) => void, reversing: () => boolean,
    *   send: (message: Upward) => boolean, video: import('../../video/video.js').Video,
@@ -97,12 +101,14 @@ export class Drawer {
     this.depth = null;
     /** When each kind of fault was last toasted. @type {Map<string, number>} */
     this.toastedMs = new Map();
-    this.panels = new Panels(['menu', 'unlock', 'keys']);
+    this.panels = new Panels(['menu', 'unlock', 'keys', 'sheet']);
     parts.hud.spark = spark();
     this.help = new Help();
     const {send} = parts;
     this.unlock = new Unlock({panels: this.panels, send: (code) => send({kind: 'unlock', code})});
-    this.people = new PeopleList(byId('who-may-drive'), parts.send);
+    this.people = new PeopleList(byId('who-may-drive'), parts.send, this.panels);
+    this.tellName = ownName(parts.send);
+    this.asking = new Asking(parts);
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
     this.recorder = new RecorderPanel(parts.send);
@@ -119,12 +125,6 @@ export class Drawer {
 
   /** @param {ConstructorParameters<typeof Drawer>[0]} parts */
   listen(parts) {
-    const name = input('name');
-    name.value = saved.get('name');
-    name.addEventListener('change', () => {
-      saved.set('name', name.value.trim());
-      parts.named();
-    });
     const whole = input('whole');
     whole.checked = saved.get('whole') === 'yes';
     const fit = () => document.body.classList.toggle('whole', whole.checked);
@@ -146,7 +146,7 @@ export class Drawer {
     this.guard.addEventListener('change', () => parts.guard(/** @type {GuardMode} */ (this.guard.value)));
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>
-      (await import('./doctor.js')).showReport(asks, byId('doctor')));
+      (await import('./doctor.js')).showReport(asks, this.panels.sheet(t.lookForFaults, 'doctor')));
     button('calibrate').addEventListener('click', () => this.calibrate(parts));
     // On unless switched off.
     this.beeping.checked = saved.get('beeps') !== 'no';
@@ -215,6 +215,7 @@ export class Drawer {
   /** @param {Welcome} welcome */
   welcomed(welcome) {
     this.unlock.welcomed();
+    this.tellName();
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
     setStale(welcome.range_stale_ms);
@@ -230,6 +231,7 @@ export class Drawer {
     this.recorder.update(state);
     this.marks.update(state);
     this.picture.update(state);
+    this.asking.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
     this.toastFaults(faultsOf(state), faultsOf(this.last));

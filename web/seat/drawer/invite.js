@@ -32,9 +32,7 @@ export function open(place) {
   length.id = 'invite-length';
   length.append(...LENGTHS_MIN.map((minutes) => new Option(spoken(minutes), String(minutes))));
   length.value = '60';
-  const label = document.createElement('label');
-  label.htmlFor = length.id;
-  label.textContent = t.invite.howLong;
+  const label = Object.assign(make('label', t.invite.howLong), {htmlFor: length.id});
   const button = document.createElement('button');
   button.textContent = t.invite.invite;
   const result = make('div', '');
@@ -44,7 +42,7 @@ export function open(place) {
     await invite(length.value, result);
     button.disabled = false;
   });
-  place.replaceChildren(make('h4', t.invite.title), label, length, button, result);
+  place.replaceChildren(label, length, button, result);
   length.focus();
 }
 
@@ -55,15 +53,10 @@ async function invite(minutes, result) {
   try {
     const {link, qr, left_s: leftS} = await ask(minutes);
     says.textContent = fill(t.invite.made, {time: timeIn(leftS)});
-    const picture = new Image();
-    picture.id = 'invite-qr';
-    picture.alt = t.invite.qr;
-    picture.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
-    const anchor = document.createElement('a');
-    anchor.id = 'invite-link';
-    anchor.textContent = link;
-    anchor.href = link;
-    result.append(picture, anchor);
+    const src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
+    result.append(Object.assign(new Image(), {id: 'invite-qr', alt: t.invite.qr, src}),
+      Object.assign(make('a', link), {id: 'invite-link', href: link}));
+    result.parentElement?.replaceChildren(result);  // the code needs the room of the questions
   } catch (fault) {
     says.textContent = fault instanceof Error ? fault.message : String(fault);
     says.className = 'fault';

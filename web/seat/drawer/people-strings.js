@@ -17,6 +17,7 @@ const away = (seconds) =>
 const place = (where) => named(t.people.places, where) ?? where;
 
 export const PEOPLE_STRINGS = {
+  undoOf: (/** @type {string} */ name) => fill(t.people.undoOf, {name}),
   endOf: (/** @type {string} */ name) => fill(t.people.endOf, {name}),
   /** @param {import('../../lib/types.js').Person} person */
   describe: ({where, grown_up, drives, you, away_s, left_s, watches}) => listed([

@@ -45,9 +45,11 @@ export class Hud {
     const driving = state.role === 'driver';
     setText(this.who, driving ? t.you
       : state.driver === null ? t.nobody : STRINGS.drives(state.driver));
+    const asks = t.ask && !state.seat_free && !state.grown_up;  // t.ask loads later
     const [does, long, short] = driving ? ['release', t.give, t.giveShort]
-      : state.may_drive ? ['take', t.take, t.takeShort]
-        : ['code', t.enterCode, t.codeShort];
+      : !state.may_drive ? ['code', t.enterCode, t.codeShort]
+        : asks ? ['ask', t.ask, t.askShort] : ['take', t.take, t.takeShort];
+    this.wheel.disabled = does === 'ask' && !!state.asking;
     setAttr(document.body, 'data-role', state.role);
     setAttr(this.wheel, 'data-does', does);
     setAttr(this.wheel, 'aria-label', long);

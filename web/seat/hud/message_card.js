@@ -65,20 +65,20 @@ export class MessageCard {
     setText(byId('card-title'), message.title);
     setText(byId('card-text'), message.text);
     const {kind} = situation;
-    this.offer('resume', kind === 'stopped' && situation.mayResume);
-    this.offer('take', mayDrive && ((kind === 'watching' && situation.free) || kind === 'taken'));
-    this.offer('code', kind === 'locked');
-    this.offer('here', kind === 'parked');
+    const {resume, take, code, here} = this.buttons;
+    offer(resume, kind === 'stopped' && situation.mayResume);
+    offer(take, mayDrive && 'free' in situation && situation.free);
+    offer(code, kind === 'locked');
+    offer(here, kind === 'parked');
   }
+}
 
-  /** @param {'resume' | 'take' | 'code' | 'here'} name @param {boolean} on */
-  offer(name, on) {
-    const element = this.buttons[name];
-    if (element.hidden === !on) return;
-    show(element, on);
-    if (on) {
-      element.disabled = true;
-      setTimeout(() => (element.disabled = false), FRESH_MS);
-    }
+/** @param {HTMLButtonElement} element @param {boolean} on */
+export function offer(element, on) {
+  if (element.hidden === !on) return;
+  show(element, on);
+  if (on) {
+    element.disabled = true;
+    setTimeout(() => (element.disabled = false), FRESH_MS);
   }
 }

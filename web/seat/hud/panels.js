@@ -1,7 +1,9 @@
 /** Panels beside the picture: one at a time, never over STOP, never modal. The open one shows the
- * seat's message card, which it would cover. */
+ * seat's message card, which it would cover. A dialog or sheet over the menu goes back to it. */
 
-import {byId, setAttr, show} from '../../lib/dom.js';
+import {byId, make, setAttr, setText, show} from '../../lib/dom.js';
+
+const OVER_MENU = ['unlock', 'sheet'];
 
 export class Panels {
   /** @param {string[]} ids */
@@ -9,6 +11,8 @@ export class Panels {
     this.ids = ids;
     /** @type {HTMLElement | null} */
     this.opener = null;
+    /** The menu below the open panel. @type {{top: number, opener: HTMLElement | null} | null} */
+    this.below = null;
     // Also for panels that are still to come.
     document.addEventListener('click', ({target}) => {
       const close = target instanceof Element ? target.closest('[data-close]') : null;
@@ -23,8 +27,11 @@ export class Panels {
 
   /** @param {string} id @param {HTMLElement} [focus] */
   open(id, focus) {
-    for (const panelId of this.ids) if (panelId !== id) this.close(panelId);
+    const menu = OVER_MENU.includes(id) && this.isOpen('menu')
+      ? {top: byId('menu-body').scrollTop, opener: this.opener} : null;
     const active = document.activeElement;
+    this.closeAll();
+    this.below = menu;
     this.opener = active instanceof HTMLElement ? active : null;
     show(byId(id), true);
     byId(id).append(byId('card'));
@@ -40,7 +47,28 @@ export class Panels {
     byId('notes').append(byId('card'));
     show(panel, false);
     this.setExpanded(id, false);
-    if (inside && this.opener?.isConnected) this.opener.focus();
+    const {below, opener} = this;
+    this.below = null;
+    if (below) {
+      this.open('menu');
+      byId('menu-body').scrollTop = below.top;
+      this.opener = below.opener;
+    }
+    if (!inside) return;
+    if (opener?.isConnected) opener.focus({preventScroll: true});
+    // A code hides the button that asked for it.
+    if (below && document.activeElement !== opener) byId('menu').focus({preventScroll: true});
+  }
+
+  /** Opens an empty sheet; returns the place for its content. @param {string} title @param {string} id */
+  sheet(title, id) {
+    const heading = byId('sheet-title');
+    const place = make('div', '');
+    place.id = id;
+    setText(heading, title);
+    byId('sheet-body').replaceChildren(place);
+    this.open('sheet', heading);
+    return place;
   }
 
   /** @param {string} id */
@@ -57,6 +85,7 @@ export class Panels {
   }
 
   closeAll() {
+    this.below = null;
     for (const id of this.ids) this.close(id);
   }
 

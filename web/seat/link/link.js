@@ -91,13 +91,6 @@ export class Link {
     this.act(this.policy.wake(performance.now()));
   }
 
-  /** Reconnects, as only hello carries the name. */
-  rename() {
-    if (!this.up) return;
-    this.closeBoth();
-    this.act(this.policy.failed(performance.now()));
-  }
-
   /** Closes the link: the page goes away. */
   close() {
     this.act(this.policy.park('closed'));

@@ -158,13 +158,12 @@ class Authorization:
 
     def leave(self, session: Session) -> None:
         """Handle the end of a page's connection."""
-        if session.device is not None:
-            self._devices.note_visit(session.device, session.name, self._utc_s())
+        self.note_name(session)
         if self._holds(session):
             self._lost = session
 
-    def rename(self, session: Session) -> None:
-        """Pass a page's new name to its device."""
+    def note_name(self, session: Session) -> None:
+        """Store the page's name, and the time of its visit, for its device."""
         if session.device is not None:
             self._devices.note_visit(session.device, session.name, self._utc_s())
 
