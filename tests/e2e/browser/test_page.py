@@ -89,7 +89,7 @@ def typing_and_closing_stop_nothing(page: Page) -> None:
     page.keyboard.press("Escape")
     page.locator("#keys").wait_for(state="hidden")
     page.locator("#gear").click()
-    page.locator("#name").click()
+    page.locator("#name").fill("")
     page.keyboard.type("Anna Maria f?")
     assert page.locator("#name").input_value() == "Anna Maria f?"
     assert page.locator("#keys").is_hidden(), "a shortcut of the driver's keys"

@@ -171,7 +171,7 @@ def test_asker_sees_the_time_until_the_wheel_is_free(house: House) -> None:
     assert mia.state.wait_s == pytest.approx(10.0)
     ann.drive(0.0)
     house.now_s += 7.5
-    assert (mia.state.wait_s, mia.state.seat_free) == (pytest.approx(2.5), False)
+    assert mia.state.wait_s == pytest.approx(2.5) and not mia.state.seat_free
     house.now_s += 2.5
     assert (mia.state.wait_s, mia.state.seat_free) == (0.0, True)
     mia.say(up.Ask())

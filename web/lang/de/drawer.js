@@ -236,7 +236,7 @@ export default register({
     invite: 'Einladung erstellen',
     making: 'Die Einladung wird erstellt …',
     qr: 'QR-Code der Einladung',
-    made: 'Scanne das mit dem Gerät des neuen Fahrers. Ein Handy oder Computer darf damit bis {time} fahren. In der Liste oben lässt es sich früher beenden.',
+    made: 'Scanne das mit dem Gerät des neuen Fahrers. Ein Handy oder Computer darf damit bis {time} fahren. In der Fahrerliste lässt es sich früher beenden.',
   },
   doctor: {
     looking: 'Das Auto prüft Pins, Sensoren, Kamera, Karte und WLAN. Das dauert bis zu einer halben Minute …',

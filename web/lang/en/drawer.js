@@ -234,7 +234,7 @@ export default register({
     invite: 'Create invitation',
     making: 'Creating the invitation…',
     qr: 'QR code of the invitation',
-    made: 'Scan this with the new driver’s device. One phone or computer can drive until {time}. To end this sooner, use the list above.',
+    made: 'Scan this with the new driver’s device. One phone or computer can drive until {time}. To end this sooner, use the list of drivers.',
   },
   doctor: {
     looking: 'The car is checking its pins, sensors, camera, card and Wi-Fi. This takes up to half a minute …',

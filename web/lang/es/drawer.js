@@ -237,7 +237,7 @@ export default register({
     invite: 'Crear invitación',
     making: 'Creando la invitación…',
     qr: 'Código QR de la invitación',
-    made: 'Escanea esto con el dispositivo del nuevo conductor. Un teléfono u ordenador puede conducir hasta las {time}. Para terminarlo antes, usa la lista de arriba.',
+    made: 'Escanea esto con el dispositivo del nuevo conductor. Un teléfono u ordenador puede conducir hasta las {time}. Para terminarlo antes, usa la lista de conductores.',
   },
   doctor: {
     looking: 'El coche comprueba sus pines, sensores, cámara, tarjeta y wifi. Tarda hasta medio minuto…',

@@ -235,7 +235,7 @@ export default register({
     invite: 'Luo kutsu',
     making: 'Luodaan kutsua…',
     qr: 'Kutsun QR-koodi',
-    made: 'Skannaa tämä uuden kuljettajan laitteella. Yksi puhelin tai tietokone saa ajaa klo {time} asti. Yllä olevasta luettelosta sen voi lopettaa aiemmin.',
+    made: 'Skannaa tämä uuden kuljettajan laitteella. Yksi puhelin tai tietokone saa ajaa klo {time} asti. Kuljettajien luettelosta sen voi lopettaa aiemmin.',
   },
   doctor: {
     looking: 'Auto tarkistaa nastat, anturit, kameran, kortin ja Wi-Fin. Se kestää enintään puoli minuuttia…',

@@ -236,7 +236,7 @@ export default register({
     invite: 'Créer l’invitation',
     making: 'Création de l’invitation…',
     qr: 'QR code de l’invitation',
-    made: 'Scannez ceci avec l’appareil du nouveau conducteur. Un téléphone ou un ordinateur peut conduire jusqu’à {time}. Pour y mettre fin plus tôt, utilisez la liste ci-dessus.',
+    made: 'Scannez ceci avec l’appareil du nouveau conducteur. Un téléphone ou un ordinateur peut conduire jusqu’à {time}. Pour y mettre fin plus tôt, utilisez la liste des conducteurs.',
   },
   doctor: {
     looking: 'La voiture vérifie ses broches, capteurs, caméra, carte et Wi-Fi. Cela prend jusqu’à une demi-minute…',

@@ -65,7 +65,7 @@ function finding({severity, what, why, mend}) {
   const element = make('article', '');
   element.className = 'finding';
   element.dataset.severity = severity;
-  const title = make('h4', '');
+  const title = make('h3', '');
   title.append(make('span', t.doctor.levels[severity]), ` ${what}`);
   const steps = make('p', '');
   steps.className = 'mend';
