@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fpvcar.server.vehicle import NoRecorder
-from fpvcar.server.wheel_requests import ANSWER_S, ASKS_BURST, ASKS_PER_S, PAUSE_S, WheelRequests
+from fpvcar.server.wheel import ANSWER_S, ASKS_BURST, ASKS_PER_S, PAUSE_S, WheelRequests
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from tests.support.hub import House, Visitor
