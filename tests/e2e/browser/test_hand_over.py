@@ -40,9 +40,9 @@ def test_watcher_asks_and_the_driver_gives_or_refuses(
 
     page.bring_to_front()
     wheel = phone.locator("#wheel")
-    expect(wheel).to_have_text("Ask for the wheelAsk", timeout=BUSY_MS)
     with bench.watch() as watch:
-        holds(page, watch, "ArrowUp")
+        holds(page, watch, "ArrowUp")  # the wheel is free while its driver does not drive
+        expect(wheel).to_have_text("Ask for the wheelAsk", timeout=BUSY_MS)
         wheel.dblclick()
         expect(wheel).to_be_disabled(timeout=BUSY_MS)
         expect(page.locator("#asking-says")).to_have_text(f"{mia} asks for the wheel")

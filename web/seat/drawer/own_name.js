@@ -7,11 +7,9 @@ import {saved} from '../../lib/storage.js';
 import {plain} from '../../lib/wire.js';
 import {toast} from '../toast.js';
 
-/**
- * Kind of device; '' if unknown. An iPad calls itself a Macintosh with fingers.
+/** Kind of device; '' if unknown. An iPad calls itself a Macintosh with fingers.
  * @param {{userAgent: string, maxTouchPoints: number}} browser
- * @returns {'phone' | 'tablet' | 'computer' | ''}
- */
+ * @returns {'phone' | 'tablet' | 'computer' | ''} */
 export function deviceOf({userAgent, maxTouchPoints}) {
   if (/iPad|Android(?!.*Mobile)/.test(userAgent)) return 'tablet';
   if (/iPhone|Mobile/.test(userAgent)) return 'phone';
@@ -19,10 +17,8 @@ export function deviceOf({userAgent, maxTouchPoints}) {
   return /Windows|Macintosh|X11|CrOS/.test(userAgent) ? 'computer' : '';
 }
 
-/**
- * A friendly name, like "Blue Fox, phone".
- * @param {ReturnType<typeof deviceOf>} device @param {() => number} [random] from 0 to 1
- */
+/** A friendly name, like "Blue Fox, phone".
+ * @param {ReturnType<typeof deviceOf>} device @param {() => number} [random] from 0 to 1 */
 export function suggestedName(device, random = Math.random) {
   const {whole, devices, ...words} = t.friendly;
   const [adjective, animal] = [words.adjectives, words.animals].map((list) => list.split(' '))
@@ -30,10 +26,8 @@ export function suggestedName(device, random = Math.random) {
   return listed([fill(whole, {adjective, animal}), device && devices[device]]);
 }
 
-/**
- * Suggests a name, keeps changes, and returns a function that sends the name on a new link.
- * @param {(message: import('../../lib/types.js').Upward) => boolean} send
- */
+/** Suggests a name, keeps changes, and returns a function that sends the name on a new link.
+ * @param {(message: import('../../lib/types.js').Upward) => boolean} send */
 export function ownName(send) {
   const field = input('name');
   const tell = () => send({kind: 'name', name: field.value});

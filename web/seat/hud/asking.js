@@ -10,10 +10,8 @@ import {personName} from '../strings.js';
 /** While the driver drives the wait is longer, and there is no countdown. */
 const COUNTDOWN_S = 9.5;
 
-/**
- * The texts of a request: its news, and a countdown or ''. Pure.
- * @param {State} state @returns {[string, string]}
- */
+/** The texts of a request: its news, and a countdown or ''. Pure.
+ * @param {State} state @returns {[string, string]} */
 export function askingTexts({asking, driver, seat_free: free, wait_s: waitS}) {
   // A free wheel has its own card.
   if (!asking || (free && asking.phase !== 'asks')) return ['', ''];

@@ -5,13 +5,20 @@ import {byId, make, setAttr, setText, show} from '../../lib/dom.js';
 
 const OVER_MENU = ['unlock', 'sheet'];
 
+/** The part in the middle, and its place: parts above grow with a code. @param {HTMLElement} body */
+function middle({children, scrollTop, clientHeight}) {
+  const parts = /** @type {HTMLElement[]} */ ([...children]);
+  const part = parts.filter(({offsetTop}) => offsetTop <= scrollTop + clientHeight / 2).pop() ?? parts[0];
+  return {part, top: part.offsetTop - scrollTop};
+}
+
 export class Panels {
   /** @param {string[]} ids */
   constructor(ids) {
     this.ids = ids;
     /** @type {HTMLElement | null} */
     this.opener = null;
-    /** The menu below the open panel. @type {{top: number, opener: HTMLElement | null} | null} */
+    /** The menu below the open panel. @type {ReturnType<typeof middle> & {opener: HTMLElement | null} | null} */
     this.below = null;
     // Also for panels that are still to come.
     document.addEventListener('click', ({target}) => {
@@ -28,7 +35,7 @@ export class Panels {
   /** @param {string} id @param {HTMLElement} [focus] */
   open(id, focus) {
     const menu = OVER_MENU.includes(id) && this.isOpen('menu')
-      ? {top: byId('menu-body').scrollTop, opener: this.opener} : null;
+      ? {...middle(byId('menu-body')), opener: this.opener} : null;
     const active = document.activeElement;
     this.closeAll();
     this.below = menu;
@@ -51,7 +58,7 @@ export class Panels {
     this.below = null;
     if (below) {
       this.open('menu');
-      byId('menu-body').scrollTop = below.top;
+      byId('menu-body').scrollTop = below.part.offsetTop - below.top;
       this.opener = below.opener;
     }
     if (!inside) return;
