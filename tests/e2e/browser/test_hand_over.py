@@ -37,6 +37,7 @@ def test_watcher_asks_and_the_driver_gives_or_refuses(
     expect(phone.locator("#who")).to_have_text(f"{ann} drives", timeout=BUSY_MS)
     phone.screenshot(path=tmp_path / "first-entry.png")
 
+    phone.locator("#intro-ok").click()
     page.bring_to_front()
     wheel = phone.locator("#wheel")
     with bench.watch() as watch:
