@@ -1,5 +1,7 @@
 """Unit tests that do not run in a root, by name and with the reason. This is the only list."""
 
+from pathlib import PurePath
+
 NO_MUJOCO = "the emulated car needs MuJoCo, which Debian has not"
 NO_PYARROW = "Debian has no pyarrow: a car without it offers CSV"
 NO_DUCKDB = "Debian has neither pyarrow nor DuckDB: a station without them answers no queries"
@@ -68,8 +70,8 @@ def names(emulated: bool) -> dict[str, str]:
 
 
 def whole(file: str, emulated: bool) -> bool:
-    """Return whether this file of tests/unit, or its folder, is left out."""
-    return bool({file, file.partition("/")[0]} & names(emulated).keys())
+    """Return whether this file of tests/unit, or a folder with it, is left out."""
+    return bool({file, *map(str, PurePath(file).parents)} & names(emulated).keys())
 
 
 def options(emulated: bool) -> list[str]:

@@ -164,7 +164,7 @@ def test_each_flipped_bit_is_found(asked: QueryWorld) -> None:
 
 
 @pytest.mark.soak
-def test_kill_while_writing_leaves_no_half_sidecar(world: QueryWorld, soaking: bool) -> None:
+def test_kill_while_writing_leaves_no_damaged_sidecar(world: QueryWorld, soaking: bool) -> None:
     stem = sidecar.stem_of(SESSION, world.store.listed(SESSION))
     job = msgspec.json.encode(Job(stem, [str(path) for path in world.files()])) + b"\n"
     world.keeper.folder.mkdir(parents=True)
@@ -185,8 +185,8 @@ def test_kill_while_writing_leaves_no_half_sidecar(world: QueryWorld, soaking: b
             time.sleep(dice.uniform(0.0, 0.15))
             writer.send_signal(signal.SIGKILL)
             killed += not writer.stdout.readline()
-        for path in world.sidecars():
-            assert not sidecar.check(world.keeper.folder, path.name.removesuffix(".parquet"))
+        for one in sidecar.complete(world.keeper.folder):
+            assert not sidecar.check(world.keeper.folder, one)
     assert killed
     assert list(world.keeper.run()) == []
     assert_right(world)
