@@ -56,10 +56,9 @@ def in_force(folder: Path) -> InForce:
 
 def save(path: Path, value: object) -> None:
     """Write a file for the owner of its folder, also if root runs this. Raises OSError."""
-    files.write_whole(path, [msgspec.json.encode(value)])
-    if os.geteuid() == 0:
-        owner = path.parent.stat()
-        os.chown(path, owner.st_uid, owner.st_gid)
+    folder = path.parent.stat()
+    owner = (folder.st_uid, folder.st_gid) if os.geteuid() == 0 else None
+    files.write_whole(path, [msgspec.json.encode(value)], owner=owner)
 
 
 def _read(path: Path, kind: type[T], absent: T) -> T:

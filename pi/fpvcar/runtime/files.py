@@ -17,8 +17,11 @@ TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.new")
 """Names that `write_whole` leaves behind when it is killed."""
 
 
-def write_whole(path: Path, pieces: Iterable[bytes], replace: bool = True) -> int:
-    """Write a file that only its owner may read; return its size.
+def write_whole(
+    path: Path, pieces: Iterable[bytes], replace: bool = True, owner: tuple[int, int] | None = None
+) -> int:
+    """Write a file that only its owner may read; return its size. `owner`: user and group, for
+    root; never visible with another owner.
 
     Raises FileExistsError if it exists and is not to be replaced, OSError, and the exceptions of
     `pieces`. `path` is then unchanged, except after a fault of the last sync.
@@ -28,6 +31,8 @@ def write_whole(path: Path, pieces: Iterable[bytes], replace: bool = True) -> in
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            if owner is not None:
+                os.fchown(descriptor, *owner)
             size = sum(file.write(piece) for piece in pieces)
             file.flush()
             os.fsync(descriptor)

@@ -186,3 +186,19 @@ def test_published_folder_is_whole_and_replaces_no_other(tmp_path: Path) -> None
     files.publish(tmp_path / "new", tmp_path / "free")
     assert (tmp_path / "free" / "inside").read_text() == "new"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["free", "taken"]
+
+
+def test_file_has_its_owner_before_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = (12345, 12345) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+    owners: list[tuple[int, int]] = []
+
+    def replace(new: Path, path: Path) -> None:
+        found = new.stat()
+        owners.append((found.st_uid, found.st_gid))
+        os.rename(new, path)
+
+    monkeypatch.setattr(files.os, "replace", replace)
+    files.write_whole(tmp_path / "file", [b"x"], owner=owner)
+    assert owners == [owner] and (tmp_path / "file").read_bytes() == b"x"
