@@ -16,7 +16,7 @@ from tests.e2e.hostile.attacks import plug
 from tests.e2e.hostile.test_hostile import start
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-HOLD_S = 18.0
+HOLD_S = 9.0
 NEWCOMER_S = 3.0
 
 
