@@ -199,6 +199,6 @@ def test_file_has_its_owner_before_its_name(
         owners.append((found.st_uid, found.st_gid))
         os.rename(new, path)
 
-    monkeypatch.setattr(files.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     files.write_whole(tmp_path / "file", [b"x"], owner=owner)
     assert owners == [owner] and (tmp_path / "file").read_bytes() == b"x"
