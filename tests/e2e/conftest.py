@@ -64,6 +64,19 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(autouse=True)
+def closed_pages(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Close the pages that a failed test left: they would slow all later tests."""
+    if "browser" not in request.fixturenames:
+        yield
+        return
+    browser: Browser = request.getfixturevalue("browser")
+    before = set(browser.contexts)
+    yield
+    for context in set(browser.contexts) - before:
+        context.close()
+
+
+@pytest.fixture(autouse=True)
 def whole(request: pytest.FixtureRequest) -> None:
     """Repair the car and free the seat, whatever state the previous test left."""
     if "bench" in request.fixturenames:

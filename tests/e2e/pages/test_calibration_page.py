@@ -51,7 +51,7 @@ SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
 OVERFLOW = """() => {
-  const body = document.querySelector('.drawer-body');
+  const body = document.querySelector('#menu-body');
   const bottom = (element) => element.getBoundingClientRect().bottom;
   const last = document.querySelector('[data-testid=calibration-skip]');
   return [body.scrollHeight - body.clientHeight, Math.max(0, bottom(last) - bottom(body))];
