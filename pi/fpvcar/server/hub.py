@@ -48,7 +48,7 @@ STATE_AGAIN_S = 0.02
 """Least interval of states, so that a flood of messages causes at most 50 states a second."""
 VIDEO_IDS_MAX = 128
 NAMELESS = "somebody"
-"""Name of a person who gives none; pages translate it."""
+"""Name of a person without one; pages translate it."""
 NONCE_BITS = 52
 """Size of a nonce. JavaScript's numbers are exact up to 2**53."""
 log = logging.getLogger("fpvcar.seat")
