@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.browser.seat import grown_up, until
+from tests.e2e.browser.seat import go_on, grown_up, until
 from tests.e2e.harness import GUARD, RunningBench, wait_for
 from tests.e2e.pages.test_calibration_page import (
     LONG_S,
@@ -74,6 +74,7 @@ def test_left_run_continues_at_its_step_with_what_was_kept(page: Page, bench: Ru
     begun(page, "distance-front")
     page.reload()
     until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
+    go_on(page)  # a slow reload stops the car
     if not page.evaluate("window.fpvcar.state.grown_up"):
         grown_up(page, bench)
     else:
