@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page
-from tests.e2e.harness import free_port
 from tests.support.lan import Lan
 from tests.support.network.air import Air
+from tests.support.ports import free_port
 
 from benchmarks import load
 from benchmarks.baselines.baseline import started

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.rdma.sshd import Sshd
+from tests.support.ports import free_port
 
 from benchmarks.rdma import pipes
 from benchmarks.rdma.pairs import PAIRS, Run, compare
@@ -88,13 +89,6 @@ class Host:
         if ended.returncode:
             raise RuntimeError(f"{way}: {ended.stderr.decode(errors='replace')}")
         return took_s
-
-
-def free_port() -> int:
-    """Return a TCP port that is free at this moment."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def hosted(home: Path, closing: ExitStack) -> Host:

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.harness import RunningBench, free_port_from, wait_for
+from tests.e2e.harness import RunningBench, wait_for
 from tests.support.lan import Lan
+from tests.support.ports import free_port
 
 from benchmarks.browser import glass
 from benchmarks.browser.control import press_to_pin
@@ -297,7 +298,7 @@ def memory_of_many() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         with cars(home, "127.0.0.1", CARS, OF_EACH):
-            port = free_port_from(8700)
+            port = free_port()
             argv = [
                 sys.executable,
                 "-m",

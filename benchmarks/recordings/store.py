@@ -20,10 +20,11 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from tests.e2e.harness import free_port_from, wait_for
+from tests.e2e.harness import wait_for
 from tests.e2e.recordings.recording import image, mounted, run
 from tests.support.base_station.versitygw import BUCKET, Gateway
 from tests.support.mcaps import BEGAN_NS, FPS, FRAME_NS, GOP, Logged, McapFile
+from tests.support.ports import free_port
 
 from benchmarks.rdma import pipes
 from benchmarks.rig import Settings, say
@@ -312,7 +313,7 @@ def memory_row(count: int) -> Row:
         fill_tiers(root, there, count)
         config = home / "station.toml"
         config.write_text(f'[tiers]\narchive = "{there}"\nafter = "9999 days"\n')
-        options = [f"--port={free_port_from(8700)}", f"--store={root}", f"--config={config}"]
+        options = [f"--port={free_port()}", f"--store={root}", f"--config={config}"]
         argv = [sys.executable, "-m", "fpvstation", "run", *options]
         env = {**os.environ, "STATE_DIRECTORY": str(state)}
         process = subprocess.Popen(

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from fpvbench import soc as chip
 from fpvcar.config import profiles
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.runtime import paths
+from tests.support.ports import free_port
 
 T = TypeVar("T")
 READY_S = 30.0
@@ -34,24 +34,6 @@ FEW = ("--set=camera.width = 320", "--set=camera.height = 240", "--set=camera.fp
 """Few pictures, for tests that look at the room, but not closely."""
 SMALL = (STRIP, *FEW)
 """Few pictures: encoder, decoder and page cost a third. For tests that look at no picture."""
-
-
-def free_port(low: int = 20000, high: int = 30000) -> int:
-    """Return a port that is free now, with the one after it (https), below pigpio's 32000."""
-    return free_port_from(low + os.getpid() % 5000, high)
-
-
-def free_port_from(low: int, high: int = 31900) -> int:
-    """Return the first free pair of ports from `low` on."""
-    for port in range(low, high):
-        try:
-            for one in (port, port + 1):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", one))
-        except OSError:
-            continue
-        return port
-    raise RuntimeError(f"no free port from {low} to {high}")
 
 
 def wait_for(
@@ -111,7 +93,7 @@ class RunningBench:
     ) -> None:
         """Start the bench; `make` starts it by `make run`, as in the README."""
         self.port = free_port()
-        self.pigpio_port = free_port(self.port + 2)
+        self.pigpio_port = free_port()
         self.runtime = home / "run"
         self.state = home / "state"
         self.log_path = home / "log"
@@ -135,7 +117,7 @@ class RunningBench:
                 f"PORT={self.port}",
                 f"PIGPIO_PORT={self.pigpio_port}",
                 f"STORE={home / 'store'}",
-                f"STATION_PORT={free_port_from(self.pigpio_port + 2)}",
+                f"STATION_PORT={free_port()}",
                 *options,
             ]
         argv = ["setpriv", "--pdeathsig=TERM", *argv]  # a killed test leaves no bench

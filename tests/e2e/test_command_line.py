@@ -16,8 +16,9 @@ from fpvcar.video.h264 import is_key
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
 from tests.e2e.driver import Driver, open_socket
-from tests.e2e.harness import RunningBench, free_port, wait_for
+from tests.e2e.harness import RunningBench, wait_for
 from tests.support.cameras.video_source import encode
+from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser
 
 from fpvsites import state
 from fpvsites.config import Config, Group
-from tests.e2e.harness import free_port
 from tests.support.network.sites import (
     DNS,
     GATEWAY,
@@ -28,6 +27,7 @@ from tests.support.network.sites import (
     STRANGER,
     Network,
 )
+from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.e2e,

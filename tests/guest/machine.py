@@ -3,7 +3,6 @@
 import contextlib
 import shlex
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.guest.image import PIPES, Image, Recipe, image
+from tests.support.ports import free_port
 
 BOOT_S = 300.0
 STEADY_BOOT_S = 1500.0
@@ -25,12 +25,6 @@ STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
 guest is idle. So its measurements are the same on a busy host. Only the durations of the
 host's work for it, disk and network, mean nothing."""
 MEMORY_MB = 1024
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Guest(AbstractContextManager["Guest"]):
@@ -57,7 +51,7 @@ class Guest(AbstractContextManager["Guest"]):
         self._home = tempfile.TemporaryDirectory(prefix="guest-")
         home = Path(self._home.name)
         self.console = home / "console"
-        port = _free_port()
+        port = free_port()
         data = "user,id=data,restrict=on"
         if cable:
             data = (

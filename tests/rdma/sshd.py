@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.ports import free_port
+
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 
 
@@ -19,12 +21,6 @@ def _key(path: Path) -> str:
     return path.with_suffix(".pub").read_text()
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 class Sshd:
     """Server whose keys, configuration and log all are below `folder`. `enter`: prefix of a
     command on its host."""
@@ -32,7 +28,7 @@ class Sshd:
     def __init__(self, folder: Path, address: str = "127.0.0.1", enter: Sequence[str] = ()) -> None:
         assert SSHD, "sshd is missing: install openssh-server"
         self.folder, self.address = folder, address
-        self.port = _free_port()
+        self.port = free_port()
         host_key = _key(folder / "host_key")
         (folder / "authorized").write_text(_key(folder / "user_key"))
         (folder / "known").write_text(f"[{address}]:{self.port} {host_key}")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fpvcar.recordings import reader
-from tests.e2e.harness import free_port, wait_for
+from tests.e2e.harness import wait_for
 from tests.e2e.recordings.recording import Writing, files, image, mounted, recorded, run, step_times
+from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.e2e,

@@ -18,7 +18,8 @@ import pytest
 from fpvcar.runtime.units import counted
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
-from tests.e2e.harness import STRIP, RunningBench, apart, free_port_from, started, wait_for
+from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
+from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 COMES_S = 180.0
@@ -28,7 +29,7 @@ class Station(AbstractContextManager["Station"]):
     """`fpvstation run` beside a car."""
 
     def __init__(self, home: Path, bench: RunningBench) -> None:
-        self.store, self.port = home / "store", free_port_from(bench.pigpio_port + 2)
+        self.store, self.port = home / "store", free_port()
         self.log = home / "station.log"
         self.url = f"http://localhost:{self.port}"
         self._argv = [

@@ -22,10 +22,11 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from fpvstation.web import password
 from tests.e2e.browser.seat import until, violations
-from tests.e2e.harness import beside, free_port_from, wait_for
+from tests.e2e.harness import beside, wait_for
 from tests.support import mcaps
 from tests.support.base_station.station import car_application, stations_of
 from tests.support.mcaps import McapFile
+from tests.support.ports import free_port
 from tests.support.recordings import NAME, drive_messages
 from tests.unit.fpvstation.store.test_store import put
 
@@ -110,7 +111,7 @@ def running(home: Path, *more: str) -> Iterator[int]:
 @contextlib.contextmanager
 def serving(home: Path, *more: str) -> Iterator[int]:
     """Run a station over store and settings of `home`; yield its port."""
-    port = free_port_from(8700)
+    port = free_port()
     argv = [sys.executable, "-m", "fpvstation", "run", f"--port={port}"]
     argv += [f"--store={home}/store", f"--config={home}/station.toml", *more]
     env = {**os.environ, "XDG_STATE_HOME": str(home)}

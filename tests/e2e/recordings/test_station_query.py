@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.harness import free_port_from, wait_for
+from tests.e2e.harness import wait_for
 from tests.support.base_station.queries import SESSION, QueryWorld, sample_rows
+from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 STATION_MB = 400
@@ -28,7 +29,7 @@ SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b WHERE a.range % 7 
 @contextmanager
 def station(world: QueryWorld, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run a station over a store; yield its process and its URL."""
-    port = free_port_from(8300)
+    port = free_port()
     argv = [sys.executable, "-m", "fpvstation", "run", f"--store={world.root}", f"--port={port}"]
     environment = {**os.environ, "STATE_DIRECTORY": str(world.state)}
     with log.open("ab") as out:

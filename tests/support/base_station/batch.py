@@ -15,10 +15,11 @@ from pathlib import Path
 
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.e2e.harness import free_port_from, wait_for
+from tests.e2e.harness import wait_for
 from tests.support import mcaps
 from tests.support.base_station.queries import scan
 from tests.support.mcaps import Drive, McapFile
+from tests.support.ports import free_port
 from tests.unit.fpvstation.store.test_store import put
 
 CAR, CAUSE = "Plague", "estop_grown_up"
@@ -100,7 +101,7 @@ class Cluster:
             "DASK_TEMPORARY_DIRECTORY": str(home / "dask"),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s",
         }
-        port = free_port_from(8700)
+        port = free_port()
         self.address = f"tcp://127.0.0.1:{port}"
         options = ["--host=127.0.0.1", f"--port={port}", "--no-dashboard"]
         self._processes = [self._start("dask", "scheduler", *options)]

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import select
 import signal
 import socket
@@ -18,19 +17,12 @@ from fpvbench.world.bridge import Wiring
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
+from tests.support.ports import free_port
 
 MARGIN_S = 0.4
 START_S = 20.0
 STEADY = 6
 BENCH = paths.HARDWARE / "bench.toml"
-
-
-def free_port() -> int:
-    """Return a port that pigpiod may use (at most 32000)."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
 
 
 def until(holds: Callable[[], bool], within_s: float, what: str) -> float:

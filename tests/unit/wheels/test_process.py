@@ -21,7 +21,8 @@ from fpvcar.runtime import paths
 from fpvcar.wheels.__main__ import warn_of_pulses
 from fpvcar.wheels.pins_off_client import MOTOR_PINS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.pins.wheels import MARGIN_S, START_S, Client, Rig, free_port, until
+from tests.support.pins.wheels import MARGIN_S, START_S, Client, Rig, until
+from tests.support.ports import free_port
 
 
 @pytest.fixture

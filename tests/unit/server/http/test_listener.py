@@ -19,6 +19,7 @@ from fpvcar.server.http.limits import Places
 from fpvcar.server.http.listener import READ_BYTES, Listener
 from fpvcar.server.sockets.fast_path import FastPath
 from tests.e2e.hostile.attacks import frame
+from tests.support.ports import free_port
 
 
 class Echo(asyncio.Protocol):
@@ -30,12 +31,6 @@ class Echo(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.transport.write(data)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def said(port: int) -> bytes:
