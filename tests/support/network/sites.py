@@ -195,7 +195,7 @@ class Network:
         labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
         query = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + labels + b"\0"
         query += struct.pack(">2H", kind, 1)
-        words = [sys.executable, "-S", "-c", ASK, server, "0.7", query.hex(), str(port)]
+        words = [sys.executable, "-S", "-c", ASK, server, "2.0", query.hex(), str(port)]
         answer = bytes.fromhex(self.run("client", *words).stdout.strip())
         if not answer:
             return -1, []
