@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,13 +9,11 @@ from typing import Any, get_args
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
-from hypothesis import given
-from hypothesis import strategies as some
 from prometheus_client.parser import text_string_to_metric_families
 
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.server.api.metrics import Metrics
-from fpvcar.server.api.prometheus_text import CONTENT_TYPE, Metric, counter, exposition, gauge
+from fpvcar.server.api.prometheus_text import CONTENT_TYPE
 from fpvcar.server.vehicle import NoRecorder
 from fpvcar.video.faults import SOFTWARE
 from fpvcar.video.h264 import AccessUnit
@@ -248,31 +245,6 @@ def test_unsaved_list_of_drivers_is_a_fault(car: Car) -> None:
     car.house.devices.unsaved = "Read-only file system"
     words = "the list of drivers cannot be saved: Read-only file system"
     assert car.metrics.faults() == [words]
-
-
-# --- the format ---
-
-texts = some.text(max_size=20)
-
-
-@given(texts, texts, some.floats(allow_nan=False))
-def test_exposition_is_read_back_unchanged(words: str, label: str, value: float) -> None:
-    metric = Metric("a_total", "counter", words, [({"b": label}, value)])
-    (family,) = text_string_to_metric_families(exposition([metric]))
-    (sample,) = family.samples
-    assert sample.labels == {"b": label} and sample.name == "fpvcar_a_total"
-    assert sample.value == value
-
-
-def test_nan_and_infinity_survive_the_exposition() -> None:
-    text = exposition([gauge("x", "y", math.nan), gauge("z", "y", -math.inf)])
-    values = [one.samples[0].value for one in text_string_to_metric_families(text)]
-    assert math.isnan(values[0]) and values[1] == -math.inf
-
-
-def test_unknown_value_has_no_metric_line() -> None:
-    assert exposition([gauge("x", "y", None), counter("z_total", "y", None)]) == ""
-    assert exposition([gauge("x", "y", True)]).splitlines()[-1] == "fpvcar_x 1"
 
 
 # --- /healthz ---
