@@ -36,8 +36,16 @@ def settled(page: Page) -> list[str]:
     return found
 
 
+def states() -> Iterator[object]:
+    """Yield every state on a phone, and on a desk; most of the latter only for `make soak`."""
+    for kind in ("touch", "keys"):
+        for number, name in enumerate(LOOKS):
+            marks = [pytest.mark.long] if kind == "keys" and number % 3 else []
+            yield pytest.param(kind, name, marks=marks)
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize(("seat", "name"), list(states()), indirect=["seat"])
 def test_seat_controls_and_texts_never_overlap(
     seat: tuple[Page, dict[str, tuple[int, int]]], name: str, soaking: bool
 ) -> None:

@@ -166,7 +166,7 @@ def test_bench_records_drives_and_goes_on_after_run_is_killed(tmp_path: Path) ->
         time.sleep(1.2)  # until now it was the moment after a sync
         killed_ns = bench.kill("run")
         wait_for(lambda: len(files(folder)) >= 2, "no second recording", 20.0)
-        wait_for(lambda: not left.exists(), f"{left} was not sealed")
+        wait_for(lambda: not left.exists(), f"{left} was not sealed", 30.0)
         wait_for(lambda: counts(files(folder)[-1])[messages.STEP] > 0, "it stands")
     finally:
         bench.stop()

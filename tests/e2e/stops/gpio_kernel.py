@@ -7,6 +7,7 @@ as with dtparam=strict_gpiod.
 import json
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from fpvbench import soc as chip
@@ -54,7 +55,8 @@ class GpioKernel:
                     for one in gpios:
                         soc.pin[one].pwm = soc.pin[one].out = 0
                         soc.pin[one].mode = chip.MODE_OUTPUT
-            line.send((held[0] if held else "yours").encode())
+            with suppress(BrokenPipeError):  # its process was killed while it waited
+                line.send((held[0] if held else "yours").encode())
             if held:
                 return
             line.recv(1)  # wait until the socket is closed

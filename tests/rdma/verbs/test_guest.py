@@ -60,7 +60,13 @@ def busy(ends: Ends) -> tuple[End, End]:
 
 
 @pytest.mark.parametrize(
-    ("options", "most"), [([], MOST), (["--checksum", "none"], LESS), (["--encrypt"], LESS)]
+    ("options", "most"),
+    [
+        ([], LESS),
+        pytest.param([], MOST, marks=[pytest.mark.soak, pytest.mark.long]),
+        pytest.param(["--checksum", "none"], LESS, marks=[pytest.mark.soak, pytest.mark.long]),
+        (["--encrypt"], LESS),
+    ],
 )
 def test_transfer_of_boundary_sizes(ends: Ends, options: list[str], most: int) -> None:
     for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, most):
