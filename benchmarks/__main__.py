@@ -20,7 +20,7 @@ from tests.e2e.conftest import chromium
 
 from benchmarks import draw, load, memory, sensors, start, stops
 from benchmarks.baselines import tuned
-from benchmarks.browser import buttons, control, firefox, video
+from benchmarks.browser import buttons, control, firefox, stages, video
 from benchmarks.network import links, links_edge, links_loss, tunnel
 from benchmarks.rdma import copies, pipes
 from benchmarks.recordings import query, recording, station, store
@@ -30,6 +30,7 @@ from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 # Parts in the order of the table: name for --only -> function that measures it.
 PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "video-rival": tuned.video_rows,
+    "video-stages": stages.rows,
     "video-paths": video.rows,
     "video-shipped": video.shipped,
     "firefox": firefox.rows,
