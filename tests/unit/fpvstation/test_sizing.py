@@ -48,7 +48,6 @@ def test_measure_saves_figures_and_leaves_no_file(
     (measured,) = measure.load(state)
     assert measured.folder == str(folder) and 0.0 < measured.latency_s < 1.0
     assert min(measured.read, measured.write, measured.append, measured.random) > 1000.0
-    assert measured.append < measured.write * 2
     assert list(folder.iterdir()) == []
 
 
