@@ -137,14 +137,19 @@ class Bench:
     def _exec_stop_post(self) -> None:
         """Emulate ExecStopPost of pigpiod's unit."""
         if self.options.stand_in:
-            let_go(self.soc, self.profile.stop_pins())
+            let_go(self.soc, self._stop_pins())
+
+    def _stop_pins(self) -> tuple[int, ...]:
+        """Return the pins that stop the car as inputs. A pin of the bench's chip needs no reboot
+        to get its PWM back."""
+        return (*self.profile.stop_pins(), *self.profile.pins.pwm)
 
     async def _helper(self, _: object, writer: asyncio.StreamWriter) -> None:
         """Emulate the helper's socket unit: one process per request."""
         writer.close()
         if not self.options.stand_in:
             return
-        pins = map(str, self.profile.stop_pins())
+        pins = map(str, self._stop_pins())
         helper = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -262,6 +267,7 @@ def _emulated(profile: Profile) -> Iterator[str]:
     camera. Never the kernel's pins: on a Pi they belong to a real car."""
     if profile.pins.backend != "pigpio" and PLAYED_PINS not in os.environ:
         yield 'pins.backend = "pigpio"'
+        yield "pins.pwm = []"
     if profile.i2c.backend == "auto" or (profile.motors.on_hat and profile.i2c.backend == "linux"):
         yield 'i2c.backend = "pigpio"'
     if profile.camera.source in ("picamera2", "rpicam"):

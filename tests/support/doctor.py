@@ -72,8 +72,6 @@ trigger = 5
 echo = 6
 bearing_deg = 180
 """
-WINDING = "winding_ohm = 5.0\n"
-"""Gear motors: an FA-130 behind an MX1508 is too much for it without pigpiod."""
 UNIT = "Id={}\nLoadState=loaded\nActiveState=active\nNRestarts=0\nWatchdogUSec=5s\n"
 SAID: dict[str, str | Unasked] = {
     "systemctl show --property=Id": "\n".join(map(UNIT.format, raspberry_pi_os.UNITS)),
@@ -167,8 +165,6 @@ def healthy(root: Path) -> Path:
     assert setup.main(parser().parse_args(words)) == 0
     profile = (root / raspberry_pi_os.PROFILE).read_text()
     profile = profile.replace("[battery]\n", "[battery]\naddress = 0x40\n")
-    volts = "max_volts = 3.0\n"
-    profile = profile.replace(volts, volts + WINDING)
     put(root, raspberry_pi_os.PROFILE, profile + PARTS)
     return root
 

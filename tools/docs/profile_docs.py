@@ -15,7 +15,7 @@ from msgspec import Meta
 from msgspec.structs import FieldInfo
 
 from fpvcar.config import motors, schema, sensors
-from fpvcar.config.base import Gpio, LowGpio, Section, Share
+from fpvcar.config.base import Gpio, LowGpio, PwmGpio, Section, Share
 from fpvcar.config.schema import Profile
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "profile.md"
@@ -39,6 +39,7 @@ A profile that is wrong is refused with the place, the value and what would do:
   a HAT's EEPROM (0 and 1)
 - a servo that drives, motors of which only one hangs on a PCA9685, a servo on a PCA9685
   whose `pwm_hz` is that of motors
+- pins in `pins.pwm` that have no PWM or share one, or that are one of two inputs of a motor
 - two devices with one address on an I2C bus, and a second VL53L0X without `power`
 - two range sensors with one name; a name has letters, digits and -, 24 at most
 - two buttons with one colour or one shape; there are four to six buttons, or none
@@ -142,7 +143,8 @@ def type_cell(kind: Any) -> str:
     """Return the English word for a type."""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return {Gpio: "list of GPIO", Share: "list of numbers"}.get(item, "list of text")
+        lists = {Gpio: "list of GPIO", PwmGpio: "list of GPIO", Share: "list of numbers"}
+        return lists.get(item, "list of text")
     return "text" if get_origin(kind) is Literal else TYPES[kind]
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fpvcar.calibration.export import with_key
 from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.config.pwm import over_peak, slow_pulses
 from fpvcar.config.raspberry_pi_os import HATS, METERS, MODEL
 from fpvcar.devices import backends
 from fpvcar.devices.i2c import ENABLE
@@ -81,11 +82,7 @@ def check(path: Path) -> bool:
     # "auto" is pigpiod on some boards: warnings for the other boards are printed, too.
     backend: backends.BackEnd = "pigpio" if profile.pins.backend == "pigpio" else "linux"
     hz = backends.most_hz(backend)
-    for warning in (
-        *checks.warnings(profile),
-        *checks.slow_pulses(profile, hz),
-        *checks.over_peak(profile, hz),
-    ):
+    for warning in (*checks.warnings(profile), *slow_pulses(profile, hz), *over_peak(profile, hz)):
         print(f"{path}: warning: {warning}")
     for gpio, place in checks.used_pins(profile, ""):
         if gpio in USED_BY_THE_IMAGE:

@@ -1,7 +1,7 @@
 """Verb `fpvcar stop`: switches the motors off, even if other processes hang.
 
     wheels.sock of each run-time directory --> SIGKILL to the `wheels` behind it
-    pins of the profile and of motor-pins  --> inputs with pull-down; a PCA9685 off
+    pins of the profile and of motor-pins  --> inputs with pull-down; a PCA9685, PWM off
     pins-off.sock --> the root helper: the same, and it ends the pin daemon, too
 
 If the registers of the pins are unknown (Pi 5), the kernel makes them inputs when `wheels` has
@@ -21,7 +21,7 @@ from fpvcar.devices import backends
 from fpvcar.runtime import paths
 from fpvcar.wheels import pins_off_client, service
 
-SwitchOff = Callable[[Sequence[int], Sequence[tuple[int, int]]], int]
+SwitchOff = Callable[[Sequence[int], Sequence[tuple[int, int]], Sequence[tuple[int, str]]], int]
 NEXT_STEP = (
     "the motors could not be switched off: sudo fpvcar stop; sudo systemctl stop fpvcar-wheels; "
     "else cut the power"
@@ -39,8 +39,7 @@ def run(
     Raises ConfigError if the profile is refused and no `wheels` has published its pins.
     """
     ended = [end_wheels(runtime) for runtime in runtimes]  # first: it would drive again
-    gpios, chips = pins_of(profile, overrides, runtimes)
-    failed = switch_off(gpios, chips)
+    failed = switch_off(*pins_of(profile, overrides, runtimes))
     helped = [
         pins_off_client.ask_helper(runtime / pins_off_client.SOCKET)
         for runtime in runtimes
@@ -64,15 +63,16 @@ def runtimes() -> list[Path]:
 
 def pins_of(
     profile: Path, overrides: Sequence[str], runtimes: Sequence[Path]
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return motor pins, and PCA9685 as (bus, address): the profile's, and those that each
-    `wheels` has published. Raises ConfigError if both sources are empty."""
+) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, str]]]:
+    """Return motor pins, PCA9685 as (bus, address), and PWM as (GPIO, device): the profile's,
+    and those that each `wheels` has published. Raises ConfigError if both sources are empty."""
     gpios: set[int] = set()
     chips: set[tuple[int, int]] = set()
+    pwm: set[tuple[int, str]] = set()
     for runtime in runtimes:
         try:
             text = (runtime / pins_off_client.MOTOR_PINS).read_text()
-            pins, boards = backends.published_pins(text)
+            pins, boards, channels = backends.published_pins(text)
         except FileNotFoundError:
             continue
         except OSError as fault:
@@ -80,16 +80,18 @@ def pins_of(
             continue
         gpios.update(pins)
         chips.update(boards)
+        pwm.update(channels)
     try:
         loaded = profiles.load(profile, overrides)
     except ConfigError as fault:
-        if not gpios and not chips:
+        if not gpios and not chips and not pwm:
             raise
         _report(f"{fault}; stopping only the pins that `wheels` uses")
     else:
         gpios.update(loaded.stop_pins())
         chips.update(loaded.stop_chips())
-    return sorted(gpios), sorted(chips)
+        pwm.update(loaded.stop_pwm())
+    return sorted(gpios), sorted(chips), sorted(pwm)
 
 
 def end_wheels(runtime: Path) -> bool:

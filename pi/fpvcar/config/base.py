@@ -9,6 +9,8 @@ HEADER_GPIO = 27
 Gpio = Annotated[int, Meta(ge=0, le=HEADER_GPIO)]
 LowGpio = Annotated[int, Meta(ge=9, le=HEADER_GPIO)]
 """GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
+PwmGpio = Annotated[int, Meta(ge=2, le=HEADER_GPIO)]
+"""GPIO that another key uses, too: its pulses are the kernel's."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]

@@ -3,22 +3,21 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 from msgspec import Struct
 
 from fpvcar.config.base import ConfigError, Gpio, LowGpio
 from fpvcar.config.motors import (
     HAT_CHANNELS,
-    AnyMotor,
     DcMotor,
     HatServo,
-    L298n,
     MotorHat,
     Motors,
     Mx1508,
     ServoMotor,
 )
+from fpvcar.config.pwm import refuse_kernel_pwm
 from fpvcar.config.schema import Battery, Button, Camera, Profile
 from fpvcar.config.sensors import Tof
 
@@ -28,8 +27,6 @@ FIXED_PINS = {0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)"
 """Pins that no part may use; pigpiod refuses them, too."""
 LOWEST_DOWN = 9
 """Lowest GPIO that is pulled down from the chip's reset on (see LowGpio)."""
-SMOOTH_HZ = 2000
-"""PWM frequency below which the current of a small motor (0.34 mH) follows each pulse."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
 """Pins as (bus, GPIO) of the I2C bus on every Pi."""
 HELD_UP = (2, 3)
@@ -42,35 +39,10 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
 """Pattern of a sensor's name, used in topics, metrics and file names."""
 
 
-class OverPeak(NamedTuple):
-    """Motor that may draw more current from its bridge than the bridge bears."""
-
-    place: str
-    hz: int
-    stall_a: float
-    supply_v: float
-    peak_a: float
-    least_ohm: float
-
-    @property
-    def cure(self) -> str:
-        """Remedy as text, for messages."""
-        return (
-            "pigpiod with pwm_hz = 4000 (not on a Pi 5), or a motor HAT, or a motor of "
-            f"at least {self.least_ohm:.1f} Ω (set {self.place}.winding_ohm)"
-        )
-
-    def __str__(self) -> str:
-        return (
-            f"{self.place}: PWM pulses at {self.hz} Hz draw {self.stall_a:.1f} A from "
-            f"{self.supply_v:g} V if the motor stalls; the peak current of an MX1508 is "
-            f"{self.peak_a:g} A; use {self.cure}"
-        )
-
-
 def refuse_clashes(profile: Profile) -> None:
     """Raise ConfigError for the first clash."""
     _refuse_other_motors(profile)
+    refuse_kernel_pwm(profile)
     _refuse_shared_pins(profile)
     _refuse_held_up(profile.motors)
     _refuse_like_buttons(profile.buttons)
@@ -95,35 +67,9 @@ def warnings(profile: Profile) -> list[str]:
     ]
 
 
-def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
-    """Return warnings for motors with a PWM above `most_hz`, the back end's limit (None:
-    unlimited)."""
-    return [
-        f"motors.{name}.pwm_hz = {motor.pwm_hz}: limited to {most_hz} Hz, as the pins "
-        "are switched by software without pigpiod"
-        for name, motor in _named(profile.motors)
-        if isinstance(motor, Mx1508 | L298n) and most_hz is not None and motor.pwm_hz > most_hz
-    ]
-
-
-def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
-    """Return the motors that would, if stalled, draw PWM pulses above their bridge's limit."""
-    supply_v = profile.battery.nominal_v
-    overloads = []
-    for name, motor in _named(profile.motors):
-        if not isinstance(motor, Mx1508):
-            continue
-        hz = motor.pwm_hz if most_hz is None else min(motor.pwm_hz, most_hz)
-        stall_a, peak_a = motor.stall_a(supply_v), motor.peak_a
-        if hz < SMOOTH_HZ and stall_a > peak_a:
-            least_ohm = supply_v / peak_a - motor.bridge_ohm
-            overloads.append(OverPeak(f"motors.{name}", hz, stall_a, supply_v, peak_a, least_ohm))
-    return overloads
-
-
 def _mx1508_inputs(motors: Motors) -> Iterator[tuple[int, str]]:
     """Yield pins that turn a motor as soon as they are high, for example by a pull-up."""
-    for name, motor in _named(motors):
+    for name, motor in motors.named:
         if isinstance(motor, Mx1508):
             yield from used_pins(motor, f"motors.{name}")
 
@@ -275,16 +221,12 @@ def _refuse_volts_out_of_order(battery: Battery) -> None:
 def _refuse_weak_supply(profile: Profile) -> None:
     """Refuse a battery that, when empty, is below the least supply of a bridge."""
     low = profile.battery.empty_v
-    for name, motor in _named(profile.motors):
+    for name, motor in profile.motors.named:
         if isinstance(motor, DcMotor) and low < motor.least_v:
             raise ConfigError(
                 f"battery.empty_v = {low}: expected at least {motor.least_v}, which "
                 f"the driver of motors.{name} needs"
             )
-
-
-def _named(motors: Motors) -> list[tuple[str, AnyMotor]]:
-    return list(zip(motors.names, motors.pair, strict=True))
 
 
 def _refuse_other_motors(profile: Profile) -> None:
@@ -294,7 +236,7 @@ def _refuse_other_motors(profile: Profile) -> None:
     if present not in ({"drive", "steer"}, {"left", "right"}):
         names = ", ".join(name for name in MOTORS if name in present) or "none"
         raise ConfigError(f"motors: expected drive and steer, or left and right, not {names}")
-    for name, motor in _named(motors):
+    for name, motor in motors.named:
         if name != "steer" and isinstance(motor, ServoMotor):
             raise ConfigError(f"motors.{name}: expected a motor; a servo can only steer")
         if motors.on_hat and not isinstance(motor, MotorHat | HatServo):

@@ -22,6 +22,10 @@ class Motor(Section, frozen=True, tag_field="driver"):
         """GPIO that can move this motor."""
         return ()
 
+    def pwm_pins(self) -> tuple[int, ...]:
+        """GPIO with pulses, among `pins`."""
+        return self.pins()
+
 
 class DcMotor(Motor, frozen=True):
     """Brushed motor behind a bridge."""
@@ -40,8 +44,9 @@ class DcMotor(Motor, frozen=True):
     """Share of the duty that holds. A motor that steers against its stop draws its stall current
     for as long as it is held there."""
     winding_ohm: Annotated[float, Meta(ge=0.1, le=100)] = 0.68
-    """Resistance of the motor; the default is that of an FA-130. The current of each PWM pulse
-    into the stalled motor is supply / (this + the bridge's). Used in warnings only."""
+    """Resistance of the motor, plus that of a resistor in its lead; the default is that of an
+    FA-130. A PWM below 2000 Hz drives full battery / (this + the bridge's) through a stalled
+    motor in each pulse. A profile is refused if that exceeds an MX1508's peak current of 2 A."""
 
     def stall_a(self, supply_v: float) -> float:
         """Return the current of a slow PWM pulse into the stalled motor."""
@@ -71,9 +76,9 @@ class Mx1508(DcMotor, frozen=True, kw_only=True, tag="mx1508"):
     reverse: Gpio
     """Input that drives backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest available one, and other back ends are
-    limited to 100. Below 2000 a small motor's current follows each pulse, up to the stall
-    current."""
+    """Frequency of the PWM. pigpiod takes the nearest available one; the kernel's pins are
+    limited to 100 except those of `pins.pwm`. Below 2000 a small motor's current follows each
+    pulse, up to the stall current."""
 
     def pins(self) -> tuple[int, ...]:
         return (self.forward, self.reverse)
@@ -99,12 +104,15 @@ class L298n(DcMotor, frozen=True, kw_only=True, tag="l298n"):
     reverse: Gpio
     """Input that is high to drive backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest available one, and other back ends are
-    limited to 100."""
+    """Frequency of the PWM. pigpiod takes the nearest available one; the kernel's pins are
+    limited to 100 except those of `pins.pwm`."""
 
     def pins(self) -> tuple[int, ...]:
         """Pins with the enable first: it alone stops the motor."""
         return (self.enable, self.forward, self.reverse)
+
+    def pwm_pins(self) -> tuple[int, ...]:
+        return (self.enable,)
 
     @property
     def least_v(self) -> float:
@@ -202,6 +210,11 @@ class Motors(Section, frozen=True):
     def names(self) -> tuple[str, str]:
         """Names of the pair in the profile."""
         return ("left", "right") if self.differential else ("drive", "steer")
+
+    @property
+    def named(self) -> list[tuple[str, AnyMotor]]:
+        """Name and motor of the pair."""
+        return list(zip(self.names, self.pair, strict=True))
 
     @property
     def on_hat(self) -> bool:

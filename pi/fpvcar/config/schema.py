@@ -4,11 +4,12 @@ Drive hardware: motors.py; sensors: sensors.py. Units are part of the names. Pin
 are set in hardware/*.toml only.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from fpvcar.config.base import Gpio, Positive, Section, Share
+from fpvcar.config.base import Gpio, Positive, PwmGpio, Section, Share
 from fpvcar.config.motors import HatServo, Motors, Pca9685
 from fpvcar.config.sensors import Depth, Mounted, Sensors
 
@@ -31,10 +32,17 @@ class Pins(Section, frozen=True):
 
     backend: Literal["auto", "pigpio", "linux"] = "auto"
     """"pigpio" (the daemon), "linux" (/dev/gpiochipN, without a daemon: pulses of 100 Hz at
-    most), or "auto": linux on a Pi 5 and on systems that have no pigpiod."""
+    most, except on `pwm`), or "auto": linux on a Pi 5 and on systems that have no pigpiod."""
     unsafe: bool = False
     """For "linux": drive even if the kernel may leave a motor on after its process has died (no
     dtparam=strict_gpiod)."""
+    pwm: tuple[PwmGpio, ...] = ()
+    """For "linux": pins of motors and servos whose pulses the kernel's PWM makes, at the motor's
+    `pwm_hz`; a thread makes those of all others, at 100 Hz. For motors one of GPIO 12 and 18,
+    and one of 13 and 19; for a servo any. `fpvcar setup` writes the dtoverlay."""
+    pwm_device: Annotated[str, Meta(min_length=1, max_length=40, pattern="^[\\w.@-]+$")] = "auto"
+    """PWM device of the motors, the last part of /sys/class/pwm/pwmchipN/device; "auto": a
+    Raspberry Pi's."""
     host: str = "127.0.0.1"
     """Host on which pigpiod listens."""
     port: Annotated[int, Meta(ge=1024, le=32000)] = 8888
@@ -329,11 +337,23 @@ class Profile(Section, frozen=True):
         """Return every GPIO that can move the car; drive first."""
         return tuple(gpio for motor in self.motors.pair for gpio in motor.pins())
 
+    def line_pins(self) -> tuple[int, ...]:
+        """Return the motor pins without those on the kernel's PWM."""
+        return tuple(gpio for gpio in self.motor_pins() if gpio not in self.pins.pwm)
+
     def stop_pins(self) -> tuple[int, ...]:
-        """Return every GPIO that stops the car as an input: the motor pins, and OE with its
-        external pull-up."""
+        """Return every GPIO that stops the car as an input: the motor pins without the kernel's
+        PWM, and OE with its external pull-up."""
         oe = self.pca9685.oe if self.motors.on_hat else None
-        return self.motor_pins() if oe is None else (*self.motor_pins(), oe)
+        return self.line_pins() if oe is None else (*self.line_pins(), oe)
+
+    def stop_pwm(self) -> tuple[tuple[int, str], ...]:
+        """Return GPIO and device of each motor pin on the kernel's PWM."""
+        return tuple((gpio, self.pins.pwm_device) for gpio in self.pins.pwm)
+
+    def stops(self) -> tuple[Sequence[int], Sequence[tuple[int, int]], Sequence[tuple[int, str]]]:
+        """Return everything that a stop past all daemons needs: pins, chips and PWM."""
+        return self.stop_pins(), self.stop_chips(), self.stop_pwm()
 
     def stop_chips(self) -> tuple[tuple[int, int], ...]:
         """Return bus and address of a PCA9685 that can move the car."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fpvcar.config import Camera, HatServo, L298n, Motor, MotorHat, Mx1508, Profile, Servo
+from fpvcar.config.pwm import over_peak
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
@@ -18,7 +19,15 @@ from fpvcar.devices.motors.l298n import L298nBridge
 from fpvcar.devices.motors.motor_hat import MotorHatBridge
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.devices.motors.servo import ServoDriver
-from fpvcar.devices.pins import DeadMan, IoPins, MotorBoard, MotorDriver, OpenEdges, Pins
+from fpvcar.devices.pins import (
+    DeadMan,
+    IoPins,
+    MotorBoard,
+    MotorDriver,
+    OpenEdges,
+    Pins,
+    PinsRefused,
+)
 
 DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Mx1508: Mx1508Bridge,
@@ -188,9 +197,22 @@ def loose_reason(root: Path) -> str:
     return strict.loose_reason(root)
 
 
+def pwm_reason(profile: Profile, root: Path) -> str:
+    """Return the reason why a pin of the profile has no PWM of the kernel; "" if all have one."""
+    from fpvcar.devices.linux import pins_off
+
+    chips = str(root / pins_off.PWM_CLASS.lstrip("/"))
+    for gpio, device in profile.stop_pwm():
+        try:
+            pins_off.find_pwm(gpio, device, chips)
+        except OSError as fault:
+            return f"GPIO {gpio}: {fault}"
+    return ""
+
+
 def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     """Open the motors, switched off, with their dead man armed. State files live in
-    `runtime`. Raises PinsFault."""
+    `runtime`. Raises PinsFault, also if a bridge cannot carry the pulses of a software PWM."""
     if profile.motors.on_hat:
         from fpvcar.devices.motors.hat_board import HatBoard
 
@@ -204,7 +226,10 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxBoard
 
-        return LinuxBoard(profile, lambda pins: motor_drivers(profile, pins))
+        for overload in over_peak(profile, most_hz("linux")):
+            raise PinsRefused(str(overload))
+        lock = runtime / "guardian.lock"
+        return LinuxBoard(profile, lambda pins: motor_drivers(profile, pins), lock)
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
     return PigpioBoard(profile, lambda pins: motor_drivers(profile, pins))
@@ -277,16 +302,20 @@ def rest_check(profile: Profile) -> Callable[[], Awaitable[bool]]:
     return partial(motors_off, profile.pins.host, profile.pins.port, PROOF_S)
 
 
-def switch_off(gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:
-    """Stop motors past every daemon: pins to inputs with pull-down, all outputs of
-    each PCA9685 (bus, address) off. Prints each action; returns the exit status."""
+def switch_off(
+    gpios: Sequence[int], chips: Sequence[tuple[int, int]], pwm: Sequence[tuple[int, str]]
+) -> int:
+    """Stop motors past every daemon: pins to inputs with pull-down, all outputs of each PCA9685
+    (bus, address) and the kernel's PWM (GPIO, device) off. Prints each action; returns the exit
+    status."""
     from fpvcar.devices.linux import pins_off
 
-    return pins_off.stop(gpios, chips)
+    return pins_off.stop(gpios, chips, pwm)
 
 
-def published_pins(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Parse the GPIOs and PCA9685 of a motor-pins file written by `wheels`. Raises OSError."""
+def published_pins(text: str) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, str]]]:
+    """Parse the GPIOs, PCA9685 and PWM of a motor-pins file written by `wheels`. Raises
+    OSError."""
     from fpvcar.devices.linux import pins_off
 
     return pins_off.parse(text)

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from fpvcar import config
-from fpvcar.config import checks, profiles
+from fpvcar.config import profiles
+from fpvcar.config.pwm import over_peak, slow_pulses
 from fpvcar.devices import backends
 from fpvcar.runtime import mlock
 from fpvcar.wheels.controller import Wheels
@@ -33,7 +34,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
         free=backends.pin_release(profile) if own_pins else lambda: "",
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:
-        write_pins(runtime, profile.stop_pins(), profile.stop_chips())
+        write_pins(runtime, *profile.stops())
         service.run()
     return 0
 
@@ -41,7 +42,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
 def warn_of_pulses(profile: config.Profile) -> None:
     """Log a warning for each PWM that this computer's back end cuts, or that exceeds a bridge."""
     hz = backends.most_hz(backends.pins_backend(profile))
-    for warning in (*checks.slow_pulses(profile, hz), *checks.over_peak(profile, hz)):
+    for warning in (*slow_pulses(profile, hz), *over_peak(profile, hz)):
         log.warning("%s", warning)
 
 

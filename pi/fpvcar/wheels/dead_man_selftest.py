@@ -153,7 +153,7 @@ def turn(
             alarm=lambda: ask_helper(runtimes[0] / SOCKET),
             free=backends.pin_release(profile) if own_pins else lambda: "",
         )
-        write_pins(runtimes[0], profile.stop_pins(), profile.stop_chips())
+        write_pins(runtimes[0], *profile.stops())
         try:
             wheels.tick(time.monotonic_ns())
             for index, name in enumerate(profile.motors.names):

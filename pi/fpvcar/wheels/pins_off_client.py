@@ -30,11 +30,17 @@ def ask_helper(path: Path) -> bool:
         return True
 
 
-def write_pins(runtime: Path, gpios: Sequence[int], chips: Sequence[tuple[int, int]] = ()) -> None:
-    """Write the list of pins for the helper to release, and of PCA9685 chips (bus, address) to
-    switch off. Raises OSError."""
+def write_pins(
+    runtime: Path,
+    gpios: Sequence[int],
+    chips: Sequence[tuple[int, int]] = (),
+    pwm: Sequence[tuple[int, str]] = (),
+) -> None:
+    """Write the list of pins for the helper to release, and of PCA9685 chips (bus, address) and
+    the kernel's PWM (GPIO, device) to switch off. Raises OSError."""
     path = runtime / MOTOR_PINS
     named = [f"i2c-{bus}:{address:#x}" for bus, address in chips]
+    named += [f"pwm-{gpio}:{device}" for gpio, device in pwm]
     entries = " ".join([*map(str, gpios), *named])
     files.write_whole(path, [f"{entries}\n".encode()])
     path.chmod(0o640)  # the helper runs in this group

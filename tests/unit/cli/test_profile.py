@@ -56,7 +56,12 @@ def test_check_names_warnings_and_refused_files(
     assert said.count(": valid\n") == 2
     assert "motors.steer.signal = 18: also used by sound, if it is on" in said
     assert "mx1508.toml: warning: motors.drive.pwm_hz = 4000: limited to 100 Hz" in said
-    assert "mx1508.toml: warning: motors.drive: PWM pulses at 100 Hz draw" in said
+    strong = tmp_path / "strong.toml"
+    text = profile.shipped()["mx1508"].read_text()
+    strong.write_text(text.replace("winding_ohm = 2.88", "winding_ohm = 0.68"))
+    assert profile.run("check", [str(strong)], Path("/"), nobody) == 0
+    warning = "strong.toml: warning: motors.drive: PWM pulses at 100 Hz draw 3.7 A"
+    assert warning in capsys.readouterr().out
     bad = tmp_path / "bad.toml"
     bad.write_text('[car]\nname = "A"\n')
     assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1

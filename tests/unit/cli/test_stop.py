@@ -33,10 +33,13 @@ class Off:
     def __init__(self, status: int = 0) -> None:
         self.gpios: list[int] = []
         self.chips: list[tuple[int, int]] = []
+        self.pwm: list[tuple[int, str]] = []
         self._status = status
 
-    def __call__(self, gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:
-        self.gpios, self.chips = list(gpios), list(chips)
+    def __call__(
+        self, gpios: Sequence[int], chips: Sequence[tuple[int, int]], pwm: Sequence[tuple[int, str]]
+    ) -> int:
+        self.gpios, self.chips, self.pwm = list(gpios), list(chips), list(pwm)
         return self._status
 
 
@@ -86,6 +89,17 @@ def test_stop_takes_published_pins_and_profile_pins(tmp_path: Path) -> None:
     off = Off()
     assert stop.run(BENCH, [], [tmp_path, tmp_path / "gone"], off) == 0
     assert (off.gpios, off.chips) == (sorted([5, 6, *BENCH_PINS]), [(1, 0x60)])
+
+
+def test_stop_takes_published_and_profile_pwm_which_is_never_an_input(tmp_path: Path) -> None:
+    """An input is cut off from its PWM until a reboot."""
+    write_pins(tmp_path, (5,), (), ((18, "0-0040"),))
+    words = ('pins.backend = "linux"', "pins.pwm = [12, 13]", "buttons = {}", "lights = {}")
+    drive = ("motors.drive.forward = 12", "motors.drive.reverse = 13")
+    off = Off()
+    assert stop.run(BENCH, [*words, *drive], [tmp_path], off) == 0
+    assert off.gpios == [5, 23, 24]
+    assert off.pwm == [(12, "auto"), (13, "auto"), (18, "0-0040")]
 
 
 def test_stop_with_a_refused_profile_takes_the_published_pins(

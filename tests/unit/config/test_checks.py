@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from fpvcar.config import ConfigError, Profile, checks, profiles
+from fpvcar.config.pwm import over_peak, slow_pulses
 from fpvcar.runtime.paths import HARDWARE
 from tests.support.profiles import minimal
 
@@ -201,28 +202,113 @@ def _mx1508(**more: object) -> Profile:
 @pytest.mark.parametrize(
     ("more", "most_hz", "cut", "over"),
     [
-        ({}, 100, 2, 2),
-        ({}, None, 0, 0),
-        ({"pwm_hz": 800}, None, 0, 2),
-        ({"pwm_hz": 100}, 100, 0, 2),
-        ({"winding_ohm": 5.0}, 100, 2, 0),
+        ({}, 100, 2, 0),
+        ({"winding_ohm": 0.68}, 100, 2, 2),
+        ({"winding_ohm": 0.68}, None, 0, 0),
+        ({"winding_ohm": 0.68, "pwm_hz": 800}, None, 0, 2),
+        ({"winding_ohm": 0.68, "pwm_hz": 100}, 100, 0, 2),
+        ({"winding_ohm": 2.61}, 100, 2, 0),
+        ({"winding_ohm": 2.59}, 100, 2, 2),
     ],
     ids=str,
 )
 def test_pulses_that_are_cut_or_exceed_the_bridge_are_warned_of(
     more: dict[str, object], most_hz: int | None, cut: int, over: int
 ) -> None:
+    """A full pack of 8.4 V drives 2 A through 4.2 Ω, 1.6 of them the bridge's."""
     profile = _mx1508(**more)
-    assert len(checks.slow_pulses(profile, most_hz)) == cut
-    assert len(checks.over_peak(profile, most_hz)) == over
+    assert len(slow_pulses(profile, most_hz)) == cut
+    assert len(over_peak(profile, most_hz)) == over
 
 
-def test_pulses_over_the_peak_are_told_with_both_currents_and_the_cure() -> None:
-    said = str(checks.over_peak(_mx1508(), 100)[0])
-    assert "draw 3.3 A from 7.5 V" in said and "is 2 A" in said
-    assert "2.1 Ω" in said and "motors.drive.winding_ohm" in said
+def test_pulses_over_the_peak_are_told_with_resistor_battery_and_board() -> None:
+    said = str(over_peak(_mx1508(winding_ohm=0.68), 100)[0])
+    assert "draw 3.7 A from 8.4 V" in said and "is 2 A" in said
+    assert "a resistor of 2.2 Ω for 4 W in the motor's lead" in said
+    assert "motors.drive.winding_ohm = 2.88" in said
+    assert "a battery of at most 4.5 V when full" in said
+    assert "pigpiod" in said and "pins.pwm" in said and "a motor HAT" in said
     hat = profiles.load(HARDWARE / "motor-hat.toml")
-    assert not checks.slow_pulses(hat, 100) and not checks.over_peak(hat, 100)
+    assert not slow_pulses(hat, 100) and not over_peak(hat, 100)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in HARDWARE.glob("*.toml")))
+def test_shipped_profile_drives_without_pigpiod(name: str) -> None:
+    """Except the bench's, which has its own daemon."""
+    overloads = over_peak(profiles.load(HARDWARE / f"{name}.toml"), 100)
+    assert bool(overloads) == (name == "bench")
+
+
+def _full(volts: float, profile: Profile) -> Profile:
+    """Return a profile with another voltage of the full pack."""
+    battery = msgspec.structs.replace(profile.battery, full_v=volts)
+    return msgspec.structs.replace(profile, battery=battery)
+
+
+def test_resistor_and_battery_of_the_advice_are_enough() -> None:
+    for ohm, volts in ((0.68, 8.4), (0.1, 24.0), (1.7, 7.2), (2.59, 8.4)):
+        (over, *_) = over_peak(_full(volts, _mx1508(winding_ohm=ohm)), 100)
+        advised = re.search(r"winding_ohm = ([\d.]+)", over.cure)
+        most = re.search(r"at most ([\d.]+) V", over.cure)
+        assert advised and most
+        assert not over_peak(_full(volts, _mx1508(winding_ohm=float(advised[1]))), 100)
+        assert not over_peak(_full(float(most[1]), _mx1508(winding_ohm=ohm)), 100)
+
+
+PWM = {"backend": "linux", "pwm": [12, 13]}
+DRIVE_12_13 = {"forward": 12, "reverse": 13}
+STEER = {"forward": 24, "reverse": 23}
+L298N_18 = {"driver": "l298n", "enable": 18, "forward": 17, "reverse": 27}
+L298N_19 = {"driver": "l298n", "enable": 19, "forward": 24, "reverse": 23}
+
+
+@pytest.mark.parametrize(
+    ("pwm", "drive", "steer"),
+    [
+        ([12, 13], DRIVE_12_13, STEER),
+        ([13, 12], DRIVE_12_13, STEER),
+        ([18, 19], {"forward": 18, "reverse": 19}, STEER),
+        ([18, 19], L298N_18, L298N_19),
+        ([18], L298N_18, STEER),
+        ([12, 13, 22], DRIVE_12_13, {"driver": "servo", "signal": 22}),
+        ([18, 13], L298N_18, {"driver": "servo", "signal": 13}),
+    ],
+)
+def test_pins_with_a_kernel_pwm_are_accepted_and_keep_their_frequency(
+    pwm: list[int], drive: dict[str, object], steer: dict[str, object]
+) -> None:
+    pins = {"backend": "linux", "pwm": pwm}
+    profile = profiles.parse(minimal(pins=pins, motors={"drive": drive, "steer": steer}))
+    assert not [said for said in slow_pulses(profile, 100) if "motors.drive" in said]
+    assert not [over for over in over_peak(profile, 100) if over.place == "motors.drive"]
+    assert set(profile.stop_pins()).isdisjoint(pwm)
+    assert {*profile.stop_pins(), *pwm} == set(profile.motor_pins())
+    assert profile.stop_pwm() == tuple((gpio, "auto") for gpio in pwm)
+
+
+@pytest.mark.parametrize(
+    ("pins", "drive", "steer", "words"),
+    [
+        ({"pwm": [12, 13]}, DRIVE_12_13, STEER, 'expected pins.backend = "linux"'),
+        (PWM | {"pwm": [12]}, DRIVE_12_13, STEER, "GPIO 12 without 13: .*both inputs of motors.d"),
+        (PWM | {"pwm": [24, 23]}, DRIVE_12_13, STEER, "GPIO 23 .motors.steer.: expected one of 12"),
+        (PWM | {"pwm": [12, 18]}, {"forward": 12, "reverse": 18}, STEER, "12, 18 share a channel"),
+        (PWM | {"pwm": [18, 17]}, L298N_18, STEER, "GPIO 17: expected PWM inputs .*enable"),
+        (PWM | {"pwm": [5]}, DRIVE_12_13, STEER, "GPIO 5: expected PWM inputs of motors or the"),
+        (
+            {"backend": "linux", "pwm": [12, 13, 18]},
+            DRIVE_12_13,
+            {"driver": "servo", "signal": 18},
+            "GPIO 12, 18 share a channel: expected one",
+        ),
+        (PWM, {"driver": "motor-hat", "port": 1}, {"driver": "motor-hat", "port": 2}, "GPIO 12"),
+    ],
+)
+def test_pins_that_the_kernel_pwm_cannot_drive_are_refused(
+    pins: dict[str, object], drive: dict[str, object], steer: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        profiles.parse(minimal(pins=pins, motors={"drive": drive, "steer": steer}))
 
 
 @pytest.mark.parametrize("gpio", [2, 3])

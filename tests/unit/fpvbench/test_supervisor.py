@@ -63,6 +63,16 @@ def test_bench_on_a_pi_drives_no_real_pins(monkeypatch: pytest.MonkeyPatch, back
     assert driven() == backend
 
 
+def test_bench_replaces_the_kernel_pwm_of_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(supervisor.PLAYED_PINS, raising=False)
+    path, asked = (
+        paths.HARDWARE / "mx1508-servo.toml",
+        ('pins.backend = "linux"', "pins.pwm = [18]"),
+    )
+    emulated = supervisor._emulated(profiles.load(path, asked))
+    assert profiles.load(path, (*asked, *emulated)).pins.pwm == ()
+
+
 def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
     profile = profiles.load(paths.HARDWARE / "bench.toml", ())
     options = supervisor.Options(

@@ -41,7 +41,7 @@ def test_published_pins_are_those_of_the_motors(rig: Rig) -> None:
     client = Client(rig.runtime)
     until(lambda: _applied(client.send(0.0)), START_S, "never ready")
     said = pins_off.parse((rig.runtime / MOTOR_PINS).read_text())
-    assert said == ([17, 27, 24, 23], [])
+    assert said == ([17, 27, 24, 23], [], [])
     client.close()
 
 
@@ -242,8 +242,9 @@ def test_missing_pigpiod_is_logged_with_a_retry(tmp_path: Path) -> None:
 def test_wheels_logs_pulses_that_are_cut_or_exceed_the_bridge(
     backend: str, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    override = f'pins.backend = "{backend}"'
-    profile = profiles.load(paths.HARDWARE / "mx1508.toml", [override])
+    strong = (f"motors.{name}.winding_ohm = 0.68" for name in ("drive", "steer"))
+    overrides = [f'pins.backend = "{backend}"', *strong]
+    profile = profiles.load(paths.HARDWARE / "mx1508.toml", overrides)
     warn_of_pulses(profile)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == lines

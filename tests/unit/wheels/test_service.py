@@ -70,9 +70,9 @@ def test_loop_feeds_the_watchdog_of_its_unit(
 
 
 def test_helper_reads_the_published_pins_and_chips(tmp_path: Path) -> None:
-    write_pins(tmp_path, (17, 27), ((1, 0x60),))
+    write_pins(tmp_path, (17, 27), ((1, 0x60),), ((12, "auto"), (13, "1f00098000.pwm")))
     said = pins_off.parse((tmp_path / MOTOR_PINS).read_text())
-    assert said == ([17, 27], [(1, 0x60)])
+    assert said == ([17, 27], [(1, 0x60)], [(12, "auto"), (13, "1f00098000.pwm")])
     assert stat.S_IMODE((tmp_path / MOTOR_PINS).stat().st_mode) == 0o640
     assert Path(pins_off.PINS).name == MOTOR_PINS
 

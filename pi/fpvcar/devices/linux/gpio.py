@@ -9,11 +9,13 @@ import os
 import select
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from fpvcar.config import Profile
-from fpvcar.devices.guardian import Guardian
-from fpvcar.devices.linux import gpiochip, strict
+from fpvcar.devices.guardian import Guardian, take_turn
+from fpvcar.devices.linux import gpiochip, pins_off, strict
+from fpvcar.devices.linux.kernel_pwm import KernelPwm
 from fpvcar.devices.linux.pulses import MOST_HZ, Pulses
 from fpvcar.devices.pins import Edge, MotorDriver, Pins, PinsFault, PinsLost
 
@@ -87,10 +89,11 @@ class LinuxEdges:
 class LinuxPins:
     """Pins of a Pi's header; each is requested at its first use."""
 
-    def __init__(self, consumer: str) -> None:
-        """`consumer`: name of the pins' holder, as the kernel reports it to others.
-        Raises PinsLost."""
+    def __init__(self, consumer: str, pwm: KernelPwm | None = None) -> None:
+        """`consumer`: name of the pins' holder, as the kernel reports it to others. `pwm`: the
+        kernel's PWM of some pins; a thread makes the pulses of all others. Raises PinsLost."""
         self._consumer, self._chip = consumer, gpiochip.find()
+        self._pwm = pwm or KernelPwm((), pins_off.AUTO)
         self.label = self._chip.label
         self._outputs: dict[int, gpiochip.Lines] = {}
         self._inputs: dict[int, tuple[int, int]] = {}
@@ -108,15 +111,20 @@ class LinuxPins:
         self.write_together((gpio,), level)
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """Switch outputs that were claimed together, with one call."""
+        """Switch outputs that were claimed together, with one call. The kernel's PWM switches
+        one pin after the other, each at its next period."""
         for gpio in gpios:
+            if gpio in self._pwm:
+                self._pwm.duty(gpio, level)
+        lines = [gpio for gpio in gpios if gpio not in self._pwm]
+        for gpio in lines:
             if gpio not in self._outputs:
                 self.claim((gpio,))
             self._pulses.stop(gpio)
         try:
-            self._put(dict.fromkeys(gpios, level))
+            self._put(dict.fromkeys(lines, level))
         except OSError as fault:
-            names = ", ".join(map(str, gpios))
+            names = ", ".join(map(str, lines))
             raise PinsLost(f"write GPIO {names}: {fault.strerror}") from None
 
     def _put(self, levels: dict[int, int]) -> None:
@@ -126,20 +134,29 @@ class LinuxPins:
             lines.set({gpio: pending.pop(gpio) for gpio in lines.gpios if gpio in pending})
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """Set the frequency, limited to MOST_HZ: a thread makes the pulses."""
-        self._hz[gpio] = min(hz, MOST_HZ)
+        """Set the frequency; without the kernel's PWM it is limited to MOST_HZ."""
+        if gpio in self._pwm:
+            self._pwm.set_frequency(gpio, hz)
+        else:
+            self._hz[gpio] = min(hz, MOST_HZ)
 
     def pwm(self, gpio: int, duty: float) -> None:
         """Drive the pin high for `duty` of the time."""
-        if duty in (0.0, 1.0):
+        if gpio in self._pwm:
+            self._pwm.duty(gpio, duty)
+        elif duty in (0.0, 1.0):
             self.write(gpio, int(duty))
         else:
             period_s = 1.0 / self._hz.get(gpio, MOST_HZ)
             self._pulse(gpio, period_s, duty * period_s)
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Send 50 pulses per second; the thread's delays change their length."""
-        self._pulse(gpio, SERVO_S, pulse_us / 1e6)
+        """Send 50 pulses per second. Without the kernel's PWM the thread's delays change
+        their length."""
+        if gpio in self._pwm:
+            self._pwm.servo(gpio, pulse_us)
+        else:
+            self._pulse(gpio, SERVO_S, pulse_us / 1e6)
 
     def _pulse(self, gpio: int, period_s: float, on_s: float) -> None:
         if gpio not in self._outputs:
@@ -187,20 +204,32 @@ class LinuxPins:
         for lines in set(self._outputs.values()):
             lines.close()
         self._outputs.clear()
+        self._pwm.close()
         self._chip.close()
 
 
 class MotorPinHold:
     """Emergency owner of the motor pins: holds them low after `wheels` has died.
-    Raises PinsFault."""
+    Raises PinsFault, OSError."""
 
-    def __init__(self, gpios: Sequence[int]) -> None:
+    def __init__(
+        self, gpios: Sequence[int], pwm: Sequence[int] = (), device: str = pins_off.AUTO
+    ) -> None:
+        """`pwm`: further pins, with the kernel's PWM of `device`."""
         self._gpios, self._chip = tuple(gpios), gpiochip.find()
+        self._pwm, self._device = tuple(pwm), device
         self._lines: gpiochip.Lines | None = None
 
     def __call__(self) -> None:
-        """Request the pins, which makes them low."""
-        if self._lines is None:
+        """Switch the PWM off, which is possible while `wheels` still hangs; then request the
+        other pins, which makes them low. A fault of one pin does not spare the next."""
+        with ExitStack() as steps:
+            steps.callback(self._request)
+            for gpio in self._pwm:
+                steps.callback(pins_off.pwm_off, gpio, self._device)
+
+    def _request(self) -> None:
+        if self._lines is None and self._gpios:
             try:
                 self._lines = self._chip.request(self._gpios, DRIVEN, "fpvcar guardian")
             except PinsFault:
@@ -211,24 +240,37 @@ class MotorPinHold:
 class LinuxBoard:
     """Motors of one car on the kernel's pins, with their guardian."""
 
-    def __init__(self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]) -> None:
-        """Request the pins, low, and arm the guardian. Raises PinsFault."""
-        gpios = profile.motor_pins()
-        self._pins, self._gpios = LinuxPins("fpvcar wheels"), gpios
-        try:
-            if not profile.pins.unsafe:
-                strict.require_strict(self._pins.label, ROOT)
-            self._pins.claim(gpios)
-            self.drivers = drivers(self._pins)
-            self.dead_man = Guardian(lambda: MotorPinHold(gpios))
-        except PinsFault:
-            self._pins.close()
-            raise
+    def __init__(
+        self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]], lock: Path
+    ) -> None:
+        """Request the pins, low, and arm the guardian. Raises PinsFault. `lock` is held by the
+        guardian of a PWM, which has no owner in the kernel."""
+        gpios, pwm, device = profile.line_pins(), profile.pins.pwm, profile.pins.pwm_device
+        self._gpios = gpios
+        with ExitStack() as opened:
+            turn = None
+            if pwm:
+                turn = take_turn(lock)
+                opened.callback(os.close, turn)
+            self._pwm = KernelPwm(pwm, device)
+            with ExitStack() as failed:
+                failed.callback(self._pwm.close)
+                self._pins = LinuxPins("fpvcar wheels", self._pwm)
+                failed.callback(self._pins.close)
+                if not profile.pins.unsafe:
+                    strict.require_strict(self._pins.label, ROOT)
+                if gpios:
+                    self._pins.claim(gpios)
+                self.drivers = drivers(self._pins)
+                self.dead_man = Guardian(lambda: MotorPinHold(gpios, pwm, device), turn=turn)
+                failed.pop_all()
 
     def close(self) -> None:
         """Switch everything off and release the pins; if that fails, leave it to the guardian."""
         try:
-            self._pins.write_together(self._gpios, 0)
+            with ExitStack() as both:
+                both.callback(self._pins.write_together, self._gpios, 0)
+                self._pwm.off()
         except PinsFault:
             self.dead_man.leave()
         else:

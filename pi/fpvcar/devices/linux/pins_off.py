@@ -4,14 +4,18 @@
     ExecStopPost of two units, the helper: python3 -IS pins_off.py <-- motor-pins
         --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
         --> /dev/i2c-N: a PCA9685, named as "i2c-1:0x60", turns all its outputs off
+        --> /sys/class/pwm: the kernel's PWM of a pin, named as "pwm-12:auto", is disabled
 
-An input ignores all writes by DMA. This is a separate program that uses the standard
-library only, because it must start within milliseconds when everything else hangs.
+An input ignores all writes by DMA. A pin with the kernel's PWM becomes an input only if its
+PWM cannot be disabled: nothing but a reboot connects it to the PWM again. This is a separate
+program that uses the standard library only, because it must start within milliseconds when
+everything else hangs.
 /dev/gpiomem needs the group gpio, not root.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -40,6 +44,12 @@ I2C, CHIP = "/dev/i2c-{}", "i2c-"
 I2C_SLAVE_FORCE = 0x0706  # <linux/i2c-dev.h>
 ALL_LED_OFF = b"\xfd\x10"
 """PCA9685: ALL_LED_OFF_H, full off (data sheet, 7.3.4)."""
+PWM, PWM_CLASS, AUTO = "pwm-", "/sys/class/pwm", "auto"
+PWM_DEVICES = ("2020c000.pwm", "3f20c000.pwm", "fe20c000.pwm", "1f00098000.pwm")
+"""PWM of the header: Zero and 1, 2 and 3, 4, 5. The number of its pwmchip is not stable
+(raspberrypi/linux, issue 6818), and other chips belong to a fan or to audio."""
+PWM_CHANNELS = {12: (0, 0), 13: (1, 1), 18: (0, 2), 19: (1, 3)}
+"""GPIO -> its channel of a chip with two channels (BCM2835), or more (RP1)."""
 
 GPFSEL = 0x00 // 4
 """Function select: three bits per pin, ten pins per register; 0 is an input."""
@@ -67,16 +77,31 @@ def main(pins_file: str = PINS) -> int:
         print(f"pins-off: {fault}; it needs the group fpvcar", file=sys.stderr)
         return 1
     try:
-        pins, chips = parse(text)
+        pins, chips, pwm = parse(text)
     except OSError as fault:
         print(f"pins-off: {fault}", file=sys.stderr)
         return 1
-    return stop(pins, chips)
+    return stop(pins, chips, pwm)
 
 
-def stop(pins: Sequence[int], chips: Iterable[tuple[int, int]]) -> int:
-    """Switch everything off despite errors; return the exit status. `chips`: bus, address."""
+def stop(
+    pins: Sequence[int], chips: Iterable[tuple[int, int]], pwm: Iterable[tuple[int, str]] = ()
+) -> int:
+    """Switch everything off despite errors; return the exit status. `chips`: bus, address;
+    `pwm`: GPIO, device."""
     failed = 0
+    pins = list(pins)
+    for gpio, device in pwm:
+        try:
+            pwm_off(gpio, device)
+            print(f"pins-off: off: PWM of GPIO {gpio}", file=sys.stderr)
+        except OSError as fault:
+            failed = 1
+            pins.append(gpio)
+            print(
+                f"pins-off: PWM of GPIO {gpio}: {fault}; it has no PWM until the next sudo reboot",
+                file=sys.stderr,
+            )
     for bus, address in chips:
         try:
             hat_off(bus, address)
@@ -103,6 +128,91 @@ def hat_off(bus: int, address: int) -> None:
         os.close(device)
 
 
+def find_pwm(gpio: int, device: str, chips: str = "") -> tuple[str, int]:
+    """Return folder and channel of the PWM behind a pin. `device`: the name of its device in
+    /sys/devices, or AUTO; `chips`: the folder of all, by default PWM_CLASS. Raises OSError with
+    the devices found."""
+    names, chips = [], chips or PWM_CLASS
+    for chip in sorted(os.listdir(chips)) if os.path.isdir(chips) else ():
+        folder = f"{chips}/{chip}"
+        name = os.path.basename(os.path.realpath(f"{folder}/device"))
+        if _soft_pwm(folder) == gpio:
+            return folder, 0
+        if gpio in PWM_CHANNELS and name in (PWM_DEVICES if device == AUTO else (device,)):
+            few, many = PWM_CHANNELS[gpio]
+            return folder, few if int(read(f"{folder}/npwm")) <= 2 else many
+        names.append(name)
+    expected = "a Raspberry Pi's" if device == AUTO else device
+    raise OSError(
+        f"no PWM device ({expected}) in {chips} (found: "
+        f"{', '.join(names) or 'none'}); sudo fpvcar setup writes its dtoverlay to config.txt, "
+        "then sudo reboot"
+    )
+
+
+def _soft_pwm(folder: str) -> int | None:
+    """Return the GPIO of a chip of the overlay pwm-gpio, which has one channel. Its property
+    "gpios" has three big-endian words: phandle, GPIO, flags."""
+    node = f"{folder}/device/of_node"
+    try:
+        with open(f"{node}/compatible", "rb") as kind, open(f"{node}/gpios", "rb") as gpios:
+            words = gpios.read()
+            return int.from_bytes(words[4:8], "big") if kind.read() == b"pwm-gpio\0" else None
+    except OSError:
+        return None
+
+
+def pwm_off(gpio: int, device: str) -> None:
+    """Switch the PWM of a pin off. Raises OSError."""
+    chip, channel = find_pwm(gpio, device)
+    folder = f"{chip}/pwm{channel}"
+    if os.path.isdir(folder):  # otherwise not exported: no program has switched it on
+        disable(folder)
+
+
+def disable(folder: str) -> None:
+    """Set the duty of an exported PWM channel to zero, and disable it; either is enough. Raises
+    OSError."""
+    faults = []
+    for name in ("duty_cycle", "enable"):
+        try:
+            put(f"{folder}/{name}", 0)
+        except OSError as fault:
+            # the kernel refuses any write before the first period
+            if fault.errno != errno.EINVAL or read(f"{folder}/period") != "0":
+                faults.append(fault)
+    if len(faults) == 2:
+        raise OSError(f"NOT off: {faults[1]}")
+
+
+def put(path: str, value: object) -> None:
+    """Write one value to a file of the kernel. Raises OSError."""
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        store(file, value)
+    finally:
+        os.close(file)
+
+
+def store(file: int, value: object) -> None:
+    """Write one value to an open file of the kernel. Raises OSError."""
+    os.pwrite(file, str(value).encode(), 0)
+
+
+def read(path: str) -> str:
+    """Return the line of a file of the kernel. Raises OSError."""
+    with open(path) as file:
+        return file.readline().strip()
+
+
+def parse_pwm(text: str) -> tuple[int, str]:
+    """Parse "pwm-12:auto" into GPIO and device. Raises OSError."""
+    gpio, _, device = text.removeprefix(PWM).partition(":")
+    if not gpio.isdecimal() or not device:
+        raise OSError(f"motor-pins: {text!r}: expected a form like pwm-12:auto")
+    return int(gpio), device
+
+
 def parse_chip(text: str) -> tuple[int, int]:
     """Parse "i2c-1:0x60" into bus and address. Raises OSError."""
     try:
@@ -112,15 +222,16 @@ def parse_chip(text: str) -> tuple[int, int]:
         raise OSError(f"motor-pins: {text!r}: expected a form like i2c-1:0x60") from None
 
 
-def parse(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Parse the file's pins and chips. Raises OSError."""
+def parse(text: str) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, str]]]:
+    """Parse the file's pins, chips and PWM. Raises OSError."""
     words = text.split()
     chips = [parse_chip(word) for word in words if word.startswith(CHIP)]
-    words = [word for word in words if not word.startswith(CHIP)]
+    pwm = [parse_pwm(word) for word in words if word.startswith(PWM)]
+    words = [word for word in words if not word.startswith((CHIP, PWM))]
     pins = [int(word) if word.isdecimal() else -1 for word in words]
     if not all(0 <= gpio <= GPIO_MAX for gpio in pins):
         raise OSError(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
-    return pins, chips
+    return pins, chips, pwm
 
 
 def let_go(pins: Sequence[int]) -> None:
