@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from fpvcar.cli.profile import heading, shipped
 from fpvcar.config import ConfigError, profiles
-from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, RUNTIME, UNITS
+from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, RUNTIME, UNITS, pwm_lines
 from fpvcar.devices import backends
 from fpvcar.runtime import files
 from fpvcar.runtime.paths import OLD_NAMES
@@ -37,6 +37,7 @@ dtparam=i2c_arm=on
 dtparam=watchdog=on
 # A pin becomes an input when its owner dies.
 dtparam=strict_gpiod
+{{pwm}}
 {END}
 """
 DETECT = re.compile(r"(?m)^camera_auto_detect=[01]")
@@ -138,7 +139,7 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
     for name in CONFIG_TXT:
         path = root / name
         if path.exists():
-            yield path, with_block(path.read_text())
+            yield path, with_block(path.read_text(), profiles.load(source).pins.pwm)
             return
 
 
@@ -175,13 +176,15 @@ def _nameless(toml: str) -> str:
     return NAME.sub(r"\1", toml, count=1)
 
 
-def with_block(text: str) -> str:
-    """Return config.txt with the block of setup. A camera_auto_detect of the owner stays: cameras
-    of other makers need 0 and a dtoverlay."""
+def with_block(text: str, pwm: Sequence[int]) -> str:
+    """Return config.txt with the block of setup, for pins with the kernel's PWM. A
+    camera_auto_detect of the owner stays: cameras of other makers need 0 and a dtoverlay."""
     rest = without_block(text)
     lines = DETECT.findall(rest)
     camera = "" if lines else (DETECT.findall(text) or ["camera_auto_detect=1"])[-1] + "\n"
-    return rest.rstrip("\n") + "\n\n" + BLOCK.replace("{camera}\n", camera)
+    overlays = "".join(f"{line}\n" for line in pwm_lines(pwm))
+    block = BLOCK.replace("{camera}\n", camera).replace("{pwm}\n", overlays)
+    return rest.rstrip("\n") + "\n\n" + block
 
 
 def without_block(text: str) -> str:
@@ -285,5 +288,5 @@ def main(arguments: Any, run: Run = _run) -> int:
     print(f"  {answers.name} is at http://{answers.name.lower()}.local:8080/")
     print("  without a known Wi-Fi network it opens its own: sudo fpvcar network show")
     if any(path.name in ("config.txt", Path(WIFI).name) for path in changed):
-        print("  I2C, camera, watchdog and Wi-Fi change after a reboot: sudo reboot")
+        print("  I2C, camera, PWM, watchdog and Wi-Fi change after a reboot: sudo reboot")
     return 0

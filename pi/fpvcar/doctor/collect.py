@@ -77,6 +77,7 @@ def facts(paths: Paths, machine: Machine) -> Facts:
     computer = backends.open_computer(_nearest(paths.state), root).read()
     running = machine.running()
     release = _release(root) if model is not None else NO_PI
+    pwm = _pwm(root, known, model is not None) if known else INVALID_PROFILE
     answering = _answering(machine, profile)
     gpios = sorted({gpio for gpio, _ in used_pins(profile, "")}) if known else []
     recordings = _recordings(paths, profile)
@@ -93,9 +94,10 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         backend=machine.backend(known) if known else "pigpio",
         pins=pins,
         release=release,
+        pwm=pwm,
         holders=machine.holders(gpios) if known else INVALID_PROFILE,
         levels=_levels(machine, profile),
-        trip=_trip(machine, profile, pins, release, answering),
+        trip=_trip(machine, profile, pins, pwm, release, answering),
         turned=_turned(paths, machine, profile),
         buses=_buses(root, profile, machine),
         answering=answering,
@@ -198,6 +200,7 @@ def _trip(
     machine: Machine,
     profile: Profile | str,
     pins: Answer,
+    pwm: Answer,
     release: Answer,
     answering: frozenset[tuple[int, int]] | Unasked,
 ) -> DeadManTest | Unasked:
@@ -210,7 +213,7 @@ def _trip(
             if not set(profile.stop_chips()) <= answering:
                 return NO_PINS
         return machine.trip()
-    if not isinstance(pins, Works):
+    if not isinstance(pins, Works) or isinstance(pwm, Broken):
         return NO_PINS
     strict = machine.backend(profile) == "linux" and not profile.pins.unsafe
     if strict and isinstance(release, Broken):
@@ -230,6 +233,13 @@ def _release(root: Path) -> Works | Broken:
     """Return whether the kernel releases a pin whose owner dies."""
     reason = backends.loose_reason(root)
     return Broken(reason) if reason else Works()
+
+
+def _pwm(root: Path, profile: Profile, on_a_pi: bool) -> Answer:
+    if not profile.pins.pwm:
+        return Works()
+    reason = backends.pwm_reason(profile, root)
+    return (Broken(reason) if reason else Works()) if on_a_pi else NO_PI
 
 
 def _buses(root: Path, profile: Profile | str, machine: Machine) -> dict[int, Works | Broken]:

@@ -98,6 +98,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Whether the pin back end answers."""
     release: Answer
     """Whether the kernel releases a pin whose owner dies."""
+    pwm: Answer
+    """Whether the kernel has a PWM for each pin that needs one."""
     holders: Mapping[int, str] | Unasked
     """Owner of each GPIO, by the kernel's name for it."""
     levels: Mapping[int, Pin] | Unasked

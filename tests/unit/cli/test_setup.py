@@ -77,6 +77,44 @@ def test_setup_keeps_the_owners_camera_detection(card: Path, config: str, lines:
         assert "\ndtparam=strict_gpiod\n" in text
 
 
+SERVO_ON_22 = '[motors.steer]\ndriver = "servo"\nsignal = 22\n'
+
+
+@pytest.mark.parametrize(
+    ("pins", "lines"),
+    [
+        ([12, 13], ["dtoverlay=pwm-2chan,pin=12,func=4,pin2=13,func2=4", "dtparam=audio=off"]),
+        ([19, 18], ["dtoverlay=pwm-2chan,pin=18,func=2,pin2=19,func2=2", "dtparam=audio=off"]),
+        ([19], ["dtoverlay=pwm,pin=19,func=2", "dtparam=audio=off"]),
+        ([22], ["dtoverlay=pwm-gpio,gpio=22"]),
+        (
+            [18, 22],
+            ["dtoverlay=pwm-gpio,gpio=22", "dtoverlay=pwm,pin=18,func=2", "dtparam=audio=off"],
+        ),
+    ],
+    ids=str,
+)
+def test_setup_writes_and_removes_the_overlays_of_the_kernel_pwm(
+    card: Path, pins: list[int], lines: list[str]
+) -> None:
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    config, profile = card / "boot/firmware/config.txt", card / raspberry_pi_os.PROFILE
+    before, text = config.read_text().splitlines(), profile.read_text()
+    for enable, gpio in zip((18, 25), (one for one in pins if one != 22), strict=False):
+        text = text.replace(f"\nenable = {enable}", f"\nenable = {gpio}")
+    if 22 in pins:
+        steer, rest = text.index("[motors.steer]"), text.index("[battery]")
+        text = text[:steer] + SERVO_ON_22 + text[rest:]
+    profile.write_text(f'{text}\n[pins]\nbackend = "linux"\npwm = {pins}\n')
+    setup.main(setting_up(card))
+    after = config.read_text().splitlines()
+    assert [line for line in after if line not in before] == lines
+    assert after.index(setup.BEGIN) < after.index(lines[0]) < after.index(setup.END)
+    profile.write_text(profile.read_text().replace(f"pwm = {pins}", "pwm = []"))
+    setup.main(setting_up(card))
+    assert config.read_text().splitlines() == before
+
+
 def test_second_setup_writes_nothing(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = setting_up(card, "--board=l298n", "--name=Rusty")
     setup.main(arguments)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fpvcar import __version__
-from fpvcar.cli import doctor
+from fpvcar.cli import doctor, setup
 from fpvcar.cli.command_line import parser
 from fpvcar.config import raspberry_pi_os
 from fpvcar.devices.linux import computer as linux_computer
@@ -26,6 +26,7 @@ from fpvcar.runtime.paths import HARDWARE
 from fpvcar.video import faults
 from tests.support import doctor as rig
 from tests.support.doctor import GONE, PlayedMachine, change, examined, healthy, put
+from tests.support.pins.fake_pwm import FakePwm
 
 Ill = Callable[[Path, PlayedMachine], object]
 
@@ -55,6 +56,26 @@ def a_word(start: str, old: str, new: str) -> Ill:
         machine.said[start] = words.replace(old, new)
 
     return ill
+
+
+DRIVE_OHM = "dead_band = 0.14\nmax_volts = 3.0\nwinding_ohm = 2.88"
+
+
+def slow_on_pigpio(root: Path, machine: PlayedMachine) -> None:
+    change(root, DRIVE_OHM, "pwm_hz = 800\n" + DRIVE_OHM.replace("2.88", "0.68"))
+    machine.back_end = "pigpio"
+
+
+def with_kernel_pwm(root: Path, machine: PlayedMachine) -> None:
+    """Put the drive motor on the kernel's PWM. Nothing else has changed since setup."""
+    for old, new in (("forward = 17", "forward = 12"), ("reverse = 27", "reverse = 13")):
+        change(root, old, new)
+    change(root, "[motors.drive]", '[pins]\nbackend = "linux"\npwm = [12, 13]\n\n[motors.drive]')
+
+
+def not_rebooted(root: Path, machine: PlayedMachine) -> None:
+    with_kernel_pwm(root, machine)
+    assert setup.main(parser().parse_args(["setup", "--root", str(root)])) == 0
 
 
 def an_answer(**values: Any) -> Ill:
@@ -129,7 +150,10 @@ ILL: list[tuple[str, Ill]] = [
     ),
     ("pins", an_answer(pins_answer=Broken("pigpiod at 127.0.0.1 port 8888: refused"))),
     ("pin-held", an_answer(held={24: "spi0 CS0"})),
-    ("pwm-peak", in_profile(rig.WINDING + "slew", "slew")),
+    ("pwm-peak-refused", in_profile(DRIVE_OHM, DRIVE_OHM.replace("2.88", "0.68"))),
+    ("pwm-peak", slow_on_pigpio),
+    ("pwm-absent", with_kernel_pwm),
+    ("pwm-reboot", not_rebooted),
     ("pull-up", a_word("pinctrl", "24: ip    pd", "24: ip    pu")),
     ("pull-none", a_word("pinctrl", "24: ip    pd", "24: ip    pn")),
     ("dead-man", an_answer(tripped=DeadManTest(None, True, "no guardian for the motors"))),
@@ -200,6 +224,14 @@ def test_finding_kinds_each_have_a_faulty_car() -> None:
     kinds = [one.key for one in checks.kinds()]
     assert len(kinds) == len(set(kinds))
     assert set(kinds) == {key for key, _ in ILL} | ELSEWHERE
+
+
+def test_kernel_pwm_of_this_board_is_no_finding(tmp_path: Path) -> None:
+    not_rebooted(healthy(tmp_path), PlayedMachine())
+    fake = FakePwm(tmp_path / "fake")
+    (tmp_path / "sys/class").mkdir(exist_ok=True)
+    (tmp_path / "sys/class/pwm").symlink_to(fake.chips)
+    assert keys(tmp_path, PlayedMachine()) == []
 
 
 def test_refused_profile_hides_no_other_finding(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Checks of the pins: the back end, other owners, and the release of the motors."""
 
-from fpvcar.config import Profile, checks
+from fpvcar.config import Profile
+from fpvcar.config import raspberry_pi_os as image
 from fpvcar.config.checks import used_pins
+from fpvcar.config.pwm import over_peak
 from fpvcar.devices import backends
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Broken, Findings, Kind, Severity, Unasked
@@ -73,6 +75,32 @@ NO_PULL = Kind(
     "GPIO {gpio} ({place}) is an input without a pull",
     "The pin floats: the motor may twitch without a command.",
     "gpio={gpio}=ip,pd in config.txt, then reboot; or wire 10 kΩ from this pin to ground",
+)
+NO_PWM = Kind(
+    "pwm-absent",
+    Severity.FAULT,
+    "The car does not move",
+    "a motor pin has no PWM of the kernel: {fault}",
+    "The kernel's PWM makes the pulses of the pins in pins.pwm; without it the car waits.",
+    "sudo fpvcar setup (writes {lines} to config.txt), then sudo reboot",
+)
+PWM_REBOOT_NEEDED = Kind(
+    "pwm-reboot",
+    Severity.FAULT,
+    "The car does not move",
+    "{lines} is in config.txt, but there is no such PWM yet",
+    "The kernel's PWM makes the pulses of the pins in pins.pwm; without it the car waits.",
+    "sudo reboot; if this remains, look for its reason: sudo vclog --msg",
+)
+PEAK_REFUSED = Kind(
+    "pwm-peak-refused",
+    Severity.FAULT,
+    "The car does not move",
+    "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls; the "
+    "peak current of its bridge is {peak_a:g} A",
+    "The car refuses to drive it: an overloaded bridge overheats, and if it fails, its motor "
+    "may stay on.",
+    "use {cure}, in {path}",
 )
 OVER_PEAK = Kind(
     "pwm-peak",
@@ -173,13 +201,24 @@ def pulls(facts: Facts) -> Findings:
 
 
 def pulses(facts: Facts) -> Findings:
-    """Check that each bridge bears the current of its PWM pulses."""
+    """Check that the kernel's PWM is there, and that each bridge bears the current of its
+    pulses."""
     if isinstance(facts.profile, str):
         yield Unasked("the profile is invalid")
         return
+    if isinstance(facts.pwm, Unasked):
+        yield facts.pwm
+    elif isinstance(facts.pwm, Broken):
+        lines = image.pwm_lines(facts.profile.pins.pwm)
+        written = facts.config_lines
+        if not isinstance(written, Unasked) and written.issuperset(lines):
+            yield PWM_REBOOT_NEEDED.finding(lines=", ".join(lines))
+        else:
+            yield NO_PWM.finding(fault=facts.pwm.fault, lines=", ".join(lines))
     hz = backends.most_hz(facts.backend)
-    for over in checks.over_peak(facts.profile, hz):
-        yield OVER_PEAK.finding(
+    for over in over_peak(facts.profile, hz):
+        kind = OVER_PEAK if hz is None else PEAK_REFUSED
+        yield kind.finding(
             place=over.place,
             hz=over.hz,
             stall_a=over.stall_a,
