@@ -1,9 +1,12 @@
-"""Table rows for a car whose motors hang on the kernel's gpiochip.
+"""Table rows for a car whose motors hang on the kernel's gpiochip, or on the kernel's PWM.
 
-A line is released when its owner dies, and a guardian kills an owner that hangs.
+A line is released when its owner dies, and a guardian kills an owner that hangs. A PWM is released
+by nothing: the guardian switches it off, the next `wheels` or the helper.
 """
 
+import os
 import signal
+import time
 from pathlib import Path
 
 from fpvbench.supervisor import PLAYED_PINS
@@ -20,8 +23,18 @@ OPTIONS = (
     "--set=buttons = {}",
     "--set=lights = {}",
     "--set=sensors = {}",
+    "--set=motors.drive.winding_ohm = 5",
+    "--set=motors.steer.winding_ohm = 5",
 )
-"""The bench's car without the parts that `run` has on pins."""
+"""The bench's car without the parts that `run` has on pins, and with motors for 100 Hz."""
+PWM_PINS = (12, 13)
+PWM_OPTIONS = (
+    *OPTIONS,
+    f"--set=pins.pwm = {list(PWM_PINS)}",
+    f"--set=motors.drive.forward = {PWM_PINS[0]}",
+    f"--set=motors.drive.reverse = {PWM_PINS[1]}",
+    "--set=motors.drive.pwm_hz = 1000",
+)
 
 
 class LinuxBench(RunningBench):
@@ -40,6 +53,43 @@ class LinuxBench(RunningBench):
             self.kernel.close()
 
 
+class PwmBench(LinuxBench):
+    """A bench whose drive motor has the kernel's PWM."""
+
+    def __init__(self, home: Path, *options: str, env: dict[str, str]) -> None:
+        super().__init__(home, *options, env=env)
+        self.pins = (*PWM_PINS, *self.pins[2:])
+
+
+def _both_killed(scene: Scene) -> int:
+    """Kill `wheels` and its guardian, which is stopped first so that it does nothing."""
+    guardian = hat_causes.guardian(scene)
+    os.kill(guardian, signal.SIGSTOP)
+    now_ns = time.monotonic_ns()
+    scene.bench.kill("wheels", signal.SIGKILL)
+    os.kill(guardian, signal.SIGKILL)
+    return now_ns
+
+
+def _broken(scene: Scene) -> list[Path]:
+    """Return files whose existence makes the PWM's channels refuse each write."""
+    chip = next((scene.bench.runtime / "pwm/class").glob("pwmchip*"))
+    files = ("broken-duty_cycle", "broken-enable")
+    return [folder / name for folder in chip.glob("pwm[01]") for name in files]
+
+
+def _break(scene: Scene) -> int:
+    now_ns = time.monotonic_ns()
+    for file in _broken(scene):
+        file.touch()
+    return now_ns
+
+
+def _mend(scene: Scene) -> None:
+    for file in _broken(scene):
+        file.unlink()
+
+
 CAUSES: tuple[Cause[Scene], ...] = (
     Cause(
         "wheels ended",
@@ -50,3 +100,8 @@ CAUSES: tuple[Cause[Scene], ...] = (
     ),
     *(cause for cause in hat_causes.CAUSES if "I2C" not in cause.name),
 )
+BOTH_KILLED: Cause[Scene] = Cause("wheels and guardian killed", 1.0, "wheels_lost", _both_killed)
+PWM_FAILS: Cause[Scene] = Cause("PWM fails", 0.5, "pins", _break, _mend, logged="asked the helper")
+PWM_CAUSES: tuple[Cause[Scene], ...] = (*CAUSES, BOTH_KILLED, PWM_FAILS)
+SAMPLE = ("wheels killed", "wheels stopped", BOTH_KILLED.name, PWM_FAILS.name)
+"""Rows of the PWM that every run of the tests measures."""

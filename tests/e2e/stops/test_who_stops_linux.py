@@ -1,4 +1,4 @@
-"""Table "Who stops the car" for motors on the kernel's gpiochip."""
+"""Table "Who stops the car" for motors on the kernel's gpiochip, and on the kernel's PWM."""
 
 from collections.abc import Iterator
 
@@ -27,4 +27,33 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 def test_gpiochip_motors_stop_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
     runs = SOAK_RUNS if soaking else RUNS
     taken_s = [causes.run_one(ground, cause).taken_s for _ in range(runs)]
+    assert max(taken_s) <= cause.limit_s, taken_s
+
+
+@pytest.fixture(scope="module")
+def pwm_ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """A bench with the kernel's PWM."""
+    home, kind = tmp_path_factory.mktemp("pwm"), linux_causes.PwmBench
+    with open_ground(home, STRIP, *linux_causes.PWM_OPTIONS, kind=kind) as made:
+        yield made
+        print(made.bench.log())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pytest.param(
+            cause,
+            id=cause.name,
+            marks=[] if cause.name in linux_causes.SAMPLE else pytest.mark.long,
+        )
+        for cause in linux_causes.PWM_CAUSES
+    ],
+)
+def test_kernel_pwm_motors_stop_in_time(
+    pwm_ground: Ground, cause: Cause[Scene], soaking: bool
+) -> None:
+    runs = SOAK_RUNS if soaking else RUNS
+    taken_s = [causes.run_one(pwm_ground, cause).taken_s for _ in range(runs)]
     assert max(taken_s) <= cause.limit_s, taken_s

@@ -1,10 +1,11 @@
-"""Give `fpvcar wheels` of a bench a gpiochip: put this folder on PYTHONPATH.
+"""Give `fpvcar wheels` of a bench a gpiochip and a PWM: put this folder on PYTHONPATH.
 
 Only the program's own calls to the kernel are replaced. Levels go to the bench's chip. The owner of
 a line is looked up in gpio_kernel.py, as in a kernel, by a socket for each request, which closes
 however its owner dies. The chip makes pulses by itself. So a pulse that a stopped process has begun
 continues, as a line keeps a level. The real calls and the real thread are tested in a guest
-(tests/guest_sensors).
+(tests/guest_sensors). The PWM is a tree of files with the kernel's rules. Its outputs are the
+bench's pins 12 and 13, and outlive the process.
 """
 
 import json
@@ -13,6 +14,7 @@ import runpy
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 runpy.run_path(str(Path(__file__).parents[1] / "blockable" / "sitecustomize.py"))
 
@@ -69,6 +71,18 @@ def _give(runtime: Path) -> None:
         def close(self):  # type: ignore[no-untyped-def]
             pass
 
+    support = Path(__file__).parents[3] / "support"
+    FakePwm: Any = runpy.run_path(str(support / "pins/fake_pwm.py"))["FakePwm"]
+
+    class Pwm(FakePwm):  # type: ignore[misc]
+        def changed(self, channel):  # type: ignore[no-untyped-def]
+            duty, period = (int(self.value(channel, name)) for name in ("duty_cycle", "period"))
+            runs = duty and self.value(channel, "enable") == "1"
+            pin = chip.attach(runtime / "soc").pin[(12, 13)[channel]]
+            pin.out, pin.mode = 0, chip.MODE_OUTPUT
+            pin.pwm = duty // 1000 << 32 | period // 1000 if runs else 0
+
+    Pwm(runtime / "pwm").install()
     gpio.ROOT = runtime / "root"
     gpiochip.find = Chip  # type: ignore[assignment]
     setattr(gpio, "Pulses", Pulses)  # noqa: B010  # mypy: it is imported there
