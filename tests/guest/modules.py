@@ -1,7 +1,7 @@
-"""Build a module for the guest's kernel that Debian's kernel lacks: gpio-sim.
+"""Build modules for the guest's kernel that Debian's kernel lacks: gpio-sim, pwm-pca9685.
 
-The guest has no compiler. So the module is made in a Debian of the guest's release, from the source
-and headers of that exact kernel, and kept in the cache beside the image.
+The guest has no compiler. So the modules are made in a Debian of the guest's release, from the
+source and headers of that exact kernel, and kept in the cache beside the image.
 """
 
 import fcntl
@@ -13,24 +13,27 @@ from pathlib import Path
 
 from tests.guest.image import cache, host_release
 
-SCRIPT = Path(__file__).with_name("gpio_sim.sh")
+SCRIPT = Path(__file__).with_name("modules.sh")
+GPIO_SIM, PWM_PCA9685 = "gpio-sim", "pwm-pca9685"
 BUILD_S = 900.0
 
 
-def gpio_sim(version: str, release: str | None = None) -> Path:
-    """Return gpio-sim.ko for a kernel ("6.1.0-56-amd64") of a release, by default the host's."""
+def module(name: str, version: str, release: str | None = None) -> Path:
+    """Return NAME.ko for a kernel ("6.1.0-56-amd64") of a release, by default the host's."""
     recipe = hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:16]
-    made = cache().parent / "modules" / f"gpio-sim-{version}-{recipe}.ko"
-    made.parent.mkdir(parents=True, exist_ok=True)
-    with (made.parent / "lock").open("w") as lock:
+    folder = cache().parent / "modules"
+    made = folder / f"{version}-{recipe}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            print(f"  guest: building gpio-sim for {version}", file=sys.stderr)
-            with tempfile.TemporaryDirectory(dir=made.parent) as folder:
-                out = Path(folder) / "gpio-sim.ko"
+            print(f"  guest: building modules for {version}", file=sys.stderr)
+            with tempfile.TemporaryDirectory(dir=folder) as temporary:
+                out = Path(temporary) / "out"
+                out.mkdir()
                 _build(version, release or host_release(), out)
                 out.replace(made)
-    return made
+    return made / f"{name}.ko"
 
 
 def _build(version: str, release: str, out: Path) -> None:
@@ -53,4 +56,4 @@ def _build(version: str, release: str, out: Path) -> None:
         timeout=BUILD_S,
     )
     if done.returncode:
-        raise RuntimeError(f"gpio-sim: {done.stderr.strip()[-2000:]}")
+        raise RuntimeError(f"modules: {done.stderr.strip()[-2000:]}")

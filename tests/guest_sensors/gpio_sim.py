@@ -32,9 +32,11 @@ backend = "linux"
 [motors.drive]
 forward = {FORWARD}
 reverse = {REVERSE}
+winding_ohm = 5
 [motors.steer]
 forward = {LEFT}
 reverse = {RIGHT}
+winding_ohm = 5
 """
 
 

@@ -221,13 +221,15 @@ def loose(outside: Outside) -> None:
     """A kernel that leaves a motor on, or hides the setting, is refused; no pin is taken."""
     profile = Path("/run/toad.toml")
     profile.write_text(PROFILE)
+    lock = profile.with_name("guardian.lock")
     for word, says in (("Y", "would run on"), ("", "may run on")):
         with kernel_says(word):
-            words = refusal(lambda: LinuxBoard(profiles.load(profile), lambda _: ()))
+            words = refusal(lambda: LinuxBoard(profiles.load(profile), lambda _: (), lock))
             assert says in words and "dtparam=strict_gpiod" in words, words
             with pins() as made:
                 made.claim(MOTORS)  # the pins are free
-            board = LinuxBoard(profiles.load(profile, ["pins.unsafe = true"]), lambda _: ())
+            unsafe = profiles.load(profile, ["pins.unsafe = true"])
+            board = LinuxBoard(unsafe, lambda _: (), lock)
             board.close()
 
 

@@ -1,6 +1,6 @@
-"""Motors, pins and edges over the kernel's gpio-sim and i2c-stub in the guest.
+"""Motors, pins and edges over the kernel's gpio-sim, i2c-stub and pwm-pca9685 in the guest.
 
-For the limits of these tests see inside_gpio.py and inside_hat.py.
+For the limits of these tests see inside_gpio.py, inside_hat.py and inside_pwm.py.
 """
 
 import json
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.guest.machine import Guest
-from tests.guest.modules import gpio_sim
+from tests.guest.modules import GPIO_SIM, PWM_PCA9685, module
 from tests.guest_sensors.test_guest_sensors import STUB, bring
+from tests.support.pins import pwm_contract
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 SOAK_RUNS = 10
@@ -32,6 +33,15 @@ CHECKS = (
 )
 HAT = ("set_up", "absent", "hang", "killed", "unguarded")
 LONG = ("driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs")
+PWM = (
+    "pwm_wheels_killed",
+    "pwm_wheels_hang",
+    "pwm_both_killed",
+    "pwm_driver_killed",
+    "pwm_driver_hangs",
+    "pwm_guardian_killed",
+    "pwm_guardian_hangs",
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +50,9 @@ def home(guest: Guest, share: Path) -> str:
     here = share / "gpio"
     here.mkdir()
     bring(here)
-    shutil.copy(gpio_sim(guest.check("uname -r").strip()), here / "gpio-sim.ko")
+    kernel = guest.check("uname -r").strip()
+    for name in (GPIO_SIM, PWM_PCA9685):
+        shutil.copy(module(name, kernel), here)
     guest.check("cp -r /share/gpio /tmp/gpio")
     return "/tmp/gpio"
 
@@ -66,6 +78,19 @@ def gpio(guest: Guest, home: str, soaking: bool) -> dict[str, str]:
 def hat(guest: Guest, home: str) -> dict[str, str]:
     guest.check(STUB)
     return said(guest, home, f"inside_hat {' '.join(HAT)}")
+
+
+@pytest.fixture(scope="module")
+def pwm(guest: Guest, home: str, gpio: dict[str, str]) -> dict[str, str]:
+    guest.check(f"{STUB} && modprobe regmap-i2c && insmod {home}/pwm-pca9685.ko")
+    return said(guest, home, f"inside_pwm {' '.join((*pwm_contract.CHECKS, *PWM))}", 400.0)
+
+
+@pytest.mark.parametrize("name", [*pwm_contract.CHECKS, *PWM])
+@pytest.mark.soak
+@pytest.mark.long
+def test_kernel_pwm(pwm: dict[str, str], name: str) -> None:
+    assert pwm[name] == "ok", pwm[name]
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ from tests.guest.machine import Guest
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 ROOT = Path(__file__).resolve().parents[2]
-STUB = "modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50,0x60"
+STUB = "modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x41,0x50,0x60"
 I2C = (
     "check_bytes_come_back_in_their_order",
     "check_steps_are_done_in_their_order",

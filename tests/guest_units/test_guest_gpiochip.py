@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.guest.modules import gpio_sim
+from tests.guest.modules import GPIO_SIM, module
 from tests.guest_units.car import LIMITS_S, TRIXIE, Car, booted
 from tests.guest_units.conftest import STOPS
 
@@ -25,7 +25,7 @@ MOST_MB = {"wheels": 20.0, "guardian": 8.0}
 def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
     with booted(tmp_path_factory) as made:
         kernel = made.check("uname -r").strip()
-        shutil.copy(gpio_sim(kernel, TRIXIE.release), made.share / "gpio-sim.ko")
+        shutil.copy(module(GPIO_SIM, kernel, TRIXIE.release), made.share)
         made.install("gpiochip")
         made.check("sh /share/tests/guest_units/camera.sh")
         yield made

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Run in the guest: as gpiochip.sh, with a PWM of the kernel beside it, a PCA9685 on the
+# kernel's i2c-stub. It is there again after each boot.
+set -eu
+sh /share/tests/guest_units/gpiochip.sh
+cp /share/pwm-pca9685.ko /opt
+cat >/opt/pwm.sh <<'PWM'
+modprobe regmap-i2c
+modprobe i2c-dev
+modprobe i2c-stub chip_addr=0x41
+insmod /opt/pwm-pca9685.ko
+python3 - <<'RESET'
+from pathlib import Path
+from smbus2 import SMBus
+
+(name,) = (p for p in Path("/sys/bus/i2c/devices").glob("i2c-*/name") if "stub" in p.read_text())
+with SMBus(int(name.parent.name.removeprefix("i2c-"))) as bus:
+    # Of a real chip after power-on: prescaler, and both outputs off.
+    for register, value in ((0xFE, 0x1E), (0x09, 0x10), (0x0D, 0x10)):
+        bus.write_byte_data(0x41, register, value)
+RESET
+adapter=$(grep -l stub /sys/bus/i2c/devices/i2c-*/name)
+echo pca9685 0x41 >"${adapter%name}new_device"
+ls -d /sys/bus/i2c/devices/*-0041/pwm/pwmchip*
+PWM
+cat >/etc/systemd/system/pwm.service <<'UNIT'
+[Unit]
+Before=chip.service fpvcar-wheels.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -eu /opt/pwm.sh
+[Install]
+WantedBy=multi-user.target
+UNIT
+chmod -R a+rX /opt
+systemctl daemon-reload
+systemctl enable --now pwm.service
