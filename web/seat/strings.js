@@ -15,12 +15,14 @@ export const STRINGS = {
     fill(sure ? t.old : t.oldAtLeast, {seconds: number(seconds, 1)}),
   drivePercent: (/** @type {number} */ value) => deflection(value, t.drive, t.forward, t.back),
   steerPercent: (/** @type {number} */ value) => deflection(value, t.steer, t.left, t.right),
-  battery: (/** @type {number | null} */ value, /** @type {boolean} */ low,
-    /** @type {number | null} */ oldS) => {
+  /** Remaining charge and voltage; the car computes the charge. */
+  battery: (/** @type {number | null} */ value, /** @type {number | null} */ share,
+    /** @type {boolean} */ low, /** @type {number | null} */ oldS) => {
     if (value === null) return '? V';
     const volts = `${number(value, 1)} V`;
     if (oldS !== null) return fill(t.voltsOld, {volts, seconds: number(oldS)});
-    return low ? fill(t.voltsLow, {volts}) : volts;
+    const charge = share === null ? volts : `${percent(share)} · ${volts}`;
+    return low ? fill(t.voltsLow, {volts: charge}) : charge;
   },
   gamepad: (/** @type {string} */ name) => fill(t.gamepad, {name}),
   closed: (/** @type {string} */ reason) => fill(t.closed, {reason}),

@@ -19,7 +19,7 @@ TOUCH = {
     "768x1024": (768, 1024),
     "1024x768": (1024, 768),
 }
-KEYS = {"1024x768-keys": (1024, 768), "1440x900-keys": (1440, 900)}
+KEYS = {"500x700-keys": (500, 700), "1024x768-keys": (1024, 768), "1440x900-keys": (1440, 900)}
 WATCHING = {"role": "watching", "driver": "Ann"}
 FREE = {**WATCHING, "driver": None, "seat_free": True}
 LOCKED = {**FREE, "may_drive": False}

@@ -75,6 +75,67 @@ def test_card_in_the_menu_is_as_wide_as_its_text(
     assert card.evaluate("(one) => one.clientWidth") > 200
 
 
+PICTURE = """() => {
+  const {width, height} = document.querySelector('.windscreen').getBoundingClientRect();
+  const fit = getComputedStyle(document.getElementById('picture')).objectFit;
+  return [width / innerWidth, height / innerHeight, fit === 'cover' ? width / height : 0];
+}"""
+DISTANCES = """() => [...document.querySelectorAll('#ranges text')].map(
+  (label) => parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a)"""
+
+
+@pytest.mark.parametrize("name", ["driving", "watching", "stopped"])
+def test_upright_picture_is_as_wide_as_the_screen_and_half_as_high(
+    seat: tuple[Page, dict[str, tuple[int, int]]], name: str
+) -> None:
+    """Only a phone that is too short for picture, card and sticks has a lower picture, whole."""
+    page, sizes = seat
+    show(page, LOOKS[name])
+    measured = {}
+    for size, (width, height) in sizes.items():
+        if width < height:
+            page.set_viewport_size({"width": width, "height": height})
+            settled(page)
+            measured[size] = page.evaluate(PICTURE)
+    assert measured
+    for size, (wide, high, ratio) in measured.items():
+        assert wide == 1.0, f"{size}: {measured}"
+        if sizes[size][1] <= 700 and name == "stopped" and "keys" not in size:
+            assert high > 0.33, f"{size}: {measured}"
+        else:
+            assert high >= 0.499, f"{size}: {measured}"
+        if sizes[size][0] >= 500:
+            assert abs(ratio - 4 / 3) < 0.01, f"{size} is cropped: {measured}"
+
+
+def test_distances_are_readable_at_every_size(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
+    page, sizes = seat
+    for name in ("driving", "watching"):
+        show(page, LOOKS[name])
+        for size, (width, height) in sizes.items():
+            page.set_viewport_size({"width": width, "height": height})
+            page.evaluate("played.say({role: played.state.role})")
+            found = page.evaluate(DISTANCES)
+            if page.locator("#ranges").is_visible():
+                assert len(found) == 4 and min(found) >= 14.0, f"{name} {size}: {found}"
+
+
+def test_sticks_stand_level_with_each_other(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
+    page, sizes = seat
+    show(page, LOOKS["driving"])
+    for size, (width, height) in sizes.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(100)
+        boxes = [one.bounding_box() for one in page.locator(".stick").all() if one.is_visible()]
+        middles = [box["y"] + box["height"] / 2 for box in boxes if box]
+        assert len(middles) == (0 if "keys" in size else 2), size
+        assert not middles or abs(middles[0] - middles[1]) < 1.0, f"{size}: {middles}"
+
+
 def test_toast_leaves_the_windscreen_in_place(
     seat: tuple[Page, dict[str, tuple[int, int]]],
 ) -> None:

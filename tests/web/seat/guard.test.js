@@ -223,10 +223,10 @@ test('browser without audio raises no error', () => {
 });
 
 test('old voltage shows its age', () => {
-  assert.equal(STRINGS.battery(7.42, false, null), '7.4 V');
-  assert.equal(STRINGS.battery(6.3, true, null), '6.3 V – low');
-  assert.equal(STRINGS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
-  assert.equal(STRINGS.battery(null, false, 0), '? V');
+  assert.equal(STRINGS.battery(7.42, 0.614, false, null), '61% · 7.4 V');
+  assert.equal(STRINGS.battery(6.3, 0.05, true, null), '5% · 6.3 V – low');
+  assert.equal(STRINGS.battery(7.42, 0.614, true, 12.4), '7.4 V, 12 s ago');
+  assert.equal(STRINGS.battery(null, null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
   assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40 V, 1.3 A, about 60%');
   assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /, NACK$/);

@@ -64,15 +64,14 @@ export class Hud {
   showBattery(battery) {
     show(this.battery, battery !== null);
     if (!battery) return;
-    const {volts, low, age_s: ageS = 0, state = 'ok'} = battery;
+    const {volts, share, low, age_s: ageS = 0, state = 'ok'} = battery;
     // An old reading never looks like a fresh one.
     const old = state !== 'ok' || ageS === null || ageS > OLD_S;
-    setText(byId('volts'), STRINGS.battery(volts, low, old ? ageS ?? 0 : null));
+    setText(byId('volts'), STRINGS.battery(volts, share, low, old ? ageS ?? 0 : null));
     setAttr(this.battery, 'title', state === 'ok' ? '' : state);
     this.battery.classList.toggle('low', low);
     this.battery.classList.toggle('old', old);
-    const share = Math.max(0.04, Math.min(1, battery.share ?? 0));
-    setAttr(drawing('charge'), 'width', (24 * share).toFixed(1));
+    setAttr(drawing('charge'), 'width', (24 * Math.max(0.04, Math.min(1, share ?? 0))).toFixed(1));
   }
 
   /**

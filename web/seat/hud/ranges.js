@@ -118,6 +118,13 @@ export function rangesInWords(ranges) {
   }));
 }
 
+/** A text outside the arcs; it grows away from the car. @param {number} bearing @param {string} text */
+function label(bearing, text) {
+  const [x, y] = [-Math.sin((bearing * Math.PI) / 180), -Math.cos((bearing * Math.PI) / 180)];
+  const side = Math.abs(x) < 0.3 ? 'middle' : x < 0 ? 'end' : 'start';
+  return svg('text', {x: 90 * x, y: (side === 'middle' ? 90 : 82) * y, 'text-anchor': side}, text);
+}
+
 export class Ranges {
   /** @param {SVGElement} element */
   constructor(element) {
@@ -163,10 +170,9 @@ export class Ranges {
    */
   unknown({bearing_deg: bearing}) {
     const {r} = RINGS[RINGS.length - 1];
-    const angle = (bearing * Math.PI) / 180;
     return [
       svg('path', {d: arc(r, bearing), class: 'arc unknown'}),
-      svg('text', {x: -108 * Math.sin(angle), y: -84 * Math.cos(angle) + 5}, '?'),
+      label(bearing, '?'),
     ];
   }
 
@@ -183,12 +189,7 @@ export class Ranges {
     }));
     const labels = metres !== null && rings > 0 ? [DRAWER_STRINGS.metres(metres)] : [];
     if (doubt) labels.push('?');
-    if (labels.length > 0) {
-      const angle = (bearing * Math.PI) / 180;
-      parts.push(svg('text', {
-        x: -108 * Math.sin(angle), y: -84 * Math.cos(angle) + 5,
-      }, labels.join(' ')));
-    }
+    if (labels.length > 0) parts.push(label(bearing, labels.join(' ')));
     return parts;
   }
 }
