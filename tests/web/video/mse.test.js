@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {beforeEach, test} from 'node:test';
 
+import {Picture} from '../../../web/recordings/player/picture.js';
 import {MsePath} from '../../../web/video/mse.js';
 import {CUT, DELTA, SMALL, WIDE, frame} from './units.js';
 
@@ -89,6 +90,26 @@ test('mse: opened source gets the units since the key frame', () => {
   buffer.done();
   assert.equal(buffer.appended.length, 2, 'what came meanwhile');
   assert.deepEqual(faults, []);
+});
+
+test('mse: recorded units of a jump wait until the source is open', () => {
+  const {video} = mse();
+  sources.length = 0;
+  const picture = new Picture(/** @type {any} */ ({canvas: {}, video, wanted: 'mse', lost: () => assert.fail('lost')}));
+  const jump = Array.from({length: 60}, (_, index) =>
+    ({timeS: index / 60, key: index === 0, unit: index === 0 ? SMALL : DELTA}));
+  let next = 0;
+  const feed = () => {
+    while (next < jump.length && picture.hasRoom()) assert.ok(picture.push(jump[next++], false), `unit ${next}`);
+  };
+  feed();
+  assert.ok(next < jump.length, 'the source has no room for all');
+  sources[0].opens();
+  for (let turn = 0; turn < 20; turn += 1) {
+    feed();
+    sources[0].buffers[0].done();
+  }
+  assert.equal(next, jump.length);
 });
 
 test('mse: new codec takes a new source and loses no key frame', () => {

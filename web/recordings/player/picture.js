@@ -94,7 +94,10 @@ export class Picture {
 
   hasRoom() {
     const {path} = this;
-    return path instanceof SeekingPath ? path.hasRoom() : !path || path.waiting.length < WAITING;
+    if (!path || path instanceof SeekingPath) return !path || path.hasRoom();
+    // A source that is opening keeps few units, and drops the others.
+    const {state} = path;
+    return (state.kind === 'opening' ? state.early : path.waiting).length < WAITING;
   }
 
   /**
