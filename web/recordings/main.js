@@ -13,6 +13,8 @@ import {Viewer} from './player/viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
+/** As in recordings.css. */
+const LEVEL_PHONE = '(orientation: landscape) and (max-height: 500px)';
 /** Drives on a page of the list. */
 const PAGE = 100;
 
@@ -63,6 +65,8 @@ function route() {
       viewer.open(drive, atS ?? Math.max(0, partOf(drive, name)?.startS ?? 0));
       byId('viewer-title').focus();
       scrollTo(0, 0);
+      // The drive's title is above it: a phone held level shows the player alone.
+      if (!isAway(drive) && matchMedia(LEVEL_PHONE).matches) byId('player').scrollIntoView();
     } else viewer.close();
     opened = id;
   } else if (atS !== null && location.hash !== routed) viewer.seek(atS);
@@ -133,6 +137,7 @@ function lock({message, openedBy}) {
   route();
   for (const id of ['filter', 'moments', 'weeks', 'older', 'newer']) show(byId(id), false);
   show(byId('unlock'), true);
+  show(byId('seat'), openedBy !== 'password');
   if (openedBy !== 'password') return;
   setText(byId('unlock-hint'), message);
   setText(byId('unlock-label'), t.recordings.password);

@@ -1,5 +1,7 @@
 """A drive is recorded and seen again: on the page, by the gate, as a film."""
 
+import base64
+import io
 import json
 import time
 from collections.abc import Iterator
@@ -171,8 +173,9 @@ def test_drive_plays_by_mse_without_webcodecs(page: Page, bench: RunningBench) -
     page.locator("#list a").first.click()
     until(page, "window.recordings.path === 'mse'")
     length_s = float(page.locator("#scrub").get_attribute("max") or "0")
-    page.locator("#scrub").fill(str(int(length_s) - 5))
-    until(page, f"Math.abs(window.recordings.shownS - {length_s - 5}) < 1.2")
+    wanted_s = int(length_s) - 5
+    page.locator("#scrub").fill(str(wanted_s))
+    until(page, f"Math.abs(window.recordings.shownS - {wanted_s}) < 1.2")
     page.keyboard.press("k")
     until(page, "window.recordings.shown > 15")
 
@@ -196,10 +199,72 @@ def test_phone_shows_the_list_then_the_drive(browser: Browser, bench: RunningBen
     context.close()
 
 
+def test_level_phone_shows_picture_and_controls_on_one_screen(
+    browser: Browser, bench: RunningBench
+) -> None:
+    size = {"width": 844, "height": 390}
+    context = browser.new_context(viewport=size, has_touch=True, is_mobile=True)
+    page = opened(context.new_page(), bench)
+    page.locator("#list a").first.tap()
+    until(page, "window.recordings.shown > 0 && window.recordings.lines.length >= 6")
+    stage = page.locator("#stage").bounding_box()
+    assert stage and stage["y"] >= -1 and stage["width"] == 844 and stage["height"] >= 300
+    for name in ("#play", "#previous", "#next", "#scrub", "#time", "#speed", "#full"):
+        box = page.locator(name).bounding_box()
+        assert box and box["y"] >= stage["y"] + stage["height"] - 1, name
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 844 and box["y"] + box["height"] <= 391
+    until(page, "!window.recordings.playing")
+    page.locator("#stage").tap()
+    until(page, "window.recordings.playing")
+    page.locator("#stage").tap()
+    until(page, "!window.recordings.playing")
+    page.locator("#full").tap()
+    until(page, "document.fullscreenElement?.id === 'player'")
+    page.locator("#next").click(trial=True)
+    assert violations(page) == [], "full screen"
+    page.locator("#full").tap()
+    until(page, "document.fullscreenElement === null")
+    context.close()
+
+
+SHARE_SHEET = """
+navigator.canShare = ({files}) => files.every(({type}) => type === 'video/mp4');
+navigator.share = async ({files: [film]}) => {
+  window.offered = (window.offered ?? 0) + 1;
+  if (window.offered === 1) throw new DOMException('the push was too long ago', 'NotAllowedError');
+  window.film = film;
+};
+"""
+"""Share sheet as on a phone: a browser without a screen has none."""
+FILM = """window.film.arrayBuffer().then((data) => {
+  let text = '';
+  for (const byte of new Uint8Array(data)) text += String.fromCharCode(byte);
+  return btoa(text);
+})"""
+
+
+def test_film_goes_to_the_share_sheet_of_a_phone(page: Page, bench: RunningBench) -> None:
+    page.add_init_script(SHARE_SHEET)
+    opened(page, bench)
+    page.locator("#list a").first.click()
+    button = page.locator("#export-share")
+    button.click()
+    until(page, "window.offered === 1", 20.0)
+    until(page, "document.getElementById('export-share').textContent === 'Share now'")
+    assert "push “Share now”" in page.locator("#export-says").inner_text()
+    button.click()
+    until(page, "window.film !== undefined")
+    until(page, "document.getElementById('export-share').textContent === 'Share the film'")
+    name = page.evaluate("window.film.name")
+    with av.open(io.BytesIO(base64.b64decode(page.evaluate(FILM)))) as found:
+        assert name.endswith(".mp4") and sum(1 for _ in found.decode(video=0)) > 30
+
+
 def test_film_export_from_the_car_decodes(page: Page, bench: RunningBench, tmp_path: Path) -> None:
     opened(page, bench)
     page.locator("#list a").first.click()
     until(page, "window.recordings.lines.length >= 6")
+    assert page.locator("#export-share").is_hidden(), "a browser without a share sheet"
     with page.expect_download() as waiting:
         page.locator("#export-film").click()
     film = tmp_path / "film.mp4"

@@ -84,6 +84,7 @@ export default register({
     scrub: 'Zeit in der Fahrt',
     at: '{at} von {whole}',
     speed: 'Tempo',
+    fullScreen: 'Vollbild',
     marks: 'Marken',
     mark: 'Marke',
     reasons: {
@@ -109,7 +110,7 @@ export default register({
     elsewhereHint: 'Für Rerun: Lade die Dateien oben herunter und führe in ihrem Ordner aus:',
     copy: 'Kopieren',
     copied: 'Kopiert',
-    keysHint: 'Leertaste spielt ab und hält an, ← und → springen 5 s, „,“ und „.“ ein Bild, „<“ und „>“ ändern das Tempo, M geht zur nächsten Marke. In den Kurven: drücken, um dorthin zu gehen, ziehen oder spreizen, um genauer hinzusehen; auch „+“, „-“ und „0“.',
+    keysHint: 'Leertaste spielt ab und hält an, ← und → springen 5 s, „,“ und „.“ ein Bild, „<“ und „>“ ändern das Tempo, M geht zur nächsten Marke, F füllt den Bildschirm. In den Kurven: drücken, um dorthin zu gehen, ziehen oder spreizen, um genauer hinzusehen; auch „+“, „-“ und „0“.',
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Exportieren',
@@ -117,6 +118,11 @@ export default register({
     exportZip: 'Ganze Fahrt (zip)',
     exportCsv: 'Tabellen (CSV)',
     exportParquet: 'Tabellen (Parquet)',
+    share: 'Film teilen',
+    shareNow: 'Jetzt teilen',
+    fetching: '{name} wird geholt.',
+    shareReady: '{name} ist bereit. Wenn sich nichts geöffnet hat, drücke „Jetzt teilen“.',
+    shareTooLarge: '{name} ({size}) ist zu groß zum Teilen: höchstens {limit}. Nimm stattdessen „Film (mp4)“.',
     exportBar: 'Wie weit es ist',
     exportMissing: 'Was darin fehlt:',
     asking: 'Fragt das Auto …',

@@ -84,6 +84,7 @@ export default register({
     scrub: 'Time in the drive',
     at: '{at} of {whole}',
     speed: 'Speed',
+    fullScreen: 'Full screen',
     marks: 'Marks',
     mark: 'mark',
     reasons: {
@@ -109,7 +110,7 @@ export default register({
     elsewhereHint: 'For Rerun, download the files above, and run this in their folder:',
     copy: 'Copy',
     copied: 'Copied',
-    keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark. In the plots: push to go to a time, drag or pinch to zoom; “+”, “-” and “0” work too.',
+    keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark, F fills the screen. In the plots: push to go to a time, drag or pinch to zoom; “+”, “-” and “0” work too.',
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Export',
@@ -117,6 +118,11 @@ export default register({
     exportZip: 'Whole drive (zip)',
     exportCsv: 'Tables (CSV)',
     exportParquet: 'Tables (Parquet)',
+    share: 'Share the film',
+    shareNow: 'Share now',
+    fetching: '{name} is being fetched.',
+    shareReady: '{name} is ready. If nothing opened, push “Share now”.',
+    shareTooLarge: '{name} ({size}) is too large to share: the limit is {limit}. Use “Film (mp4)” instead.',
     exportBar: 'Export progress',
     exportMissing: 'Missing from this export:',
     asking: 'Asking the car …',

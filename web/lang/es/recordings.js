@@ -84,6 +84,7 @@ export default register({
     scrub: 'Tiempo en el trayecto',
     at: '{at} de {whole}',
     speed: 'Velocidad',
+    fullScreen: 'Pantalla completa',
     marks: 'Marcas',
     mark: 'marca',
     reasons: {
@@ -109,7 +110,7 @@ export default register({
     elsewhereHint: 'Para Rerun: descarga los archivos de arriba y ejecuta en su carpeta:',
     copy: 'Copiar',
     copied: 'Copiado',
-    keysHint: 'Espacio reproduce y pausa, ← y → mueven 5 s, «,» y «.» una imagen, «<» y «>» cambian la velocidad, M va a la marca siguiente. En las curvas: pulsa para ir allí, arrastra o pellizca para ver de cerca; también «+», «-» y «0».',
+    keysHint: 'Espacio reproduce y pausa, ← y → mueven 5 s, «,» y «.» una imagen, «<» y «>» cambian la velocidad, M va a la marca siguiente, F llena la pantalla. En las curvas: pulsa para ir allí, arrastra o pellizca para ver de cerca; también «+», «-» y «0».',
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Exportar',
@@ -117,6 +118,11 @@ export default register({
     exportZip: 'Todo el trayecto (zip)',
     exportCsv: 'Tablas (CSV)',
     exportParquet: 'Tablas (Parquet)',
+    share: 'Compartir la película',
+    shareNow: 'Compartir ahora',
+    fetching: 'Trayendo {name}.',
+    shareReady: '{name} está lista. Si no se abrió nada, pulsa «Compartir ahora».',
+    shareTooLarge: '{name} ({size}) es demasiado grande para compartirla: como máximo {limit}. Usa «Película (mp4)».',
     exportBar: 'Cuánto lleva',
     exportMissing: 'Lo que le falta:',
     asking: 'Preguntando al coche…',

@@ -84,6 +84,7 @@ export default register({
     scrub: 'Aika ajossa',
     at: '{at} / {whole}',
     speed: 'Nopeus',
+    fullScreen: 'Koko näyttö',
     marks: 'Merkit',
     mark: 'merkki',
     reasons: {
@@ -109,7 +110,7 @@ export default register({
     elsewhereHint: 'Rerun: lataa yllä olevat tiedostot ja suorita niiden kansiossa:',
     copy: 'Kopioi',
     copied: 'Kopioitu',
-    keysHint: 'Välilyönti toistaa ja pysäyttää, ← ja → siirtyvät 5 s, ”,” ja ”.” yhden kuvan, ”<” ja ”>” vaihtavat nopeutta, M menee seuraavaan merkkiin. Käyrissä: paina mennäksesi sinne, vedä tai nipistä katsoaksesi tarkemmin; myös ”+”, ”-” ja ”0”.',
+    keysHint: 'Välilyönti toistaa ja pysäyttää, ← ja → siirtyvät 5 s, ”,” ja ”.” yhden kuvan, ”<” ja ”>” vaihtavat nopeutta, M menee seuraavaan merkkiin, F täyttää näytön. Käyrissä: paina mennäksesi sinne, vedä tai nipistä katsoaksesi tarkemmin; myös ”+”, ”-” ja ”0”.',
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Vie',
@@ -117,6 +118,11 @@ export default register({
     exportZip: 'Koko ajo (zip)',
     exportCsv: 'Taulukot (CSV)',
     exportParquet: 'Taulukot (Parquet)',
+    share: 'Jaa video',
+    shareNow: 'Jaa nyt',
+    fetching: '{name} haetaan.',
+    shareReady: '{name} on valmis. Jos mitään ei avautunut, paina ”Jaa nyt”.',
+    shareTooLarge: '{name} ({size}) on liian suuri jaettavaksi: enintään {limit}. Käytä sen sijaan ”Video (mp4)”.',
     exportBar: 'Kuinka pitkällä se on',
     exportMissing: 'Mitä siitä puuttuu:',
     asking: 'Kysytään autolta…',

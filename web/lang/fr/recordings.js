@@ -84,6 +84,7 @@ export default register({
     scrub: 'Temps dans le trajet',
     at: '{at} sur {whole}',
     speed: 'Vitesse',
+    fullScreen: 'Plein écran',
     marks: 'Marques',
     mark: 'marque',
     reasons: {
@@ -109,7 +110,7 @@ export default register({
     elsewhereHint: 'Pour Rerun : téléchargez les fichiers ci-dessus et exécutez dans leur dossier :',
     copy: 'Copier',
     copied: 'Copié',
-    keysHint: 'Espace lit et met en pause, ← et → avancent de 5 s, « , » et « . » d’une image, « < » et « > » changent la vitesse, M va à la marque suivante. Dans les courbes : appuyez pour y aller, tirez ou pincez pour voir de près ; « + », « - » et « 0 » aussi.',
+    keysHint: 'Espace lit et met en pause, ← et → avancent de 5 s, « , » et « . » d’une image, « < » et « > » changent la vitesse, M va à la marque suivante, F remplit l’écran. Dans les courbes : appuyez pour y aller, tirez ou pincez pour voir de près ; « + », « - » et « 0 » aussi.',
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Exporter',
@@ -117,6 +118,11 @@ export default register({
     exportZip: 'Trajet entier (zip)',
     exportCsv: 'Tables (CSV)',
     exportParquet: 'Tables (Parquet)',
+    share: 'Partager le film',
+    shareNow: 'Partager maintenant',
+    fetching: 'Récupération de {name}.',
+    shareReady: '{name} est prêt. Si rien ne s’est ouvert, appuyez sur « Partager maintenant ».',
+    shareTooLarge: '{name} ({size}) est trop grand pour être partagé : {limit} au plus. Utilisez « Film (mp4) ».',
     exportBar: 'Où il en est',
     exportMissing: 'Ce qui y manque :',
     asking: 'Question à la voiture…',

@@ -81,6 +81,7 @@ export default register({
     scrub: '行程中的时间',
     at: '{at}，共 {whole}',
     speed: '速度',
+    fullScreen: '全屏',
     marks: '标记',
     mark: '标记',
     reasons: {
@@ -106,7 +107,7 @@ export default register({
     elsewhereHint: 'Rerun：下载上面的文件，并在它们的文件夹中运行：',
     copy: '复制',
     copied: '已复制',
-    keysHint: '空格播放和暂停，← 和 → 移动 5 秒，“,”和“.”移动一幅，“<”和“>”改变速度，M 到下一个标记。在曲线里：按一下跳到那里，拖动或捏合看得更细；“+”“-”“0”也行。',
+    keysHint: '空格播放和暂停，← 和 → 移动 5 秒，“,”和“.”移动一幅，“<”和“>”改变速度，M 到下一个标记，F 全屏。在曲线里：按一下跳到那里，拖动或捏合看得更细；“+”“-”“0”也行。',
 
     // A film or a zip of it, and its contact sheet.
     exports: '导出',
@@ -114,6 +115,11 @@ export default register({
     exportZip: '整段行程 (zip)',
     exportCsv: '表格 (CSV)',
     exportParquet: '表格 (Parquet)',
+    share: '分享影片',
+    shareNow: '立即分享',
+    fetching: '正在获取 {name}。',
+    shareReady: '{name} 已准备好。如果没有打开，请按“立即分享”。',
+    shareTooLarge: '{name}（{size}）太大，无法分享：最多 {limit}。请改用“影片 (mp4)”。',
     exportBar: '进度',
     exportMissing: '其中缺少：',
     asking: '正在询问小车……',

@@ -3,7 +3,7 @@
  * and shows how far it is. See server/api/exports.py.
  */
 
-import {t} from '../../lang/words.js';
+import {fill, t} from '../../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
 import {EXPORT_STRINGS as SAYS} from './export-strings.js';
 import {STRINGS} from '../strings.js';
@@ -16,6 +16,9 @@ const RATE_OVER_MS = 5000;
 const STOPPED_LOOKS = 6;
 const KINDS = /** @type {const} */ (['film', 'zip', 'csv', 'parquet']);
 const WORKING = ['planning', 'ready', 'sending'];
+/** A larger film would not fit into a phone's memory. */
+const SHARE_MOST_BYTES = 500e6;
+const FILM_TYPE = 'video/mp4';
 
 /**
  * Bytes a second over the last seconds, and how long the rest takes; null: not known yet.
@@ -57,11 +60,15 @@ export class Exports {
     /** @type {Export | null} */
     this.now = null;
     this.rate = new Rate();
+    /** Film that waits for another push. @type {File | null} */
+    this.film = null;
+    this.sharing = false;
     /** Number of the current request: answers to older ones are dropped. */
     this.turn = 0;
     for (const kind of KINDS) {
       button(`export-${kind}`).addEventListener('click', () => void this.begin(kind));
     }
+    button('export-share').addEventListener('click', () => void this.share());
     button('export-cancel').addEventListener('click', () => void this.cancel());
     // A running download continues without the page; a plan does not.
     addEventListener('pagehide', () => {
@@ -74,20 +81,70 @@ export class Exports {
     this.drive = drive;
     const hasPictures = drive.parts.some(({pictures}) => pictures > 0);
     show(button('export-film'), hasPictures);
+    const probe = {files: [new File([''], 'film.mp4', {type: FILM_TYPE})]};
+    show(button('export-share'), hasPictures && navigator.canShare?.(probe) === true);
+    this.keepFilm(null);
   }
 
-  /** @param {typeof KINDS[number]} kind */
-  async begin(kind) {
+  /** @param {File | null} film */
+  keepFilm(film) {
+    this.film = film;
+    setText(button('export-share'), film ? t.recordings.shareNow : t.recordings.share);
+  }
+
+  /** Opens the browser's share sheet with the film, which it fetches first. */
+  async share() {
+    const film = this.film ?? await this.fetchFilm();
+    if (!film) return;
+    this.keepFilm(film);
+    this.say(fill(t.recordings.shareReady, {name: film.name}));
+    try {
+      await navigator.share({files: [film]});
+      this.keepFilm(null);
+      this.say('');
+    } catch (fault) {
+      // NotAllowedError: the push was too long ago; AbortError: closed. Another push opens it again.
+      const name = fault instanceof DOMException ? fault.name : '';
+      if (name !== 'NotAllowedError' && name !== 'AbortError') this.say(STRINGS.refused(String(fault)));
+    }
+  }
+
+  /** The film of this drive; null if it did not come whole. @returns {Promise<File | null>} */
+  async fetchFilm() {
+    /** @type {Promise<File | null>} */
+    let coming = Promise.resolve(null);
+    let tooLarge = '';
+    this.sharing = true;
+    const turn = this.turn + 1;
+    await this.begin('film', ({id, name, total}) => {
+      if (total > SHARE_MOST_BYTES) {
+        tooLarge = fill(t.recordings.shareTooLarge,
+          {name, size: STRINGS.size(total), limit: STRINGS.size(SHARE_MOST_BYTES)});
+        void this.cancel();
+        return;
+      }
+      coming = fetch(this.api.exportFile(id)).then(async (answer) =>
+        (answer.ok ? new File([await answer.blob()], name, {type: FILM_TYPE}) : null)).catch(() => null);
+    });
+    this.sharing = false;
+    if (tooLarge) this.say(tooLarge);
+    const film = await coming;
+    return turn === this.turn ? film : null;
+  }
+
+  /** @param {typeof KINDS[number]} kind @param {(now: Export) => void} [take] called once it is ready */
+  async begin(kind, take = (now) => this.download(now)) {
     const {drive} = this;
     if (!drive) return;
     this.turn += 1;
+    this.keepFilm(null);
     const {turn} = this;
     this.rate = new Rate();
     this.say(t.recordings.asking);
     this.missing([]);
-    for (const kind of KINDS) setAttr(button(`export-${kind}`), 'disabled', '');
+    for (const kind of [...KINDS, 'share']) setAttr(button(`export-${kind}`), 'disabled', '');
     try {
-      await this.follow(turn, await this.api.begin({
+      await this.follow(turn, take, await this.api.begin({
         kind, files: drive.parts.map(({name}) => name),
         from_ms: Math.max(0, drive.startMs), to_ms: drive.startMs + drive.seconds * 1000,
       }));
@@ -98,15 +155,18 @@ export class Exports {
     if (turn === this.turn) this.idle();
   }
 
-  /** Looks how far it is until it is over. @param {number} turn @param {Export} begun */
-  async follow(turn, begun) {
+  /**
+   * Looks how far it is until it is over.
+   * @param {number} turn @param {(now: Export) => void} take @param {Export} begun
+   */
+  async follow(turn, take, begun) {
     let [now, taken, looks] = [begun, false, 0];
     while (turn === this.turn) {
       this.now = now;
       this.draw(now);
       if (now.state === 'ready' && !taken) {
         taken = true;
-        this.download(now);
+        take(now);
       }
       // A phone may leave off, ask its user, and begin again.
       looks = WORKING.includes(now.state) ? 0 : looks + 1;
@@ -137,7 +197,7 @@ export class Exports {
 
   idle() {
     this.now = null;
-    for (const kind of KINDS) button(`export-${kind}`).removeAttribute('disabled');
+    for (const kind of [...KINDS, 'share']) button(`export-${kind}`).removeAttribute('disabled');
     show(byId('export-bar'), false);
     show(button('export-cancel'), false);
   }
@@ -156,6 +216,7 @@ export class Exports {
     const leftS = this.rate.leftS(total);
     this.say(
       state === 'failed' ? STRINGS.refused(now.fault)
+        : this.sharing && state !== 'planning' && state !== 'stopped' ? fill(t.recordings.fetching, {name: now.name})
         : state === 'sent' ? SAYS.sent(now.name, done) : SAYS[state](now.name),
       state === 'planning' ? SAYS.planned(done / Math.max(total, 1), leftS)
         : state === 'sending' ? SAYS.progress(done, total, exact, bytesS, leftS) : '',

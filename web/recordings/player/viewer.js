@@ -73,6 +73,8 @@ export class Viewer {
       if (document.execCommand('copy')) setText(button('rerun-copy'), t.recordings.copied);
     });
     byId('stage').addEventListener('click', () => this.player?.toggle());
+    show(button('full'), document.fullscreenEnabled === true);
+    button('full').addEventListener('click', () => void toggleFull());
     addEventListener('keydown', (event) => this.key(event));
     const paint = (/** @type {number} */ nowMs) => {
       requestAnimationFrame(paint);
@@ -267,6 +269,7 @@ export class Viewer {
       '<': () => player.faster(-1),
       '>': () => player.faster(1),
       m: () => this.nextMark(),
+      f: () => void toggleFull(),
       '+': () => this.plots.zoom('in'),
       '-': () => this.plots.zoom('out'),
       '0': () => this.plots.all(),
@@ -282,6 +285,17 @@ export class Viewer {
     const marks = marksOf(this.drive);
     const next = marks.find((mark) => mark.t > timeS + 0.01) ?? marks[0];
     if (next) this.seek(next.t);
+  }
+}
+
+/** Picture and controls fill the screen, or no longer do. */
+async function toggleFull() {
+  try {
+    if (document.fullscreenElement) await document.exitFullscreen();
+    else await byId('player').requestFullscreen({navigationUI: 'hide'});
+  } catch (fault) {
+    // TypeError: the browser refuses; the page works without.
+    if (!(fault instanceof TypeError)) throw fault;
   }
 }
 
