@@ -27,6 +27,7 @@ from fpvcar.server.http.pages import (
     Handler,
     errors_as_pages,
     page_response,
+    seat_response,
     refuse_foreign,
     refuse_other_sites,
 )
@@ -312,6 +313,8 @@ class Server:
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = PAGES.get(request.match_info["path"], request.match_info["path"])
+        if name == "index.html":
+            return seat_response(self._web_root, request.headers.get("Accept-Language", ""))
         return page_response(self._web_root, name)
 
 

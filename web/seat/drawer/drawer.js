@@ -50,7 +50,7 @@ export function addMarkup([style, markup]) {
   const template = document.createElement('template');
   template.innerHTML = markup;
   fillStrings(template.content, t);
-  document.head.append(make('style', style));
+  document.body.append(make('style', style));  // behind the seat's style
   byId('notes').prepend(...template.content.querySelectorAll('aside'));
   byId('toasts').before(...template.content.querySelectorAll('.asking'));
   document.body.append(...template.content.querySelectorAll('.panel'));

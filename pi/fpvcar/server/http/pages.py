@@ -3,7 +3,9 @@
 Shared by the car's own server and `fpvcar replay --page`.
 """
 
+import functools
 import html
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
@@ -37,12 +39,18 @@ ERROR_PAGE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="dark light">
 <title>That did not work</title>
-<style>body {{ background: Canvas; color: CanvasText }}
+<style>body {{ background: #0b0f14; color: #f4f6f8; --line: #55616e; --plate: #222b35 }}
+@media (prefers-color-scheme: light) {{ body {{ background: #f6f8fa; color: #12181f;
+--line: #98a4b1; --plate: #e8edf2 }} }}
 main {{ font: 18px/1.5 system-ui, sans-serif; max-width: 36em; margin: 3em auto;
-padding: 0 1em }} a {{ color: inherit; display: inline-block; padding: 12px 0 }}</style>
+padding: 0 1em }} a {{ color: inherit; display: inline-block; padding: 12px 16px; font-weight: 600;
+text-decoration: none; border: 1px solid var(--line); border-radius: 12px;
+background: var(--plate) }}</style>
 <main><h1>That did not work</h1><p>{}</p><a href="/">To the first page</a></main>
 </html>
 """
+WORD = re.compile(r"^  (\w+): '([^'\\]*)',$", re.MULTILINE)
+PLACE = re.compile(r'data-t="(\w+)">(?=<)')
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -88,7 +96,7 @@ async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamR
 
 
 def page_response(root: Path, name: str) -> web.FileResponse:
-    """Return a file of the page; `root` is resolved. Raises HTTPNotFound."""
+    """Return a file of the page, packed if it is text; `root` is resolved. Raises HTTPNotFound."""
     path = root / name.replace("\0", "?")
     kind = PAGE_TYPES.get(path.suffix)
     try:
@@ -98,7 +106,37 @@ def page_response(root: Path, name: str) -> web.FileResponse:
         exists = False
     if kind is None or not exists:
         raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
-    return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})
+    headers = {**HEADERS, "Content-Type": kind, "Vary": "Accept-Encoding"}
+    answer = web.FileResponse(path, headers=headers)
+    if kind != "image/png":
+        answer.enable_compression()
+    return answer
+
+
+def seat_response(root: Path, accepted: str) -> web.Response:
+    """Return the driver's page with its first words in the browser's language.
+
+    Scripts bring them again, and all other words, over a slow link seconds later. `accepted` is
+    the value of Accept-Language.
+    """
+    tags = (tag.split(";")[0].split("-")[0].strip().lower() for tag in accepted.split(","))
+    known = {path.parent.name for path in root.glob("lang/*/seat.js")}
+    language = next((tag for tag in tags if tag in known), "en")
+    files = [root / "lang" / tag / "seat.js" for tag in ("en", language)]
+    times = tuple(path.stat().st_mtime_ns for path in (root / "index.html", *files))
+    headers = {**HEADERS, "Vary": "Accept-Encoding, Accept-Language"}
+    text = _worded(root / "index.html", language, *files, times)
+    answer = web.Response(text=text, content_type="text/html", headers=headers)
+    answer.enable_compression()
+    return answer
+
+
+@functools.lru_cache(maxsize=8)
+def _worded(page: Path, language: str, english: Path, words: Path, times: tuple[int, ...]) -> str:
+    """Fill the words of a page in; `times` are those of the files' last changes."""
+    texts = dict(WORD.findall(english.read_text("utf-8") + words.read_text("utf-8")))
+    text = page.read_text("utf-8").replace('<html lang="en">', f'<html lang="{language}">')
+    return PLACE.sub(lambda place: place[0] + html.escape(texts.get(place[1], "")), text)
 
 
 def _shown(value: str | None) -> str:

@@ -1,10 +1,13 @@
 """Error pages for requests that the car refuses."""
 
+from pathlib import Path
+
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.http.pages import HEADERS, errors_as_pages
+from fpvcar.runtime import paths
+from fpvcar.server.http.pages import HEADERS, errors_as_pages, seat_response
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -39,3 +42,33 @@ async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
         assert answer.headers[policy] == HEADERS[policy]
     else:
         assert text == "<b>Wait</b>\n" and answer.content_type == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language", "stop"),
+    [
+        ("de-CH,de;q=0.9,en;q=0.8", "de", "STOP"),
+        ("fi", "fi", "SEIS"),
+        ("nl, zh-TW", "zh", "停"),
+        ("../etc, *;q=0.1", "en", "STOP"),
+        ("", "en", "STOP"),
+    ],
+)
+def test_seat_page_has_its_first_words_in_the_language_of_the_browser(
+    accepted: str, language: str, stop: str
+) -> None:
+    answer = seat_response(paths.WEB, accepted)
+    assert answer.text is not None and f'<html lang="{language}">' in answer.text
+    assert f'data-t="stop">{stop}</text>' in answer.text
+    assert '<span id="card-title" data-t="connecting"></span>' not in answer.text
+    assert "Accept-Language" in answer.headers["Vary"]
+    assert answer.headers["Cache-Control"] == HEADERS["Cache-Control"]
+
+
+def test_seat_page_has_english_words_for_missing_ones(tmp_path: Path) -> None:
+    for name, words in (("en", "  stop: 'STOP',\n  menu: 'A & B',\n"), ("nl", "  stop: 'HALT',\n")):
+        (tmp_path / "lang" / name).mkdir(parents=True)
+        (tmp_path / "lang" / name / "seat.js").write_text(words)
+    (tmp_path / "index.html").write_text('<html lang="en"><b data-t="stop"></b><i data-t="menu"></i>')
+    text = seat_response(tmp_path, "nl").text
+    assert text == '<html lang="nl"><b data-t="stop">HALT</b><i data-t="menu">A &amp; B</i>'
