@@ -225,6 +225,19 @@ async def test_refused_invitation_names_the_reason(
     assert not rig.devices.invitations()
 
 
+async def test_invitation_without_a_network_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "lan_address", lambda: "127.0.0.1")
+    rig = Rig(tmp_path)
+    async with rig.ask(CODES.grown_up) as client:
+        answer = await client.post(BASE)
+        assert answer.status == 409 and "join a network" in await answer.text()
+        assert not rig.devices.invitations()
+        near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
+        assert near.status == 200
+
+
 async def test_guest_cookie_lasts_the_hour_and_longer_after_a_code(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     token = rig.devices.invite(60.0, rig.now_s)

@@ -27,6 +27,10 @@ HERE_ONLY = (
     "The car listens on this computer only, so an invitation would not work: "
     "start it with --host 0.0.0.0.\n"
 )
+NO_NETWORK = (
+    "The car is on no network, so a phone could not open the invitation: "
+    "join a network, then invite again.\n"
+)
 
 
 class InvitationsApi:
@@ -51,10 +55,11 @@ class InvitationsApi:
         minutes = number_of(request, "minutes", USUAL_MIN, LEAST_MIN, MOST_MIN)
         if access.is_loopback(self._served.host):
             raise web.HTTPConflict(text=HERE_ONLY)
+        page = self._page(request)
         import segno  # imported here: a car without invitations saves 3 MB
 
         token = self._devices.invite(minutes, self._utc_s())
-        link = f"{self._page(request)}#invited={token}"
+        link = f"{page}#invited={token}"
         picture = io.BytesIO()
         segno.make(link, error="m").save(picture, kind="svg", light="#fff")
         qr = picture.getvalue().decode()
@@ -62,7 +67,13 @@ class InvitationsApi:
         return web.Response(body=msgspec.json.encode(answer), headers=JSON)
 
     def _page(self, request: web.Request) -> str:
-        """Return the page's address as seen by other machines on the LAN."""
+        """Return the page's address as seen by other machines on the LAN.
+
+        Raises HTTPConflict without a network.
+        """
         if access.is_loopback(request.url.host or ""):
-            return f"http://{in_url(access.lan_address())}:{self._served.port}/"
+            address = access.lan_address()
+            if access.is_loopback(address):
+                raise web.HTTPConflict(text=NO_NETWORK)
+            return f"http://{in_url(address)}:{self._served.port}/"
         return f"{request.scheme}://{request.host}/"

@@ -26,14 +26,18 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
     if access.is_loopback(host):
         lines += ["  It listens on this computer only; --host 0.0.0.0 admits phones, too."]
     else:
-        import segno  # imported here: a service has no terminal, and saves 3 MB
+        address = access.lan_address()
+        url = f"http://{address}:{port}/"
+        if access.is_loopback(address):
+            lines += ["  No network: phones cannot open it. Join a network, then start again."]
+        else:
+            import segno  # imported here: a service has no terminal, and saves 3 MB
 
-        url = f"http://{access.lan_address()}:{port}/"
-        picture = io.StringIO()
-        segno.make(url).terminal(picture, compact=True)
-        lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
-        if (paths.state_directory() / credentials.CERTIFICATE).exists():
-            safe = f"https://{access.lan_address()}:{port + 1}/"
+            picture = io.StringIO()
+            segno.make(url).terminal(picture, compact=True)
+            lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
+        if not access.is_loopback(address) and (paths.state_directory() / credentials.CERTIFICATE).exists():
+            safe = f"https://{address}:{port + 1}/"
             lines += [f"  fresher picture: {safe}   (the browser warns once)"]
         lines += [f"  Drive code: {codes.drive}   (without it: watch only)"]
     lines += [f"  Grown-ups' code: {codes.grown_up}"]

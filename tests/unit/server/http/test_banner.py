@@ -15,6 +15,7 @@ from fpvcar.server.http.banner import greeting, reachable
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(access, "lan_address", lambda: "10.1.2.3")
     return tmp_path
 
 
@@ -44,8 +45,17 @@ def test_lan_greeting_has_address_qr_picture_and_codes(state: Path) -> None:
 def test_greeting_with_a_certificate_has_the_https_address(state: Path) -> None:
     assert "https" not in greeting("0.0.0.0", 8080, "Plague")
     (state / credentials.CERTIFICATE).touch()
-    where = f"https://{access.lan_address()}:8081/"
-    assert where in greeting("0.0.0.0", 8080, "Plague")
+    assert "https://10.1.2.3:8081/" in greeting("0.0.0.0", 8080, "Plague")
+
+
+def test_greeting_without_a_network_has_no_qr_picture(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (state / credentials.CERTIFICATE).touch()
+    monkeypatch.setattr(access, "lan_address", lambda: "127.0.0.1")
+    said = greeting("0.0.0.0", 8080, "Plague")
+    assert "\u2580" not in said and "127.0.0.1" not in said and "https" not in said
+    assert "Join a network" in said and "Drive code: " in said
 
 
 def test_loopback_greeting_says_how_phones_reach_the_car() -> None:
