@@ -6,7 +6,7 @@
 /** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */
 
 /** With another page, another name. */
-const HOLDS = 'offline-aa98e3b1';
+const HOLDS = 'offline-954cc510';
 const PAGE = '/offline.html';
 const language = new URLSearchParams(location.search).get('language') ?? 'en';
 
