@@ -27,9 +27,9 @@ from fpvcar.server.http.pages import (
     Handler,
     errors_as_pages,
     page_response,
-    seat_response,
     refuse_foreign,
     refuse_other_sites,
+    seat_response,
 )
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, video_socket

@@ -122,9 +122,7 @@ def test_distances_are_readable_at_every_size(
                 assert len(found) == 4 and min(found) >= 14.0, f"{name} {size}: {found}"
 
 
-def test_sticks_stand_level_with_each_other(
-    seat: tuple[Page, dict[str, tuple[int, int]]],
-) -> None:
+def test_sticks_stand_level_with_each_other(seat: tuple[Page, dict[str, tuple[int, int]]]) -> None:
     page, sizes = seat
     show(page, LOOKS["driving"])
     for size, (width, height) in sizes.items():

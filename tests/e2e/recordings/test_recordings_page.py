@@ -9,7 +9,7 @@ from pathlib import Path
 
 import av
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Route, ViewportSize
 
 from fpvcar.cli import replay
 from fpvcar.recordings import messages, reader
@@ -199,20 +199,26 @@ def test_phone_shows_the_list_then_the_drive(browser: Browser, bench: RunningBen
     context.close()
 
 
+@pytest.mark.parametrize(("width", "height"), [(844, 390), (568, 320)])
 def test_level_phone_shows_picture_and_controls_on_one_screen(
-    browser: Browser, bench: RunningBench
+    browser: Browser, bench: RunningBench, width: int, height: int
 ) -> None:
-    size = {"width": 844, "height": 390}
+    size = ViewportSize(width=width, height=height)
     context = browser.new_context(viewport=size, has_touch=True, is_mobile=True)
     page = opened(context.new_page(), bench)
     page.locator("#list a").first.tap()
-    until(page, "window.recordings.shown > 0 && window.recordings.lines.length >= 6")
+    until(page, "window.recordings.lines.length >= 6", 20.0)
+    until(page, "window.recordings.shown > 0", 20.0)
     stage = page.locator("#stage").bounding_box()
-    assert stage and stage["y"] >= -1 and stage["width"] == 844 and stage["height"] >= 300
+    assert stage and stage["y"] >= -1 and stage["width"] == width
+    assert stage["height"] >= 0.75 * height
     for name in ("#play", "#previous", "#next", "#scrub", "#time", "#speed", "#full"):
         box = page.locator(name).bounding_box()
         assert box and box["y"] >= stage["y"] + stage["height"] - 1, name
-        assert box["x"] >= 0 and box["x"] + box["width"] <= 844 and box["y"] + box["height"] <= 391
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width, name
+        assert box["y"] + box["height"] <= height + 1, name
+    track = page.locator("#scrub").bounding_box()
+    assert track and track["width"] >= 90
     until(page, "!window.recordings.playing")
     page.locator("#stage").tap()
     until(page, "window.recordings.playing")

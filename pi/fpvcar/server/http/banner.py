@@ -36,7 +36,10 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
             picture = io.StringIO()
             segno.make(url).terminal(picture, compact=True)
             lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
-        if not access.is_loopback(address) and (paths.state_directory() / credentials.CERTIFICATE).exists():
+        if (
+            not access.is_loopback(address)
+            and (paths.state_directory() / credentials.CERTIFICATE).exists()
+        ):
             safe = f"https://{address}:{port + 1}/"
             lines += [f"  fresher picture: {safe}   (the browser warns once)"]
         lines += [f"  Drive code: {codes.drive}   (without it: watch only)"]

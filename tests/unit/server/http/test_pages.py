@@ -69,6 +69,8 @@ def test_seat_page_has_english_words_for_missing_ones(tmp_path: Path) -> None:
     for name, words in (("en", "  stop: 'STOP',\n  menu: 'A & B',\n"), ("nl", "  stop: 'HALT',\n")):
         (tmp_path / "lang" / name).mkdir(parents=True)
         (tmp_path / "lang" / name / "seat.js").write_text(words)
-    (tmp_path / "index.html").write_text('<html lang="en"><b data-t="stop"></b><i data-t="menu"></i>')
+    (tmp_path / "index.html").write_text(
+        '<html lang="en"><b data-t="stop"></b><i data-t="menu"></i>'
+    )
     text = seat_response(tmp_path, "nl").text
     assert text == '<html lang="nl"><b data-t="stop">HALT</b><i data-t="menu">A &amp; B</i>'
