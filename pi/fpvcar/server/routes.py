@@ -26,6 +26,7 @@ from fpvcar.server.http.pages import (
     HEADERS,
     Handler,
     errors_as_pages,
+    packed,
     page_response,
     refuse_foreign,
     refuse_other_sites,
@@ -314,8 +315,9 @@ class Server:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = PAGES.get(request.match_info["path"], request.match_info["path"])
         if name == "index.html":
-            return seat_response(self._web_root, request.headers.get("Accept-Language", ""))
-        return page_response(self._web_root, name)
+            accepted = request.headers.get("Accept-Language", "")
+            return packed(request, seat_response(self._web_root, accepted))
+        return packed(request, page_response(self._web_root, name))
 
 
 def _at_home(request: web.Request) -> bool:

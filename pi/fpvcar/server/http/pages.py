@@ -22,6 +22,7 @@ PAGE_TYPES = {
     ".json": "application/json",
     ".webmanifest": "application/manifest+json",
 }
+PACKED = ("text/html", "text/javascript", "text/css")
 HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
@@ -95,8 +96,21 @@ async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamR
         raise
 
 
+def packed(request: web.Request, answer: web.Response | web.FileResponse) -> web.StreamResponse:
+    """Compress a page's text for a browser that accepts that.
+
+    Not where the answer may have no body or a part of it: the end of the compressed stream behind
+    a 304 would be read as the beginning of the next answer.
+    """
+    names = map(str.lower, request.headers)
+    partial = any(name == "range" or name.startswith("if-") for name in names)
+    if request.method == "GET" and not partial and answer.content_type in PACKED:
+        answer.enable_compression()
+    return answer
+
+
 def page_response(root: Path, name: str) -> web.FileResponse:
-    """Return a file of the page, packed if it is text; `root` is resolved. Raises HTTPNotFound."""
+    """Return a file of the page; `root` is resolved. Raises HTTPNotFound."""
     path = root / name.replace("\0", "?")
     kind = PAGE_TYPES.get(path.suffix)
     try:
@@ -107,10 +121,7 @@ def page_response(root: Path, name: str) -> web.FileResponse:
     if kind is None or not exists:
         raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
     headers = {**HEADERS, "Content-Type": kind, "Vary": "Accept-Encoding"}
-    answer = web.FileResponse(path, headers=headers)
-    if kind != "image/png":
-        answer.enable_compression()
-    return answer
+    return web.FileResponse(path, headers=headers)
 
 
 def seat_response(root: Path, accepted: str) -> web.Response:
@@ -126,9 +137,7 @@ def seat_response(root: Path, accepted: str) -> web.Response:
     times = tuple(path.stat().st_mtime_ns for path in (root / "index.html", *files))
     headers = {**HEADERS, "Vary": "Accept-Encoding, Accept-Language"}
     text = _worded(root / "index.html", language, *files, times)
-    answer = web.Response(text=text, content_type="text/html", headers=headers)
-    answer.enable_compression()
-    return answer
+    return web.Response(text=text, content_type="text/html", headers=headers)
 
 
 @functools.lru_cache(maxsize=8)

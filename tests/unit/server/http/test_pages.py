@@ -1,5 +1,8 @@
 """Error pages for requests that the car refuses."""
 
+import asyncio
+import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.runtime import paths
-from fpvcar.server.http.pages import HEADERS, errors_as_pages, seat_response
+from fpvcar.server.http.pages import HEADERS, errors_as_pages, packed, page_response, seat_response
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -74,3 +77,51 @@ def test_seat_page_has_english_words_for_missing_ones(tmp_path: Path) -> None:
     )
     text = seat_response(tmp_path, "nl").text
     assert text == '<html lang="nl"><b data-t="stop">HALT</b><i data-t="menu">A &amp; B</i>'
+
+
+async def test_packed_page_file_leaves_the_connection_in_order() -> None:
+    """A browser asks again whether a file has changed, and sends more on that connection."""
+
+    async def file(request: web.Request) -> web.StreamResponse:
+        return packed(request, page_response(paths.WEB.resolve(), request.match_info["name"]))
+
+    app = web.Application()
+    app.router.add_get("/{name:.+}", file)
+    text = (paths.WEB / "seat" / "seat.css").read_bytes()
+    async with TestServer(app) as server:
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+
+        async def ask(path: str, method: str = "GET", **headers: str) -> tuple[bytes, bytes]:
+            lines = [f"{method} {path} HTTP/1.1", f"Host: {server.host}"]
+            lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+            writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)
+            assert head.startswith(b"HTTP/1.1 "), head
+            body = b""
+            if method == "GET" and b"chunked" in head:
+                while size := int(await reader.readline(), 16):
+                    body += (await reader.readexactly(size + 2))[:-2]
+                await reader.readline()
+            elif method == "GET" and (found := re.search(rb"Content-Length: (\d+)", head)):
+                body = await reader.readexactly(int(found[1]))
+            return head, body
+
+        head, body = await ask("/seat/seat.css", Accept_Encoding="gzip")
+        assert b"Content-Encoding: gzip" in head and len(body) < len(text) / 2
+        assert gzip.decompress(body) == text
+        tag = re.search(rb"Etag: (\S+)", head, re.IGNORECASE)
+        assert tag
+        for _ in range(3):
+            head, body = await ask(
+                "/seat/seat.css", Accept_Encoding="gzip", If_None_Match=tag[1].decode()
+            )
+            assert head.startswith(b"HTTP/1.1 304 ") and body == b""
+        head, _ = await ask("/seat/seat.css", "HEAD", Accept_Encoding="gzip")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        head, body = await ask("/seat/seat.css", Accept_Encoding="gzip", range="bytes=3-9")
+        assert head.startswith(b"HTTP/1.1 206 ") and body == text[3:10]
+        head, body = await ask("/seat/seat.css")
+        assert b"Content-Encoding" not in head and body == text
+        head, body = await ask("/icons/192.png", Accept_Encoding="gzip")
+        assert b"Content-Encoding" not in head and body.startswith(b"\x89PNG")
+        writer.close()
