@@ -13,7 +13,7 @@ from tests.e2e.harness import SMALL, RunningBench, started
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = SMALL
 FIRST_SCREEN_BYTES = 90_000
-"""With headers, over the network. A slow phone link carries 50,000 a second."""
+"""Limit with headers, over the network. A slow phone link carries 50,000 a second."""
 STATUS = "fetch('/api/status').then((answer) => answer.json())"
 
 
