@@ -18,7 +18,16 @@ from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import Browser, FloatRect, Page
-from tests.e2e.browser.seat import Thumbs, at_the_wheel, go_on, grown_up, opened, touching, until
+from tests.e2e.browser.seat import (
+    Thumbs,
+    at_the_wheel,
+    go_on,
+    grown_up,
+    open_menu,
+    opened,
+    touching,
+    until,
+)
 from tests.e2e.conftest import chromium
 from tests.e2e.harness import GUARD, RunningBench
 from tests.e2e.links.phone import take_wheel
@@ -142,6 +151,7 @@ def access(browser: Browser, home: Path) -> None:
         opened(grown, bench.url)
         grown_up(grown, bench)
         named(grown, "Mum")
+        open_menu(grown, "grown-ups")
         grown.locator("#presets button").first.wait_for()
         grown.locator("#who-may-drive li", has_text="Mum").wait_for()
         grown.locator("#who-may-drive li", has_text="Ann").wait_for()
@@ -156,8 +166,7 @@ def access(browser: Browser, home: Path) -> None:
 
 def named(page: Page, name: str) -> None:
     """Enter the user's name in the menu."""
-    if not page.locator("#menu").is_visible():
-        page.locator("#gear").click()
+    open_menu(page, "drive")
     page.locator("#name").fill(name)
     page.locator("#name").press("Enter")
 

@@ -1,5 +1,5 @@
 """HTTP answers of a played car: every kind of calibration step, findings, an invitation, its
-certificate, its Wi-Fi, its recordings."""
+picture, its certificate, its Wi-Fi, its recordings."""
 
 import json
 from collections.abc import Callable
@@ -68,6 +68,16 @@ INVITATION = {
     "link": "http://car.local/#invited=abc",
     "left_s": 3600,
     "qr": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>',
+}
+PICTURE = {
+    "width": 640,
+    "height": 480,
+    "fps": 30,
+    "flip": "none",
+    "exposure": "normal",
+    "brightness": 0.0,
+    "night": False,
+    "can": ["width", "fps", "flip", "exposure", "brightness", "night"],
 }
 TRUST = {"https_port": 8081, "name": "Rusty's own authority", "fingerprint": "9f" * 32}
 NETWORK = {
@@ -196,6 +206,7 @@ class PlayedAnswers:
             "calibration/end": lambda asked: self._tuner.end(),
             "doctor": lambda asked: FINDINGS,
             "invitations": lambda asked: INVITATION,
+            "picture": lambda asked: PICTURE,
             "trust": lambda asked: TRUST,
             "network": lambda asked: NETWORK,
             "recordings/drives": lambda asked: DRIVES,

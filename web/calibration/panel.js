@@ -1,4 +1,4 @@
-/** Calibration, for a grown-up: its steps, all values and changes. Loaded on
+/** Calibration, for a grown-up: its steps, all values and changes, in a sheet. Loaded on
  * demand. Movements are sent as ordinary wishes. */
 
 import {joined, t} from '../lang/words.js';
@@ -25,13 +25,12 @@ const GROUPS = [
 
 export class Calibration {
   /**
-   * @param {HTMLElement} place
    * @param {{set: (wish: Wish) => void, releases: (() => void)[], take: () => void,
-   *   driving: () => boolean, visible: () => boolean, kept: () => void}} parts
+   *   driving: () => boolean, kept: () => void}} parts
    *   `kept` is called when values have changed
    */
-  constructor(place, parts) {
-    this.place = place;
+  constructor(parts) {
+    this.place = make('div', '');
     this.parts = parts;
     this.hold = new Hold({set: parts.set, changed: (held) => this.view?.held(held)});
     parts.releases.push(() => this.hold.up());
@@ -52,6 +51,12 @@ export class Calibration {
     const link = document.createElement('link');
     Object.assign(link, {rel: 'stylesheet', href: new URL('calibration.css', import.meta.url).href});
     document.head.append(link);
+  }
+
+  /** Shows the list of steps in a new sheet. @param {HTMLElement} place */
+  openIn(place) {
+    this.place = place;
+    return this.open();
   }
 
   /** Shows all that there is; a step that goes on ends. @param {string} [news] */
@@ -105,7 +110,7 @@ export class Calibration {
     const faults = all.faults.map((text) => paragraph(text, 'fault'));
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
-      return steps.length ? [make('h4', t.calibration.groups[group]), this.listed(steps, all)] : [];
+      return steps.length ? [make('h3', t.calibration.groups[group]), this.listed(steps, all)] : [];
     });
     const link = document.createElement('a');
     Object.assign(link, {
@@ -217,7 +222,7 @@ export class Calibration {
     while (this.view === view) {
       await new Promise((done) => setTimeout(done, ASK_MS));
       if (this.view !== view) return;
-      if (document.visibilityState === 'hidden' || !this.parts.visible()) {
+      if (document.visibilityState === 'hidden' || this.place.offsetWidth === 0) {
         this.hold.up();
         continue; // after some seconds the car ends the step
       }

@@ -50,11 +50,6 @@ export function assigned(pad, role, part) {
 
 /** @param {HTMLElement} place */
 export function open(place) {
-  if (place.childElementCount > 0) {
-    FEEL.learning = false;
-    place.replaceChildren();
-    return;
-  }
   place.className = 'sticks';
   const hand = check(t.sticks.leftHanded, FEEL.leftHanded, (on) => {
     FEEL.leftHanded = on;
@@ -109,13 +104,9 @@ function gamepad() {
     return {role, label, ask, element: row([label, ask])};
   });
   const look = () => {
-    if (!box.isConnected) {
+    if (box.offsetWidth === 0) {
+      FEEL.learning = false;  // the sheet is closed: a gamepad drives again
       clearInterval(timer);
-      return;
-    }
-    if (box.getBoundingClientRect().width === 0) {
-      FEEL.learning = false;  // the menu is closed: a gamepad drives again
-      learning = null;
       return;
     }
     const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);

@@ -192,8 +192,8 @@ button('stop').addEventListener('pointerdown', stop);
 button('stop').addEventListener('click', (event) => (event.detail === 0 ? stop() : undefined));
 button('wheel').addEventListener('click', () => page.pushWheel());
 button('lights').addEventListener('click', lights);
-for (const [id, part] of [['gear', 'menu'], ['link-chip', 'menu-link']]) {
-  button(id).addEventListener('click', () => drawer.push(() => page.drawer?.toggle(part)));
+for (const [id, tab] of [['gear', ''], ['link-chip', 'tab-picture']]) {
+  button(id).addEventListener('click', () => drawer.push(() => page.drawer?.toggle(tab)));
 }
 if (matchMedia('(pointer: coarse)').matches) document.body.dataset.input = 'touch';
 

@@ -77,17 +77,21 @@ def opened(page: Page, url: str) -> Page:
     return page
 
 
-def grown_up(page: Page, bench: RunningBench) -> None:
-    """Open the drawer with the grown-ups' part."""
-    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+def open_menu(page: Page, tab: str) -> None:
+    """Open the menu at a tab: drive, picture, car or grown-ups."""
     if not page.locator("#menu").is_visible():
         page.locator("#gear").click()
+    page.locator(f"#tab-{tab}").click()
+
+
+def grown_up(page: Page, bench: RunningBench) -> None:
+    """Open the menu at the grown-ups' tab, and unlock it."""
+    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+    open_menu(page, "grown-ups")
     page.locator("#grown-code").click()
     page.locator("#code").fill(code)
     page.keyboard.press("Enter")
     until(page, "window.fpvcar.state.grown_up")
-    if not page.locator("#menu").is_visible():
-        page.locator("#gear").click()
     page.locator("#guard").wait_for(state="visible")
 
 

@@ -35,6 +35,8 @@ ASKS = {
 }
 WAITS = {**WATCHING, "wait_s": 6.5, "asking": {"phase": "waits", "left_s": 30.0}}
 LATER = {**WATCHING, "wait_s": 4.5, "asking": {"phase": "later", "left_s": 25.0}}
+DRIVE, CAR, GROWN_UPS = (("#gear", f"#tab-{tab}") for tab in ("drive", "car", "grown-ups"))
+"""The controls that open the menu at a tab."""
 SAID = "document.getElementById('asking-says').textContent !== ''"
 
 
@@ -81,16 +83,21 @@ LOOKS = {
     "help": Look({}, _open("intro"), new_here=True),
     "help-free": Look(FREE, _open("intro"), new_here=True),
     "help-stopped": Look(STOPPED, _open("intro"), new_here=True),
+    "help-asked-stopped": Look({**STOPPED, **ASKS}, SAID, new_here=True),
     "help-blind": Look(BLIND, _open("intro"), {"filming": False}, new_here=True),
     "help-plain-http": Look(FREE, _open("intro"), new_here=True, origin=PLAIN),
     "plain-http": Look(FREE, _open("secure"), origin=PLAIN),
     "plain-http-locked": Look(LOCKED, _open("secure"), origin=PLAIN),
-    "keys": Look({}, _open("keys"), push=("#gear", "#show-keys")),
-    "menu": Look({}, _open("menu"), push=("#gear",)),
-    "menu-stopped": Look(STOPPED, _open("menu"), push=("#gear",)),
-    "menu-grown-up": Look(GROWN_UP, _open("menu"), push=("#gear",)),
+    "keys": Look({}, _open("keys"), push=(*DRIVE, "#show-keys")),
+    "menu": Look({}, _open("menu"), push=DRIVE),
+    "menu-stopped": Look(STOPPED, _open("menu"), push=DRIVE),
+    "menu-asked-stopped": Look({**STOPPED, **ASKS}, SAID, push=CAR),
+    "menu-car": Look(GROWN_UP, _open("menu"), push=CAR),
+    "menu-grown-up": Look(GROWN_UP, _open("menu"), push=GROWN_UPS),
     "link-details": Look({}, _open("menu"), push=("#link-chip",)),
+    "figures": Look({}, _open("figures"), push=("#link-chip", "#show-figures")),
     "code": Look(LOCKED, _open("unlock"), push=("#wheel",)),
+    "code-asked": Look(ASKS, SAID, push=(*GROWN_UPS, "#grown-code")),
 }
 
 

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fpvbench import soc as chip
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import at_the_wheel, drives, grown_up, until
+from tests.e2e.browser.seat import at_the_wheel, drives, grown_up, open_menu, until
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
@@ -101,26 +101,27 @@ def test_failed_rear_sensor_is_shown_and_reversing_beeps(page: Page, bench: Runn
     echo = bench.soc.pin[SENSORS.ultrasound["rear"].echo]
     echo.external = 0  # its wire is off
     try:
-        page.locator("#link-chip").click()
+        open_menu(page, "car")
         expect(ill).to_have_text(re.compile(r"^rear: does not answer, .* \d+ s ago$"))
         label = page.locator("#ranges").get_attribute("aria-label") or ""
         assert re.search(r"rear: no distance \(does not answer, .* s ago\)", label)
-        page.locator("#link-chip").click()
+        page.locator("#gear").click()
         assert page.evaluate("window.beeps") == 0
         reverses(page, "window.beeps > 0")
         page.keyboard.up("ArrowDown")
     finally:
         echo.external = chip.FLOATING
-    page.locator("#link-chip").click()
+    open_menu(page, "car")
     expect(ill).to_be_hidden()
 
 
 def test_depth_camera_is_range_sensor_and_drawer_picture(page: Page, bench: RunningBench) -> None:
-    """The depth camera is a range sensor, and a picture in the drawer."""
+    """The depth camera is a range sensor, and a picture among the figures."""
     at_the_wheel(page, bench.url)
     young = "window.fpvcar.state.ranges.find((one) => one.name === 'depth')"
     until(page, f"{young}.state === 'ok' && {young}.age_s < 0.5")
     page.locator("#link-chip").click()
+    page.locator("#show-figures").click()
     until(page, "document.querySelector('#depth')?.naturalWidth === 80")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
-from tests.e2e.browser.seat import opened, until
+from tests.e2e.browser.seat import open_menu, opened, until
 from tests.e2e.browser.seat_states import GROWN_UP, STOPPED
 from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.pages.test_calibration_page import OVERFLOW
@@ -36,7 +36,7 @@ LOCALES = [
     for locale in RESUME
 ]
 CUT = """() => [...document.querySelectorAll(
-    'button, .button, h1:not(.unseen), #menu-body, html')]
+    'button, .button, h1:not(.unseen), .drawer-body, html')]
   .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
   .map((one) => `${one.id} ${one.localName} "${one.textContent.trim()}"`)"""
 """Words that are wider than their button, and elements that make a page wider than a phone."""
@@ -76,14 +76,16 @@ def test_words_of_each_language_fit_their_buttons(
     page.locator("#intro-ok").click()
     assert page.evaluate(CUT) == []
     assert page.evaluate(STOP_WORD) < 0.9, "STOP is within its octagon"
-    page.locator("#gear").click()
+    for tab in ("grown-ups", "car", "picture", "drive"):
+        open_menu(page, tab)
+        assert page.evaluate(CUT) == [], tab
     page.locator("#show-sticks").click()
     page.locator("#sticks [data-testid=expo]").wait_for()
     assert page.evaluate(CUT) == []
+    page.locator("[data-close=sheet]").click()
     page.locator("#show-keys").click()
     page.locator("#keys").wait_for(state="visible")
     assert page.evaluate(CUT) == []
-    page.locator("#gear").click()
     if soaking or language in LONGEST:
         grown_ups(page, language)
         other_pages(page, language)
@@ -104,10 +106,12 @@ def grown_ups(page: Page, language: str) -> None:
     played = PlayedAnswers(page)
     say(page, {"role": "driver", "stop": None})
     page.evaluate(HEARD, PEOPLE)
+    open_menu(page, "grown-ups")
     page.locator("#invite").click()
     page.locator("#invitation button").click()
     fits(page, "#invite-link", f"who-{language}")
     page.locator("[data-close=sheet]").click()
+    open_menu(page, "car")
     page.locator("#look-for-faults").click()
     fits(page, ".finding", f"doctor-{language}")
     page.locator("[data-close=sheet]").click()
@@ -144,7 +148,7 @@ def other_pages(page: Page, language: str) -> None:
 def test_chosen_language_survives_reload_on_all_pages(browser: Browser) -> None:
     context, page = on_a_phone(browser, "sv-SE")
     assert page.locator("html").get_attribute("lang") == "en", "there is no Swedish"
-    page.locator("#gear").click()
+    open_menu(page, "car")
     with page.expect_navigation():
         page.locator("#language").select_option("fi")
     for _ in range(2):

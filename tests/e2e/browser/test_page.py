@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route
 
-from tests.e2e.browser.seat import at_the_wheel, opened, until
+from tests.e2e.browser.seat import at_the_wheel, open_menu, opened, until
 from tests.e2e.harness import SMALL, RunningBench, started
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -118,7 +118,7 @@ def typing_and_closing_stop_nothing(page: Page) -> None:
     letter. The same keys act once no text field has the focus."""
     page.keyboard.press("Escape")
     page.locator("#keys").wait_for(state="hidden")
-    page.locator("#gear").click()
+    open_menu(page, "drive")
     page.locator("#name").fill("")
     page.keyboard.type("Anna Maria f?")
     assert page.locator("#name").input_value() == "Anna Maria f?"

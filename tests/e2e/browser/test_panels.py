@@ -1,23 +1,77 @@
-"""Every panel shows the reason of a stop, with Resume. Sticks and the button that moves the car are
-dimmed while nothing can move it."""
+"""The menu has tabs of one screen each. Every panel shows the reason of a stop, with Resume, and a
+request for the wheel. Sticks and the button that moves the car are dimmed while nothing can move
+it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser.layout import faults
-from tests.e2e.browser.seat import until
-from tests.e2e.browser.seat_states import GROWN_UP, STOPPED, TOUCH, WATCHING, Look, show
+from tests.e2e.browser.seat import open_menu, until, violations
+from tests.e2e.browser.seat_states import (
+    ASKS,
+    CAR,
+    DRIVE,
+    GROWN_UP,
+    GROWN_UPS,
+    STOPPED,
+    TOUCH,
+    WATCHING,
+    Look,
+    show,
+)
 from tests.support.cameras.video_source import encode
-from tests.support.played_answers import PlayedAnswers
+from tests.support.played_answers import PEOPLE, PlayedAnswers
 from tests.support.played_car import play, say
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
-PANELS = {"menu": ("#gear",), "keys": ("#gear", "#show-keys"), "unlock": ("#gear", "#grown-code")}
+PANELS = {"menu": CAR, "keys": (*DRIVE, "#show-keys"), "unlock": (*GROWN_UPS, "#grown-code")}
 """Panels of the seat, and the buttons that open each."""
+TABS = {
+    "drive": {"name", "beeps", "show-sticks", "show-intro", "show-keys"},
+    "picture": {"whole", "show-figures", "record-on-off", "record-keep", "mark", "recordings.html"},
+    "car": {"look-for-faults", "calibrate", "network", "language", "buttons"},
+    "grown-ups": {"limit", "preset-0", "guard", "grown-take", "lock-again", "invite"},
+}
+"""The menu's tabs, with the settings and pages of each for a grown-up who watches."""
+PAGES = {
+    "picture-settings": (
+        "picture",
+        "[data-testid=picture-settings] summary",
+        "[data-testid=picture-night]",
+    ),
+    "figures": ("picture", "#show-figures", "#facts dd"),
+    "sticks": ("drive", "#show-sticks", "[data-testid=left-handed]"),
+    "calibration": ("car", "#calibrate", "[data-testid=begin-direction-drive]"),
+    "doctor": ("car", "#look-for-faults", ".finding"),
+    "invitation": ("grown-ups", "#invite", "#invite-length"),
+}
+"""Pages and folds behind a tab: the tab, the button, and a part of each."""
+REACHED = """() => [...document.querySelectorAll('#menu-body :is(a, button, input, select)')]
+  .filter((one) => one.checkVisibility())
+  .map((one) => one.id || one.dataset.testid || one.getAttribute('href')
+    || one.localName)"""
+"""Names of the controls of the open tab."""
+SCREENS = """(part) => {
+  const {scrollHeight, clientHeight} = document.querySelector(part);
+  return scrollHeight / clientHeight;
+}"""
+"""Height of a panel's content, in screens."""
+HEARD = """(people) => {
+  for (const socket of played.sockets) socket.hear({kind: 'people', people});
+}"""
+SENDS = """() => {
+  window.sent = [];
+  const {send} = WebSocket.prototype;
+  WebSocket.prototype.send = function (text) {
+    window.sent.push(JSON.parse(text));
+    send.call(this, text);
+  };
+}"""
+"""Keeps the messages that the page sends."""
 RED = "rgb(163, 23, 16)"
 WELL = {"stop": None, "wheels": "ok", "role": "driver"}
 STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
@@ -28,14 +82,7 @@ STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 }
 """Messages of the car and states of the link while nothing can move the car."""
 OPACITY = "Number(getComputedStyle(document.querySelector('#pad-drive .stick')).opacity)"
-CLICKED = """(one) => {
-  const {top} = document.querySelector('[data-t=grownUps]').getBoundingClientRect();
-  one.click();
-  return top;
-}"""
-"""Clicks a button, and returns the place of a part of the menu before that."""
-FILLED = "document.getElementById('link-says').textContent !== ''"
-"""The menu has its figures, which come a second after it opens."""
+TOP = "(one) => one.getBoundingClientRect().top"
 RISE_PX = 9
 """Distance by which a panel rises while it opens, and 1 px."""
 BUSY_MS = 20_000
@@ -84,26 +131,99 @@ def test_open_panel_shows_the_stop_in_red_and_resumes(phone: Page, panel: str) -
     expect(phone.locator(f"{where} > #card")).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
 
 
-def scrolled(page: Page) -> float:
-    """Return the place of the same part of the menu now."""
-    assert page.evaluate("document.getElementById('menu-body').scrollTop") > 0
-    part = "document.querySelector('[data-t=grownUps]')"
-    top: float = page.evaluate(f"{part}.getBoundingClientRect().top")
-    return top
-
-
-def test_code_leads_back_to_the_same_place_of_the_menu(phone: Page) -> None:
+@pytest.mark.parametrize("panel", PANELS)
+def test_open_panel_shows_request_for_the_wheel_and_answers(phone: Page, panel: str) -> None:
     turn(phone, "390x844")
-    show(phone, Look({"grown_up": False}, opened("menu"), push=("#gear",)))
-    until(phone, FILLED)
-    phone.locator("#grown-code").scroll_into_view_if_needed()
-    top = phone.locator("#grown-code").evaluate(CLICKED)
+    show(phone, Look({}, opened(panel), push=PANELS[panel]))
+    phone.evaluate(SENDS)
+    for size in ("390x844", "844x390"):
+        turn(phone, size)
+        say(phone, {**ASKS, **(STOPPED if panel == "menu" else {})})
+        expect(phone.locator(f"#{panel} #asking-says")).to_have_text(
+            "Quick Hedgehog, phone asks for the wheel", timeout=BUSY_MS
+        )
+        phone.locator("#asking-give").click(trial=True)  # nothing covers it
+        assert faults(phone) == [], size
+        phone.locator("#asking-later").click()
+        until(phone, "sent.some(({kind, id, give}) => kind === 'answer' && id && !give)")
+        say(phone, {"asking": None})
+        expect(phone.locator("#asking-says")).to_have_text("", timeout=BUSY_MS)
+        phone.evaluate("sent = []")
+    phone.locator(f"[data-close={panel}]").click()
+    if panel == "unlock":
+        phone.locator("[data-close=menu]").click()
+    say(phone, ASKS)
+    expect(phone.locator(".seat > #asking #asking-give")).to_be_visible(timeout=BUSY_MS)
+
+
+@pytest.mark.parametrize("colors", ["dark", "light"])
+def test_each_tab_fits_one_screen_and_passes_axe(
+    phone: Page, colors: Literal["dark", "light"]
+) -> None:
+    phone.emulate_media(color_scheme=colors)
+    turn(phone, "390x844")
+    show(phone, Look({**GROWN_UP, **WATCHING}, opened("menu"), push=("#gear",)))
+    phone.locator("[data-testid=preset-0]").wait_for(state="attached")
+    phone.evaluate(HEARD, PEOPLE[:2])
+    for tab, settings in TABS.items():
+        open_menu(phone, tab)
+        assert settings <= set(phone.evaluate(REACHED)), tab
+        assert phone.evaluate(SCREENS, "#menu-body") == 1, tab
+        assert violations(phone, "#menu") == [], tab
+        phone.set_viewport_size({"width": 640, "height": 360})  # 1280x720 at 200 %
+        phone.wait_for_timeout(100)
+        assert faults(phone) == [], tab
+        turn(phone, "390x844")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_page_of_the_menu_is_two_taps_away(phone: Page, name: str) -> None:
+    turn(phone, "390x844")
+    tab, push, part = PAGES[name]
+    show(phone, Look(GROWN_UP, opened("menu"), push=("#gear",)))
+    phone.locator(f"#tab-{tab}").click()
+    phone.locator(push).click()
+    phone.locator(part).first.wait_for()
+    body = "#menu-body" if name == "picture-settings" else ".drawer:not([hidden]) > .drawer-body"
+    assert phone.evaluate(SCREENS, body) <= 2
+    assert faults(phone) == []
+    phone.keyboard.press("Escape")
+    if body != "#menu-body":
+        expect(phone.locator(push)).to_be_focused(timeout=BUSY_MS)
+
+
+def test_arrows_move_among_tabs_and_drive_after_a_finger(phone: Page) -> None:
+    turn(phone, "390x844")
+    show(phone, Look(GROWN_UP, opened("menu"), push=DRIVE))
+    chosen = phone.locator("[role=tab][aria-selected=true]")
+    phone.keyboard.down("ArrowLeft")
+    until(phone, "window.fpvcar.wish.steer !== 0")  # a finger left the focus to the menu
+    phone.keyboard.up("ArrowLeft")
+    phone.keyboard.press("Tab")
+    expect(chosen).to_be_focused()
+    for key, tab in {"ArrowLeft": "grown-ups", "ArrowRight": "drive", "End": "grown-ups"}.items():
+        phone.keyboard.press(key)
+        expect(chosen).to_have_id(f"tab-{tab}")
+        expect(chosen).to_be_focused()
+        assert phone.locator("[role=tabpanel]:visible").get_attribute("id") == f"menu-{tab}"
+        assert phone.evaluate("window.fpvcar.wish.steer") == 0
+    phone.keyboard.press("Escape")
+    phone.locator("#gear").focus()
+    phone.keyboard.press("Enter")  # opens the last tab; the link's chip opens its own
+    expect(phone.locator("#menu-grown-ups")).to_be_visible()
+    phone.keyboard.press("Escape")
+    phone.locator("#link-chip").click()
+    expect(phone.locator("#link-says")).to_be_visible()
+
+
+def test_code_leads_back_to_the_same_tab(phone: Page) -> None:
+    turn(phone, "390x844")
+    show(phone, Look({"grown_up": False}, opened("unlock"), push=(*GROWN_UPS, "#grown-code")))
     phone.locator("#code").fill("grown-ups")
     phone.keyboard.press("Enter")
     say(phone, GROWN_UP)
-    expect(phone.locator("#menu")).to_be_visible(timeout=BUSY_MS)
+    expect(phone.locator("#limit")).to_be_visible(timeout=BUSY_MS)
     expect(phone.locator("#unlock")).to_be_hidden()
-    assert abs(scrolled(phone) - top) < RISE_PX
     assert phone.evaluate("document.activeElement.id") == "menu"
     phone.keyboard.press("Escape")
     expect(phone.locator("#menu")).to_be_hidden()
@@ -111,22 +231,25 @@ def test_code_leads_back_to_the_same_place_of_the_menu(phone: Page) -> None:
 
 
 @pytest.mark.parametrize("size", ["390x844", "844x390"])
-def test_results_open_as_a_sheet_and_lead_back_to_the_menu(phone: Page, size: str) -> None:
+def test_results_open_as_a_sheet_and_lead_back_to_the_tab(phone: Page, size: str) -> None:
     turn(phone, size)
-    show(phone, Look(GROWN_UP, opened("menu"), push=("#gear",)))
-    until(phone, FILLED)
-    phone.locator("#invite").scroll_into_view_if_needed()
-    top = phone.locator("#invite").evaluate(CLICKED)
+    show(phone, Look(GROWN_UP, opened("menu"), push=GROWN_UPS))
+    invite = phone.locator("#invite")
+    invite.scroll_into_view_if_needed()
+    top = invite.evaluate(TOP)
+    invite.click()
     phone.locator("#invitation button").click()
     inside(phone, "#invite-qr")
     assert faults(phone) == []
     phone.keyboard.press("Escape")
-    expect(phone.locator("#menu")).to_be_visible(timeout=BUSY_MS)
-    assert abs(scrolled(phone) - top) < RISE_PX
+    expect(phone.locator("#menu-grown-ups")).to_be_visible(timeout=BUSY_MS)
+    assert abs(invite.evaluate(TOP) - top) < RISE_PX
+    open_menu(phone, "car")
     phone.locator("#look-for-faults").click()
     inside(phone, ".finding h3")
     assert faults(phone) == []
     phone.keyboard.press("Escape")
+    expect(phone.locator("#menu-car")).to_be_visible(timeout=BUSY_MS)
     phone.keyboard.press("Escape")
     expect(phone.locator("#menu")).to_be_hidden(timeout=BUSY_MS)
 
@@ -163,7 +286,7 @@ def test_sticks_are_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
 
 def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
     turn(phone, "390x844")
-    show(phone, Look(GROWN_UP, opened("menu"), push=("#gear",)))
+    show(phone, Look(GROWN_UP, opened("menu"), push=CAR))
     phone.locator("#calibrate").click()
     phone.locator("[data-testid=begin-direction-drive]").click()
     hold = phone.locator("[data-testid=calibration-hold]")

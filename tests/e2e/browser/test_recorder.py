@@ -7,7 +7,16 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from fpvcar.recordings import codec, messages, reader
-from tests.e2e.browser.seat import GAMEPAD, at_the_wheel, grown_up, opened, probe, until, violations
+from tests.e2e.browser.seat import (
+    GAMEPAD,
+    at_the_wheel,
+    grown_up,
+    open_menu,
+    opened,
+    probe,
+    until,
+    violations,
+)
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.recordings.recording import files
 
@@ -42,6 +51,7 @@ def test_recorder_shows_state_marks_and_keeps_last_minute(page: Page, bench: Run
     page.get_by_text("Marked.").wait_for()
     assert not page.get_by_test_id("record-on-off").is_visible(), "a grown-up's"
     grown_up(page, bench)
+    open_menu(page, "picture")
     page.get_by_test_id("record-on-off").click()
     until(page, "window.fpvcar.state.recording.on === false")
     assert dot.get_attribute("data-tone") == "off"

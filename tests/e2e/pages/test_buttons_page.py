@@ -11,7 +11,7 @@ from fpvbench import soc as chips
 from fpvcar.buttons.game import PATIENCE_S
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import touching, until, violations
+from tests.e2e.browser.seat import open_menu, touching, until, violations
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -42,7 +42,7 @@ def opened(page: Page, bench: RunningBench, by_menu: bool = False) -> Page:
     """Open the page, in step with the car."""
     if by_menu:
         page.goto(bench.url)
-        page.locator("#link-chip").click()
+        open_menu(page, "car")
         page.locator('a[href="buttons"]').click()
     else:
         page.goto(f"{bench.url}buttons")

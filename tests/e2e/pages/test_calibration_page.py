@@ -17,7 +17,7 @@ from fpvbench.world.bridge import Bridges, Wiring, mx1508
 from fpvbench.world.process import World
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import GAMEPAD, go_on, grown_up, until
+from tests.e2e.browser.seat import GAMEPAD, go_on, grown_up, open_menu, until
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -51,12 +51,12 @@ SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
 OVERFLOW = """() => {
-  const body = document.querySelector('#menu-body');
+  const body = document.querySelector('#sheet-body');
   const bottom = (element) => element.getBoundingClientRect().bottom;
   const last = document.querySelector('[data-testid=calibration-skip]');
   return [body.scrollHeight - body.clientHeight, Math.max(0, bottom(last) - bottom(body))];
 }"""
-"""How far the menu scrolls, and how far the last button is out of sight, in px."""
+"""How far the sheet scrolls, and how far the last button is out of sight, in px."""
 
 
 def seated(page: Page, url: str) -> None:
@@ -71,6 +71,7 @@ def calibrating(page: Page, bench: RunningBench) -> None:
     seated(page, bench.url)
     grown_up(page, bench)
     until(page, "fetch('/api/calibration').then(({ok}) => ok)")  # the code's cookie has come
+    open_menu(page, "car")
     page.locator("#calibrate").click()
     one(page, "begin-speed").wait_for()
 
@@ -122,9 +123,13 @@ def test_held_finger_moves_motor_and_direction_can_be_undone(
     page.set_viewport_size({"width": 390, "height": 844})
     calibrating(page, bench)
     assert broken(page) == []
+    page.locator("[data-close=sheet]").click()
+    open_menu(page, "grown-ups")
     for number, limit in ((0, 0.167), (1, 0.5), (2, 1.0)):  # of 0.2 to 1.4 m/s
         page.locator(f"[data-testid=preset-{number}]").click()
         until(page, f"window.fpvcar.state.limit === {limit}")
+    open_menu(page, "car")
+    page.locator("#calibrate").click()
     file = bench.state / "calibration.json"
     assert not file.exists()
     begun(page, "direction-steer")
@@ -175,7 +180,7 @@ def test_gamepad_axes_are_assigned_to_roles_and_drive(
     page.add_init_script(GAMEPAD)
     seated(page, bench.url)
     page.evaluate("plug()")
-    page.locator("#gear").click()
+    open_menu(page, "drive")
     page.locator("#show-sticks").click()
     until(page, "document.querySelectorAll('#sticks .bars li').length === 25")
     page.locator("#sticks [data-testid=role-forward]").click()

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.browser.seat import go_on, grown_up, until
+from tests.e2e.browser.seat import go_on, grown_up, open_menu, until
 from tests.e2e.harness import GUARD, RunningBench, wait_for
 from tests.e2e.pages.test_calibration_page import (
     LONG_S,
@@ -77,8 +77,7 @@ def test_left_run_continues_at_its_step_with_what_was_kept(page: Page, bench: Ru
     go_on(page)  # a slow reload stops the car
     if not page.evaluate("window.fpvcar.state.grown_up"):
         grown_up(page, bench)
-    else:
-        page.locator("#gear").click()
+    open_menu(page, "car")
     page.locator("#calibrate").click()
     one(page, "calibration-start").get_by_text(f"Continue with step 6 of {STEPS}").click()
     assert place(page) == f"6 of {STEPS}"

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from fpvcar.doctor.collect import LEAST_TIMEOUT
 from fpvcar.doctor.report import Report, as_json
-from tests.e2e.browser.seat import grown_up, opened, until
+from tests.e2e.browser.seat import grown_up, open_menu, opened, until
 from tests.e2e.driver import Driver
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.doctor import THROTTLED, PlayedMachine, examined, healthy, put
@@ -32,6 +32,7 @@ def looked(page: Page) -> None:
     page.evaluate("document.getElementById('doctor')?.remove()")
     if page.locator("#sheet").is_visible():
         page.locator("[data-close=sheet]").click()
+    open_menu(page, "car")
     page.locator("#look-for-faults").click()
     until(page, f"!{SAYS}?.startsWith('The car is checking') && {SAYS} !== undefined", LONG_S)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.browser.seat import grown_up, opened, until
+from tests.e2e.browser.seat import grown_up, open_menu, opened, until
 from tests.e2e.driver import Driver, make_whole, sit_down
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.hostile.attacks import plug
@@ -147,7 +147,7 @@ def test_grown_up_page_ends_driver_and_locks_the_car(
     opened(page, house.url)
     until(page, "window.fpvcar.state.grown_up")
     with stranger(house, 30, code(house, "drive")) as ann:
-        page.locator("#link-chip").click()
+        open_menu(page, "grown-ups")
         row = page.locator("#who-may-drive li", has_text="number 30")
         row.wait_for()
         row.evaluate("(one) => one.scrollIntoView()")  # at once: rows are made again

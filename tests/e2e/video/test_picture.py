@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.browser.seat import at_the_wheel, grown_up, until, violations
+from tests.e2e.browser.seat import at_the_wheel, grown_up, open_menu, until, violations
 from tests.e2e.harness import STRIP, RunningBench
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -13,11 +13,12 @@ SET = "fetch('/api/picture').then((answer) => answer.json())"
 
 def test_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
-    page.locator("#gear").click()
+    open_menu(page, "picture")
     settings = page.get_by_test_id("picture-settings")
     settings.wait_for(state="attached")
     assert not settings.is_visible(), "a grown-up's"
     grown_up(page, bench)
+    open_menu(page, "picture")
     settings.locator("summary").click()
     night = page.get_by_test_id("picture-night")
     night.wait_for(state="visible")

@@ -18,7 +18,7 @@ import {LinkHistory, spark} from '../link/link_history.js';
 import {MarkButtons} from './marks.js';
 import {ownName} from './own_name.js';
 import {Pace} from '../link/pace.js';
-import {Panels} from '../hud/panels.js';
+import {Panels, Tabs} from '../hud/panels.js';
 import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults, setStale} from '../hud/ranges.js';
 import {RecorderPanel} from './recorder.js';
@@ -101,7 +101,8 @@ export class Drawer {
     this.depth = null;
     /** When each kind of fault was last toasted. @type {Map<string, number>} */
     this.toastedMs = new Map();
-    this.panels = new Panels(['menu', 'unlock', 'keys', 'sheet']);
+    this.panels = new Panels(['menu', 'unlock', 'keys', 'sheet', 'figures']);
+    this.tabs = new Tabs();
     parts.hud.spark = spark();
     this.help = new Help();
     const {send} = parts;
@@ -142,7 +143,8 @@ export class Drawer {
     });
     button('show-keys').addEventListener('click', () => this.panels.open('keys'));
     button('show-sticks').addEventListener('click', async () =>
-      (await import('../../calibration/sticks.js')).open(byId('sticks')));
+      (await import('../../calibration/sticks.js')).open(this.panels.sheet(t.showSticks, 'sticks')));
+    button('show-figures').addEventListener('click', () => this.panels.open('figures', byId('figures-title', HTMLElement)));
     this.guard.addEventListener('change', () => parts.guard(/** @type {GuardMode} */ (this.guard.value)));
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>
@@ -159,12 +161,12 @@ export class Drawer {
     const [{Calibration}] = await Promise.all([
       import('../../calibration/panel.js'), loadTexts('calibration'),
     ]);
-    this.calibration ??= new Calibration(byId('calibration'), {
+    const place = this.panels.sheet(t.calibrate, 'calibration');
+    this.calibration ??= new Calibration({
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
-      driving: () => this.last?.role === 'driver', visible: () => this.panels.isOpen('menu'),
-      kept: () => void this.loadPresets(),
+      driving: () => this.last?.role === 'driver', kept: () => void this.loadPresets(),
     });
-    await this.calibration.open();
+    await this.calibration.openIn(place);
   }
 
   /** @param {(steer: number) => void} set */
@@ -195,15 +197,15 @@ export class Drawer {
     setAttr(this.limit, 'aria-valuetext', DRAWER_STRINGS.limit(Number(this.limit.value)));
   }
 
-  /** Closes the menu, or opens it at a part. @param {string} part an id */
-  toggle(part) {
-    if (this.panels.isOpen('menu')) {
+  /** Opens the menu, at a tab or at the last one; a second push closes it. @param {string} tab an id or '' */
+  toggle(tab) {
+    const open = this.panels.isOpen('menu');
+    if (open && (!tab || tab === this.tabs.chosen.id)) {
       this.panels.close('menu');
       return;
     }
-    const heading = byId(part);
-    this.panels.open('menu', heading);
-    byId('menu-body').scrollTop = part === 'menu' ? 0 : heading.offsetTop;
+    if (!open) this.panels.open('menu', byId('menu', HTMLElement));
+    if (tab) this.tabs.select(tab);
   }
 
   /** Driving began. */
@@ -242,6 +244,7 @@ export class Drawer {
     if (state.grown_up && byId('grown-open').hidden) void this.loadPresets();
     show(byId('grown-open'), state.grown_up);
     show(byId('grown-locked'), !state.grown_up);
+    show(byId('car-care'), state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
     const who = state.role === 'driver' ? t.you
@@ -305,9 +308,9 @@ export class Drawer {
     this.linkHistory.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
     this.showPace(figures);
     this.people.second(!byId('menu').hidden && this.last?.grown_up === true);
-    if (byId('menu').hidden) return;
-    this.linkHistory.draw();
     setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
+    if (byId('figures').hidden) return;
+    this.linkHistory.draw();
     fill(byId('facts'), this.figureRows(figures));
     this.showDepth();
   }
@@ -341,7 +344,7 @@ export class Drawer {
     ];
   }
 
-  /** Shows the depth camera's last picture, once a second while the drawer is open. */
+  /** Shows the depth camera's last picture, once a second while the figures are open. */
   showDepth() {
     const has = this.last?.ranges?.some(({name}) => name === 'depth') === true;
     if (!has || !this.depth) {

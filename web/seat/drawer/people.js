@@ -42,7 +42,7 @@ export class PeopleList {
     const row = make('div', '');
     row.className = 'row';
     row.append(lock, invite);
-    element.replaceChildren(make('h4', t.people.title), this.list, this.unsaved, row);
+    element.replaceChildren(make('h3', t.people.title), this.list, this.unsaved, row);
     this.seconds = 0;
     this.shown = '';
   }

@@ -1,16 +1,11 @@
 /** Panels beside the picture: one at a time, never over STOP, never modal. The open one shows the
- * seat's message card, which it would cover. A dialog or sheet over the menu goes back to it. */
+ * seat's message card and a request for the wheel, which it would cover. A dialog or sheet over
+ * the menu goes back to it. The menu has tabs. */
 
 import {byId, make, setAttr, setText, show} from '../../lib/dom.js';
+import {session} from '../../lib/storage.js';
 
-const OVER_MENU = ['unlock', 'sheet'];
-
-/** The part in the middle, and its place: parts above grow with a code. @param {HTMLElement} body */
-function middle({children, scrollTop, clientHeight}) {
-  const parts = /** @type {HTMLElement[]} */ ([...children]);
-  const part = parts.filter(({offsetTop}) => offsetTop <= scrollTop + clientHeight / 2).pop() ?? parts[0];
-  return {part, top: part.offsetTop - scrollTop};
-}
+const OVER_MENU = ['unlock', 'sheet', 'figures'];
 
 export class Panels {
   /** @param {string[]} ids */
@@ -18,7 +13,7 @@ export class Panels {
     this.ids = ids;
     /** @type {HTMLElement | null} */
     this.opener = null;
-    /** The menu below the open panel. @type {ReturnType<typeof middle> & {opener: HTMLElement | null} | null} */
+    /** The menu below the open panel. @type {{top: number, opener: HTMLElement | null} | null} */
     this.below = null;
     // Also for panels that are still to come.
     document.addEventListener('click', ({target}) => {
@@ -35,13 +30,13 @@ export class Panels {
   /** @param {string} id @param {HTMLElement} [focus] */
   open(id, focus) {
     const menu = OVER_MENU.includes(id) && this.isOpen('menu')
-      ? {...middle(byId('menu-body')), opener: this.opener} : null;
+      ? {top: byId('menu-body').scrollTop, opener: this.opener} : null;
     const active = document.activeElement;
     this.closeAll();
     this.below = menu;
     this.opener = active instanceof HTMLElement ? active : null;
     show(byId(id), true);
-    byId(id).append(byId('card'));
+    byId(id).append(byId('card'), byId('asking'));
     this.setExpanded(id, true);
     focus?.focus();
   }
@@ -52,13 +47,14 @@ export class Panels {
     if (!panel || panel.hidden) return;
     const inside = panel.contains(document.activeElement);
     byId('notes').append(byId('card'));
+    byId('toasts').before(byId('asking'));
     show(panel, false);
     this.setExpanded(id, false);
     const {below, opener} = this;
     this.below = null;
     if (below) {
       this.open('menu');
-      byId('menu-body').scrollTop = below.part.offsetTop - below.top;
+      byId('menu-body').scrollTop = below.top;
       this.opener = below.opener;
     }
     if (!inside) return;
@@ -101,5 +97,42 @@ export class Panels {
     for (const control of document.querySelectorAll(`[aria-controls="${id}"]`)) {
       setAttr(control, 'aria-expanded', String(open));
     }
+  }
+}
+
+/** The menu's tabs. Arrows, Home and End move among them, as in the ARIA pattern. A pointer leaves
+ * the focus to the menu, so that arrows drive. This browser tab remembers the last one. */
+export class Tabs {
+  constructor() {
+    this.tabs = [...byId('tabs').querySelectorAll('button')];
+    this.chosen = this.tabs[0];
+    this.select(session.get('tab'));
+    for (const tab of this.tabs) {
+      tab.addEventListener('click', ({detail}) => {
+        this.select(tab.id);
+        if (detail > 0) byId('menu').focus({preventScroll: true});
+      });
+    }
+    byId('tabs').addEventListener('keydown', (event) => {
+      const at = this.tabs.indexOf(this.chosen);
+      const to = new Map([['ArrowLeft', at - 1], ['ArrowRight', at + 1], ['Home', 0], ['End', -1]]).get(event.key);
+      if (to === undefined) return;
+      event.preventDefault();
+      this.select(this.tabs.at(to % this.tabs.length)?.id ?? '').focus();
+    });
+  }
+
+  /** Shows a tab's panel; the first one for an unknown id. @param {string} id @returns {HTMLElement} the tab */
+  select(id) {
+    this.chosen = this.tabs.find((tab) => tab.id === id) ?? this.tabs[0];
+    for (const tab of this.tabs) {
+      const on = tab === this.chosen;
+      setAttr(tab, 'aria-selected', String(on));
+      tab.tabIndex = on ? 0 : -1;
+      show(byId(tab.getAttribute('aria-controls') ?? ''), on);
+    }
+    byId('menu-body').scrollTop = 0;
+    session.set('tab', this.chosen.id);
+    return this.chosen;
   }
 }

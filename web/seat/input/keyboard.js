@@ -19,7 +19,8 @@ const COMMANDS = /** @type {Record<string, Command>} */ ({
  * @param {EventTarget | null} target
  */
 const takesKeys = (target) => target instanceof HTMLSelectElement ||
-  (target instanceof HTMLInputElement && target.type !== 'checkbox');
+  (target instanceof HTMLInputElement && target.type !== 'checkbox') ||
+  (target instanceof HTMLElement && target.getAttribute('role') === 'tab');
 
 /** @param {KeyboardEvent} event */
 const isSpace = (event) => event.code === 'Space' || event.key === ' ';
