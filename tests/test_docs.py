@@ -98,7 +98,7 @@ def test_picture_is_stale_when_page_has_other_words(tmp_path: Path) -> None:
     taken = [path for path in pictures.TARGET.glob("*.png") if not path.match(PLOTS)]
     for path in taken:
         assert picture_file.stale(path) == [], f"make pictures ONLY={path.stem}"
-    assert "Look for faults" in picture_file.says(pictures.TARGET / "who-phone.png")
+    assert "Invite a driver" in picture_file.says(pictures.TARGET / "who-phone.png")
     other = tmp_path / "other.png"
     notes = PngImagePlugin.PngInfo()
     notes.add_itxt(picture_file.KEY, "Menu\nSearch for mistakes")

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import at_the_wheel, grown_up, opened, until, violations
+from tests.e2e.browser.seat import at_the_wheel, grown_up, open_menu, opened, until, violations
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -108,6 +108,7 @@ def test_seat_passes_axe_in_each_state(page: Page, bench: RunningBench) -> None:
     page.locator("#link-chip").click()
     page.locator("#menu").wait_for(state="visible")
     look("menu")
+    open_menu(page, "grown-ups")
     page.locator("#grown-code").click()
     page.locator("#code").wait_for(state="visible")
     until(page, "document.getAnimations().length === 0")  # half faded in is pale

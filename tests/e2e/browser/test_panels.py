@@ -16,6 +16,7 @@ from tests.e2e.browser.seat_states import (
     DRIVE,
     GROWN_UP,
     GROWN_UPS,
+    LOOKS,
     STOPPED,
     TOUCH,
     WATCHING,
@@ -34,9 +35,9 @@ TABS = {
     "drive": {"name", "beeps", "show-sticks", "show-intro", "show-keys"},
     "picture": {"whole", "show-figures", "record-on-off", "record-keep", "mark", "recordings.html"},
     "car": {"look-for-faults", "calibrate", "network", "language", "buttons"},
-    "grown-ups": {"limit", "preset-0", "guard", "grown-take", "lock-again", "invite"},
+    "grown-ups": {"limit", "preset-0", "guard", "lock-again", "invite"},
 }
-"""The menu's tabs, with the settings and pages of each for a grown-up who watches."""
+"""The menu's tabs, with the settings and pages of each for a grown-up."""
 PAGES = {
     "picture-settings": (
         "picture",
@@ -156,13 +157,23 @@ def test_open_panel_shows_request_for_the_wheel_and_answers(phone: Page, panel: 
     expect(phone.locator(".seat > #asking #asking-give")).to_be_visible(timeout=BUSY_MS)
 
 
+def test_request_stays_above_stop_beside_a_card_and_the_first_help(phone: Page) -> None:
+    show(phone, LOOKS["help-asked-stopped"])
+    for width, height in ((390, 844), (360, 740)):
+        phone.set_viewport_size({"width": width, "height": height})
+        phone.locator("#asking-give").click(trial=True)
+        request, stop = (phone.locator(part).bounding_box() for part in ("#asking", "#stop"))
+        assert request and stop and request["y"] + request["height"] < stop["y"]
+        assert faults(phone) == []
+
+
 @pytest.mark.parametrize("colors", ["dark", "light"])
 def test_each_tab_fits_one_screen_and_passes_axe(
     phone: Page, colors: Literal["dark", "light"]
 ) -> None:
     phone.emulate_media(color_scheme=colors)
     turn(phone, "390x844")
-    show(phone, Look({**GROWN_UP, **WATCHING}, opened("menu"), push=("#gear",)))
+    show(phone, Look(GROWN_UP, opened("menu"), push=("#gear",)))
     phone.locator("[data-testid=preset-0]").wait_for(state="attached")
     phone.evaluate(HEARD, PEOPLE[:2])
     for tab, settings in TABS.items():
