@@ -222,12 +222,31 @@ def _setups(verb: Verb) -> None:
     setup.add_argument("--board", default="", help="name of a shipped profile: l298n, ...")
     setup.add_argument("--name", default="", help="name of the car; it becomes NAME.local")
     setup.add_argument(
+        "--country",
+        default="",
+        metavar="CODE",
+        help="country of the Wi-Fi, for its channels: DE, GB, ... (default: unchanged)",
+    )
+    setup.add_argument(
         "--keep-journal",
         action="store_true",
         help="keep the system's journal on the card, across power cuts (64 MB at most)",
     )
     setup.add_argument("--undo", action="store_true", help="revert all changes but the profile")
     _root(setup, "write files below DIR, the root of an SD card that is not booted")
+
+    first_boot = verb(
+        "first-boot", verbs.first_boot, "Ask a card image's questions at its first boot"
+    )
+    first_boot.epilog = (
+        "prepare: make the system below DIR ask for board, name and country on a page when it "
+        "boots; the image has no profile then. serve: the page, at port 8080 of the car's own "
+        "Wi-Fi and its cable, without a code and only until it is answered. apply: carry the "
+        "answers out, as fpvcar setup does."
+    )
+    first_boot.add_argument("action", choices=["prepare", "serve", "apply"])
+    first_boot.add_argument("--port", type=PORT, default=8080, help="HTTP port of the page")
+    _root(first_boot, "root file system of the image (default: /)")
 
 
 def _doctor(verb: Verb) -> None:

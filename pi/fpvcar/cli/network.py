@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from fpvcar.config import ConfigError, Profile
+from fpvcar.config import ConfigError
 from fpvcar.runtime import paths
 from fpvcar.wifi.core import Machine
 from fpvcar.wifi.radio import OWN_ADDRESS
@@ -27,25 +27,27 @@ LISTEN_FD = 3
 """Value of SD_LISTEN_FDS_START of sd_listen_fds(3)."""
 
 
-def run(action: str, profile: Profile, key: bool = False) -> int:
-    """Run the verb. `key`: show the key without asking. Raises ConfigError, OSError."""
+def show(key: bool = False) -> int:
+    """Print the state. `key`: show the key without asking. Raises ConfigError, OSError."""
     path = paths.runtime_directory() / SOCKET
-    if action == "show":
-        state = asyncio.run(_state(path if path.exists() else UNIT))
-        print(text(state, key or _agreed()))
-        return 0
+    state = asyncio.run(_state(path if path.exists() else UNIT))
+    print(text(state, key or _agreed()))
+    return 0
+
+
+def serve_car(name: str, opens: bool) -> int:
+    """Run the service. `opens`: the car may open a network of its own. Raises OSError."""
     activated = os.environ.get("LISTEN_PID") == str(os.getpid())
+    path = paths.runtime_directory() / SOCKET
     address = socket.socket(fileno=LISTEN_FD) if activated else path
-    return asyncio.run(_serve(profile, address))
+    return asyncio.run(_serve(name, opens, address))
 
 
-async def _serve(profile: Profile, address: Path | socket.socket) -> int:
+async def _serve(name: str, opens: bool, address: Path | socket.socket) -> int:
     from fpvcar.wifi.nmcli import NetworkManager
 
-    own = own_network(profile.car.name, load_key(paths.state_directory()))
-    machine = Machine(profile.network.own, time.monotonic())
-    expected = f"{profile.car.name}.local"
-    service = Service(machine, NetworkManager(), own, expected)
+    own = own_network(name, load_key(paths.state_directory()))
+    service = Service(Machine(opens, time.monotonic()), NetworkManager(), own, f"{name}.local")
     working = asyncio.create_task(serve(service, address))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)

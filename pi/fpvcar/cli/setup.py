@@ -47,6 +47,11 @@ SYSCTL = "etc/sysctl.d/90-fpvcar.conf"
 AVAHI = "etc/avahi/services/fpvcar.service"
 CLOUD = "etc/cloud/cloud.cfg.d/99-fpvcar.cfg"
 JOURNAL = "etc/systemd/journald.conf.d/90-fpvcar.conf"
+COUNTRY = "etc/modprobe.d/fpvcar.conf"
+FIRMWARE = "etc/default/raspi-firmware"
+"""Debian's package of this name writes config.txt anew at each update of the kernel, and appends
+the file FIRMWARE-custom."""
+COUNTRIES = Path("/usr/share/zoneinfo/iso3166.tab")
 ANNOUNCED = """\
 <?xml version="1.0" standalone="no"?>
 <!DOCTYPE service-group SYSTEM "avahi-service.dtd">
@@ -73,6 +78,7 @@ OWN_FILES = {
     "[Journal]\nStorage=persistent\nSystemMaxUse=64M\nSyncIntervalSec=10\n",
 }
 """Files of fpvcar in folders of other packages; CLOUD and JOURNAL only where needed."""
+COUNTRY_CODE = re.compile(r"[A-Z]{2}")
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")
 NAME = re.compile(r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"')
 """Line of a profile with the car's name, and the lines before it."""
@@ -86,12 +92,13 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers to the two questions. `board` "": the profile stays unchanged. `journal`: keep it on
-    the card."""
+    """Answers to the questions. `board` "": the profile stays unchanged. `journal`: keep it on the
+    card. `country` "": the Wi-Fi's country stays unchanged."""
 
     board: str
     name: str
     journal: bool = False
+    country: str = ""
 
 
 def boards() -> dict[str, Path]:
@@ -99,12 +106,26 @@ def boards() -> dict[str, Path]:
     return {name: path for name, path in shipped().items() if name != "bench"}
 
 
-def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answers:
+def countries() -> list[str]:
+    """Return the codes of all countries (ISO 3166), [] where the system has no list of them."""
+    if not COUNTRIES.exists():
+        return []
+    lines = COUNTRIES.read_text(encoding="utf-8").splitlines()
+    return [line[:2] for line in lines if line and not line.startswith("#")]
+
+
+def ask(
+    board: str, name: str, root: Path, read: Callable[[str], str], country: str = ""
+) -> Answers:
     """Ask for values that the options left open; an existing profile stays unless a board is given.
 
-    Raises ConfigError for an unknown board, an invalid name, and a refused profile, before any file
-    is written.
+    Raises ConfigError for an unknown board or country, an invalid name, and a refused profile,
+    before any file is written.
     """
+    if country and not (COUNTRY_CODE.fullmatch(country) and country in (countries() or country)):
+        raise ConfigError(
+            f'country "{country}": expected its two capital letters in ISO 3166, as in DE or GB'
+        )
     available, profile = boards(), root / PROFILE
     if not board and not profile.exists():
         for board_name, path in available.items():
@@ -122,7 +143,7 @@ def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answer
             f'name "{name}": expected 1 to 24 letters, digits and inner hyphens, as it '
             "becomes NAME.local"
         )
-    return Answers(board, name)
+    return Answers(board, name, country=country)
 
 
 def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
@@ -130,12 +151,26 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
     profile = root / PROFILE
     source = boards()[answers.board] if answers.board else profile
     yield profile, named(source.read_text(encoding="utf-8"), answers.name)
+    yield from system_files(root, answers.journal)
+    if answers.country:
+        yield (
+            root / COUNTRY,
+            "# Channels and transmission power that the Wi-Fi's country permits.\n"
+            f"options cfg80211 ieee80211_regdom={answers.country}\n",
+        )
+
+
+def system_files(root: Path, journal: bool = False) -> Iterator[tuple[Path, str]]:
+    """Yield the files that are the same for every car."""
     for name, text in OWN_FILES.items():
         path = root / name
         if name == CLOUD and not path.parent.is_dir():
             continue  # an image without cloud-init
-        if name != JOURNAL or answers.journal or path.exists():
+        if name != JOURNAL or journal or path.exists():
             yield path, text
+    if (root / FIRMWARE).exists():
+        custom = root / f"{FIRMWARE}-custom"
+        yield custom, with_block(custom.read_text() if custom.exists() else "")
     for name in CONFIG_TXT:
         path = root / name
         if path.exists():
@@ -224,6 +259,8 @@ def start(answers: Answers, root: Path, run: Run) -> None:
     if profile.camera.source != "none":
         run("modprobe", "videodev")
     run("sysctl", "--quiet", f"--load={root / SYSCTL}")
+    if answers.country:
+        run("iw", "reg", "set", answers.country)
     daemon = backends.pins_backend(profile) == "pigpio"
     if daemon and not run("systemctl", "enable", "--quiet", "--now", PIN_DAEMON):
         print("  no pin daemon here: sudo apt install pigpio (on Bookworm)")
@@ -246,9 +283,9 @@ def undo(root: Path, run: Run) -> None:
     """Revert the changes of setup outside of its own folder."""
     run("systemctl", "disable", "--quiet", "--now", *UNITS)
     run("nmcli", "connection", "delete", "id", OWN)
-    for name in OWN_FILES:
+    for name in (*OWN_FILES, COUNTRY):
         (root / name).unlink(missing_ok=True)
-    for name in CONFIG_TXT:
+    for name in (*CONFIG_TXT, f"{FIRMWARE}-custom"):
         path = root / name
         if path.exists() and BEGIN in path.read_text():
             write([(path, without_block(path.read_text()))])
@@ -259,14 +296,15 @@ def _default(question: str) -> str:
     return ""
 
 
-def _run(*argv: str) -> bool:
+def run_program(*argv: str) -> bool:
+    """Run a program; return False if it failed or is missing."""
     if shutil.which(argv[0]) is None:
         return False
     process = subprocess.run(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return process.returncode == 0
 
 
-def main(arguments: Any, run: Run = _run) -> int:
+def main(arguments: Any, run: Run = run_program) -> int:
     """Run the verb with the parsed `arguments`. Raises ConfigError, OSError."""
     root = arguments.root
     if os.geteuid() != 0 and root == Path("/"):
@@ -275,18 +313,22 @@ def main(arguments: Any, run: Run = _run) -> int:
         undo(root, run)
         return 0
     read = input if sys.stdin.isatty() else _default
-    answers = ask(arguments.board, arguments.name, root, read)
-    answers = replace(answers, journal=arguments.keep_journal)
+    answers = ask(arguments.board, arguments.name, root, read, arguments.country)
+    carry_out(replace(answers, journal=arguments.keep_journal), root, run)
+    return 0
+
+
+def carry_out(answers: Answers, root: Path, run: Run) -> None:
+    """Write the files, and start the units if `root` is the running system. Raises OSError."""
     contents = list(steps(answers, root))
     keep_edited(*contents[0])
     changed = write(contents)
     for path in changed:
         print(f"  wrote {path}")
     if root != Path("/"):
-        return 0
+        return
     start(answers, root, run)
     print(f"  {answers.name} is at http://{answers.name.lower()}.local:8080/")
     print("  without a known Wi-Fi network it opens its own: sudo fpvcar network show")
     if any(path.name in ("config.txt", Path(WIFI).name) for path in changed):
         print("  I2C, camera, PWM, watchdog and Wi-Fi change after a reboot: sudo reboot")
-    return 0

@@ -7,6 +7,7 @@ import errno
 import importlib
 import logging
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -180,8 +181,12 @@ def network(arguments: argparse.Namespace) -> int:
     """Serve the car's Wi-Fi, or show its state."""
     from fpvcar.cli import network
 
+    if arguments.action == "show":
+        return network.show(arguments.key)
+    if not arguments.profile.exists():  # before the answers of the first boot
+        return network.serve_car(socket.gethostname(), opens=True)
     profile = profiles.load(arguments.profile, arguments.overrides)
-    return network.run(arguments.action, profile, arguments.key)
+    return network.serve_car(profile.car.name, profile.network.own)
 
 
 def setup(arguments: argparse.Namespace) -> int:
@@ -189,6 +194,13 @@ def setup(arguments: argparse.Namespace) -> int:
     from fpvcar.cli import setup
 
     return setup.main(arguments)
+
+
+def first_boot(arguments: argparse.Namespace) -> int:
+    """Ask the questions of a card image's first boot."""
+    from fpvcar.cli import first_boot
+
+    return first_boot.main(arguments)
 
 
 def doctor(arguments: argparse.Namespace) -> int:

@@ -46,9 +46,14 @@ def load_key(directory: Path) -> str:
         saved = path.read_text(encoding="ascii", errors="replace").strip()
         if 8 <= len(saved) <= 63 and saved.isascii():
             return saved
-    key = "".join(secrets.choice(LETTERS) for _ in range(KEY_LETTERS))
+    key = new_key()
     files.write_whole(path, [key.encode() + b"\n"])
     return key
+
+
+def new_key() -> str:
+    """Generate a key that is easy to type."""
+    return "".join(secrets.choice(LETTERS) for _ in range(KEY_LETTERS))
 
 
 def wifi_text(ssid: str, key: str) -> str:

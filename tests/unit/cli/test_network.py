@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from fpvcar.cli import network
-from fpvcar.config import profiles
-from fpvcar.runtime import paths
 from fpvcar.wifi.core import Machine
 from fpvcar.wifi.fake import FakeRadio
 from fpvcar.wifi.service import Service, own_network, serve
@@ -33,8 +31,7 @@ async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def show(key: bool = False) -> int:
-    profile = profiles.load(paths.HARDWARE / "bench.toml")
-    return await asyncio.to_thread(network.run, "show", profile, key)
+    return await asyncio.to_thread(network.show, key)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""The questions of a card's first boot, in a browser, from the real service."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from fpvcar.cli import first_boot
+from tests.e2e.browser.seat import violations
+from tests.e2e.harness import wait_for
+from tests.support.ports import free_port
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+
+@pytest.fixture(params=["dark", "light"])
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    context = browser.new_context(color_scheme=request.param, locale="fi-FI")
+    yield context.new_page()
+    context.close()
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_answers_bring_the_codes_and_end_the_service(page: Page, tmp_path: Path) -> None:
+    port = free_port()
+    words = [sys.executable, "-m", "fpvcar", "first-boot", "serve", "--port", str(port)]
+    service = subprocess.Popen(words, env={**os.environ, "STATE_DIRECTORY": str(tmp_path)})
+    try:
+        wait_for(lambda: listens(port), "the service does not listen", 20.0)
+        page.goto(f"http://localhost:{port}/")
+        page.locator("#questions").wait_for(state="visible")
+        assert page.locator("#country").input_value() == "FI"
+        assert "Suomi" in page.locator("#country").inner_text()
+        assert violations(page) == []
+        page.locator("#board").select_option("l298n")
+        page.locator("#name").fill("Rusty")
+        page.locator("#questions button").click()
+        page.locator("#answer").wait_for(state="visible")
+        codes = json.loads((tmp_path / "codes.json").read_text())
+        assert page.locator("#drive").inner_text() == codes["drive"]
+        assert page.locator("#grown-up").inner_text() == codes["grown_up"]
+        assert page.locator("#by-name").get_attribute("href") == "http://rusty.local:8080/"
+        assert violations(page) == []
+        assert service.wait(20.0) == 0
+    finally:
+        service.kill()
+        service.wait()
+    assert json.loads((tmp_path / first_boot.ANSWERS).read_text())["name"] == "Rusty"

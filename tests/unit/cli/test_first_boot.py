@@ -1,0 +1,197 @@
+"""`fpvcar first-boot` below a folder of the test's own, and its page over HTTP."""
+
+import argparse
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.cli import first_boot, setup
+from fpvcar.cli.command_line import parser
+from fpvcar.config import ConfigError, profiles
+from fpvcar.config.raspberry_pi_os import PROFILE, STATE
+from fpvcar.server.auth import credentials
+
+GOOD = {"board": "l298n", "name": "Rusty", "country": "FI"}
+
+
+class Ran:
+    """A runner of programs that only records them."""
+
+    def __init__(self, works: bool = True) -> None:
+        self.calls: list[tuple[str, ...]] = []
+        self._works = works
+
+    def __call__(self, *argv: str) -> bool:
+        self.calls.append(argv)
+        return self._works
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """Make the root of an image, with the files of Debian's raspi-firmware."""
+    for name in ("boot/firmware/config.txt", setup.FIRMWARE):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("arm_64bit=1\n")
+    return tmp_path
+
+
+def arguments(action: str, root: Path) -> argparse.Namespace:
+    return parser().parse_args(["first-boot", action, "--root", str(root)])
+
+
+def answered(root: Path, answers: object) -> Path:
+    path = root / STATE / first_boot.ANSWERS
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(answers))
+    return path
+
+
+def test_prepared_image_asks_and_has_no_profile(image: Path) -> None:
+    ran = Ran()
+    assert first_boot.main(arguments("prepare", image), ran) == 0
+    assert ran.calls == [("systemctl", f"--root={image}", "enable", "--quiet", first_boot.UNIT)]
+    assert not (image / PROFILE).exists() and not (image / setup.AVAHI).exists()
+    for name in (*first_boot.OWN_FILES, setup.MODULES, setup.WIFI):
+        assert (image / name).exists()
+    for name in ("boot/firmware/config.txt", f"{setup.FIRMWARE}-custom"):
+        assert "\ndtparam=strict_gpiod\n" in (image / name).read_text()
+
+
+def test_each_image_has_a_wifi_key_of_its_own(image: Path) -> None:
+    keys = set()
+    for _ in range(2):
+        first_boot.main(arguments("prepare", image), Ran())
+        keys.add((image / first_boot.KEY_FILE).read_text().strip())
+    assert len(keys) == 2 and all(len(key) >= 8 for key in keys)
+
+
+def test_prepare_refuses_a_car_and_a_missing_unit(image: Path) -> None:
+    with pytest.raises(ConfigError, match="is the package fpvcar installed"):
+        first_boot.main(arguments("prepare", image), Ran(works=False))
+    setup.main(parser().parse_args(["setup", "--root", str(image), "--board=l298n", "--name=x"]))
+    with pytest.raises(ConfigError, match=r"car.toml is there"):
+        first_boot.main(arguments("prepare", image), Ran())
+
+
+def test_apply_does_nothing_without_answers(image: Path) -> None:
+    ran = Ran()
+    assert first_boot.main(arguments("apply", image), ran) == 0
+    assert ran.calls == [] and not (image / PROFILE).exists()
+
+
+def test_apply_sets_the_car_up_and_ends_the_questions(image: Path) -> None:
+    path, ran = answered(image, GOOD), Ran()
+    assert first_boot.main(arguments("apply", image), ran) == 0
+    assert profiles.load(image / PROFILE).car.name == "Rusty"
+    assert "ieee80211_regdom=FI\n" in (image / setup.COUNTRY).read_text()
+    assert ran.calls[-1] == ("systemctl", "disable", "--quiet", first_boot.UNIT)
+    assert not path.exists()
+
+
+def test_apply_again_after_a_power_cut_completes_the_setup(image: Path) -> None:
+    """The profile is written first; the answers are deleted last."""
+    answered(image, GOOD)
+
+    def cut(*argv: str) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        first_boot.main(arguments("apply", image), cut)
+    assert (image / PROFILE).exists()
+    ran = Ran()
+    assert first_boot.main(arguments("apply", image), ran) == 0
+    assert ran.calls and not (image / STATE / first_boot.ANSWERS).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"board": "l29"}, 'board "l29": expected one of'),
+        ({"board": ""}, "no board"),
+        ({"board": "../../etc/passwd"}, "expected one of"),
+        ({"name": "my car"}, 'name "my car": expected 1 to 24'),
+        ({"name": ""}, "no name"),
+        ({"country": "xx"}, 'country "xx": expected its two capital letters'),
+        ({"country": ""}, "no country"),
+        ({"board": 7}, r"Expected `str`, got `int`"),
+        ({"more": "x"}, "unknown field"),
+    ],
+)
+def test_bad_answers_are_refused_and_forgotten(
+    image: Path, change: dict[str, object], says: str
+) -> None:
+    path, ran = answered(image, GOOD | change), Ran()
+    with pytest.raises(ConfigError, match=says):
+        first_boot.main(arguments("apply", image), ran)
+    assert ran.calls == [] and not path.exists() and not (image / PROFILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "is_near"),
+    [
+        ("10.42.0.17", True),
+        ("192.168.1.2", True),
+        ("127.0.0.1", True),
+        ("fe80::1%eth0", True),
+        ("fd00::7", True),
+        ("8.8.8.8", False),
+        ("2a00:1450::5", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_only_private_addresses_may_answer(address: str | None, is_near: bool) -> None:
+    assert first_boot.near(address) is is_near
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
+    async with TestClient(TestServer(first_boot.Page(tmp_path).application())) as made:
+        yield made
+
+
+async def test_page_offers_boards_and_countries(client: TestClient) -> None:  # type: ignore[type-arg]
+    html = await client.get("/")
+    assert "first start" in await html.text()
+    questions = await (await client.get("/api/first-boot")).json()
+    assert {one["name"] for one in questions["boards"]} == set(setup.boards())
+    assert "FI" in questions["countries"] and not questions["answered"]
+
+
+async def test_answer_brings_the_codes_once(
+    client: TestClient,  # type: ignore[type-arg]
+    tmp_path: Path,
+) -> None:
+    answer = await client.post("/api/first-boot", json=GOOD)
+    told, codes = await answer.json(), credentials.load_codes(tmp_path)
+    assert (told["drive"], told["grown_up"]) == (codes.drive, codes.grown_up)
+    assert told["addresses"][0] == "http://rusty.local:8080/"
+    assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD
+    again = await client.post("/api/first-boot", json=GOOD | {"name": "Other"})
+    assert again.status == 409
+    assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD
+
+
+async def test_bad_answer_is_refused_with_its_reason(
+    client: TestClient,  # type: ignore[type-arg]
+    tmp_path: Path,
+) -> None:
+    answer = await client.post("/api/first-boot", json=GOOD | {"name": "-"})
+    assert answer.status == 400 and 'name "-": expected' in await answer.text()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}],
+)
+async def test_other_sites_cannot_answer(
+    headers: dict[str, str],
+    client: TestClient,  # type: ignore[type-arg]
+    tmp_path: Path,
+) -> None:
+    answer = await client.post("/api/first-boot", json=GOOD, headers=headers)
+    assert answer.status == 403 and list(tmp_path.iterdir()) == []

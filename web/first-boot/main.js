@@ -1,0 +1,78 @@
+/** The questions of a card image's first boot: pi/fpvcar/cli/first_boot.py. In English only. */
+
+import {byId, input, setText, show} from '../lib/dom.js';
+
+/**
+ * @typedef {{boards: {name: string, text: string}[], countries: string[], answered: boolean}} Questions
+ * @typedef {{drive: string, grown_up: string, key: string, addresses: string[]}} Answer
+ */
+
+/** While the page asks, the car's own Wi-Fi stays open. */
+const EVERY_MS = 10_000;
+const SILENT = 'The car does not answer. Is this device in its Wi-Fi?';
+const URL = 'api/first-boot';
+let done = false;
+
+/** @param {string} id */
+const select = (id) => byId(id, HTMLSelectElement);
+
+/** Names of countries in the browser's language. @param {string[]} codes */
+function countries(codes) {
+  const names = new Intl.DisplayNames(navigator.languages, {type: 'region'});
+  return codes.map((code) => new Option(names.of(code), code))
+    .sort((one, other) => one.text.localeCompare(other.text));
+}
+
+/** @param {Questions} questions */
+function ask({boards, countries: codes, answered}) {
+  setText(byId('says'), answered ? 'The questions are answered; the car starts.' : 'Three questions');
+  show(byId('questions'), !answered);
+  if (select('board').options.length) return;
+  select('board').replaceChildren(new Option(),
+    ...boards.map(({name, text}) => new Option(`${name}: ${text}`, name)));
+  select('country').replaceChildren(new Option(), ...countries(codes));
+  const own = navigator.languages.map((tag) => tag.split('-').at(-1) ?? '');
+  select('country').value = own.find((code) => codes.includes(code)) ?? '';
+}
+
+/** @param {Answer} answer */
+function tell({drive, grown_up: grownUp, key, addresses}) {
+  done = true;
+  setText(byId('says'), 'The car starts');
+  show(byId('questions'), false);
+  show(byId('answer'), true);
+  setText(byId('drive'), drive);
+  setText(byId('grown-up'), grownUp);
+  setText(byId('key'), key || 'in fpvcar-wifi-key.txt on the card');
+  ['by-name', 'by-address'].forEach((id, index) => {
+    byId(id, HTMLAnchorElement).href = addresses[index];
+    setText(byId(id), addresses[index]);
+  });
+}
+
+async function loop() {
+  if (done) return;
+  try {
+    const response = await fetch(URL);
+    if (response.ok) ask(await response.json());
+    else setText(byId('says'), await response.text());
+  } catch {
+    setText(byId('says'), SILENT);
+  }
+  setTimeout(loop, EVERY_MS);
+}
+
+byId('questions').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const answers = {
+    board: select('board').value, name: input('name').value.trim(), country: select('country').value,
+  };
+  try {
+    const response = await fetch(URL, {method: 'POST', body: JSON.stringify(answers)});
+    if (response.ok) tell(await response.json());
+    else setText(byId('fault'), await response.text());
+  } catch {
+    setText(byId('fault'), SILENT);
+  }
+});
+void loop();
