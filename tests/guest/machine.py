@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import Self
 
 from tests.guest.image import PIPES, Image, Recipe, image
 from tests.support.ports import free_port
@@ -27,110 +27,41 @@ host's work for it, disk and network, mean nothing."""
 MEMORY_MB = 1024
 
 
-class Guest(AbstractContextManager["Guest"]):
-    """A guest that boots on construction. On leaving the block it ends, and all its writes are
-    lost.
+class Machine(AbstractContextManager["Machine"]):
+    """A computer of QEMU that takes commands by ssh. On leaving the block its power is cut.
 
-    `share` is the folder that the guest sees as /share, for reading and writing. `cable` holds the
-    two sockets of a pair's cable, ours first. `address` is that of its data interface eth1. Writes
-    to `disk`, a copy of the image's root, outlive the guest.
+    `key` lets the tests in; without `known_hosts` the first host key is accepted.
     """
 
-    def __init__(
-        self,
-        share: Path,
-        address: str = "10.0.0.1",
-        cpus: int = 2,
-        cable: tuple[Path, Path] | None = None,
-        recipe: Recipe = PIPES,
-        disk: Path | None = None,
-        steady: bool = False,
-    ) -> None:
-        self.address, self.steady = address, steady
-        files = image(recipe)
+    def __init__(self, key: Path, known_hosts: Path | None, boot_s: float) -> None:
+        self._boot_s = boot_s
         self._home = tempfile.TemporaryDirectory(prefix="guest-")
-        home = Path(self._home.name)
-        self.console = home / "console"
-        port = free_port()
-        data = "user,id=data,restrict=on"
-        if cable:
-            data = (
-                f"dgram,id=data,local.type=unix,local.path={cable[0]},"
-                f"remote.type=unix,remote.path={cable[1]}"
-            )
-        with (home / "qemu").open("wb") as said:
-            self._process = self._boot(files, disk, share, port, data, cpus, said)
-        (home / "ssh_config").write_text(
-            f"Host guest\n  HostName 127.0.0.1\n  Port {port}\n  User root\n"
-            f"  IdentityFile {files.key}\n  IdentitiesOnly yes\n"
-            f"  UserKnownHostsFile {files.known_hosts}\n  HostKeyAlias guest\n"
-            "  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
-            f"  LogLevel ERROR\n  ControlMaster auto\n  ControlPath {home}/ssh\n"
+        self.home = Path(self._home.name)
+        self.console = self.home / "console"
+        self.ssh_port = free_port()
+        known = known_hosts or self.home / "known_hosts"
+        (self.home / "ssh_config").write_text(
+            f"Host guest\n  HostName 127.0.0.1\n  Port {self.ssh_port}\n  User root\n"
+            f"  IdentityFile {key}\n  IdentitiesOnly yes\n"
+            f"  UserKnownHostsFile {known}\n  HostKeyAlias guest\n"
+            "  GlobalKnownHostsFile none\n"
+            f"  StrictHostKeyChecking {'yes' if known_hosts else 'accept-new'}\n"
+            f"  LogLevel ERROR\n  ControlMaster auto\n  ControlPath {self.home}/ssh\n"
             "  ControlPersist yes\n  ConnectTimeout 5\n"
         )
-        self.ssh = ["ssh", "-F", str(home / "ssh_config"), "guest"]
+        self.ssh = ["ssh", "-F", str(self.home / "ssh_config"), "guest"]
 
-    def _boot(
-        self,
-        files: Image,
-        disk: Path | None,
-        share: Path,
-        port: int,
-        data: str,
-        cpus: int,
-        said: IO[bytes],
-    ) -> "subprocess.Popen[bytes]":
-        root = disk or files.root
-        snapshot = "off" if disk else "on"
-        return subprocess.Popen(
-            [
-                "setpriv",
-                "--pdeathsig=KILL",
-                "qemu-system-x86_64",
-                *(STEADY if self.steady else FAST),
-                # TCG runs `rep movsb` byte by byte: memcpy is 8 times faster without.
-                "-cpu",
-                "max,erms=off,fsrm=off",
-                "-smp",
-                str(cpus),
-                "-m",
-                str(MEMORY_MB),
-                "-nodefaults",
-                "-no-user-config",
-                "-display",
-                "none",
-                *([] if disk else ["-no-reboot"]),
-                "-serial",
-                f"file:{self.console}",
-                "-kernel",
-                str(files.kernel),
-                "-initrd",
-                str(files.initrd),
-                "-append",
-                "console=ttyS0 quiet panic=-1 mitigations=off "
-                f"random.trust_cpu=on data={self.address}/24",
-                "-drive",
-                f"file={root},if=virtio,format=raw,cache=unsafe,snapshot={snapshot}",
-                "-device",
-                "virtio-rng-pci",
-                "-netdev",
-                f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
-                "-device",
-                "virtio-net-pci,netdev=ssh,romfile=",
-                "-netdev",
-                data,
-                "-device",
-                "virtio-net-pci,netdev=data,host_mtu=9000,romfile=,"
-                f"mac=52:54:00:00:00:{int(self.address.rpartition('.')[2]):02x}",
-                "-virtfs",
-                f"local,path={share},mount_tag=share,security_model=none",
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-        )
+    def _start(self, *words: str) -> None:
+        """Start QEMU; it ends with this process."""
+        with (self.home / "qemu").open("wb") as said:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig=KILL", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+            )
 
-    def __enter__(self) -> "Guest":
+    def __enter__(self) -> Self:
         try:
             self.wait()
         except BaseException:
@@ -140,7 +71,7 @@ class Guest(AbstractContextManager["Guest"]):
 
     def wait(self) -> None:
         """Wait until the guest takes commands."""
-        until = time.monotonic() + (STEADY_BOOT_S if self.steady else BOOT_S)
+        until = time.monotonic() + self._boot_s
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 done = subprocess.run(
@@ -153,7 +84,7 @@ class Guest(AbstractContextManager["Guest"]):
                 if done.returncode == 0:
                     return
             time.sleep(0.2)
-        said = (Path(self._home.name) / "qemu").read_text()
+        said = (self.home / "qemu").read_text()
         raise AssertionError(f"the guest did not come up: {said}\n{self.log()}")
 
     def log(self) -> str:
@@ -197,6 +128,81 @@ class Guest(AbstractContextManager["Guest"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Guest(Machine):
+    """A guest that boots on construction. On leaving the block it ends, and all its writes are
+    lost.
+
+    `share` is the folder that the guest sees as /share, for reading and writing. `cable` holds the
+    two sockets of a pair's cable, ours first. `address` is that of its data interface eth1. Writes
+    to `disk`, a copy of the image's root, outlive the guest.
+    """
+
+    def __init__(
+        self,
+        share: Path,
+        address: str = "10.0.0.1",
+        cpus: int = 2,
+        cable: tuple[Path, Path] | None = None,
+        recipe: Recipe = PIPES,
+        disk: Path | None = None,
+        steady: bool = False,
+    ) -> None:
+        self.address, self.steady = address, steady
+        files = image(recipe)
+        super().__init__(files.key, files.known_hosts, STEADY_BOOT_S if steady else BOOT_S)
+        data = "user,id=data,restrict=on"
+        if cable:
+            data = (
+                f"dgram,id=data,local.type=unix,local.path={cable[0]},"
+                f"remote.type=unix,remote.path={cable[1]}"
+            )
+        self._boot(files, disk, share, data, cpus)
+
+    def _boot(self, files: Image, disk: Path | None, share: Path, data: str, cpus: int) -> None:
+        root = disk or files.root
+        snapshot = "off" if disk else "on"
+        self._start(
+            "qemu-system-x86_64",
+            *(STEADY if self.steady else FAST),
+            # TCG runs `rep movsb` byte by byte: memcpy is 8 times faster without.
+            "-cpu",
+            "max,erms=off,fsrm=off",
+            "-smp",
+            str(cpus),
+            "-m",
+            str(MEMORY_MB),
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            *([] if disk else ["-no-reboot"]),
+            "-serial",
+            f"file:{self.console}",
+            "-kernel",
+            str(files.kernel),
+            "-initrd",
+            str(files.initrd),
+            "-append",
+            "console=ttyS0 quiet panic=-1 mitigations=off "
+            f"random.trust_cpu=on data={self.address}/24",
+            "-drive",
+            f"file={root},if=virtio,format=raw,cache=unsafe,snapshot={snapshot}",
+            "-device",
+            "virtio-rng-pci",
+            "-netdev",
+            f"user,id=ssh,hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22",
+            "-device",
+            "virtio-net-pci,netdev=ssh,romfile=",
+            "-netdev",
+            data,
+            "-device",
+            "virtio-net-pci,netdev=data,host_mtu=9000,romfile=,"
+            f"mac=52:54:00:00:00:{int(self.address.rpartition('.')[2]):02x}",
+            "-virtfs",
+            f"local,path={share},mount_tag=share,security_model=none",
+        )
 
 
 class Pair:
