@@ -45,7 +45,7 @@ EXPOSED_MOST = {**dict.fromkeys((*OURS, *STATION, *SITES), 2.0), "pigpiod.servic
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """The units, complete, with programs that exist."""
-    for path in (one for kind in KINDS for one in UNITS.glob(f"*.{kind}")):
+    for path in (one for kind in KINDS for one in UNITS.rglob(f"*.{kind}")):
         (tmp_path / path.name).write_text(_known(path.read_text()))
     drop_in = (UNITS / "pigpiod.service.d" / "fpvcar.conf").read_text()
     (tmp_path / "pigpiod.service").write_text(_known(f"{STOCK}\n{drop_in}"))
@@ -144,7 +144,7 @@ def test_device_classes_of_units_are_known_at_their_start() -> None:
     """systemd looks a class up in /proc/devices when the unit starts: a camera plugged in later is
     out of reach unless the class was there."""
     loaded = setup.OWN_FILES[setup.MODULES].splitlines()
-    for path in UNITS.glob("fpvcar*.service"):
+    for path in UNITS.rglob("fpvcar*.service"):
         for name in re.findall("^DeviceAllow=(char-\\S+)", path.read_text(), re.M):
             assert not CLASSES[name] or CLASSES[name] in loaded, name
 
@@ -302,7 +302,8 @@ def test_users_and_directory_of_units_are_created(tree: Path) -> None:
 
 
 def test_install_script_has_files_of_the_package() -> None:
-    """The program that goes back to the old version, and the station's files, are exceptions."""
+    """The program that goes back to the old version, and the files of a station and of a card image,
+    are exceptions."""
     script = (UNITS.parent / "tools" / "install.sh").read_text()
     (files,) = re.findall(r"^files\(\) \{\n.*?^\}\n", script, re.M | re.S)
     listed = subprocess.run(
@@ -316,7 +317,8 @@ def test_install_script_has_files_of_the_package() -> None:
     ours = {
         str(path.relative_to(UNITS.parent))
         for path in UNITS.rglob("*")
-        if path.is_file() and not path.name.startswith(("fpvstation", "fpvsites"))
+        if path.is_file()
+        and not path.name.startswith(("fpvstation", "fpvsites", "fpvcar-first-boot"))
     }
     assert installed == ours - {"systemd/upgrade"}
 
