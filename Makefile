@@ -14,7 +14,7 @@ STATION_PORT ?= 8100
 STORE ?=
 BIN := .venv/bin
 
-.PHONY: help run test check benchmark bench soak deb pictures docs lock clean
+.PHONY: help run test check benchmark bench soak deb image pictures docs lock clean
 
 help:
 	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
@@ -27,6 +27,7 @@ help:
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
+	@echo "make image      builds a card image for a Raspberry Pi into build/image"
 	@echo "make pictures   takes the pictures of README and docs anew; ONLY='doctor-phone recordings'"
 	@echo "make docs       writes the generated parts of docs/ and of web/lib/: profile, findings, status, wiring, wire, man"
 	@echo "make lock       brings the pinned Python packages up to date"
@@ -59,7 +60,7 @@ check:
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_prose.py
 	npm run --silent check
-	shellcheck tools/*.sh tests/guest*/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
+	shellcheck tools/*.sh tools/image/*.sh tests/guest*/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
 	@$(MAKE) -s -C base-station/rdma check-static
 
 benchmark:
@@ -77,6 +78,10 @@ soak:
 deb:
 	@tools/setup.sh deb
 	@tools/deb.sh
+
+image:
+	@tools/setup.sh image
+	@tools/image.sh
 
 pictures:
 	@tools/setup.sh test

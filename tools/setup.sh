@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the dependencies of a make target, logs each step, and is silent if all are present.
-#   tools/setup.sh run | test | benchmark | check | pipes | deb
+#   tools/setup.sh run | test | benchmark | check | pipes | deb | image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -98,6 +98,8 @@ debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
 guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
 # Packages for Debian roots of other architectures: tests/roots.
 roots=(qemu-user-static)
+# Packages to build the card image, and to boot it.
+image=(qemu-user-static mmdebstrap genimage mtools dosfstools e2fsprogs xz-utils)
 # A file system with clones: a power cut is simulated by a copy of the card.
 cards=(btrfs-progs e2fsprogs mount)
 # Name server and firewall of fpvsites.
@@ -112,7 +114,7 @@ run)
     ;;
 test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
-        "${cards[@]}" "${sites[@]}" "${station[@]}" \
+        "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" qemu-system-arm \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
     command -v go >/dev/null || packages golang-go
@@ -142,8 +144,11 @@ deb)
     packages "${debs[@]}"
     packages "${compilers[@]}" || say "no compiler: rdpipe for this computer will be missing"
     ;;
+image)
+    packages "${debs[@]}" "${image[@]}"
+    ;;
 *)
-    echo "usage: tools/setup.sh run|test|benchmark|check|pipes|deb" >&2
+    echo "usage: tools/setup.sh run|test|benchmark|check|pipes|deb|image" >&2
     exit 2
     ;;
 esac

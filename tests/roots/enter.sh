@@ -1,15 +1,11 @@
 #!/bin/sh
 # Called by root.py in namespaces of its own:  enter.sh ROOT SHARE WORDS...
-# SHARE is /mnt in ROOT, read and written. Programs of another processor are run by QEMU,
-# in here alone: since Linux 6.7 each user namespace has its own register of them.
+# SHARE is /mnt in ROOT, read and written. QEMU runs programs of another processor.
 set -eu
 root=$1 share=$2
 shift 2
-register=/proc/sys/fs/binfmt_misc
-mount -t binfmt_misc binfmt_misc "$register"
-for known in /usr/lib/binfmt.d/qemu-aarch64.conf /usr/lib/binfmt.d/qemu-arm.conf; do
-    cat "$known" >"$register/register"
-done
+# shellcheck source=tools/binfmt.sh
+. "$(dirname "$0")/../../tools/binfmt.sh"
 mount --bind "$share" "$root/mnt"
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
