@@ -302,8 +302,8 @@ def test_users_and_directory_of_units_are_created(tree: Path) -> None:
 
 
 def test_install_script_has_files_of_the_package() -> None:
-    """The program that goes back to the old version, and the files of a station and of a card image,
-    are exceptions."""
+    """The program that goes back to the old version, and the files of a station and of a card
+    image, are exceptions."""
     script = (UNITS.parent / "tools" / "install.sh").read_text()
     (files,) = re.findall(r"^files\(\) \{\n.*?^\}\n", script, re.M | re.S)
     listed = subprocess.run(
