@@ -72,8 +72,7 @@ mirror=${MIRROR:-$(source_of)} security=${SECURITY:-$(source_of security)}
 }
 say "installing Debian Trixie for arm64: 5 to 20 minutes where QEMU runs its programs"
 include=$(IFS=,; echo "${packages[*]}")
-# INITRD=No: the initramfs takes minutes, and is made once, at the end.
-logged emulated env TMPDIR="$temporary" INITRD=No mmdebstrap --mode=root --skip=check/qemu \
+logged emulated env TMPDIR="$temporary" mmdebstrap --mode=root --skip=check/qemu \
     --variant=apt --format=null --architectures=arm64 --include="$include" \
     --keyring=/usr/share/keyrings --aptopt='APT::Install-Recommends "false"' \
     --dpkgopt=path-exclude=/usr/share/{doc,info,locale,man}/'*' \

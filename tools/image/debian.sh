@@ -8,10 +8,10 @@ cat >"$root/etc/fstab" <<'FSTAB'
 LABEL=RASPIROOT / ext4 noatime,errors=remount-ro,x-systemd.growfs 0 1
 LABEL=RASPIFIRM /boot/firmware vfat noatime 0 2
 FSTAB
-# The settings of config.txt and cmdline.txt, which are written anew with each initramfs. A
-# Pi 4 does not boot with CMA.
+# The settings of config.txt and cmdline.txt, which are written anew at each update of the
+# kernel. A Pi 4 does not boot with CMA.
 printf '%s\n' ROOTPART=LABEL=RASPIROOT CMA=0 >>"$root/etc/default/raspi-firmware"
-chroot "$root" env -u INITRD update-initramfs -c -k "$(ls "$root/lib/modules")"
+chroot "$root" env DEB_MAINT_PARAMS=configure /etc/kernel/postinst.d/z50-raspi-firmware
 rm -f "$root/etc/resolv.conf" "$root"/var/cache/apt/*.bin
 # The builder's own packages are not on any mirror.
 sed -i '/copy:/d' "$root/etc/apt/sources.list"
