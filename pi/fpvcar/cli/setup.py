@@ -151,7 +151,7 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
     profile = root / PROFILE
     source = boards()[answers.board] if answers.board else profile
     yield profile, named(source.read_text(encoding="utf-8"), answers.name)
-    yield from system_files(root, answers.journal)
+    yield from system_files(root, answers.journal, profiles.load(source).pins.pwm)
     if answers.country:
         yield (
             root / COUNTRY,
@@ -160,8 +160,10 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
         )
 
 
-def system_files(root: Path, journal: bool = False) -> Iterator[tuple[Path, str]]:
-    """Yield the files that are the same for every car."""
+def system_files(
+    root: Path, journal: bool = False, pwm: Sequence[int] = ()
+) -> Iterator[tuple[Path, str]]:
+    """Yield the files that are the same for every car with the kernel's PWM on these pins."""
     for name, text in OWN_FILES.items():
         path = root / name
         if name == CLOUD and not path.parent.is_dir():
@@ -170,11 +172,11 @@ def system_files(root: Path, journal: bool = False) -> Iterator[tuple[Path, str]
             yield path, text
     if (root / FIRMWARE).exists():
         custom = root / f"{FIRMWARE}-custom"
-        yield custom, with_block(custom.read_text() if custom.exists() else "")
+        yield custom, with_block(custom.read_text() if custom.exists() else "", pwm)
     for name in CONFIG_TXT:
         path = root / name
         if path.exists():
-            yield path, with_block(path.read_text(), profiles.load(source).pins.pwm)
+            yield path, with_block(path.read_text(), pwm)
             return
 
 
