@@ -22,8 +22,6 @@ ROOT = HERE.parents[1]
 TRIXIE = Recipe(HERE, "trixie")
 LONG_S = 900.0
 """Work of a few seconds in a guest may take minutes on a busy host."""
-BOTH_KILLED = "both killed"
-"""`wheels` and its guardian."""
 LIMITS_S = {
     "run killed": 0.05,
     "run hung": 0.15,
@@ -42,7 +40,6 @@ LIMITS_S = {
     "guardian killed": 0.30,
     "guardian hung": 0.30,
     "whole car rebooted": 0.30,
-    BOTH_KILLED: 1.00,
 }
 """The design's limit for each cause. systemd itself needs some time to begin a restart."""
 RECORDINGS = "/var/lib/fpvcar/recordings"

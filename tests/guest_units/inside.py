@@ -100,26 +100,10 @@ def guardian() -> int:
     return int(child)
 
 
-def both_killed() -> Callable[[], int]:
-    """Return an action that kills `wheels` and its guardian, which is stopped first so that it
-    does nothing."""
-    pids = main_pid(UNITS["wheels"]), guardian()
-
-    def act() -> int:
-        os.kill(pids[1], signal.SIGSTOP)
-        now_ns = time.monotonic_ns()
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        return now_ns
-
-    return act
-
-
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
 ODD: dict[str, Callable[[], Callable[[], int]]] = {
     "camera killed": killed_camera,
     "helper hung": hung_helper,
-    "both killed": both_killed,
     REBOOT: lambda: told("--no-block", "reboot"),
 }
 SIGNALS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}

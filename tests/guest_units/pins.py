@@ -1,4 +1,4 @@
-"""Runs in the guest: read the motor pins, of the bench's chip, of gpio-sim or of a PWM."""
+"""Runs in the guest: read the motor pins, of the bench's chip or of gpio-sim."""
 
 import os
 import time
@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from smbus2 import SMBus
-
 from fpvbench import soc
-from fpvcar.devices.chips.pca9685 import FULL, LED0
 from fpvcar.hil.pin_recorder import Sample
 from tests.e2e.harness import PinWatch
 from tests.guest_sensors.gpio_sim import CONFIG, Outside
 
 SOC = Path("/dev/shm/soc")
-PWM = 0x41
 PULSE_NS = 20_000_000
 """Two of the pulses that the car's own thread makes."""
 
@@ -37,18 +33,6 @@ class PulseWatch(PinWatch):
         return before if is_low_for_ns < PULSE_NS and before.driving else last
 
 
-class PwmWatch(PulseWatch):
-    """Levels as above, behind two outputs of a PWM: on or off, as one register of each shows."""
-
-    def __init__(self, outside: Outside, pins: Sequence[int], bus: int) -> None:
-        super().__init__(outside, pins[2:])
-        self._bus = SMBus(bus)
-
-    def duties(self) -> tuple[float, ...]:
-        off_h = (self._bus.read_byte_data(PWM, LED0 + at, force=True) for at in (3, 7))
-        return (*(float(not byte & FULL) for byte in off_h), *super().duties())
-
-
 @cache
 def _chip() -> soc.Soc:
     from tests.guest_units import registers
@@ -58,8 +42,6 @@ def _chip() -> soc.Soc:
 
 def watch(pins: Sequence[int]) -> PinWatch:
     """Return a watch on the pin chip of this guest."""
-    for device in Path("/sys/bus/i2c/devices").glob(f"*-{PWM:04x}"):
-        return PwmWatch(Outside(), pins, int(device.name.partition("-")[0]))
     if CONFIG.exists():
         return PulseWatch(Outside(), pins)
     return PinWatch(_chip(), pins)

@@ -13,7 +13,7 @@ from tests.guest_units.conftest import STOPS
 from tests.support.debs import CAR, changed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
-CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole", "both")]
+CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole")]
 """pigpiod is its own dead man. The reboot has a test of its own."""
 
 
