@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.guest.machine import STEADY, Machine
+from tests.guest.machine import Machine
 from tests.guest_units.car import ROOT, Car
 from tests.support.ports import free_port
 
@@ -72,7 +72,10 @@ class Card(Machine):
             "virt",
             "-cpu",
             "cortex-a53",
-            *STEADY,
+            "-accel",
+            "tcg,thread=multi",
+            "-smp",
+            "2",
             "-m",
             "1024",
             "-nodefaults",

@@ -1,4 +1,4 @@
-"""The card image: its content, its first boot, a drive, a power cut and an upgrade."""
+"""The card image: its content, its first boot, and a drive."""
 
 import json
 import re
@@ -10,7 +10,6 @@ import pytest
 from fpvcar.cli import first_boot
 from tests.guest_image.card import ImageCar, build, firmware, root_file
 from tests.guest_units.car import bring
-from tests.support.debs import CAR, changed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 GB = 1_000_000_000
@@ -124,25 +123,3 @@ def test_car_of_the_image_drives(car: ImageCar) -> None:
     car.check(f"sh {HERE}/camera.sh")
     with car.driven():
         pass
-
-
-def test_power_cut_while_recording_costs_seconds(car: ImageCar) -> None:
-    with car.driven():
-        lost_s = car.cut_while_recording()
-    with car.driven():
-        pass
-    print(f"power cut: {lost_s():.1f} s of the recording lost")
-    assert lost_s() <= 2.0
-    state = car.check("dumpe2fs -h $(findmnt -no SOURCE /) 2>/dev/null")
-    assert re.search(r"^Filesystem state: +clean$", state, re.M)
-    assert "EXT4-fs error" not in car.check("dmesg")
-
-
-def test_upgrade_of_the_package_keeps_the_car_driving(car: ImageCar) -> None:
-    changed(car.share, "9.1")
-    with car.driven():
-        car.check("dpkg -i /share/9.1-*.deb")
-    with car.driven():
-        pass
-    versions = "dpkg-query -W -f '${Version} ' " + " ".join(CAR)
-    assert car.check(versions).split() == ["9.1", "9.1"]

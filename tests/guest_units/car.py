@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import websockets
 
-from fpvcar.runtime.units import SECOND_NS
 from tests.guest.image import Recipe, image
 from tests.guest.machine import Guest, Machine
 from tests.support.cameras.video_source import encode
@@ -42,21 +41,6 @@ LIMITS_S = {
     "whole car rebooted": 0.30,
 }
 """The design's limit for each cause. systemd itself needs some time to begin a restart."""
-RECORDINGS = "/var/lib/fpvcar/recordings"
-WHOLE = (
-    f"for n in $(seq 60); do [ $(ls {RECORDINGS}/*.part | wc -l) -gt 1 ] || break;"
-    f" sleep 1; done; fpvcar log verify {RECORDINGS}"
-)
-"""Open recordings are sealed, except for the one that is being written, and all recordings pass
-the check."""
-ENDS = """\
-import sys
-from pathlib import Path
-from fpvcar.recordings import reader
-for name in sys.argv[1:]:
-    with reader.read(Path(name)) as recording:
-        print(recording.end_ns)
-"""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.guest_units.inside"
 
@@ -118,21 +102,6 @@ class Car:
         """Cut the power and boot again."""
         self.guest.close()
         self.guest = self._boot()
-
-    def cut_while_recording(self) -> Callable[[], float]:
-        """Cut the power of a driven car after some seconds, and boot again. The result verifies
-        all recordings, and returns the seconds that the cut one lost."""
-        time.sleep(5)  # host time; the guest's clock advances a little more
-        cut_ns = int(self.check("date +%s%N"))
-        part = self.check(f"ls -t {RECORDINGS}/*.part").split()[0]
-        self.cut()
-
-        def lost_s() -> float:
-            self.check(WHOLE)
-            end_ns = int(self.check(f"python3 -c '{ENDS}' {part.removesuffix('.part')}"))
-            return (cut_ns - end_ns) / SECOND_NS
-
-        return lost_s
 
     def reboot(self) -> None:
         with self._rebooted():
