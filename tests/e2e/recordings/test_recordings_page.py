@@ -343,6 +343,7 @@ def test_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> No
     page.locator("#list a").click()
     until(page, "document.querySelector('#viewer-title').innerText.includes('kitchen')")
     page.locator("#driver").select_option("")
+    until(page, "window.recordings.drives >= 3")
     page.locator("#search").fill("KITCHEN")
     until(page, "window.recordings.drives === 1")
     page.locator("#list .edit").click()
