@@ -69,6 +69,18 @@ def test_drive_opens_at_its_first_picture(page: Page) -> None:
     until(page, f"window.recordings.timeS > {BLIND_S}")
 
 
+def test_first_picture_comes_once_the_car_is_less_busy(browser: Browser, url: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/thumbnail?from=*", lambda route: route.fulfill(status=429))
+    page.goto(url.partition("#")[0])
+    page.locator("#list a").first.click()
+    until(page, "document.getElementById('stage-says')?.textContent === 'No picture was recorded here.'")
+    page.unroute("**/thumbnail?from=*")
+    until(page, "window.recordings.shown > 0")
+    context.close()
+
+
 def test_page_exports_a_film_and_names_missing_bytes(page: Page, tmp_path: Path) -> None:
     assert "fpvcar" not in page.locator("#viewer").inner_text(), "a shell command"
     with page.expect_download() as waiting:

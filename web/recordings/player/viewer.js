@@ -17,6 +17,7 @@ import {UnitCache} from './units.js';
 
 const JUMP_S = 5;
 const SAY_AFTER_MS = 700;
+const LOOK_AGAIN_MS = 1000;
 
 export class Viewer {
   constructor() {
@@ -119,7 +120,13 @@ export class Viewer {
     if (!player.blank) return;
     const {drive} = this;
     const {timeS} = player;
-    const firstS = await firstPictureS(drive, timeS, API.thumbnail).catch(() => null);
+    let firstS = null;
+    try {
+      firstS = await firstPictureS(drive, timeS, API.thumbnail);
+    } catch {
+      // The file is being written, or the link failed.
+      setTimeout(() => { this.looking = this.drive === drive; }, LOOK_AGAIN_MS);
+    }
     // The position may have changed during the request.
     if (firstS !== null && player.timeS === timeS) player.seek(firstS);
     if (firstS !== null) player.firstS = firstS;
