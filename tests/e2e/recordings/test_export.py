@@ -75,7 +75,10 @@ def test_first_picture_comes_once_the_car_is_less_busy(browser: Browser, url: st
     page.route("**/thumbnail?from=*", lambda route: route.fulfill(status=429))
     page.goto(url.partition("#")[0])
     page.locator("#list a").first.click()
-    until(page, "document.getElementById('stage-says')?.textContent === 'No picture was recorded here.'")
+    until(
+        page,
+        "document.getElementById('stage-says')?.textContent === 'No picture was recorded here.'",
+    )
     page.unroute("**/thumbnail?from=*")
     until(page, "window.recordings.shown > 0")
     context.close()

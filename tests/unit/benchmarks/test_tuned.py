@@ -94,6 +94,7 @@ def test_missing_go_is_named_with_the_next_step(monkeypatch: pytest.MonkeyPatch)
 def test_name_of_a_part_names_all_its_rows() -> None:
     assert parts_of("video, stop,video-rival") == [
         "video-rival",
+        "video-stages",
         "video-paths",
         "video-shipped",
         "stop",
