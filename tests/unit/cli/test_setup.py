@@ -97,6 +97,9 @@ SERVO_ON_22 = '[motors.steer]\ndriver = "servo"\nsignal = 22\n'
 def test_setup_writes_and_removes_the_overlays_of_the_kernel_pwm(
     card: Path, pins: list[int], lines: list[str]
 ) -> None:
+    firmware = card / setup.FIRMWARE  # Debian's package writes config.txt from its -custom
+    firmware.parent.mkdir(parents=True, exist_ok=True)
+    firmware.touch()
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     config, profile = card / "boot/firmware/config.txt", card / raspberry_pi_os.PROFILE
     before, text = config.read_text().splitlines(), profile.read_text()
@@ -110,6 +113,7 @@ def test_setup_writes_and_removes_the_overlays_of_the_kernel_pwm(
     after = config.read_text().splitlines()
     assert [line for line in after if line not in before] == lines
     assert after.index(setup.BEGIN) < after.index(lines[0]) < after.index(setup.END)
+    assert set(lines) <= set(Path(f"{firmware}-custom").read_text().splitlines())
     profile.write_text(profile.read_text().replace(f"pwm = {pins}", "pwm = []"))
     setup.main(setting_up(card))
     assert config.read_text().splitlines() == before
