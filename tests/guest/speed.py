@@ -6,7 +6,7 @@ The figures are meaningful only in proportion to each other, within one boot.
 import json
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.guest.ends import RDMA, TOOLS, Ends
@@ -14,7 +14,6 @@ from tests.guest.machine import Pair
 
 HERE = Path(__file__).parent
 MIB = 1 << 20
-PAIRS, TRIES = 5, 2
 ASKED_MOST = 10
 """perftest's clock is calibrated cycles: on a busy host it may report 0 bytes moved."""
 DATA = "big"
@@ -55,26 +54,6 @@ def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:
         if float(found.group(1)) > 0.0:
             return float(found.group(1)) * MIB
     raise AssertionError(f"no rate in {ASKED_MOST} runs: {said}")
-
-
-def beside(ours: Callable[[], float], theirs: Callable[[], float], least: float) -> list[float]:
-    """Return ratios of five pairs, AB BA, or of as many as decide whether their median is
-    enough. A median that is too low is measured again, once: other loads come and go."""
-    for _ in range(TRIES):
-        ratios: list[float] = []
-        passed = 0
-        while max(passed, len(ratios) - passed) <= PAIRS // 2:
-            if len(ratios) % 2:
-                other = theirs()
-                ratio = ours() / other
-            else:
-                ratio = ours() / theirs()
-            ratios.append(ratio)
-            passed += ratio >= least
-        print("of the other:", *(f"{ratio:.2f}" for ratio in ratios))
-        if passed > PAIRS // 2:
-            break
-    return ratios
 
 
 def rdsend(

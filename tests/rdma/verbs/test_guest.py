@@ -2,12 +2,9 @@
 
 import time
 from collections.abc import Iterator
-from functools import partial
-from statistics import median
 
 import pytest
 
-from tests.guest import speed
 from tests.guest.ends import KEY, NOW, RDMA, TOOLS, End, Ended, Ends
 from tests.guest.machine import Guest
 
@@ -16,7 +13,6 @@ CHUNK = 1 << 20  # the tools' choice for RDMA
 SOON_S = 3.5  # by the guest's clock; the design's two seconds, and an allowance for emulation
 FAILED = f"{NOW} >/tmp/failed"
 """Command that records the time of its own failure."""
-BIG = 96 << 20
 MOST = 25 << 20
 """Once around the ring of 16 buffers and the 8 spare ones, and further."""
 LESS = 8 << 20
@@ -323,16 +319,3 @@ def test_valgrind_finds_no_memory_error(ends: Ends, checked: str) -> None:
     one, other = sender.ended(150), receiver.ended()
     assert one.status == other.status == 0, (one, other)
     ends.receiver.check("cmp /dev/shm/in /dev/shm/out")
-
-
-@pytest.mark.soak
-@pytest.mark.long
-def test_speed_beside_perftest(ends: Ends) -> None:
-    """`make benchmark` has the figures; this test notices a loss of half the speed."""
-    speed.make_data(ends, BIG)
-    ratios = speed.beside(
-        partial(speed.rdsend, ends, "--checksum", "none"),
-        partial(speed.ib_send_bw, ends, 8 << 20, 2, BIG),
-        0.8,
-    )
-    assert median(ratios) >= 0.8, ratios
