@@ -121,7 +121,7 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "motor-driver": ((*PYTHON, NEW_DRIVER), (*MODULE, "tools.docs.profile_docs")),
     "profile-key": ((*PYTHON, NEW_KEY), (*MODULE, "tools.docs.profile_docs")),
     "doctor-finding": (
-        (*PYTEST, "tests/unit/doctor/test_ill.py", "-k", "kernel or every_kind"),
+        (*PYTEST, "tests/unit/doctor/test_ill.py", "-k", "kernel or kinds"),
         (*MODULE, "tools.docs.doctor_docs"),
     ),
     "station-verb": ((*PYTHON, NEW_VERB),),
