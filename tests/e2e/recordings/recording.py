@@ -1,4 +1,4 @@
-"""Recorders that are killed, cards that lose power, and the files left by both."""
+"""Recorders that are killed, cards that lose power, the files left by both, and their page."""
 
 import contextlib
 import fcntl
@@ -65,6 +65,21 @@ class Writing(AbstractContextManager["Writing"]):
         """End it as a service is ended; return the exit status."""
         self.process.terminate()
         return self.process.wait(10)
+
+
+@contextmanager
+def replay_page(folder: Path) -> Iterator[str]:
+    """Run `fpvcar replay --page` on a folder; yield the page's address."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "fpvcar", "replay", "--page", "--port", "0", folder],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[2].partition("#")[0]
+        finally:
+            process.terminate()
 
 
 def files(folder: Path) -> list[Path]:

@@ -1,7 +1,6 @@
 """The page makes a film and a zip, begins at the first picture, and shows plots."""
 
-import subprocess
-import sys
+import base64
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +12,27 @@ from playwright.sync_api import Browser, FloatRect, Page, Route
 from fpvcar.runtime.units import SECOND_NS
 from tests.e2e.browser import seat
 from tests.e2e.browser.seat import until
+from tests.e2e.recordings.recording import replay_page
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, McapFile
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 BLIND_S, SECONDS = 20, 40
 """The camera came that long after the recorder."""
+SHARE_SHEET = """
+navigator.canShare = ({files}) => files.every(({type}) => type === 'video/mp4');
+navigator.share = async ({files: [film]}) => {
+  window.offered = (window.offered ?? 0) + 1;
+  if (window.offered === 1) throw new DOMException('the push was too long ago', 'NotAllowedError');
+  window.film = film;
+};
+"""
+"""Share sheet as on a phone: a browser without a screen has none."""
+FILM = """window.film.arrayBuffer().then((data) => {
+  let text = '';
+  for (const byte of new Uint8Array(data)) text += String.fromCharCode(byte);
+  return btoa(text);
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +50,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     second = McapFile(halves[1], segment=2, sequence_from=numbers[0])
     name = "Plague-20251121T200000Z-0002.mcap"
     mcaps.flipped(folder / name, second.chunks(), 5)
-    with subprocess.Popen(
-        [sys.executable, "-m", "fpvcar", "replay", "--page", "--port", "0", folder],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[2]
-        process.terminate()
+    with replay_page(folder) as address:
+        yield address
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def page(browser: Browser, url: str) -> Iterator[Page]:
     """A drive that was opened from the list."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     made = context.new_page()
-    made.goto(url.partition("#")[0])
+    made.goto(url)
     until(made, "window.recordings?.drives >= 1")
     made.locator("#list a").first.click()
     until(made, "window.recordings.lines.length >= 3")
@@ -73,7 +81,7 @@ def test_first_picture_comes_once_the_car_is_less_busy(browser: Browser, url: st
     context = browser.new_context()
     page = context.new_page()
     page.route("**/thumbnail?from=*", lambda route: route.fulfill(status=429))
-    page.goto(url.partition("#")[0])
+    page.goto(url)
     page.locator("#list a").first.click()
     until(
         page,
@@ -111,6 +119,23 @@ def test_page_exports_the_whole_drive_as_zip(page: Page, tmp_path: Path) -> None
         assert made.testzip() is None
         assert "bytes are missing" in made.read("README.txt").decode()
         assert sum(name.endswith(".mcap") for name in made.namelist()) == 2
+
+
+def test_film_goes_to_the_share_sheet_of_a_phone(page: Page, tmp_path: Path) -> None:
+    page.add_init_script(SHARE_SHEET)
+    page.reload()
+    button = page.locator("#export-share")
+    button.click()
+    until(page, "window.offered === 1")
+    until(page, "document.getElementById('export-share').textContent === 'Share now'")
+    assert "push “Share now”" in page.locator("#export-says").inner_text()
+    button.click()
+    until(page, "window.film !== undefined")
+    until(page, "document.getElementById('export-share').textContent === 'Share the film'")
+    film = tmp_path / page.evaluate("window.film.name")
+    film.write_bytes(base64.b64decode(page.evaluate(FILM)))
+    with av.open(str(film)) as found:
+        assert film.suffix == ".mp4" and sum(1 for _ in found.decode(video=0)) == 570
 
 
 def test_failed_export_is_reported(page: Page) -> None:

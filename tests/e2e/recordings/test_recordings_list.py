@@ -1,4 +1,4 @@
-"""A thousand drives: all are reached page by page, and each page scrolls.
+"""The list of drives: a thousand are reached page by page, and scroll; strangers need the code.
 
 The answers are simulated. tests/unit/fpvstation/test_many_sessions.py measures how fast a base
 station lists and finds them.
@@ -6,16 +6,18 @@ station lists and finds them.
 
 import json
 import statistics
+from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Browser, Page, Route
 
+from tests.e2e.browser import seat
 from tests.e2e.browser.seat import until
-from tests.e2e.harness import SMALL, RunningBench
+from tests.e2e.recordings.recording import replay_page
+from tests.support import mcaps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = SMALL
 COUNT, PAGE, LAST_MS, EVERY_MS = 1050, 100, 1_763_755_200_000, 7_200_000
 FRAMES = 120
 FRAME_MOST_MS = 167.0
@@ -35,6 +37,22 @@ SCROLLS = """(count) => new Promise((done) => {
   };
   requestAnimationFrame(step);
 })"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page of one short recording, which no answer lists."""
+    folder = tmp_path_factory.mktemp("recording")
+    mcaps.McapFile(list(mcaps.measured(1))).to(folder / f"{mcaps.RECORDING}-0001.mcap")
+    with replay_page(folder) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    yield context.new_page()
+    context.close()
 
 
 def drive(number: int) -> dict[str, object]:
@@ -104,10 +122,10 @@ def shown(page: Page, ids: list[str]) -> None:
 
 
 def test_thousand_drives_are_reached_and_scroll(
-    page: Page, bench: RunningBench, capsys: pytest.CaptureFixture[str]
+    page: Page, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page.route("**/api/recordings/drives?*", answer)
-    page.goto(f"{bench.url}recordings.html")
+    page.goto(url)
     ids = [f"drive {one['id']}" for one in DRIVES]
     for first in range(0, COUNT, PAGE):
         shown(page, ids[first : first + PAGE])
@@ -132,3 +150,46 @@ def test_thousand_drives_are_reached_and_scroll(
     assert median_ms < FRAME_MOST_MS
     page.locator("#list a").last.scroll_into_view_if_needed()
     assert page.locator("#list a").last.is_visible()
+
+
+def test_strangers_need_code_and_empty_list_gives_advice(page: Page, url: str) -> None:
+    """The answers are simulated: here every client is on the car itself."""
+    answers = [
+        {
+            "status": 200,
+            "json": {
+                "car": "Plague",
+                "seat": True,
+                "grown_up": False,
+                "editable": True,
+                "drivers": [],
+                "drives": [],
+                "more": False,
+                "unread": 0,
+            },
+        },
+        {"status": 401, "body": "enter the drive code"},
+    ]
+    codes: list[str] = []
+
+    def unlock(route: Route) -> None:
+        codes.append(route.request.headers["x-drive-code"])
+        if codes[-1] == "123456":
+            route.fulfill(status=204)
+        else:
+            route.fulfill(status=401, body="That is not the code.")
+
+    page.route("**/api/recordings/drives?*", lambda route: route.fulfill(**answers[-1]))
+    page.route("**/api/recordings/unlock", unlock)
+    page.goto(url)
+    page.locator("#code").wait_for(state="visible")
+    assert seat.violations(page) == [], "locked"
+    page.locator("#code").fill("000000")
+    page.keyboard.press("Enter")
+    until(page, "document.body.innerText.includes('not the code')")
+    answers.pop()
+    page.locator("#code").fill("123456")
+    page.keyboard.press("Enter")
+    until(page, "document.body.innerText.includes('Take the wheel, drive a little')")
+    assert codes == ["000000", "123456"] and page.locator("#code").is_hidden()
+    assert seat.violations(page) == [], "empty"
