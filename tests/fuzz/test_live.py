@@ -25,7 +25,7 @@ from tests.support.pins.pigpiod import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
-SHORT_S, LONG_S = 5.0, 120.0
+SHORT_S, LONG_S = 3.0, 120.0
 FULL_S = 5.0
 """Time after which the process holds its permitted maximum."""
 GROWTH_MB = 30.0
