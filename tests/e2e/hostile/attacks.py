@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import sys
 import time
@@ -71,10 +72,14 @@ def upgraded(port: int, path: str, last: int = 66) -> socket.socket | None:
     return None
 
 
+ended: list[int] = []
+"""SIGTERM, once it has come."""
+
+
 def until(seconds: float) -> Iterator[int]:
-    """Count rounds until the time is over."""
+    """Count rounds until the time is over, or SIGTERM."""
     end_s, number = time.monotonic() + seconds, 0
-    while time.monotonic() < end_s:
+    while time.monotonic() < end_s and not ended:
         yield number
         number += 1
 
@@ -346,6 +351,7 @@ HOLDERS: dict[str, Attack] = {
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     os.nice(10)  # leave the core to the car: the attacker would be another machine
     name, port, seconds = sys.argv[1:]
     print(dict({**ATTACKS, **HOLDERS}[name](int(port), float(seconds))), flush=True)
