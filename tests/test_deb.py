@@ -53,6 +53,7 @@ def built(
                 "ARCHES": "armhf",
                 "MIRROR": f"http://127.0.0.1:{mirror.server_port}",
                 "XDG_CACHE_HOME": str(empty),
+                "DPKG_DEB_COMPRESSOR_TYPE": "none",
             },
         )
         mirror.shutdown()
