@@ -242,11 +242,6 @@ export class Link {
     drive?.close();
   }
 
-  closeBoth() {
-    this.closeDrive();
-    this.closeVideo();
-  }
-
   /** Where packets are lost /ws/drive may stand still while pictures come: they go on. */
   closeFailed() {
     this.closeDrive();
