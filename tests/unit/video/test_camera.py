@@ -96,7 +96,8 @@ async def test_unwatched_pictures_wait_in_the_pipe(
         camera.request_key()
         await until(lambda: len(units) >= 25)
     stamps_us = [unit.capture_us for unit in units]
-    assert stamps_us == sorted(set(stamps_us))
+    # A loaded machine may tear a plain unit: both parts have its time.
+    assert stamps_us == sorted(stamps_us if mode == "plain" else set(stamps_us))
 
 
 async def test_plain_units_that_end_with_their_write_come_at_once(
