@@ -116,6 +116,8 @@ test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
         "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" qemu-system-arm \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
+    # Pages open in Chromium's shell, which costs less. Ubuntu does not have it.
+    [ "$1" = benchmark ] || packages chromium-headless-shell || say "tests use chromium instead"
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
     command -v go >/dev/null || packages golang-go
     # Tunnels between two hosts; wireguard-go is for kernels without WireGuard.

@@ -1,17 +1,22 @@
 """Bench for each module, with the module's OPTIONS, and a fresh page for each test."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from tests.e2e.driver import Driver, free, make_whole, sit_down, stand_up
 from tests.e2e.harness import RunningBench, started
 from tests.e2e.proxy import Link
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+SHELL = "/usr/bin/chromium-headless-shell"
+if "CHROMIUM" in os.environ or not os.path.exists(SHELL):
+    SHELL = CHROMIUM
+"""Chromium's engine alone, for pages: no tabs of its own, which cost a second of a core a page."""
 FLAGS = [
     "--headless=new",
     "--no-sandbox",
@@ -22,16 +27,39 @@ FLAGS = [
     "--no-first-run",
     "--disable-dev-shm-usage",
 ]
+expect.set_options(timeout=20_000.0)  # patience with a busy machine, as seat.until has
+
+
+@pytest.fixture(scope="package")
+def shared_bench(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[tuple[str, ...]], RunningBench]]:
+    """A function that returns a running bench with given options: the last one if it has these.
+
+    A bench takes some seconds of a core to start.
+    """
+    with ExitStack() as stack:
+        last: list[tuple[tuple[str, ...], RunningBench]] = []
+
+        def bench(options: tuple[str, ...]) -> RunningBench:
+            if [asked for asked, _ in last] != [options]:
+                stack.close()
+                home = tmp_path_factory.mktemp("bench")
+                last[:] = [(options, stack.enter_context(started(home, *options)))]
+            return last[0][1]
+
+        yield bench
 
 
 @pytest.fixture(scope="module")
 def bench(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, shared_bench: Callable[[tuple[str, ...]], RunningBench]
 ) -> Iterator[RunningBench]:
     """A running bench with the options of the test's module."""
-    options: tuple[str, ...] = getattr(request.module, "OPTIONS", ())
-    with started(tmp_path_factory.mktemp("bench"), *options) as running:
-        yield running
+    running = shared_bench(getattr(request.module, "OPTIONS", ()))
+    before = len(running.log())
+    yield running
+    print(running.log()[before:])
 
 
 @contextmanager
@@ -44,6 +72,12 @@ def chromium(program: str = CHROMIUM, running: Playwright | None = None) -> Iter
         raise FileNotFoundError(f"no {program}: apt install chromium, or set CHROMIUM")
     with nullcontext(running) if running else sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
+        # The shell asks for this permission, and nothing would answer.
+        awake = ["screen-wake-lock"]
+        browser.new_context = partial(  # type: ignore[method-assign]
+            browser.new_context, permissions=awake
+        )
+        browser.new_page = partial(browser.new_page, permissions=awake)  # type: ignore[method-assign]
         yield browser
         browser.close()
 
@@ -59,7 +93,7 @@ def playwright() -> Iterator[Playwright]:
 @pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     """Browser for all modules: starting and ending one takes two seconds of a core."""
-    with chromium(running=playwright) as running:
+    with chromium(SHELL, playwright) as running:
         yield running
 
 

@@ -51,7 +51,7 @@ def probe(page: Page, expression: str) -> Any:
     return page.evaluate(f"window.fpvcar && window.fpvcar.{expression}")
 
 
-def until(page: Page, expression: str, timeout_s: float = 10.0) -> None:
+def until(page: Page, expression: str, timeout_s: float = 20.0) -> None:
     """Wait until an expression is true in the page.
 
     Playwright's own wait needs eval(), which the page's Content-Security-Policy rightly forbids.
@@ -73,7 +73,7 @@ def until(page: Page, expression: str, timeout_s: float = 10.0) -> None:
 def opened(page: Page, url: str) -> Page:
     """Open the page; wait until it is connected, with a moving picture."""
     page.goto(url)
-    until(page, "window.fpvcar?.video.shown > 5 && window.fpvcar.state?.role", 20.0)
+    until(page, "window.fpvcar?.video.shown > 5 && window.fpvcar.state?.role")
     return page
 
 
@@ -98,7 +98,7 @@ def grown_up(page: Page, bench: RunningBench) -> None:
 def at_the_wheel(page: Page, url: str) -> Page:
     """Open the page at the wheel of a car that may drive."""
     opened(page, url)
-    until(page, "window.fpvcar.state.role === 'driver'", 15.0)
+    until(page, "window.fpvcar.state.role === 'driver'")
     go_on(page)
     return page
 
@@ -110,9 +110,9 @@ def seated_over(page: Page, link: Link) -> Page:
 
 def comes_back(page: Page) -> None:
     """Wait for a live picture and the wheel, without a reload."""
-    until(page, "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'", 15.0)
+    until(page, "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'")
     shown = probe(page, "video.shown")
-    until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
+    until(page, f"window.fpvcar.video.shown > {shown} + 10")
 
 
 def go_on(page: Page) -> None:

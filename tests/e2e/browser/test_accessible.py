@@ -41,7 +41,7 @@ def ready(page: Page, bench: RunningBench, name: str) -> None:
     """Open the page and wait for all its parts, including the late ones."""
     page.goto(f"{bench.url}{name}")
     if name == "index.html":
-        until(page, "window.fpvcar?.state?.role", 20.0)
+        until(page, "window.fpvcar?.state?.role")
         page.locator("#link-chip").click()
         page.locator("#menu").wait_for(state="visible")
         return
@@ -50,7 +50,7 @@ def ready(page: Page, bench: RunningBench, name: str) -> None:
         "recordings.html": "recordings?.drives >= 0",
         "network.html": "network?.asked",
     }
-    until(page, f"window.{probe.get(name, 'document.body')}", 20.0)
+    until(page, f"window.{probe.get(name, 'document.body')}")
 
 
 def dialogs_in(folder: Path) -> set[str]:

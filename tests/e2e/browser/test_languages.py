@@ -153,7 +153,7 @@ def test_chosen_language_survives_reload_on_all_pages(browser: Browser) -> None:
         page.locator("#language").select_option("fi")
     for _ in range(2):
         until(page, "document.querySelector('#stop text')?.textContent === 'SEIS'")
-        until(page, "document.getElementById('language')?.value === 'fi'", 20.0)
+        until(page, "document.getElementById('language')?.value === 'fi'")
         page.reload()
     for name, title in FINNISH.items():
         page.goto(f"{SECURE}{name}.html")
@@ -167,7 +167,7 @@ def test_offline_page_says_how_to_find_the_car(browser: Browser, bench: RunningB
         here = f"http://localhost:{link.port}/"
         page = opened(context.new_page(), here)
         ready = "navigator.serviceWorker.ready.then(() => true)"
-        until(page, f"document.getElementById('language') !== null && {ready}", 20.0)
+        until(page, f"document.getElementById('language') !== null && {ready}")
         first = "caches.keys().then(([name]) => caches.open(name))"
         kept = f"{first}.then((one) => one.keys())"
         names = page.evaluate(f"{kept}.then((all) => all.map((one) => one.url))")

@@ -64,14 +64,14 @@ def test_link_late_from_the_start_drives_nothing(
     until(page, "window.fpvcar.link.kind === 'up'", 30.0)
     with bench.watch() as watch:
         page.keyboard.down("ArrowUp")
-        until(page, f"{CARD}.includes('The link is 1.')", 15.0)
+        until(page, f"{CARD}.includes('The link is 1.')")
         assert "s late: the car waits" in page.inner_text("#card")
         page.keyboard.up("ArrowUp")
         page.keyboard.down("ArrowUp")
         page.wait_for_timeout(2500)
         assert not any(sample.driving for sample in watch.samples)
         link.up_s = link.down_s = 0.0
-        until(page, "document.body.dataset.situation !== 'late'", 15.0)
+        until(page, "document.body.dataset.situation !== 'late'")
         page.wait_for_timeout(300)
         assert not watch.now.driving, "a key held through it drove on"
         page.keyboard.up("ArrowUp")
@@ -138,7 +138,7 @@ def test_readings_from_before_a_stall_look_old(page: Page, bench: RunningBench, 
     assert page.evaluate(f"{arcs}.every((one) => one.matches('.unknown'))")
     until(page, f"/ V, [1-9]+ s ago/.test({battery}.innerText)")
     link.mend()
-    until(page, f"!{battery}.matches('.old')", 15.0)
+    until(page, f"!{battery}.matches('.old')")
     until(page, f"{arcs}.some((one) => !one.matches('.unknown'))")
 
 

@@ -168,7 +168,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
 
 def test_broken_camera_is_explained_and_car_stands(page: Page, broken: RunningBench) -> None:
     page.goto(broken.url)
-    until(page, "document.body.innerText.includes('no camera here')", 15.0)
+    until(page, "document.body.innerText.includes('no camera here')")
     with broken.watch() as watch:
         page.keyboard.down("ArrowUp")
         page.wait_for_timeout(500)

@@ -83,8 +83,6 @@ OPACITY = "Number(getComputedStyle(document.querySelector('#pad-drive .stick')).
 TOP = "(one) => one.getBoundingClientRect().top"
 RISE_PX = 9
 """Distance by which a panel rises while it opens, and 1 px."""
-BUSY_MS = 20_000
-"""Patience with a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +114,17 @@ def test_open_panel_shows_the_stop_in_red_and_resumes(phone: Page, panel: str) -
     card, resume = phone.locator(f"#{panel} > #card"), phone.locator("#resume")
     for size in ("390x844", "844x390"):
         turn(phone, size)
-        expect(card).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
+        expect(card).to_contain_text("Ann pressed STOP.")
         assert card.evaluate("(one) => getComputedStyle(one).backgroundColor") == RED
         resume.click(trial=True)  # nothing covers it
         assert faults(phone) == [], size
     resume.click()
     until(phone, "window.fpvcar.state.stop === null")
-    expect(card).to_be_hidden(timeout=BUSY_MS)
+    expect(card).to_be_hidden()
     say(phone, STOPPED)
     phone.locator(f"[data-close={panel}]").click()
     where = "#menu" if panel == "unlock" else "#notes"  # the code was asked for there
-    expect(phone.locator(f"{where} > #card")).to_contain_text("Ann pressed STOP.", timeout=BUSY_MS)
+    expect(phone.locator(f"{where} > #card")).to_contain_text("Ann pressed STOP.")
 
 
 @pytest.mark.parametrize("panel", PANELS)
@@ -138,20 +136,20 @@ def test_open_panel_shows_request_for_the_wheel_and_answers(phone: Page, panel: 
         turn(phone, size)
         say(phone, {**ASKS, **(STOPPED if panel == "menu" else {})})
         expect(phone.locator(f"#{panel} #asking-says")).to_have_text(
-            "Quick Hedgehog, phone asks for the wheel", timeout=BUSY_MS
+            "Quick Hedgehog, phone asks for the wheel"
         )
         phone.locator("#asking-give").click(trial=True)  # nothing covers it
         assert faults(phone) == [], size
         phone.locator("#asking-later").click()
         until(phone, "sent.some(({kind, id, give}) => kind === 'answer' && id && !give)")
         say(phone, {"asking": None})
-        expect(phone.locator("#asking-says")).to_have_text("", timeout=BUSY_MS)
+        expect(phone.locator("#asking-says")).to_have_text("")
         phone.evaluate("sent = []")
     phone.locator(f"[data-close={panel}]").click()
     if panel == "unlock":
         phone.locator("[data-close=menu]").click()
     say(phone, ASKS)
-    expect(phone.locator(".seat > #asking #asking-give")).to_be_visible(timeout=BUSY_MS)
+    expect(phone.locator(".seat > #asking #asking-give")).to_be_visible()
 
 
 def test_request_stays_above_stop_beside_a_card_and_the_first_help(phone: Page) -> None:
@@ -195,7 +193,7 @@ def test_each_page_of_the_menu_is_two_taps_away(phone: Page) -> None:
         assert faults(phone) == [], push
         if sheet:
             phone.keyboard.press("Escape")
-            expect(phone.locator(push)).to_be_focused(timeout=BUSY_MS)
+            expect(phone.locator(push)).to_be_focused()
 
 
 def test_arrows_move_among_tabs_and_drive_after_a_finger(phone: Page) -> None:
@@ -228,7 +226,7 @@ def test_code_leads_back_to_the_same_tab(phone: Page) -> None:
     phone.locator("#code").fill("grown-ups")
     phone.keyboard.press("Enter")
     say(phone, GROWN_UP)
-    expect(phone.locator("#limit")).to_be_visible(timeout=BUSY_MS)
+    expect(phone.locator("#limit")).to_be_visible()
     expect(phone.locator("#unlock")).to_be_hidden()
     assert phone.evaluate("document.activeElement.id") == "menu"
     phone.keyboard.press("Escape")
@@ -248,16 +246,16 @@ def test_results_open_as_a_sheet_and_lead_back_to_the_tab(phone: Page, size: str
     inside(phone, "#invite-qr")
     assert faults(phone) == []
     phone.keyboard.press("Escape")
-    expect(phone.locator("#menu-grown-ups")).to_be_visible(timeout=BUSY_MS)
+    expect(phone.locator("#menu-grown-ups")).to_be_visible()
     assert abs(invite.evaluate(TOP) - top) < RISE_PX
     open_menu(phone, "car")
     phone.locator("#look-for-faults").click()
     inside(phone, ".finding h3")
     assert faults(phone) == []
     phone.keyboard.press("Escape")
-    expect(phone.locator("#menu-car")).to_be_visible(timeout=BUSY_MS)
+    expect(phone.locator("#menu-car")).to_be_visible()
     phone.keyboard.press("Escape")
-    expect(phone.locator("#menu")).to_be_hidden(timeout=BUSY_MS)
+    expect(phone.locator("#menu")).to_be_hidden()
 
 
 def inside(page: Page, part: str) -> None:
@@ -272,9 +270,7 @@ def inside(page: Page, part: str) -> None:
 def test_menu_shows_a_lost_link_on_a_phone(phone: Page) -> None:
     turn(phone, "390x844")
     show(phone, Look({}, opened("menu"), {"linked": False}, push=("#gear",)))
-    expect(phone.locator("#menu > #card")).to_contain_text(
-        "The car stops by itself.", timeout=BUSY_MS
-    )
+    expect(phone.locator("#menu > #card")).to_contain_text("The car stops by itself.")
     phone.locator("#card-title").click(trial=True)
 
 
@@ -283,11 +279,11 @@ def test_sticks_are_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
     show(phone, Look({}, f"{OPACITY} === 1"))
     for says, more in STANDS.values():
         say(phone, says, **more)
-        until(phone, f"{OPACITY} < 0.5", 20.0)
+        until(phone, f"{OPACITY} < 0.5")
         say(phone, WELL, linked=True, lateMs=0)
-        until(phone, f"{OPACITY} === 1", 20.0)
+        until(phone, f"{OPACITY} === 1")
     say(phone, WATCHING)
-    expect(phone.locator("#pad-drive")).to_be_hidden(timeout=BUSY_MS)
+    expect(phone.locator("#pad-drive")).to_be_hidden()
 
 
 def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> None:
@@ -298,18 +294,18 @@ def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> No
     hold = phone.locator("[data-testid=calibration-hold]")
     for says, more in STANDS.values():
         say(phone, WELL, linked=True, lateMs=0)
-        expect(hold).to_have_attribute("aria-disabled", "false", timeout=BUSY_MS)
+        expect(hold).to_have_attribute("aria-disabled", "false")
         pushed(phone)
-        expect(hold).to_have_class("hold held", timeout=BUSY_MS)
+        expect(hold).to_have_class("hold held")
         say(phone, says, **more)
-        expect(hold).to_have_attribute("aria-disabled", "true", timeout=BUSY_MS)
-        expect(hold).to_have_class("hold", timeout=BUSY_MS)
+        expect(hold).to_have_attribute("aria-disabled", "true")
+        expect(hold).to_have_class("hold")
         phone.mouse.up()
         pushed(phone)
         expect(hold).to_have_text("Hold to move")
         phone.mouse.up()
     say(phone, WATCHING, linked=True)
-    expect(hold).to_be_hidden(timeout=BUSY_MS)
+    expect(hold).to_be_hidden()
 
 
 def pushed(page: Page) -> None:

@@ -19,12 +19,16 @@ CURRENT_MS = 150
 
 @contextmanager
 def on_the_lan(
-    lan: Lan, home: Path, secure_port: int | None = None, playwright: Playwright | None = None
+    lan: Lan,
+    home: Path,
+    secure_port: int | None = None,
+    playwright: Playwright | None = None,
+    program: str = CHROMIUM,
 ) -> Iterator[Browser]:
     """Start Chromium on the far host, over pipes.
 
     Plain http of `secure_port` counts as secure there, so that the browser has WebCodecs.
-    `playwright` is as for `chromium`.
+    `playwright` and `program` are as for `chromium`.
     """
     options = (
         f" --unsafely-treat-insecure-origin-as-secure=http://{lan.near}:{secure_port}"
@@ -32,7 +36,7 @@ def on_the_lan(
         else ""
     )
     wrapper = home / "chromium-on-the-lan"
-    wrapper.write_text(f'#!/bin/sh\nexec {" ".join(lan.enter)} {CHROMIUM} "$@"{options}\n')
+    wrapper.write_text(f'#!/bin/sh\nexec {" ".join(lan.enter)} {program} "$@"{options}\n')
     wrapper.chmod(0o755)
     with chromium(str(wrapper), playwright) as running:
         yield running

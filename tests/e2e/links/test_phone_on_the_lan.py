@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, Playwright
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from tests.e2e.browser.seat import grown_up, holds, opened, probe, stands, until, violations
+from tests.e2e.conftest import SHELL
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.links.phone import drive_code, on_the_lan, take_wheel
 from tests.support.lan import Lan
@@ -45,7 +46,7 @@ def phone_browser(
 ) -> Iterator[Browser]:
     """Chromium on the far host."""
     home = tmp_path_factory.mktemp("bin")
-    with on_the_lan(lan, home, playwright=playwright) as running:
+    with on_the_lan(lan, home, playwright=playwright, program=SHELL) as running:
         yield running
 
 

@@ -46,7 +46,7 @@ def opened(page: Page, bench: RunningBench, by_menu: bool = False) -> Page:
         page.locator('a[href="buttons"]').click()
     else:
         page.goto(f"{bench.url}buttons")
-    until(page, "window.fpvcar?.link === 'up' && window.fpvcar.glow !== null", 20.0)
+    until(page, "window.fpvcar?.link === 'up' && window.fpvcar.glow !== null")
     return page
 
 
@@ -128,7 +128,7 @@ def test_push_glows_before_the_car_answers(page: Page, bench: RunningBench) -> N
         page.mouse.up()
     finally:
         bench.kill("run", signal.SIGCONT)
-    until(page, "document.body.dataset.link === 'up'", 10.0)
+    until(page, "document.body.dataset.link === 'up'")
     page.keyboard.down("Digit4")
     wait_for(lambda: bright(bench, 3) > 0.0, "it is back, and the LED is dark")
     page.keyboard.up("Digit4")

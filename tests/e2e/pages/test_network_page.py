@@ -36,12 +36,12 @@ def test_grown_up_joins_network_and_sees_wrong_key(wifi: Page, bench: RunningBen
     assert wifi.locator("#list button", has_text="Office").is_disabled()
     joined(wifi, "Home", "not the right key")
     says = "document.getElementById('says').textContent"
-    until(wifi, f"{says}.startsWith('The car is joining Home')", 10.0)
+    until(wifi, f"{says}.startsWith('The car is joining Home')")
     reason = "document.getElementById('reason').textContent"
-    until(wifi, f"{reason} === 'The car could not join Home: wrong key.'", 20.0)
+    until(wifi, f"{reason} === 'The car could not join Home: wrong key.'")
     until(wifi, "!document.querySelector('#list button').disabled", 60.0)
     joined(wifi, "Home", "home sweet home")
-    until(wifi, f"{says} === 'The car is on the network Home.'", 20.0)
+    until(wifi, f"{says} === 'The car is on the network Home.'")
 
 
 def test_joining_is_refused_during_a_drive(wifi: Page, bench: RunningBench) -> None:

@@ -87,7 +87,7 @@ def looks(page: Page, name: str, part: str | None = None) -> None:
 def refreshed(page: Page, expression: str) -> None:
     """Wait for a state of the list, which the page fetches again when it is looked at."""
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    until(page, expression, 20.0)
+    until(page, expression)
 
 
 def text(page: Page, name: str) -> str:
@@ -149,9 +149,9 @@ def bring_back(page: Page, proxy: S3Proxy) -> None:
     )
     assert text(page, "recall-says") == f"Being brought back from s3://{BUCKET}/archive."
     page.reload()
-    until(page, SHOWN.format("recall-cancel"), 20.0)
+    until(page, SHOWN.format("recall-cancel"))
     page.locator("#recall-cancel").click()
-    until(page, SHOWN.format("recall-begin"), 20.0)
+    until(page, SHOWN.format("recall-begin"))
     assert text(page, "recall-says").startswith("Cancelled.")
 
     proxy.reset()
@@ -174,12 +174,12 @@ def bring_back(page: Page, proxy: S3Proxy) -> None:
     row.click()
     proxy.reset()
     until(page, "document.getElementById('recall').hidden", 30.0)
-    until(page, "window.recordings.shown > 0", 20.0)
+    until(page, "window.recordings.shown > 0")
     page.locator("#play").click()
-    until(page, "window.recordings.timeS > 1", 20.0)
+    until(page, "window.recordings.timeS > 1")
     page.locator("#back").click()
     assert "archived" not in row.inner_text()
-    until(page, "document.querySelectorAll('#list canvas[data-drawn]').length === 2", 20.0)
+    until(page, "document.querySelectorAll('#list canvas[data-drawn]').length === 2")
 
 
 # --- In a folder
@@ -196,7 +196,7 @@ def test_drive_in_a_folder_plays_and_is_away_when_unmounted(
     with serving(tmp_path) as port:
         page = opened(browser, port, 1)
         page.locator("#list a").click()
-        until(page, "window.recordings.shown > 0", 20.0)
+        until(page, "window.recordings.shown > 0")
         assert text(page, "recall-where") == (
             f"This drive is archived in {archive}, and plays from there."
         )
@@ -211,7 +211,7 @@ def test_drive_in_a_folder_plays_and_is_away_when_unmounted(
         (tmp_path / "unmounted").rename(archive)
         page.locator("#list a").click()
         refreshed(page, "document.getElementById('viewer').dataset.away === 'false'")
-        until(page, "window.recordings.shown > 0", 20.0)
+        until(page, "window.recordings.shown > 0")
         page.locator("#recall-begin").click()
         until(page, "document.getElementById('recall').hidden", 30.0)
         page.close()
@@ -265,14 +265,14 @@ def test_twenty_drives_are_archived_recalled_restored_and_away(
             name = f"{sessions[-1]}/{lost.name}"
             home.verb("snapshots", "restore", name, "--at", at, config=False)
             page.locator("#list a").first.click()
-            until(page, "window.recordings.shown > 0", 20.0)
+            until(page, "window.recordings.shown > 0")
             looks(page, "restored")
             page.locator("#back").click()
 
             mounts.close()
             refreshed(page, "document.querySelectorAll('em[data-state=away]').length === 10")
             page.locator("#storage summary").click()
-            until(page, "document.getElementById('storage-snapshots').textContent !== ''", 20.0)
+            until(page, "document.getElementById('storage-snapshots').textContent !== ''")
             looks(page, "half-away")
             page.locator("#list a").last.click()
             until(page, SHOWN.format("recall"))

@@ -141,7 +141,7 @@ def page(browser: Browser, world: World) -> Iterator[Page]:
     made = context.new_page()
     made.goto(world.url)
     until(made, f"window.recordings?.drives === {WEEKS}", 30.0)
-    until(made, "document.querySelectorAll('#moments-driver option').length === 3", 10.0)
+    until(made, "document.querySelectorAll('#moments-driver option').length === 3")
     made.locator("#moments summary").click()
     yield made
     context.close()
@@ -175,11 +175,11 @@ def test_search_by_front_range_finds_each_wall_and_opens_a_second_before(
         assert f"front {near.front_m:.2f} m" in row
         assert when[3:] in row, row
     rows.nth(4).scroll_into_view_if_needed()
-    until(page, "document.querySelectorAll('#moments-list canvas[data-drawn]').length > 4", 20.0)
+    until(page, "document.querySelectorAll('#moments-list canvas[data-drawn]').length > 4")
     looks(page, "moments")
     for number, wall_s in enumerate(sorted(WALLS, reverse=True)):
         rows.locator("a").nth(number).click()
-        until(page, "window.recordings.shownS !== null", 20.0)
+        until(page, "window.recordings.shownS !== null")
         near = world.walls[number]
         began_us = min(row["time_us"] for row in sample_rows(world.files[-1:]))
         assert near.start_us - began_us == pytest.approx(wall_s * 1e6, abs=0.2e6)
@@ -269,7 +269,7 @@ def test_empty_slow_and_failed_searches_say_so(page: Page) -> None:
     until(page, f"{SAYS} === 'Searching all drives …'")
     assert page.locator("#moments-find").is_disabled()
     looks(page, "moments-searching")
-    until(page, f"{SAYS}.startsWith('Still searching.')", 10.0)
+    until(page, f"{SAYS}.startsWith('Still searching.')")
     waiting.pop().fulfill(status=408, body="The query took more than 30 s.\n")
     until(page, f"{SAYS} === 'The search took too long and was ended. Choose a month.'")
     page.locator("#moments-find").click()
@@ -307,7 +307,7 @@ def test_search_works_by_keys_alone(page: Page, world: World) -> None:
     page.keyboard.press("Tab")
     hash_there = focused("hash")
     page.keyboard.press("Enter")
-    until(page, "window.recordings.shown > 0", 20.0)
+    until(page, "window.recordings.shown > 0")
     assert page.evaluate("location.hash") == hash_there
     page.locator("#back").focus()
     page.keyboard.press("Enter")

@@ -174,15 +174,15 @@ def test_list_storage_and_sheet_are_shown_and_pass_axe(page: Page) -> None:
     shot(page, "list")
     page.locator("#storage summary").click()
     until(page, "document.getElementById('storage-path').textContent.includes('2 sess')")
-    until(page, "document.querySelectorAll('#storage-offices li').length === 2", 20.0)
+    until(page, "document.querySelectorAll('#storage-offices li').length === 2")
     says = "document.querySelectorAll('#storage-offices li span')[2].textContent"
-    until(page, f"{says}.startsWith('waits until {OPENS}: 0 of 2 sessions copied, ')", 20.0)
-    until(page, "document.querySelectorAll('#storage-cars li').length === 1", 20.0)
+    until(page, f"{says}.startsWith('waits until {OPENS}: 0 of 2 sessions copied, ')")
+    until(page, "document.querySelectorAll('#storage-cars li').length === 1")
     shot(page, "storage")
     found = violations(page)
     page.locator("#storage summary").click()
     page.locator("#list a").first.click()
-    until(page, "window.recordings.shown > 0", 20.0)
+    until(page, "window.recordings.shown > 0")
     shot(page, "drive")
     page.locator("#sheet-toggle").click()
     until(page, "document.querySelectorAll('#sheet button').length >= 4", 30.0)
@@ -195,9 +195,9 @@ def test_list_storage_and_sheet_are_shown_and_pass_axe(page: Page) -> None:
 
 def test_sheet_has_each_picture_once_whole_and_in_its_shape(page: Page) -> None:
     page.locator("#search").fill("abc123")
-    until(page, "window.recordings.drives === 1", 20.0)
+    until(page, "window.recordings.drives === 1")
     page.locator("#list a").first.click()
-    until(page, "window.recordings.shown > 0", 20.0)
+    until(page, "window.recordings.shown > 0")
     page.locator("#sheet-toggle").click()
     sheet, count = page.locator("#sheet"), "document.querySelectorAll('#sheet button').length"
     until(page, f"{count} > 0", 30.0)
@@ -222,7 +222,7 @@ def test_station_page_works_by_keys_alone(page: Page) -> None:
         if focused().startswith("drive "):
             break
     page.keyboard.press("Enter")
-    until(page, "window.recordings.shown > 0", 20.0)
+    until(page, "window.recordings.shown > 0")
     page.locator("#sheet-toggle").focus()
     page.keyboard.press("Enter")
     until(page, "document.querySelectorAll('#sheet button').length >= 4", 30.0)
@@ -237,9 +237,9 @@ def test_station_page_works_by_keys_alone(page: Page) -> None:
 
 def test_search_by_words_runs_at_the_station(page: Page) -> None:
     page.locator("#search").fill("abc123")
-    until(page, "window.recordings.drives === 1", 20.0)
+    until(page, "window.recordings.drives === 1")
     page.locator("#search").fill("nowhere")
-    until(page, "window.recordings.drives === 0", 20.0)
+    until(page, "window.recordings.drives === 0")
 
 
 def test_empty_station_says_no_drive_has_come_home(page: Page) -> None:
@@ -258,7 +258,7 @@ def test_tables_are_downloaded(page: Page) -> None:
         with page.expect_download() as coming:
             page.locator(f"#export-{kind}").click()
         assert coming.value.suggested_filename.endswith(f"-{kind}.zip")
-        until(page, "!document.getElementById('export-csv').disabled", 20.0)
+        until(page, "!document.getElementById('export-csv').disabled")
 
 
 PASSWORD = "open sesame, now"
@@ -293,6 +293,6 @@ def test_other_machine_enters_password_sees_and_removes(browser: Browser, tmp_pa
         assert "moves to the trash" in says and "30 days" in says
         shot(page, "trash")
         page.locator("#edit-delete").click()
-        until(page, "window.recordings.drives === 1", 20.0)
+        until(page, "window.recordings.drives === 1")
         page.close()
     assert len(list((tmp_path / "store").glob(".trash/*/*/*/*/*.mcap"))) == 1

@@ -217,4 +217,4 @@ def _tidy(page: Page, fresh: bool) -> None:
             return
         page.keyboard.up("ArrowUp")
         page.evaluate("pad.buttons[7].value = 0; navigator.getGamepads = () => [pad]")
-        until(page, "window.fpvcar.link.kind === 'up'", 15.0)
+        until(page, "window.fpvcar.link.kind === 'up'")

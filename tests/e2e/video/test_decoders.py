@@ -130,9 +130,9 @@ def test_failed_decoder_is_replaced(
     page.add_init_script(script)
     page.goto(bench.url)
     page.evaluate(NEVER_RELOADED)
-    until(page, f"window.fpvcar?.video.path === '{ends_on}'", 15.0)
-    until(page, "window.made >= 2", 15.0)
-    until(page, "window.fpvcar.video.shown > 30", 15.0)
+    until(page, f"window.fpvcar?.video.path === '{ends_on}'")
+    until(page, "window.made >= 2")
+    until(page, "window.fpvcar.video.shown > 30")
     goes_on(page)
     assert probe(page, "video.path") == ends_on
     assert probe(page, "video.fault") != ""
@@ -153,7 +153,7 @@ def test_decoder_that_holds_pictures_is_replaced_by_software(
 def test_broken_media_source_is_rebuilt(page: Page, bench: RunningBench) -> None:
     page.add_init_script(MSE_BREAKS)
     look_at(page, bench.url, "mse")
-    until(page, "window.appends > 60", 15.0)
+    until(page, "window.appends > 60")
     goes_on(page)
     assert probe(page, "video.path") == "mse" and probe(page, "video.faults") == 1
 
@@ -164,7 +164,7 @@ def test_media_source_that_keeps_failing_yields_to_webcodecs(
     page.add_init_script(MSE_BREAKS)
     look_at(page, bench.url, "mse")
     page.evaluate("window.allBroken = true")
-    until(page, "window.fpvcar.video.path === 'webcodecs'", 15.0)
+    until(page, "window.fpvcar.video.path === 'webcodecs'")
     goes_on(page)
 
 
