@@ -31,7 +31,7 @@ covering=(
     tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
     tests/unit/video/test_{bitrate,h264,keys,stream}.py
 )
-after_pipes=(tests/test_deb.py tests/e2e/recordings/test_{batch,moments}.py)
+with_sites=(tests/test_deb.py tests/e2e/recordings/test_{batch,moments}.py)
 stopping=(tests/e2e/stops tests/e2e/{test_hil,browser/test_guard,recordings/test_recording}.py)
 timed='e2e and not unhurried and not guest'
 suite() { # NAME ARG..: exec pytest over a part of the tests
@@ -53,10 +53,10 @@ suite() { # NAME ARG..: exec pytest over a part of the tests
     guests) set -- "$@" -m guest tests/rdma tests/guest_sensors ;;
     sites)
         run=("${apart[@]}" "${run[@]}")
-        set -- "$@" -m unhurried tests/e2e/test_sites.py "${after_pipes[@]}" ;;
+        set -- "$@" -m unhurried tests/e2e/test_sites.py "${with_sites[@]}" ;;
     unhurried)
         set -- "$@" -m unhurried --durations=5 \
-            --ignore=tests/{unit,rdma,e2e/test_sites.py} "${after_pipes[@]/#/--ignore=}" ;;
+            --ignore=tests/{unit,rdma,e2e/test_sites.py} "${with_sites[@]/#/--ignore=}" ;;
     stops) set -- "$@" -m "$timed" --durations=5 "${stopping[@]}" ;;
     links)
         set -- "$@" -m "$timed" --durations=5 \
@@ -102,12 +102,12 @@ finish() {
     [ "$red" = 0 ]
 }
 
-# Tests without timing limits run first, in four lanes that take equal times.
+# Tests without timing limits run first, in five lanes that take equal times.
 failed=()
 start pipes
-start sites pipes
+start sites
+start guests sites
 start stations
-start guests stations
 start unhurried
 "$python" -m coverage erase
 for name in covered units; do
