@@ -12,6 +12,7 @@ from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, CheckFailed, Rig
 
 ECHO_S = 0.4
+PAIRS, ECHOES = 5, 3
 READINGS = 9
 ANSWER_S = 8.0
 AFTER_S = 1.0
@@ -48,20 +49,25 @@ def _median(read: Callable[[], float | None], name: str) -> float:
 
 
 def _echo(rig: Rig) -> Measured:
-    """Compare the car's range with the echo's own length, timed on an extra pin."""
+    """Compare the car's range with the echo's own length, timed on an extra pin.
+
+    Each range is compared with the echoes just before it: the car may still roll, or be carried.
+    """
     (name, sensor), *_ = rig.profile.sensors.ultrasound.items()
     assert rig.profile.rig.echo is not None
-    with rig.driver() as driver:
-        _range_of(driver, name)
-        with rig.edges((rig.profile.rig.echo,)) as edges:
+    differences = []
+    with rig.driver() as driver, rig.edges((rig.profile.rig.echo,)) as edges:
+        for _ in range(PAIRS):
+            _range_of(driver, name)
             widths = listened(edges, rig.profile.rig.echo, ECHO_S).widths_us
-        width_us = statistics.median(widths)
-        sample = from_width(round(width_us), rig.profile.sensors.celsius)
-        if sample.range_m is None:
-            raise CheckFailed(f"{name}: an echo of {width_us:g} us: {sample.status}")
-        true_m = max(sample.range_m + sensor.offset_m, 0.0)
-        reported_m = _median(lambda: _range_of(driver, name)["range_m"], name)
-    return Measured(abs(reported_m - true_m))
+            reported_m = _range_of(driver, name)["range_m"] or 0.0
+            width_us = statistics.median(widths[-ECHOES:])
+            sample = from_width(round(width_us), rig.profile.sensors.celsius)
+            if sample.range_m is None:
+                raise CheckFailed(f"{name}: an echo of {width_us:g} us: {sample.status}")
+            true_m = max(sample.range_m + sensor.offset_m, 0.0)
+            differences.append(abs(reported_m - true_m))
+    return Measured(statistics.median(differences))
 
 
 def _light(rig: Rig) -> Measured:
