@@ -13,7 +13,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.linux import pins_off
 from fpvcar.runtime import paths
 
-OUT, ALT5 = 1, 2
+OUT = 1
 FLOATS, DOWN, UP = "floats", "down", "up"
 
 

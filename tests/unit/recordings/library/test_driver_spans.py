@@ -19,10 +19,8 @@ from fpvcar.runtime.units import SECOND_NS
 from tests.support.recorder.recording import CATALOGUE, PROFILE, UTC_NS, BytesSource, about, step
 from tests.support.world import inputs
 
-FREE = Latches(None, None)
 NOBODY = {"reason": "nobody", "throttle": 0.0, "wish": None}
 STOPPED = {"reason": "stopped", "throttle": 0.0}
-TICK_NS = SECOND_NS // 50
 Timed = list[tuple[float, messages.Message]]
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from fpvbench.outside import drive
 from fpvbench.pigpiod.protocol import Cmd, Wait
-from tests.support.pins.pigpiod import START_US, Core, Report, make_core, words
+from tests.support.pins.pigpiod import Core, Report, make_core, words
 
-T0 = START_US
 INPUT, OUTPUT = 0, 1
 SDA, SCL = 5, 6
 END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)

@@ -1,4 +1,4 @@
-"""Bit-banged serial reads, I2C and SPI: effect on pins, and answers."""
+"""Bit-banged serial reads."""
 
 from pathlib import Path
 
@@ -8,14 +8,9 @@ from hypothesis import strategies as st
 
 from fpvbench.pigpiod.buses.bitbang_serial import BUFFER, Receiver
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, words
+from tests.support.pins.pigpiod import Core, make_core, words
 
-T0 = START_US
-INPUT, OUTPUT = 0, 1
 SDA, SCL = 5, 6
-END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)
-CS, MISO, MOSI, SCLK = 8, 9, 10, 11
-TX_LSB, RX_LSB = 1 << 14, 1 << 15
 
 
 @pytest.fixture
