@@ -27,8 +27,8 @@ def on_the_lan(
 ) -> Iterator[Browser]:
     """Start Chromium on the far host, over pipes.
 
-    Plain http of `secure_port` counts as secure there, so that the browser has WebCodecs.
-    `playwright` and `program` are as for `chromium`.
+    Plain http of `secure_port` counts as secure there, so that the browser has WebCodecs; the
+    shell does not know that option. `playwright` and `program` are as for `chromium`.
     """
     options = (
         f" --unsafely-treat-insecure-origin-as-secure=http://{lan.near}:{secure_port}"

@@ -11,7 +11,6 @@ import pytest
 from playwright.sync_api import Page, Playwright
 
 from tests.e2e.browser.seat import opened, probe
-from tests.e2e.conftest import SHELL
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.links.phone import on_the_lan, seconds_until_current, status, take_wheel
 from tests.support.lan import Lan
@@ -48,7 +47,7 @@ def opened_far(
     path: str = request.param
     url = f"http://{lan.near}:{bench.port}/?path={path}"
     home = tmp_path_factory.mktemp("far")
-    with on_the_lan(lan, home, bench.port, playwright, SHELL) as browser:
+    with on_the_lan(lan, home, bench.port, playwright) as browser:
         page = opened(browser.new_page(), url)
         assert probe(page, "video.path") == path
         yield page

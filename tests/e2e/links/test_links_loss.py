@@ -11,7 +11,6 @@ import pytest
 from playwright.sync_api import Page, Playwright
 
 from tests.e2e.browser.seat import opened, probe, until
-from tests.e2e.conftest import SHELL
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.links.phone import on_the_lan, take_wheel
 from tests.support.lan import Lan
@@ -47,7 +46,7 @@ def opened_far(
 ) -> Iterator[Page]:
     """A page on the other host."""
     home = tmp_path_factory.mktemp("far")
-    with on_the_lan(lan, home, bench.port, playwright, SHELL) as browser:
+    with on_the_lan(lan, home, bench.port, playwright) as browser:
         page = browser.new_page()
         page.on("websocket", lambda one: SOCKETS.append(urlsplit(one.url).path))
         yield opened(page, f"http://{lan.near}:{bench.port}/")
