@@ -6,7 +6,7 @@
 /** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */
 
 /** With another page, another name. */
-const HOLDS = 'offline-954cc510';
+const HOLDS = 'offline-1ea15a68';
 const PAGE = '/offline.html';
 const language = new URLSearchParams(location.search).get('language') ?? 'en';
 

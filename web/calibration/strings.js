@@ -42,8 +42,9 @@ export const STRINGS = {
   throttle: (/** @type {number} */ share) =>
     fill(share < 0 ? t.back : t.forward, {much: percent(Math.abs(share))}),
   duty: (/** @type {Step} */ {duty = 0, by}) => {
-    const who = by ? ` (${named(t.calibration.by, by) ?? t.calibration.by.you})` : '';
-    return fill(t.calibration.power, {power: percent(duty, 1), who});
+    const power = percent(duty, 1);
+    return by ? fill(t.calibration.powerBy, {power, who: named(t.calibration.by, by) ?? t.calibration.by.you})
+      : fill(t.calibration.power, {power});
   },
   /**
    * Cause that keeps the car from the step's wish; '' for a stop, which the seat's card shows.

@@ -1,6 +1,6 @@
 /** Texts of the recordings page, from lang/. */
 
-import {counted, dates, exact, named} from '../lang/forms.js';
+import {counted, dates, exact, listed, named} from '../lang/forms.js';
 import {LOCALE, t, fill, joined, number, unit} from '../lang/words.js';
 
 /** @import {Copy} from './types.js' */
@@ -34,7 +34,7 @@ export const STRINGS = {
     const texts = causes.map(([cause, times]) =>
       `${STRINGS.cause(cause)}${times > 1 ? ` ${number(times)}×` : ''}`);
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
-    return counted(t.recordings.stops, count, {causes: texts.join(', ')});
+    return counted(t.recordings.stops, count, {causes: listed(texts)});
   },
   /** Causes whose text in a drive contains this; "stop" matches all. @param {string} text */
   causes: (text) => Object.keys(t.recordings.causes).filter((cause) => [1, 2].some((times) =>

@@ -35,18 +35,15 @@ const deflection = (value, rest, plus, minus) =>
 /** A person's name; the car sends "somebody" for a page without a name. @param {string} name */
 export const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
 
-/** ": why", if it is known. @param {string} why */
-const because = (why) => (why ? `: ${why}` : '');
-
 /** Why the car stopped. @param {Extract<Situation, {kind: 'stopped'}>} situation */
 function stopReason({stop, byUs, silenceMs}) {
   if (byUs) return t.youStopped;
+  const causes = /** @type {Record<string, string | undefined>} */ (t.causes);
   const by = stop.by ?? '';
-  const cause = /** @type {Record<string, string>} */ (t.causes)[stop.cause];
-  return cause === undefined ? stop.cause : fill(cause, {
-    seconds: number(silenceMs / 1000, 2), name: personName(by), why: because(by),
-    who: personName(by) === by ? ` (${by})` : '',
-  });
+  const name = personName(by);
+  const text = (name === by && causes[`${stop.cause}_by`]) || causes[stop.cause];
+  return text === undefined ? stop.cause
+    : fill(text, {seconds: number(silenceMs / 1000, 2), name, why: by});
 }
 
 /** The remedy for a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
@@ -84,7 +81,7 @@ export function sentence(it) {
     case 'stopped':
       return {tone: 'alarm', title: t.stopped, text: joined(stopReason(it), stopRemedy(it))};
     case 'wheels':
-      return {tone: 'alarm', title: t.wheels, text: fill(t.wheelsText, {why: because(it.words)})};
+      return {tone: 'alarm', title: t.wheels, text: it.words ? fill(t.wheelsTextWhy, {why: it.words}) : t.wheelsText};
     case 'camera': {
       const says = it.words && fill(t.cameraState, {reason: it.words});
       return {tone: 'warn', title: t.camera, text: joined(says, t.cameraText)};

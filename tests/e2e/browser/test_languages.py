@@ -28,7 +28,7 @@ RESUME = {
     "en-GB": "Resume",
     "es-MX": "Seguir",
     "fi-FI": "Jatka",
-    "fr-FR": "Continuer",
+    "fr-FR": "Reprendre",
     "zh-CN": "继续",
 }
 LOCALES = [

@@ -261,7 +261,7 @@ def test_empty_slow_and_failed_searches_say_so(page: Page) -> None:
     page.locator("#moments-find").click()
     until(page, f"{SAYS} === 'Fill in at least one condition.'")
     search(page, 0, front_below_m="0.01")
-    assert page.evaluate(SAYS).startswith("No moment was found. Change a condition.")
+    assert page.evaluate(SAYS).startswith("No moments found. Change a condition.")
     looks(page, "moments-none")
     waiting: list[Route] = []
     page.route("**/api/moments?*", lambda route: waiting.append(route))

@@ -59,13 +59,13 @@ test('sensor without a measurement is not shown as a wall', () => {
     const said = alarm({ranges: [one]});
     assert.deepEqual(said, {...ahead, metres: null});
   }
-  assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null}), 'No reading ahead: slow that way');
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null}), 'No reading ahead: go slowly that way');
   assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null, acts: false}),
     'No reading ahead: drive slowly');
   assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null, stands: true}),
-    'No reading ahead: first drive back', 'it stood before a wall when it failed');
+    'No reading ahead: back up first', 'it stood before a wall when it failed');
   assert.equal(DRAWER_STRINGS.guardText({...ahead, back: true, metres: null, stands: true}),
-    'No reading behind: first drive forward');
+    'No reading behind: drive forward first');
 });
 
 test('nearer of two sensors with the same bearing is drawn', () => {

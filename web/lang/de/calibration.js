@@ -38,14 +38,14 @@ export default register({
       },
       dead_band: {
         coarse: 'Halte den Knopf. Der Motor bekommt mit jedem Schritt etwas mehr Leistung. Drücke „Er dreht“, sobald er dreht; auf dem Boden sieht es vielleicht ein Abstandssensor zuerst.',
-        rest: 'Er hat gedreht. Warte, bis er steht. Der nächste Versuch hat kleine Schritte.',
+        rest: 'Er hat gedreht. Warte, bis er steht. Der nächste Versuch geht in kleinen Schritten.',
         fine: 'Noch einmal, in kleinen Schritten: Halte den Knopf und drücke „Er dreht“, sobald er dreht.',
         done: 'Ab dieser Leistung dreht der Motor.',
         never: 'Der Motor hat nicht gedreht. Ist seine Stromversorgung an? Schaust du auf den richtigen Motor?',
       },
       ends: {
-        left: 'Halte den Knopf und sieh dir die Räder an: Das ist der linke Anschlag. Brummt oder klemmt etwas? Dann weniger weit. Könnten sie weiter einschlagen? Dann weiter.',
-        right: 'Halte den Knopf und sieh dir die Räder an: Das ist der rechte Anschlag. Brummt oder klemmt etwas? Dann weniger weit. Könnten sie weiter einschlagen? Dann weiter.',
+        left: 'Halte den Knopf und sieh dir die Räder an: Das ist der linke Anschlag. Brummt oder klemmt etwas? Dann drücke „Weniger“. Könnten sie weiter einschlagen? Dann drücke „Mehr“.',
+        right: 'Halte den Knopf und sieh dir die Räder an: Das ist der rechte Anschlag. Brummt oder klemmt etwas? Dann drücke „Weniger“. Könnten sie weiter einschlagen? Dann drücke „Mehr“.',
         centre: 'Halte den Knopf und sieh dir die Räder an. Zeigen sie geradeaus? Wenn nicht, verschiebe die Mitte.',
       },
       straight: {
@@ -59,7 +59,7 @@ export default register({
       speed: {
         hold: 'Stell das Auto auf den Boden, vor oder hinter ihm eine Wand, die ein Abstandssensor sieht. Halte den Knopf zwei Sekunden, wenn Platz ist. Fahr dann noch einmal mit anderem Gas, vor oder zurück.',
         drives: 'Halte, solange Platz ist.',
-        again: 'Eine Fahrt ist geschafft. Fahr noch einmal mit anderem Gas.',
+        again: 'Eine Fahrt ist fertig. Fahr noch einmal mit anderem Gas.',
         short: 'Die Fahrt war zu kurz, oder kein Abstandssensor sah eine Wand. Fahr länger, oder miss von Hand.',
         done: 'Das Tempo ist aus diesen Fahrten berechnet. Weitere machen es genauer.',
       },
@@ -79,7 +79,7 @@ export default register({
       },
     },
     hold: 'Halten zum Bewegen',
-    held: 'Bewegt sich: loslassen hält an',
+    held: 'In Bewegung: Loslassen hält an',
     heldStill: 'Gehalten, aber das Auto steht',
     takeFirst: 'Übernimm erst das Steuer: Nur die Seite des Fahrers bewegt das Auto.',
     start: {one: 'Start: {count} Schritt', other: 'Start: {count} Schritte'},
@@ -109,7 +109,7 @@ export default register({
     damaged: 'die Kalibrierungsdatei war beschädigt',
     answers: {
       forward: 'Vorwärts', backward: 'Rückwärts', left: 'Links', right: 'Rechts', nothing: 'Gar nicht',
-      turns: 'Er dreht', centre: 'Mitte', more: 'Weiter', less: 'Weniger weit', forget: 'Letzte Fahrt verwerfen',
+      turns: 'Er dreht', centre: 'Mitte', more: 'Mehr', less: 'Weniger', forget: 'Letzte Fahrt verwerfen',
       full: 'Er ist voll', empty: 'Er ist leer', line: 'Eine andere', lithium: 'Lithium', nimh: 'NiMH',
       sure: 'Ja', unsure: 'Nein',
     },
@@ -120,8 +120,8 @@ export default register({
     say: 'Wert übernehmen',
     sayAll: 'Werte übernehmen',
     byHand: 'Von Hand gemessen',
-    power: 'Leistung {power}{who}.',
-    by: {sensor: 'vom Abstandssensor erkannt', camera: 'von der Kamera erkannt', you: 'von dir gesehen'},
+    power: 'Leistung {power}.', powerBy: 'Leistung {power} ({who}).',
+    by: {sensor: 'von einem Abstandssensor erkannt', camera: 'von der Kamera erkannt', you: 'von dir gesehen'},
     heldBack: {
       guard: 'Der Kollisionsschutz hält das Auto zurück: Gib ihm Platz.',
       guardAhead: 'Vom Kollisionsschutz zurückgehalten: {metres} voraus.',

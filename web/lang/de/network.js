@@ -22,7 +22,7 @@ export default register({
     join: 'Verbinden',
 
     asking: 'Das Auto wird gefragt …',
-    silent: 'Das Auto antwortet nicht. Vielleicht ist es jetzt in einem anderen Netz: Verbinde dich mit jenem oder mit dem des Autos.',
+    silent: 'Das Auto antwortet nicht. Vielleicht ist es jetzt in einem anderen Netz: Verbinde dich mit diesem oder mit dem eigenen Netz des Autos.',
     // Where the car is.
     phases: {
       absent: 'Das Auto hat kein WLAN.',

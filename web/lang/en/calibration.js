@@ -44,8 +44,8 @@ export default register({
         never: 'The motor did not turn. Is its supply switched on? Are you looking at the right motor?',
       },
       ends: {
-        left: 'Hold the button and look at the wheels: this is the left end. Does something hum or jam? Then less far. Could they turn further? Then further.',
-        right: 'Hold the button and look at the wheels: this is the right end. Does something hum or jam? Then less far. Could they turn further? Then further.',
+        left: 'Hold the button and look at the wheels: this is the left end. If something hums or jams, press “Less far”. If they could turn further, press “Further”.',
+        right: 'Hold the button and look at the wheels: this is the right end. If something hums or jams, press “Less far”. If they could turn further, press “Further”.',
         centre: 'Hold the button and look at the wheels. Do they point straight ahead? If not, move the centre.',
       },
       straight: {
@@ -80,7 +80,7 @@ export default register({
     },
     hold: 'Hold to move',
     held: 'Moving: let go to stop',
-    heldStill: 'Held, but the car stands still',
+    heldStill: 'Held, but the car is not moving',
     takeFirst: 'Take the wheel first: only the driver’s page moves the car.',
     start: {one: 'Start: {count} step', other: 'Start: {count} steps'},
     resume: 'Continue with step {at} of {count}', place: '{at} of {count}', all: 'All steps',
@@ -120,7 +120,7 @@ export default register({
     say: 'Use this value',
     sayAll: 'Use these values',
     byHand: 'Measured by hand',
-    power: 'Power {power}{who}.',
+    power: 'Power {power}.', powerBy: 'Power {power} ({who}).',
     by: {sensor: 'seen by a range sensor', camera: 'seen by the camera', you: 'seen by you'},
     heldBack: {
       guard: 'The collision guard holds the car back: give it room.',

@@ -8,7 +8,7 @@ export default register({
     title: 'Recordings',
     pageTitle: '{car}: recordings',
     listTitle: 'Drives',
-    unlockHint: 'Enter the drive code to see the recordings. Its six digits are on the screen that started the car.',
+    unlockHint: 'Enter the drive code to see the recordings. Its six digits are shown where the car was started.',
     code: 'Drive code',
     password: 'Station password',
     wrongCode: 'That is not the code.',
@@ -67,7 +67,7 @@ export default register({
       other: '{count} files also belong to another drive and stay. Their part of this drive is no longer listed, and is deleted with that drive.',
     },
     intoTrash: 'Move to the trash',
-    sureTrash: 'Its session ({size}) moves to the trash and is deleted after 30 days. To get it back before: fpvstation restore.',
+    sureTrash: 'Its session ({size}) moves to the trash and is deleted after 30 days. Until then, fpvstation restore brings it back.',
     refused: 'That did not work: {why}',
 
     // The drive that is open.
@@ -94,7 +94,7 @@ export default register({
     plots: 'Measurements',
     groups: {
       range: 'Distances', battery: 'Battery', current: 'Current', setpoint: 'Requested and applied',
-      duty: 'Duty of the motors', latency: 'Latency', lost: 'Packets sent again',
+      duty: 'Duty of the motors', latency: 'Latency', lost: 'Packets resent',
     },
     stretch: '{from} to {to}',
     span: '{name} from {low} to {high}',
@@ -110,7 +110,7 @@ export default register({
     elsewhereHint: 'For Rerun, download the files above, and run this in their folder:',
     copy: 'Copy',
     copied: 'Copied',
-    keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark, F fills the screen. In the plots: push to go to a time, drag or pinch to zoom; “+”, “-” and “0” work too.',
+    keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark, F fills the screen. In the plots: press to go to a time, drag or pinch to zoom; “+”, “-” and “0” work too.',
 
     // A film or a zip of it, and its contact sheet.
     exports: 'Export',
@@ -121,7 +121,7 @@ export default register({
     share: 'Share the film',
     shareNow: 'Share now',
     fetching: '{name} is being fetched.',
-    shareReady: '{name} is ready. If nothing opened, push “Share now”.',
+    shareReady: '{name} is ready. If nothing opened, press “Share now”.',
     shareTooLarge: '{name} ({size}) is too large to share: the limit is {limit}. Use “Film (mp4)” instead.',
     exportBar: 'Export progress',
     exportMissing: 'Missing from this export:',
@@ -143,7 +143,7 @@ export default register({
 
     // Archived drives of a base station, and their way back.
     recallBegin: 'Bring it back',
-    recallBar: 'Progress of the way back',
+    recallBar: 'Progress of bringing it back',
     recall: {
       folder: 'This drive is archived in {place}, and plays from there.',
       bucket: 'This drive is archived in {place}. Bring it back to play it.',
@@ -156,14 +156,14 @@ export default register({
 
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Find moments', month: 'Month', find: 'Find', momentsCsv: 'Save as CSV',
-    momentsHint: 'Conditions that hold at the same time. Closer than 0.3 m and more than 50 % throttle, for example, finds driving at a wall. Conditions beside a stop have to hold within the second before it.',
+    momentsHint: 'All conditions must hold at the same time. Closer than 0.3 m and more than 50% throttle, for example, finds driving at a wall. With a stop, they must hold in the second before it.',
     momentsFront: 'Closer in front than (m)', momentsThrottle: 'Throttle above (%)', momentsBattery: 'Battery below (V)', momentsPicture: 'Picture older than (ms)',
     momentsWorst: {front_m: 'front {value}', throttle_share: 'throttle {value}', battery_v: 'battery {value}', picture_ms: 'picture {value} old'},
     momentsStop: 'Stop', momentsAny: 'Any or none', momentsStops: 'Any stop',
     momentsChoose: 'Fill in at least one condition.', searching: 'Searching all drives …',
     momentsSlow: 'Still searching. A search ends after 30 seconds; with a month it takes less time.',
     momentsTooLong: 'The search took too long and was ended. Choose a month.',
-    momentsNone: 'No moment was found. Change a condition. A drive can be searched two minutes after its end.',
+    momentsNone: 'No moments found. Change a condition. A drive can be searched two minutes after its end.',
     momentsFound: {one: '{count} moment', other: '{count} moments'}, momentsGone: 'its recording is no longer here',
     momentsNewest: 'The newest {count} moments. Choose a month to see others.',
     weeks: 'All drives by week', weeksNone: 'No drives yet. A drive appears here two minutes after its end.',
@@ -192,7 +192,7 @@ export default register({
       other: '{count} late files stay on the car: {why}',
     },
     allThere: 'all recordings copied',
-    oldestCopy: ', oldest copy verified {ago}',
+    oldestCopy: 'oldest copy verified {ago}',
     card: 'card: {free} of {total} are free',
     pulling: 'Fetched from {car}',
     sendingTo: 'Copied to {office}',

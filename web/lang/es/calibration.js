@@ -46,8 +46,8 @@ export default register({
         never: 'El motor no giró. ¿Está encendida su alimentación? ¿Estás mirando el motor correcto?',
       },
       ends: {
-        left: 'Mantén pulsado el botón y mira las ruedas: este es el tope izquierdo. ¿Algo zumba o se atasca? Entonces menos. ¿Podrían girar más? Entonces más.',
-        right: 'Mantén pulsado el botón y mira las ruedas: este es el tope derecho. ¿Algo zumba o se atasca? Entonces menos. ¿Podrían girar más? Entonces más.',
+        left: 'Mantén pulsado el botón y mira las ruedas: este es el tope izquierdo. Si algo zumba o se atasca, pulsa «Menos». Si pueden girar más, pulsa «Más».',
+        right: 'Mantén pulsado el botón y mira las ruedas: este es el tope derecho. Si algo zumba o se atasca, pulsa «Menos». Si pueden girar más, pulsa «Más».',
         centre: 'Mantén pulsado el botón y mira las ruedas. ¿Apuntan recto? Si no, mueve el centro.',
       },
       straight: {
@@ -122,7 +122,7 @@ export default register({
     say: 'Usar este valor',
     sayAll: 'Usar estos valores',
     byHand: 'Medido a mano',
-    power: 'Potencia {power}{who}.',
+    power: 'Potencia {power}.', powerBy: 'Potencia {power} ({who}).',
     by: {sensor: 'visto por un sensor de distancia', camera: 'visto por la cámara', you: 'visto por ti'},
     heldBack: {
       guard: 'La protección contra choques frena el coche: dale espacio.',

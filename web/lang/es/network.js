@@ -41,7 +41,7 @@ export default register({
     strong: 'fuerte', good: 'buena', weak: 'débil',
     security: {open: 'sin clave', other: 'pide un nombre de usuario: no compatible'},
     joinTitle: 'Unirse a {ssid}',
-    joinHint: 'El coche deja su red actual, y esta página pierde la conexión.',
+    joinHint: 'El coche deja su red actual y esta página pierde la conexión.',
     openHint: 'Esta red no tiene clave: cualquiera que esté cerca puede mirar y probar códigos.',
   },
 });

@@ -7,9 +7,9 @@ export default register({
   introTitle: 'Ensimmäistä kertaa?',
   introDriveKeys: 'Aja ja ohjaa nuolinäppäimillä tai W A S D. Myös peliohjain toimii.',
   introDriveTouch: 'Vasen peukalo ajaa, oikea ohjaa. Päästä irti, niin auto pysähtyy.',
-  introStopKeys: 'Punainen kahdeksankulmio, välilyönti tai Esc. Kuka tahansa saa pysäyttää auton.',
+  introStopKeys: 'Punainen kahdeksankulmio, välilyönti tai Esc pysäyttää auton. Kuka tahansa saa painaa.',
   introStopTouch: 'Punainen kahdeksankulmio pysäyttää auton. Kuka tahansa saa painaa sitä.',
-  introGive: 'Valmis? Anna ratti seuraavalle ylhäältä vasemmalta.',
+  introGive: 'Valmis? Luovuta ratti seuraavalle ylhäältä vasemmalta.',
   introOk: 'Selvä',
   unlockTitle: 'Anna koodi',
   unlockHint: 'Kuusinumeroinen koodi näkyy siellä, missä auto käynnistettiin. Myös aikuisen koodi (kirjaimia ja numeroita) käy tähän.',
@@ -23,7 +23,7 @@ export default register({
   keysTitle: 'Näppäimet',
   car: 'Auto',
   sensorFaults: 'Anturit ilman lukemaa',
-  lostUnit: 'kadonnut, enintään 20 %',
+  lostUnit: 'kadonneita, enintään 20 %',
   lastMinute: 'Viime minuutti',
   nameLabel: 'Nimesi',
   nameHint: 'Muut näkevät tämän nimen, kun ajat.',
@@ -52,7 +52,7 @@ export default register({
   figures: 'Tekniset tiedot',
   beeps: 'Piippaa peruutettaessa (pitkä ääni: ei lukemaa)',
   guard: 'Törmäyssuoja',
-  guardOff: 'pois: ei varoita eikä jarruta',
+  guardOff: 'pois päältä: ei varoita eikä jarruta',
   guardWarn: 'varoittaa: sinä jarrutat',
   guardLimit: 'auttaa: auto hidastaa ja pysähtyy',
   secureTitle: 'Vähemmän viivettä, näyttö pysyy päällä',
@@ -66,8 +66,8 @@ export default register({
     adjectives: 'Sininen Punainen Vihreä Kultainen Hopeinen Oranssi Violetti Rohkea Nopea Iloinen Viisas Tyyni Reipas Lempeä Kirkas Vahva Ketterä Utelias Valkoinen Onnekas',
     animals: 'kettu karhu susi tiikeri pöllö kissa jänis delfiini panda koala siili majava saukko kotka ilves pingviini mäyrä hylje korppi sammakko peura hamsteri orava hirvi'},
   ask: 'Pyydä rattia', askShort: 'Pyydä', later: 'Myöhemmin',
-  asking: {asks: '{name} pyytää rattia', waits: 'Pyysit rattia: {name}.', later: '{name} pitää ratin toistaiseksi.', unanswered: '{name} ei vastannut.',
-    freeIn: 'Vapaa {seconds} sekunnin kuluttua.', again: 'Voit pyytää uudelleen {seconds} s kuluttua.'},
+  asking: {asks: '{name} pyytää rattia', waits: 'Pyysit rattia kuljettajalta {name}.', later: '{name} pitää ratin toistaiseksi.', unanswered: '{name} ei vastannut.',
+    freeIn: 'Vapaa {seconds} s kuluttua.', again: 'Voit pyytää uudelleen {seconds} s kuluttua.'},
 
   // Texts of the guard during driving.
   wallAhead: 'Seinä {metres} edessä: {does}',
@@ -76,8 +76,8 @@ export default register({
   nothingBehind: 'Takaa ei lukemaa: {advice}',
   guardDoes: {stops: 'auto pysähtyy', slows: 'auto hidastaa', brake: 'jarruta!'},
   advice: {
-    slowed: 'sinne vain hitaasti', slowly: 'aja hitaasti', goBack: 'aja ensin taakse',
-    goForward: 'aja ensin eteen',
+    slowed: 'sinne vain hitaasti', slowly: 'aja hitaasti', goBack: 'peruuta ensin',
+    goForward: 'aja ensin eteenpäin',
   },
   nothingNew: 'ei uutta lukemaa',
   rangeFault: '{state}, {since}',
@@ -133,7 +133,7 @@ export default register({
   details: {
     picture: 'Kuva, kamerasta näytölle', link: 'Yhteys, edestakaisin', wheels: 'Pyörät',
     fps: 'Kuvia sekunnissa', lost: 'Uudelleen lähetetyt paketit', rate: 'Bittinopeus',
-    dropped: 'Pudotettu', path: 'Reitti', size: 'Koko', pages: 'Avoimia sivuja',
+    dropped: 'Pudotetut kuvat', path: 'Videon reitti', size: 'Koko', pages: 'Avoimia sivuja',
     car: 'Auton ohjelmisto',
   },
   noPath: 'ei mikään',
@@ -209,7 +209,7 @@ export default register({
     too_often: 'Liikaa painalluksia. Odota hetki.',
     locked: 'Aikuisen tila on päättynyt. Anna aikuisen koodi, jos haluat siihen takaisin.',
     time_over: 'Ajoaikasi on loppunut. Pyydä lisää aikaa.',
-    ended: 'Aikuinen on poistanut sinut. Pyydä koodia.',
+    ended: 'Aikuinen poisti sinut kuljettajista. Pyydä koodi.',
   },
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
@@ -235,7 +235,7 @@ export default register({
     invite: 'Luo kutsu',
     making: 'Luodaan kutsua…',
     qr: 'Kutsun QR-koodi',
-    made: 'Skannaa tämä uuden kuljettajan laitteella. Yksi puhelin tai tietokone saa ajaa klo {time} asti. Kuljettajien luettelosta sen voi lopettaa aiemmin.',
+    made: 'Skannaa tämä uuden kuljettajan puhelimella tai tietokoneella: sillä saa ajaa klo {time} asti. Kuljettajien luettelosta sen voi lopettaa aiemmin.',
   },
   doctor: {
     looking: 'Auto tarkistaa nastat, anturit, kameran, kortin ja Wi-Fin. Se kestää enintään puoli minuuttia…',

@@ -1,7 +1,7 @@
 /** Texts of a base station, from lang/: storage used, pending bytes,
  * current transfers. */
 
-import {ago, counted, dates} from '../../lang/forms.js';
+import {ago, counted, dates, listed} from '../../lang/forms.js';
 import {t, fill, joined} from '../../lang/words.js';
 import {STRINGS} from '../strings.js';
 
@@ -12,25 +12,23 @@ const time = dates({dateStyle: 'medium', timeStyle: 'short'});
 const clock = dates({timeStyle: 'short'});
 
 /** How much waits, how fast it goes, and how long that takes. @param {CarState | OfficeState} one */
-function moving({waiting_bytes: bytes, rate}) {
-  const toGo = rate ? fill(t.recordings.toGo, {time: STRINGS.spoken(Math.ceil(bytes / rate))}) : '';
-  return `, ${size(bytes)}${rate ? `, ${size(rate)}/s, ${toGo}` : ''}`;
-}
+const moving = ({waiting_bytes: bytes, rate}) => [size(bytes), ...rate ? [`${size(rate)}/s`,
+  fill(t.recordings.toGo, {time: STRINGS.spoken(Math.ceil(bytes / rate))})] : []];
 
 export const STATION_STRINGS = {
   /** @param {Storage['store']} store @param {number} waits */
-  brief: ({free}, waits) => [
+  brief: ({free}, waits) => listed([
     fill(t.recordings.free, {size: size(free)}),
     waits ? fill(t.recordings.waits, {size: size(waits)}) : '',
-  ].filter(Boolean).join(', '),
+  ]),
   /** @param {Storage['store']} store */
-  store: ({path, sessions, segments, bytes, free, total, archived, archived_bytes: far}) => [
+  store: ({path, sessions, segments, bytes, free, total, archived, archived_bytes: far}) => joined(
     fill(t.recordings.store, {
       path, sessions: counted(t.recordings.countOfSessions, sessions),
       files: STRINGS.files(segments), size: size(bytes), free: size(free), total: size(total),
     }),
     archived ? counted(t.recordings.inArchive, archived, {size: size(far)}) : '',
-  ].filter(Boolean).join(' '),
+  ),
   /** The newest one of today has a time only. @param {number} count @param {number} seconds */
   snapshots: (count, seconds) => {
     const today = new Date(seconds * 1000).toDateString() === new Date().toDateString();
@@ -46,7 +44,7 @@ export const STATION_STRINGS = {
   /** @param {CarState} car */
   car: (car) => {
     const {waiting, state} = car;
-    if (waiting) return counted(t.recordings.filesWait, waiting, {state}) + moving(car);
+    if (waiting) return listed([counted(t.recordings.filesWait, waiting, {state}), ...moving(car)]);
     const late = Object.values(car.late);
     if (late.length) return counted(t.recordings.lateFiles, late.length, {why: late[0]});
     return state === 'ok' ? t.recordings.allHere : state;
@@ -59,8 +57,8 @@ export const STATION_STRINGS = {
     const oldest = seconds
       ? fill(t.recordings.oldestCopy, {ago: ago(Date.now() / 1000 - seconds)}) : '';
     const copied = {state, complete, total: complete + waiting};
-    if (waiting) return fill(t.recordings.sessionsCopied, copied) + moving(office) + oldest;
-    return (office.state === 'ok' ? t.recordings.allThere : state) + oldest;
+    if (waiting) return listed([fill(t.recordings.sessionsCopied, copied), ...moving(office), oldest]);
+    return listed([office.state === 'ok' ? t.recordings.allThere : state, oldest]);
   },
   /** @param {OfficeState} office */
   fault: ({last_fault: fault, fault_s: seconds, state}) =>
