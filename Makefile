@@ -96,6 +96,7 @@ docs:
 	@$(BIN)/python -m tools.docs.status_docs
 	@$(BIN)/python -m tools.docs.wire_docs
 	@$(BIN)/python -m tools.docs.page_types
+	@$(BIN)/python -m tools.docs.page_texts
 	@$(BIN)/python -m tools.docs.man_pages
 
 lock:

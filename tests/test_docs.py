@@ -17,6 +17,7 @@ from tools.docs import (
     http_api,
     http_calls,
     man_pages,
+    page_texts,
     page_types,
     profile_docs,
     status_docs,
@@ -27,6 +28,7 @@ from tools.docs.written import filled
 from fpvcar.config import Picture, profiles
 from fpvcar.runtime import paths
 from fpvcar.wire import buttons, down, up
+from fpvcar.wire.refusals import ENGLISH
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -152,6 +154,8 @@ GENERATED: dict[Path, Callable[[], str]] = {
     build_docs.PAGE: build_docs.page,
     doctor_docs.PAGE: doctor_docs.page,
     http_api.FILE: http_api.text,
+    page_texts.FINDINGS: page_texts.findings,
+    page_texts.REFUSALS: page_texts.refusals,
     page_types.FILE: page_types.text,
     profile_docs.PAGE: profile_docs.page,
     status_docs.PAGE: status_docs.page,
@@ -204,3 +208,11 @@ def test_generated_part_is_written_once_and_rest_stays() -> None:
             filled(page, parts)
     with pytest.raises(ValueError, match="'one', 'one'"):
         filled(page + page, {"one": ""})
+
+
+def test_refusals_of_car_and_station_are_all_raised() -> None:
+    """A key without a text fails where it is raised."""
+    files = [*(ROOT / "pi").rglob("*.py"), *(ROOT / "base-station").rglob("*.py")]
+    others = [file for file in files if file.name != "refusals.py"]
+    source = "".join(file.read_text(encoding="utf-8") for file in others)
+    assert [key for key in ENGLISH if f'"{key}"' not in source] == []

@@ -30,7 +30,6 @@ from fpvstation.errors import StationError
 from fpvstation.web import password
 
 CONNECTIONS = 32
-LOCKED = "The switches need the page's password."
 
 
 class Order(msgspec.Struct):
@@ -46,7 +45,7 @@ class Page:
 
     def __init__(self, folder: Path, rights: RecordingRights) -> None:
         self._folder, self._rights = folder, rights
-        rights.locked, rights.opened_by = LOCKED, "password"
+        rights.locked, rights.opened_by = "password_needed", "password"
 
     def application(self) -> web.Application:
         """Build the application; call once."""
@@ -87,7 +86,7 @@ class Page:
         return web.Response(body=msgspec.json.encode(body), headers=JSON)
 
     async def _switch(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, LOCKED)
+        self._rights.let_grown_up(request)
         try:
             order = msgspec.json.decode(await request.read(), type=Order)
             until_s = switch_until(order.until, local_now())
@@ -97,7 +96,7 @@ class Page:
         return await self._save(state.switched(order.group, Switch(order.mode, until_s), text))
 
     async def _undo(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, LOCKED)
+        self._rights.let_grown_up(request)
         return await self._save(state.undone)
 
     async def _save(self, change: Change) -> web.Response:

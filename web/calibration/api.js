@@ -1,5 +1,7 @@
 /** Requests to the car: see server/api/calibration_api.py. */
 
+import {refusalText} from '../lang/forms.js';
+
 /**
  * @typedef {boolean | number | number[]} Value
  * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} CalibratedValue
@@ -25,7 +27,7 @@ export class Refused extends Error {}
 async function ask(path, method = 'GET') {
   const answer = await fetch(`/api/calibration${path}`, {method});
   if (answer.ok) return answer.json();
-  throw new Refused((await answer.text()).trim() || `${answer.status}`);
+  throw new Refused(await refusalText(answer));
 }
 
 /** @param {string} path @param {string[][]} [query] */

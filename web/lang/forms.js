@@ -1,7 +1,7 @@
-/** Plural forms, dates and times, as the page's language writes them: for parts loaded after
- * the seat's first screen. */
+/** Plural forms, dates and times, as the page's language writes them, and what the car sends by
+ * a key: for parts loaded after the seat's first screen. */
 
-import {LANGUAGE, LOCALE, fill, number} from './words.js';
+import {LANGUAGE, LOCALE, fill, loadTexts, number, t} from './words.js';
 
 /** @import {Forms} from './types.js' */
 
@@ -24,6 +24,31 @@ export const listed = (items) => items.filter(Boolean).join(LANGUAGE === 'zh' ? 
 
 /** The text that the car names. @param {object} texts @param {string} name */
 export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
+
+/** Decimals as the language writes them. @param {Record<string, string>} values */
+const local = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) =>
+  [name, /^-?\d+\.\d+$/.test(value) ? exact(Number(value)) : value]));
+
+/** Loads what the car sends by a key; English comes with the key. @param {'findings' | 'refusals'} part */
+export const loadSent = async (part) => (LANGUAGE === 'en' ? undefined : loadTexts(part).catch(() => {}));
+
+/**
+ * A sentence of the car or station: its translation, else the English one.
+ * @param {object | undefined} texts @param {string} key
+ * @param {Record<string, string>} values @param {string} english
+ */
+export function translated(texts, key, values, english) {
+  const text = LANGUAGE !== 'en' && named(texts ?? {}, key);
+  return text ? fill(text, local(values)) : english;
+}
+
+/** The text of a refused request, by its header: see pi/fpvcar/wire/refusals.py. @param {Response} answer */
+export async function refusalText(answer) {
+  const english = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
+  const {key, ...values} = Object.fromEntries(new URLSearchParams(answer.headers.get('X-Refusal') ?? ''));
+  if (key) await loadSent('refusals');
+  return translated(t.refusals, key, values, english);
+}
 
 /** Like "3 minutes ago", in one unit. @param {number} seconds */
 export function ago(seconds) {

@@ -1,12 +1,15 @@
 // Every text of the pages; for the type checker only. Texts of lang/*/seat.js and of
-// lang/*/drawer.js share the top level; each further part has its own name.
+// lang/*/drawer.js share the top level; each further part has its own name. Parts of other
+// programs' texts load on demand.
 
 export type Words = typeof import('./en/seat.js').default
   & typeof import('./en/drawer.js').default
   & typeof import('./en/calibration.js').default
   & typeof import('./en/network.js').default
   & typeof import('./en/recordings.js').default
-  & typeof import('./en/trust.js').default;
+  & typeof import('./en/trust.js').default
+  & Partial<typeof import('./en/findings.js').default>
+  & Partial<typeof import('./en/refusals.js').default>;
 
 /** What differs with a count, by the names of Intl.PluralRules. */
 export type Forms = Record<string, string>;

@@ -1,5 +1,7 @@
 /** The page's requests to the car: see server/api/network_api.py. */
 
+import {refusalText} from '../lang/forms.js';
+
 /**
  * @typedef {{ssid: string, strength: number, security: 'open' | 'key' | 'other'}} Network
  * @typedef {{phase: 'absent' | 'searching' | 'known' | 'opening' | 'own' | 'joining' | 'failed',
@@ -18,7 +20,7 @@ export class Refused extends Error {}
 async function ask(url, options) {
   const answer = await fetch(url, options);
   if (answer.ok) return answer;
-  const message = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
+  const message = await refusalText(answer);
   throw answer.status === 401 ? new Locked(message) : new Refused(message);
 }
 

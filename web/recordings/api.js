@@ -1,5 +1,7 @@
 /** The page's requests to the car: see server/api/recordings_api.py. */
 
+import {refusalText} from '../lang/forms.js';
+
 /** @import {Export, ExportRequest, Listing, Moments, RecallState, Storage, Table, WeekFigures} from './types.js' */
 
 /** The car requires the drive code, a base station its password. */
@@ -30,8 +32,7 @@ const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
 async function ask(url, options) {
   const answer = await fetch(url, options);
   if (answer.ok) return answer;
-  const sentence = (await answer.text()).trim().replace(/\.$/, '');  // it becomes part of one
-  const message = sentence || `${answer.status} ${answer.statusText}`;
+  const message = (await refusalText(answer)).replace(/[.。]$/, '');  // it becomes part of a sentence
   if (answer.status === 401) throw new Locked(message, answer.headers.get('X-Opened-By'));
   if (answer.status === 408) throw new TooLong(message);
   const refused = answer.status >= 400 && answer.status < 500;

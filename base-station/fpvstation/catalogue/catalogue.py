@@ -24,7 +24,6 @@ from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, 
 from fpvcar.recordings.library.drives import Drive, DriveFilter, drives_of
 from fpvcar.recordings.library.recording_index import Page
 from fpvcar.recordings.library.titles import Titles
-from fpvcar.runtime.units import counted
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
@@ -295,7 +294,7 @@ class Catalogue:
             session, drives = self._drives_of(db, drive)
         record = self._store.archived(session)
         if record is None:
-            raise DriveBusy("This drive is not in an archive: reload the page.")
+            raise DriveBusy("not_archived")
         return session, [item.id for item in drives], record
 
     def usage(self) -> StoreUsage:
@@ -339,15 +338,11 @@ class Catalogue:
                 query = "SELECT count(*) FROM drive WHERE session = ? AND parked = 0 "
                 (others,) = db.execute(f"{query} AND id != ?", (session, drive)).fetchone()
             if others:
-                name = session.rpartition("/")[2]
-                raise DriveBusy(
-                    f"Its session has {counted(others, 'other drive')}. To remove all of it: "
-                    f"fpvstation rm {name}"
-                )
+                raise DriveBusy("session_shared", name=session.rpartition("/")[2])
             try:
                 removed = self._store.remove(session, trash_of(time.time()))
             except SessionArchived as fault:
-                raise DriveBusy(str(fault)) from None
+                raise DriveBusy("session_kept", reason=fault) from None
             self._replace_rows(self._probe([Change(session, None)], lambda probe: []))
         return [segment.path.rpartition("/")[2] for segment in removed], []
 
@@ -355,7 +350,7 @@ class Catalogue:
     def _locked(self) -> Iterator[None]:
         """Hold the lock on changes of the list. Raises DriveBusy."""
         if not self._changing.acquire(timeout=PATIENCE_S):
-            raise DriveBusy("The catalogue is being updated: try again in a minute.")
+            raise DriveBusy("catalogue_busy")
         try:
             yield
         finally:
@@ -366,7 +361,7 @@ class Catalogue:
         query = "SELECT session FROM drive WHERE id = ?"
         row = db.execute(query, (drive,)).fetchone()
         if row is None:
-            raise DriveMissing("This drive no longer exists: reload the page.")
+            raise DriveMissing("drive_gone")
         (session,) = row
         entries = [search.entry_in(entry) for _, entry in search.entries_of(db, session)]
         return session, drives_of(entries)

@@ -34,7 +34,8 @@ from fpvcar.server.http.pages import (
     page_response,
     refuse_foreign,
 )
-from fpvcar.server.http.responses import JSON, PRIVATE
+from fpvcar.server.http.responses import JSON, PRIVATE, refused
+from fpvcar.wire.refusals import Refusal
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
 from fpvstation.fetch.scheduler import FetchScheduler
@@ -50,7 +51,6 @@ from fpvstation.web.query_api import QueryApi
 
 TITLE = "Station"
 RECALL = "/api/recordings/drives/{id}/recall"
-LOCKED = "The recordings need the station's password."
 
 
 class Page:
@@ -71,7 +71,7 @@ class Page:
         self._chores, self._state = chores, state
         self._recalls = recalls or Recalls()
         self._rights = rights or RecordingRights()
-        self._rights.locked, self._rights.opened_by = LOCKED, "password"
+        self._rights.locked, self._rights.opened_by = "password_needed", "password"
 
     def application(self) -> web.Application:
         """Build the application; call once."""
@@ -122,8 +122,10 @@ class Page:
             archived = await asyncio.to_thread(self._catalogue.archived, request.match_info["id"])
             state = self._recalls.begin(*archived)
         except DriveMissing as fault:
-            raise web.HTTPNotFound(text=f"{fault}\n") from None
-        except (DriveBusy, StationError) as fault:
+            raise refused(web.HTTPNotFound, fault) from None
+        except DriveBusy as fault:
+            raise refused(web.HTTPConflict, fault) from None
+        except StationError as fault:
             raise web.HTTPConflict(text=f"{fault}\n") from None
         return web.Response(body=msgspec.json.encode(state), headers=JSON)
 
@@ -131,7 +133,7 @@ class Page:
         self._rights.let_change(request)
         state = self._recalls.cancel(request.match_info["id"])
         if state is None:
-            raise web.HTTPNotFound(text="This drive is not being brought back: reload the page.\n")
+            raise refused(web.HTTPNotFound, Refusal("recall_gone"))
         return web.Response(body=msgspec.json.encode(state), headers=JSON)
 
     async def _size(self, request: web.Request) -> web.Response:

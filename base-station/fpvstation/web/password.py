@@ -19,6 +19,8 @@ from aiohttp import web
 from fpvcar.runtime import files
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
+from fpvcar.server.http.responses import refused
+from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 
 FILE = "password.json"
@@ -127,7 +129,4 @@ def https_url(request: web.Request) -> str | None:
 def _refuse_plain(request: web.Request) -> None:
     url = https_url(request)
     if url is not None:
-        raise web.HTTPForbidden(
-            text="Refused over plain http, which exposes the password and the recordings; "
-            f"open {url}\n"
-        )
+        raise refused(web.HTTPForbidden, Refusal("https_only", url=url))

@@ -15,7 +15,8 @@ from aiohttp import web
 
 from fpvcar.runtime.units import MB
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, number_of
+from fpvcar.server.http.responses import JSON, number_of, refused
+from fpvcar.wire.refusals import Refusal
 
 ROWS, ROWS_MOST = 1000, 100_000
 BYTES_MOST = 16 * MB
@@ -49,9 +50,7 @@ class QueryApi:
         """Return the result of a query as JSON, after the queries before it. Raises
         HTTPException."""
         if self._asked >= AT_ONCE:
-            raise web.HTTPServiceUnavailable(
-                text=f"{AT_ONCE} queries are in progress: try again in a minute.\n"
-            )
+            raise refused(web.HTTPServiceUnavailable, Refusal("searches_busy", most=AT_ONCE))
         self._asked += 1
         try:
             async with self._turn:

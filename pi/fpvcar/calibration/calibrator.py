@@ -14,6 +14,7 @@ from fpvcar.calibration.steps import CarState, FailedStep, Step, Wish
 from fpvcar.calibration.store import History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
+from fpvcar.wire.refusals import Refusal
 
 log = logging.getLogger("fpvcar.calibration")
 AWAY_S = 8.0
@@ -161,7 +162,7 @@ class Calibrator:
 
     def _current(self) -> Step:
         if self.step is None:
-            raise ValueError("no step is active: it ended when the page was closed; begin it again")
+            raise Refusal("step_over")
         return self.step
 
     # Kept values
@@ -170,7 +171,7 @@ class Calibrator:
         """Keep the step's results and end it. Raises ValueError, ConfigError."""
         step = self._current()
         if not step.found:
-            raise ValueError("nothing to keep: the step has no result yet")
+            raise Refusal("no_result")
         self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
 
     def set(self, key: str, value: Value, utc_s: float) -> None:

@@ -8,6 +8,7 @@ from fpvcar.calibration.steps import CarState, DriveTimer, Wish, dc, wish_for
 from fpvcar.calibration.values import Value
 from fpvcar.config import Motors
 from fpvcar.drive.mixing import top_duty
+from fpvcar.wire.refusals import Refusal
 
 LEAST_SHARE, RAMP_PER_S, MOST_SHARE = 0.15, 0.2, 0.6
 COARSE, COARSE_S = 0.01, 0.4
@@ -63,7 +64,7 @@ class Direction:
             expected = ", ".join((*self._words, "nothing"))
             raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         if self.phase == "hold":
-            raise ValueError(f'"{word}" refused: hold the button first and watch the wheel')
+            raise Refusal("hold_first")
         wrong = word == self._words[1]
         right = "settled" if self._in_doubt else "right"
         self.phase = "turn_round" if wrong else right
@@ -140,7 +141,7 @@ class DeadBand:
         if word not in LATE_S:
             raise ValueError(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
         if self.phase not in TRIES or not self._levels:
-            raise ValueError(f'"{word}" refused: hold the button first and watch the wheel')
+            raise Refusal("hold_first")
         self._turned(LATE_S[word], "person" if word == "turns" else "camera")
 
     def _turned(self, late_s: float, by: str) -> None:

@@ -9,6 +9,7 @@ from fpvcar.calibration.estimates import is_fresh
 from fpvcar.calibration.steps import CarState, Wish
 from fpvcar.calibration.values import MOST_OFFSET_M, Value
 from fpvcar.config import Battery, Profile
+from fpvcar.wire.refusals import Refusal
 
 LAST = 30
 """Number of readings for the median of a distance or a voltage."""
@@ -67,17 +68,15 @@ class Distance:
             raise ValueError(f'"{word[:20]}" refused: expected tape and metres')
         low, high = TAPE_M
         if not low <= figures[0] <= high:
-            raise ValueError(f"{figures[0]:g} m refused: expected {low:g} to {high:g}")
+            value, least, most = (f"{metres:g}" for metres in (figures[0], low, high))
+            raise Refusal("range", value=value, least=least, most=most)
         if not self._readings:
-            raise ValueError("the sensor measures no distance: place a wall in front of it")
+            raise Refusal("no_distance")
         offset_m = self._offset_m + figures[0] - statistics.median(self._readings)
         self.found = {}
         if abs(offset_m) > MOST_OFFSET_M:
             self._first, self.phase = None, "asks"
-            raise ValueError(
-                f"an offset of {offset_m:.2f} m refused: expected at most "
-                f"{MOST_OFFSET_M:g}; point the sensor at the measured wall"
-            )
+            raise Refusal("offset", value=f"{offset_m:.2f}", most=f"{MOST_OFFSET_M:g}")
         if abs(offset_m) > SURE_OFFSET_M and not self._agrees(figures[0], offset_m):
             self._first, self.phase = (figures[0], offset_m), "again"
             self._readings.clear()
@@ -90,10 +89,8 @@ class Distance:
             return False
         first_tape_m, first_offset_m = self._first
         if abs(tape_m - first_tape_m) < APART_M:
-            raise ValueError(
-                f"{tape_m:g} m refused: expected at least {APART_M:g} m nearer or "
-                f"further than the {first_tape_m:g} m before; move the car or the wall"
-            )
+            value, least, before = (f"{metres:g}" for metres in (tape_m, APART_M, first_tape_m))
+            raise Refusal("apart", value=value, least=least, before=before)
         return abs(offset_m - first_offset_m) <= AGREE_M
 
     def figures(self) -> dict[str, Any]:
@@ -152,7 +149,7 @@ class BatteryPack:
             expected = ", ".join(("full", "empty", *CURVES))
             raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         elif not self._readings:
-            raise ValueError("no voltage measured yet: try again")
+            raise Refusal("no_voltage")
         else:
             volts, expected_v = statistics.median(self._readings), self._expected_v(word)
             if abs(volts - expected_v) > OFF_SHARE * expected_v:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fpvcar.calibration.values import Value
 from fpvcar.config import DcMotor, Motors
+from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.telemetry import Range
 
 
@@ -75,7 +76,7 @@ class FailedStep:
 
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Raise ValueError with the step's error."""
-        raise ValueError(f"the step failed ({self._fault}): go back and begin it again")
+        raise Refusal("step_failed", reason=self._fault)
 
     def figures(self) -> dict[str, Any]:
         """Return the reason of the failure for the page."""

@@ -1,6 +1,8 @@
 """Findings and their output: as text, as JSON, as an exit status. Pure."""
 
 import enum
+import itertools
+import string
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,13 +39,17 @@ LABELS = {Severity.NOTE: "Note", Severity.WARNING: "Warning", Severity.FAULT: "F
 
 
 class Finding(Struct, frozen=True):
-    """Deviation from the expected state. `mend`: the command to type, or the action to take."""
+    """Deviation from the expected state. `mend`: the command to type, or the action to take.
+
+    Pages translate the texts by `key` and `values`.
+    """
 
     key: str
     severity: Severity
     what: str
     why: str
     mend: str
+    values: dict[str, str]
 
 
 class Unasked(Struct, frozen=True):
@@ -78,8 +84,14 @@ class Kind:
 
     def finding(self, **values: object) -> Finding:
         """Return a finding with these values. Raises KeyError for a missing value."""
-        texts = (text.format(**values) for text in (self.what, self.why, self.mend))
-        return Finding(self.key, self.severity, *texts)
+        texts = (self.what, self.why, self.mend)
+        shown = {
+            name: format(values[name], form or "")
+            for _, name, form, _ in itertools.chain(*map(string.Formatter().parse, texts))
+            if name
+        }
+        what, why, mend = (text.format(**values) for text in texts)
+        return Finding(self.key, self.severity, what, why, mend, shown)
 
 
 Findings = Iterator[Finding | Unasked]

@@ -37,6 +37,7 @@ async def test_recordings_need_a_code_and_its_cookie(folder: Path) -> None:
         assert await status(client, "GET", base) == 401
         answer = await client.get(base)
         assert answer.headers["X-Opened-By"] == "code"
+        assert answer.headers["X-Refusal"] == "key=drive_code_needed"
         answer = await client.post(unlock, headers={CODE: "123456"})
         assert answer.status == 204
         cookie = answer.headers["Set-Cookie"]
@@ -58,7 +59,8 @@ async def test_sixth_wrong_code_a_minute_has_to_wait(folder: Path) -> None:
             for number in range(6)
         ]
         assert [one.status for one in tries] == [401] * 5 + [429]
-        assert "try again in" in await tries[-1].text()
+        assert "try again in 60 s" in await tries[-1].text()
+        assert tries[-1].headers["X-Refusal"] == "key=too_many_codes&wait_s=60"
         right = await client.post("/api/recordings/unlock", headers={CODE: "123456"})
         assert right.status == 429
 

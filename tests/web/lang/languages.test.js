@@ -16,6 +16,8 @@ import {PARTS, differences, flat, isForms, untranslated, words} from './translat
 const ROOT = new URL('../../../web/', import.meta.url);
 /** The first screen and its drawer share one page, and their words stand side by side. */
 const TOGETHER = ['seat', 'drawer'];
+/** Sentences of the car and station, which any page loads through lang/forms.js. */
+const SENT = ['findings', 'refusals'];
 const COUNTS = [0, 1, 2, 5, 21];
 
 /** @param {string} name */
@@ -24,7 +26,7 @@ const files = readdirSync(ROOT, {recursive: true}).map(String).filter((name) => 
 /** Modules with texts; in others `t` is a time. */
 const modules = files.filter((name) => name.endsWith('.js') && text(name).includes('lang/words.js'));
 /** Code without the calls that fill the markup: the markup names its words itself, see `named`. */
-const source = modules.map(text).join('\n').replace(/fillStrings\([^)]*\)/g, '');
+const source = [...modules, 'lang/forms.js'].map(text).join('\n').replace(/fillStrings\([^)]*\)/g, '');
 /** @param {string} language @returns {Promise<Messages>} */
 const wordsOf = async (language) =>
   Object.assign({}, ...await Promise.all(PARTS.map((part) => words(language, part))));
@@ -153,7 +155,7 @@ test('page uses only texts of its own part', async () => {
     const [folder] = name.split('/');
     const used = new Set([...text(name).matchAll(/\bt\.(\w+)/g)].map(([, one]) => one));
     const alone = markup.includes(`${folder}.html`);
-    const others = PARTS.filter((part) => !TOGETHER.includes(part) && part !== folder);
+    const others = PARTS.filter((part) => ![...TOGETHER, ...SENT, folder].includes(part));
     const strange = [...used].filter((one) => (alone ? one !== folder : others.includes(one)));
     assert.deepEqual(strange, [], name);
   }

@@ -1,13 +1,13 @@
 /** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
  * runs `fpvcar doctor`. */
 
-import {counted, listed} from '../../lang/forms.js';
+import {counted, listed, loadSent, refusalText, translated} from '../../lang/forms.js';
 import {t, fill, number} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
 
 /**
  * @typedef {{key: string, severity: 'note' | 'warning' | 'fault', what: string,
- *   why: string, mend: string}} Finding
+ *   why: string, mend: string, values: Record<string, string>}} Finding
  * @typedef {{about: string, findings: Finding[], well: string[],
  *   not_asked: {part: string, why: string}[]}} Report
  */
@@ -20,7 +20,7 @@ async function ask() {
   } catch {
     throw new Error(t.carSilent);
   }
-  if (!answer.ok) throw new Error((await answer.text()).trim() || t.carSilent);
+  if (!answer.ok) throw new Error(await refusalText(answer));
   return answer.json();
 }
 
@@ -31,7 +31,7 @@ export async function showReport(button, place) {
   says.setAttribute('role', 'status');
   place.replaceChildren(says);
   try {
-    const report = await ask();
+    const [report] = await Promise.all([ask(), loadSent('findings')]);
     says.textContent = countText(report.findings.length);
     place.append(...reportElements(report));
   } catch (fault) {
@@ -49,19 +49,25 @@ const countText = (count) =>
 function reportElements({about, findings, well, not_asked: notAsked}) {
   const elements = findings.map(finding);
   elements.push(hint(about));
-  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: listed(well)})));
+  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: listed(well.map(partName))})));
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');
-    list.append(...notAsked.map(({part, why}) => make('li', `${part}: ${why}`)));
+    list.append(...notAsked.map(({part, why}) => make('li', `${partName(part)}: ${why}`)));
     more.append(make('summary', fill(t.doctor.notAsked, {count: number(notAsked.length)})), list);
     elements.push(more);
   }
   return elements;
 }
 
+/** @param {string} part of the car */
+const partName = (part) => translated(t.findings?.parts, part, {}, part);
+
 /** @param {Finding} one @returns {HTMLElement} */
-function finding({severity, what, why, mend}) {
+function finding({key, severity, values, ...english}) {
+  const kinds = /** @type {Record<string, object> | undefined} */ (t.findings?.kinds);
+  const [what, why, mend] = /** @type {const} */ (['what', 'why', 'mend']).map((text) =>
+    translated(kinds?.[key], text, values, english[text]));
   const element = make('article', '');
   element.className = 'finding';
   element.dataset.severity = severity;

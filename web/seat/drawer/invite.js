@@ -1,6 +1,7 @@
 /** A grown-up's invitation to drive for a while: a QR code and a link. Loaded on
  * demand. */
 
+import {refusalText} from '../../lang/forms.js';
 import {t, fill, unit} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
 import {timeIn} from './people-strings.js';
@@ -22,7 +23,7 @@ async function ask(minutes) {
   } catch {
     throw new Error(t.carSilent);
   }
-  if (!answer.ok) throw new Error((await answer.text()).trim() || t.carSilent);
+  if (!answer.ok) throw new Error(await refusalText(answer));
   return answer.json();
 }
 

@@ -55,7 +55,7 @@ PIN_TAKEN = Kind(
     "pin-held",
     Severity.FAULT,
     "The car does not move",
-    "GPIO {gpio} ({place}) is used by {holder!r}",
+    "GPIO {gpio} ({place}) is used by '{holder}'",
     "The car cannot switch a pin that another program or driver uses.",
     "end that program, remove the driver from config.txt, or use another pin",
 )

@@ -17,6 +17,7 @@ from fpvcar.recordings.library.deleted import DeletionRegister
 from fpvcar.recordings.library.drives import Drive, DriveFilter, Part, drives_of
 from fpvcar.recordings.library.recording_index import Page, RecordingIndex
 from fpvcar.recordings.library.titles import Titles
+from fpvcar.wire.refusals import Refusal
 
 LOOK_S = 1.5
 """Time budget of one list request for files that are not indexed yet, in seconds."""
@@ -25,12 +26,12 @@ CAR, STATION = "car", "station"
 log = logging.getLogger("fpvcar.recordings")
 
 
-class DriveMissing(Exception):
+class DriveMissing(Refusal):
     """Error: the requested drive no longer exists."""
 
 
-class DriveBusy(Exception):
-    """Error: the drive cannot be changed now. The text gives the time to retry."""
+class DriveBusy(Refusal):
+    """Error: the drive cannot be changed now."""
 
 
 class DriveCopy(msgspec.Struct, frozen=True):
@@ -154,9 +155,7 @@ class FolderRepository:
         drives = self._whole()
         drive = _named(drive_id, drives)
         if drive.state == "open" or any(map(self._writing, drive.parts)):
-            raise DriveBusy(
-                "This drive is still being recorded: a minute after it ended it can be deleted."
-            )
+            raise DriveBusy("drive_open")
         own = {part.name for part in drive.parts if not part.shared}
         shared = [part for part in drive.parts if part.shared]
         remaining = {part.name for entry in drives for part in entry.parts} - own
@@ -172,7 +171,7 @@ class FolderRepository:
         shared."""
         drives, unread = self._all()
         if unread:
-            raise DriveBusy(f"{unread} files are not indexed yet: try again in a moment.")
+            raise DriveBusy("unread", count=unread)
         return drives
 
     def _all(self) -> tuple[list[Drive], int]:
@@ -192,4 +191,4 @@ def _named(drive_id: str, drives: Sequence[Drive]) -> Drive:
     """Return the drive with this ID. Raises DriveMissing."""
     with contextlib.suppress(StopIteration):
         return next(drive for drive in drives if drive.id == drive_id)
-    raise DriveMissing("This drive no longer exists: reload the list.")
+    raise DriveMissing("drive_gone")

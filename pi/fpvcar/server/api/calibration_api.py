@@ -32,16 +32,15 @@ from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, PRIVATE, quoted
+from fpvcar.server.http.responses import JSON, PRIVATE, quoted, refused
 from fpvcar.server.vehicle import Sensors
+from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.telemetry import Guarding, Range
 
 BASE = "/api/calibration"
 SEE_S = 0.02
 WORDS_MOST = 8
-GROWN_UP = "Only a grown-up calibrates: enter the grown-ups' code."
 LIMITED = {"guarded": "guard", "limited": "blind_limit"}
-MOVES = "The car moves: let go of the button, then try again.\n"
 
 
 class CalibrationApi:
@@ -90,11 +89,11 @@ class CalibrationApi:
     # --- reading ---
 
     async def _all(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, GROWN_UP)
+        self._rights.let_grown_up(request)
         return _json(self._tuner.as_json())
 
     async def _step(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, GROWN_UP)
+        self._rights.let_grown_up(request)
         return self._now()
 
     def _now(self) -> web.Response:
@@ -113,9 +112,9 @@ class CalibrationApi:
         return _json({**step, "moves": any(control.duties), "held_back": back})
 
     async def _written(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, GROWN_UP)
+        self._rights.let_grown_up(request)
         if self._profile is None:
-            raise web.HTTPNotFound(text="This car was started without a file.\n")
+            raise refused(web.HTTPNotFound, Refusal("no_file"))
         try:
             toml = await asyncio.to_thread(self._profile.read_text, "utf-8")
         except (OSError, UnicodeDecodeError) as fault:
@@ -140,7 +139,7 @@ class CalibrationApi:
         return self._now()
 
     async def _say(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, GROWN_UP)  # also while the car moves: "it turns"
+        self._rights.let_grown_up(request)  # also while the car moves: "it turns"
         texts = request.query.getall("figure", [])
         if len(texts) > WORDS_MOST:
             raise web.HTTPBadRequest(text=f"{len(texts)} figures refused.\n")
@@ -180,9 +179,9 @@ class CalibrationApi:
 
     def _let_change(self, request: web.Request) -> None:
         """Raise HTTPUnauthorized, HTTPForbidden or HTTPConflict if changes are not allowed."""
-        self._rights.let_grown_up(request, GROWN_UP)
+        self._rights.let_grown_up(request)
         if any(self._control.duties):
-            raise web.HTTPConflict(text=MOVES)
+            raise refused(web.HTTPConflict, Refusal("car_moves"))
 
     async def _wrote(self) -> web.Response:
         """Write the current values. Raises HTTPInsufficientStorage."""
@@ -191,9 +190,8 @@ class CalibrationApi:
             try:
                 await asyncio.to_thread(write, self._file, kept)
             except OSError as fault:
-                raise web.HTTPInsufficientStorage(
-                    text=f"The value is used until the car restarts, but was not saved: {fault}\n"
-                ) from None
+                refusal = Refusal("not_saved", reason=fault)
+                raise refused(web.HTTPInsufficientStorage, refusal) from None
         return _json(self._tuner.as_json())
 
     # --- input of the step ---
@@ -237,6 +235,8 @@ def _refusals() -> Iterator[None]:
     """Turn refusals of the calibrator into HTTPBadRequest."""
     try:
         yield
+    except Refusal as refusal:
+        raise refused(web.HTTPBadRequest, refusal) from None
     except ValueError as fault:  # also ConfigError
         raise web.HTTPBadRequest(text=f"{fault}\n") from None
 

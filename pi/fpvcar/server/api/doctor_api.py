@@ -14,11 +14,10 @@ from aiohttp import web
 from fpvcar.doctor.report import STATUSES
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON
+from fpvcar.server.http.responses import JSON, refused
+from fpvcar.wire.refusals import Refusal
 
 WITHIN_S = 60.0
-GROWN_UP = "Only a grown-up looks for faults: enter the grown-ups' code."
-MOVES = "The car moves: let it stand, then check again.\n"
 
 
 class DoctorApi:
@@ -41,9 +40,9 @@ class DoctorApi:
         app.router.add_post("/api/doctor", self._run)
 
     async def _run(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, GROWN_UP)
+        self._rights.let_grown_up(request)
         if self._moves():
-            raise web.HTTPConflict(text=MOVES)
+            raise refused(web.HTTPConflict, Refusal("car_moves"))
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(self._report())
         return web.Response(body=await asyncio.shield(self._check), headers=JSON)
@@ -73,7 +72,5 @@ class DoctorApi:
         return out
 
 
-def _failed(reason: str) -> web.HTTPServiceUnavailable:
-    return web.HTTPServiceUnavailable(
-        text=f"The check failed: {reason}. By hand: sudo fpvcar doctor\n"
-    )
+def _failed(reason: str) -> web.HTTPException:
+    return refused(web.HTTPServiceUnavailable, Refusal("check_failed", reason=reason))

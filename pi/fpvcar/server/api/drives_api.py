@@ -26,7 +26,8 @@ from fpvcar.recordings.library.drives import DriveFilter
 from fpvcar.recordings.library.titles import TITLE_MOST
 from fpvcar.server.api.downloads import Downloads
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, answering, number_of, quoted
+from fpvcar.server.http.responses import JSON, answering, number_of, quoted, refused
+from fpvcar.wire.refusals import Refusal
 
 MOST = 50
 """Default number of drives in an answer."""
@@ -88,10 +89,8 @@ class DrivesApi:
         self._rights.let_change(request)
         title = " ".join(request.query.get("title", "").split())
         if len(title) > TITLE_MOST or not re.match(PLAIN, title):
-            raise web.HTTPBadRequest(
-                text=f'title "{quoted(title)}" refused: expected at most {TITLE_MOST} '
-                "characters that can be seen.\n"
-            )
+            refusal = Refusal("title", title=quoted(title), most=TITLE_MOST)
+            raise refused(web.HTTPBadRequest, refusal)
 
         def named() -> bytes:
             with _changing():
@@ -118,9 +117,9 @@ def _changing() -> Iterator[None]:
     try:
         yield
     except DriveMissing as fault:
-        raise web.HTTPNotFound(text=f"{fault}\n") from None
+        raise refused(web.HTTPNotFound, fault) from None
     except DriveBusy as fault:
-        raise web.HTTPConflict(text=f"{fault}\n") from None
+        raise refused(web.HTTPConflict, fault) from None
 
 
 def _filter_of(request: web.Request) -> DriveFilter:

@@ -25,7 +25,8 @@ from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
 from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
-from fpvcar.server.http.responses import JSON, PRIVATE
+from fpvcar.server.http.responses import JSON, PRIVATE, refused
+from fpvcar.wire.refusals import Refusal
 
 EXPORTS = "/api/recordings/exports"
 """Address that accepts a request body (names of files); no other address does."""
@@ -105,7 +106,7 @@ class ExportsApi:
         job = self._job_of(request)
         export = job.export
         if export.state == "planning":
-            raise web.HTTPConflict(text="The recordings are still being read: ask again.\n")
+            raise refused(web.HTTPConflict, Refusal("export_open"))
         if isinstance(job.work, Mp4Export) and not job.work.size:
             raise web.HTTPGone(text=f"{export.fault or 'It was cancelled.'}\n")
         headers = {
@@ -144,15 +145,13 @@ class ExportsApi:
         """Raise HTTPTooManyRequests if too many exports are under way."""
         active = sum(job.active for job in self._jobs.values())
         if active + self._beginning >= AT_ONCE_MAX:
-            raise web.HTTPTooManyRequests(
-                text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or cancel it.\n"
-            )
+            raise refused(web.HTTPTooManyRequests, Refusal("exports_busy", most=AT_ONCE_MAX))
 
     def _job_of(self, request: web.Request) -> Job:
         self._let_in(request)
         job = self._jobs.get(request.match_info["id"])
         if job is None:
-            raise web.HTTPNotFound(text="There is no such export: begin it again.\n")
+            raise refused(web.HTTPNotFound, Refusal("export_gone"))
         job.seen_s = self._clock_s()
         return job
 

@@ -19,18 +19,11 @@ from fpvcar.server.auth import access
 from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.http.banner import in_url
 from fpvcar.server.http.endpoints import Address
-from fpvcar.server.http.responses import JSON, number_of
+from fpvcar.server.http.responses import JSON, number_of, refused
+from fpvcar.wire.refusals import Refusal
 
 BASE = "/api/invitations"
 USUAL_MIN, LEAST_MIN, MOST_MIN = 60.0, 5.0, 720.0
-HERE_ONLY = (
-    "The car listens on this computer only, so an invitation would not work: "
-    "start it with --host 0.0.0.0.\n"
-)
-NO_NETWORK = (
-    "The car is on no network, so a phone could not open the invitation: "
-    "join a network, then invite again.\n"
-)
 
 
 class InvitationsApi:
@@ -51,10 +44,10 @@ class InvitationsApi:
         app.router.add_post(BASE, self._invite)
 
     async def _invite(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, "Only a grown-up invites: enter the grown-ups' code.")
+        self._rights.let_grown_up(request)
         minutes = number_of(request, "minutes", USUAL_MIN, LEAST_MIN, MOST_MIN)
         if access.is_loopback(self._served.host):
-            raise web.HTTPConflict(text=HERE_ONLY)
+            raise refused(web.HTTPConflict, Refusal("here_only"))
         page = self._page(request)
         import segno  # imported here: a car without invitations saves 3 MB
 
@@ -74,6 +67,6 @@ class InvitationsApi:
         if access.is_loopback(request.url.host or ""):
             address = access.lan_address()
             if access.is_loopback(address):
-                raise web.HTTPConflict(text=NO_NETWORK)
+                raise refused(web.HTTPConflict, Refusal("no_network"))
             return f"http://{in_url(address)}:{self._served.port}/"
         return f"{request.scheme}://{request.host}/"

@@ -14,19 +14,15 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, quoted
+from fpvcar.server.http.responses import JSON, refused
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.core import JOIN_S
 from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvcar.wire import network
+from fpvcar.wire.refusals import Refusal
 
 KEY = "X-Wifi-Key"
 BASE = "/api/network"
-ABSENT = (
-    "The Wi-Fi service is not running: start fpvcar-network.service "
-    "(systemctl status fpvcar-network shows the reason).\n"
-)
-DRIVEN = "A driver has the wheel, and the car would stop: release the wheel first.\n"
 
 
 class NetworkApi:
@@ -44,15 +40,13 @@ class NetworkApi:
         app.router.add_post(f"{BASE}/join", self._join)
 
     def _let_in(self, request: web.Request) -> None:
-        self._rights.let_grown_up(
-            request, "Only a grown-up sets the network: enter the grown-ups' code."
-        )
+        self._rights.let_grown_up(request)
 
     async def _status(self, request: web.Request) -> web.Response:
         self._let_in(request)
         state = self._client.state
         if state is None:
-            raise web.HTTPServiceUnavailable(text=ABSENT)
+            raise refused(web.HTTPServiceUnavailable, Refusal("no_wifi"))
         seen_s = state.seen_s
         if seen_s is not None:
             seen_s += round(self._client.age_s())
@@ -73,28 +67,18 @@ class NetworkApi:
         try:  # msgspec does not validate an object built by hand
             msgspec.convert(msgspec.to_builtins(wish), network.Join)
         except msgspec.ValidationError:
-            raise web.HTTPBadRequest(text=_refusal(ssid)) from None
+            count = len(ssid)
+            refusal = Refusal("wifi_key") if 1 <= count <= 32 else Refusal("ssid", count=count)
+            raise refused(web.HTTPBadRequest, refusal) from None
         return self._send(wish)
 
     def _refuse_driven(self) -> None:
         """Raise HTTPConflict while the car is driven: a radio that scans other channels misses
         its own."""
         if self._driven():
-            raise web.HTTPConflict(text=DRIVEN)
+            raise refused(web.HTTPConflict, Refusal("driven"))
 
     def _send(self, wish: network.Wish) -> web.Response:
         if not self._client.wish(wish):
-            raise web.HTTPServiceUnavailable(text=ABSENT)
+            raise refused(web.HTTPServiceUnavailable, Refusal("no_wifi"))
         return web.Response(status=202, headers=JSON, body=b"{}")
-
-
-def _refusal(ssid: str) -> str:
-    if not 1 <= len(ssid) <= 32:
-        return (
-            f'Network "{quoted(ssid)}" refused: its name has {len(ssid)} characters, '
-            "expected 1 to 32.\n"
-        )
-    return (
-        "The key is refused: expected 8 to 63 letters, digits and signs, as it "
-        "stands on the router.\n"
-    )

@@ -37,7 +37,8 @@ from fpvcar.server.api.drives_api import ListContext as ListContext
 from fpvcar.server.api.export_jobs import JobFactory
 from fpvcar.server.api.exports import ExportsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import BYTES, JSON, answering, number_of
+from fpvcar.server.http.responses import BYTES, JSON, answering, number_of, refused
+from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.video import pack_video
 
 IDLE_S = 30.0
@@ -123,9 +124,7 @@ class RecordingsApi:
         self._rights.let_in(request)
         path, writing = await self._look_up(request)
         if writing:
-            raise web.HTTPConflict(
-                text=f"{path.name} is still being written: ask again in a minute.\n"
-            )
+            raise refused(web.HTTPConflict, Refusal("recording_open", name=path.name))
         headers = {**BYTES, "Content-Disposition": as_file(path.name)}
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self.downloads.send_file(request, headers, opened)
@@ -163,7 +162,7 @@ class RecordingsApi:
         def first() -> bytes:
             frame = first_picture(path, from_s)
             if frame is None:
-                raise web.HTTPNotFound(text="No picture was recorded here.\n")
+                raise refused(web.HTTPNotFound, Refusal("no_picture"))
             return _pictures([frame])
 
         return await self.downloads.send(request, BYTES, answering(first))
@@ -184,7 +183,7 @@ class RecordingsApi:
         def find() -> tuple[Path, bool]:
             path = self._repository.paths([name]).get(name)
             if path is None:
-                raise web.HTTPNotFound(text="There is no recording of that name.\n")
+                raise refused(web.HTTPNotFound, Refusal("recording_gone"))
             return path, self._repository.writing(path)
 
         return await self.downloads.in_thread(answering(find))

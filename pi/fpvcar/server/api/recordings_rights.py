@@ -15,7 +15,8 @@ from aiohttp import web
 from fpvcar.server.auth.access import CodeCheck, is_loopback
 from fpvcar.server.auth.remembered_browsers import Device, Devices
 from fpvcar.server.http.pages import refuse_other_sites
-from fpvcar.server.http.responses import PRIVATE
+from fpvcar.server.http.responses import PRIVATE, refused
+from fpvcar.wire.refusals import Refusal
 
 CODE = "X-Drive-Code"
 NAME = "recordings page"
@@ -25,8 +26,8 @@ NAME = "recordings page"
 class RecordingRights:
     """Access check without codes: only this machine may view, and deleting is impossible."""
 
-    locked = "Only drivers may see recordings: enter the drive code."
-    """Answer to a client that may not view."""
+    locked = "drive_code_needed"
+    """Refusal of a client that may not view."""
     opened_by = "code"
     """Kind of secret that unlocks: "code" or "password"; sent with 401 in X-Opened-By."""
     takes_codes = False
@@ -46,21 +47,21 @@ class RecordingRights:
         device."""
         self.let_in(request)
         if self.device(request) is None and "Origin" not in request.headers:
-            raise self._unauthorized("Who may drive may change this: enter the drive code.")
+            raise self._unauthorized("driver_needed")
 
     def let_delete(self, request: web.Request) -> None:
         """Raise as let_change, and also for a client without grown-up rights."""
-        self.let_grown_up(request, "Only a grown-up deletes: enter the grown-ups' code.")
+        self.let_grown_up(request)
 
-    def let_grown_up(self, request: web.Request, locked: str) -> None:
-        """Raise as let_change, and with the text `locked` for a client without grown-up rights."""
+    def let_grown_up(self, request: web.Request) -> None:
+        """Raise as let_change, and also for a client without grown-up rights."""
         self.let_change(request)
         if not self.grown_up(request):
-            raise self._unauthorized(locked)
+            raise self._unauthorized("grown_up_needed")
 
-    def _unauthorized(self, text: str) -> web.HTTPUnauthorized:
+    def _unauthorized(self, key: str) -> web.HTTPException:
         headers = {**PRIVATE, "X-Opened-By": self.opened_by}
-        return web.HTTPUnauthorized(text=f"{text}\n", headers=headers)
+        return refused(web.HTTPUnauthorized, Refusal(key), headers)
 
     def grown_up(self, request: web.Request) -> bool:
         """Return whether the client has grown-up rights."""
@@ -119,12 +120,11 @@ class DeviceRights(RecordingRights):
         code = request.headers.get(CODE, "")
         wait_s = self._codes.wait_s(code, address, now_s)
         if wait_s > 0.0:
-            raise web.HTTPTooManyRequests(
-                text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
-            )
+            refusal = Refusal("too_many_codes", wait_s=round(wait_s))
+            raise refused(web.HTTPTooManyRequests, refusal)
         rights = self._codes.unlock(code, address, now_s)
         if rights is None:
-            raise web.HTTPUnauthorized(text="That is not the code.\n")
+            raise refused(web.HTTPUnauthorized, Refusal("wrong_code"))
         device = self.device(request)
         if device is None:
             device = self._devices.add(NAME, address, rights, utc_s)

@@ -12,6 +12,8 @@ from pathlib import Path
 from aiohttp import web
 
 from fpvcar.server.auth import access
+from fpvcar.server.http.responses import refused
+from fpvcar.wire.refusals import Refusal
 
 PAGE_TYPES = {
     ".html": "text/html",
@@ -79,7 +81,7 @@ def refuse_other_sites(request: web.Request) -> None:
     """
     site = request.headers.get("Sec-Fetch-Site", "none")
     if site not in ("same-origin", "none"):
-        raise web.HTTPForbidden(text="Open the car's own page.\n")
+        raise refused(web.HTTPForbidden, Refusal("own_page"))
 
 
 @web.middleware

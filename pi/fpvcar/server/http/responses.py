@@ -1,12 +1,13 @@
 """Helpers shared by the routes of recordings: headers, faults as answers, query figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
 from aiohttp import web
 
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.wire.refusals import Refusal
 
 PRIVATE = {
     "Cache-Control": "no-store",
@@ -18,6 +19,13 @@ JSON = {**PRIVATE, "Content-Type": "application/json"}
 T = TypeVar("T")
 
 
+def refused(
+    kind: type[web.HTTPException], refusal: Refusal, headers: Mapping[str, str] | None = None
+) -> web.HTTPException:
+    """Return a refusal as an answer."""
+    return kind(text=f"{refusal}\n", headers={**(headers or {}), **refusal.header})
+
+
 def answering(act: Callable[[], T]) -> Callable[[], T]:
     """Wrap `act` to turn faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
 
@@ -25,7 +33,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
         try:
             return act()
         except FileNotFoundError:
-            raise web.HTTPNotFound(text="This recording no longer exists.\n") from None
+            raise refused(web.HTTPNotFound, Refusal("recording_gone")) from None
         except (RecordingError, OSError) as fault:
             raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
 

@@ -1,0 +1,32 @@
+// Sentences that the car sends by a key, on a page in German.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
+const {loadSent, refusalText, translated} = await import('../../../web/lang/forms.js');
+const {t} = await import('../../../web/lang/words.js');
+
+/** @param {string} body @param {string} [refusal] */
+const refused = (body, refusal) =>
+  new Response(`${body}\n`, {status: 409, headers: refusal === undefined ? {} : {'X-Refusal': refusal}});
+
+test('refusal is shown in the page’s language, with its values', async () => {
+  const range = refused('0.05 was refused: expected 0.1 to 2.', 'key=range&value=0.05&least=0.1&most=2');
+  assert.equal(await refusalText(range), '0,05 wurde abgelehnt: erlaubt sind 0,1 bis 2.');
+  const name = refused('a', `${new URLSearchParams({key: 'title', title: 'Öl & {most}', most: '60'})}`);
+  assert.equal(await refusalText(name), 'Der Name „Öl & {most}“ wurde abgelehnt: höchstens 60 sichtbare Zeichen.');
+});
+
+test('refusal without a translation is shown in English', async () => {
+  assert.equal(await refusalText(refused('No space left on device')), 'No space left on device');
+  assert.equal(await refusalText(refused('Too new for this page.', 'key=newer')), 'Too new for this page.');
+  assert.match(await refusalText(refused('')), /^409/);
+});
+
+test('finding is shown in the page’s language, an unknown one in English', async () => {
+  await loadSent('findings');
+  const kinds = /** @type {any} */ (t.findings?.kinds);
+  assert.equal(translated(kinds.package, 'what', {package: 'openssl'}, 'x'), 'das Paket openssl fehlt');
+  assert.equal(translated(kinds.newer, 'what', {}, 'a new kind'), 'a new kind');
+});
