@@ -118,6 +118,7 @@ STATION = PACKAGE.parents[1] / "base-station" / "fpvstation"
 STATION_MAY = (
     "runtime",
     "config",
+    "wire.refusals",
     "wire.station",
     "wire.video",
     "recordings",

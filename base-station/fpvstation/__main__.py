@@ -38,7 +38,7 @@ from fpvstation.web import password, status
 ABOUT = """\
 Fetches recordings from cars into a store, verifies them, and serves them on a web page.
 
-  fpvstation pair 192.168.1.5      pair with a car; asks for its grown-ups' code
+  fpvstation pair 192.168.1.5      pair with a car; asks for its grown-up code
   fpvstation run                   fetch until Ctrl-C, with the page on localhost:8100
   fpvstation status                show the state and queue of each car and office
   fpvstation passwd                set a password, to open the page from other machines
@@ -78,7 +78,7 @@ def _pair(arguments: argparse.Namespace) -> int:
     if arguments.fingerprint and arguments.fingerprint.replace(":", "").lower() != pin:
         print("fpvstation: not paired: certificate differs from --fingerprint", file=sys.stderr)
         return 1
-    code = _secret("FPVSTATION_CODE", input, "Grown-ups' code of the car: ")
+    code = _secret("FPVSTATION_CODE", input, "Grown-up code of the car: ")
     pairing = asyncio.run(client.pair(url, pin, code.strip(), socket.gethostname()[:40]))
     car = cars.add(pairing, url, pin)
     print(f"{car.name} is paired; its recordings go to the folder {car.folder}")
@@ -255,7 +255,7 @@ def _station_verbs(subcommands: _Verbs) -> None:
 
 
 def _car_verbs(subcommands: _Verbs) -> None:
-    pair = subcommands.add("pair", _pair, "pair with a car; asks for its grown-ups' code")
+    pair = subcommands.add("pair", _pair, "pair with a car; asks for its grown-up code")
     pair.add_argument("address", help="192.168.1.5, plague.local or https://HOST:8081")
     pair.add_argument(
         "--fingerprint", metavar="SHA256", help="refuse a certificate with another SHA-256"

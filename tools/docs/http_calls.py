@@ -101,7 +101,7 @@ CALLS = (
         "Takes a code, and gives a cookie for 30 days.",
         ANYBODY,
         None,
-        (Param("X-Drive-Code", "Drive code or grown-ups' code.", TEXT, "header", True),),
+        (Param("X-Drive-Code", "Drive code or grown-up code.", TEXT, "header", True),),
         (401, 403, 429),
         204,
     ),
@@ -334,7 +334,7 @@ CALLS = (
         ANYBODY,
         Pairing,
         (
-            Param("X-Code", "The grown-ups' code.", TEXT, "header", True),
+            Param("X-Code", "The grown-up code.", TEXT, "header", True),
             Param("X-Station-Name", "Name of the station.", TEXT, "header", True),
         ),
         (400, 401, 403, 429),

@@ -10,7 +10,7 @@ import {refusalText} from '../lang/forms.js';
  *   join_s: number, address: string}} NetworkState
  */
 
-/** The car requires the grown-ups' code. */
+/** The car requires the grown-up code. */
 export class Locked extends Error {}
 
 /** The car refused the request; the message has the reason. */

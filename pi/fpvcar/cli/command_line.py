@@ -19,6 +19,7 @@ Drive:
   fpvcar bench --host 0.0.0.0          the same for the whole LAN, with a QR code
   fpvcar run --profile my-car.toml     start the service of a real car
   fpvcar wheels --profile my-car.toml  start its motor process, beside run
+  sudo fpvcar code                     print the drive code and a QR code
 
 Set up and check:
 
@@ -141,6 +142,10 @@ def _services(verb: Verb) -> None:
         "--key", action="store_true", help="show the key without asking, for a program or printer"
     )
     _profile(network, car_profile(), OWN)
+    code = verb("code", verbs.code, "Print the drive code, and a QR code of the page's address")
+    code.epilog = "On a Pi: sudo fpvcar code"
+    code.add_argument("--grown-up", action="store_true", help="print the grown-up code, too")
+    code.add_argument("--port", type=PORT, default=8080, help="HTTP port of fpvcar run")
     stop = verb("stop", verbs.stop, "Stop the motors, even if other processes hang")
     stop.epilog = (
         "Kills fpvcar wheels, makes the motor pins inputs and switches off each PCA9685, "

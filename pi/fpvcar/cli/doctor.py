@@ -46,10 +46,10 @@ def car_paths(arguments: Namespace) -> Paths:
         own = root / image.PROFILE
         profile = own if own.exists() else paths.HARDWARE / "bench.toml"
     overrides = tuple(arguments.overrides)
-    return Paths(root, profile, overrides, _state(root), arguments.move)
+    return Paths(root, profile, overrides, state_folder(root), arguments.move)
 
 
-def _state(root: Path) -> Path:
+def state_folder(root: Path) -> Path:
     """Return the car's state folder. Creates no folder."""
     from_systemd = os.environ.get("STATE_DIRECTORY")
     if from_systemd:

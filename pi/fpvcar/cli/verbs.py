@@ -189,6 +189,20 @@ def network(arguments: argparse.Namespace) -> int:
     return network.serve_car(profile.car.name, profile.network.own)
 
 
+def code(arguments: argparse.Namespace) -> int:
+    """Print the drive code, and a QR code of the page's address."""
+    from fpvcar.cli.doctor import state_folder
+    from fpvcar.server.auth import credentials
+    from fpvcar.server.http.banner import code_text
+
+    path = state_folder(Path("/")) / credentials.CODES
+    codes = credentials.saved_codes(path)
+    if codes is None:
+        raise config.ConfigError(f"{path}: no codes; start the car once, and use sudo")
+    print(code_text(codes, arguments.port, arguments.grown_up))
+    return 0
+
+
 def setup(arguments: argparse.Namespace) -> int:
     """Make this computer a car, or undo that."""
     from fpvcar.cli import setup

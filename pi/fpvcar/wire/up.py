@@ -33,7 +33,7 @@ class Name(Up, tag="name", frozen=True):
 
 
 class Unlock(Up, tag="unlock", frozen=True):
-    """Code to unlock rights: a drive code (6 digits), the grown-ups' code, or an invitation's."""
+    """Code to unlock rights: a drive code (6 digits), the grown-up code, or an invitation's."""
 
     code: Code
 

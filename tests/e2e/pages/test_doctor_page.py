@@ -57,7 +57,7 @@ def test_grown_up_sees_faults_while_the_car_stands(
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, bench.url)
-    assert "grown-ups' code" in page.evaluate(ASK)
+    assert "grown-up code" in page.evaluate(ASK)
     grown_up(page, bench)
     with bench.watch() as watch:
         looked(page)

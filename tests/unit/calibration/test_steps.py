@@ -26,7 +26,7 @@ def play(step: Step, seconds: float, *duties: float, start_s: float = 0.0) -> No
 
 def test_backward_motor_is_inverted() -> None:
     step = Direction(BENCH.motors, "drive")
-    with pytest.raises(ValueError, match="hold the button first"):
+    with pytest.raises(ValueError, match="Hold the button first"):
         step.answer("backward", [])
     gentle = step.wish(1.0, 7.5).throttle
     play(step, 2.0, 0.2, 0.0)
@@ -86,7 +86,7 @@ def test_fine_step_that_turns_at_once_begins_lower() -> None:
     play(step, 0.3, 0.5, 0.0, start_s=7.2)
     step.answer("moves", [])
     assert step.phase == "rest" and step.level < coarse
-    with pytest.raises(ValueError, match="hold the button first"):
+    with pytest.raises(ValueError, match="Hold the button first"):
         step.answer("turns", [])
 
 
@@ -104,7 +104,7 @@ def test_spring_centred_steering_is_refused() -> None:
 
 def test_drift_to_the_right_is_corrected_to_the_left() -> None:
     step = StraightLine(SERVO)
-    with pytest.raises(ValueError, match="drive first, then enter"):
+    with pytest.raises(ValueError, match="Drive first, then enter"):
         step.answer("aside", [1.0, -10.0])
     play(step, 1.0, 0.3, 0.0)
     play(step, 0.1, start_s=1.0)
@@ -199,7 +199,7 @@ def test_distance_that_is_far_off_offers_no_offset(tape_m: float) -> None:
     step = Distance(BENCH, "rear")
     see_wall(step, tape_m - 0.343)
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"0.34 m refused: expected at most 0.15"):
+        with pytest.raises(ValueError, match=r"0.34 m was refused: expected at most 0.15"):
             step.answer("tape", [tape_m])
         assert not step.found
 
@@ -229,7 +229,7 @@ def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
     with pytest.raises(ValueError, match="measures no distance"):
         step.answer("tape", [0.9])
     see_wall(step, 0.6)
-    with pytest.raises(ValueError, match="at least 0.2 m nearer or further"):
+    with pytest.raises(ValueError, match="at least 0.2 m more or less"):
         step.answer("tape", [0.66])
     for _ in range(60):
         see_wall(step, 0.85)
@@ -246,7 +246,7 @@ def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
 
 def test_full_pack_sets_the_measured_full_voltage() -> None:
     step = BatteryPack(BENCH, BENCH.battery)
-    with pytest.raises(ValueError, match="no voltage measured"):
+    with pytest.raises(ValueError, match="No voltage was measured"):
         step.answer("full", [])
     see_volts(step, 8.3)
     step.answer("full", [])

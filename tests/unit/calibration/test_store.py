@@ -319,7 +319,7 @@ def test_step_values_apply_until_the_step_ends() -> None:
         car.tuner.keep(1.0)
     car.tuner.end()
     assert car.dead_band == 0.14 and car.tuner.status(1.0, 7.5, 1.0) is None
-    with pytest.raises(ValueError, match="no step is active"):
+    with pytest.raises(ValueError, match="begin it again"):
         car.tuner.keep(1.0)
     with pytest.raises(ValueError, match="this car has"):
         car.tuner.begin("ends", "steer", 1.0)

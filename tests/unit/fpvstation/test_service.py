@@ -22,7 +22,7 @@ async def test_pairing_beside_retries_and_leaves_code_tries_to_others(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     faults: list[Exception] = [
         CarFault("not up yet"),
-        StationError("That is not the grown-ups' code."),
+        StationError("That is not the grown-up code."),
         OSError(13, "codes cannot be read"),
         LookupError("nobody thought of it"),
     ]
@@ -43,7 +43,7 @@ async def test_pairing_beside_retries_and_leaves_code_tries_to_others(
     assert slept == [service.AGAIN_S, refused_s, refused_s, refused_s]
     assert 60.0 / refused_s < 5.0, "tries of the code a minute, which others need"
     assert [car.name for car in cars.all()] == ["Plague"]
-    for words in ("grown-ups' code", "cannot be read", "nobody thought of it"):
+    for words in ("grown-up code", "cannot be read", "nobody thought of it"):
         assert words in caplog.text
 
 

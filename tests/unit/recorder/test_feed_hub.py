@@ -49,7 +49,7 @@ def test_drivers_mark_and_keep_but_grown_ups_switch_recording() -> None:
         eve.say(message)
     assert car.feed.status().on and len(car.said(messages.EVENT)) == 1, "she sat down"
     ann.say(up.SetRecording(False))
-    assert car.feed.status().on, "a driver's page without the grown-ups' code"
+    assert car.feed.status().on, "a driver's page without the grown-up code"
     assert ann.errors()[-1].what == "only a grown-up turns recording on or off"
     mum = house.visitor("Mum", code="grownups")
     mum.say(up.SetRecording(False))

@@ -211,7 +211,7 @@ async def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes:
 @pytest.mark.parametrize(
     ("code", "host", "status", "words"),
     [
-        (CODES.drive, "0.0.0.0", 401, "Only a grown-up invites"),
+        (CODES.drive, "0.0.0.0", 401, "Only a grown-up can do that"),
         (CODES.grown_up, "127.0.0.1", 409, "--host 0.0.0.0"),
     ],
 )

@@ -51,6 +51,7 @@ export default register({
   calibrate: 'Kalibrieren',
   figures: 'Technische Werte',
   beeps: 'Beim Rückwärtsfahren piepen (langer Ton: kein Messwert)',
+  voice: 'Warnungen vorlesen',
   guard: 'Kollisionsschutz',
   guardOff: 'aus: warnt nicht, bremst nicht',
   guardWarn: 'warnt: du bremst',

@@ -51,6 +51,7 @@ export default register({
   calibrate: 'Calibrate',
   figures: 'Figures',
   beeps: 'Beep while reversing (a long beep: no reading)',
+  voice: 'Speak warnings',
   guard: 'Collision guard',
   guardOff: 'off: no warning, no braking',
   guardWarn: 'warns: you brake',

@@ -51,6 +51,7 @@ export default register({
   calibrate: 'Calibrar',
   figures: 'Datos técnicos',
   beeps: 'Pitar marcha atrás (pitido largo: sin lectura)',
+  voice: 'Leer los avisos en voz alta',
   guard: 'Protección contra choques',
   guardOff: 'desactivada: ni avisa ni frena',
   guardWarn: 'avisa: frenas tú',

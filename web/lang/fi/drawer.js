@@ -51,6 +51,7 @@ export default register({
   calibrate: 'Kalibroi',
   figures: 'Tekniset tiedot',
   beeps: 'Piippaa peruutettaessa (pitkä ääni: ei lukemaa)',
+  voice: 'Lue varoitukset ääneen',
   guard: 'Törmäyssuoja',
   guardOff: 'pois päältä: ei varoita eikä jarruta',
   guardWarn: 'varoittaa: sinä jarrutat',

@@ -51,6 +51,7 @@ export default register({
   calibrate: 'Étalonner',
   figures: 'Données techniques',
   beeps: 'Bip en marche arrière (bip long : pas de mesure)',
+  voice: 'Lire les alertes à voix haute',
   guard: 'Protection contre les chocs',
   guardOff: 'non : ni alerte ni freinage',
   guardWarn: 'alerte : c’est toi qui freines',

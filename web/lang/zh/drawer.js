@@ -51,6 +51,7 @@ export default register({
   calibrate: '校准',
   figures: '技术数据',
   beeps: '倒车时鸣响（长音：没有读数）',
+  voice: '语音播报警告',
   guard: '防撞保护',
   guardOff: '关：不提醒，不刹车',
   guardWarn: '提醒：你来刹车',

@@ -154,6 +154,7 @@ export class Drawer {
     this.beeping.checked = saved.get('beeps') !== 'no';
     this.beeping.addEventListener('change', () =>
       saved.set('beeps', this.beeping.checked ? '' : 'no'));
+    this.offerVoice();
   }
 
   /** Opens the calibration, which loads now. @param {ConstructorParameters<typeof Drawer>[0]} parts */
@@ -251,6 +252,19 @@ export class Drawer {
       : state.driver === null ? t.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), listed([who, DRAWER_STRINGS.watchers(state.viewers)]));
     show(button('grown-take'), state.role !== 'driver');
+  }
+
+  /** The switch of spoken warnings, off at first, where the browser can speak. */
+  offerVoice() {
+    const voice = input('voice');
+    const apply = async () => (await import('../hud/voice.js')).speakWarnings(voice.checked);
+    show(byId('voice-row'), 'speechSynthesis' in window);
+    voice.checked = saved.get('voice') === 'yes';
+    if (voice.checked) void apply();
+    voice.addEventListener('change', () => {
+      saved.set('voice', voice.checked ? 'yes' : '');
+      void apply();
+    });
   }
 
   /** Lists the range sensors that measure nothing. @param {string[]} lines */

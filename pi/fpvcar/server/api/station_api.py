@@ -98,7 +98,7 @@ class StationApi:
             )
         rights = self._codes.unlock(code, address, now_s)
         if rights is None or not rights.grown_up:
-            raise web.HTTPUnauthorized(text="That is not the grown-ups' code.\n")
+            raise web.HTTPUnauthorized(text="That is not the grown-up code.\n")
 
     async def _end(self, request: web.Request) -> web.Response:
         station, _ = self._authenticate(request)

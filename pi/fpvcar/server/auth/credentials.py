@@ -20,6 +20,7 @@ import msgspec
 from fpvcar.runtime import files, wall_clock
 from fpvcar.server.auth.access import Codes, new_codes
 
+CODES = "codes.json"
 CERTIFICATE, ROOT = "https.crt", "root.crt"
 CERTIFICATE_DAYS = 825
 """Longest validity that Apple's systems accept, for any issuer."""
@@ -53,8 +54,8 @@ def load_codes(directory: Path) -> Codes:
 
     A file without codes, or with codes that are too short, is set aside and replaced.
     """
-    path = directory / "codes.json"
-    saved = _saved_codes(path)
+    path = directory / CODES
+    saved = saved_codes(path)
     if saved is not None:
         return saved
     codes = new_codes()
@@ -62,14 +63,15 @@ def load_codes(directory: Path) -> Codes:
     try:
         files.write_whole(path, [text], replace=False)
     except FileExistsError:  # another process was first, or the file is damaged
-        if (saved := _saved_codes(path)) is not None:
+        if (saved := saved_codes(path)) is not None:
             return saved
         _set_aside(path, "it does not hold a code of 6 digits and one of 8 letters")
         files.write_whole(path, [text])
     return codes
 
 
-def _saved_codes(path: Path) -> Codes | None:
+def saved_codes(path: Path) -> Codes | None:
+    """Return the codes of a file; None if it is missing, unreadable or damaged."""
     try:
         saved = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
         codes = Codes(drive=saved["drive"], grown_up=saved["grown_up"])

@@ -1,6 +1,6 @@
 """Base stations that may fetch recordings: the saved list, and authentication of their requests.
 
-    fpvstation pair, with the grown-ups' code -> id, and a key shared by car and station
+    fpvstation pair, with the grown-up code -> id, and a key shared by car and station
     each request of a station: X-Station, X-Nonce, X-Mac -> Stations.authenticate
 
 The key of a pair is derived from the car's own key and the id, so the list holds no secret. A
@@ -106,7 +106,7 @@ class Stations(Devices):
                 self._refuse_replay(station, nonce)
                 return station, nonce
         raise web.HTTPUnauthorized(
-            text="This station may not: run `fpvstation pair` with the grown-ups' code.\n"
+            text="This station may not: run `fpvstation pair` with the grown-up code.\n"
         )
 
     def _refuse_replay(self, station: Device, nonce: str) -> None:

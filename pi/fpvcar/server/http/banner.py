@@ -1,4 +1,4 @@
-"""Start-up banner for a terminal: address, codes, and a QR code for a phone's camera."""
+"""Start-up banner and `fpvcar code`: address, codes, and a QR code for a phone's camera."""
 
 import io
 
@@ -27,15 +27,7 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
         lines += ["  It listens on this computer only; --host 0.0.0.0 admits phones, too."]
     else:
         address = access.lan_address()
-        url = f"http://{address}:{port}/"
-        if access.is_loopback(address):
-            lines += ["  No network: phones cannot open it. Join a network, then start again."]
-        else:
-            import segno  # imported here: a service has no terminal, and saves 3 MB
-
-            picture = io.StringIO()
-            segno.make(url).terminal(picture, compact=True)
-            lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
+        lines += _phone_lines(address, port)
         if (
             not access.is_loopback(address)
             and (paths.state_directory() / credentials.CERTIFICATE).exists()
@@ -43,7 +35,25 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
             safe = f"https://{address}:{port + 1}/"
             lines += [f"  fresher picture: {safe}   (the browser warns once)"]
         lines += [f"  Drive code: {codes.drive}   (without it: watch only)"]
-    lines += [f"  Grown-ups' code: {codes.grown_up}"]
+    lines += [f"  Grown-up code: {codes.grown_up}"]
     lines += [f"  It records in {paths.recordings_directory(recordings)}"]
     lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]
     return "\n".join(lines)
+
+
+def code_text(codes: access.Codes, port: int, grown_up: bool) -> str:
+    """Return the drive code, on request the grown-up code, and the way to the page."""
+    lines = [f"  Drive code: {codes.drive}"]
+    lines += [f"  Grown-up code: {codes.grown_up}"] if grown_up else []
+    return "\n".join([*lines, *_phone_lines(access.lan_address(), port)])
+
+
+def _phone_lines(address: str, port: int) -> list[str]:
+    """Return the page's address for a phone in this network, and its QR code."""
+    if access.is_loopback(address):
+        return ["  No network: phones cannot open it. Join a network, then start again."]
+    import segno  # imported here: a service has no terminal, and saves 3 MB
+
+    url, picture = f"http://{address}:{port}/", io.StringIO()
+    segno.make(url).terminal(picture, compact=True)
+    return [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]

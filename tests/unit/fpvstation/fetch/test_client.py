@@ -126,7 +126,7 @@ async def test_segment_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path
 async def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Path) -> None:
     stations = stations_of(tmp_path)
     async with car_at(car_application(folder, stations)) as url:
-        with pytest.raises(StationError, match="not the grown-ups' code"):
+        with pytest.raises(StationError, match="not the grown-up code"):
             await client.pair(url, "", "wrong", "office")
         car = await paired(url)
         async with client.session(url, "") as session:

@@ -151,7 +151,7 @@ async def test_drive_title_is_cleaned_stored_and_bounded(folder: Path) -> None:
             assert answer.status == 400 and "at most 64" in await answer.text(), title
         gone = f"{DRIVES}/{RECORDING}-0009@0/title"
         answer = await client.post(gone, params=params, headers=ORIGIN)
-        assert answer.status == 404 and "reload the list" in await answer.text()
+        assert answer.status == 404 and "reload the page" in await answer.text()
         assert (await client.post(url, params=params)).status == 401, "no page of ours"
 
 

@@ -82,7 +82,7 @@ async def test_network_join_and_search_refused_while_driving(rig: Rig, act: str)
         key = {KEY: "home sweet home"}
         answer = await client.post(path, headers=key)
         assert answer.status == 409
-        assert "release the wheel first" in await answer.text()
+        assert "pass on the wheel first" in await answer.text()
         assert rig.service.wishes == []
 
 
@@ -117,7 +117,7 @@ async def test_missing_network_service_names_the_unit_to_start(rig: Rig) -> None
         for method, path in (("GET", ""), ("POST", "/look")):
             answer = await client.request(method, f"/api/network{path}")
             assert answer.status == 503
-            assert "fpvcar-network.service" in await answer.text()
+            assert "systemctl status fpvcar-network" in await answer.text()
 
 
 async def test_host_name_given_by_the_network_is_allowed(rig: Rig) -> None:

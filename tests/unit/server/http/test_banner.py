@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar import app
+from fpvcar.__main__ import main
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from fpvcar.server.auth import access, credentials
@@ -37,7 +38,7 @@ def test_lan_greeting_has_address_qr_picture_and_codes(state: Path) -> None:
     said = greeting("0.0.0.0", 8080, "Plague", "/srv/drives")
     codes = json.loads((state / "codes.json").read_text())
     assert f"Drive code: {codes['drive']} " in said
-    assert f"Grown-ups' code: {codes['grown_up']}" in said
+    assert f"Grown-up code: {codes['grown_up']}" in said
     assert "http://localhost:8080/" in said and "\u2580" in said, "no picture"
     assert "It records in /srv/drives" in said
 
@@ -83,3 +84,18 @@ def test_run_greets_a_terminal_only(
     soc = tmp_path / "soc" if bench else None
     app._greet(profile, app.Options("0.0.0.0", 8080, tmp_path, soc))
     assert ("Drive code" in capsys.readouterr().out) == greets
+
+
+def test_verb_code_prints_the_drive_code_and_address_and_makes_no_codes(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["code"]) == 2
+    assert "start the car once, and use sudo" in capsys.readouterr().err
+    assert list(state.iterdir()) == [], "codes of root could not be read by the car"
+    codes = credentials.load_codes(state)
+    assert main(["code", "--port", "8090"]) == 0
+    said = capsys.readouterr().out
+    assert f"Drive code: {codes.drive}\n" in said and codes.grown_up not in said
+    assert "http://10.1.2.3:8090/" in said and "\u2580" in said
+    assert main(["code", "--grown-up"]) == 0
+    assert f"Grown-up code: {codes.grown_up}" in capsys.readouterr().out
