@@ -58,6 +58,7 @@ FINDINGS = {
             "what": "The supply is weak.",
             "why": "The car stops in mid-drive.",
             "mend": "Take a stronger one.",
+            "values": {},
         }
         for severity in ("fault", "warning", "note")
     ],

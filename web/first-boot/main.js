@@ -9,7 +9,7 @@ import {byId, input, setText, show} from '../lib/dom.js';
 
 /** While the page asks, the car's own Wi-Fi stays open. */
 const EVERY_MS = 10_000;
-const SILENT = 'The car does not answer. Is this device in its Wi-Fi?';
+const SILENT = 'The car does not answer. Is this device on its Wi-Fi?';
 const URL = 'api/first-boot';
 let done = false;
 
@@ -25,7 +25,7 @@ function countries(codes) {
 
 /** @param {Questions} questions */
 function ask({boards, countries: codes, answered}) {
-  setText(byId('says'), answered ? 'The questions are answered; the car starts.' : 'Three questions');
+  setText(byId('says'), answered ? 'The questions are answered. The car is starting.' : 'Three questions');
   show(byId('questions'), !answered);
   if (select('board').options.length) return;
   select('board').replaceChildren(new Option(),
@@ -38,7 +38,7 @@ function ask({boards, countries: codes, answered}) {
 /** @param {Answer} answer */
 function tell({drive, grown_up: grownUp, key, addresses}) {
   done = true;
-  setText(byId('says'), 'The car starts');
+  setText(byId('says'), 'The car is starting');
   show(byId('questions'), false);
   show(byId('answer'), true);
   setText(byId('drive'), drive);

@@ -40,7 +40,7 @@ export default register({
   enterGrownUp: 'Code für Erwachsene eingeben',
   limitLabel: 'Tempolimit',
   takeNow: 'Steuer jetzt übernehmen',
-  driveTab: 'Fahren', pictureTab: 'Bild',
+  driveTab: 'Fahrt', pictureTab: 'Bild',
   recordingsTitle: 'Aufnahmen',
   seeDrives: 'Fahrten ansehen',
   buttons: 'Knöpfe für Kinder',

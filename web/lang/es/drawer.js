@@ -40,7 +40,7 @@ export default register({
   enterGrownUp: 'Escribir el código de adulto',
   limitLabel: 'Límite de velocidad',
   takeNow: 'Tomar el volante ya',
-  driveTab: 'Conducir', pictureTab: 'Imagen',
+  driveTab: 'Marcha', pictureTab: 'Imagen',
   recordingsTitle: 'Grabaciones',
   seeDrives: 'Ver los trayectos',
   buttons: 'Botones para niños',

@@ -40,7 +40,7 @@ export default register({
   enterGrownUp: 'Entrer le code adulte',
   limitLabel: 'Limite de vitesse',
   takeNow: 'Prendre le volant tout de suite',
-  driveTab: 'Conduite', pictureTab: 'Image',
+  driveTab: 'Volant', pictureTab: 'Image',
   recordingsTitle: 'Enregistrements',
   seeDrives: 'Voir les trajets',
   buttons: 'Boutons pour enfants',
