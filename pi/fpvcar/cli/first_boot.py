@@ -136,7 +136,9 @@ class Page:
 
     async def _answer(self, request: web.Request) -> web.Response:
         if self._has():
-            raise web.HTTPConflict(text="The questions are answered already: the car is starting.\n")
+            raise web.HTTPConflict(
+                text="The questions are answered already: the car is starting.\n"
+            )
         body = await request.read()
         try:
             answers = parse(body)
