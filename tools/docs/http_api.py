@@ -49,7 +49,7 @@ ACCESS = {
 """Permitted callers -> the statuses that refuse all others."""
 REFUSALS = {
     400: "A parameter is out of bounds; the text names value and limit.",
-    401: "The caller has to say a code first; X-Opened-By says which kind.",
+    401: "The caller has to enter a code first; X-Opened-By is its kind.",
     403: "Origin, Host, Sec-Fetch-Site, ticket or nonce refused.",
     404: "Nothing of this name is here.",
     409: "Not now: the car drives, or the file is being written.",
