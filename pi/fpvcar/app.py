@@ -14,10 +14,10 @@ from pathlib import Path
 from fpvcar.buttons.panel import Panel, buttons_of
 from fpvcar.calibration import store
 from fpvcar.calibration.calibrator import Calibrator
-from fpvcar.config import Profile
+from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
-from fpvcar.drive.saved import Saver
+from fpvcar.drive.saved import DisplayName, Saver
 from fpvcar.drive.servo_correction import CalibratedServo
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
@@ -92,6 +92,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     directory = paths.recordings_directory(profile.recording.directory)
 
     saver, changed = Saver(state), asyncio.Event()
+    name = DisplayName(car, saver.before.car, saver.put_name, profiles.ships(car))
     own, profile = profile, with_picture(profile, saver.before.picture)
     tuner = Calibrator(profile, store.load(state / store.FILE, profile.motors.names))
     profile = tuner.profile
@@ -112,7 +113,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     car_recorder = CarRecorder(profile, directory, sources)
     recorder, feed = car_recorder.recorder, car_recorder.feed
     codes, key = credentials.load_codes(state), credentials.load_key(state)
-    panel = Panel(profile, feed.panel, code=codes.drive)
+    panel = Panel(profile, feed.panel, code=codes.drive, car=lambda: name.text)
 
     rescue = Rescue(
         backends.rest_check(profile),
@@ -142,6 +143,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             lights=panel,
             camera=camera,
             senses=senses,
+            name=name,
             recorder=feed,
             picture=picture,
         ),
@@ -162,7 +164,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     rights = DeviceRights(check, devices)
     recordings = RecordingsApi(
         functools.partial(files_in, directory),
-        context=ListContext(car, seat=True),
+        context=ListContext(car, seat=True, shown=lambda: name.text),
         rights=rights,
         driven=control.driven,
         folder=directory,

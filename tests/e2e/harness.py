@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from fpvbench import soc as chip
 from fpvcar.config import profiles
+from fpvcar.drive import saved
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.runtime import paths
 from tests.support.ports import free_port
@@ -89,15 +90,27 @@ class RunningBench:
     """`fpvcar bench` as a user starts it, on free ports, with a home of its own."""
 
     def __init__(
-        self, home: Path, *options: str, env: dict[str, str] | None = None, make: bool = False
+        self,
+        home: Path,
+        *options: str,
+        env: dict[str, str] | None = None,
+        make: bool = False,
+        named: bool = True,
     ) -> None:
-        """Start the bench; `make` starts it by `make run`, as in the README."""
+        """Start the bench; `make` starts it by `make run`, as in the README.
+
+        A car that is not `named` asks its first driver for a name.
+        """
         self.port = free_port()
         self.pigpio_port = free_port()
         self.runtime = home / "run"
         self.state = home / "state"
         self.log_path = home / "log"
         self.url = f"http://localhost:{self.port}/"
+        if named and not self.state.exists():
+            self.state.mkdir(mode=0o700)
+            own = profiles.load(paths.HARDWARE / "bench.toml").car.name
+            saved.write(self.state / saved.FILE, saved.SavedSettings(car=saved.SavedName(own, own)))
         self.pins = profiles.load(paths.HARDWARE / "bench.toml").motor_pins()
         argv = [
             sys.executable,

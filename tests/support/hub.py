@@ -10,6 +10,7 @@ from typing import Any
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, GateRun, Inputs
+from fpvcar.drive.saved import DisplayName, SavedName
 from fpvcar.runtime import paths
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights
 from fpvcar.server.auth.authorization import Access
@@ -132,11 +133,14 @@ class House:
         )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.senses = FakeSenses()
+        self.saved_names: list[SavedName] = []
+        self.name = DisplayName(profile.car.name, None, self.saved_names.append, shipped=True)
         self.vehicle = Vehicle(
             control=self.control,
             lights=self.lights,
             camera=FakeCamera(),
             senses=self.senses,
+            name=self.name,
             recorder=recorder or NoRecorder(),
         )
         self.hub = Hub(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpvcar.drive.control import Control, Inputs
-from fpvcar.drive.saved import SavedSettings
+from fpvcar.drive.saved import DisplayName, SavedSettings
 from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.authorization import Access
 from fpvcar.server.auth.remembered_browsers import Devices
@@ -115,7 +115,11 @@ class WiredCar:
         self.hub = Hub(
             profile=PROFILE,
             vehicle=Vehicle(
-                control=self.control, lights=FakeLights(), camera=FakeCamera(), senses=NoSensors()
+                control=self.control,
+                lights=FakeLights(),
+                camera=FakeCamera(),
+                senses=NoSensors(),
+                name=DisplayName(PROFILE.car.name, None, lambda _: None, shipped=False),
             ),
             access=Access(CodeCheck(CODES), devices),
             changed=asyncio.Event(),

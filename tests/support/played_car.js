@@ -49,7 +49,7 @@
       if (this.url.pathname !== '/ws/drive' || !played.linked) return;
       const message = JSON.parse(text);
       if (message.kind === 'hello') {
-        this.hear({...played.welcome, clock_us: clockUs()});
+        this.hear({...played.welcome, named: played.state.named !== false, clock_us: clockUs()});
         this.welcomed = true;
         this.tell();
       }

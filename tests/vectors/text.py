@@ -27,6 +27,7 @@ UP_GOOD: list[up.Upward] = [
     up.Hello(1, "abcdefgh", "Zoë", "123456"),
     up.Name("Blue Fox, phone"),
     up.Name(""),
+    up.NameCar("Blitz"),
     up.Unlock("042137"),
     up.Drive(0, 0.0, 0.0, 0.0),
     up.Drive(7, 1234.5, 1.0, -1.0, 90_000_123_456),
@@ -69,6 +70,8 @@ UP_REFUSED: list[dict[str, Any]] = [
     {"kind": "name"},
     {"kind": "name", "name": "n" * 33},
     {"kind": "name", "name": "a\nfpvcar.gate: driving"},
+    {"kind": "car_name"},
+    {"kind": "car_name", "name": "n" * 257},
     {"kind": "ask", "now": True},
     {"kind": "answer", "id": "a b", "give": True},
     {"kind": "answer", "id": CLIENT, "give": "yes"},
@@ -210,6 +213,7 @@ DOWN_GOOD: list[down.Downward] = [
     ),
     STATE,
     STOPPED,
+    down.CarName("Blitz"),
     down.Pong(3, 99.75, 2**53 - 1, 2**51 + 1),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK"),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK", 3599.5),
@@ -244,6 +248,7 @@ DOWN_REFUSED = [
     '{"kind":"error"}',
     '{"kind":"state","seq":1}',
     '{"kind":"pass"}',
+    '{"kind":"car_name"}',
     '{"kind":"people","people":[{"id":"1"}]}',
 ]
 DOWN_UNKNOWN = ['{"kind":"weather","rain":true}']

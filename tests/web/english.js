@@ -5,4 +5,5 @@ import '../../web/lang/en/drawer.js';
 import '../../web/lang/en/network.js';
 import '../../web/lang/en/recordings.js';
 import '../../web/lang/en/seat.js';
+import '../../web/lang/en/start.js';
 import '../../web/lang/en/trust.js';

@@ -7,6 +7,7 @@ export type Words = typeof import('./en/seat.js').default
   & typeof import('./en/calibration.js').default
   & typeof import('./en/network.js').default
   & typeof import('./en/recordings.js').default
+  & typeof import('./en/start.js').default
   & typeof import('./en/trust.js').default
   & Partial<typeof import('./en/findings.js').default>
   & Partial<typeof import('./en/refusals.js').default>;

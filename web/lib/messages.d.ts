@@ -41,6 +41,9 @@ export interface Hello {
 export interface Name {
   kind: 'name'; name: string;
 }
+export interface NameCar {
+  kind: 'car_name'; name: string;
+}
 export interface Unlock {
   kind: 'unlock'; code: string;
 }
@@ -106,6 +109,10 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean; video: string;
+  named: boolean;
+}
+export interface CarName {
+  kind: 'car_name'; car: string;
 }
 export interface State {
   kind: 'state'; seq: number; clock_us: number; nonce: number; role: string; may_drive: boolean;
@@ -119,11 +126,11 @@ export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;
 }
 export interface CarError {
-  kind: 'error'; what: string; value: string; limit: string; next: string; code: 'ended' |
-  'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' | 'locked' |
-  'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'refused' | 'time_over' | 'too_many_codes'
-  | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' | 'wheel_taken' |
-  'wrong_code'; by: string; wait_s: number;
+  kind: 'error'; what: string; value: string; limit: string; next: string; code: 'car_name' |
+  'ended' | 'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' |
+  'locked' | 'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'refused' | 'time_over' |
+  'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' |
+  'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
 }
 export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
@@ -147,10 +154,11 @@ export interface Glow {
   kind: 'glow'; seq: number; lit: number; mode: string; length: number; done: number; best: number;
 }
 export type Upward =
-  | Hello | Name | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume | Lights | Limit
-  | Guard | SetPicture | SetRecording | Keep | Mark | Lock | Who | End | Ping | Report;
+  | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume
+  | Lights | Limit | Guard | SetPicture | SetRecording | Keep | Mark | Lock | Who | End | Ping
+  | Report;
 export type Downward =
-  | Welcome | State | Pong | CarError | Pass | People;
+  | Welcome | CarName | State | Pong | CarError | Pass | People;
 export type ButtonsUp =
   | ButtonsHello | Hold | Choose;
 export type ButtonsDown =

@@ -101,7 +101,7 @@ export const DOWN = {
   welcome: {
     v: count, car: anyText, version: anyText, clock_us: count, silence_ms: count,
     late_ms: count, drive_every_ms: count, range_stale_ms: count, width: count, height: count, fps: any, https_port: count,
-    code_needed: flag, has_lights: flag, video: text(64),
+    code_needed: flag, has_lights: flag, video: text(64), named: maybe(flag),
   },
   state: {
     seq: count, clock_us: count, nonce: count, role: anyText, may_drive: flag, grown_up: flag,

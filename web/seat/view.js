@@ -34,6 +34,8 @@ export class Page {
     /** We pushed STOP, and the car has not gone on since. */
     this.pushedStop = false;
     this.warnedLow = false;
+    /** Since the page was opened. */
+    this.drove = false;
     /** Last refusal before the menu loaded; the menu shows it. @type {import('../lib/types.js').CarError | null} */
     this.refusal = null;
     /** @type {import('./types.js').LinkGrade} */
@@ -68,6 +70,7 @@ export class Page {
       this.drawer?.unlock.passed(message);
       void keepPass(message.ticket);
     }
+    else if (message.kind === 'car_name' && this.welcome) this.welcomed({...this.welcome, car: message.car, named: true});
     else if (message.kind === 'people') this.drawer?.people.update(message.people, message.unsaved);
     else if (message.kind === 'error') this.refused(message);
   }
@@ -144,6 +147,7 @@ export class Page {
     const can = canMove(this.situation, this.driving);
     setAttr(document.body, 'data-can-move', String(can));
     this.drawer?.calibration?.setCanMove(can);
+    this.drawer?.carName.update(this.situation, this.state, this.drove);
   }
 
   /** Shows old measurements as old. @param {number} nowMs */
@@ -174,6 +178,7 @@ export class Page {
 
   /** Driving began: hides help and offers. */
   used() {
+    this.drove = true;
     if (saved.get('seen') !== 'yes') saved.set('seen', 'yes');
     this.drawer?.used();
   }

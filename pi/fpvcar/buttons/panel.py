@@ -68,11 +68,12 @@ class Panel:
         clock_s: Callable[[], float] = time.monotonic,
         dice: Callable[[int], int] = random.randrange,
         code: str = "",
+        car: Callable[[], str] | None = None,
     ) -> None:
         """`watcher` is called after each step; it may neither wait nor raise. `code`
-        is the drive code."""
+        is the drive code, `car` returns the car's name on pages, by default the profile's."""
         self.buttons = buttons_of(profile)
-        self._car, self._lights = profile.car.name, profile.lights
+        self._car, self._lights = car or (lambda: profile.car.name), profile.lights
         self._clock_s = clock_s
         self._play = Play(len(self.buttons), dice)
         self._wired = list(self.buttons.values())
@@ -195,7 +196,7 @@ class Panel:
             buttons_wire.Button(name, button.colour, button.shape)
             for name, button in self.buttons.items()
         )
-        return buttons_wire.Panel(VERSION, self._car, wire_buttons)
+        return buttons_wire.Panel(VERSION, self._car(), wire_buttons)
 
     # Hub
 

@@ -127,7 +127,7 @@ class Page:
         return await handler(request)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        return page_response(paths.WEB.resolve(), request.match_info["path"] or "first-boot.html")
+        return page_response(paths.WEB.resolve(), request.match_info["path"] or "start.html")
 
     async def _questions(self, request: web.Request) -> web.Response:
         boards = [{"name": name, "text": heading(path)} for name, path in setup.boards().items()]

@@ -1,4 +1,5 @@
-"""Grown-ups' settings that survive a restart of `run`: speed limit, guard mode, their own stop.
+"""Settings of pages that survive a restart of `run`: speed limit, guard mode, a grown-up's stop,
+picture, the car's name.
 
     Control.step -> Saver.put -> (thread) write_whole -> kept.json -> load
 
@@ -7,21 +8,31 @@ changed profile takes effect. Unreadable files are ignored and logged.
 """
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
 import msgspec
 
-from fpvcar.config import GuardMode, PersonName, Picture, Profile, Share
+from fpvcar.config import PLAIN, GuardMode, PersonName, Picture, Profile, Share
 from fpvcar.drive.gate import Cause, Hold
 from fpvcar.runtime import files
 from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
+CAR_NAME_MOST = 24
+"""Most characters of a car's name, as in a profile."""
 AGAIN_S = 5.0
 """Retry interval after a failed write to the card."""
 GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
 log = logging.getLogger("fpvcar.saved")
+
+
+class SavedName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Name chosen on a page, and the profile's name at that time."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=CAR_NAME_MOST, pattern=PLAIN)]
+    instead_of: str
 
 
 class SavedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -34,6 +45,7 @@ class SavedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     guard: GuardMode | None = None
     stopped_by: PersonName | None = None
     picture: Picture | None = None
+    car: SavedName | None = None
 
 
 def limit_of(saved: SavedSettings, profile: Profile) -> float:
@@ -86,26 +98,31 @@ def write(path: Path, saved: SavedSettings) -> None:
 class Saver(Worker):
     """Thread that writes the newest settings, since a card may be slow or fail.
 
-    `before` holds the previous run's settings from the directory. The picture settings come from
-    another part of the car than the others; updating one keeps the other.
+    `before` holds the previous run's settings from the directory. Picture settings and name come
+    from other parts of the car than the rest; updating one keeps the others.
     """
 
     def __init__(self, directory: Path) -> None:
         super().__init__("saved")
         self._path = directory / FILE
         self.before = load(self._path)
-        self._picture = self.before.picture
+        self._picture, self._car = self.before.picture, self.before.car
         self._new: SavedSettings | None = None
         self._written: SavedSettings | None = None
 
     def put(self, saved: SavedSettings) -> None:
         """Queue the settings for writing; return at once."""
-        self._new = msgspec.structs.replace(saved, picture=self._picture)
+        self._new = msgspec.structs.replace(saved, picture=self._picture, car=self._car)
         self.wake()
 
     def put_picture(self, picture: Picture) -> None:
         """Queue the picture settings for writing; return at once."""
         self._picture = None if picture == Picture() else picture
+        self.put(self._new or self.before)
+
+    def put_name(self, car: SavedName) -> None:
+        """Queue the car's name for writing; return at once."""
+        self._car = car
         self.put(self._new or self.before)
 
     def _run(self) -> None:
@@ -132,3 +149,24 @@ class Saver(Worker):
         else:
             self._written = settings
             self.set_state("ok")
+
+
+class DisplayName:
+    """Name of the car on its pages: the chosen one, or the profile's.
+
+    The network, recordings and stations use the profile's name. A new name there replaces the
+    chosen one.
+    """
+
+    def __init__(
+        self, own: str, saved: SavedName | None, save: Callable[[SavedName], None], shipped: bool
+    ) -> None:
+        """`shipped`: the profile's name came with the program, so nobody has chosen it."""
+        self._own, self._save = own, save
+        chosen = saved.name if saved and saved.instead_of == own else ""
+        self.text, self.chosen = chosen or own, bool(chosen) or not shipped
+
+    def choose(self, name: str) -> None:
+        """Set and save a valid name."""
+        self.text, self.chosen = name, True
+        self._save(SavedName(name, self._own))

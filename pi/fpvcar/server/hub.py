@@ -72,13 +72,13 @@ class Hub:
         self.changed = changed
         self._put_off: Callable[[float], None] = lambda seconds: None
         self._due_s, self._tidied_s = math.inf, -math.inf
-        self._profile, self._lights = profile, vehicle.lights
+        self._profile, self._lights, self._name = profile, vehicle.lights, vehicle.name
         self._https_port, self._clock_s = https_port, clock_s
         name = functools.partial(video_id, access.key or secrets.token_bytes(KEY_BYTES))
         self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
         self._recorder = vehicle.recorder
         self._wheel = Wheel(profile, vehicle, changed.set, self._session_of)
-        self._settings = Settings(profile, vehicle, changed.set)
+        self._settings = Settings(profile, vehicle, changed.set, self._send_all)
         self._seat = self._wheel.seat
         self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
         self._senses, self._page_seen_s = vehicle.senses, clock_s()
@@ -168,7 +168,9 @@ class Hub:
             self.authorization.try_code(session, hello.code, now_s)
         self._wheel.join(session, now_s)
         code_needed = not session.rights.drive
-        session.send(welcome(self._profile, self._https_port, code_needed, session.video, now_s))
+        session.send(
+            welcome(self._profile, self._name, self._https_port, code_needed, session.video, now_s)
+        )
         self.authorization.offer(session)
         self.changed.set()
 
@@ -186,6 +188,10 @@ class Hub:
         elif name != session.name:
             most = f"one in {1 / RENAMES_PER_S:g} s"
             session.deny(Error("too many names", name, most, "wait", "too_often"), now_s)
+
+    def _send_all(self, message: down.Downward) -> None:
+        for session in self.sessions:
+            session.send(message)
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))

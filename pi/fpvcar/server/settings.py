@@ -1,31 +1,43 @@
 """Settings that browsers may change while the car runs, with the rights they need: lights,
-limit, guard, picture, recording.
+limit, guard, picture, recording, the car's name.
 
 Each method handles one message of one browser. hub.Hub calls it with the sender's session.
 """
 
+import logging
+import re
 from collections.abc import Callable
 
-from fpvcar.config import Profile
+from fpvcar.config import PLAIN, Profile
+from fpvcar.drive.saved import CAR_NAME_MOST
 from fpvcar.server.http.limits import TokenBucket
+from fpvcar.server.http.responses import quoted
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.wire import up
-from fpvcar.wire.down import Error
+from fpvcar.wire.down import CarName, Error
 
 PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
 """Rate limit on the recorder's buttons, for all pages together: each push creates a file or an
 event."""
+log = logging.getLogger("fpvcar.seat")
 
 
 class Settings:
     """Settings switched by pages; `changed()` is called to send the pages a new state."""
 
-    def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        vehicle: Vehicle,
+        changed: Callable[[], None],
+        send_all: Callable[[CarName], None],
+    ) -> None:
         self.head_lights = False
-        self._profile, self._changed = profile, changed
+        self._profile, self._changed, self._send_all = profile, changed, send_all
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
+        self._name = vehicle.name
         self._pushes = TokenBucket(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
@@ -62,6 +74,31 @@ class Settings:
         """Set the collision guard, for a grown-up."""
         if session.is_grown_up("guard", "sets the guard", now_s):
             self._control.guard(guard.mode)
+
+    def car_name(self, session: Session, message: up.NameCar, now_s: float) -> None:
+        """Name the car: any driver the first time, then a grown-up."""
+        if self._name.chosen:
+            allowed = session.is_grown_up("car_name", "renames the car", now_s)
+        else:
+            allowed = session.may_drive("car_name", now_s)
+        if not allowed:
+            return
+        name = " ".join(message.name.split())
+        if not (0 < len(name) <= CAR_NAME_MOST and re.match(PLAIN, name)):
+            session.deny(
+                Error(
+                    "car name refused",
+                    quoted(message.name),
+                    f"1 to {CAR_NAME_MOST} visible characters",
+                    "choose another name",
+                    "car_name",
+                ),
+                now_s,
+            )
+            return
+        self._name.choose(name)
+        log.info("%s named the car %s", session.name, name)
+        self._send_all(CarName(name))
 
     def picture(self, session: Session, change: up.SetPicture, now_s: float) -> None:
         """Set size, rate, flip, exposure, brightness and night, for a grown-up."""
@@ -117,6 +154,7 @@ class Settings:
             up.Lights: self.lights,
             up.Limit: self.limit,
             up.Guard: self.guard,
+            up.NameCar: self.car_name,
             up.SetPicture: self.picture,
             up.SetRecording: self.record,
             up.Keep: self.record,

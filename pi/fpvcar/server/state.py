@@ -3,6 +3,7 @@
 from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.drive.gate import Cause, Latches
+from fpvcar.drive.saved import DisplayName
 from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
@@ -15,12 +16,17 @@ DRIVE_EVERY_MS = 40
 
 
 def welcome(
-    profile: Profile, https_port: int, code_needed: bool, video: str, now_s: float
+    profile: Profile,
+    name: DisplayName,
+    https_port: int,
+    code_needed: bool,
+    video: str,
+    now_s: float,
 ) -> down.Welcome:
     """Build the answer to Hello."""
     return down.Welcome(
         v=VERSION,
-        car=profile.car.name,
+        car=name.text,
         version=__version__,
         clock_us=int(now_s * 1e6),
         silence_ms=round(profile.gate.silence_s * 1000),
@@ -34,6 +40,7 @@ def welcome(
         code_needed=code_needed,
         has_lights=bool(profile.lights.head),
         video=video,
+        named=name.chosen,
     )
 
 

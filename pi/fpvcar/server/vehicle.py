@@ -5,6 +5,7 @@ from typing import Protocol
 
 from fpvcar import config
 from fpvcar.drive.control import Control
+from fpvcar.drive.saved import DisplayName
 from fpvcar.wire import telemetry, up
 from fpvcar.wire.telemetry import Recording
 
@@ -126,6 +127,7 @@ class Vehicle:
     lights: Lights
     camera: Filming
     senses: Sensors
+    name: DisplayName
     recorder: Recorder = NoRecorder()
     picture: Picture | None = None
     """Settings of the picture; None for a camera without settings."""

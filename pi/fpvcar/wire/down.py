@@ -12,7 +12,8 @@ class Welcome(Down, tag="welcome", frozen=True):
     """Answer to Hello. `https_port` is 0 for a car without https.
 
     `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
-    requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat.
+    requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
+    is False until the car's name has been chosen.
     """
 
     v: int
@@ -30,6 +31,13 @@ class Welcome(Down, tag="welcome", frozen=True):
     code_needed: bool
     has_lights: bool
     video: str
+    named: bool = True
+
+
+class CarName(Down, tag="car_name", frozen=True):
+    """New name of the car, sent to all pages when it is chosen."""
+
+    car: str
 
 
 class Stop(Struct, frozen=True):
@@ -121,6 +129,7 @@ ErrorCode = Literal[
     "wheel_taken",
     "grown_up_stop",
     "no_picture",
+    "car_name",
     "limit",
     "too_often",
     "locked",
@@ -181,4 +190,4 @@ class People(Down, tag="people", frozen=True):
     unsaved: str = ""
 
 
-Downward = Welcome | State | Pong | Error | Pass | People
+Downward = Welcome | CarName | State | Pong | Error | Pass | People

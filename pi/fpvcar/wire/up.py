@@ -32,6 +32,15 @@ class Name(Up, tag="name", frozen=True):
     name: PersonName
 
 
+class NameCar(Up, tag="car_name", frozen=True):
+    """New name of the car on its pages, 1 to 24 visible characters.
+
+    Any driver may choose the first one, later a grown-up.
+    """
+
+    name: Annotated[str, Meta(max_length=256)]
+
+
 class Unlock(Up, tag="unlock", frozen=True):
     """Code to unlock rights: a drive code (6 digits), the grown-up code, or an invitation's."""
 
@@ -154,6 +163,7 @@ class Report(Up, tag="report", frozen=True):
 Upward = (
     Hello
     | Name
+    | NameCar
     | Unlock
     | Drive
     | Take

@@ -88,6 +88,7 @@ LOOKS = {
     "help-plain-http": Look(FREE, _open("intro"), new_here=True, origin=PLAIN),
     "plain-http": Look(FREE, _open("secure"), origin=PLAIN),
     "plain-http-locked": Look(LOCKED, _open("secure"), origin=PLAIN),
+    "naming": Look({"named": False}, _open("naming"), new_here=True),
     "keys": Look({}, _open("keys"), push=(*DRIVE, "#show-keys")),
     "menu": Look({}, _open("menu"), push=DRIVE),
     "menu-stopped": Look(STOPPED, _open("menu"), push=DRIVE),

@@ -2,12 +2,13 @@
 car."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
-from tests.e2e.browser.seat import open_menu, opened, until
+from tests.e2e.browser.seat import at_the_wheel, open_menu, opened, until, violations
 from tests.e2e.browser.seat_states import GROWN_UP, STOPPED
 from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.pages.test_calibration_page import OVERFLOW
@@ -19,6 +20,8 @@ from tests.support.played_car import SECURE, play, say
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = SMALL
 FINNISH = {"trust": "Luota tähän autoon", "network": "Wi-Fi", "recordings": "Tallenteet"}
+BUSY_MS = 20_000
+"""Patience with a busy machine."""
 LONGEST = ("de", "fi")
 STEPS = 7
 """Kinds of steps of the calibration."""
@@ -159,6 +162,46 @@ def test_chosen_language_survives_reload_on_all_pages(browser: Browser) -> None:
         page.goto(f"{SECURE}{name}.html")
         until(page, f"document.querySelector('h1').textContent === '{title}'")
     context.close()
+
+
+def test_first_driver_names_the_car_in_the_own_language_once(
+    browser: Browser, tmp_path: Path
+) -> None:
+    bench = RunningBench(tmp_path, *SMALL, named=False)
+    contexts = [browser.new_context(locale="en-GB") for _ in range(2)]
+    page, phone = (context.new_page() for context in contexts)
+    try:
+        bench.wait_ready()
+        at_the_wheel(page, bench.url)
+        card, name = page.locator("#naming"), page.locator("#naming-name")
+        expect(card).to_be_visible(timeout=BUSY_MS)
+        assert name.input_value() and violations(page, "#naming") == []
+        with page.expect_navigation():
+            page.locator("#naming-language").select_option("de")
+        expect(card.locator("h2")).to_have_text("Gib dem Auto einen Namen", timeout=BUSY_MS)
+        for _ in range(3):
+            with suppress(AssertionError):
+                expect(card).to_be_visible(timeout=BUSY_MS / 3)
+                break
+            page.reload()  # a stall of the busy machine has stopped the car
+        name.fill("")
+        name.press_sequentially("Blitz zwei")  # Space is a letter there
+        name.press("Enter")
+        expect(page.locator("#car")).to_have_text("Blitz zwei", timeout=BUSY_MS)
+        expect(card).to_be_hidden()
+        assert page.title() == "Blitz zwei: Fahrersitz"
+        opened(phone, bench.url)
+        for one in (page, phone):
+            one.reload()
+            until(one, "document.getElementById('naming') !== null", 20.0)
+            until(one, "window.fpvcar.welcome?.car === 'Blitz zwei'", 20.0)
+            assert one.locator("#naming").is_hidden()
+        page.goto(f"{bench.url}recordings")
+        expect(page.locator("#car")).to_have_text("Blitz zwei", timeout=BUSY_MS)
+    finally:
+        for context in contexts:
+            context.close()
+        bench.stop()
 
 
 def test_offline_page_says_how_to_find_the_car(browser: Browser, bench: RunningBench) -> None:

@@ -34,7 +34,7 @@ PANELS = {"menu": CAR, "keys": (*DRIVE, "#show-keys"), "unlock": (*GROWN_UPS, "#
 TABS = {
     "drive": {"name", "beeps", "show-sticks", "show-intro", "show-keys"},
     "picture": {"whole", "show-figures", "record-on-off", "record-keep", "mark", "recordings.html"},
-    "car": {"look-for-faults", "calibrate", "network", "language", "buttons"},
+    "car": {"look-for-faults", "calibrate", "network", "car-name", "language", "buttons"},
     "grown-ups": {"limit", "preset-0", "guard", "lock-again", "invite"},
 }
 """The menu's tabs, with the settings and pages of each for a grown-up."""

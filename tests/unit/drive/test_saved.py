@@ -12,8 +12,17 @@ import msgspec
 import pytest
 
 from fpvcar import config
+from fpvcar.config import profiles
 from fpvcar.drive import saved
-from fpvcar.drive.saved import FILE, SavedSettings, Saver, guard_of, limit_of
+from fpvcar.drive.saved import (
+    FILE,
+    DisplayName,
+    SavedName,
+    SavedSettings,
+    Saver,
+    guard_of,
+    limit_of,
+)
 from tests.support.control import PROFILE
 
 MUMS = SavedSettings(0.3, "limit", "Mum")
@@ -151,3 +160,26 @@ def test_saved_limit_and_guard_never_loosen_the_profile() -> None:
         ("warn", "off"),
         ("warn", "warn"),
     }
+
+
+def test_chosen_name_survives_restart_and_other_settings(tmp_path: Path) -> None:
+    with saving(tmp_path) as saver:
+        name = DisplayName("Toad", saver.before.car, saver.put_name, shipped=True)
+        assert (name.text, name.chosen) == ("Toad", False)
+        name.choose("Blitz")
+        saver.put(MUMS)
+        assert (name.text, name.chosen) == ("Blitz", True)
+    before = Saver(tmp_path).before
+    assert before == msgspec.structs.replace(MUMS, car=SavedName("Blitz", "Toad"))
+    later = DisplayName("Toad", before.car, lambda _: None, shipped=True)
+    assert (later.text, later.chosen) == ("Blitz", True)
+
+
+def test_new_name_in_the_profile_replaces_the_chosen_one() -> None:
+    renamed = DisplayName("Rusty", SavedName("Blitz", "Toad"), lambda _: None, shipped=False)
+    assert (renamed.text, renamed.chosen) == ("Rusty", True)
+
+
+def test_names_of_shipped_profiles_are_recognised() -> None:
+    assert profiles.ships("Toad") and profiles.ships("Plague")
+    assert not profiles.ships("Rusty") and not profiles.ships("")

@@ -1,8 +1,13 @@
-"""Lights and marks: the rights to switch them, and lights that follow the car."""
+"""Lights, marks, name: the rights to change them, and lights that follow the car."""
 
+import pytest
+
+from fpvcar.drive.saved import SavedName
+from fpvcar.server.http.responses import quoted
 from fpvcar.server.vehicle import NoRecorder
 from fpvcar.wire import up
-from tests.support.hub import House
+from fpvcar.wire.down import CarName, Welcome
+from tests.support.hub import House, Visitor
 
 
 def test_head_lights_are_set_and_toggled() -> None:
@@ -74,3 +79,43 @@ def test_stuck_mark_button_is_limited_to_ten_marks() -> None:
     house.now_s += 5.0
     ann.say(up.Mark("later"))
     assert recorder.count == 11
+
+
+def test_first_driver_names_the_car_and_all_pages_show_it() -> None:
+    house = House()
+    ann, bo = house.visitor("Ann"), house.visitor("Bo", drive=False)
+    assert [welcome(one).named for one in (ann, bo)] == [False, False]
+    bo.say(up.NameCar("Bo's"))
+    assert [one.code for one in bo.errors()] == ["watch_only"]
+    ann.say(up.NameCar("  Blue \t Comet "))
+    assert (
+        CarName("Blue Comet") in ann.session._outbox and CarName("Blue Comet") in bo.session._outbox
+    )
+    assert house.saved_names == [SavedName("Blue Comet", "Plague")]
+    late = welcome(house.visitor("Cy"))
+    assert (late.car, late.named) == ("Blue Comet", True)
+
+
+def test_only_a_grown_up_renames_the_car() -> None:
+    house = House()
+    house.name.choose("Comet")
+    ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
+    ann.say(up.NameCar("Ann's"))
+    assert [one.code for one in ann.errors()] == ["grown_up_only"] and house.name.text == "Comet"
+    mum.say(up.NameCar("Bolt"))
+    assert house.name.text == "Bolt" and mum.errors() == []
+
+
+@pytest.mark.parametrize("name", ["", " \n", "n" * 25, "a\x1b[2J", "\u202egnirts", "a\u200bb"])
+def test_car_name_refusal_has_value_limit_and_next_step(name: str) -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.say(up.NameCar(name))
+    [error] = ann.errors()
+    assert error.code == "car_name" and error.value == quoted(name)
+    assert error.limit == "1 to 24 visible characters" and error.next == "choose another name"
+    assert house.saved_names == [] and not house.name.chosen
+
+
+def welcome(visitor: Visitor) -> Welcome:
+    return next(one for one in visitor.session._outbox if isinstance(one, Welcome))

@@ -144,7 +144,7 @@ def test_picture_is_set_by_grown_ups_only() -> None:
     house = House()
     picture, camera, _ = settings(profile("picamera2"))
     vehicle = dataclasses.replace(house.vehicle, picture=picture)
-    house.hub._handlers |= Settings(PROFILE, vehicle, lambda: None).handlers()
+    house.hub._handlers |= Settings(PROFILE, vehicle, lambda: None, lambda _: None).handlers()
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
     ann.say(up.SetPicture(Picture(night=True)))
     assert ann.errors()[-1].what == "only a grown-up sets the picture"

@@ -10,7 +10,7 @@ const ROOT = new URL('../../../web/', import.meta.url);
 const BELOW = {
   lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
   seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'],
-  recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], 'first-boot': ['lib'], trust: ['lib', 'lang'],
+  recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], start: ['lib', 'lang'], trust: ['lib', 'lang'],
   hil: ['lib', 'video', 'seat'], sites: ['lib', 'network'],
 };
 

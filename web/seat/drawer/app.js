@@ -13,7 +13,7 @@ export const LANGUAGES = {
 
 export class App {
   constructor() {
-    this.choose(byId('language', HTMLSelectElement));
+    for (const id of ['language', 'naming-language']) this.choose(byId(id, HTMLSelectElement));
     this.offer();
     addEventListener('beforeinstallprompt', () => this.offer());
     addEventListener('appinstalled', () => show(button('install'), false));

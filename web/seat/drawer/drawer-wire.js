@@ -20,7 +20,7 @@ const PERSON = {
 const ASKING = {phase: anyText, left_s: any, id: maybe(anyText), name: maybe(anyText)};
 
 Object.assign(UP, {
-  name: {name: text(32, PLAIN)}, ask: {}, answer: {id: text(64, ID), give: flag},
+  name: {name: text(32, PLAIN)}, car_name: {name: text(256)}, ask: {}, answer: {id: text(64, ID), give: flag},
   unlock: {code: text(CODE_MOST)},
   limit: {throttle: number(0, 1)}, guard: {mode: text(5, /^(off|warn|limit)$/)},
   record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
@@ -34,7 +34,7 @@ Object.assign(DOWN.state, {
   ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD))),
   wait_s: maybe(any), asking: maybe(orNull(object(ASKING))),
 });
-Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(anyText)}});
+Object.assign(DOWN, {car_name: {car: anyText}, people: {people: list(PERSON), unsaved: maybe(anyText)}});
 
 /**
  * A code as the car has it: people write it in capitals, in groups, with dashes, and some

@@ -11,6 +11,7 @@ import {saved} from '../../lib/storage.js';
 import {App} from './app.js';
 import {Asking} from '../hud/asking.js';
 import {Beeps, behindM, rhythm} from '../hud/beeps.js';
+import {CarName} from './car_name.js';
 import {DRAWER_STRINGS, computerFaults, computerText, healthRows, paceText} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from '../input/tilt.js';
@@ -109,6 +110,7 @@ export class Drawer {
     this.unlock = new Unlock({panels: this.panels, send: (code) => send({kind: 'unlock', code})});
     this.people = new PeopleList(byId('who-may-drive'), parts.send, this.panels);
     this.tellName = ownName(parts.send);
+    this.carName = new CarName(parts);
     this.asking = new Asking(parts);
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
@@ -219,6 +221,7 @@ export class Drawer {
   welcomed(welcome) {
     this.unlock.welcomed();
     this.tellName();
+    this.carName.welcomed(welcome);
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
     setStale(welcome.range_stale_ms);

@@ -13,7 +13,7 @@ answer lists them, and the deleted drive's share of them is no longer listed.
 import contextlib
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -36,12 +36,16 @@ log = logging.getLogger("fpvcar.recordings")
 
 
 class ListContext(NamedTuple):
-    """Additional figures of a list: the car's name, and whether the page can link to a seat."""
+    """Additional figures of a list: the car's name, and whether the page can link to a seat.
+
+    `shown` returns the name on pages, if it may differ from `car`, the one of files.
+    """
 
     car: str
     seat: bool
     station: bool = False
     """True on a base station. The page then requests more: see fpvstation/web/page.py."""
+    shown: Callable[[], str] | None = None
 
 
 class DrivesApi:
@@ -69,12 +73,14 @@ class DrivesApi:
         self._rights.let_in(request)
         drive_filter, most = _filter_of(request), int(number_of(request, "most", MOST, 1, 1000))
         before_ms = number_of(request, "before", float("inf"), 0.0, 1e15)
-        grown_up = self._rights.grown_up(request)
+        grown_up, context = self._rights.grown_up(request), self._context
 
         def listed() -> bytes:
             return msgspec.json.encode(
                 {
-                    **self._context._asdict(),
+                    "car": context.shown() if context.shown else context.car,
+                    "seat": context.seat,
+                    "station": context.station,
                     "grown_up": grown_up,
                     "removable": self._rights.takes_codes,
                     "editable": self._repository.editable,

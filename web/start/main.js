@@ -1,6 +1,7 @@
-/** The questions of a card image's first boot: pi/fpvcar/cli/first_boot.py. In English only. */
+/** The questions of a card image's first boot: pi/fpvcar/cli/first_boot.py. */
 
-import {byId, input, setText, show} from '../lib/dom.js';
+import {LOCALE, t} from '../lang/words.js';
+import {byId, fillStrings, input, setText, show} from '../lib/dom.js';
 
 /**
  * @typedef {{boards: {name: string, text: string}[], countries: string[], answered: boolean}} Questions
@@ -9,23 +10,26 @@ import {byId, input, setText, show} from '../lib/dom.js';
 
 /** While the page asks, the car's own Wi-Fi stays open. */
 const EVERY_MS = 10_000;
-const SILENT = 'The car does not answer. Is this device on its Wi-Fi?';
 const URL = 'api/first-boot';
 let done = false;
+
+fillStrings(document, t.start);
+document.title = t.start.title;
+setText(byId('says'), t.start.asking);
 
 /** @param {string} id */
 const select = (id) => byId(id, HTMLSelectElement);
 
 /** Names of countries in the browser's language. @param {string[]} codes */
 function countries(codes) {
-  const names = new Intl.DisplayNames(navigator.languages, {type: 'region'});
+  const names = new Intl.DisplayNames(LOCALE, {type: 'region'});
   return codes.map((code) => new Option(names.of(code), code))
     .sort((one, other) => one.text.localeCompare(other.text));
 }
 
 /** @param {Questions} questions */
 function ask({boards, countries: codes, answered}) {
-  setText(byId('says'), answered ? 'The questions are answered. The car is starting.' : 'Three questions');
+  setText(byId('says'), answered ? t.start.answered : t.start.three);
   show(byId('questions'), !answered);
   if (select('board').options.length) return;
   select('board').replaceChildren(new Option(),
@@ -38,12 +42,12 @@ function ask({boards, countries: codes, answered}) {
 /** @param {Answer} answer */
 function tell({drive, grown_up: grownUp, key, addresses}) {
   done = true;
-  setText(byId('says'), 'The car is starting');
+  setText(byId('says'), t.start.starts);
   show(byId('questions'), false);
   show(byId('answer'), true);
   setText(byId('drive'), drive);
   setText(byId('grown-up'), grownUp);
-  setText(byId('key'), key || 'in fpvcar-wifi-key.txt on the card');
+  setText(byId('key'), key || t.start.keyFile);
   ['by-name', 'by-address'].forEach((id, index) => {
     byId(id, HTMLAnchorElement).href = addresses[index];
     setText(byId(id), addresses[index]);
@@ -57,7 +61,7 @@ async function loop() {
     if (response.ok) ask(await response.json());
     else setText(byId('says'), await response.text());
   } catch {
-    setText(byId('says'), SILENT);
+    setText(byId('says'), t.start.silent);
   }
   setTimeout(loop, EVERY_MS);
 }
@@ -72,7 +76,7 @@ byId('questions').addEventListener('submit', async (event) => {
     if (response.ok) tell(await response.json());
     else setText(byId('fault'), await response.text());
   } catch {
-    setText(byId('fault'), SILENT);
+    setText(byId('fault'), t.start.silent);
   }
 });
 void loop();

@@ -1,0 +1,27 @@
+/** Finnish: the questions of a card image's first boot. */
+
+import {register} from '../words.js';
+
+export default register({
+  start: {
+    title: 'Auton ensimmäinen käynnistys',
+    asking: 'Kysytään autolta…',
+    three: 'Kolme kysymystä',
+    answered: 'Kysymyksiin on vastattu; auto käynnistyy.',
+    starts: 'Auto käynnistyy',
+    silent: 'Auto ei vastaa. Onko tämä laite sen Wi-Fissä?',
+    board: 'Levy: auton johdotusta lähin profiili',
+    name: 'Nimi: kirjaimia (A–Z), numeroita ja yhdysviivoja; siitä tulee NIMI.local',
+    country: 'Maa: Wi-Fin kanavia varten',
+    go: 'Käynnistä auto',
+    once: 'Kirjoita tämä muistiin; auto näyttää sen vain kerran',
+    drive: 'Ajokoodi',
+    grownUp: 'Aikuisen koodi',
+    key: 'Auton oman Wi-Fin avain',
+    keyFile: 'kortilla tiedostossa fpvcar-wifi-key.txt',
+    soon: 'Auto käynnistyy minuutin kuluessa.',
+    byName: 'Sen osoite',
+    byAddress: 'Sen omassa Wi-Fissä',
+    home: 'Siellä valikon ”Auton Wi-Fi” liittää auton kodin Wi-Fiin.',
+  },
+});
