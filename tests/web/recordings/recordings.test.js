@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
+import {driversText} from '../../../web/recordings/list/filter.js';
 import {API, Locked, Refused} from '../../../web/recordings/api.js';
 import {carOf, clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
 import {
@@ -258,4 +259,10 @@ test('cache keeps only the spans used last', async () => {
   }
   assert.equal(made.loaded.size, 6);
   assert.ok(made.at(0), 'used all the time');
+});
+
+test('drivers without a name are listed only if there is no other', () => {
+  assert.equal(driversText(['somebody', 'Ann', 'Bo']), 'Ann, Bo');
+  assert.equal(driversText(['somebody']), 'Someone');
+  assert.equal(driversText([]), '');
 });

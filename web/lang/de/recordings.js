@@ -17,6 +17,7 @@ export default register({
     driver: 'Fahrer',
     everybody: 'Alle Fahrer',
     nobody: 'Kein Fahrer (geparkt)',
+    somebody: 'Jemand',
     day: 'Tag',
     clear: 'Alle zeigen',
     older: 'Ältere Fahrten zeigen',

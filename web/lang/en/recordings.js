@@ -17,6 +17,7 @@ export default register({
     driver: 'Driver',
     everybody: 'All drivers',
     nobody: 'No driver (parked)',
+    somebody: 'Someone',
     day: 'Day',
     clear: 'Show all',
     older: 'Show older drives',

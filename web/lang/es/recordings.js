@@ -17,6 +17,7 @@ export default register({
     driver: 'Conductor',
     everybody: 'Todos los conductores',
     nobody: 'Sin conductor (aparcado)',
+    somebody: 'Alguien',
     day: 'Día',
     clear: 'Mostrar todo',
     older: 'Mostrar trayectos anteriores',

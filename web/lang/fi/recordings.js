@@ -17,6 +17,7 @@ export default register({
     driver: 'Kuljettaja',
     everybody: 'Kaikki kuljettajat',
     nobody: 'Ei kuljettajaa (pysäköity)',
+    somebody: 'Joku',
     day: 'Päivä',
     clear: 'Näytä kaikki',
     older: 'Näytä vanhempia ajoja',

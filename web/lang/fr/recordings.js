@@ -17,6 +17,7 @@ export default register({
     driver: 'Conducteur',
     everybody: 'Tous les conducteurs',
     nobody: 'Sans conducteur (garée)',
+    somebody: 'Quelqu’un',
     day: 'Jour',
     clear: 'Tout afficher',
     older: 'Afficher des trajets plus anciens',

@@ -17,6 +17,7 @@ export default register({
     driver: '驾驶员',
     everybody: '所有驾驶员',
     nobody: '没有驾驶员（停放）',
+    somebody: '某人',
     day: '日期',
     clear: '显示全部',
     older: '显示更早的行程',

@@ -54,6 +54,16 @@ export class Filter {
   }
 }
 
+const NAMELESS = 'somebody';
+/** A driver's name; the car records "somebody" for a page without one. @param {string} name */
+export const driverName = (name) => (name === NAMELESS ? t.recordings.somebody : name);
+
+/** Drivers in a row; those without a name only if there is no other. Pure. @param {readonly string[]} names */
+export function driversText(names) {
+  const named = names.filter((name) => name !== NAMELESS);
+  return (named.length ? named : names).map(driverName).join(', ');
+}
+
 /**
  * Offers these drivers and all of them; an open menu stays if they are the same as before.
  * @param {HTMLSelectElement} select @param {readonly string[]} names @param {...HTMLOptionElement} more
@@ -64,7 +74,7 @@ export function offerDrivers(select, names, ...more) {
   const {value} = select;
   select.dataset.names = offered;
   select.replaceChildren(
-    new Option(t.recordings.everybody, ''), ...names.map((name) => new Option(name, name)), ...more);
+    new Option(t.recordings.everybody, ''), ...names.map((name) => new Option(driverName(name), name)), ...more);
   select.value = value;
   if (select.selectedIndex < 0) select.value = '';
 }

@@ -4,6 +4,7 @@ import {t} from '../../lang/words.js';
 import {byId, make, setText, show} from '../../lib/dom.js';
 import {carOf, driveOf, driveNamed, isAway, marksOf, stem} from '../drives.js';
 import {STRINGS} from '../strings.js';
+import {driversText} from './filter.js';
 
 /** @import {Drive, Listing, Part} from '../types.js' */
 /** @import {Thumbnails} from './thumbnail.js' */
@@ -160,7 +161,7 @@ function badge(state, text) {
 /** The lines of the list for a drive. @param {Drive} drive */
 function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
-  const who = parked ? t.recordings.parked : drivers.join(', ');
+  const who = parked ? t.recordings.parked : driversText(drivers);
   const distance = metres === null || parked ? '' : STRINGS.metres(metres);
   // A figure and its unit stay on one line.
   const figures = [STRINGS.length(seconds), distance, STRINGS.size(bytes)].map((figure) => figure.replaceAll(' ', '\u00a0'));

@@ -5,7 +5,7 @@ import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
 import {TooLong} from '../api.js';
 import {addressOf, momentIn} from '../drives.js';
 import {STRINGS} from '../strings.js';
-import {offerDrivers} from './filter.js';
+import {driverName, offerDrivers} from './filter.js';
 
 /** @import {Moment, Moments} from '../types.js' */
 /** @import {Thumbnails} from './thumbnail.js' */
@@ -123,7 +123,7 @@ export class MomentSearch {
     const figures = Object.entries(worst).map(([name, value]) => STRINGS.worst(name, WORST[name](value)));
     about.append(
       make('strong', STRINGS.second(startMs)),
-      make('span', [session.split('/')[0], driver, STRINGS.duration(seconds)].filter(Boolean).join(' · ')),
+      make('span', [session.split('/')[0], driver && driverName(driver), STRINGS.duration(seconds)].filter(Boolean).join(' · ')),
       make('span', [cause && STRINGS.cause(cause), ...figures].filter(Boolean).join(' · ')));
     if (drive) {
       link.href = linkOf(moment);
