@@ -99,6 +99,7 @@ LOOKS = {
     "figures": Look({}, _open("figures"), push=("#link-chip", "#show-figures")),
     "code": Look(LOCKED, _open("unlock"), push=("#wheel",)),
     "code-asked": Look(ASKS, SAID, push=(*GROWN_UPS, "#grown-code")),
+    "code-asked-stopped": Look({**STOPPED, **ASKS}, SAID, push=(*GROWN_UPS, "#grown-code")),
 }
 
 
