@@ -95,16 +95,10 @@ def menu(*push: str, shows: str = "#menu") -> Look:
     return Look(GROWN_UP, f"document.querySelector('{shows}') !== null", push=("#gear", *push))
 
 
+SHOWN = ("driving", "stopped", "watching", "asked", "naming", "code-asked-stopped")
 SEAT = {
-    **{
-        name: LOOKS[name]
-        for name in LOOKS
-        if name in "driving stopped watching asked naming".split()
-    },
+    **{name: LOOKS[name] for name in SHOWN},
     **{f"menu-{tab}": menu(f"#tab-{tab}") for tab in ("drive", "picture", "car", "grown-ups")},
-    "code-asked-stopped": Look(
-        {**LOOKS["asked-stopped"].says}, "true", push=LOOKS["code-asked"].push
-    ),
     "calibration": menu("#tab-car", "#calibrate", shows="[data-testid=calibration-undo]"),
     "doctor": menu("#tab-car", "#look-for-faults", shows=".finding"),
 }
@@ -130,6 +124,7 @@ def opened(page: Page, name: str) -> None:
     for selector in clicks:
         page.locator(selector).first.click()
     page.locator(last).first.wait_for()
+    page.wait_for_timeout(2 * SETTLE_MS)  # the buttons' link comes up
 
 
 def contact(page: Page, names: list[str], sizes: Mapping[str, tuple[int, int]]) -> Image.Image:
