@@ -161,7 +161,7 @@ class DisplayName:
     def __init__(
         self, own: str, saved: SavedName | None, save: Callable[[SavedName], None], shipped: bool
     ) -> None:
-        """`shipped`: the profile's name came with the program, so nobody has chosen it."""
+        """`shipped`: the profile's name came with the program and counts as not chosen."""
         self._own, self._save = own, save
         chosen = saved.name if saved and saved.instead_of == own else ""
         self.text, self.chosen = chosen or own, bool(chosen) or not shipped
