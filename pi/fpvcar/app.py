@@ -14,10 +14,10 @@ from pathlib import Path
 from fpvcar.buttons.panel import Panel, buttons_of
 from fpvcar.calibration import store
 from fpvcar.calibration.calibrator import Calibrator
-from fpvcar.config import Profile, profiles
+from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
-from fpvcar.drive.saved import DisplayName, Saver
+from fpvcar.drive.saved import DisplayName, Saver, ships
 from fpvcar.drive.servo_correction import CalibratedServo
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
@@ -92,7 +92,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     directory = paths.recordings_directory(profile.recording.directory)
 
     saver, changed = Saver(state), asyncio.Event()
-    name = DisplayName(car, saver.before.car, saver.put_name, profiles.ships(car))
+    name = DisplayName(car, saver.before.car, saver.put_name, ships(car))
     own, profile = profile, with_picture(profile, saver.before.picture)
     tuner = Calibrator(profile, store.load(state / store.FILE, profile.motors.names))
     profile = tuner.profile

@@ -18,7 +18,6 @@ from fpvcar.config import checks
 from fpvcar.config.base import HEADER_GPIO, ConfigError, Section
 from fpvcar.config.motors import DEFAULT_DRIVER
 from fpvcar.config.schema import Profile
-from fpvcar.runtime import paths
 
 T = TypeVar("T", bound=Section)
 
@@ -36,13 +35,6 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
         return parse(raw)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
-
-
-def ships(name: str) -> bool:
-    """Return whether a shipped profile has this car's name."""
-    line = f'name = "{name}"'
-    texts = (path.read_text(encoding="utf-8") for path in paths.HARDWARE.glob("*.toml"))
-    return any(line in text.splitlines() for text in texts)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

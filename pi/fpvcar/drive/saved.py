@@ -16,7 +16,7 @@ import msgspec
 
 from fpvcar.config import PLAIN, GuardMode, PersonName, Picture, Profile, Share
 from fpvcar.drive.gate import Cause, Hold
-from fpvcar.runtime import files
+from fpvcar.runtime import files, paths
 from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
@@ -149,6 +149,13 @@ class Saver(Worker):
         else:
             self._written = settings
             self.set_state("ok")
+
+
+def ships(name: str) -> bool:
+    """Return whether a shipped profile has this car's name."""
+    line = f'name = "{name}"'
+    texts = (path.read_text(encoding="utf-8") for path in paths.HARDWARE.glob("*.toml"))
+    return any(line in text.splitlines() for text in texts)
 
 
 class DisplayName:

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from fpvcar import config
-from fpvcar.config import profiles
 from fpvcar.drive import saved
 from fpvcar.drive.saved import (
     FILE,
@@ -181,5 +180,5 @@ def test_new_name_in_the_profile_replaces_the_chosen_one() -> None:
 
 
 def test_names_of_shipped_profiles_are_recognised() -> None:
-    assert profiles.ships("Toad") and profiles.ships("Plague")
-    assert not profiles.ships("Rusty") and not profiles.ships("")
+    assert saved.ships("Toad") and saved.ships("Plague")
+    assert not saved.ships("Rusty") and not saved.ships("")

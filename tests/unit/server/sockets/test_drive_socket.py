@@ -175,5 +175,5 @@ def test_unknown_kind_is_answered_a_few_times_without_strike() -> None:
     assert session.unknown == 21 and len(errors) == UNKNOWN_ANSWERED
     first = errors[0]
     assert (first.what, first.value) == ("unknown kind", "fly")
-    assert first.limit.startswith("answer, ask, drive, ") and first.next
+    assert first.limit.startswith("answer, ask, car_name, ") and first.next
     assert len(errors[1].value) == 80
