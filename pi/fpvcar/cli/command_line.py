@@ -196,12 +196,13 @@ def _setups(verb: Verb) -> None:
     profile = verb("profile", verbs.profile, "List, show, check or propose profiles")
     profile.epilog = (
         "list: list the shipped profiles. show NAME: print a profile and its GPIO "
-        "assignments. check FILE: validate a profile and print warnings. propose: print a "
-        "profile for this board: fpvcar profile propose > my-car.toml"
+        "assignments. check FILE: validate a profile, refuse a motor and battery that "
+        "exceed the motor driver, and print warnings. propose: print a profile for this "
+        "board: fpvcar profile propose > my-car.toml"
     )
     profile.add_argument("action", choices=["list", "show", "check", "propose"])
     profile.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
-    _root(profile, "root file system of the board to propose a profile for (default: /)")
+    _root(profile, "root file system of the board to propose or check a profile for (default: /)")
     wiring = verb("wiring", verbs.wiring, "Draw the wiring of a profile")
     wiring.epilog = (
         "Draws the header of the Pi, the parts and each wire in its colour as SVG, to view "

@@ -46,14 +46,14 @@ def run(action: str, names: Sequence[str], root: Path, probe: Probe) -> int:
         return 0
     if not names:
         raise ConfigError(f"{action}: expected {', '.join(shipped())}, or a file")
-    bad = [name for name in names if not _show_or_check(action, name)]
+    bad = [name for name in names if not _show_or_check(action, name, root)]
     return 1 if bad else 0
 
 
-def _show_or_check(action: str, name: str) -> bool:
+def _show_or_check(action: str, name: str, root: Path) -> bool:
     path = shipped().get(name, Path(name))
     if action == "check":
-        return check(path)
+        return check(path, root)
     used = checks.used_pins(profiles.load(path), "")
     print(path.read_text(encoding="utf-8"), end="")
     for gpio, place in sorted(used):
@@ -72,8 +72,8 @@ def heading(path: Path) -> str:
     return words.lstrip("# ").partition(". ")[0].rstrip(".")
 
 
-def check(path: Path) -> bool:
-    """Validate a profile; print its faults and warnings."""
+def check(path: Path, root: Path) -> bool:
+    """Validate a profile for the board with this root; print its faults and warnings."""
     try:
         profile = profiles.load(path)
     except ConfigError as fault:
@@ -82,12 +82,21 @@ def check(path: Path) -> bool:
     # "auto" is pigpiod on some boards: warnings for the other boards are printed, too.
     backend: backends.BackEnd = "pigpio" if profile.pins.backend == "pigpio" else "linux"
     hz = backends.most_hz(backend)
-    for warning in (*checks.warnings(profile), *slow_pulses(profile, hz), *over_peak(profile, hz)):
+    warnings: list[object] = [*checks.warnings(profile), *slow_pulses(profile, hz)]
+    overloads = over_peak(profile, hz)
+    refuses = backends.backend_of(profile, root) == "linux"  # as open_motors() does
+    if not refuses:
+        warnings += overloads
+    for warning in warnings:
         print(f"{path}: warning: {warning}")
     for gpio, place in checks.used_pins(profile, ""):
         if gpio in USED_BY_THE_IMAGE:
             user = USED_BY_THE_IMAGE[gpio]
             print(f"{path}: warning: {place} = {gpio}: also used by {user}")
+    if refuses and overloads:
+        for overload in overloads:
+            print(f"{path}: {overload}", file=sys.stderr)
+        return False
     print(f"{path}: valid")
     return True
 

@@ -84,9 +84,11 @@ def most_hz(backend: BackEnd) -> int | None:
 
 
 def backend_of(profile: Profile, root: Path) -> BackEnd:
-    """Return the pins back end of an offline card, judged by its files."""
+    """Return the pins back end of a board or an offline card, judged by its files."""
     if profile.pins.backend != "auto":
         return profile.pins.backend
+    if profile.pins.host not in LOOPBACK:
+        return "pigpio"
     from fpvcar.devices.linux import gpio
 
     return "pigpio" if gpio.daemon_below(root) else "linux"

@@ -56,18 +56,32 @@ def test_check_names_warnings_and_refused_files(
     assert said.count(": valid\n") == 2
     assert "motors.steer.signal = 18: also used by sound, if it is on" in said
     assert "mx1508.toml: warning: motors.drive.pwm_hz = 4000: limited to 100 Hz" in said
-    strong = tmp_path / "strong.toml"
-    text = profile.shipped()["mx1508"].read_text()
-    strong.write_text(text.replace("winding_ohm = 2.88", "winding_ohm = 0.68"))
-    assert profile.run("check", [str(strong)], Path("/"), nobody) == 0
-    warning = "strong.toml: warning: motors.drive: PWM pulses at 100 Hz draw 3.7 A"
-    assert warning in capsys.readouterr().out
     bad = tmp_path / "bad.toml"
     bad.write_text('[car]\nname = "A"\n')
     assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1
     assert f"{bad}: " in capsys.readouterr().err
     with pytest.raises(ConfigError, match="check: expected"):
         profile.run("check", [], Path("/"), nobody)
+
+
+def test_check_refuses_motors_above_the_peak_current_unless_pigpiod_drives_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strong = tmp_path / "strong.toml"
+    text = profile.shipped()["mx1508"].read_text()
+    strong.write_text(text.replace("winding_ohm = 2.88", "winding_ohm = 0.68"))
+    (tmp_path / "without").mkdir()
+    daemon = tmp_path / "with/usr/bin/pigpiod"
+    daemon.parent.mkdir(parents=True)
+    daemon.touch()
+    overload = "PWM pulses at 100 Hz draw 3.7 A from 8.4 V"
+    assert profile.run("check", [str(strong)], tmp_path / "without", nobody) == 1
+    said = capsys.readouterr()
+    for motor in ("drive", "steer"):
+        assert f"{strong}: motors.{motor}: {overload}" in said.err
+    assert "use a resistor of 2.2 Ω for 4 W" in said.err and "valid" not in said.out
+    assert profile.run("check", [str(strong)], tmp_path / "with", nobody) == 0
+    assert f"{strong}: warning: motors.drive: {overload}" in capsys.readouterr().out
 
 
 def test_propose_uses_the_hat_on_the_bus(
