@@ -114,6 +114,32 @@ def drives_again_after_off(chip: Chip) -> None:
         near(chip, 0.4, 0.0)
 
 
+def reports_a_running_channel_that_is_switched_off(chip: Chip) -> None:
+    """A motor that was stopped past its owner does not start again by the owner's next write, nor
+    does the other input, which would turn a brake into full power."""
+    for other, duty in ((LEFT, 0.5), (RIGHT, 1.0)):
+        with opened(chip) as pwm:
+            pwm.duty(LEFT, 0.4)
+            pins_off.pwm_off(LEFT, chip.device)
+            try:
+                pwm.duty(other, duty)
+            except PinsLost as fault:
+                assert f"GPIO {LEFT}: another program has switched it off" in str(fault), fault
+            else:
+                raise AssertionError("not noticed")
+            pwm.off()
+            near(chip, 0.0, 0.0)
+
+
+def drives_after_it_was_switched_off_at_rest(chip: Chip) -> None:
+    with opened(chip) as pwm:
+        pwm.duty(LEFT, 0.4)
+        pwm.duty(LEFT, 0.0)
+        pins_off.pwm_off(LEFT, chip.device)
+        pwm.duty(LEFT, 0.4)
+        near(chip, 0.4, 0.0)
+
+
 def pulses_servo(chip: Chip) -> None:
     with opened(chip) as pwm:
         for pulse_us in (1000.0, 1500.0, 2000.0):
@@ -154,6 +180,8 @@ CHECKS: dict[str, Callable[[Chip], None]] = {
         outlives_process,
         helper_switches_off,
         drives_again_after_off,
+        reports_a_running_channel_that_is_switched_off,
+        drives_after_it_was_switched_off_at_rest,
         pulses_servo,
         refuses_frequency_with_next_step,
         names_devices_if_absent,

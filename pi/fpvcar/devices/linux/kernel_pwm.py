@@ -1,11 +1,13 @@
 """Pulses by the kernel's PWM, in hardware or by the overlay pwm-gpio: /sys/class/pwm.
 
     find the chip by its device -> export the channel -> duty 0, disabled -> period
-    the first duty above 0: written, then enabled; after that only the duty is written
+    a duty above 0, after 0: written, then enabled; after that only the duty is written
 
 A channel keeps its duty when its process dies, and the kernel does not release it as it
 releases a GPIO: the guardian switches it off, then pins_off.py. It has no owner, either: any
-program of the group gpio can write it.
+program of the group gpio can write it. A late helper, asked because of the previous `wheels`,
+may switch off the channels of this one. Of two inputs of a bridge that should brake, one could
+remain on, and drive. So each duty checks that the running channels are still enabled.
 
 The order of the writes is the kernel's (drivers/pwm/core.c, pwm_apply): it refuses every value
 before the first period, a duty above the period, and another polarity while enabled.
@@ -49,7 +51,7 @@ class _Channel:
 
     def __init__(self, gpio: int, device: str) -> None:
         chip, number = pins_off.find_pwm(gpio, device)
-        self._folder, self._enabled = f"{chip}/pwm{number}", False
+        self._folder, self._on_ns = f"{chip}/pwm{number}", 0
         if not os.path.isdir(self._folder):
             pins_off.put(f"{chip}/export", number)
         files = [self._writable(name) for name in ("enable", "period", "polarity", "duty_cycle")]
@@ -60,6 +62,7 @@ class _Channel:
         if pins_off.read(f"{self._folder}/polarity") != "normal":
             pins_off.put(f"{self._folder}/polarity", "normal")
         self.set_frequency(FIRST_HZ)
+        self._enable = os.open(f"{self._folder}/enable", os.O_RDONLY | os.O_CLOEXEC)
 
     def _writable(self, name: str) -> int:
         until_s = time.monotonic() + UDEV_S
@@ -73,7 +76,7 @@ class _Channel:
 
     def set_frequency(self, hz: int) -> None:
         """Set the frequency; the output is low until the next duty."""
-        if self._enabled:
+        if self._on_ns:
             self.set_ns(0)
         self.hz, self.period_ns = hz, SECOND_NS // hz
         pins_off.put(f"{self._folder}/period", self.period_ns)
@@ -81,23 +84,29 @@ class _Channel:
     def set_ns(self, on_ns: int) -> None:
         """Set the time for which the pin is high in each period."""
         pins_off.store(self._duty, on_ns)
-        if on_ns and not self._enabled:
+        if on_ns and not self._on_ns:
             pins_off.put(f"{self._folder}/enable", 1)
-            self._enabled = True
+        self._on_ns = on_ns
+
+    def check(self) -> None:
+        """Raise OSError if the channel should run, but has been disabled."""
+        if self._on_ns and os.pread(self._enable, 1, 0) != b"1":
+            raise OSError(errno.ECANCELED, "another program has switched it off")
 
     def off(self) -> None:
         pins_off.disable(self._folder)
-        self._enabled = False
+        self._on_ns = 0
 
     def close(self) -> None:
         os.close(self._duty)
+        os.close(self._enable)
 
 
 class KernelPwm:
     """PWM of some pins, by GPIO; off at first.
 
-    Raises PinsLost before a pin is driven, and PinsSilent if a PWM may run on: `wheels` then asks
-    the helper, which can make the pin an input.
+    Raises PinsLost before a pin is driven, or if another program has switched one off; PinsSilent
+    if a PWM may run on: `wheels` then asks the helper, which can make the pin an input.
     """
 
     def __init__(self, gpios: Sequence[int], device: str) -> None:
@@ -122,16 +131,28 @@ class KernelPwm:
     def duty(self, gpio: int, duty: float) -> None:
         """Drive the pin high for `duty` (0 to 1) of the time, from the next period on."""
         channel = self._channels[gpio]
-        with _explained(gpio, PinsSilent):
+        with self._checked(), _explained(gpio, PinsSilent):
             channel.set_ns(round(duty * channel.period_ns))
 
     def servo(self, gpio: int, pulse_us: float) -> None:
         """Send 50 pulses per second."""
         channel = self._channels[gpio]
-        with _explained(gpio, PinsSilent):
+        with self._checked(), _explained(gpio, PinsSilent):
             if channel.hz != SERVO_HZ:
                 channel.set_frequency(SERVO_HZ)
             channel.set_ns(round(pulse_us * 1000.0))
+
+    @contextlib.contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Check all channels before a write, and again after it."""
+        self._check()
+        yield
+        self._check()
+
+    def _check(self) -> None:
+        for gpio, channel in self._channels.items():
+            with _explained(gpio):
+                channel.check()
 
     def off(self) -> None:
         """Switch all pins off, also after a fault of one; raise the last fault."""
