@@ -3,6 +3,7 @@
 Over a real chip of a kernel: tests/guest_sensors/inside_pwm.py.
 """
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -220,22 +221,25 @@ def test_closed_board_leaves_channels_disabled(
     assert not any(lines.open for lines in chip.requests)
 
 
-def test_brake_after_a_late_helper_never_turns_the_other_input_on(
-    pwm: FakePwm, chip: FakeChip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("next_duty", [0.0, 0.3])
+def test_late_helper_never_makes_the_other_input_run_alone(
+    pwm: FakePwm, chip: FakeChip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, next_duty: float
 ) -> None:
-    """Alone it would drive the motor backward at full power."""
-    reverse: list[float] = []
-    monkeypatch.setattr(pwm, "changed", lambda channel: reverse.append(pwm.duty(1)))
+    """In a brake it would drive the motor backward at full power."""
     board = board_of(tmp_path)
     (drive, _) = board.drivers
     drive.drive(0.3, 0.0)
     drive.drive(0.3, 1.0)
     assert pwm.duty(0) == pytest.approx(0.3)
     pins_off.pwm_off(FORWARD, pins_off.AUTO)
-    with pytest.raises(PinsLost, match="GPIO 12: another program has switched it off"):
-        drive.drive(0.0, 1.1)
+    duties: list[tuple[float, float]] = []
+    monkeypatch.setattr(pwm, "changed", lambda channel: duties.append((pwm.duty(0), pwm.duty(1))))
+    with contextlib.suppress(PinsLost):
+        drive.drive(next_duty, 1.1)
+        assert duties[-1] == (1.0, 1.0), "it brakes"
+    assert not [pair for pair in duties if pair[0] < pair[1]]
     board.close()
-    assert not any(reverse) and pwm.duty(0) == 0.0
+    assert pwm.duty(0) == pwm.duty(1) == 0.0
 
 
 def test_board_that_cannot_switch_off_leaves_it_to_the_guardian(

@@ -131,22 +131,20 @@ class KernelPwm:
     def duty(self, gpio: int, duty: float) -> None:
         """Drive the pin high for `duty` (0 to 1) of the time, from the next period on."""
         channel = self._channels[gpio]
-        with self._checked(), _explained(gpio, PinsSilent):
+        if duty:
+            self._check()
+        with _explained(gpio, PinsSilent):
             channel.set_ns(round(duty * channel.period_ns))
+        self._check()
 
     def servo(self, gpio: int, pulse_us: float) -> None:
         """Send 50 pulses per second."""
         channel = self._channels[gpio]
-        with self._checked(), _explained(gpio, PinsSilent):
+        self._check()
+        with _explained(gpio, PinsSilent):
             if channel.hz != SERVO_HZ:
                 channel.set_frequency(SERVO_HZ)
             channel.set_ns(round(pulse_us * 1000.0))
-
-    @contextlib.contextmanager
-    def _checked(self) -> Iterator[None]:
-        """Check all channels before a write, and again after it."""
-        self._check()
-        yield
         self._check()
 
     def _check(self) -> None:
