@@ -14,6 +14,10 @@ mv drivers/gpio/gpiolib.h drivers/pwm/pwm-pca9685.c .
 # What modules cannot call, and what does the same.
 sed 's/irq_to_desc(irqnum)/irq_data_to_desc(irq_get_irq_data(irqnum))/' \
     kernel/irq/irq_sim.c >irq_sim.c
+# A fault to order: while the parameter "refuse" is set, the chip takes no write.
+sed -i -e 's/^static int pca9685_pwm_apply(/static bool refuse;\nmodule_param(refuse, bool, 0644);\n\n&/' \
+    -e 's/= __pca9685_pwm_apply(/= refuse ? -EIO : __pca9685_pwm_apply(/' pwm-pca9685.c
+grep -q 'refuse ? -EIO' pwm-pca9685.c
 rm -r drivers kernel
 printf 'obj-m := gpio-sim.o pwm-pca9685.o\ngpio-sim-y := sim.o irq_sim.o\n' >Makefile
 make -C "/usr/src/linux-headers-$1" M=/tmp/modules modules >&2

@@ -21,6 +21,8 @@ ROOT = HERE.parents[1]
 TRIXIE = Recipe(HERE, "trixie")
 LONG_S = 900.0
 """Work of a few seconds in a guest may take minutes on a busy host."""
+BOTH_KILLED, PWM_BROKEN = "both killed", "PWM broken"
+"""`wheels` and its guardian are killed; the PWM takes no write."""
 LIMITS_S = {
     "run killed": 0.05,
     "run hung": 0.15,
@@ -39,6 +41,8 @@ LIMITS_S = {
     "guardian killed": 0.30,
     "guardian hung": 0.30,
     "whole car rebooted": 0.30,
+    BOTH_KILLED: 1.00,
+    PWM_BROKEN: 0.50,
 }
 """The design's limit for each cause. systemd itself needs some time to begin a restart."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"

@@ -26,7 +26,7 @@ PORT = 8080
 PINS = profiles.load(Path("/etc/fpvcar/car.toml")).motor_pins()
 WHOLE_S = 60.0
 HELPERS = Path("/sys/fs/cgroup/system.slice/system-fpvcar\\x2dpins\\x2doff.slice")
-REBOOT = "whole car rebooted"
+REBOOT, PWM_BROKEN = "whole car rebooted", "PWM broken"
 CLIENT = "0" * 32
 """A returning driver keeps the seat; a stranger gets it after 10 s."""
 
@@ -52,6 +52,13 @@ def signalled(pid: int, number: signal.Signals) -> Callable[[], int]:
         return now_ns
 
     return act
+
+
+def broken_pwm() -> int:
+    """Make the PWM refuse each write from now on, until the next boot."""
+    now_ns = time.monotonic_ns()
+    Path("/run/sysfs/module/pwm_pca9685/parameters/refuse").write_text("1")
+    return now_ns
 
 
 def told(*words: str) -> Callable[[], int]:
@@ -100,10 +107,27 @@ def guardian() -> int:
     return int(child)
 
 
+def both_killed() -> Callable[[], int]:
+    """Return an action that kills `wheels` and its guardian, which is stopped first so that it
+    does nothing."""
+    pids = main_pid(UNITS["wheels"]), guardian()
+
+    def act() -> int:
+        os.kill(pids[1], signal.SIGSTOP)
+        now_ns = time.monotonic_ns()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return now_ns
+
+    return act
+
+
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
 ODD: dict[str, Callable[[], Callable[[], int]]] = {
     "camera killed": killed_camera,
     "helper hung": hung_helper,
+    "both killed": both_killed,
+    PWM_BROKEN: lambda: broken_pwm,
     REBOOT: lambda: told("--no-block", "reboot"),
 }
 SIGNALS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
@@ -174,13 +198,15 @@ def stop(cause: str) -> dict[str, object]:
                     raise
                 continue  # by emulation a wish may be late
             since_ns = act()
+            if cause == PWM_BROKEN:  # the kernel itself skips writes of an unchanged duty
+                driver.drive(0.0, 0.0)
             deadline_s = time.monotonic() + 3.0
             while watch.now.driving and time.monotonic() < deadline_s:
                 time.sleep(0.002)
             time.sleep(0.5)
             off_s = watch.stopped_after_s(since_ns)
             break
-    if cause == REBOOT:
+    if cause in (REBOOT, PWM_BROKEN):
         return {"cause": cause, "off_s": off_s, "whole_s": None}
     if cause.endswith(" stopped"):  # the unit stays stopped until it is started
         systemctl("start", *UNITS.values())

@@ -22,7 +22,7 @@ WHOLE = (
 )
 """Open recordings are sealed, except for the one that is being written, and all recordings pass
 the check."""
-CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole")]
+CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole", "both", "PWM")]
 """pigpiod is its own dead man. The reboot has a test of its own."""
 ENDS = """\
 import sys
