@@ -50,6 +50,9 @@ def test_joining_is_refused_during_a_drive(wifi: Page, bench: RunningBench) -> N
         ann.say(kind="take")
         wait_for(lambda: ann.state.get("role") == "driver", "no wheel")
         joined(wifi, "Workshop", "workshop")
-        until(wifi, "document.getElementById('join-fault').textContent.startsWith('Someone is driving')")
+        until(
+            wifi,
+            "document.getElementById('join-fault').textContent.startsWith('Someone is driving')",
+        )
         assert ann.state["role"] == "driver"
         wifi.locator("#join-cancel").click()
