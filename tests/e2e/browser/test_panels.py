@@ -295,8 +295,7 @@ def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> No
     for says, more in STANDS.values():
         say(phone, WELL, linked=True, lateMs=0)
         expect(hold).to_have_attribute("aria-disabled", "false")
-        pushed(phone)
-        expect(hold).to_have_class("hold held")
+        held(phone)
         say(phone, says, **more)
         expect(hold).to_have_attribute("aria-disabled", "true")
         expect(hold).to_have_class("hold")
@@ -306,6 +305,20 @@ def test_hold_button_is_dimmed_while_nothing_can_move_the_car(phone: Page) -> No
         phone.mouse.up()
     say(phone, WATCHING, linked=True)
     expect(hold).to_be_hidden()
+
+
+def held(page: Page) -> None:
+    """Hold the button that moves; again if a busy machine made the link late meanwhile."""
+    button = page.locator("[data-testid=calibration-hold]")
+    for last in (False, False, True):
+        pushed(page)
+        try:
+            expect(button).to_have_class("hold held", timeout=20_000 if last else 3_000)
+            return
+        except AssertionError:
+            if last:
+                raise
+            page.mouse.up()
 
 
 def pushed(page: Page) -> None:
