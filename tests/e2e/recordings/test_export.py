@@ -128,7 +128,7 @@ def test_film_goes_to_the_share_sheet_of_a_phone(page: Page, tmp_path: Path) -> 
     button.click()
     until(page, "window.offered === 1")
     until(page, "document.getElementById('export-share').textContent === 'Share now'")
-    assert "push “Share now”" in page.locator("#export-says").inner_text()
+    assert "press “Share now”" in page.locator("#export-says").inner_text()
     button.click()
     until(page, "window.film !== undefined")
     until(page, "document.getElementById('export-share').textContent === 'Share the film'")

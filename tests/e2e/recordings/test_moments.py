@@ -188,7 +188,7 @@ def test_search_by_front_range_finds_each_wall_and_opens_a_second_before(
         until(page, f"Math.abs(window.recordings.shownS - {opened_s}) < 0.2")
         looks(page, "moment-open")
         page.locator("#back").click()
-        assert page.evaluate("document.activeElement.href").endswith(f"&at={opened_s:.1f}")
+        until(page, f"document.activeElement.href?.endsWith('&at={opened_s:.1f}')")
     page.set_viewport_size({"width": 1440, "height": 900})
     rows.locator("a").nth(0).click()
     until(page, "Math.abs(window.recordings.timeS - 5.5) < 0.2")
