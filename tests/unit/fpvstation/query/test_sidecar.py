@@ -182,7 +182,7 @@ def test_kill_while_writing_leaves_no_damaged_sidecar(world: QueryWorld, soaking
             writer.stdout.readline()  # it is ready
             writer.stdin.write(job)
             writer.stdin.flush()
-            time.sleep(dice.uniform(0.0, 0.15))
+            time.sleep(dice.uniform(0.0, 0.15) if killed else 0.0)
             writer.send_signal(signal.SIGKILL)
             killed += not writer.stdout.readline()
         for one in sidecar.complete(world.keeper.folder):
