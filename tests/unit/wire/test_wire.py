@@ -20,6 +20,7 @@ from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upwa
 from fpvcar.wire.camera import DEPTH_HEADER, RECORD_HEADER, parse_depth_header, parse_record_header
 from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import encode_downward
+from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_video
 from fpvcar.wire.wheels import (
     Setpoint,
@@ -264,3 +265,9 @@ def test_server_errors_all_name_their_code() -> None:
                 codes = [*node.args[4:], *(one.value for one in node.keywords)]
                 sent.add(ast.literal_eval(codes[0]) if codes else path.name)
     assert sent == {*get_args(down.ErrorCode), "session.py"} - {"refused"}
+
+
+def test_refusal_has_an_english_text_and_its_values_in_a_header() -> None:
+    refusal = Refusal("range", value=7, least=1, most=5)
+    assert str(refusal) == "7 was refused: expected 1 to 5."
+    assert refusal.header == {"X-Refusal": "key=range&value=7&least=1&most=5"}
