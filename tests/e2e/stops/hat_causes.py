@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fpvbench.world.bridge import Bridge, Wiring
 from fpvcar.config import MotorHat, Motors
-from tests.e2e.harness import PinWatch, RunningBench
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.stops.causes import row, signalled
 from tests.e2e.stops.ground import Scene
 from tests.e2e.stops.stopping import Cause
@@ -58,9 +58,13 @@ class HatBench(RunningBench):
 
 def guardian(scene: Scene) -> int:
     """Return the process id of the guardian: the only child of `wheels`."""
-    pid = scene.bench.pid("wheels")
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0])
+
+    def children() -> list[str]:
+        pid = scene.bench.pid("wheels")
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+    wait_for(lambda: bool(children()), "a guardian", timeout_s=2.0)
+    return int(children()[0])
 
 
 def _guardian(number: signal.Signals) -> Cause[Scene]:
