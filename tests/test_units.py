@@ -209,25 +209,27 @@ def test_hung_pigpiod_is_killed_even_if_pins_off_fails() -> None:
     """systemd.service(5): ExecStopPost= runs even if ExecStart= failed or timed out;
     ExecStartPost= does not."""
     helper = (UNITS / "fpvcar-pins-off@.service").read_text()
-    kill = "/usr/bin/systemctl kill --kill-whom=main --signal=SIGKILL pigpiod.service"
-    (started_by,) = re.findall(f"^(.*){re.escape(kill)}$", helper, re.M)
-    assert started_by == "ExecStopPost=-+"
+    kill = "systemctl kill --kill-whom=main --signal=SIGKILL pigpiod.service"
+    (started_by,) = re.findall(f"^(.*) {re.escape(kill)}'$", helper, re.M)
+    assert started_by == """ExecStopPost=-+/bin/sh -c '[ "$$EXIT_STATUS" = 75 ] ||"""
 
 
 ASKED_US = 5_000_000
 """Time of the request to the helper, since the boot."""
 
 
+@pytest.mark.parametrize("status", ["0", "1", "KILL", str(pins_off.NEWER)])
 @pytest.mark.parametrize("wheels", ["active", "deactivating", "activating", ""])
 @pytest.mark.parametrize("daemon", ["not-found", "loaded"])
 @pytest.mark.parametrize("since_us", ["4000000", "6000000", ""])
 def test_hung_wheels_is_killed_with_or_without_pigpiod(
-    tmp_path: Path, daemon: str, wheels: str, since_us: str
+    tmp_path: Path, daemon: str, wheels: str, since_us: str, status: str
 ) -> None:
     """The kernel may own the lines of wheels although a daemon is installed.
 
     A wheels that is starting holds no pin on, and would be killed for ever where starting takes
-    long. A wheels that started after the request to the helper is not the one that hung.
+    long. A wheels that started after the request to the helper is not the one that hung. If it
+    has the pins already, nothing is done.
     """
     calls, fake = tmp_path / "calls", tmp_path / "systemctl"
     fake.write_text(
@@ -248,7 +250,12 @@ def test_hung_wheels_is_killed_with_or_without_pigpiod(
         words = shlex.split(line.replace("$$", "$"))
         words[0] = words[0].removeprefix("/usr/bin/")
         path = f"{tmp_path}:/usr/bin:/bin"
-        subprocess.run(words, env={"PATH": path}, check=False, timeout=10)
+        env = {"PATH": path, "EXIT_STATUS": status}
+        subprocess.run(words, env=env, check=False, timeout=10)
+    assert f"\nSuccessExitStatus={pins_off.NEWER}\n" in helper
+    if status == str(pins_off.NEWER):
+        assert not calls.exists()
+        return
     told = ["kill --kill-whom=main --signal=SIGKILL pigpiod.service"]
     if wheels != "activating" and int(since_us or "0") <= ASKED_US:
         told.append("kill --signal=SIGKILL fpvcar-wheels.service")

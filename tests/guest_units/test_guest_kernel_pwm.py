@@ -5,6 +5,7 @@ of these tests see __init__.py, kernel_pwm.sh and inside.py.
 """
 
 import shutil
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,13 @@ CAUSES = [
     BOTH_KILLED,
 ]
 CONFIG = "/etc/fpvcar/car.toml"
+DUTY = "cat /sys/bus/i2c/devices/*-0041/pwm/pwmchip*/pwm[01]/duty_cycle"
+WHEELS = "systemctl show --property=MainPID --value fpvcar-wheels"
+ASK = """python3 -c '
+from pathlib import Path
+from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
+assert ask_helper(Path("/run/fpvcar") / SOCKET, %s)'"""
+SOON = "for n in $(seq 60); do if %s; then exit; fi; sleep 1; done; exit 1"
 ON_PWM = f"""
 sed -i 's/^forward = 17.*/forward = 12\\npwm_hz = 1000/; s/^reverse = 27.*/reverse = 13/' {CONFIG}
 cd /sys/bus/i2c/devices
@@ -60,12 +68,24 @@ def test_unit_switches_pwm_off_without_root_and_without_traceback(car: Car) -> N
     assert [line for line in told.splitlines() if "ermission denied" in line] == []
 
 
+def test_late_helper_leaves_a_newer_wheels_alone_and_stops_a_mute_one(car: Car) -> None:
+    with car.driven():
+        wheels = car.check(WHEELS).strip()
+        car.check(ASK % "1")
+        car.check(SOON % f"journalctl --boot --output=cat | grep 'newer wheels, process {wheels},'")
+        time.sleep(1)
+        assert set(car.check(DUTY).split()) != {"0"} and car.check(WHEELS).strip() == wheels
+        car.check(ASK % wheels)
+        car.check(SOON % f"! {DUTY} | grep --quiet '[1-9]'")
+        car.check(SOON % f"[ $({WHEELS}) != {wheels} ]")
+    car.stop("run killed")
+
+
 def test_fpvcar_stop_switches_pwm_off(car: Car) -> None:
     with car.driven():
         told = car.guest.run("fpvcar stop 2>&1", 900.0).stdout
         assert "off: PWM of GPIO 12" in told
-        duty = "cat /sys/bus/i2c/devices/*-0041/pwm/pwmchip*/pwm[01]/duty_cycle"
-        assert set(car.check(duty).split()) == {"0"}
+        assert set(car.check(DUTY).split()) == {"0"}
 
 
 def test_reboot_stops_car_on_kernel_pwm_and_car_drives_again(

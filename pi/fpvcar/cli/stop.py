@@ -11,7 +11,6 @@ ended.
 import os
 import signal
 import socket
-import struct
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,8 +40,8 @@ def run(
     ended = [end_wheels(runtime) for runtime in runtimes]  # first: it would drive again
     failed = switch_off(*pins_of(profile, overrides, runtimes))
     helped = [
-        pins_off_client.ask_helper(runtime / pins_off_client.SOCKET)
-        for runtime in runtimes
+        pins_off_client.ask_helper(runtime / pins_off_client.SOCKET, pid)
+        for runtime, pid in zip(runtimes, ended, strict=True)
         if (runtime / pins_off_client.SOCKET).exists()
     ]
     if failed and not any((*ended, *helped)):
@@ -94,30 +93,29 @@ def pins_of(
     return sorted(gpios), sorted(chips), sorted(pwm)
 
 
-def end_wheels(runtime: Path) -> bool:
-    """Kill the process that listens at RUNTIME/wheels.sock; return True if there was one."""
+def end_wheels(runtime: Path) -> int:
+    """Kill the process that listens at RUNTIME/wheels.sock; return its id, 0 without one."""
     path = runtime / service.SOCKET
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.setblocking(False)  # a `wheels` that hangs accepts no connection
         try:
             connection.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError):
-            return False
+            return 0
         except OSError as fault:
             _report(f"{path}: {fault.strerror}; sudo fpvcar stop")
-            return False
-        option = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid = struct.unpack("iII", option)[0]
+            return 0
+        pid = pins_off_client.peer_pid(connection)
         if pid <= 0:  # in another PID namespace
             _report(f"{path}: its process is in another PID namespace")
-            return False
+            return 0
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError as fault:
             _report(f"wheels, process {pid}: {fault.strerror}; sudo fpvcar stop")
-            return False
+            return 0
     _report(f"ended wheels, process {pid}")
-    return True
+    return pid
 
 
 def _report(message: str) -> None:

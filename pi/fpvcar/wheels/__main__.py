@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -30,7 +31,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
     wheels = Wheels(
         profile,
         connect=lambda: backends.open_motors(profile, runtime),
-        alarm=lambda: ask_helper(runtime / SOCKET),
+        alarm=lambda: ask_helper(runtime / SOCKET, os.getpid()),
         free=backends.pin_release(profile) if own_pins else lambda: "",
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from fpvcar.wheels.pins_off_client import peer_pid
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
 
@@ -34,9 +35,9 @@ State = Literal["ok", "absent", "hung"]
 class WheelsClient:
     """Client with one connection at a time to the socket at `path`; connects in `run`."""
 
-    def __init__(self, path: Path, rescue: Callable[[], object]) -> None:
-        """Create the client; `rescue()` must switch the motors off even if processes hang, and
-        must not wait."""
+    def __init__(self, path: Path, rescue: Callable[[int], object]) -> None:
+        """Create the client; `rescue(pid)` must switch the motors off even if processes hang, and
+        must not wait. `pid`: the `wheels` of the last connection."""
         self.state: State = "absent"
         self._path = path
         self._on_state: Callable[[str], None] = lambda state: None
@@ -46,7 +47,7 @@ class WheelsClient:
         self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
-        self._rescue, self._asked_ns = rescue, -MUTE_AGAIN_NS
+        self._rescue, self._asked_ns, self._pid = rescue, -MUTE_AGAIN_NS, 0
         self._sent_motion = self._moves = False
         self._lost_ns: int | None = None
         """Time since which a car that moved has no connection to its wheels."""
@@ -79,6 +80,7 @@ class WheelsClient:
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         await loop.sock_connect(connection, str(self._path))
+        self._pid = peer_pid(connection)
         self._ended = loop.create_future()
         self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
         await self._ended
@@ -134,7 +136,7 @@ class WheelsClient:
     def _call_rescue(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:
             self._asked_ns = now_ns
-            self._rescue()
+            self._rescue(self._pid)
 
     def _send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         if self._socket is None:

@@ -150,7 +150,7 @@ def turn(
         wheels = Wheels(
             profile,
             connect=lambda: backends.open_motors(profile, runtimes[0]),
-            alarm=lambda: ask_helper(runtimes[0] / SOCKET),
+            alarm=lambda: ask_helper(runtimes[0] / SOCKET, os.getpid()),
             free=backends.pin_release(profile) if own_pins else lambda: "",
         )
         write_pins(runtimes[0], *profile.stops())

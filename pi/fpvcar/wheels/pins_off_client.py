@@ -1,13 +1,16 @@
 """Client of the root helper that releases the motor pins for `wheels` and `run`.
 
-Connecting to its socket is the whole request. systemd (on the bench, its stand-in) starts a helper
-per connection, so that a hanging helper blocks no other. The helper turns the motor pins to inputs
-with pull-down and has the pin daemon and `wheels` restarted. `wheels` writes the list of pins
-before it takes them; devices/linux/pins_off.py reads it.
+A connection to its socket is the request; it carries the process id of the `wheels` that is mute.
+systemd (on the bench, its stand-in) starts a helper per connection, so that a hanging helper blocks
+no other. The helper turns the motor pins to inputs with pull-down and has the pin daemon and
+`wheels` restarted, unless a newer `wheels` has the kernel's pins by then. `wheels` writes the list
+of pins before it takes them; devices/linux/pins_off.py reads it.
 """
 
+import contextlib
 import logging
 import socket
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,8 +20,17 @@ SOCKET, MOTOR_PINS = "pins-off.sock", "motor-pins"
 log = logging.getLogger("fpvcar.wheels")
 
 
-def ask_helper(path: Path) -> bool:
-    """Call a helper without waiting, then log the call. Returns False without a helper."""
+def peer_pid(connection: socket.socket) -> int:
+    """Return the process that listens at the other end; 0 in another PID namespace."""
+    option = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int(struct.unpack("iII", option)[0])
+
+
+def ask_helper(path: Path, pid: int = 0) -> bool:
+    """Call a helper without waiting, then log the call. Returns False without a helper.
+
+    `pid`: process of the `wheels` that is mute, or 0 if the pins must be released in any case.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as helper:
         helper.setblocking(False)
         try:
@@ -26,6 +38,9 @@ def ask_helper(path: Path) -> bool:
         except OSError as fault:
             log.error("no helper at %s: %s", path, fault.strerror or fault)
             return False
+        if pid:
+            with contextlib.suppress(OSError):
+                helper.send(b"%d" % pid)
         log.error("asked the helper to release the motor pins")
         return True
 

@@ -16,22 +16,22 @@ class Rescue:
     """Check for motors that are still on, one at a time; needs a running event loop."""
 
     def __init__(
-        self, motors_off: Callable[[], Awaitable[bool]], call_helper: Callable[[], object]
+        self, motors_off: Callable[[], Awaitable[bool]], call_helper: Callable[[int], object]
     ) -> None:
-        """Create the check. `motors_off()` may take 0.1 s; `call_helper()` does not wait."""
+        """Create the check. `motors_off()` may take 0.1 s; `call_helper(pid)` does not wait."""
         self._motors_off, self._call_helper = motors_off, call_helper
         self._check: asyncio.Task[None] | None = None
 
-    def __call__(self) -> None:
-        """Start a check, unless one is under way."""
+    def __call__(self, pid: int) -> None:
+        """Start a check of `wheels`, process `pid`, unless one is under way."""
         if self._check is None or self._check.done():
-            self._check = asyncio.get_running_loop().create_task(self._run())
+            self._check = asyncio.get_running_loop().create_task(self._run(pid))
 
-    async def _run(self) -> None:
+    async def _run(self, pid: int) -> None:
         try:
             off = await self._motors_off()
         except Exception as fault:
             log.error("cannot check whether the motors are off: %r", fault)
             off = False
         if not off:
-            self._call_helper()
+            self._call_helper(pid)

@@ -25,7 +25,7 @@ async def main(runtime: Path, duty: float) -> None:
             driving = True
             print("driving", flush=True)
 
-    client = WheelsClient(runtime / "wheels.sock", lambda: None)
+    client = WheelsClient(runtime / "wheels.sock", lambda pid: None)
     reading = asyncio.create_task(client.run(heard, lambda state: None, lambda why: None))
     while not reading.done():
         client.read_answers()

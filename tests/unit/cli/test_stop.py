@@ -132,7 +132,9 @@ def test_stop_without_registers_kills_wheels_and_asks_helper(
         helper.listen()
         helper.setblocking(False)
         assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
-        helper.accept()[0].close()
+        connection, _ = helper.accept()
+        with connection:
+            assert int(connection.recv(32)) == wheels.pid, "a newer one may go on"
     assert wheels.wait(5.0) == -signal.SIGKILL
 
 

@@ -7,9 +7,12 @@ import contextlib
 import fcntl
 import os
 import signal
+import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -219,6 +222,35 @@ def test_closed_board_leaves_channels_disabled(
     board.close()
     assert pwm.duty(0) == 0.0 and pwm.value(0, "enable") == "0"
     assert not any(lines.open for lines in chip.requests)
+
+
+def helper_status(runtime: Path, pid: int) -> int:
+    """Run the helper as systemd does, for a request with `pid`; return its status."""
+    client, connection = socket.socketpair()
+    with client, connection:
+        client.send(b"%d" % pid)
+        program = str(pins_off.__file__)
+        words = ["sh", "-c", 'exec python3 -IS "$1" 3<&0 </dev/null', "sh", program]
+        env = {**os.environ, "LISTEN_FDS": "1", "RUNTIME_DIRECTORY": str(runtime)}
+        return subprocess.run(words, stdin=connection.fileno(), env=env).returncode
+
+
+def test_board_shows_the_helper_its_hold_from_the_first_claim_to_its_end(
+    pwm: FakePwm, chip: FakeChip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = [helper_status(tmp_path, 1)]
+    request = chip.request
+
+    def observed(*words: Any) -> Any:
+        statuses.append(helper_status(tmp_path, 1))
+        return request(*words)
+
+    monkeypatch.setattr(chip, "request", observed)
+    board = board_of(tmp_path)
+    assert statuses == [0, pins_off.NEWER]
+    assert helper_status(tmp_path, os.getpid()) == 0, "the same one hangs"
+    board.close()
+    assert helper_status(tmp_path, 1) == 0
 
 
 @pytest.mark.parametrize("next_duty", [0.0, 0.3])

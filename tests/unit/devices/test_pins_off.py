@@ -1,8 +1,13 @@
 """Releasing pins at the registers: against a model of both kinds of chip."""
 
 import mmap
+import os
+import signal
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -139,6 +144,63 @@ def test_unreadable_pin_list_is_reported(pi: Path, capsys: pytest.CaptureFixture
     (pi / "motor-pins").mkdir()
     assert pins_off.main(str(pi / "motor-pins")) == 1
     assert "group fpvcar" in capsys.readouterr().err
+
+
+HOLD = "from fpvcar.devices.linux.gpio import take_hold; hold = take_hold(Path(sys.argv[1]))"
+READ = "import fcntl; file = open(sys.argv[1], 'a+'); fcntl.lockf(file, fcntl.LOCK_SH)"
+
+
+@contextmanager
+def holder(lock: Path, code: str = HOLD) -> Iterator["subprocess.Popen[str]"]:
+    """Start a process that holds the pins, as a `wheels` on the kernel's pins does."""
+    code = f"import sys; from pathlib import Path\n{code}; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(lock)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout and process.stdout.readline() == "\n"
+        yield process
+        process.kill()
+
+
+def is_off(pi: Path, request: bytes) -> bool:
+    """Return whether the helper releases GPIO 17 at a request."""
+    (pi / "motor-pins").write_text("17")
+    status = pins_off.main(str(pi / "motor-pins"), request)
+    off = register(pi, 0x04) != 0xFFFFFFFF
+    assert status == (0 if off else pins_off.NEWER)
+    return off
+
+
+def test_late_helper_leaves_the_pins_of_a_newer_wheels(
+    pi: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kernel would not report that they are inputs: the car would stand until a restart."""
+    with holder(pi / pins_off.HOLD) as newer:
+        assert not is_off(pi, b"%d" % os.getpid())
+    assert f"newer wheels, process {newer.pid}," in capsys.readouterr().err
+    assert is_off(pi, b"%d" % os.getpid()), "it has been killed"
+
+
+@pytest.mark.parametrize("request_of", [b"%d", b"", b"8x"])
+def test_helper_stops_a_hung_holder_and_in_doubt(pi: Path, request_of: bytes) -> None:
+    with holder(pi / pins_off.HOLD) as hung:
+        os.kill(hung.pid, signal.SIGSTOP)
+        assert is_off(pi, request_of.replace(b"%d", b"%d" % hung.pid))
+
+
+def test_helper_without_a_readable_lock_stops(pi: Path) -> None:
+    assert is_off(pi, b"812")
+    (pi / pins_off.HOLD).mkdir()
+    assert is_off(pi, b"812")
+
+
+def test_lock_for_reading_does_not_keep_the_helper_from_stopping(pi: Path) -> None:
+    """Any program of the group may take it."""
+    with holder(pi / pins_off.HOLD, READ):
+        assert is_off(pi, b"812")
 
 
 @pytest.mark.parametrize("text", ["54", "-1", "17 x", "17,27"])

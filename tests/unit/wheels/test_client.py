@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
@@ -58,6 +59,7 @@ class Observed:
         self.states: list[str] = []
         self.whys: list[str] = []
         self.asked = 0
+        self.mute: list[int] = []
         self._changed = asyncio.Event()
 
     def answer(self, answer: Answer) -> None:
@@ -72,8 +74,9 @@ class Observed:
         self.whys.append(words)
         self._changed.set()
 
-    def ask_helper(self) -> None:
+    def ask_helper(self, pid: int) -> None:
         self.asked += 1
+        self.mute.append(pid)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(SOON_S):
@@ -230,6 +233,7 @@ async def test_helper_is_asked_only_if_wheels_vanish_while_driving(
     assert observed.asked == 0
     client.send((0.0, 0.0), MUTE_NS + 2)
     assert observed.asked == asked
+    assert observed.mute == [os.getpid()] * asked, "the process that listened"
 
 
 async def test_silence_counts_from_the_first_failed_send(

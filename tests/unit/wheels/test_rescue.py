@@ -23,7 +23,7 @@ class Look:
     """Stand-in for the pin daemon; counts the calls for a helper."""
 
     def __init__(self, off: bool | Exception) -> None:
-        self.off, self.looks, self.asked = off, 0, 0
+        self.off, self.looks, self.asked = off, 0, list[int]()
 
     async def __call__(self) -> bool:
         self.looks += 1
@@ -32,8 +32,8 @@ class Look:
             raise self.off
         return self.off
 
-    def ask(self) -> None:
-        self.asked += 1
+    def ask(self, pid: int) -> None:
+        self.asked.append(pid)
 
 
 @pytest.mark.parametrize(("off", "asked"), [(True, 0), (False, 1), (ValueError("odd"), 1)], ids=str)
@@ -42,15 +42,15 @@ async def test_rescue_asks_unless_the_motors_are_proven_off(
 ) -> None:
     look = Look(off)
     rescue = Rescue(look, look.ask)
-    rescue()
-    rescue()  # one look at a time
+    rescue(812)
+    rescue(812)  # one look at a time
     for _ in range(5):
         await asyncio.sleep(0)
-    assert (look.looks, look.asked) == (1, asked)
-    rescue()
+    assert (look.looks, look.asked) == (1, [812] * asked)
+    rescue(813)
     for _ in range(5):
         await asyncio.sleep(0)
-    assert (look.looks, look.asked) == (2, 2 * asked)
+    assert (look.looks, look.asked) == (2, [812, 813] * asked)
 
 
 @pytest.fixture

@@ -84,8 +84,11 @@ def test_helper_is_asked_before_the_log_line(tmp_path: Path) -> None:
         helper.bind(str(path))
         helper.listen()
         with at_each_line(lambda: select.select([helper], [], [], 0)[0]) as asked:
-            ask_helper(path)
+            ask_helper(path, 812)
         assert asked == [[helper]]
+        connection, _ = helper.accept()
+        with connection:
+            assert connection.recv(pins_off.REQUEST_MAX_B) == b"812"
 
 
 def test_missing_helper_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

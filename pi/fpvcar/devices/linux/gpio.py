@@ -5,11 +5,12 @@ cannot switch two lines at once, and its module leaves a pipe in the folder of t
 import. Not libgpiod: it has no pulses, and few calls are needed here.
 """
 
+import fcntl
 import os
 import select
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from fpvcar.config import Profile
@@ -237,6 +238,18 @@ class MotorPinHold:
                 raise
 
 
+def take_hold(path: Path) -> ExitStack:
+    """Show a late helper by a record lock that this process holds the pins, until closed. Without
+    the lock the helper switches them off."""
+    hold = ExitStack()
+    with suppress(OSError):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        hold.callback(os.close, file)
+        os.fchmod(file, 0o640)  # despite the umask: the helper is in this group
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return hold
+
+
 class LinuxBoard:
     """Motors of one car on the kernel's pins, with their guardian."""
 
@@ -252,8 +265,9 @@ class LinuxBoard:
             if pwm:
                 turn = take_turn(lock)
                 opened.callback(os.close, turn)
-            self._pwm = KernelPwm(pwm, device)
             with ExitStack() as failed:
+                self._hold = failed.enter_context(take_hold(lock.with_name(pins_off.HOLD)))
+                self._pwm = KernelPwm(pwm, device)
                 failed.callback(self._pwm.close)
                 self._pins = LinuxPins("fpvcar wheels", self._pwm)
                 failed.callback(self._pins.close)
@@ -276,3 +290,4 @@ class LinuxBoard:
         else:
             self.dead_man.kill()
         self._pins.close()
+        self._hold.close()

@@ -5,9 +5,9 @@
 
 A channel keeps its duty when its process dies, and the kernel does not release it as it
 releases a GPIO: the guardian switches it off, then pins_off.py. It has no owner, either: any
-program of the group gpio can write it. A late helper, asked because of the previous `wheels`,
-may switch off the channels of this one. Of two inputs of a bridge that should brake, one could
-remain on, and drive. So each duty checks that the running channels are still enabled.
+program of the group gpio can write it, and may switch off a running channel. Of two inputs of
+a bridge that should brake, one could remain on, and drive. So each duty checks that the
+running channels are still enabled.
 
 The order of the writes is the kernel's (drivers/pwm/core.c, pwm_apply): it refuses every value
 before the first period, a duty above the period, and another polarity while enabled.

@@ -5,6 +5,11 @@
         --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
         --> /dev/i2c-N: a PCA9685, named as "i2c-1:0x60", turns all its outputs off
         --> /sys/class/pwm: the kernel's PWM of a pin, named as "pwm-12:auto", is disabled
+    request to the helper --> connection (sd_listen_fds(3)): "812", the `wheels` that is mute
+
+systemd may start the helper late. It leaves the pins alone if another `wheels` has requested
+them from the kernel by then, as a record lock shows: that one would not notice that they have
+become inputs. In doubt it switches them off.
 
 An input ignores all writes by DMA. A pin with the kernel's PWM becomes an input only if its
 PWM cannot be disabled: nothing but a reboot connects it to the PWM again. This is a separate
@@ -19,6 +24,7 @@ import errno
 import fcntl
 import mmap
 import os
+import struct
 import sys
 import time
 
@@ -38,6 +44,13 @@ if TYPE_CHECKING:
 DEVICE = "/dev/gpiomem"
 COMPATIBLE = "/sys/firmware/devicetree/base/compatible"
 PINS = "/run/fpvcar/motor-pins"
+HOLD = "motor-pins.lock"
+REQUEST, REQUEST_MAX_B = 3, 32
+"""Descriptor of a request (SD_LISTEN_FDS_START); other callers pass none."""
+FLOCK = "hhqqi4x"
+"""struct flock, with 64-bit offsets as in Python: l_type, l_whence, l_start, l_len, l_pid."""
+NEWER = 75
+"""Exit status if nothing was done; the unit then ends no process."""
 REGISTERS_B = 0x100
 GPIO_MAX = 53
 I2C, CHIP = "/dev/i2c-{}", "i2c-"
@@ -65,8 +78,13 @@ TRIES = 3
 """A running daemon may write a function register between our read and our write."""
 
 
-def main(pins_file: str = PINS) -> int:
-    """Release the pins named in the file; without a file no pin was ever taken."""
+def main(pins_file: str = PINS, request: bytes = b"") -> int:
+    """Release the pins named in the file, unless another `wheels` than that of the request holds
+    them; without a file no pin was ever taken."""
+    newer = newer_holder(request, os.path.join(os.path.dirname(pins_file), HOLD))
+    if newer:
+        print(f"pins-off: nothing: a newer wheels, process {newer}, has the pins", file=sys.stderr)
+        return NEWER
     try:
         with open(pins_file) as file:
             text = file.read()
@@ -82,6 +100,34 @@ def main(pins_file: str = PINS) -> int:
         print(f"pins-off: {fault}", file=sys.stderr)
         return 1
     return stop(pins, chips, pwm)
+
+
+def newer_holder(request: bytes, lock: str) -> int:
+    """Return the process that holds the pins, by its lock, if the request was for another one; 0
+    without one, and in doubt. Only one `wheels` runs at a time, so the holder is the newer one."""
+    try:
+        asked = int(request)
+        file = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            # would a lock for reading fail? Only `wheels` may open the file for writing.
+            test = struct.pack(FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, test))
+        finally:
+            os.close(file)
+    except (OSError, ValueError):
+        return 0
+    return 0 if kind == fcntl.F_UNLCK or pid == asked else max(0, pid)
+
+
+def read_request() -> bytes:
+    """Return the request that systemd has passed with its connection; b"" without one."""
+    if "LISTEN_FDS" not in os.environ:
+        return b""
+    try:
+        os.set_blocking(REQUEST, False)
+        return os.read(REQUEST, REQUEST_MAX_B)
+    except OSError:
+        return b""
 
 
 def stop(
@@ -302,4 +348,5 @@ def _has_new_pulls() -> bool:
 
 if __name__ == "__main__":
     directory = os.environ.get("RUNTIME_DIRECTORY")
-    sys.exit(main(os.path.join(directory, "motor-pins") if directory else PINS))
+    pins_file = os.path.join(directory, "motor-pins") if directory else PINS
+    sys.exit(main(pins_file, read_request()))
