@@ -24,6 +24,9 @@ WHOLE = (
 the check."""
 CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole", "both", "PWM")]
 """pigpiod is its own dead man. The reboot has a test of its own."""
+OPENED = """sh -c '
+echo $$ >/sys/fs/cgroup/system.slice/fpvcar.service/cgroup.procs
+exec setpriv --reuid=fpvcar --regid=fpvcar --groups=video,disk sh -c ": <%s"'"""
 ENDS = """\
 import sys
 from pathlib import Path
@@ -68,6 +71,19 @@ def test_pins_off_program_ran_without_traceback(car: Car) -> None:
 def test_units_log_no_permission_denied(car: Car) -> None:
     said = car.check("journalctl --boot --output=cat")
     assert [line for line in said.splitlines() if "ermission denied" in line] == []
+
+
+def test_camera_plugged_in_later_is_in_reach_of_the_unit(car: Car) -> None:
+    """The filter of devices is that of the unit's control group, from its start. The kernel's
+    vivid stands for a webcam."""
+    assert car.guest.run("test -e /dev/video0").returncode, "it is not plugged in yet"
+    show = "systemctl show --value --property=MainPID fpvcar"
+    running = car.check(show)
+    car.check("modprobe vivid n_devs=1 node_types=0x1 && udevadm settle")
+    car.check(OPENED % "/dev/video0")
+    assert car.guest.run(OPENED % "/dev/vda").returncode, "there is no filter"
+    assert car.check(show) == running
+    car.check("rmmod vivid")
 
 
 def test_reboot_stops_wheels_before_pigpiod_and_car_drives_again(car: Car) -> None:
