@@ -69,6 +69,11 @@ def test_image_has_no_password_no_user_and_no_identity(image: Path) -> None:
     assert "ssh_host" not in root_file(image, "ls -p /etc/ssh")
 
 
+def test_image_lets_packages_restart_services(image: Path) -> None:
+    programs = root_file(image, "ls -p /usr/sbin")
+    assert "/sshd/" in programs and "policy-rc.d" not in programs
+
+
 def test_firmware_partition_boots_a_pi(image: Path, tmp_path: Path) -> None:
     """Everything that the boot ROM and the firmware of a Pi look for is there."""
     firmware(image, "-s", "::*", tmp_path)

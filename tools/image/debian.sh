@@ -16,6 +16,8 @@ rm -f "$root/etc/resolv.conf" "$root"/var/cache/apt/*.bin
 # The builder's own packages are not on any mirror.
 sed -i '/copy:/d' "$root/etc/apt/sources.list"
 rm -rf "$root"/var/lib/apt/lists/*
+# mmdebstrap removes these only after this program: upgrades would restart no service.
+rm -f "$root/usr/sbin/policy-rc.d" "$root/usr/sbin/start-stop-daemon.REAL"
 # A plain bind shows none of the file systems that are mounted in the root.
 mkdir -p "$out/root" "$out/input" "$out/genimage"
 mount --bind "$root" "$out/root"
