@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.guest.machine import Machine
+from tests.guest.machine import STEADY, Machine
 from tests.guest_units.car import ROOT, Car
 from tests.support.ports import free_port
 
@@ -72,10 +72,7 @@ class Card(Machine):
             "virt",
             "-cpu",
             "cortex-a53",
-            "-accel",
-            "tcg,thread=multi",
-            "-smp",
-            "2",
+            *STEADY,
             "-m",
             "1024",
             "-nodefaults",
@@ -137,15 +134,31 @@ class ImageCar(Car):
         self.guest = self.card = Card(disk, self._key, share)
 
     def _boot(self) -> Machine:
-        self.card = Card(self.disk, self._key, self.share)
+        self.guest = self.card = Card(self.disk, self._key, self.share)
         self.card.__enter__()
         self.mount()
         return self.card
+
+    def cut(self) -> None:
+        """Cut the power, check a copy of the root as a boot does, and boot again."""
+        self.guest.close()
+        copy = self.disk.with_name("root.ext4")
+        skip = f"skip={partition(self.disk, 2)}"
+        words = [f"if={self.disk}", f"of={copy}", "bs=4M", "iflag=skip_bytes", skip, "conv=sparse"]
+        subprocess.run(["dd", "status=none", *words], check=True)
+        checked = subprocess.run(["e2fsck", "-f", "-p", copy], capture_output=True, text=True)
+        copy.unlink()
+        assert checked.returncode in (0, 1), (checked.returncode, checked.stdout, checked.stderr)
+        self.guest = self._boot()
 
     def mount(self) -> None:
         """Mount the share."""
         options = "trans=virtio,version=9p2000.L,msize=262144"
         self.check(f"mkdir -p /share; mount -t 9p -o {options} share /share")
+
+    def status(self) -> dict[str, Any]:
+        """Return the car's status by its page."""
+        return dict(json.loads(self.card.ask("/api/status")))
 
     def answer(self, **answers: str) -> dict[str, Any]:
         """Answer the questions of the first boot; return the page's answer."""

@@ -1,4 +1,4 @@
-"""The card image: its content, its first boot, and a drive."""
+"""The card image: its content, its first boot, a drive, a power cut and an upgrade."""
 
 import json
 import re
@@ -9,7 +9,8 @@ import pytest
 
 from fpvcar.cli import first_boot
 from tests.guest_image.card import ImageCar, build, firmware, root_file
-from tests.guest_units.car import bring
+from tests.guest_units.car import INSIDE, bring
+from tests.support.debs import CAR, changed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 GB = 1_000_000_000
@@ -18,6 +19,13 @@ ANSWERS = {"board": "mx1508", "name": "Elbow", "country": "FI"}
 ENDED = (
     f"for n in $(seq 300); do [ $(systemctl is-active {first_boot.UNIT}) != inactive ] || exit 0;"
     " sleep 1; done; exit 1"
+)
+CAR_PAGE = 'id="link-chip"'
+KEPT = "sha256sum /etc/fpvcar/car.toml /var/lib/fpvcar/codes.json /var/lib/fpvcar-network/own.key"
+PIDS = "systemctl show --property=MainPID --value fpvcar fpvcar-wheels"
+UPGRADED = (
+    "for n in $(seq 200); do systemctl is-active --quiet fpvcar-upgrade || exit 0; sleep 1; done"
+    "; exit 1"
 )
 HERE = "/share/tests/guest_units"
 
@@ -91,7 +99,7 @@ def test_firmware_partition_boots_a_pi(image: Path, tmp_path: Path) -> None:
 def test_first_boot_ends_at_a_page_and_answers_start_the_car(car: ImageCar) -> None:
     page_s = car.card.page("first start")
     told = car.answer(**ANSWERS)
-    start_s = car.card.page('id="link-chip"')
+    start_s = car.card.page(CAR_PAGE)
     print(f"first boot: page after {page_s:.0f} s, car after another {start_s:.0f} s")
     assert re.fullmatch("[0-9]{6}", told["drive"]) and told["grown_up"]
     car.card.wait()
@@ -126,5 +134,38 @@ def test_car_of_the_image_drives(car: ImageCar) -> None:
     car.check(f"sh {HERE}/pigpio.sh")
     car.check("fpvcar setup --name Elbow")
     car.check(f"sh {HERE}/camera.sh")
+    with car.driven():
+        pass
+
+
+def test_power_cut_costs_seconds_of_recording_and_no_setting(car: ImageCar) -> None:
+    kept = car.check(KEPT)
+    with car.driven(), car.doing("set"):
+        lost_s = car.cut_while_recording()
+    assert car.check(f"{INSIDE} rest") == "rests\n"
+    car.card.page(CAR_PAGE)
+    status = car.status()
+    assert status["stop"] and not any(status["duties"])
+    assert car.check(KEPT) == kept
+    assert json.loads(car.check("cat /var/lib/fpvcar/kept.json"))["limit"] in (0.4, 0.5)
+    with car.driven():
+        pass
+    print(f"power cut: {lost_s():.1f} s of the recording lost")
+    assert lost_s() <= 2.0
+    assert "EXT4-fs error" not in car.check("dmesg")
+
+
+def test_upgrade_of_the_package_keeps_the_car_driving(car: ImageCar) -> None:
+    kept, pids = car.check(KEPT), car.check(PIDS)
+    changed(car.share, "9.1")
+    with car.driven():
+        car.check("apt install --yes /share/9.1-*.deb")
+    car.check(UPGRADED)
+    versions = "dpkg-query -W -f '${Version} ' " + " ".join(CAR)
+    assert car.check(versions).split() == ["9.1", "9.1"]
+    car.card.page(CAR_PAGE)
+    assert car.status()["version"] == "9.1"
+    assert not set(pids.split()) & set(car.check(PIDS).split())
+    assert car.check(KEPT) == kept
     with car.driven():
         pass

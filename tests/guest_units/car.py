@@ -3,14 +3,15 @@
 import json
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import websockets
 
+from fpvcar.runtime.units import SECOND_NS
 from tests.guest.image import Recipe, image
 from tests.guest.machine import Guest, Machine
 from tests.support.cameras.video_source import encode
@@ -45,6 +46,21 @@ LIMITS_S = {
     PWM_BROKEN: 0.50,
 }
 """The design's limit for each cause. systemd itself needs some time to begin a restart."""
+RECORDINGS = "/var/lib/fpvcar/recordings"
+WHOLE = (
+    f"for n in $(seq 60); do [ $(ls {RECORDINGS}/*.part | wc -l) -gt 1 ] || break;"
+    f" sleep 1; done; fpvcar log verify {RECORDINGS}"
+)
+"""Open recordings are sealed, except for the one that is being written, and all recordings pass
+the check."""
+ENDS = """\
+import sys
+from pathlib import Path
+from fpvcar.recordings import reader
+for name in sys.argv[1:]:
+    with reader.read(Path(name)) as recording:
+        print(recording.end_ns)
+"""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.guest_units.inside"
 
@@ -107,6 +123,21 @@ class Car:
         self.guest.close()
         self.guest = self._boot()
 
+    def cut_while_recording(self) -> Callable[[], float]:
+        """Cut the power of a driven car after some seconds, and boot again. The result verifies
+        all recordings, and returns the seconds that the cut one lost."""
+        self.check("sleep 5")
+        cut_ns = int(self.check("date +%s%N"))
+        part = self.check(f"ls -t {RECORDINGS}/*.part").split()[0]
+        self.cut()
+
+        def lost_s() -> float:
+            self.check(WHOLE)
+            end_ns = int(self.check(f"python3 -c '{ENDS}' {part.removesuffix('.part')}"))
+            return (cut_ns - end_ns) / SECOND_NS
+
+        return lost_s
+
     def reboot(self) -> None:
         with self._rebooted():
             self.guest.run("systemctl reboot", LONG_S)
@@ -122,14 +153,18 @@ class Car:
             assert time.monotonic() < until_s
             time.sleep(1)
 
-    @contextmanager
-    def driven(self) -> Iterator[None]:
+    def driven(self) -> AbstractContextManager[None]:
         """Drive the car during the block."""
-        with self.guest.start("sh", "-c", f"{INSIDE} drive") as driver:
-            assert driver.stdout is not None
-            assert driver.stdout.readline() == b"drives\n"
+        return self.doing("drive")
+
+    @contextmanager
+    def doing(self, verb: str) -> Iterator[None]:
+        """Run inside.py with this verb during the block."""
+        with self.guest.start("sh", "-c", f"{INSIDE} {verb}") as process:
+            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout.readline() == f"{verb}s\n".encode(), process.stderr.read()
             yield
-            driver.kill()
+            process.kill()
 
     def stop(self, cause: str) -> Stop:
         """Stop the car by a cause while it is driven, then drive it again; return the times."""

@@ -2,12 +2,15 @@
 
     inside.py "wheels killed"  -->  {"cause": ..., "off_s": 0.2, "whole_s": 1.9}
     inside.py drive                 drives until killed; prints "drives" once it drives
+    inside.py set                   changes the speed limit until killed; prints "sets" after some
+    inside.py rest                  prints "rests" if the motors are off for a second
 
 The figures are the times after the cause at which the motors were off and at which the car drove
 again.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -27,6 +30,8 @@ PINS = profiles.load(Path("/etc/fpvcar/car.toml")).motor_pins()
 WHOLE_S = 60.0
 HELPERS = Path("/sys/fs/cgroup/system.slice/system-fpvcar\\x2dpins\\x2doff.slice")
 REBOOT, PWM_BROKEN = "whole car rebooted", "PWM broken"
+LIMITS = (0.4, 0.5)
+"""Speed limits below the profile's."""
 CLIENT = "0" * 32
 """A returning driver keeps the seat; a stranger gets it after 10 s."""
 
@@ -232,9 +237,30 @@ def drive() -> None:
         driver.closed.wait()
 
 
+def change_settings() -> None:
+    """Change the speed limit as a grown-up until killed. The car writes each change to its card."""
+    code = json.loads(Path("/var/lib/fpvcar/codes.json").read_text())["grown_up"]
+    with Driver(PORT, name="Mum", code=code, host="localhost") as mum:
+        wait_for(lambda: bool(mum.state), "no state", WHOLE_S)
+        for number, limit in enumerate(itertools.cycle(LIMITS)):
+            mum.say(kind="limit", throttle=limit)
+            if number == 10:
+                print("sets", flush=True)
+            time.sleep(0.02)
+
+
+def rest() -> None:
+    """Fail if a motor runs within a second."""
+    with watched(PINS) as watch:
+        time.sleep(1.0)
+        assert not any(sample.driving for sample in [*watch.samples, watch.now]), watch.samples
+    print("rests")
+
+
+VERBS = {"drive": drive, "set": change_settings, "rest": rest}
 if __name__ == "__main__":
-    if sys.argv[1:] == ["drive"]:
-        drive()
+    if sys.argv[1] in VERBS:
+        VERBS[sys.argv[1]]()
         sys.exit()
     try:
         print(json.dumps(stop(sys.argv[1])))

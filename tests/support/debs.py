@@ -43,5 +43,11 @@ def changed(folder: Path, version: str, edit: Callable[[Path], None] = lambda tr
             text = re.sub("\nVersion: .*", f"\nVersion: {version}", control.read_text())
             text = re.sub(r"python3-fpvcar \(= .*?\)", f"python3-fpvcar (= {version})", text)
             control.write_text(text)
+            program = tree / "usr/lib/python3/dist-packages/fpvcar/__init__.py"
+            if program.exists():
+                lines = re.sub(
+                    "__version__ = .*", f'__version__ = "{version}"', program.read_text()
+                )
+                program.write_text(lines)
             edit(tree)
             pack(tree, folder / f"{version}-{package}.deb")
