@@ -1,6 +1,7 @@
 """README and docs/, checked by a program: links, words, keys, generated parts."""
 
 import ast
+import errno
 import functools
 import re
 import subprocess
@@ -26,9 +27,12 @@ from tools.docs import (
 from tools.docs.written import filled
 
 from fpvcar.config import Picture, profiles
-from fpvcar.runtime import paths
+from fpvcar.runtime import paths, sentences
+from fpvcar.wheels import client
 from fpvcar.wire import buttons, down, up
 from fpvcar.wire.refusals import ENGLISH
+from fpvcar.wire.wheels import WheelsReason
+from fpvsites import rules
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -156,6 +160,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     http_api.FILE: http_api.text,
     page_texts.FINDINGS: page_texts.findings,
     page_texts.REFUSALS: page_texts.refusals,
+    page_texts.SENTENCES: page_texts.sentences,
     page_types.FILE: page_types.text,
     profile_docs.PAGE: profile_docs.page,
     status_docs.PAGE: status_docs.page,
@@ -210,9 +215,15 @@ def test_generated_part_is_written_once_and_rest_stays() -> None:
         filled(page + page, {"one": ""})
 
 
-def test_refusals_of_car_and_station_are_all_raised() -> None:
-    """A key without a text fails where it is raised."""
+@pytest.mark.parametrize("english", [ENGLISH, sentences.ENGLISH], ids=["refusals", "sentences"])
+def test_texts_of_car_and_station_are_all_sent(english: dict[str, str]) -> None:
+    """A key without a text fails where it is used."""
     files = [*(ROOT / "pi").rglob("*.py"), *(ROOT / "base-station").rglob("*.py")]
-    others = [file for file in files if file.name != "refusals.py"]
+    others = [file for file in files if file.name not in ("refusals.py", "sentences.py")]
     source = "".join(file.read_text(encoding="utf-8") for file in others)
-    assert [key for key in ENGLISH if f'"{key}"' not in source] == []
+    built = [f"os_{name}".lower() for name in errno.errorcode.values()]
+    built += [f"wheels_{reason.name.lower()}" for reason in WheelsReason]
+    built += [f"wheels_{state}" for state in get_args(client.State)]
+    built += ["starting", "segment", "segments"]
+    built += [f"sites_{mode}" for mode in get_args(rules.Mode)]
+    assert [key for key in english if f'"{key}"' not in source and key not in built] == []

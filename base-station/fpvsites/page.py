@@ -8,12 +8,14 @@ POST /api/sites/undo
 import asyncio
 import socket
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 from aiohttp import web
 
 from fpvcar.config import ConfigError
 from fpvcar.runtime import paths
+from fpvcar.runtime.sentences import sentence, sentences_in
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.auth import credentials
 from fpvcar.server.auth.access import is_loopback
@@ -22,7 +24,7 @@ from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.http.endpoints import Site, address
 from fpvcar.server.http.limits import Places
 from fpvcar.server.http.pages import Handler, errors_as_pages, page_response, refuse_foreign
-from fpvcar.server.http.responses import JSON, PRIVATE
+from fpvcar.server.http.responses import JSON, PRIVATE, failed
 from fpvsites import state
 from fpvsites.rules import Mode, Switch, rules, switch_until
 from fpvsites.state import Change, local_now
@@ -67,21 +69,29 @@ class Page:
             states, report = state.load(self._folder), state.in_force(self._folder)
             newest = state.newest(states)
         except (StationError, OSError) as fault:
-            raise web.HTTPServiceUnavailable(text=f"{fault}\n") from None
+            raise failed(web.HTTPServiceUnavailable, fault) from None
         if newest.config is not None:
             for made in rules(newest.config, newest.switches, now).groups:
                 sites = newest.config.groups[made.name].sites
                 until = f"{made.until:%a %H:%M}" if made.until else ""
                 groups.append(
-                    {"name": made.name, "mode": made.mode, "until": until, "sites": sites}
+                    {
+                        "name": made.name,
+                        "mode": made.mode,
+                        "until": until,
+                        "until_s": made.until.timestamp() if made.until else 0.0,
+                        "sites": sites,
+                    }
                 )
+        change = _change_text(newest.change) if len(states) > 1 else ""
         body = {
             "groups": groups,
-            "change": newest.change if len(states) > 1 else "",
+            "change": change,
             "fault": report.fault,
             "in_force": report.at_s == newest.at_s,
             "off": newest.config is None,
             "now": f"{now:%H:%M}",
+            "sentences": sentences_in(change, report.fault),
         }
         return web.Response(body=msgspec.json.encode(body), headers=JSON)
 
@@ -91,7 +101,7 @@ class Page:
             order = msgspec.json.decode(await request.read(), type=Order)
             until_s = switch_until(order.until, local_now())
         except (msgspec.DecodeError, ConfigError) as fault:
-            raise web.HTTPBadRequest(text=f"{fault}\n") from None
+            raise failed(web.HTTPBadRequest, fault) from None
         text = f"{order.group}: {order.mode} until {order.until}"
         return await self._save(state.switched(order.group, Switch(order.mode, until_s), text))
 
@@ -107,8 +117,18 @@ class Page:
         try:
             await asyncio.to_thread(save)
         except (StationError, ConfigError, OSError) as fault:
-            raise web.HTTPConflict(text=f"{fault}\n") from None
+            raise failed(web.HTTPConflict, fault) from None
         return self._answer()
+
+
+def _change_text(change: str) -> str:
+    """Return the text of a change, as `_switch` has written it, as a sentence."""
+    group, _, rest = change.partition(": ")
+    mode, _, until = rest.partition(" until ")
+    if mode not in get_args(Mode):
+        return sentence("sites_apply") if change == "apply" else change
+    mode = sentence(f"sites_{mode}")
+    return sentence("sites_switch", group=group, mode=mode, until=until)
 
 
 @web.middleware

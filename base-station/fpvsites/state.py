@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from fpvcar.runtime import files
+from fpvcar.runtime.sentences import sentence
 from fpvsites.config import Config
 from fpvsites.rules import Switch, rules
 from fpvstation.errors import StationError
@@ -86,7 +87,7 @@ def changing(folder: Path) -> Iterator[list[State]]:
 def newest(states: Sequence[State]) -> State:
     """Return the newest state. Raises StationError before the first `apply`."""
     if not states:
-        raise StationError("no rules yet: write /etc/fpvsites, then `fpvsites apply`")
+        raise StationError(sentence("sites_none"))
     return states[-1]
 
 
@@ -112,7 +113,7 @@ def switched(group: str, switch: Switch, text: str) -> Change:
     def change(states: list[State], now: datetime.datetime) -> State:
         state = newest(states)
         if state.config is None:
-            raise StationError("the rules are off: `fpvsites apply` turns them on")
+            raise StationError(sentence("sites_off"))
         state.config.group(group)
         switches = {**state.switches, group: switch}
         states.append(State(text, now.timestamp(), state.config, switches))
@@ -124,7 +125,7 @@ def switched(group: str, switch: Switch, text: str) -> Change:
 def undone(states: list[State], now: datetime.datetime) -> State:
     """Take the newest change back. Raises StationError."""
     if len(states) < 2:
-        raise StationError("nothing to undo; `fpvsites off` removes the rules")
+        raise StationError(sentence("sites_no_undo"))
     states.pop()
     return states[-1]
 

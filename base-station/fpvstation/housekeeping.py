@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.runtime.files import TEMPORARY
+from fpvcar.runtime.sentences import sentence
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
 from fpvstation.mirror.office import OfficeFault
@@ -66,11 +67,12 @@ class Chore:
     def once(self) -> None:
         """Run the chore and keep its faults; log a fault that is new. Blocks."""
         try:
-            fault = "; ".join(self.run())
+            faults = list(self.run())
+            fault = faults[0] if len(faults) == 1 else "; ".join(faults)
         except (OSError, StationError, sqlite3.Error) as error:
             fault = str(error)
         except Exception as error:  # a defect here must not end the other chores
-            fault = f"internal fault: {error!r}"
+            fault = sentence("station_internal", reason=repr(error))
             log.exception("%s", self.name)
         if fault:
             self.state.fault_s = time.time()
@@ -114,16 +116,16 @@ def chores_of(
         return datetime.datetime.now(datetime.UTC)
 
     chores = [
-        Chore("list", lambda: follow(catalogue), sync_pause_s),
-        Chore("trash", lambda: expire_trash(store, root, now())),
-        Chore("unfinished files", lambda: expire_unfinished(store, root, now())),
+        Chore(sentence("chore_list"), lambda: follow(catalogue), sync_pause_s),
+        Chore(sentence("chore_trash"), lambda: expire_trash(store, root, now())),
+        Chore(sentence("chore_unfinished"), lambda: expire_unfinished(store, root, now())),
     ]
     if bound:
-        chores.append(Chore("bound", bound.run, bound.pause_s))
+        chores.append(Chore(sentence("chore_bound"), bound.run, bound.pause_s))
     if archive:
-        chores.append(Chore("archive", archive))
+        chores.append(Chore(sentence("chore_archive"), archive))
     if sidecars:
-        chores.append(Chore("sidecars", sidecars.run, sidecars.pause_s))
+        chores.append(Chore(sentence("chore_sidecars"), sidecars.run, sidecars.pause_s))
     return chores
 
 

@@ -64,6 +64,8 @@ def type_of(kind: inspect.Type) -> str:
             return name_of(cls)
         case inspect.VarTupleType(item_type=item):
             return f"{type_of(item)}[]"
+        case inspect.DictType(value_type=value):
+            return f"Record<string, {type_of(value)}>"
         case inspect.LiteralType(values=values):
             return " | ".join(f"'{value}'" for value in values)
     return WORDS[type(kind)]

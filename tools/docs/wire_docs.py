@@ -92,6 +92,8 @@ def type_cell(kind: inspect.Type) -> str:
             return f"[{cls.__name__}](#{cls.__name__.lower()}-value)"
         case inspect.VarTupleType(item_type=item):
             return f"list of {type_cell(item)}"
+        case inspect.DictType(value_type=value):
+            return f"object of {type_cell(value)}"
         case inspect.LiteralType():
             return "text"
     return WORDS[type(kind)]
@@ -130,6 +132,8 @@ def default_cell(field: inspect.Field) -> str:
     """Return the default of a field as text."""
     if field.required:
         return "required"
+    if field.default is msgspec.NODEFAULT:
+        return f"`{msgspec.json.encode(field.default_factory()).decode()}`"
     return f"`{msgspec.json.encode(field.default).decode()}`"
 
 

@@ -1,6 +1,7 @@
 /** Draws the children's page: buttons with the car's looks, stars, tools. */
 
 import {stars} from './model.js';
+import {t} from '../lang/words.js';
 import {STRINGS} from './strings.js';
 
 /** @import {ButtonLook, Glow} from '../lib/types.js' */
@@ -32,9 +33,9 @@ export class Drawing {
     this.drawn = '';
     /** @type {HTMLButtonElement[]} */
     this.buttons = [];
-    for (const id of ['rainbow', 'game', 'sound']) {
-      byId(id).setAttribute('aria-label', STRINGS[/** @type {'rainbow' | 'game' | 'sound'} */ (id)]);
-    }
+    byId('rainbow').setAttribute('aria-label', t.buttons.rainbow);
+    byId('game').setAttribute('aria-label', t.buttons.game);
+    byId('sound').setAttribute('aria-label', t.buttons.sound);
   }
 
   /** Builds the buttons, if their looks changed. @param {ButtonLook[]} looks */
@@ -77,7 +78,7 @@ export class Drawing {
     this.drawn = text;
     document.body.dataset.mode = mode;
     document.body.dataset.link = glow ? 'up' : 'none';
-    this.byId('say').textContent = glow ? STRINGS.mode(mode) : STRINGS.lost;
+    this.byId('say').textContent = glow ? STRINGS.mode(mode) : t.buttons.lost;
     this.press('rainbow', mode === 'rainbow');
     this.press('game', !['free', 'rainbow'].includes(mode));
     this.press('sound', sound);

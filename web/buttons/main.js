@@ -1,5 +1,6 @@
 /** Wiring only: this page has one socket, /ws/buttons, and no way to the motors. */
 
+import {t} from '../lang/words.js';
 import {Awake} from '../lib/awake.js';
 import {Drawing, LOOKS} from './draw.js';
 import {Fingers} from './fingers.js';
@@ -7,7 +8,6 @@ import {Hold} from './hold.js';
 import {Link} from './link.js';
 import {GLOW_MS, Model} from './model.js';
 import {Sound} from './sound.js';
-import {STRINGS} from './strings.js';
 
 /** How long the screen stays awake after the last push. */
 const PLAYED_MS = 180_000;
@@ -19,6 +19,7 @@ const byId = (id) => {
   if (!element) throw new Error(`no #${id} in buttons.html`);
   return element;
 };
+document.title = byId('heading').textContent = t.buttons.title;
 const model = new Model();
 const drawing = new Drawing(byId);
 const sound = new Sound();
@@ -110,8 +111,8 @@ tool('game', () => link.send({
 tool('sound', () => sound.toggle());
 
 const seat = byId('seat');
-seat.setAttribute('aria-label', STRINGS.seat);
-seat.title = STRINGS.seat;
+seat.setAttribute('aria-label', t.buttons.seat);
+seat.title = t.buttons.seat;
 new Hold(seat, () => location.assign('./'));
 
 const look = () => {

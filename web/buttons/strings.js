@@ -1,30 +1,17 @@
-/** Texts of the children's page, for screen readers only. */
+/** Texts of the children's page, from lang/; for screen readers only. */
 
-/** @type {Record<string, string>} */
-const COLOURS = {
-  red: 'red', yellow: 'yellow', green: 'green', blue: 'blue', purple: 'purple', white: 'white',
-};
-/** @type {Record<string, string>} */
-const SHAPES = {
-  circle: 'circle', triangle: 'triangle', square: 'square', star: 'star', heart: 'heart',
-  diamond: 'diamond',
-};
-/** @type {Record<string, string>} */
-const MODES = {
-  show: 'Watch: the car shows a pattern', turn: 'Your turn: repeat the pattern',
-  cheer: 'Right!', sad: 'Wrong button. The game is over', rainbow: 'Rainbow',
-};
+import {t, fill, number} from '../lang/words.js';
+
+/** @param {object} texts @param {string} name */
+const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
 
 export const STRINGS = {
-  heading: (/** @type {string} */ car) => `Buttons of ${car}`,
-  button: (/** @type {import('../lib/types.js').ButtonLook} */ {colour, shape}) =>
-    `${COLOURS[colour] ?? colour} ${SHAPES[shape] ?? shape}`,
-  rainbow: 'Rainbow',
-  game: 'Memory game: repeat the pattern',
-  sound: 'Sound',
-  seat: 'For grown-ups: hold for a second to go to the driver\'s seat',
-  lost: 'No link to the car; reconnecting',
-  mode: (/** @type {string} */ mode) => MODES[mode] ?? '',
+  heading: (/** @type {string} */ car) => fill(t.buttons.heading, {car}),
+  button: (/** @type {import('../lib/types.js').ButtonLook} */ {colour, shape}) => fill(t.buttons.button, {
+    colour: named(t.buttons.colours, colour) ?? colour, shape: named(t.buttons.shapes, shape) ?? shape,
+  }),
+  mode: (/** @type {string} */ mode) => named(t.buttons.modes, mode) ?? '',
   stars: (/** @type {number} */ done, /** @type {number} */ length, /** @type {number} */ best) =>
-    `${done} of ${length}${best ? `; the best was ${best}` : ''}`,
+    fill(best ? t.buttons.starsBest : t.buttons.stars,
+      {done: number(done), length: number(length), best: number(best)}),
 };

@@ -7,10 +7,14 @@
  * of hil. pi/fpvcar/hil/browser_probe.py lists the accepted messages.
  */
 
-import {byId} from '../lib/dom.js';
+import {t} from '../lang/words.js';
+import {byId, fillStrings} from '../lib/dom.js';
 import {CarClock} from '../seat/link/clock.js';
 import {Video} from '../video/video.js';
 import {COLUMNS, ROWS, brightness} from './cells.js';
+
+document.title = t.hil.title;
+fillStrings(document, t.hil);
 
 const PING_MS = 100;
 const AGAIN_MS = 500;

@@ -25,11 +25,11 @@ export const listed = (items) => items.filter(Boolean).join(LANGUAGE === 'zh' ? 
 /** The text that the car names. @param {object} texts @param {string} name */
 export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
 
-/** Decimals as the language writes them. @param {Record<string, string>} values */
+/** Decimals as the language writes them, and sentences. @param {Record<string, string>} values */
 const local = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) =>
-  [name, /^-?\d+\.\d+$/.test(value) ? exact(Number(value)) : value]));
+  [name, /^-?\d+\.\d+$/.test(value) ? exact(Number(value)) : isSentence(value) ? sentenceOf(value) || value : value]));
 
-/** Loads what the car sends by a key; English comes with the key. @param {'findings' | 'refusals'} part */
+/** Loads what the car sends by a key; English comes with the key. @param {'findings' | 'refusals' | 'sentences'} part */
 export const loadSent = async (part) => (LANGUAGE === 'en' ? undefined : loadTexts(part).catch(() => {}));
 
 /**
@@ -47,7 +47,50 @@ export async function refusalText(answer) {
   const english = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
   const {key, ...values} = Object.fromEntries(new URLSearchParams(answer.headers.get('X-Refusal') ?? ''));
   if (key) await loadSent('refusals');
-  return translated(t.refusals, key, values, english);
+  if (key && (!named(t.refusals ?? {}, key) || Object.values(values).some(isSentence))) await loadSent('sentences');
+  return translated({...t.refusals, ...t.sentences}, key, values, english);
+}
+
+/** A value that is a sentence of its own. @param {string} value */
+const isSentence = (value) => value.startsWith('key=');
+
+/**
+ * The sentence of a query "key=...&value=..."; '' without a translation.
+ * @param {string} query @returns {string}
+ */
+function sentenceOf(query) {
+  const {key, ...values} = Object.fromEntries(new URLSearchParams(query));
+  const text = named(t.sentences ?? {}, key);
+  return text ? fill(text, local(values)) : '';
+}
+
+/**
+ * A message of the car, or of a station, in the page's language: `sentences` has key and values of
+ * its English texts. See pi/fpvcar/runtime/sentences.py.
+ * @template T @param {T} message @returns {T}
+ */
+export function localised(message) {
+  const {sentences = {}} = /** @type {{sentences?: Record<string, string>}} */ (message);
+  if (LANGUAGE === 'en' || !Object.keys(sentences).length) return message;
+  const texts = new Map(Object.entries(sentences).map(([english, query]) => [english, sentenceOf(query) || english]));
+  return replaced(message, texts);
+}
+
+/** @template T @param {T} value @param {Map<string, string>} texts @returns {T} */
+function replaced(value, texts) {
+  /** @type {any} */
+  const any = value;
+  if (typeof any === 'string') return /** @type {any} */ (texts.get(any) ?? any);
+  if (Array.isArray(any)) return /** @type {any} */ (any.map((item) => replaced(item, texts)));
+  if (typeof any !== 'object' || any === null) return value;
+  return /** @type {any} */ (Object.fromEntries(Object.entries(any).map(([name, item]) => [name, replaced(item, texts)])));
+}
+
+/** The same, with its texts loaded. @template T @param {T} message */
+export async function withTexts(message) {
+  const {sentences = {}} = /** @type {{sentences?: object}} */ (message);
+  if (Object.keys(sentences).length) await loadSent('sentences');
+  return localised(message);
 }
 
 /** Like "3 minutes ago", in one unit. @param {number} seconds */

@@ -4,13 +4,17 @@
 
 export type Words = typeof import('./en/seat.js').default
   & typeof import('./en/drawer.js').default
+  & typeof import('./en/buttons.js').default
   & typeof import('./en/calibration.js').default
+  & typeof import('./en/hil.js').default
   & typeof import('./en/network.js').default
   & typeof import('./en/recordings.js').default
+  & typeof import('./en/sites.js').default
   & typeof import('./en/start.js').default
   & typeof import('./en/trust.js').default
   & Partial<typeof import('./en/findings.js').default>
-  & Partial<typeof import('./en/refusals.js').default>;
+  & Partial<typeof import('./en/refusals.js').default>
+  & Partial<typeof import('./en/sentences.js').default>;
 
 /** What differs with a count, by the names of Intl.PluralRules. */
 export type Forms = Record<string, string>;

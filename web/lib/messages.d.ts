@@ -120,7 +120,7 @@ export interface State {
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
   battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
   guard: Guarding | null; health: Health | null; recording: Recording | null; lost: number | null;
-  wait_s: number; asking: Asking | null;
+  wait_s: number; asking: Asking | null; sentences: Record<string, string>;
 }
 export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;
@@ -136,7 +136,7 @@ export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
 }
 export interface People {
-  kind: 'people'; people: Person[]; unsaved: string;
+  kind: 'people'; people: Person[]; unsaved: string; sentences: Record<string, string>;
 }
 export interface ButtonsHello {
   kind: 'hello'; v: number;

@@ -1,6 +1,6 @@
 /** The page's requests to the car: see server/api/network_api.py. */
 
-import {refusalText} from '../lang/forms.js';
+import {refusalText, withTexts} from '../lang/forms.js';
 
 /**
  * @typedef {{ssid: string, strength: number, security: 'open' | 'key' | 'other'}} Network
@@ -26,7 +26,7 @@ async function ask(url, options) {
 
 export const API = {
   /** @returns {Promise<NetworkState>} */
-  state: async () => (await ask('api/network')).json(),
+  state: async () => withTexts(await (await ask('api/network')).json()),
   look: () => ask('api/network/look', {method: 'POST'}),
   /** @param {string} ssid @param {string} key */
   join: (ssid, key) => ask(`api/network/join?${new URLSearchParams({ssid})}`, {

@@ -21,7 +21,7 @@ export const stateText = ({phase, ssid, own, name, join_s: joinS}, port) =>
 /** Reason for missing the requested network; '' if joined. @param {NetworkState} state */
 export function reasonText({phase, ssid, reason}) {
   if (!reason) return '';
-  return phase === 'absent' || !ssid ? `${reason}.` : fill(t.network.notJoined, {ssid, why: reason});
+  return phase === 'absent' || !ssid ? fill(t.network.absent, {why: reason}) : fill(t.network.notJoined, {ssid, why: reason});
 }
 
 /** Age of the list of networks. @param {NetworkState} state */

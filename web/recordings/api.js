@@ -1,6 +1,6 @@
 /** The page's requests to the car: see server/api/recordings_api.py. */
 
-import {refusalText} from '../lang/forms.js';
+import {refusalText, withTexts} from '../lang/forms.js';
 
 /** @import {Export, ExportRequest, Listing, Moments, RecallState, Storage, Table, WeekFigures} from './types.js' */
 
@@ -54,7 +54,7 @@ export const API = {
    * @param {string} name @param {number} points about how many of each line
    * @returns {Promise<Table>}
    */
-  table: async (name, points) => (await ask(`${of(name)}/table?points=${points}`)).json(),
+  table: async (name, points) => withTexts(await (await ask(`${of(name)}/table?points=${points}`)).json()),
   /** @param {string} name @param {number} fromS @param {number} seconds */
   units: async (name, fromS, seconds) =>
     (await ask(`${of(name)}/units?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
@@ -69,7 +69,7 @@ export const API = {
   /** @returns {Promise<WeekFigures>} */
   weeks: async () => (await ask('api/moments/weeks')).json(),
   /** A base station's figures. @returns {Promise<Storage>} */
-  storage: async () => (await ask('api/status')).json(),
+  storage: async () => withTexts(await (await ask('api/status')).json()),
   /** Brings an archived drive back. @param {string} id @returns {Promise<RecallState>} */
   recall: async (id) => (await ask(`${DRIVES}/${encodeURIComponent(id)}/recall`, {method: 'POST'})).json(),
   /** @param {string} id @returns {Promise<RecallState>} */
@@ -77,11 +77,11 @@ export const API = {
     (await ask(`${DRIVES}/${encodeURIComponent(id)}/recall`, {method: 'DELETE'})).json(),
   file: of,
   /** @param {ExportRequest} options @returns {Promise<Export>} */
-  begin: async (options) => (await ask(EXPORTS, {
+  begin: async (options) => withTexts(await (await ask(EXPORTS, {
     method: 'POST', body: JSON.stringify(options),
-  })).json(),
+  })).json()),
   /** @param {string} id @returns {Promise<Export>} */
-  exported: async (id) => (await ask(`${EXPORTS}/${id}`)).json(),
+  exported: async (id) => withTexts(await (await ask(`${EXPORTS}/${id}`)).json()),
   /** @param {string} id */
   cancel: (id) => ask(`${EXPORTS}/${id}`, {method: 'DELETE', keepalive: true}),
   /** @param {string} id */

@@ -41,7 +41,7 @@ const link = new Link({
     welcomed: () => controls.restart(),
     filming: () => page.filming,
     changed: () => page.linkChanged(),
-    closed: (reason) => toast(STRINGS.closed(reason), 'warn'),
+    closed: (reason) => void page.closed(reason),
   },
 });
 const video = new Video({

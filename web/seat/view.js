@@ -1,10 +1,11 @@
 /** The car's last state, and the updates of each page part from it. */
 
-import {t} from '../lang/words.js';
+import {LANGUAGE, t} from '../lang/words.js';
 import {setAttr} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, canMove, gradeOf, situationOf, takenBy} from './state.js';
+import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 /** @import {Downward, State, Welcome} from '../lib/types.js' */
@@ -40,6 +41,9 @@ export class Page {
     this.refusal = null;
     /** @type {import('./types.js').LinkGrade} */
     this.grade = 'none';
+    /** Translates the sentences of a message, once their texts are loaded. @type {<T>(message: T) => T} */
+    this.localised = (message) => message;
+    this.loadsTexts = false;
   }
 
   get driving() {
@@ -62,8 +66,31 @@ export class Page {
     return ms !== null && this.welcome && ms > this.welcome.late_ms ? ms : null;
   }
 
-  /** @param {Downward} message */
-  message(message) {
+  /** Loads the texts of the car's sentences when the first one comes; English comes with it. */
+  async loadTexts() {
+    if (LANGUAGE === 'en' || this.loadsTexts) return;
+    this.loadsTexts = true;
+    try {
+      const {loadSent, localised} = await import('../lang/forms.js');
+      await loadSent('sentences');
+      this.localised = localised;
+    } catch {
+      this.loadsTexts = false;
+    }
+  }
+
+  /** The car closed the link. @param {string} reason with key and values in its second line */
+  async closed(reason) {
+    const [text, query] = reason.split('\n');
+    if (query) await this.loadTexts();
+    const message = this.localised({text, sentences: query ? {[text]: query} : {}});
+    toast(STRINGS.closed(message.text), 'warn');
+  }
+
+  /** @param {Downward} received */
+  message(received) {
+    const message = this.localised(received);
+    if ('sentences' in message && Object.keys(message.sentences ?? {}).length) void this.loadTexts();
     if (message.kind === 'welcome') this.welcomed(message);
     else if (message.kind === 'state') this.updated(message);
     else if (message.kind === 'pass') {

@@ -1,25 +1,29 @@
-/** The switches of the Wi-Fi's groups: base-station/fpvsites/page.py. In English only. */
+/** The switches of the Wi-Fi's groups: base-station/fpvsites/page.py. */
 
-import {button, byId, input, make, setText, show} from '../lib/dom.js';
+import {refusalText, withTexts} from '../lang/forms.js';
+import {t, LOCALE, fill} from '../lang/words.js';
+import {button, byId, fillStrings, input, make, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from '../network/api.js';
 
 /**
- * @typedef {{name: string, mode: string, until: string, sites: string[]}} Group
+ * @typedef {'everything' | 'sites' | 'nothing'} Mode
+ * @typedef {{name: string, mode: Mode, until: string, until_s: number, sites: string[]}} Group
  * @typedef {{groups: Group[], change: string, fault: string, in_force: boolean, off: boolean,
- *   now: string}} Status
+ *   now: string, sentences: Record<string, string>}} Status
  */
 
 const EVERY_MS = 3000;
 const HOUR_MIN = 60;
-/** @type {Record<string, string>} */
-const MODES = {everything: 'Every site', sites: 'Allowed sites', nothing: 'No site'};
+/** @type {Mode[]} */
+const MODES = ['everything', 'sites', 'nothing'];
+const timeOf = new Intl.DateTimeFormat(LOCALE, {weekday: 'short', hour: '2-digit', minute: '2-digit'});
 let shown = '';
 
 /** @param {string} url @param {RequestInit} [options] @returns {Promise<Status>} */
 async function ask(url, options) {
   const answer = await fetch(url, options);
-  if (answer.ok) return answer.json();
-  const message = (await answer.text()).trim();
+  if (answer.ok) return withTexts(await answer.json());
+  const message = await refusalText(answer);
   throw answer.status === 401 ? new Locked(message) : new Refused(message);
 }
 
@@ -29,12 +33,12 @@ function update(status) {
   show(byId('unlock'), false);
   show(byId('switches'), true);
   if (!input('until').value) input('until').value = later(now);
-  const state = off ? 'Off: all clients reach all sites' : inForce ? 'In force' : 'Not yet in force';
+  const state = off ? t.sites.off : inForce ? t.sites.inForce : t.sites.notYet;
   setText(byId('says'), state);
   setText(byId('fault'), fault);
   show(byId('fault'), fault !== '');
   show(button('undo'), change !== '');
-  setText(button('undo'), `Undo: ${change}`);
+  setText(button('undo'), fill(t.sites.undo, {change}));
   const key = JSON.stringify(groups);
   if (key === shown) return;
   shown = key;
@@ -52,17 +56,18 @@ function later(now) {
 }
 
 /** @param {Group} group */
-function section({name, mode, until, sites}) {
+function section({name, mode, until, until_s: untilS, sites}) {
   const part = make('section', '');
   part.className = 'near';
-  const text = `${MODES[mode]}${until ? ` until ${until}` : ''}`;
+  const {modes} = t.sites;
+  const text = until ? fill(t.sites.modeUntil, {mode: modes[mode], time: timeOf.format(untilS * 1000)}) : modes[mode];
   const choice = make('div', '');
   choice.className = 'choice';
-  for (const [key, label] of Object.entries(MODES)) {
+  for (const key of MODES) {
     if (key === 'sites' && !sites.length) continue;
-    const turn = make('button', label);
+    const turn = make('button', modes[key]);
     turn.id = `${name}-${key}`;
-    turn.setAttribute('aria-label', `${name}: ${label} until the time above`);
+    turn.setAttribute('aria-label', fill(t.sites.turn, {name, mode: modes[key]}));
     turn.setAttribute('aria-pressed', String(key === mode));
     turn.classList.toggle('primary', key === mode);
     turn.addEventListener('click', () => void act('api/sites/switch', JSON.stringify(
@@ -85,13 +90,16 @@ async function settle(answer) {
     const locked = fault instanceof Locked;
     show(byId('unlock'), locked);
     show(byId('switches'), !locked);
-    setText(byId('says'), locked ? 'The switches need the password.' : '');
+    setText(byId('says'), locked ? t.sites.locked : '');
     const said = fault instanceof Refused;
-    setText(byId('fault'), said ? fault.message : 'The gateway does not answer.');
+    setText(byId('fault'), said ? fault.message : t.sites.silent);
     show(byId('fault'), !locked);
   }
 }
 
+document.title = t.sites.title;
+fillStrings(document, t.sites);
+setText(byId('says'), t.sites.asking);
 const refresh = () => settle(ask('api/sites'));
 byId('unlock').addEventListener('submit', (event) => {
   event.preventDefault();

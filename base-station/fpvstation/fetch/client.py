@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import os
 import re
 import secrets
 import ssl
@@ -16,6 +17,7 @@ import aiohttp
 import msgspec
 
 from fpvcar.recordings.library.checksums import start_of
+from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
@@ -192,7 +194,7 @@ class HttpCar:
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
         if not wire.macs_equal(answer.headers.get(wire.MAC, ""), mac):
-            raise CarFault(f"{self._car.url}: answer refused: this car did not sign it")
+            raise CarFault(sentence("station_unsigned", url=self._car.url))
         return _decoded(body, kind)
 
     @contextlib.asynccontextmanager
@@ -254,7 +256,7 @@ def _station_support(url: str) -> Iterator[None]:
     try:
         yield
     except SegmentGone:
-        raise CarFault(f"{url}: no station support: update fpvcar on the car") from None
+        raise CarFault(sentence("station_old_car", url=url)) from None
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
@@ -283,7 +285,9 @@ async def _faults(url: str) -> AsyncIterator[None]:
         other = _certificate_differs(url, fault.got.hex())
         raise CertificateChanged(f"{other}: not this car, or pair it again") from None
     except TimeoutError:
-        raise CarFault(f"{url}: no answer in time") from None
+        raise CarFault(sentence("station_late", url=url)) from None
     except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:
-        text = str(fault) or type(fault).__name__
-        raise CarFault(f"{url}: {text}") from None
+        reason = str(fault) or type(fault).__name__
+        if isinstance(fault, aiohttp.ClientConnectorError):
+            reason = os_reason(OSError(fault.errno, os.strerror(fault.errno or 0)))
+        raise CarFault(sentence("says", place=url, reason=reason)) from None

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from fpvcar.recordings import names
 from fpvcar.recordings.library import checksums
+from fpvcar.runtime.sentences import sentence
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
 from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
@@ -221,7 +222,7 @@ class Pull:
         assert incoming is not None
         damaged = await self._act(incoming.missing)
         if damaged:
-            self.round.bad[segment.name] = f"{len(damaged)} MiB arrived damaged"
+            self.round.bad[segment.name] = sentence("station_damaged", count=len(damaged))
         return None if damaged else incoming
 
     async def _open_segment(self, segment: Segment) -> IncomingSegment:
@@ -248,7 +249,7 @@ class Pull:
                     if slot.expired and number <= last:
                         return False
             if number <= last:
-                raise CarFault(f"{name}: transfer ended after {number} of {last + 1} pieces")
+                raise CarFault(sentence("station_cut", name=name, count=number, total=last + 1))
         return True
 
     async def _write_piece(self, incoming: IncomingSegment, number: int, data: bytes) -> None:

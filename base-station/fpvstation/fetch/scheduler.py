@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fpvcar.runtime.units import counted
+from fpvcar.runtime.sentences import segments, sentence
 from fpvstation.errors import StationError
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
@@ -25,10 +25,8 @@ from fpvstation.store.sums_file import StoredSegment
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
 """Delays before the next attempt after consecutive failed rounds; a new segment resets them."""
-NO_ROOM = (
-    "the store's disk is full: delete other files on it or sessions (`fpvstation "
-    "rm`, then the folder .trash), or use a larger disk with --store; the car keeps the rest"
-)
+NO_ROOM = sentence("station_full")
+FETCHING = sentence("station_fetching")
 EVERYTHING_S = 3600.0
 """Interval of comparing segments with a receipt, too: a store may have lost some."""
 log = logging.getLogger("fpvstation")
@@ -40,7 +38,7 @@ class CarState(msgspec.Struct):
     name: str
     folder: str
     url: str
-    state: str = "not contacted yet"
+    state: str = sentence("station_new")
     """"ok", "fetching", or the fault."""
     seen_s: float = 0.0
     """Time of the last answer, UTC; 0: never."""
@@ -133,7 +131,7 @@ class FetchScheduler:
                 full = isinstance(fault, OSError) and fault.errno in FULL
                 failed, text = True, NO_ROOM if full else str(fault)
             except Exception as fault:  # one car never ends the others
-                failed, text = True, f"internal fault: {fault!r}"
+                failed, text = True, sentence("station_internal", reason=repr(fault))
                 internal_fault = text
                 log.exception("%s", car.folder)
             else:
@@ -166,7 +164,7 @@ class FetchScheduler:
             except CertificateChanged:
                 # its task starts again with the new certificate
                 self._cars.renew(car, await certificate_of(car))
-                raise CarFault("the car has a new certificate, and proved its identity") from None
+                raise CarFault(sentence("station_certificate")) from None
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
@@ -208,7 +206,7 @@ class FetchScheduler:
             if len(pull.round.stored) > stored:
                 stored, state.stored_s = len(pull.round.stored), self._utc_s()
             if pull.round.waiting:
-                state.state = "fetching"
+                state.state = FETCHING
                 self._set_waiting(state, pull.round.waiting)
 
     def _set_waiting(self, state: CarState, waiting: int) -> None:
@@ -240,4 +238,4 @@ def _result_text(result: Round) -> str:
     if not result.bad:
         return "ok"
     name, reason = next(iter(result.bad.items()))
-    return f"{counted(len(result.bad), 'segment')} failed ({name}: {reason}); retrying"
+    return sentence("station_failed", count=segments(len(result.bad)), name=name, reason=reason)

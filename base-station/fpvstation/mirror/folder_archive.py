@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.runtime import files
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
 from fpvstation.mirror.office import (
@@ -61,17 +62,12 @@ class FolderArchive:
         except (FileNotFoundError, NotADirectoryError):
             foreign = [name for name in self._names() if not OWN.fullmatch(name)]
             if known or foreign or not self._folder.is_dir():
-                raise OfficeFault(
-                    f"{self.place}: {MARKER} is missing there: mount its disk"
-                    + ("" if known else ", or name an empty folder")
-                ) from None
+                key = "office_unmounted" if known else "office_unmounted_new"
+                raise OfficeFault(sentence(key, place=self.place, marker=MARKER)) from None
             await asyncio.to_thread(files.write_whole, marker, [content])
             return
         if present != content:
-            raise OfficeFault(
-                f"{self.place} has the sessions of another store than {store}: "
-                "give each store its own folder"
-            )
+            raise OfficeFault(sentence("office_other", place=self.place, store=store))
 
     def _names(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -118,7 +114,7 @@ class FolderArchive:
         try:
             held = Path(f"/proc/self/fd/{folder}")
             if not (held / MARKER).exists():
-                raise OfficeFault(f"{self.place}: {MARKER} is missing there: mount its disk")
+                raise OfficeFault(sentence("office_unmounted", place=self.place, marker=MARKER))
             yield held
         finally:
             os.close(folder)
@@ -131,7 +127,7 @@ class FolderArchive:
             if read_back(copy) != segment.sha256:
                 if not _is_right((self._root / segment.path).parent, segment):
                     raise damaged_here(segment)
-                raise OfficeFault(f"{self.place}: {segment.path}: the disk returns other bytes")
+                raise OfficeFault(sentence("office_disk", place=self.place, path=segment.path))
 
         sources = [self._root / segment.path for segment in listed]
         await _copy_files(sources, into, compare, on_progress)

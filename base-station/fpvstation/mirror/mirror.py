@@ -19,6 +19,7 @@ import msgspec
 
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import sentence
 from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, quiet
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
@@ -83,15 +84,12 @@ class Rdcp:
             content = copy.read_bytes()
             copy.unlink()
             if content != (self._root / MARKER).read_bytes():
-                raise OfficeFault(
-                    f"{self.place} has the sessions of another store than {store}: "
-                    "give each store its own folder"
-                )
+                raise OfficeFault(sentence("office_other", place=self.place, store=store))
             return
         if not any(fault.code == "missing" for fault in ended.faults):
             raise self._fault(ended)
         if known:
-            raise OfficeFault(f"{self.place}: {MARKER} is missing there: mount its disk")
+            raise OfficeFault(sentence("office_unmounted", place=self.place, marker=MARKER))
         ended = await self._run(str(self._root / MARKER), marker)
         if ended.status:
             raise self._fault(ended)
@@ -167,7 +165,7 @@ class Rdcp:
     async def _run(self, *arguments: str, on_progress: OnProgress = quiet) -> RdcpResult:
         """Run rdcp; `on_progress` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
-            raise OfficeFault("rdcp is missing: install rdpipe")
+            raise OfficeFault(sentence("office_no_rdcp"))
         process = await asyncio.create_subprocess_exec(
             *with_pdeathsig([*self._argv, *arguments]),
             stdin=asyncio.subprocess.DEVNULL,
@@ -180,7 +178,7 @@ class Rdcp:
                 output = await _read(process.stderr, on_progress)
                 await process.wait()
         except TimeoutError:
-            raise OfficeFault(f"{self.place}: rdcp timed out after a day") from None
+            raise OfficeFault(sentence("office_late", place=self.place)) from None
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.mirror import Rdcp
@@ -114,12 +115,12 @@ class Offices:
             except (OfficeFault, StationError, OSError) as fault:
                 text = str(fault)
             except Exception as fault:  # one office never ends the others
-                text = internal_fault = f"internal fault: {fault!r}"
+                text = internal_fault = sentence("station_internal", reason=repr(fault))
                 log.exception("%s", replicator.state.place)
             else:
                 scanned_s = self._clock_s() if everything else scanned_s
                 for session, reason in replicator.state.bad.items():
-                    text = f"{session}: {reason}"
+                    text = sentence("says", place=session, reason=reason)
             if text:
                 if text != replicator.state.last_fault:
                     log.warning("%s", text)

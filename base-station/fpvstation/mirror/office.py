@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.store.sums_file import StoredSegment
 
 
@@ -69,7 +70,7 @@ class OfficeState(msgspec.Struct):
     """Station's view of one office."""
 
     place: str
-    state: str = "not contacted yet"
+    state: str = sentence("station_new")
     """"ok", "sending", or the fault."""
     verified_s: float = 0.0
     """Time when it last verified a session, UTC; 0: never."""

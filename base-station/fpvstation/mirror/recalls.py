@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from fpvcar.runtime.units import counted
+from fpvcar.runtime.sentences import segments, sentence
 from fpvstation.errors import StationError
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.office import CopyProgress, OfficeFault
@@ -30,7 +30,7 @@ BUSY_S = 2.0
 ENDED_MOST = 50
 """Ended recalls that are kept for the page."""
 AGAIN = "try again, and the copy continues"
-NO_ROOM = f"the store's disk is full: make room there, then {AGAIN}"
+NO_ROOM = sentence("recall_full")
 ACTIVE = "waiting", "copying", "verifying"
 log = logging.getLogger("fpvstation")
 
@@ -91,10 +91,8 @@ class _Recall:
         state.state = "copying"
         lost = await tiers.recall(state.session, self._on_progress)
         if lost:
-            state.fault = (
-                f"{counted(len(lost), 'segment')} bad or missing in {state.place} ({lost[0]}): "
-                "fetched again if the car or an office has it"
-            )
+            count, place = segments(len(lost)), state.place
+            state.fault = sentence("recall_lost", count=count, place=place, first=lost[0])
         state.state, state.done, state.rate = "done", state.total, 0.0
 
     def _on_progress(self, progress: CopyProgress) -> None:
@@ -171,10 +169,12 @@ class Recalls:
             await self._sleep(BUSY_S)
         except (OfficeFault, StationError, OSError) as fault:
             full = isinstance(fault, OSError) and fault.errno in FULL
-            self._fail(state, NO_ROOM if full else str(fault).replace(RETRIED, AGAIN))
+            text = str(fault)
+            text = text.replace(RETRIED, AGAIN) if RETRIED in text else text
+            self._fail(state, NO_ROOM if full else text)
         except Exception as fault:  # a defect here must not end the station
             log.exception("%s", state.session)
-            self._fail(state, f"internal fault: {fault!r}")
+            self._fail(state, sentence("station_internal", reason=repr(fault)))
 
     def _fail(self, state: RecallState, fault: str) -> None:
         log.warning("%s: not recalled: %s", state.session, fault)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
@@ -28,6 +29,7 @@ from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segm
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
 
+SENDING = sentence("station_sending")
 REST = 4.0
 """Pause after verifying an old replica, as a multiple of its duration: the office reads its disk
 for that at most a fifth of the time."""
@@ -83,7 +85,7 @@ class Replicator:
         state, faults, last = self.state, 0, self.state.bad
         state.bad = {}
         for session in sorted(ready, key=lambda session: session in last):
-            state.state = "sending"
+            state.state = SENDING
             due_s = self.pending.take(session)
             self._count_waiting(session)
             try:
@@ -146,9 +148,11 @@ class Replicator:
         if check.bad:
             self.state.rotted += len(check.bad)
             self.pending.add_now(session)
+            place, count = self._office.place, len(check.bad)
             raise OfficeFault(
-                f"{self._office.place}: {len(check.bad)} files of {session} are bad "
-                f"or missing there ({check.bad[0]}); they are sent again"
+                sentence(
+                    "office_bad", place=place, count=count, session=session, first=check.bad[0]
+                )
             )
 
     async def _measure(self) -> None:

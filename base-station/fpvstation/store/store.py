@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from fpvcar.recordings.library.checksums import start_of
+from fpvcar.runtime.sentences import sentence
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError
 from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
@@ -44,7 +45,7 @@ def trash_of(now_s: float) -> str:
 
 def recall_step(session: str) -> str:
     """Return the next step for a session in an archive."""
-    return f"bring it back with `fpvstation recall {session.rpartition('/')[2]}`"
+    return sentence("station_recall", name=session.rpartition("/")[2])
 
 
 class Store(Contents):
@@ -288,7 +289,14 @@ class Store(Contents):
 
     def _refuse_archived(self, session: str) -> None:
         if record := self.archived(session):
-            raise SessionArchived(f"{session} is in {record.place}: {recall_step(session)}")
+            raise SessionArchived(
+                sentence(
+                    "station_archived",
+                    session=session,
+                    place=record.place,
+                    step=recall_step(session),
+                )
+            )
 
     def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
         """Publish a file that was set aside and is right by the car's own checksums: its line

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from fpvcar.runtime.sentences import sentences_in
 from fpvcar.runtime.units import counted
 from fpvcar.server.api.prometheus_text import Metric, gauge
 from fpvstation.catalogue.catalogue import StoreUsage
@@ -98,6 +99,16 @@ class StationHealth(msgspec.Struct):
     snapshot_s: float = 0.0
     """Time of the newest snapshot, UTC; 0 without snapshots."""
     recalls: list[RecallState] = []
+    sentences: dict[str, str] = {}
+    """Key and values of the texts in this answer that pages translate."""
+
+    def __post_init__(self) -> None:
+        texts = [text for car in self.cars for text in (car.state, car.last_fault)]
+        texts += [text for office in self.offices for text in (office.state, office.last_fault)]
+        texts += [text for car in self.cars for text in car.late.values()]
+        texts += [text for chore in self.chores for text in (chore.name, chore.fault)]
+        texts += [recall.fault for recall in self.recalls]
+        self.sentences = sentences_in(self.why_anew, *texts)
 
     def faults(self, now_s: float) -> Iterator[str]:
         """Yield the faults that need attention."""

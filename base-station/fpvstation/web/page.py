@@ -34,7 +34,7 @@ from fpvcar.server.http.pages import (
     page_response,
     refuse_foreign,
 )
-from fpvcar.server.http.responses import JSON, PRIVATE, refused
+from fpvcar.server.http.responses import JSON, PRIVATE, failed, refused
 from fpvcar.wire.refusals import Refusal
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
@@ -126,7 +126,7 @@ class Page:
         except DriveBusy as fault:
             raise refused(web.HTTPConflict, fault) from None
         except StationError as fault:
-            raise web.HTTPConflict(text=f"{fault}\n") from None
+            raise failed(web.HTTPConflict, fault) from None
         return web.Response(body=msgspec.json.encode(state), headers=JSON)
 
     async def _cancel(self, request: web.Request) -> web.Response:

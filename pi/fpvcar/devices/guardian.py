@@ -36,6 +36,7 @@ from typing import NoReturn
 
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import mlock
+from fpvcar.runtime.sentences import sentence
 
 PATIENCE_S = 0.2
 """A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
@@ -94,7 +95,7 @@ class Guardian:
         if answer != READY:
             self.kill()
             reason = answer.decode(errors="replace") or "it died"
-            raise PinsLost(f"no guardian for the motors: {reason}")
+            raise PinsLost(sentence("guardian_none", reason=reason))
         self._line.setblocking(False)
 
     def feed(self) -> None:
@@ -140,11 +141,11 @@ class Guardian:
         self._read_answers()
         now_s = self._clock_s()
         if self._asked_s is not None and now_s - self._asked_s > ANSWER_S:
-            raise PinsLost("the guardian of the motors hangs")
+            raise PinsLost(sentence("guardian_hangs"))
         try:
             self._line.send(command)
         except OSError:
-            raise PinsLost("the guardian of the motors is gone") from None
+            raise PinsLost(sentence("guardian_gone")) from None
         self._sent += 1
         if self._asked_s is None:
             self._asked_s = now_s
@@ -157,7 +158,7 @@ class Guardian:
         except OSError:
             answers = b""
         if not answers:
-            raise PinsLost("the guardian of the motors is gone")
+            raise PinsLost(sentence("guardian_gone"))
         self._answered += len(answers)
         self._asked_s = None if self._answered == self._sent else self._clock_s()
 

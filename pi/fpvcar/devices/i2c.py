@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-ENABLE = (
-    "enable I2C: sudo raspi-config nonint do_i2c 0 (or the line dtparam=i2c_arm=on in "
-    "/boot/firmware/config.txt, and i2c-dev in /etc/modules), then reboot"
-)
+from fpvcar.runtime.sentences import sentence
+
+ENABLE = sentence("i2c_advice")
 """Advice for a missing bus."""
 
 

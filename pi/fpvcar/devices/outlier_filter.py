@@ -8,7 +8,9 @@ wire, a wet lens or a neighbour's echoes turn most readings into jumps.
 
 from collections import deque
 
-NOISY = "noisy: its readings jump to and fro"
+from fpvcar.runtime.sentences import sentence
+
+NOISY = sentence("noisy")
 """State of a sensor with readings that this filter rejects."""
 LAST, MOST, CALM = 10, 7, 2
 """Thresholds: noisy from MOST jumps among the LAST readings, until there are at most CALM."""

@@ -19,6 +19,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.saved import SavedSettings, differing, guard_of, hold_of, limit_of
+from fpvcar.runtime.sentences import STARTING, sentence
 from fpvcar.wire.telemetry import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -34,7 +35,7 @@ IDLE_TICK_S = 0.1
 """Tick without a driver; short enough that the lease of resting wheels never expires."""
 WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak; more current would crash the computer."""
-NO_PINS = "the back end of the motor pins does not answer"
+NO_PINS = sentence("pins_silent")
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {WheelsReason.PINS_SILENT, WheelsReason.PINS_LOST}
@@ -104,7 +105,8 @@ class Control:
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
         self._settings: tuple[float, GuardMode, Hold | None] | None = None
-        self.wheels, self._why = "starting", ""
+        self.wheels: str = STARTING
+        self._why = ""
         hold = hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
         self.duties: tuple[float, ...] = (0.0, 0.0)
@@ -240,7 +242,7 @@ class Control:
     def wheels_state(self, state: str) -> None:
         """Store the wheels client's state: "ok", "absent" or "hung"."""
         if state != "ok":
-            self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
+            self._set_fault(Cause.WHEELS_LOST, sentence(f"wheels_{state}"))
 
     def _set_fault(self, fault: Cause | None, text: str) -> None:
         if fault is not self._fault or text != self.wheels:

@@ -18,6 +18,7 @@ from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
 from fpvcar.runtime import wall_clock
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MB, SECOND_NS
 from fpvcar.wire.telemetry import Recording
 
@@ -244,5 +245,5 @@ class Recorder:
         if since_s:
             stalled_s = self._clock.monotonic_ns() / SECOND_NS - since_s
             if stalled_s > STALLED_S:
-                return f"the card has not answered for {stalled_s:.0f} s"
+                return sentence("recorder_slow", seconds=f"{stalled_s:.0f}")
         return self._thread.state

@@ -15,12 +15,13 @@ from fpvcar.recorder.encoder import BeginCommand, Encoder, KeepCommand, QueuedMe
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings.repair.salvage import Salvager, Seal
+from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.runtime.workers import Periodic
 
 AGAIN_S = 2.0
 """Back-off after a card fault, in seconds."""
-ENDED = "the recorder's thread ended by itself"
+ENDED = sentence("recorder_ended")
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -45,7 +46,7 @@ class RecorderThread(Periodic):
     ) -> None:
         """Take `seal(name)`, which seals a file left open by a previous run in small steps."""
         super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
-        self.state = "ok"
+        self.state: str = "ok"
         """Status text: "ok", or a description of the fault."""
         self.writing_since_s = 0.0
         """Start time of the current turn; 0 between turns."""
@@ -87,7 +88,7 @@ class RecorderThread(Periodic):
                 self._salvager.advance(self._rotation.leftovers)
         except Exception as fault:  # the car must drive on after any fault
             if isinstance(fault, OSError):
-                self._failed(fault.strerror or str(fault), True)
+                self._failed(os_reason(fault), True)
             else:
                 self._failed(repr(fault), False)
             self._again_s = now_s + AGAIN_S

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MIB
 
 READ_BYTES = 1 << 18
@@ -273,7 +274,7 @@ class Supervisor(ABC):
         """Return the reason why the program was not started, or cannot be; None if it can."""
         if fault is not None:
             return f"{program}: {fault.strerror}"
-        return None if shutil.which(program) else f"no program {program}"
+        return None if shutil.which(program) else sentence("program_missing", program=program)
 
     def rest_s(self) -> float:
         """Return how long to leave the program's output unread from now on."""

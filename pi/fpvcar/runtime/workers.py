@@ -15,6 +15,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from fpvcar.runtime.sentences import STARTING
+
 RETRY_S = 0.5
 STOP_S = 1.0
 REST_S = 0.5
@@ -88,7 +90,7 @@ class Worker(Runner):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.state = "starting"
+        self.state: str = STARTING
         self.resting = False
         self._log = logging.getLogger(f"fpvcar.{name}")
 

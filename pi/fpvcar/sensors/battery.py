@@ -13,6 +13,7 @@ from fpvcar.devices.chips.ina219 import Ina219, Reading
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.outlier_filter import NOISY, NoiseFilter
 from fpvcar.devices.pins import PinsFault
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
 
@@ -154,7 +155,7 @@ class BatterySensor(Worker):
                     self._take(reading, now_s)
                     news_s = now_s
                 elif now_s - news_s > SILENT_S:
-                    raise I2cError(f"INA219: no new average for {SILENT_S} s")
+                    raise I2cError(sentence("ina219_silent", seconds=SILENT_S))
         finally:
             with contextlib.suppress(PinsFault, I2cError):
                 device.close()

@@ -15,6 +15,7 @@ from fpvcar import config
 from fpvcar.config import ConfigError
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.runtime.child_process import BackOff, Supervisor
+from fpvcar.runtime.sentences import sentence
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
 from fpvcar.wire.errors import WireError
@@ -24,7 +25,7 @@ START_S, SILENT_S = 30.0, 2.5
 AGAIN_S, AGAIN_MOST_S = 2.0, 30.0
 """Pause before a restart; doubled after each start in a row without a record. The programs of
 the bench and of the device are a whole Python each, on a core that has no time for it."""
-BLIND = "sees nothing: covered, too near, or too bright"
+BLIND = sentence("depth_blind")
 log = logging.getLogger("fpvcar.depth")
 
 
@@ -110,7 +111,10 @@ class DepthCamera(Supervisor):
         if left_s > 0.0:
             return left_s
         line = self.line_since(self._heard_s or self._began_s)
-        return f"sent nothing for {limit_s:g} s{f': {line}' if line else ''}"
+        seconds = f"{limit_s:g}"
+        if line:
+            return sentence("depth_silent_line", seconds=seconds, line=line)
+        return sentence("depth_silent", seconds=seconds)
 
     def ended(self, reason: str) -> bool:
         """Set the reason as the sensor's state, and drop the old picture. Returns True if a

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fpvcar import config
 from fpvcar.devices.outlier_filter import NOISY
+from fpvcar.runtime.sentences import STARTING
 from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
 
@@ -26,7 +27,7 @@ class LastReading:
     bearing_deg: float
     range_m: float | None = None
     at_s: float = NEVER_S
-    state: str = "starting"
+    state: str = STARTING
     readings: int = 0
     offset_m: float = 0.0
     """Correction in m, added to each range."""

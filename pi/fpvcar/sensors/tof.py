@@ -11,6 +11,7 @@ from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Pins, PinsFault
+from fpvcar.runtime.sentences import sentence
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
@@ -97,7 +98,7 @@ class Tof:
         sample, now_s = chip.read(after_s), self._clock_s()
         if sample is None:
             if now_s - self._news_s > SILENT_S:
-                raise I2cError("stopped ranging")
+                raise I2cError(sentence("tof_stopped"))
             self._wait_s = min(self._wait_s + LATER_S, WAIT_S[1])
             self.due_s = now_s + POLL_S
             return
@@ -111,13 +112,13 @@ class Tof:
         self._same = self._same + 1 if ok and result == self._last_result else 0
         self._last_result = result
         if self._same >= SAME_MOST:
-            raise I2cError(f"stuck: {self._same} times the same")
+            raise I2cError(sentence("tof_same", count=self._same))
         near = sample.status is vl53l0x.Status.NEAR
         range_m = vl53l0x.NEAREST_M if near else sample.range_m
         if self._noise.add(range_m):
             self.reading.noisy(self._noise.nearest)
         elif sample.status in vl53l0x.SILENT:
-            self.reading.update(None, str(sample.status), now_s)
+            self.reading.update(None, sample.status.value, now_s)
         else:
             self.reading.update(range_m, "ok", now_s)
 

@@ -24,7 +24,7 @@ def update(reading: LastReading, sample: hcsr04.Sample, now_s: float) -> None:
         reading.noisy(sample.range_m)
         return
     good = sample.status in (hcsr04.Status.OK, hcsr04.Status.FAR)
-    reading.update(sample.range_m, "ok" if good else str(sample.status), now_s)
+    reading.update(sample.range_m, "ok" if good else sample.status.value, now_s)
 
 
 class UltrasonicThread(RangeThread):

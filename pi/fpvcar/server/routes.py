@@ -14,6 +14,7 @@ from aiohttp import web
 
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
+from fpvcar.runtime.sentences import sentence
 from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.server.api.exports import EXPORTS
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE
@@ -211,7 +212,7 @@ class Server:
         self._promote(request, rank)
         self._watching.leave(session)
         most = self._profile.server.max_viewers
-        full = f"{most} viewers are here already (server.max_viewers)"
+        full = sentence("close_full", most=most)
         end = functools.partial(session.close, full)
         if not drives and self._watching.enter(session, session.address, end, rank):
             raise SessionClosed(full)

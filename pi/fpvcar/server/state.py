@@ -4,6 +4,7 @@ from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.drive.gate import Cause, Latches
 from fpvcar.drive.saved import DisplayName
+from fpvcar.runtime.sentences import ENGLISH, sentence, sentences_in
 from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
@@ -64,6 +65,16 @@ class CarState:
     ) -> down.State:
         """Build the current state for one page."""
         decision, holder = self._control.decision, self._seat.holder
+        battery, ranges = self._senses.battery(now_s), self._senses.ranges(now_s)
+        stop, camera, recording = (
+            self.stop(),
+            self._camera.state.removeprefix("lost: "),
+            self.recording,
+        )
+        states = [reading.state for reading in ranges]
+        states += [part.state for part in (battery, recording) if part]
+        if stop and stop.cause == Cause.WHEELS_STOPPED:
+            states.append(_wheels_reason(stop.by))
         wait_s = self._seat.wait_s(now_s)
         return down.State(
             seq=self.seq,
@@ -77,26 +88,33 @@ class CarState:
             throttle=decision.throttle,
             steer=decision.steer,
             reason=decision.reason,
-            stop=self.stop(),
+            stop=stop,
             limit=self._control.limit,
             head_lights=settings.head_lights,
             viewers=viewers,
-            battery=self._senses.battery(now_s),
-            ranges=self._senses.ranges(now_s),
+            battery=battery,
+            ranges=ranges,
             wheels=self._control.wheels,
-            camera=self._camera.state.removeprefix("lost: "),
+            camera=camera,
             encoder_hangs=self._camera.encoder_hangs,
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
-            recording=self.recording,
+            recording=recording,
             lost=session.lost,
             wait_s=wait_s,
             asking=self._wheel.asking(session, now_s),
+            sentences=sentences_in(camera, self._control.wheels, *states),
         )
 
     def stop(self) -> down.Stop | None:
         """Return the cause that holds the car."""
         return stop_of(self._control.decision.latches)
+
+
+def _wheels_reason(by: str) -> str:
+    """Return a reason of `wheels` for a stop, which is saved as plain text, as a sentence."""
+    key = f"wheels_{by.replace(' ', '_')}"
+    return sentence(key) if key in ENGLISH else by
 
 
 def stop_of(latches: Latches) -> down.Stop | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fpvcar.config import ConfigError, Profile
 from fpvcar.runtime.child_process import BackOff, Supervisor
+from fpvcar.runtime.sentences import STARTING, sentence
 from fpvcar.video import faults, options
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
@@ -132,7 +133,7 @@ class Camera(Supervisor):
         self.framed = framed
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
         self._watched: Callable[[], bool] = lambda: True
-        self.state = "starting" if argv else "none"
+        self.state: str = STARTING if argv else "none"
         """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
         self._start_s = start_s
         self._choice = EncoderChoice(encoder)
@@ -191,7 +192,7 @@ class Camera(Supervisor):
     def renew(self, argv: Sequence[str]) -> None:
         """Change the command line at once; the picture is interrupted for a moment."""
         self.argv = list(argv)
-        self.fail("its settings were changed; it is restarted")
+        self.fail(sentence("camera_renewed"))
 
     # Life of the program
 

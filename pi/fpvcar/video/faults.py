@@ -8,10 +8,8 @@ import os
 import shutil
 import signal
 
-AGAIN = "it is started again"
-ANNEX_B = "plain H.264 (Annex B) on stdout, with a key frame each second"
-BY_HAND = "start it by hand to see why"
-WHOLE = "check that it is complete and its interpreter installed"
+from fpvcar.runtime.sentences import os_reason, sentence
+
 LEASH = "setpriv: failed to execute "
 SOFTWARE = (
     "the board's H.264 encoder hangs, so the pictures are smaller; switch the car off and on again"
@@ -22,16 +20,16 @@ LINE_S = 2.0
 BEFORE_S = 0.5
 """Time before the last picture within which a line counts as the reason for its end."""
 REMEDIES: tuple[tuple[str, str], ...] = (
-    ("resource busy", "end the other program that has the camera"),
-    ("unplugged", "plug the camera in again"),
-    ("No such device", "plug the camera in"),
-    ("No such file", "correct the path, or plug the camera in"),
-    ("Permission denied", "sudo usermod -aG video USER, then log in again"),
-    ("not offer", "choose a size and rate that the camera has"),
-    ("offers none", "choose a size and rate that the camera has"),
-    ("expected", "correct [camera] of the profile"),
+    ("resource busy", "camera_busy"),
+    ("unplugged", "camera_replug"),
+    ("No such device", "camera_plug"),
+    ("No such file", "camera_path"),
+    ("Permission denied", "camera_group"),
+    ("not offer", "camera_size"),
+    ("offers none", "camera_size"),
+    ("expected", "camera_profile"),
 )
-"""Last words of a program, their meaning, and the next step."""
+"""Last words of a program, their meaning, and the key of the next step."""
 
 
 def not_started(program: str) -> str | None:
@@ -39,16 +37,14 @@ def not_started(program: str) -> str | None:
     if shutil.which(program) is not None:
         return None
     if (path := shutil.which(program, os.F_OK)) is not None:
-        return f"{path} is not executable; chmod +x {path}"
-    return f"no program {program}; install it, or correct camera.command"
+        return sentence("camera_not_executable", path=path)
+    return sentence("camera_no_program", program=program)
 
 
 def refused(program: str, fault: OSError) -> str:
     """Describe a start refused by the kernel."""
-    cause = f"{program} cannot be started: {fault.strerror}"
-    if fault.errno == errno.ENOEXEC:
-        return f"{cause}; it is for another processor, or lacks its #! line"
-    return f"{cause}; {WHOLE}"
+    cause = sentence("camera_refused", program=program, reason=os_reason(fault))
+    return _fault(cause, "camera_processor" if fault.errno == errno.ENOEXEC else "camera_whole")
 
 
 def exited(status: int, line: str) -> str:
@@ -56,14 +52,13 @@ def exited(status: int, line: str) -> str:
     if status < 0:
         return _killed(-status)
     if status == 0:
-        return f"its program ended by itself; {AGAIN}"
+        return _fault(sentence("camera_ended"), "camera_again")
     if line.startswith(LEASH):
-        return f"{line.removeprefix(LEASH)}; {WHOLE}"
-    ended = f"its program ended with status {status}"
+        step = sentence("camera_whole")
+        return sentence("camera_fault", cause=line.removeprefix(LEASH), step=step)
     if not line:
-        return f"{ended} and printed nothing; {BY_HAND}"
-    line = line.removeprefix("camera: ")
-    return with_remedy(f"{ended}: {line}", f"if that does not help, {BY_HAND}")
+        return _fault(sentence("camera_exited_mute", status=status), "camera_by_hand")
+    return _with_remedy(sentence("camera_exited", status=status), line, "camera_else_by_hand")
 
 
 def _killed(number: int) -> str:
@@ -71,43 +66,42 @@ def _killed(number: int) -> str:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    killed = f"its program was killed ({name})"
-    if number == signal.SIGKILL:
-        return f"{killed}; {AGAIN}; if that was not on purpose, memory is short"
-    return f"{killed}; {AGAIN}"
+    step = "camera_memory" if number == signal.SIGKILL else "camera_again"
+    return _fault(sentence("camera_killed", signal=name), step)
 
 
 def silent(seconds: float, line: str, ever: bool, encoder: bool = False) -> str:
     """Describe a silence of bytes or pictures; `ever`: there were some before; `encoder`: earlier
     starts were silent with the board's encoder."""
-    cause = f"it has sent nothing for {seconds:g} s"
-    if not ever:
-        cause = f"it has sent nothing since its start, {seconds:g} s ago"
-    line = line.removeprefix("camera: ")
-    if line:
-        cause = f"{cause}: {line}"
-    step = "switch the car off and on again" if encoder else AGAIN
-    return with_remedy(cause, f"{step}; if that repeats, check its cable")
+    cause = sentence("camera_silent" if ever else "camera_never", seconds=f"{seconds:g}")
+    return _with_remedy(cause, line, "camera_off_on" if encoder else "camera_cable")
 
 
 def no_key_frame() -> str:
     """Describe a stream without an initial key frame."""
-    return f"its program sends no H.264 key frame; it needs {ANNEX_B}"
+    return sentence("camera_no_key")
 
 
 def garbage(cause: str) -> str:
     """Describe bytes that are not records."""
-    return f"its program does not send valid H.264 ({cause}); {AGAIN}"
+    return _fault(sentence("camera_garbage", reason=cause), "camera_again")
 
 
 def closed() -> str:
     """Describe a program that runs on after closing its stdout."""
-    return f"its program closed its output; {AGAIN}"
+    return _fault(sentence("camera_closed"), "camera_again")
 
 
-def with_remedy(cause: str, usual: str) -> str:
-    """Return a program's words with the next step, unless they contain one."""
-    if ";" in cause:
+def _fault(cause: str, step: str) -> str:
+    return sentence("camera_fault", cause=cause, step=sentence(step))
+
+
+def _with_remedy(cause: str, line: str, usual: str) -> str:
+    """Return a cause and a program's words with the next step, unless they contain one."""
+    line = line.removeprefix("camera: ")
+    if line:
+        cause = sentence("camera_says", cause=cause, line=line)
+    if ";" in line:
         return cause
     steps = (step for sign, step in REMEDIES if sign.lower() in cause.lower())
-    return f"{cause}; {next(steps, usual)}"
+    return _fault(cause, next(steps, usual))

@@ -15,6 +15,7 @@ The owner of the radio reports its state (`update`) and carries out each `Act`.
 from dataclasses import dataclass
 from typing import Literal
 
+from fpvcar.runtime.sentences import sentence
 from fpvcar.wire.network import Phase
 
 SEARCH_S = 30.0
@@ -117,7 +118,7 @@ class Machine:
         """Record that the car's own network did not open; it is retried later."""
         reasons = self.state.reason
         if reason not in reasons:
-            reasons = f"{reasons}; {reason}" if reasons else reason
+            reasons = sentence("both", first=reasons, second=reason) if reasons else reason
         self.state = State("failed", now_s, self.state.ssid, reasons)
 
     def _enter(self, phase: Phase, now_s: float, ssid: str = "", reason: str = "") -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
+from fpvcar.runtime.sentences import sentence
 from fpvcar.wifi.core import Link
 from fpvcar.wifi.radio import RadioFault
 from fpvcar.wire.network import Network, Security
@@ -90,9 +91,9 @@ class FakeRadio:
         await self._act("join", network.ssid)
         station = self.around.get(network.ssid)
         if station is None or not station.in_range:
-            raise RadioFault("the network is out of range")
+            raise RadioFault(sentence("wifi_far"))
         if station.key != key:
-            raise RadioFault("wrong key")
+            raise RadioFault(sentence("wifi_key_wrong"))
         self.known[network.ssid], self._in = key, network.ssid
 
     async def _act(self, act: str, ssid: str) -> None:

@@ -12,6 +12,7 @@ import re
 import uuid
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import sentence
 from fpvcar.wifi.core import JOIN_S, Link
 from fpvcar.wifi.radio import OWN, OWN_ADDRESS, RadioFault
 from fpvcar.wire.network import Network, Security
@@ -22,23 +23,17 @@ RETRY_S = 2.0
 SETTLE_S = 0.3
 """NetworkManager reports one change in several lines."""
 FIELD = re.compile(r"(?:[^:\\]|\\.)*")
-NO_NM = (
-    "NetworkManager does not answer: sudo apt install network-manager, and "
-    "systemctl status NetworkManager"
-)
-NO_RADIO = "NetworkManager manages no Wi-Fi device of this computer: nmcli device"
-BLOCKED = (
-    "Wi-Fi is switched off: sudo raspi-config nonint do_wifi_country DE (your "
-    "country), or sudo nmcli radio wifi on"
-)
+NO_NM = sentence("wifi_no_manager")
+NO_RADIO = sentence("wifi_no_radio")
+BLOCKED = sentence("wifi_off")
 WHY = (
-    ("Secrets were required", "wrong key"),
-    ("802.1X supplicant", "wrong key, or the network stopped answering"),
-    ("network could not be found", "the network is out of range"),
-    ("IP configuration could not be reserved", "the network assigns no address"),
-    ("Timeout", "no link in time (is the key right?)"),
-    ("base network connection was interrupted", "connection lost"),
-    ("ot authorized", "NetworkManager denies access to this user: is polkitd installed?"),
+    ("Secrets were required", sentence("wifi_key_wrong")),
+    ("802.1X supplicant", sentence("wifi_key_or_silent")),
+    ("network could not be found", sentence("wifi_far")),
+    ("IP configuration could not be reserved", sentence("wifi_no_address")),
+    ("Timeout", sentence("wifi_late")),
+    ("base network connection was interrupted", sentence("wifi_broken")),
+    ("ot authorized", sentence("wifi_denied")),
 )
 """Messages of nmcli, translated for people who type a key."""
 MANAGEMENT: dict[str, tuple[str, ...]] = {
@@ -296,7 +291,7 @@ async def _call(program: str, *arguments: str, within_s: float = CALL_S, stdin: 
         async with asyncio.timeout(within_s):
             out, err = await process.communicate(stdin.encode())
     except TimeoutError:
-        raise RadioFault(f"{program} does not answer") from None
+        raise RadioFault(sentence("wifi_silent", program=program)) from None
     finally:
         if process.returncode is None:
             process.kill()

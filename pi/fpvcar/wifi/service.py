@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar.runtime import files, sd_notify
+from fpvcar.runtime.sentences import sentence, sentences_in
 from fpvcar.wifi.core import Act, Machine, Open
 from fpvcar.wifi.radio import Radio, RadioFault, taken
 from fpvcar.wire.errors import WireError
@@ -146,7 +147,7 @@ class Service:
             else:
                 await self._radio.close()
         except RadioFault as fault:
-            reason = f"the car's own network did not open: {fault}"
+            reason = sentence("wifi_own", reason=str(fault))
             self._machine.not_opened(reason, self._clock_s())
 
     async def _scan(self, anew: bool = True) -> None:
@@ -192,6 +193,7 @@ class Service:
             self._networks,
             None if seen_s is None else round(now_s - seen_s),
             self._name,
+            sentences_in(state.reason),
         )
 
     def broadcast(self) -> None:

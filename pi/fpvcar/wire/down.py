@@ -71,7 +71,8 @@ class State(Down, tag="state", frozen=True):
     `nonce` is unpredictable: each wish returns the newest one as `seen`. `role` is "driver" or
     "watching". `lost` is the recent share of retransmitted packets of its pictures, None while
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
-    `wait_s` is the time until the seat is free, unless its driver drives.
+    `wait_s` is the time until the seat is free, unless its driver drives. `sentences` has key and
+    values of the texts in it that pages translate: {"starting": "key=starting"}.
     """
 
     seq: int
@@ -100,6 +101,7 @@ class State(Down, tag="state", frozen=True):
     lost: float | None = None
     wait_s: float = 0.0
     asking: Asking | None = None
+    sentences: dict[str, str] = {}
 
 
 class Pong(Down, tag="pong", frozen=True):
@@ -184,10 +186,12 @@ class Person(Struct, frozen=True):
 
 
 class People(Down, tag="people", frozen=True):
-    """Answer to Who. `unsaved` is the reason why the car cannot save the list, "" if it can."""
+    """Answer to Who. `unsaved` is the reason why the car cannot save the list, "" if it can;
+    `sentences` as in State."""
 
     people: tuple[Person, ...]
     unsaved: str = ""
+    sentences: dict[str, str] = {}
 
 
 Downward = Welcome | CarName | State | Pong | Error | Pass | People

@@ -44,7 +44,7 @@ class NetworkState(Struct, frozen=True):
 
     `reason` explains a failure to reach the requested network. `name` is the car's host name
     (NAME.local), "" while unknown. `seen_s` is the age of the list of networks, None before the
-    first list.
+    first list. `sentences`: key and values of the texts in this message that pages translate.
     """
 
     phase: Phase
@@ -54,6 +54,7 @@ class NetworkState(Struct, frozen=True):
     networks: tuple[Network, ...] = ()
     seen_s: float | None = None
     name: str = ""
+    sentences: dict[str, str] = {}
 
 
 class Join(Struct, frozen=True, tag="join", tag_field="kind", forbid_unknown_fields=True):

@@ -5,6 +5,8 @@ raise Refusal("car_moves") -> 409, X-Refusal: key=car_moves, English body -> web
 
 from urllib.parse import urlencode
 
+from fpvcar.runtime.sentences import sent_as
+
 ENGLISH = {
     # rights
     "drive_code_needed": "Only drivers can see recordings: enter the drive code.",
@@ -68,4 +70,5 @@ class Refusal(ValueError):
 
     def __init__(self, key: str, **values: object) -> None:
         super().__init__(ENGLISH[key].format(**values))
-        self.header = {"X-Refusal": urlencode({"key": key, **values})}
+        sent = {name: sent_as(str(value)) or value for name, value in values.items()}
+        self.header = {"X-Refusal": urlencode({"key": key, **sent})}

@@ -8,9 +8,10 @@ answer, 24 bytes:
 
     | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
 
-pin fault, 2 bytes and UTF-8; empty text while the pins work:
+pin fault, 2 bytes and UTF-8; empty text while the pins work. Behind a zero byte follow key and
+values for pages:
 
-    | version u8 | kind 3 u8 | words, at most 400 bytes |
+    | version u8 | kind 3 u8 | words, at most 400 bytes, 0, key=...&... |
 
 Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is applied only
 until its deadline, which is at most 150 ms ahead.
@@ -20,6 +21,7 @@ import enum
 import struct
 from typing import NamedTuple
 
+from fpvcar.runtime.sentences import received, sent_as
 from fpvcar.wire.errors import VERSION, WireError
 
 MOTORS_MAX = 4
@@ -28,8 +30,9 @@ ANSWER = struct.Struct("<BBBBIQQ")
 KIND_SETPOINT = 1
 KIND_ANSWER = 2
 KIND_WHY = 3
-WHY_MAX = 400
-PACKET_MAX = 2 + WHY_MAX
+WHY_MAX, SENT_MAX = 400, 1200
+"""Bytes of a pin fault: its text alone, and with key and values."""
+PACKET_MAX = 2 + SENT_MAX
 """Longest packet of `wheels`."""
 
 
@@ -123,6 +126,9 @@ def pack_answer(answer: Answer) -> bytes:
 
 def pack_why(text: str) -> bytes:
     """Pack the error text of the pins' back end, cut to fit."""
+    sent = sent_as(text)
+    if sent and len(whole := f"{text}\0{sent}".encode()) <= SENT_MAX:
+        return _WHY + whole
     fits = text.encode()[:WHY_MAX].decode(errors="ignore")
     return _WHY + fits.encode()
 
@@ -132,8 +138,9 @@ def parse_packet(packet: bytes) -> Answer | str:
     if not packet.startswith(_WHY):
         return parse_answer(packet)
     try:
-        return packet[2:].decode()
-    except UnicodeDecodeError as fault:
+        text, _, sent = packet[2:].decode().partition("\0")
+        return received(sent) if sent else text
+    except (UnicodeDecodeError, KeyError) as fault:
         raise WireError("why", packet, str(fault)) from None
 
 

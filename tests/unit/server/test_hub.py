@@ -5,6 +5,9 @@ import random
 import msgspec
 import pytest
 
+from fpvcar.drive import gate
+from fpvcar.drive.gate import Cause, Hold
+from fpvcar.runtime.sentences import STARTING, sentence
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.hub import REST_AFTER_S, TIDY_S
 from fpvcar.server.sockets.drive_socket import Session
@@ -387,3 +390,24 @@ def test_states_go_out_ten_a_second_with_or_without_wishes(
     gaps_ms = [after - one for one, after in zip(sent, sent[1:], strict=False)]
     assert len(gaps_ms) == pytest.approx(100, abs=2) and max(gaps_ms) <= most_gap_ms
     assert by_timer == (0 if wishes else 100)
+
+
+def test_state_has_key_and_values_of_its_faults(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = house.visitor("Ann")
+    assert ann.state.sentences == {}
+    fault = sentence("camera_silent", seconds=2)
+    monkeypatch.setattr(house.vehicle.camera, "state", f"lost: {fault}", raising=False)
+    house.control.wheels = STARTING
+    hold = Hold(Cause.WHEELS_STOPPED, "bad message")
+    house.control.step(gate.hold(house.control.decision.latches, hold))
+    house.now_s += 0.1
+    house.hub.broadcast()
+    state = ann.state
+    assert state.camera == fault and state.stop and state.stop.by == "bad message"
+    assert state.sentences == {
+        fault: "key=camera_silent&seconds=2",
+        "starting": "key=starting",
+        "bad message": "key=wheels_bad_message",
+    }

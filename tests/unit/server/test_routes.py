@@ -177,7 +177,9 @@ async def test_full_drive_socket_keeps_a_place_for_a_driver(tmp_path: Path) -> N
         third, _ = await says_hello(client, "three")
         end = await third.receive(timeout=3)
         assert end.type is aiohttp.WSMsgType.CLOSE
-        assert end.extra == "2 viewers are here already (server.max_viewers)"
+        text, _, sent = str(end.extra).partition("\n")
+        assert text == "2 viewers are here already (server.max_viewers)"
+        assert sent == "key=close_full&most=2"
         driver, _ = await says_hello(client, "driver", "123456")
         assert (await driver.receive_json(timeout=3))["kind"] == "pass"
         await driver.send_json({"kind": "ping", "seq": 1, "t": 0})

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.config import PLAIN
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.sockets import drive_socket
 from fpvcar.wire import down, up
 from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
@@ -172,6 +173,10 @@ def test_answers() -> None:
         with pytest.raises(WireError):
             parse_packet(bytes.fromhex(one["hex"]))
     assert parse_packet(pack_why("é" * 300)) == "é" * 200, "cut between two letters"
+    text = sentence("pins_lost", action=sentence("gpio_write", gpio=5))
+    packet = pack_why(text)
+    assert text.encode() in packet and b"key=pins_lost" in packet
+    assert parse_packet(packet) == text
     for one in vectors("wheels")["answer"]["refused"]:
         with pytest.raises(WireError):
             parse_answer(bytes.fromhex(one["hex"]))

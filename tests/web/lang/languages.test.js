@@ -1,5 +1,5 @@
 // Translations have the names of English, and each text is used. A missing translation is shown
-// in English: `make check` lists those. The children's page and that of fpvcar hil are English only.
+// in English: `make check` lists those.
 
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';
@@ -17,7 +17,7 @@ const ROOT = new URL('../../../web/', import.meta.url);
 /** The first screen and its drawer share one page, and their words stand side by side. */
 const TOGETHER = ['seat', 'drawer'];
 /** Sentences of the car and station, which any page loads through lang/forms.js. */
-const SENT = ['findings', 'refusals'];
+const SENT = ['findings', 'refusals', 'sentences'];
 const COUNTS = [0, 1, 2, 5, 21];
 
 /** @param {string} name */
@@ -141,6 +141,15 @@ test('refusals for people all have a text', async () => {
   const expected = (codes.match(/\w+/g) ?? []).filter((code) => !others.includes(code)).sort();
   const {errors} = /** @type {{errors: Messages}} */ (await words('en', 'drawer'));
   assert.deepEqual(Object.keys(errors).sort(), expected);
+});
+
+test('sentences of car, station and doctor have a translation in all languages', async () => {
+  for (const part of SENT) {
+    const english = await words('en', part);
+    for (const language of Object.keys(LANGUAGES)) {
+      assert.deepEqual(untranslated(english, await words(language, part)), [], `${language}/${part}.js`);
+    }
+  }
 });
 
 test('unused messages are found', () => {

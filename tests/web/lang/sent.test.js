@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
-const {loadSent, refusalText, translated} = await import('../../../web/lang/forms.js');
+const {loadSent, refusalText, translated, withTexts} = await import('../../../web/lang/forms.js');
 const {t} = await import('../../../web/lang/words.js');
 
 /** @param {string} body @param {string} [refusal] */
@@ -29,4 +29,28 @@ test('finding is shown in the page’s language, an unknown one in English', asy
   const kinds = /** @type {any} */ (t.findings?.kinds);
   assert.equal(translated(kinds.package, 'what', {package: 'openssl'}, 'x'), 'das Paket openssl fehlt');
   assert.equal(translated(kinds.newer, 'what', {}, 'a new kind'), 'a new kind');
+});
+
+test('sentences of a message are in the page’s language, also within each other', async () => {
+  const english = 'it has sent nothing for 2.5 s; plug the camera in';
+  const silent = new URLSearchParams({key: 'camera_silent', seconds: '2.5'});
+  const fault = new URLSearchParams({key: 'camera_fault', cause: `${silent}`, step: 'key=camera_plug'});
+  const message = {
+    camera: english, ranges: [{name: 'front', state: 'starting', age_s: null}],
+    sentences: {starting: 'key=starting', [english]: `${fault}`},
+  };
+  const shown = await withTexts(message);
+  assert.equal(shown.camera, 'sie hat seit 2,5 s nichts gesendet; stecke die Kamera ein');
+  assert.deepEqual(shown.ranges, [{name: 'front', state: 'startet gerade', age_s: null}]);
+});
+
+test('sentence without a translation is shown in English', async () => {
+  const message = {state: 'too new', other: 'ok', sentences: {'too new': 'key=newer&value=1'}};
+  assert.deepEqual(await withTexts(message), message);
+  assert.deepEqual(await withTexts({state: 'starting'}), {state: 'starting'});
+});
+
+test('refusal may contain a sentence', async () => {
+  const query = new URLSearchParams({key: 'not_saved', reason: 'key=os_enospc'});
+  assert.match(await refusalText(refused('x', `${query}`)), /kein Speicherplatz mehr frei/);
 });

@@ -9,9 +9,9 @@ const ROOT = new URL('../../../web/', import.meta.url);
 /** Folders that a folder may import besides itself. @type {Record<string, string[]>} */
 const BELOW = {
   lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
-  seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'],
+  seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'lang', 'video'],
   recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], start: ['lib', 'lang'], trust: ['lib', 'lang'],
-  hil: ['lib', 'video', 'seat'], sites: ['lib', 'network'],
+  hil: ['lib', 'lang', 'video', 'seat'], sites: ['lib', 'lang', 'network'],
 };
 
 /** @param {string} name */

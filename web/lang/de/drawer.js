@@ -45,7 +45,7 @@ export default register({
   driveTab: 'Fahrt', pictureTab: 'Bild',
   recordingsTitle: 'Aufnahmen',
   seeDrives: 'Fahrten ansehen',
-  buttons: 'Knöpfe für Kinder',
+  buttonsTitle: 'Knöpfe für Kinder',
   buttonsHint: 'Bunte Lichter und ein Memory. Nichts davon bewegt das Auto.',
   openButtons: 'Knöpfe öffnen',
   openNetwork: 'WLAN des Autos',

@@ -33,6 +33,7 @@ export default register({
       joining: 'Das Auto verbindet sich mit {ssid}. Verbinde auch dieses Gerät damit und öffne {address}. Klappt es nicht, ist das Netz {own} in etwa {seconds} s zurück, und diese Seite zeigt den Grund.',
       failed: 'Das Auto ist in keinem Netz. Es versucht es in einer halben Minute wieder.',
     },
+    absent: '{why}.',
     notJoined: 'Das Auto konnte sich nicht mit {ssid} verbinden: {why}.',
     unheard: 'Noch keine Netze gefunden.',
     heard: 'Letzte Suche: {ago}.',

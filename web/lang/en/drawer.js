@@ -45,7 +45,7 @@ export default register({
   driveTab: 'Drive', pictureTab: 'Picture',
   recordingsTitle: 'Recordings',
   seeDrives: 'Show drives',
-  buttons: 'Children’s buttons',
+  buttonsTitle: 'Children’s buttons',
   buttonsHint: 'Coloured lights and a memory game. They cannot move the car.',
   openButtons: 'Open the buttons',
   openNetwork: 'Car Wi-Fi',

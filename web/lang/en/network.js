@@ -33,6 +33,7 @@ export default register({
       joining: 'The car is joining {ssid}. Join it with this device too, and open {address}. If the car cannot join, its network {own} is back in about {seconds} s, and this page shows the reason.',
       failed: 'The car is not on any network. It will try again in half a minute.',
     },
+    absent: '{why}.',
     notJoined: 'The car could not join {ssid}: {why}.',
     unheard: 'No networks found yet.',
     heard: 'Last search: {ago}.',

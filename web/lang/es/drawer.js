@@ -45,7 +45,7 @@ export default register({
   driveTab: 'Marcha', pictureTab: 'Imagen',
   recordingsTitle: 'Grabaciones',
   seeDrives: 'Ver los trayectos',
-  buttons: 'Botones para niños',
+  buttonsTitle: 'Botones para niños',
   buttonsHint: 'Luces de colores y un juego de memoria. No mueven el coche.',
   openButtons: 'Abrir los botones',
   openNetwork: 'Wifi del coche',

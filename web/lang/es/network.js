@@ -33,6 +33,7 @@ export default register({
       joining: 'El coche se une a {ssid}. Únete también con este dispositivo y abre {address}. Si no funciona, la red {own} vuelve en unos {seconds} s, y esta página muestra el motivo.',
       failed: 'El coche no está en ninguna red. Lo intenta otra vez en medio minuto.',
     },
+    absent: '{why}.',
     notJoined: 'El coche no pudo unirse a {ssid}: {why}.',
     unheard: 'Aún no se ha encontrado ninguna red.',
     heard: 'Última búsqueda: {ago}.',

@@ -45,7 +45,7 @@ export default register({
   driveTab: 'Ajo', pictureTab: 'Kuva',
   recordingsTitle: 'Tallenteet',
   seeDrives: 'Katso ajot',
-  buttons: 'Lasten napit',
+  buttonsTitle: 'Lasten napit',
   buttonsHint: 'Värivaloja ja muistipeli. Ne eivät liikuta autoa.',
   openButtons: 'Avaa napit',
   openNetwork: 'Auton Wi-Fi',

@@ -33,6 +33,7 @@ export default register({
       joining: 'Auto liittyy verkkoon {ssid}. Liity siihen tälläkin laitteella ja avaa {address}. Jos se ei onnistu, verkko {own} palaa noin {seconds} sekunnissa ja tämä sivu kertoo syyn.',
       failed: 'Auto ei ole missään verkossa. Se yrittää uudelleen puolen minuutin kuluttua.',
     },
+    absent: '{why}.',
     notJoined: 'Auto ei voinut liittyä verkkoon {ssid}: {why}.',
     unheard: 'Verkkoja ei ole vielä löytynyt.',
     heard: 'Viimeisin haku: {ago}.',

@@ -45,7 +45,7 @@ export default register({
   driveTab: 'Volant', pictureTab: 'Image',
   recordingsTitle: 'Enregistrements',
   seeDrives: 'Voir les trajets',
-  buttons: 'Boutons pour enfants',
+  buttonsTitle: 'Boutons pour enfants',
   buttonsHint: 'Lumières de couleur et jeu de mémoire. Ils ne font pas bouger la voiture.',
   openButtons: 'Ouvrir les boutons',
   openNetwork: 'Wi-Fi de la voiture',

@@ -33,6 +33,7 @@ export default register({
       joining: 'La voiture rejoint {ssid}. Rejoins-le aussi avec cet appareil et ouvre {address}. Si cela échoue, le réseau {own} revient dans environ {seconds} s, et cette page en donne la raison.',
       failed: 'La voiture n’est sur aucun réseau. Elle réessaiera dans une demi-minute.',
     },
+    absent: '{why}.',
     notJoined: 'La voiture n’a pas pu rejoindre {ssid} : {why}.',
     unheard: 'Aucun réseau trouvé pour l’instant.',
     heard: 'Dernière recherche : {ago}.',

@@ -45,7 +45,7 @@ export default register({
   driveTab: '驾驶', pictureTab: '画面',
   recordingsTitle: '录像',
   seeDrives: '查看行程',
-  buttons: '儿童按钮',
+  buttonsTitle: '儿童按钮',
   buttonsHint: '彩灯和记忆游戏，不会让小车移动。',
   openButtons: '打开按钮',
   openNetwork: '小车的 Wi-Fi',

@@ -33,6 +33,7 @@ export default register({
       joining: '小车正在加入 {ssid}。请让本设备也加入，然后打开 {address}。如果无法加入，网络 {own} 约 {seconds} 秒后恢复，本页会显示原因。',
       failed: '小车没有连接任何网络，半分钟后会重试。',
     },
+    absent: '{why}。',
     notJoined: '小车无法加入 {ssid}：{why}。',
     unheard: '还没有找到网络。',
     heard: '上次搜索：{ago}。',

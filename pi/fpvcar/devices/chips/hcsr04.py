@@ -14,6 +14,7 @@ from fpvcar.config.sensors import LONGEST_US, SHORTEST_US, TURN_S
 from fpvcar.devices.outlier_filter import NOISY as NOISY_STATE
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edges
+from fpvcar.runtime.sentences import sentence
 
 TRIGGER_US = 10
 STUCK_S, AGAIN_S = 0.25, 1.0
@@ -28,10 +29,10 @@ class Status(enum.StrEnum):
 
     OK = "ok"
     FAR = "out of range"
-    ABSENT = "does not answer"
+    ABSENT = sentence("echo_absent")
     WAITING = "its echo has not ended"
-    STUCK = "its echo does not fall"
-    NOISE = "an echo too short to be real"
+    STUCK = sentence("echo_stuck")
+    NOISE = sentence("echo_noise")
     NOISY = NOISY_STATE
 
 

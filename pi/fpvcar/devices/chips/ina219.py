@@ -8,6 +8,7 @@ import enum
 from typing import NamedTuple
 
 from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
+from fpvcar.runtime.sentences import sentence
 
 
 class Register(enum.IntEnum):
@@ -55,7 +56,8 @@ class Ina219:
         self._write(Register.CONFIG, RESET)
         config = self._read(Register.CONFIG)
         if config != AFTER_RESET:
-            raise I2cError(f"no INA219: config {config:#06x}, not {AFTER_RESET:#06x}")
+            found, expected = f"{config:#06x}", f"{AFTER_RESET:#06x}"
+            raise I2cError(sentence("ina219_identity", found=found, expected=expected))
         self._write(Register.CONFIG, SETTING)
         self._average = device.prepared(*AVERAGE)
 

@@ -22,6 +22,7 @@ from fpvcar.devices.chips.vl53l0x_timing import (
     to_mclks,
 )
 from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
+from fpvcar.runtime.sentences import sentence
 
 
 class Register(enum.IntEnum):
@@ -98,8 +99,8 @@ class Status(enum.StrEnum):
     SIGNAL = "the returned signal is too weak"
     NEAR = "nearer than it can measure"
     PHASE = "out of range"
-    HARDWARE = "the laser or its supply failed"
-    NONE = "no measurement"
+    HARDWARE = sentence("tof_hardware")
+    NONE = sentence("tof_none")
 
 
 STATUS = {
@@ -130,7 +131,8 @@ def identify(device: I2cDevice) -> None:
     """Raise I2cError unless the chip identifies itself as a VL53L0X."""
     identity = device.read(R.MODEL_ID, 3)
     if identity != IDENTITY:
-        raise I2cError(f"no VL53L0X: identity {identity.hex()}, not {IDENTITY.hex()}")
+        found, expected = identity.hex(), IDENTITY.hex()
+        raise I2cError(sentence("tof_identity", found=found, expected=expected))
 
 
 def readdress(device: I2cDevice, address: int) -> None:
@@ -215,7 +217,7 @@ class Vl53l0x:
         self._set_budget(BUDGET_US)
         for sequence, start in ((0x01, 0x41), (0x02, 0x01)):  # VHV, phase
             self._put((R.SEQUENCE_CONFIG, sequence), (R.SYSRANGE_START, start))
-            self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, "reference calibration")
+            self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, "tof_calibration")
             self._put((R.INTERRUPT_CLEAR, 1), (R.SYSRANGE_START, 0))
         self._put((R.SEQUENCE_CONFIG, 0xE8))
 
@@ -234,7 +236,7 @@ class Vl53l0x:
         self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) | 4), (R.PAGE, 7))
         self._put((R.NVM_SELECT, 1), (R.POWER_MANAGEMENT, 1), (R.NVM_ADDRESS, 0x6B))
         self._put((R.NVM_STROBE, 0))
-        self._wait_for(R.NVM_STROBE, 0xFF, "its own memory")
+        self._wait_for(R.NVM_STROBE, 0xFF, "tof_memory")
         self._put((R.NVM_STROBE, 1))
         info = self._get(R.NVM_SPAD_INFO)
         self._put((R.NVM_SELECT, 0), (R.PAGE, 6))
@@ -275,7 +277,7 @@ class Vl53l0x:
         end_s = self._clock_s() + ANSWER_S
         while not self._get(register) & mask:
             if self._clock_s() > end_s:
-                raise I2cError(f"VL53L0X: {step} not ready after {ANSWER_S} s")
+                raise I2cError(sentence("tof_not_ready", step=sentence(step), seconds=ANSWER_S))
             self._sleep(POLL_S)
 
     def _get(self, register: int) -> int:

@@ -18,6 +18,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 from fpvcar.devices.pins import PinsLost, PinsRefused
+from fpvcar.runtime.sentences import os_reason, sentence
 
 INPUT, OUTPUT = 1 << 2, 1 << 3
 BOTH_EDGES = 1 << 4 | 1 << 5
@@ -144,11 +145,9 @@ class Chip:
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except PermissionError:
-            raise PinsLost(
-                f"{path}: not allowed: sudo usermod -aG gpio USER, for the user who runs this"
-            ) from None
+            raise PinsLost(sentence("gpio_denied", path=path)) from None
         except OSError as fault:
-            raise PinsLost(f"{path}: {fault.strerror}") from None
+            raise PinsLost(sentence("says", place=path, reason=os_reason(fault))) from None
         try:
             info = self._info()
         except PinsLost:
@@ -165,7 +164,7 @@ class Chip:
         try:
             ioctl(self._fd, CHIP_INFO, info)
         except OSError as fault:
-            raise PinsLost(f"{self._path}: {fault.strerror}") from None
+            raise PinsLost(sentence("says", place=self._path, reason=os_reason(fault))) from None
         return info
 
     def request(
@@ -200,14 +199,11 @@ class Chip:
     def _refusal(self, gpios: Sequence[int], fault: OSError) -> str:
         names = "GPIO " + ", ".join(map(str, gpios))
         if fault.errno != errno.EBUSY:
-            return f"{names}: {fault.strerror}"
+            return sentence("says", place=names, reason=os_reason(fault))
         for gpio in gpios:
             holder = self.holder(gpio)
             if holder:
-                return (
-                    f"GPIO {gpio} is taken by {holder!r}: end that program, or switch "
-                    "that part off in config.txt, or wire and name another pin"
-                )
+                return sentence("gpio_taken", gpio=gpio, holder=holder)
         return f"{names}: taken by a program that has just ended"
 
     def holder(self, gpio: int) -> str:
@@ -236,7 +232,4 @@ def find(devices: Path = Path("/dev")) -> Chip:
         chip.close()
     if refusal:
         raise PinsLost(refusal)
-    raise PinsLost(
-        f"no GPIO of a Raspberry Pi (found: {', '.join(labels) or 'no gpiochip'}); "
-        "without a Pi: fpvcar bench"
-    )
+    raise PinsLost(sentence("gpio_none", found=", ".join(labels) or "no gpiochip"))

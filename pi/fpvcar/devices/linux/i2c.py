@@ -14,20 +14,18 @@ from typing import Any
 import smbus2
 
 from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice
+from fpvcar.runtime.sentences import os_reason, sentence
 
 I2C_TIMEOUT = 0x0702  # <linux/i2c-dev.h>
 TIMEOUT_10_MS = 5
 """For the whole adapter; the default is 1 s, and a motor may be waiting on the bus."""
 NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
 """Errors that adapters report for an unacknowledged byte."""
-NO_BUS = {
-    errno.ENOENT: f"no such bus: {ENABLE}",
-    errno.EACCES: "not allowed: sudo usermod -aG i2c USER, for the user who runs this",
-}
+NO_BUS = {errno.ENOENT: sentence("i2c_absent", advice=ENABLE), errno.EACCES: sentence("i2c_denied")}
 CAUSES = {
-    errno.EBUSY: "a driver of the kernel has this address",
-    errno.ETIMEDOUT: "the bus hangs: is SDA or SCL held low?",
-    errno.EAGAIN: "the bus is taken by another master",
+    errno.EBUSY: sentence("i2c_kernel"),
+    errno.ETIMEDOUT: sentence("i2c_hangs"),
+    errno.EAGAIN: sentence("i2c_taken"),
 }
 
 
@@ -36,12 +34,12 @@ class SmbusI2c(OpenDevice):
 
     def __init__(self, bus: int, address: int) -> None:
         self._address = address
-        self._where = f"I2C bus {bus} address {address:#x}"
+        self._where = {"bus": bus, "address": f"{address:#x}"}
         try:
             self._bus: Any = smbus2.SMBus(bus)
         except OSError as fault:
-            reason = NO_BUS.get(fault.errno or 0, fault.strerror)
-            raise I2cError(f"/dev/i2c-{bus}: {reason}") from None
+            reason = NO_BUS.get(fault.errno or 0, os_reason(fault))
+            raise I2cError(sentence("i2c_bus", bus=bus, reason=reason)) from None
         with contextlib.suppress(OSError):  # not every adapter supports it
             fcntl.ioctl(self._bus.fd or 0, I2C_TIMEOUT, TIMEOUT_10_MS)
 
@@ -56,9 +54,10 @@ class SmbusI2c(OpenDevice):
                 return word.to_bytes(2, "little")
             data = bytes(bus.read_i2c_block_data(address, register, size))
         except OSError as fault:
-            raise self._error("read", fault) from None
+            raise self._error("i2c_read", fault) from None
         if len(data) != size:
-            raise I2cError(f"{self._where}: {len(data)} bytes, expected {size}")
+            reason = sentence("i2c_short", count=len(data), expected=size)
+            raise I2cError(sentence("i2c_fault", **self._where, reason=reason))
         return data
 
     def write(self, register: int, data: bytes) -> None:
@@ -73,14 +72,14 @@ class SmbusI2c(OpenDevice):
             else:
                 bus.write_i2c_block_data(address, register, list(data))
         except OSError as fault:
-            raise self._error("write", fault) from None
+            raise self._error("i2c_write", fault) from None
 
     def close(self) -> None:
         self._bus.close()
 
-    def _error(self, action: str, fault: OSError) -> I2cError:
+    def _error(self, unacknowledged: str, fault: OSError) -> I2cError:
         number = fault.errno or 0
-        reason = CAUSES.get(number, fault.strerror or str(fault))
+        reason = CAUSES.get(number, os_reason(fault))
         if number in NOBODY:
-            reason = f"no chip acknowledges the {action}"
-        return I2cError(f"{self._where}: {reason}")
+            reason = sentence(unacknowledged)
+        return I2cError(sentence("i2c_fault", **self._where, reason=reason))

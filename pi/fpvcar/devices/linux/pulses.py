@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from fpvcar.devices.pins import PinsLost
+from fpvcar.runtime.sentences import sentence
 
 MOST_HZ = 100
 """Two motors then have 400 edges per second: 1.3 % of a core of a busy x86-64; a
@@ -124,7 +125,7 @@ class Pulses:
         if self._late_s() > STALLED_S:
             time.sleep(CATCH_UP_S)
             if (late_s := self._late_s()) > STALLED_S:
-                raise PinsLost(f"GPIO {gpio}: pulses are {late_s:.2f} s late")
+                raise PinsLost(sentence("gpio_late", gpio=gpio, seconds=f"{late_s:.2f}"))
 
     def _late_s(self) -> float:
         with self._lock:

@@ -8,6 +8,7 @@ input again (raspberrypi/linux, pull requests 6117 and 6150). Not tried on metal
 from pathlib import Path
 
 from fpvcar.devices.pins import PinsLost
+from fpvcar.runtime.sentences import sentence
 
 MODULES = {
     "pinctrl-bcm2835": "pinctrl_bcm2835",
@@ -34,7 +35,7 @@ def require_strict(label: str, root: Path = Path("/")) -> None:
             f"dies; sudo apt full-upgrade, then {ADVICE}"
         ) from None
     if value not in ("N", "0"):
-        raise PinsLost(f"a motor would run on when its process dies: {ADVICE}")
+        raise PinsLost(sentence("strict"))
 
 
 def loose_reason(root: Path) -> str:

@@ -9,7 +9,13 @@ import pigpio
 from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice, Read, Step, Transfer, Write
 from fpvcar.devices.pigpio.pins import COMMAND, PigpioPins
 from fpvcar.devices.pins import PinsRefused
+from fpvcar.runtime.sentences import sentence
 
+UNACKNOWLEDGED = {
+    pigpio.PI_I2C_READ_FAILED: "i2c_read_failed",
+    pigpio.PI_I2C_WRITE_FAILED: "i2c_write_failed",
+}
+"""Result of a transfer -> key of its sentence."""
 IN_RESULT = {1: pigpio._PI_CMD_I2CRB, 2: pigpio._PI_CMD_I2CRW}
 """Size -> command that reads so many bytes into its result, the low one first."""
 
@@ -24,11 +30,12 @@ class PigpioI2c(OpenDevice):
     def __init__(self, pins: PigpioPins, bus: int, address: int) -> None:
         self._pins, self._client = pins, pins.client
         self._refused = 0
+        self._place = {"bus": bus, "address": f"{address:#x}"}
         self._where = f"I2C bus {bus} address {address:#x}"
         try:
             self._handle = pins.call(self._where, self._client.i2c_open, bus, address)
         except PinsRefused as fault:
-            raise I2cError(f"{fault}; {ENABLE}") from None
+            raise I2cError(sentence("both", first=fault, second=ENABLE)) from None
 
     def read(self, register: int, size: int) -> bytes:
         """Read `size` bytes starting at a register. Raises I2cError."""
@@ -53,7 +60,7 @@ class PigpioI2c(OpenDevice):
             if self._refused or min(results) < 0:
                 self._refuse(min(results))
             if len(data) != block_b:
-                raise I2cError(f"{where}: {len(data)} bytes, expected {block_b}")
+                raise self._error(sentence("i2c_short", count=len(data), expected=block_b))
             data_read = [data] if block_b else []
             if in_results:
                 data_read[:0] = [results[n].to_bytes(size, "little") for n, size in in_results]
@@ -81,7 +88,11 @@ class PigpioI2c(OpenDevice):
     def _refuse(self, result: int) -> NoReturn:
         """Raise I2cError for a refused posted write, or for a result below 0."""
         result, self._refused = self._refused or result, 0
-        raise I2cError(f"{self._where}: {pigpio.error_text(result)}")
+        key = UNACKNOWLEDGED.get(result)
+        raise self._error(sentence(key) if key else pigpio.error_text(result))
+
+    def _error(self, reason: str) -> I2cError:
+        return I2cError(sentence("i2c_fault", **self._place, reason=reason))
 
     def close(self) -> None:
         """Free the daemon's handle, as it outlives the connection. Raises PinsFault."""

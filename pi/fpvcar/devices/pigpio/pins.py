@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import pigpio
 
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
+from fpvcar.runtime.sentences import os_reason, sentence
 
 TIMEOUT_S = 0.1
 OTHER_LOOPBACK = {"127.0.0.1": "::1"}
@@ -36,10 +37,6 @@ _TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
 POSTED_MOST = 8
 """Limit of posted commands with unread answers."""
 HIGH = b"\1\0\0\0"
-START = (
-    "start it: sudo systemctl enable --now pigpiod; without pigpiod, "
-    'as on a Pi 5 and in Trixie: pins.backend = "auto" in the profile'
-)
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
 Posted = tuple[str, Callable[[int], None] | None]
@@ -114,21 +111,22 @@ class PigpioPins:
         self._ranges: dict[int, int] = {}
         self._posted: list[Posted] = []
         where = f"pigpiod at {host} port {port}"
+        silent = sentence("pigpiod_silent", host=host, port=port)
         try:
             connection = _connect(host, port, timeout_s)
         except TimeoutError:
-            raise PinsSilent(f"{where} does not answer") from None
+            raise PinsSilent(silent) from None
         except ConnectionRefusedError:
-            raise PinsLost(f"{where}: Connection refused; {START}") from None
+            raise PinsLost(sentence("pigpiod_absent", host=host, port=port)) from None
         except OSError as fault:
-            raise PinsLost(f"{where}: {fault.strerror or fault}") from None
+            raise PinsLost(sentence("says", place=where, reason=os_reason(fault))) from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setblocking(True)
         set_timeout(connection, timeout_s)
         self.connection, self._line = connection, _Socket(connection)
         self.client = _Client(self._line)
         try:
-            self.call(f"{where} does not answer", self.client.get_pigpio_version)
+            self.call(silent, self.client.get_pigpio_version)
         except (PinsSilent, PinsLost):
             self.close()
             raise
@@ -140,7 +138,7 @@ class PigpioPins:
 
     def _try(self, action: str, act: Callable[..., Result], *values: Any) -> Result:
         if not self.client.connected:
-            raise PinsLost(f"{action}: connection closed")
+            raise PinsLost(sentence("pins_closed", action=action))
         try:
             return act(*values)
         except (TimeoutError, BlockingIOError):
@@ -150,7 +148,7 @@ class PigpioPins:
             raise PinsRefused(f"{action}: {fault}") from None
         except (OSError, struct.error):  # struct: the answer broke off
             self.client.connected = False
-            raise PinsLost(f"{action}: connection lost") from None
+            raise PinsLost(sentence("pins_lost", action=action)) from None
 
     def post(
         self,
@@ -170,7 +168,7 @@ class PigpioPins:
         except BlockingIOError:
             raise PinsSilent(action) from None
         except OSError:
-            raise PinsLost(f"{action}: connection lost") from None
+            raise PinsLost(sentence("pins_lost", action=action)) from None
 
     def exchange(
         self, action: str, commands: bytes, count: int, reads: bool = False, after_s: float = 0.0
@@ -203,7 +201,7 @@ class PigpioPins:
         except BlockingIOError:
             raise PinsSilent(action) from None
         except OSError:
-            raise PinsLost(f"{action}: connection lost") from None
+            raise PinsLost(sentence("pins_lost", action=action)) from None
         if posted and min(results) < 0:
             self._raise_refusals(posted, results)
         return results[earlier:], data

@@ -16,6 +16,7 @@ from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, samp
 from fpvcar.recordings.export.pictures import LEAD_NS, Frame
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
 
@@ -106,11 +107,11 @@ class Mp4Export:
     @property
     def missing(self) -> list[str]:
         """Return messages about recorded pictures that the film lacks."""
-        lines = []
+        lines = list[str]()
         if self.left_out:
-            lines.append(f"{self.left_out} pictures are left out: no key frame leads up to them")
+            lines.append(sentence("export_no_key", count=self.left_out))
         if self.doubled:
-            lines.append(f"{self.doubled} pictures are left out: their time is in it already")
+            lines.append(sentence("export_doubled", count=self.doubled))
         return lines
 
     @property
@@ -130,10 +131,8 @@ class Mp4Export:
             if before.unit:
                 length_ns = frame.capture_ns - before.capture_ns
                 if length_ns > PAUSE_MOST_NS:
-                    raise RecordingError(
-                        f"between two pictures is a pause of {length_ns / 3.6e12:.1f} "
-                        "h: export them to two films"
-                    )
+                    hours = f"{length_ns / 3.6e12:.1f}"
+                    raise RecordingError(sentence("export_pause", hours=hours))
                 at_us = frame.capture_ns // 1000
                 index.lengths_us.append(at_us - before.capture_ns // 1000)
             else:

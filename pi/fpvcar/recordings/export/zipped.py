@@ -18,6 +18,7 @@ from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, Rec
 from fpvcar.recordings.export.tables import Columns
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import losses
+from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.runtime.units import MIB
 
 PIECE_BYTES = 64 * 1024
@@ -90,7 +91,7 @@ class DriveZip:
             for _ in self._put_tables(archive):
                 yield out.take()
             if self._tables.unread:
-                self.missing.append(f"{self._tables.unread} messages could not be read for a table")
+                self.missing.append(sentence("export_table", count=self._tables.unread))
             losses_text = "\n".join(self.missing) or "Nothing is missing."
             info = _entry("README.txt", time.time(), zipfile.ZIP_DEFLATED)
             archive.writestr(
@@ -110,12 +111,11 @@ class DriveZip:
                 yield from self._bytes(archive, path)
             yield from self._rows(path)
         except FileNotFoundError:
-            self.missing.append(f"{path.name}: no longer exists")
+            self.missing.append(sentence("export_gone_since", name=path.name))
         except RecordingError as fault:
             self.missing.append(f"{fault}".replace(str(path), path.name))
         except OSError as fault:
-            reason = f"cannot be read to its end: {fault.strerror or fault}"
-            self.missing.append(f"{path.name}: {reason}")
+            self.missing.append(sentence("export_cut", name=path.name, reason=os_reason(fault)))
         if sum(table.size for table in self._held.values()) > TABLES_HELD:
             yield from self._put_tables(archive)
 

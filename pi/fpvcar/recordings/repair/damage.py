@@ -7,6 +7,7 @@ from fpvcar.recordings import names
 from fpvcar.recordings.export.tables import utc_text
 from fpvcar.recordings.mcap.walk import Damage
 from fpvcar.recordings.reader import Recording
+from fpvcar.runtime.sentences import sentence
 
 INCOMPLETE = 3
 """Exit status of a command that succeeded on incomplete input."""
@@ -17,10 +18,11 @@ def missing_messages(recording: Recording) -> Iterator[str]:
     for gap in recording.gaps:
         channel = recording.channels.get(gap.number)
         topic = channel.topic if channel else f"channel {gap.number}"
-        period = "at the beginning or the end"
         if gap.after_ns:
-            period = f"from {utc_text(gap.after_ns)} to {utc_text(gap.before_ns)}"
-        yield f"{topic}: {gap.lost} messages are missing {period}"
+            start, end = utc_text(gap.after_ns), utc_text(gap.before_ns)
+            yield sentence("lost_messages", topic=topic, count=gap.lost, start=start, end=end)
+        else:
+            yield sentence("lost_edge", topic=topic, count=gap.lost)
 
 
 def damaged_at_ns(recording: Recording, damage: Damage) -> int:
@@ -33,20 +35,20 @@ def unclosed(recording: Recording) -> str:
     """Describe the problem at a recording's end; return "" if it is closed properly."""
     if recording.closed:
         return ""
-    return "its summary does not hold" if recording.was_closed else "never closed"
+    return sentence("lost_summary" if recording.was_closed else "lost_unclosed")
 
 
 def losses(path: Path, recording: Recording) -> Iterator[str]:
     """Yield descriptions of all losses of a file."""
     if not recording.closed:
         last = utc_text(recording.end_ns)
-        yield f"{path}: {unclosed(recording)}; its data ends at {last}"
+        yield sentence("lost_end", name=path, reason=unclosed(recording), time=last)
     for damage in recording.damage:
         time = utc_text(damaged_at_ns(recording, damage))
-        verb = "are there twice" if damage.repeated else "are missing"
-        yield f"{path}: {damage.length} bytes {verb} at {time} ({damage.reason})"
+        key = "lost_twice" if damage.repeated else "lost_bytes"
+        yield sentence(key, name=path, count=damage.length, time=time, reason=damage.reason)
     for words in missing_messages(recording):
-        yield f"{path}: {words}"
+        yield sentence("lost_in", name=path, reason=words)
 
 
 def incomplete(recording: Recording) -> bool:

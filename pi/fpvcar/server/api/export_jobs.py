@@ -15,6 +15,7 @@ from fpvcar.recordings.library.drive_repository import DriveRepository
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.recordings.repair.damage import losses
+from fpvcar.runtime.sentences import sentence, sentences_in
 
 if TYPE_CHECKING:
     from fpvcar.recordings.export.zipped import DriveZip
@@ -45,6 +46,7 @@ class Export(Struct):
     """Progress of an export: bytes `done` of `total`; `exact` is False for an estimated total.
 
     `missing` lists damaged and missing data in words; `fault` is the reason of a failure.
+    `sentences` has key and values of their texts, for pages.
     """
 
     id: str
@@ -56,6 +58,7 @@ class Export(Struct):
     exact: bool
     missing: list[str]
     fault: str = ""
+    sentences: dict[str, str] = {}
 
 
 Work: TypeAlias = "Mp4Export | DriveZip"
@@ -84,8 +87,9 @@ class Job:
         """Return the current state of the export."""
         missing = [*self.notes, *self.work.missing]
         more = len(missing) - MISSING_MAX
-        rest = [f"and {more} more"] if more > 0 else []
+        rest = [sentence("export_more", count=more)] if more > 0 else []
         self.export.missing = [*missing[:MISSING_MAX], *rest]
+        self.export.sentences = sentences_in(*self.export.missing, self.export.fault)
         return self.export
 
     def begin(self, cut: Callable[[], object]) -> int:
@@ -134,7 +138,7 @@ class JobFactory:
     def job(self, request: ExportRequest, now_s: float) -> Job:
         """Create a job for a request. Raises FileNotFoundError, OSError."""
         if request.kind == "parquet" and not has_parquet():
-            raise FileNotFoundError("Parquet needs pyarrow, which is not installed: use CSV")
+            raise FileNotFoundError(sentence("export_no_parquet"))
         paths = self._paths(request.files)
         total = sum(path.stat().st_size for path in paths)
         if request.kind in ("csv", "parquet"):
@@ -149,8 +153,7 @@ class JobFactory:
             return Job(export, lambda: film, notes, now_s)
         growing = set(filter(self._writing, paths))
         sealed = [path for path in paths if path not in growing]
-        reason = "still being written, so it is not in here"
-        notes = [f"{path.name}: {reason}" for path in paths if path in growing]
+        notes = [sentence("export_growing", name=path.name) for path in paths if path in growing]
         return Job(export, lambda: self._zipped(sealed, request.kind), notes, now_s)
 
     def _zipped(self, paths: Sequence[Path], kind: str) -> "DriveZip":
@@ -165,7 +168,7 @@ class JobFactory:
         paths = self._repository.paths(file_names)
         for name in file_names:
             if name not in paths:
-                raise FileNotFoundError(f"{name}: not found")
+                raise FileNotFoundError(sentence("export_missing", name=name))
         return [paths[name] for name in file_names]
 
     def _opened(self, file_names: Sequence[str], notes: list[str]) -> Iterator[Recording]:
@@ -180,7 +183,7 @@ class JobFactory:
                         notes += losses(Path(path.name), recording)
                     yield recording
             except FileNotFoundError:
-                notes.append(f"{name}: not found")
+                notes.append(sentence("export_missing", name=name))
             except (RecordingError, OSError) as fault:
                 notes.append(f"{fault}".replace(str(path), path.name))
 

@@ -23,9 +23,10 @@ from aiohttp import web
 
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
 from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
-from fpvcar.server.http.responses import JSON, PRIVATE, refused
+from fpvcar.server.http.responses import JSON, PRIVATE, failed, refused
 from fpvcar.wire.refusals import Refusal
 
 EXPORTS = "/api/recordings/exports"
@@ -79,9 +80,9 @@ class ExportsApi:
         try:
             job = await self._downloads.in_thread(make)
         except FileNotFoundError as fault:
-            raise web.HTTPNotFound(text=f"{fault}\n") from None
+            raise failed(web.HTTPNotFound, fault) from None
         except OSError as fault:
-            raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
+            raise failed(web.HTTPUnprocessableEntity, fault) from None
         finally:
             self._beginning -= 1
         finished = [job_id for job_id, job in self._jobs.items() if not job.active]
@@ -168,7 +169,7 @@ class ExportsApi:
                     export.state = "stopped"
                     return
             if not film.size:
-                raise RecordingError("no picture was recorded in this drive")
+                raise RecordingError(sentence("export_no_picture"))
             export.state, export.done, export.exact = "ready", 0, True
             export.total = film.size
             export.name = name_of(export.name, bool(job.status().missing))

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fpvcar.runtime.sentences import sentences_in
 from fpvcar.server.auth.access import CodeCheck, Rights, address_class
 from fpvcar.server.auth.remembered_browsers import GROWN_UP_S, Device, Devices
 from fpvcar.server.sockets.drive_socket import Session
@@ -261,7 +262,8 @@ class Authorization:
         """Send a grown-up the list of drivers and viewers."""
         if session.is_grown_up("who", "sees the list of drivers", now_s):
             people = (*self._connected(session), *self._absent())
-            session.send(down.People(people, self.unsaved()))
+            unsaved = self.unsaved()
+            session.send(down.People(people, unsaved, sentences_in(unsaved)))
 
     def unsaved(self) -> str:
         """Return the reason the list cannot be saved; "" if it is saved."""

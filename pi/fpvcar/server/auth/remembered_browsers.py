@@ -22,6 +22,7 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.runtime import files
+from fpvcar.runtime.sentences import os_reason
 from fpvcar.server.auth.access import Codes, Rights, address_class
 from fpvcar.server.http.responses import PRIVATE
 
@@ -230,7 +231,7 @@ class Devices:
             try:
                 await asyncio.to_thread(files.write_whole, self._path, [text])
             except OSError as fault:
-                error = fault.strerror or str(fault)
+                error = os_reason(fault)
             if error and error != self.unsaved:
                 log.warning(
                     "%s: %s; tried again every %.0f s. After a restart new devices "

@@ -7,6 +7,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.runtime.sentences import sent_as
 from fpvcar.wire.refusals import Refusal
 
 PRIVATE = {
@@ -26,6 +27,12 @@ def refused(
     return kind(text=f"{refusal}\n", headers={**(headers or {}), **refusal.header})
 
 
+def failed(kind: type[web.HTTPException], fault: Exception) -> web.HTTPException:
+    """Return a fault as an answer, with key and values if its text is a sentence."""
+    sent = sent_as(str(fault))
+    return kind(text=f"{fault}\n", headers={"X-Refusal": sent} if sent else {})
+
+
 def answering(act: Callable[[], T]) -> Callable[[], T]:
     """Wrap `act` to turn faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
 
@@ -35,7 +42,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
         except FileNotFoundError:
             raise refused(web.HTTPNotFound, Refusal("recording_gone")) from None
         except (RecordingError, OSError) as fault:
-            raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
+            raise failed(web.HTTPUnprocessableEntity, fault) from None
 
     return tried
 

@@ -12,6 +12,7 @@ from aiohttp import WSMsgType, web
 
 from fpvcar import config
 from fpvcar.drive.gate import Freshness
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import Device
 from fpvcar.server.http.limits import TokenBucket
@@ -181,4 +182,4 @@ async def _listen(
                 # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(pause_s)
     except TimeoutError:
-        raise SessionClosed(f"no hello within {HELLO_S:.0f} s") from None
+        raise SessionClosed(sentence("close_hello", seconds=f"{HELLO_S:.0f}")) from None

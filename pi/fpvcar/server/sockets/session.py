@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from aiohttp import WSMsgType, web
 
+from fpvcar.runtime.sentences import sent_as, sentence
 from fpvcar.video.stream import TEXT, frame_head
 from fpvcar.wire.down import Error
 from fpvcar.wire.errors import UnknownKind, WireError
@@ -28,11 +29,20 @@ UNKNOWN_ANSWERED = 5
 OUTBOX_MAX = 32
 CLOSE_S = 1.0
 """Time limit in seconds for a peer to read the queued messages and the reason for closing."""
+REASON_MOST = 120
+"""Bytes of a close frame's reason."""
 REFUSED = 4000
 """WebSocket close code of a session that the car ends."""
 ELSEWHERE = 4001
 """WebSocket close code of a session that its page has reopened on another socket."""
 Message = TypeVar("Message")
+
+
+def close_reason(text: str) -> bytes:
+    """Return the reason of a close frame: the text, and for pages key and values in a line of
+    their own, if there is room."""
+    reason, sent = text.encode(), f"\n{sent_as(text)}".rstrip().encode()
+    return reason + sent if len(reason) + len(sent) <= REASON_MOST else reason[:REASON_MOST]
 
 
 class SessionClosed(Exception):
@@ -87,7 +97,7 @@ class TextSession(Generic[Message]):
         self.send(error)
         self._strikes += 1
         if self._strikes >= STRIKES:
-            raise SessionClosed(f"{STRIKES} bad messages in a row: {error.what}")
+            raise SessionClosed(sentence("close_messages", count=STRIKES, what=error.what))
 
     # --- outgoing ---
 
@@ -164,8 +174,7 @@ class TextSession(Generic[Message]):
             if newest is not None:
                 await self._send(ws, newest)
             if self.closing and not self._outbox:
-                reason = self.closing.encode()[:120]
-                await ws.close(code=self._close_code, message=reason)
+                await ws.close(code=self._close_code, message=close_reason(self.closing))
 
     async def _send(self, ws: web.WebSocketResponse, message: Down | str) -> None:
         self.sent(message)
