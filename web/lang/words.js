@@ -28,10 +28,13 @@ export function register(texts) {
 /** @param {Record<string, any>} into @param {Record<string, any>} texts */
 function merge(into, texts) {
   for (const [name, text] of Object.entries(texts)) {
-    if (typeof text === 'string') into[name] = text;
+    if (typeof text === 'string') into[name] = LANGUAGE === 'fr' ? unbroken(text) : text;
     else merge(into[name] = {...into[name]}, text);
   }
 }
+
+/** A French text, with no line break before its colon, semicolon, marks and within its quotes. @param {string} text */
+const unbroken = (text) => text.replace(/ ([:;!?»])/g, '\u00a0$1').replace(/« /g, '«\u00a0');
 
 /**
  * Loads the texts of a part that is not on the first screen.

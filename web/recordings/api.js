@@ -1,6 +1,7 @@
 /** The page's requests to the car: see server/api/recordings_api.py. */
 
 import {refusalText, withTexts} from '../lang/forms.js';
+import {t} from '../lang/words.js';
 
 /** @import {Export, ExportRequest, Listing, Moments, RecallState, Storage, Table, WeekFigures} from './types.js' */
 
@@ -30,7 +31,9 @@ const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
 
 /** @param {string} url @param {RequestInit} [options] */
 async function ask(url, options) {
-  const answer = await fetch(url, options);
+  const answer = await fetch(url, options).catch((fault) => {
+    throw fault instanceof TypeError ? new TypeError(t.recordings.noAnswer) : fault; // the browser's text is English
+  });
   if (answer.ok) return answer;
   const message = (await refusalText(answer)).replace(/[.。]$/, '');  // it becomes part of a sentence
   if (answer.status === 401) throw new Locked(message, answer.headers.get('X-Opened-By'));

@@ -154,6 +154,7 @@ ENGLISH = {
     "lost_summary": "its summary does not hold",
     "lost_unclosed": "never closed",
     "lost_bytes": "{name}: {count} bytes are missing at {time} ({reason})",
+    "lost_here": "{count} bytes are missing ({reason})",
     "lost_twice": "{name}: {count} bytes are there twice at {time} ({reason})",
     "lost_in": "{name}: {reason}",
     "lost_messages": "{topic}: {count} messages are missing from {start} to {end}",

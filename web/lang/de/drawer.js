@@ -191,7 +191,7 @@ export default register({
     axis: 'Achse {number} {sign}',
   },
   presets: {
-    title: 'Höchsttempo', smallChild: 'Kleinkind: {mps} m/s', child: 'Kind: Schritttempo ({mps} m/s)',
+    title: 'Höchsttempo', smallChild: 'Kleinkind: {mps}\u00a0m/s', child: 'Kind: Schritttempo ({mps}\u00a0m/s)',
     grownUp: 'Erwachsene: kein Limit',
   },
 

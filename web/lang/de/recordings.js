@@ -23,6 +23,7 @@ export default register({
     older: 'Ältere Fahrten zeigen',
     newer: 'Neuere Fahrten zeigen',
     loading: 'Aufnahmen werden geladen …',
+    noAnswer: 'keine Antwort',
     failed: 'Die Liste konnte nicht geladen werden: {why}. Neuer Versuch …',
     noneFound: 'Keine Fahrt passt dazu. Such nach etwas anderem, oder zeig alle.',
     unread: {one: '{count} ältere Datei wurde noch nicht gelesen …', other: '{count} ältere Dateien wurden noch nicht gelesen …'},

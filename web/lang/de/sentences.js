@@ -131,6 +131,7 @@ export default register({
     lost_summary: 'das Inhaltsverzeichnis stimmt nicht',
     lost_unclosed: 'nie abgeschlossen',
     lost_bytes: '{name}: {count} Bytes fehlen um {time} ({reason})',
+    lost_here: '{count} Bytes fehlen ({reason})',
     lost_twice: '{name}: {count} Bytes sind doppelt um {time} ({reason})',
     lost_in: '{name}: {reason}',
     lost_messages: '{topic}: {count} Nachrichten fehlen von {start} bis {end}',

@@ -189,7 +189,7 @@ export default register({
     axis: 'axis {number} {sign}',
   },
   presets: {
-    title: 'Top speed', smallChild: 'Small child: {mps} m/s', child: 'Child: walking pace ({mps} m/s)',
+    title: 'Top speed', smallChild: 'Small child: {mps}\u00a0m/s', child: 'Child: walking pace ({mps}\u00a0m/s)',
     grownUp: 'Grown-up: no limit',
   },
 

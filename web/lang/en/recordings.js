@@ -23,6 +23,7 @@ export default register({
     older: 'Show older drives',
     newer: 'Show newer drives',
     loading: 'Loading the recordings …',
+    noAnswer: 'no answer',
     failed: 'The list could not be loaded: {why}. Trying again.',
     noneFound: 'No drives match. Search for something else, or show all.',
     unread: {one: '{count} older file is not read yet …', other: '{count} older files are not read yet …'},

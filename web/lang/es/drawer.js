@@ -192,7 +192,7 @@ export default register({
     axis: 'eje {number} {sign}',
   },
   presets: {
-    title: 'Velocidad máxima', smallChild: 'Niño pequeño: {mps} m/s', child: 'Niño: a paso de peatón ({mps} m/s)',
+    title: 'Velocidad máxima', smallChild: 'Niño pequeño: {mps}\u00a0m/s', child: 'Niño: a paso de peatón ({mps}\u00a0m/s)',
     grownUp: 'Adulto: sin límite',
   },
 

@@ -23,6 +23,7 @@ export default register({
     older: 'Mostrar trayectos anteriores',
     newer: 'Mostrar trayectos posteriores',
     loading: 'Cargando las grabaciones…',
+    noAnswer: 'sin respuesta',
     failed: 'No se pudo cargar la lista: {why}. Se intenta de nuevo.',
     noneFound: 'Ningún trayecto coincide. Busca otra cosa o muestra todo.',
     unread: {one: '{count} archivo anterior aún sin leer…', other: '{count} archivos anteriores aún sin leer…'},

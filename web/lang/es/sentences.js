@@ -131,6 +131,7 @@ export default register({
     lost_summary: 'su resumen no es correcto',
     lost_unclosed: 'nunca se cerró',
     lost_bytes: '{name}: faltan {count} bytes a las {time} ({reason})',
+    lost_here: 'faltan {count} bytes ({reason})',
     lost_twice: '{name}: {count} bytes están dos veces a las {time} ({reason})',
     lost_in: '{name}: {reason}',
     lost_messages: '{topic}: faltan {count} mensajes de {start} a {end}',

@@ -190,7 +190,7 @@ export default register({
     axis: 'akseli {number} {sign}',
   },
   presets: {
-    title: 'Huippunopeus', smallChild: 'Pieni lapsi: {mps} m/s', child: 'Lapsi: kävelyvauhti ({mps} m/s)',
+    title: 'Huippunopeus', smallChild: 'Pieni lapsi: {mps}\u00a0m/s', child: 'Lapsi: kävelyvauhti ({mps}\u00a0m/s)',
     grownUp: 'Aikuinen: ei rajoitusta',
   },
 

@@ -23,6 +23,7 @@ export default register({
     older: 'Näytä vanhempia ajoja',
     newer: 'Näytä uudempia ajoja',
     loading: 'Ladataan tallenteita…',
+    noAnswer: 'ei vastausta',
     failed: 'Luetteloa ei voitu ladata: {why}. Yritetään uudelleen.',
     noneFound: 'Mikään ajo ei vastaa hakua. Etsi jotain muuta tai näytä kaikki.',
     unread: {one: '{count} vanhempaa tiedostoa ei ole vielä luettu…', other: '{count} vanhempaa tiedostoa ei ole vielä luettu…'},

@@ -131,6 +131,7 @@ export default register({
     lost_summary: 'yhteenveto ei pidä paikkaansa',
     lost_unclosed: 'ei koskaan suljettu',
     lost_bytes: '{name}: {count} tavua puuttuu kohdasta {time} ({reason})',
+    lost_here: '{count} tavua puuttuu ({reason})',
     lost_twice: '{name}: {count} tavua on kahteen kertaan kohdassa {time} ({reason})',
     lost_in: '{name}: {reason}',
     lost_messages: '{topic}: {count} viestiä puuttuu väliltä {start}–{end}',

@@ -191,7 +191,7 @@ export default register({
     axis: 'axe {number} {sign}',
   },
   presets: {
-    title: 'Vitesse maximale', smallChild: 'Petit enfant : {mps} m/s', child: 'Enfant : au pas ({mps} m/s)',
+    title: 'Vitesse maximale', smallChild: 'Petit enfant : {mps}\u00a0m/s', child: 'Enfant : au pas ({mps}\u00a0m/s)',
     grownUp: 'Adulte : sans limite',
   },
 

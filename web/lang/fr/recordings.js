@@ -23,6 +23,7 @@ export default register({
     older: 'Afficher des trajets plus anciens',
     newer: 'Afficher des trajets plus récents',
     loading: 'Chargement des enregistrements…',
+    noAnswer: 'pas de réponse',
     failed: 'La liste n’a pas pu être chargée : {why}. Nouvel essai.',
     noneFound: 'Aucun trajet ne correspond. Cherche autre chose, ou affiche tout.',
     unread: {one: '{count} fichier plus ancien n’est pas encore lu…', other: '{count} fichiers plus anciens ne sont pas encore lus…'},

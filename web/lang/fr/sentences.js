@@ -131,6 +131,7 @@ export default register({
     lost_summary: 'son résumé n’est pas bon',
     lost_unclosed: 'jamais fermé',
     lost_bytes: '{name} : {count} octets manquent à {time} ({reason})',
+    lost_here: '{count} octets manquent ({reason})',
     lost_twice: '{name} : {count} octets sont en double à {time} ({reason})',
     lost_in: '{name} : {reason}',
     lost_messages: '{topic} : {count} messages manquent de {start} à {end}',

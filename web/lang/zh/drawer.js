@@ -183,7 +183,7 @@ export default register({
     axis: '轴 {number} {sign}',
   },
   presets: {
-    title: '最高速度', smallChild: '幼儿：{mps} m/s', child: '孩子：步行速度（{mps} m/s）',
+    title: '最高速度', smallChild: '幼儿：{mps}\u00a0m/s', child: '孩子：步行速度（{mps}\u00a0m/s）',
     grownUp: '家长：不限速',
   },
 

@@ -23,6 +23,7 @@ export default register({
     older: '显示更早的行程',
     newer: '显示更新的行程',
     loading: '正在加载录像……',
+    noAnswer: '没有响应',
     failed: '无法加载列表：{why}。正在重试。',
     noneFound: '没有符合的行程。请换个词搜索，或显示全部。',
     unread: {other: '还有 {count} 个旧文件未读取……'},

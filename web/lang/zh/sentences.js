@@ -131,6 +131,7 @@ export default register({
     lost_summary: '摘要与内容不符',
     lost_unclosed: '没有正常关闭',
     lost_bytes: '{name}：{time} 缺少 {count} 字节（{reason}）',
+    lost_here: '缺少 {count} 字节（{reason}）',
     lost_twice: '{name}：{time} 有 {count} 字节重复（{reason}）',
     lost_in: '{name}：{reason}',
     lost_messages: '{topic}：从 {start} 到 {end} 缺少 {count} 条消息',

@@ -13,6 +13,7 @@ from fpvcar.recordings import codec, messages
 from fpvcar.recordings.library.summaries import Mark
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import damaged_at_ns
+from fpvcar.runtime.sentences import sentence, sentences_in
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire import telemetry
 
@@ -44,7 +45,7 @@ class Gap(Struct, frozen=True):
 
 
 class Plots(Struct, frozen=True):
-    """Plot data of one file."""
+    """Plot data of one file. `sentences` has key and values of the words of gaps, for pages."""
 
     start_ms: float
     seconds: float
@@ -52,6 +53,7 @@ class Plots(Struct, frozen=True):
     reasons: list[ReasonChange]
     marks: list[Mark]
     gaps: list[Gap]
+    sentences: dict[str, str]
 
 
 class Line(NamedTuple):
@@ -150,8 +152,9 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     gaps = [
         Gap(
             (damaged_at_ns(recording, damage) - start_ns) / SECOND_NS,
-            f"{damage.length} bytes are missing ({damage.reason})",
+            sentence("lost_here", count=damage.length, reason=damage.reason),
         )
         for damage in recording.damage
     ]
-    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps)
+    texts = sentences_in(*(gap.words for gap in gaps))
+    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps, texts)
