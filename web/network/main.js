@@ -1,5 +1,6 @@
 /** Wiring only: the car's network, those near, and the dialog that joins one. */
 
+import {listed} from '../lang/forms.js';
 import {t, fill, joined} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from './api.js';
@@ -48,8 +49,8 @@ function list(networks, busy) {
   const items = networks.map((network) => {
     const choice = make('button', '');
     const {ssid, strength: share, security} = network;
-    const also = security === 'key' ? '' : `, ${t.network.security[security]}`;
-    choice.append(make('b', ssid), make('small', strength(share) + also));
+    const also = security === 'key' ? '' : t.network.security[security];
+    choice.append(make('b', ssid), make('small', listed([strength(share), also])));
     /** @type {HTMLButtonElement} */ (choice).disabled = busy || security === 'other';
     choice.addEventListener('click', () => open(network));
     const item = make('li', '');

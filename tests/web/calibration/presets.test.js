@@ -21,6 +21,6 @@ test('presets use the calibrated speeds of the car', () => {
   }).map(([key, value]) => ({key, value, own: value, least: null, most: null}));
   const made = presets({values, steps: [], changes: [], limit: 0.9, now: -1, undoable: false, faults: [], doubts: []});
   assert.deepEqual(made, [
-    ['Small child: 0.4 m/s', 0.2], ['Child: walking pace (0.8 m/s)', 0.6], ['Grown-up: no limit', 0.9],
+    ['Small child: 0.4\u00a0m/s', 0.2], ['Child: walking pace (0.8\u00a0m/s)', 0.6], ['Grown-up: no limit', 0.9],
   ]);
 });

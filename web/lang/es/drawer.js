@@ -57,7 +57,7 @@ export default register({
   guard: 'Protección contra choques',
   guardOff: 'desactivada: ni avisa ni frena',
   guardWarn: 'avisa: frenas tú',
-  guardLimit: 'ayuda: el coche frena y se para',
+  guardLimit: 'ayuda: frena y se para',
   secureTitle: 'Menos retardo, pantalla siempre encendida',
   secureHint: 'Abre la dirección segura. El navegador avisa una vez, porque el coche creó su propio certificado: elige «Avanzado» y luego «Continuar».',
   secureGo: 'Abrir https',

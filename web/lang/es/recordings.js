@@ -13,9 +13,9 @@ export default register({
     password: 'Contraseña de la estación',
     wrongCode: 'Ese no es el código.',
     unlock: 'Mostrar las grabaciones',
-    search: 'Buscar nombres, marcas, paradas',
+    search: 'Nombres, marcas, paradas',
     driver: 'Conductor',
-    everybody: 'Todos los conductores',
+    everybody: 'Todos',
     nobody: 'Sin conductor (aparcado)',
     somebody: 'Alguien',
     day: 'Día',
@@ -29,7 +29,7 @@ export default register({
     unread: {one: '{count} archivo anterior aún sin leer…', other: '{count} archivos anteriores aún sin leer…'},
     empty: 'Aún no hay nada grabado. Cada trayecto aparece aquí con su imagen, distancias, batería y motores. Toma el volante, conduce un poco y vuelve.',
     emptyFiles: 'Aún no hay nada que ver aquí.',
-    emptyStation: 'Aún no hay trayectos. La estación trae las grabaciones de un coche emparejado en menos de un minuto tras el final del trayecto. En «Almacenamiento» están los archivos pendientes.',
+    emptyStation: 'Aún no hay trayectos. La estación trae las grabaciones de un coche emparejado en menos de un minuto tras el final del trayecto. En «Espacio» están los archivos pendientes.',
 
     // Texts of a drive in the list.
     parked: 'sin conductor',
@@ -172,7 +172,7 @@ export default register({
     weekPlots: {stops: 'Paradas por hora conducida', battery: 'Batería bajo carga', latency: 'Antigüedad de la imagen'},
 
     // Base station: storage used, pending bytes, current transfers.
-    storage: 'Almacenamiento',
+    storage: 'Espacio',
     storageDisk: 'Uso del disco',
     storageSize: '¿Cuánto espacio necesito?',
     storageNobody: 'Aún sin coche. Ejecuta en este ordenador: fpvstation pair ADDRESS',

@@ -76,7 +76,7 @@ export default register({
   enterCode: 'Escribir el código',
   codeShort: 'Código',
   driveHere: 'Conducir aquí',
-  you: 'Conduces tú',
+  you: 'Conduces',
   nobody: 'nadie conduce',
   drives: '{name} conduce',
   somebody: 'Alguien',

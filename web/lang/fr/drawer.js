@@ -57,7 +57,7 @@ export default register({
   guard: 'Protection contre les chocs',
   guardOff: 'non : ni alerte ni freinage',
   guardWarn: 'alerte : c’est toi qui freines',
-  guardLimit: 'aide : la voiture ralentit et s’arrête',
+  guardLimit: 'aide : ralentit et s’arrête',
   secureTitle: 'Moins de retard, écran toujours allumé',
   secureHint: 'Ouvre l’adresse sécurisée. Le navigateur avertit une fois, car la voiture a créé elle-même son certificat : choisis « Avancé », puis « Continuer ».',
   secureGo: 'Ouvrir https',

@@ -1,5 +1,6 @@
 /** The list's filters: text, driver, day. */
 
+import {listed} from '../../lang/forms.js';
 import {t} from '../../lang/words.js';
 import {button, byId, input, show} from '../../lib/dom.js';
 
@@ -61,7 +62,7 @@ export const driverName = (name) => (name === NAMELESS ? t.recordings.somebody :
 /** Drivers in a row; those without a name only if there is no other. Pure. @param {readonly string[]} names */
 export function driversText(names) {
   const named = names.filter((name) => name !== NAMELESS);
-  return (named.length ? named : names).map(driverName).join(', ');
+  return listed((named.length ? named : names).map(driverName));
 }
 
 /**
