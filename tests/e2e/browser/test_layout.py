@@ -7,10 +7,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser.layout import faults
-from tests.e2e.browser.seat_states import KEYS, LOOKS, TOUCH, show
+from tests.e2e.browser.seat_states import KEYS, LOOKS, STOPPED, TOUCH, show
 from tests.support.cameras.video_source import encode
-from tests.support.played_car import play
+from tests.support.played_car import SECURE, play, say
 
+LANGUAGES = ("de", "en", "es", "fi", "fr", "zh")
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
 
@@ -60,6 +61,47 @@ def test_seat_controls_and_texts_never_overlap(
         page.set_viewport_size({"width": width, "height": height})
         found[size] = settled(page)
     assert not {size: wrong for size, wrong in found.items() if wrong}
+
+
+UNREACHED = """(ids) => ids.filter((id) => {
+  const element = document.getElementById(id);
+  const words = document.createRange();
+  words.selectNodeContents(element);
+  const {left, top, right, bottom} = words.getBoundingClientRect();
+  const at = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  return !element.checkVisibility({opacityProperty: true, visibilityProperty: true}) ||
+    left < 0 || top < 0 || right > innerWidth || bottom > innerHeight ||
+    !element.contains(at) && !at?.contains(element);
+})"""
+LONG_STOP = {"stop": {"cause": "direction", "clears": "resume", "by": ""}}
+BOTH = ("card-title", "card-text", "resume", "asking-says", "asking-give", "asking-later")
+
+
+@pytest.mark.parametrize("seat", ["touch"], indirect=True)
+@pytest.mark.parametrize("name", [name for name in LOOKS if name.endswith("asked-stopped")])
+def test_stop_and_request_are_both_in_reach_on_low_screens(
+    seat: tuple[Page, dict[str, tuple[int, int]]], name: str, soaking: bool
+) -> None:
+    """The seat and, for `make soak`, each panel in all languages."""
+    page, sizes = seat
+    wrong = {}
+    languages = LANGUAGES if soaking or name == "asked-stopped" else ("fi",)
+    page.goto(f"{SECURE}icon.svg")
+    try:
+        for language in languages:
+            page.evaluate("(it) => localStorage.setItem('fpvcar.language', it)", language)
+            show(page, LOOKS[name])
+            for size in ("844x390", "568x320", "320x568"):
+                width, height = sizes[size]
+                page.set_viewport_size({"width": width, "height": height})
+                for stop in (STOPPED, LONG_STOP):
+                    say(page, stop)
+                    found = settled(page)
+                    at = f"{language} {size} {stop['stop']['cause']}"
+                    wrong[at] = [*found, *page.evaluate(UNREACHED, list(BOTH))]
+    finally:
+        page.evaluate("localStorage.removeItem('fpvcar.language')")
+    assert not {at: faults for at, faults in wrong.items() if faults}
 
 
 def test_card_in_the_menu_is_as_wide_as_its_text(
