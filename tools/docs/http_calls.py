@@ -84,6 +84,7 @@ CALLS = (
         "image/png",
         refusals=(404,),
     ),
+    Call("get", "/api/motion", "Figures by which a page estimates the car's path.", ANYBODY),
     Call("get", "/api/picture", "Settings of the camera, and their choices.", ANYBODY),
     Call(
         "post",

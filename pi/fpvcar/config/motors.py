@@ -191,6 +191,9 @@ class Motors(Section, frozen=True):
     balance: Annotated[float, Meta(ge=-0.5, le=0.5)] = 0.0
     """For one motor per side: share of its duty by which the stronger one is slowed; + is the
     left one, - the right."""
+    circle_m: Annotated[float, Meta(ge=0.1, le=20)] | None = None
+    """Diameter of the circle that the car's middle drives with full steering and full throttle.
+    Without it the page's map of the drive is not to scale."""
 
     @property
     def differential(self) -> bool:

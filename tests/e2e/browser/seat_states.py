@@ -108,6 +108,7 @@ def show(page: Page, look: Look) -> None:
     page.goto(f"{look.origin}icon.svg")
     page.evaluate(
         "([seen, state]) => { localStorage.setItem('fpvcar.seen', seen);"
+        " localStorage.setItem('fpvcar.path', 'yes');"
         " localStorage.setItem('fpvcar.name', 'Blue Fox, phone');"
         " sessionStorage.setItem('played', state); }",
         ["" if look.new_here else "yes", json.dumps(dict(look.before or look.says))],

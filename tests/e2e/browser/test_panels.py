@@ -33,7 +33,15 @@ PANELS = {"menu": CAR, "keys": (*DRIVE, "#show-keys"), "unlock": (*GROWN_UPS, "#
 """Panels of the seat, and the buttons that open each."""
 TABS = {
     "drive": {"name", "beeps", "show-sticks", "show-intro", "show-keys"},
-    "picture": {"whole", "show-figures", "record-on-off", "record-keep", "mark", "recordings.html"},
+    "picture": {
+        "whole",
+        "path",
+        "show-figures",
+        "record-on-off",
+        "record-keep",
+        "mark",
+        "recordings.html",
+    },
     "car": {"look-for-faults", "calibrate", "network", "car-name", "language", "buttons"},
     "grown-ups": {"limit", "preset-0", "guard", "lock-again", "invite"},
 }
@@ -80,6 +88,21 @@ STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 }
 """Messages of the car and states of the link while nothing can move the car."""
 OPACITY = "Number(getComputedStyle(document.querySelector('#pad-drive .stick')).opacity)"
+MOTION = {
+    "guard": {"top_mps": 4.0, "brake_mps2": 2.0},
+    "speeds": {"least_mps": 0.2},
+    "turn": None,
+    "circle_m": 0.8,
+}
+MAP_LOADED = """() => performance.getEntriesByType('resource').some(
+  ({name}) => name.includes('path_map') || name.includes('motion'))"""
+INK = """(() => {
+  const {width, height} = document.getElementById('path-canvas');
+  const pen = document.getElementById('path-canvas').getContext('2d');
+  const {data} = pen.getImageData(0, 0, width, height);
+  return data.filter((value, index) => index % 4 === 3 && value > 0).length;
+})()"""
+"""Pixels that are drawn on the map."""
 TOP = "(one) => one.getBoundingClientRect().top"
 RISE_PX = 9
 """Distance by which a panel rises while it opens, and 1 px."""
@@ -178,6 +201,30 @@ def test_each_tab_fits_one_screen_and_passes_axe(phone: Page) -> None:
         phone.wait_for_timeout(100)
         assert faults(phone) == [], tab
         turn(phone, "390x844")
+
+
+def test_map_of_the_drive_loads_when_it_is_switched_on(phone: Page) -> None:
+    show(phone, LOOKS["driving"])
+    phone.evaluate("localStorage.removeItem('fpvcar.path')")
+    phone.route("**/api/motion", lambda route: route.fulfill(json=MOTION))
+    phone.reload()
+    until(phone, "document.getElementById('path-map') !== null")
+    open_menu(phone, "picture")
+    assert phone.locator("#path-clear").is_hidden() and not phone.evaluate(MAP_LOADED)
+    phone.locator("#path").check()
+    expect(phone.locator("#path-clear")).to_be_visible()
+    phone.locator("[data-close=menu]").click()
+    expect(phone.locator("#path-map")).to_be_visible()
+    expect(phone.locator("#path-scale")).to_have_text("Estimate")
+    until(phone, f"{INK} > 0")
+    start = phone.evaluate(INK)
+    say(phone, {"throttle": 0.5, "reason": "driving"})
+    until(phone, f"{INK} > {start + 20}")
+    say(phone, {"throttle": 0.0, "reason": "idle"})
+    open_menu(phone, "picture")
+    phone.locator("#path-clear").click()
+    phone.locator("#path").uncheck()
+    expect(phone.locator("#path-map")).to_be_hidden()
 
 
 def test_each_page_of_the_menu_is_two_taps_away(phone: Page) -> None:

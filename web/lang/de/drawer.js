@@ -35,6 +35,8 @@ export default register({
   showIntro: 'So fährt man',
   showSticks: 'Sticks und Gamepad',
   whole: 'Das ganze Bild zeigen',
+  pathMap: 'Kleine Karte der Fahrt', pathClear: 'Karte leeren',
+  path: {toScale: 'Schätzung', notToScale: 'Schätzung, nicht maßstäblich'},
   tilt: 'Durch Neigen lenken',
   tiltCentre: 'So ist geradeaus',
   grownUps: 'Erwachsene',

@@ -35,6 +35,8 @@ export default register({
   showIntro: 'How to drive',
   showSticks: 'Sticks and gamepad',
   whole: 'Show the whole picture',
+  pathMap: 'Small map of the drive', pathClear: 'Clear the map',
+  path: {toScale: 'Estimate', notToScale: 'Estimate, not to scale'},
   tilt: 'Steer by tilting',
   tiltCentre: 'This is straight ahead',
   grownUps: 'Grown-ups',

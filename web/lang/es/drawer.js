@@ -35,6 +35,8 @@ export default register({
   showIntro: 'Cómo conducir',
   showSticks: 'Sticks y mando',
   whole: 'Mostrar la imagen entera',
+  pathMap: 'Mapa pequeño del recorrido', pathClear: 'Borrar el mapa',
+  path: {toScale: 'Estimación', notToScale: 'Estimación, sin escala'},
   tilt: 'Girar inclinando',
   tiltCentre: 'Esta es la posición recta',
   grownUps: 'Adultos',

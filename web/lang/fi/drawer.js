@@ -35,6 +35,8 @@ export default register({
   showIntro: 'Näin ajetaan',
   showSticks: 'Sauvat ja peliohjain',
   whole: 'Näytä koko kuva',
+  pathMap: 'Pieni kartta ajosta', pathClear: 'Tyhjennä kartta',
+  path: {toScale: 'Arvio', notToScale: 'Arvio, ei mittakaavassa'},
   tilt: 'Ohjaa kallistamalla',
   tiltCentre: 'Tämä on suoraan',
   grownUps: 'Aikuiset',

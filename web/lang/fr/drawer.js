@@ -35,6 +35,8 @@ export default register({
   showIntro: 'Comment conduire',
   showSticks: 'Sticks et manette',
   whole: 'Afficher toute l’image',
+  pathMap: 'Petite carte du trajet', pathClear: 'Effacer la carte',
+  path: {toScale: 'Estimation', notToScale: 'Estimation, pas à l’échelle'},
   tilt: 'Tourner en inclinant',
   tiltCentre: 'Tout droit, c’est ainsi',
   grownUps: 'Adultes',

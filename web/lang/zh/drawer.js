@@ -35,6 +35,8 @@ export default register({
   showIntro: '驾驶方法',
   showSticks: '摇杆和手柄',
   whole: '显示整个画面',
+  pathMap: '行驶路线小地图', pathClear: '清除地图',
+  path: {toScale: '估算', notToScale: '估算，不按比例'},
   tilt: '倾斜设备转向',
   tiltCentre: '设为正前方',
   grownUps: '家长',

@@ -53,7 +53,7 @@ export function addMarkup([style, markup]) {
   fillStrings(template.content, t);
   document.body.append(make('style', style));  // behind the seat's style
   byId('notes').prepend(...template.content.querySelectorAll('aside'));
-  byId('toasts').before(...template.content.querySelectorAll('.asking'));
+  byId('toasts').before(...template.content.querySelectorAll('.asking, .path-map'));
   document.body.append(...template.content.querySelectorAll('.panel'));
 }
 

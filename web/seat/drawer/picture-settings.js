@@ -1,8 +1,9 @@
-/** The picture's settings, for grown-ups: size, rate, flip, exposure, brightness, night.
- * They load with the drawer; settings the camera lacks are hidden. */
+/** The switch of the map, and the picture's settings, for grown-ups: size, rate, flip, exposure,
+ * brightness, night. They load with the drawer; settings the camera lacks are hidden. */
 
 import {t} from '../../lang/words.js';
-import {make, show} from '../../lib/dom.js';
+import {button, byId, input, make, show} from '../../lib/dom.js';
+import {saved} from '../../lib/storage.js';
 import {UP} from '../../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 
@@ -59,10 +60,34 @@ export function sizeOf(size) {
   return {width: width ?? 0, height: height ?? 0};
 }
 
+/** Switch of the map of the drive, which is off at first and loads when it is switched on. */
+class PathSwitch {
+  constructor() {
+    this.box = input('path');
+    this.clear = button('path-clear');
+    /** @type {import('../hud/path_map.js').PathMap | null} */
+    this.map = null;
+    this.box.checked = saved.get('path') === 'yes';
+    this.box.addEventListener('change', () => {
+      saved.set('path', this.box.checked ? 'yes' : '');
+      void this.apply();
+    });
+    this.clear.addEventListener('click', () => this.map?.path.clear());
+    void this.apply();
+  }
+
+  async apply() {
+    const {PathMap} = this.box.checked ? await import('../hud/path_map.js') : {};
+    this.map = PathMap && this.box.checked ? new PathMap() : null;
+    for (const element of [this.clear, byId('path-map')]) show(element, this.map !== null);
+  }
+}
+
 export class PictureSettings {
   /** @param {HTMLElement} place @param {(message: Upward) => void} send */
   constructor(place, send) {
     this.send = send;
+    this.path = new PathSwitch();
     this.box = document.createElement('details');
     this.box.dataset.testid = 'picture-settings';
     this.fields = document.createElement('div');
@@ -76,6 +101,7 @@ export class PictureSettings {
 
   /** @param {State} state */
   update(state) {
+    this.path.map?.update(state);
     show(this.box, state.grown_up);
     if (!state.grown_up) this.box.open = false;
   }

@@ -67,6 +67,7 @@ class CalibrationApi:
     def add_to(self, app: web.Application) -> None:
         """Add the routes; call this before adding a catch-all route."""
         app.router.add_get(BASE, self._all)
+        app.router.add_get("/api/motion", self._motion)
         app.router.add_get(f"{BASE}/step", self._step)
         app.router.add_get(f"{BASE}/profile", self._written)
         for name, act in (
@@ -91,6 +92,14 @@ class CalibrationApi:
     async def _all(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request)
         return _json(self._tuner.as_json())
+
+    async def _motion(self, _: web.Request) -> web.Response:
+        """Answer with the figures by which a page estimates the car's path."""
+        profile = self._tuner.profile
+        motors = profile.motors
+        turn = motors.turn if motors.differential else None
+        ways = {"turn": turn, "circle_m": motors.circle_m}
+        return _json({"guard": profile.guard, "speeds": profile.speeds, **ways})
 
     async def _step(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request)

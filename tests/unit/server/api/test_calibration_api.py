@@ -87,6 +87,15 @@ async def test_calibration_without_grown_up_code_is_refused(rig: Rig, code: str)
     assert rig.tuner.step is None and not rig.file.exists()
 
 
+async def test_any_page_reads_the_figures_for_its_map(rig: Rig) -> None:
+    async with rig.ask() as client:
+        await said(client, "set?key=guard.top_mps&value=2.5")
+    async with rig.ask("") as client:
+        motion = await (await client.get("/api/motion")).json()
+    assert motion["guard"]["top_mps"] == 2.5 and motion["speeds"]["least_mps"] > 0.0
+    assert (motion["turn"], motion["circle_m"]) == (None, PROFILE.motors.circle_m)
+
+
 async def test_moving_car_takes_answers_but_no_calibration_change(rig: Rig) -> None:
     async with rig.ask() as client:
         await said(client, "begin?step=dead_band&of=drive")
