@@ -272,6 +272,9 @@ def _emulated(profile: Profile) -> Iterator[str]:
         yield 'i2c.backend = "pigpio"'
     if profile.camera.source in ("picamera2", "rpicam"):
         yield 'camera.source = "bench"'
+    for name, camera in profile.cameras.items():
+        if camera.source in ("picamera2", "rpicam"):
+            yield f'cameras.{name}.source = "bench"'
 
 
 async def run(options: Options) -> int:

@@ -54,6 +54,7 @@ from fpvcar.server.routes import Media, Server
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.picture import PictureSettings, with_picture
+from fpvcar.video.second_camera import second_camera
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
@@ -96,9 +97,10 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     own, profile = profile, with_picture(profile, saver.before.picture)
     tuner = Calibrator(profile, store.load(state / store.FILE, profile.motors.names))
     profile = tuner.profile
-    camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile))
+    camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile.camera))
     picture = PictureSettings(own, saver.before.picture, options.soc, camera, saver.put_picture)
     stream = Stream(camera, profile.camera.bitrate)
+    second = second_camera(profile, options.soc)
     ranges, battery = Ranges(profile), BatterySensor(profile)
     computer = HealthThread(backends.open_computer(directory))
     depth = DepthCamera(depth_camera.argv_of(profile.depth, options.soc), ranges.depth)
@@ -115,6 +117,10 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     codes, key = credentials.load_codes(state), credentials.load_key(state)
     panel = Panel(profile, feed.panel, code=codes.drive, car=lambda: name.text)
 
+    def picture_age_s(now_s: float) -> float | None:
+        age_s = camera.age_s(now_s)
+        return age_s if second is None else second.picture_age_s(age_s, now_s)
+
     rescue = Rescue(
         backends.rest_check(profile),
         call_helper=functools.partial(ask_helper, options.runtime / SOCKET),
@@ -124,7 +130,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     control = Control(
         profile,
         servo.send,
-        Inputs(camera.age_s, battery.volts, ranges.status, senses.weak, lambda: tuner.in_doubt),
+        Inputs(picture_age_s, battery.volts, ranges.status, senses.weak, lambda: tuner.in_doubt),
         changed.set,
         saved=saver.before,
         save=saver.put,
@@ -142,6 +148,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             control=control,
             lights=panel,
             camera=camera,
+            second=second,
             senses=senses,
             name=name,
             recorder=feed,
@@ -151,6 +158,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         changed=changed,
         https_port=address.https_port,
     )
+    if second is not None:
+        second.is_large = lambda: hub.large() != ""
     metrics = Metrics(
         car=car,
         control=control,
@@ -198,7 +207,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         profile=profile,
         hub=hub,
         devices=devices,
-        media=Media(stream=stream, depth=depth, settings=picture),
+        media=Media(stream=stream, depth=depth, settings=picture, second=second),
         figures=metrics,
         connections=connections,
         web_root=paths.WEB,
@@ -252,6 +261,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
                 ),
             ),
         ),
+        *(() if second is None else (Part("second camera", (second.run,)),)),
         Part("depth camera", (depth.run,)),
         Part("hub", (hub.run, devices.run, stations.run)),
         Part("network", (network.run,)),

@@ -104,7 +104,8 @@ def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Se
         "devices": Devices(bytes(32), CODES, Path("/nowhere/devices.json")),
         **more,
     }
-    return Server(profile=profile, hub=hub, media=Media(stream), **given)
+    media = Media(stream, second=given.pop("second", None))
+    return Server(profile=profile, hub=hub, media=media, **given)
 
 
 class House:
@@ -117,6 +118,7 @@ class House:
         watcher: Callable[[GateRun], None] | None = None,
         utc_s: Callable[[], float] = time.time,
         stations: Devices | None = None,
+        second: Any = None,
     ) -> None:
         self.now_s = 100.0
         self.profile = profile
@@ -139,6 +141,7 @@ class House:
             control=self.control,
             lights=self.lights,
             camera=FakeCamera(),
+            second=second,
             senses=self.senses,
             name=self.name,
             recorder=recorder or NoRecorder(),

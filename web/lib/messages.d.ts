@@ -80,6 +80,9 @@ export interface Guard {
 export interface SetPicture {
   kind: 'picture'; to: PictureChange;
 }
+export interface View {
+  kind: 'view'; camera: string;
+}
 export interface SetRecording {
   kind: 'record'; on: boolean;
 }
@@ -109,7 +112,7 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean; video: string;
-  named: boolean;
+  named: boolean; cameras: string[];
 }
 export interface CarName {
   kind: 'car_name'; car: string;
@@ -129,8 +132,8 @@ export interface CarError {
   kind: 'error'; what: string; value: string; limit: string; next: string; code: 'car_name' |
   'ended' | 'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' |
   'locked' | 'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'refused' | 'time_over' |
-  'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_kind' | 'watch_only' |
-  'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
+  'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_camera' | 'unknown_kind' |
+  'watch_only' | 'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
 }
 export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
@@ -155,8 +158,8 @@ export interface Glow {
 }
 export type Upward =
   | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume
-  | Lights | Limit | Guard | SetPicture | SetRecording | Keep | Mark | Lock | Who | End | Ping
-  | Report;
+  | Lights | Limit | Guard | SetPicture | View | SetRecording | Keep | Mark | Lock | Who | End
+  | Ping | Report;
 export type Downward =
   | Welcome | CarName | State | Pong | CarError | Pass | People;
 export type ButtonsUp =

@@ -9,7 +9,7 @@ export interface VideoFrameIn {
 /** The driver's wish, -1..1 each; positive steer is left, as on every wire. */
 export interface Wish { throttle: number; steer: number }
 /** Commands of keys and gamepad buttons besides driving and stopping. */
-export type Command = 'lights' | 'full' | 'keys' | 'snapshot' | 'mark';
+export type Command = 'lights' | 'full' | 'keys' | 'snapshot' | 'mark' | 'camera';
 /** Called for each picture shown: capture time (car's clock), time on the glass (page's). */
 export type Shown = (captureUs: number, shownMs: number) => void;
 

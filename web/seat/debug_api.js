@@ -1,10 +1,9 @@
 /** `window.fpvcar`: read-only state for tests and debugging. */
 
 /**
- * @param {{link: import('./link/link.js').Link, video: import('../video/video.js').Video,
- *   page: import('./view.js').Page, controls: import('./input/controls.js').Controls}} parts
+ * @param {{link: import('./link/link.js').Link, page: import('./view.js').Page, controls: import('./input/controls.js').Controls}} parts
  */
-export function exposeState({link, video, page, controls}) {
+export function exposeState({link, page, controls}) {
   const fpvcar = {
     /** The car's last state, the page's situation beside it. */
     get state() {
@@ -22,6 +21,7 @@ export function exposeState({link, video, page, controls}) {
       };
     },
     get video() {
+      const {video} = page.parts;
       const nowMs = performance.now();
       return {
         path: video.path?.name ?? 'none', software: video.path?.software === true,

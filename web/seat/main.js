@@ -1,7 +1,7 @@
 /** Wiring only: builds every part and hands each its collaborators. Start reading here. */
 
 import {t} from '../lang/words.js';
-import {button, byId, fillStrings} from '../lib/dom.js';
+import {button, byId, fillStrings, make} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
 import {Video} from '../video/video.js';
@@ -85,6 +85,7 @@ const full = new FullScreen({
 /** @param {import('../lib/types.js').Command} name */
 const command = (name) => {
   if (name === 'lights') lights();
+  else if (name === 'camera') page.secondCamera?.swap();
   else if (name === 'full') full.toggle();
   else if (name === 'keys') drawer.push(() => page.drawer?.panels.toggle('keys'));
   else drawer.push(() => page.drawer?.marks[name]());
@@ -113,7 +114,10 @@ const card = new MessageCard({
   keysBusy: () => keyboard.busy,
 });
 /** @type {Page} */
-const page = new Page({link, video, controls, hud, card, code});
+const page = new Page({
+  link, video, controls, hud, card, code,
+  cameras: () => setTimeout(() => void secondCamera.fetch(), DRAWER_AFTER_MS),
+});
 
 /** Loads after the first screen. */
 const drawer = new LazyPart({
@@ -133,9 +137,13 @@ const drawer = new LazyPart({
       keysBusy: () => keyboard.busy,
       reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
-      controls, video, hud,
+      get video() {
+        return page.parts.video;
+      },
+      controls, hud,
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
+    page.secondCamera?.addSwitch();
     if (page.welcome) page.drawer.welcomed(page.welcome);
     if (page.state) page.drawer.state(page.state);
     if (page.refusal) page.drawer.unlock.refused(page.refusal);
@@ -178,6 +186,16 @@ const quietParts = [
       if (timers.length > 0) gamepads.awake();
     }),
 ];
+/** Loads for a car that has one. */
+const secondCamera = quiet(async (again) => {
+  /** @type {typeof import('./second_camera.js')} */
+  const part = await import(`./second_camera.js${again}`);
+  return {...part, style: await part.loadStyle(again)};
+}, ({SecondCamera, style}) => {
+  document.body.append(make('style', style));
+  page.secondCamera = new SecondCamera(page.welcome?.cameras[0] ?? '', page);
+  if (page.drawer) page.secondCamera.addSwitch();
+});
 
 controls.releases.push(
   () => keyboard.release(), () => gamepads?.release(),
@@ -203,6 +221,7 @@ const wakeUp = () => {
   if (timers.length > 0) return;
   timers = [setInterval(() => page.beat(), 100), setInterval(() => page.second(), 1000)].map(Number);
   video.setVisible(true);
+  page.secondCamera?.setVisible(true);
   link.awake();
   controls.awake();
   gamepads?.awake();
@@ -214,6 +233,7 @@ const goToSleep = () => {
   timers.forEach(clearInterval);
   timers = [];
   video.setVisible(false);
+  page.secondCamera?.setVisible(false);
   link.asleep();
   controls.asleep();
   gamepads?.asleep();
@@ -238,7 +258,7 @@ addEventListener('gesturestart', (event) => event.preventDefault());
 
 link.start();
 updateVisible();
-exposeState({link, video, page, controls});
+exposeState({link, page, controls});
 setTimeout(() => {
   void drawer.fetch();
   for (const part of quietParts) void part.fetch();

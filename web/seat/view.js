@@ -14,12 +14,16 @@ export class Page {
   /**
    * @param {{link: import('./link/link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./input/controls.js').Controls, hud: import('./hud/hud.js').Hud,
-   *   card: import('./hud/message_card.js').MessageCard, code: () => void}} parts
+   *   card: import('./hud/message_card.js').MessageCard, code: () => void,
+   *   cameras: () => void}} parts
+   *   `video` has the large picture; `cameras`: the car has a second camera
    */
   constructor(parts) {
     this.parts = parts;
     /** Loaded after the first screen. @type {import('./drawer/drawer.js').Drawer | null} */
     this.drawer = null;
+    /** Loaded for a car that has one. @type {import('./second_camera.js').SecondCamera | null} */
+    this.secondCamera = null;
     /** @type {Welcome | null} */
     this.welcome = null;
     /** @type {State | null} */
@@ -108,6 +112,8 @@ export class Page {
     this.parts.hud.welcome(welcome);
     this.parts.controls.setPeriod(welcome.drive_every_ms);
     this.drawer?.welcomed(welcome);
+    this.secondCamera?.welcomed();
+    if (welcome.cameras?.length) this.parts.cameras();
   }
 
   /** @param {import('../lib/types.js').CarError} error */
@@ -195,6 +201,7 @@ export class Page {
     if (ageMs !== null) hud.ratio(...video.size);
     hud.link(this.grade, old ? ageMs : video.pictureMs, this.linkMs);
     void this.drawer?.awake.want(this.driving);
+    this.secondCamera?.beat();
     this.refresh();
   }
 

@@ -95,14 +95,17 @@ class Room:
     """View from the car, rendered by EGL. Raises NoPicture without EGL.
 
     The world may be late, stopped or restarted: the last known state is shown. `stamp`
-    paints the capture time, before rendering, over the upper edge.
+    paints the capture time, before rendering, over the upper edge. `view` is the car's camera:
+    "driver" or "rear".
     """
 
-    def __init__(self, soc: Soc, width: int, height: int, stamp: bool = False) -> None:
+    def __init__(
+        self, soc: Soc, width: int, height: int, stamp: bool = False, view: str = "driver"
+    ) -> None:
         os.environ["MUJOCO_GL"] = "egl"  # read by mujoco at import
         # halves the latency, not the CPU time
         os.environ.setdefault("LP_NUM_THREADS", "2")
-        self._soc, self._size, self._stamp = soc, (width, height), stamp
+        self._soc, self._size, self._stamp, self._view = soc, (width, height), stamp, view
         self._pixels = np.empty((height, width, 3), dtype=np.uint8)
         self._seed: int | None = None
         self._renderer: Any = None
@@ -138,7 +141,7 @@ class Room:
         mujoco.mj_kinematics(self._model, data)
         mujoco.mj_comPos(self._model, data)
         mujoco.mj_camlight(self._model, data)
-        self._renderer.update_scene(data, "driver")
+        self._renderer.update_scene(data, self._view)
         pixels: NDArray[np.uint8] = self._renderer.render(out=self._pixels)
         if self._stamp:
             strip.paint(pixels, captured // 1000, 0, 255)

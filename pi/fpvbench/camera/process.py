@@ -78,6 +78,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
         default="world",
         help="the room, a strip with the clock, or the room with the strip above it",
     )
+    parser.add_argument("--view", choices=("driver", "rear"), default="driver", help="of the room")
     parser.add_argument("--led", type=int, metavar="GPIO", help="before the lens")
     parser.add_argument("--flip", choices=get_args(Flip), default="none")
     parser.add_argument("--brightness", type=float, default=0.0)
@@ -107,7 +108,10 @@ def _source(options: argparse.Namespace) -> Source:
     if options.soc is None:
         return Strip(*size)
     soc = attach(options.soc)
-    bare = Strip(*size) if source == "strip" else Room(soc, *size, source == "stamped")
+    if source == "strip":
+        bare: Source = Strip(*size)
+    else:
+        bare = Room(soc, *size, source == "stamped", options.view)
     return bare if options.led is None else WithLed(bare, soc, options.led, size)
 
 

@@ -209,6 +209,8 @@ def _car() -> str:
       {sensors}
       <camera name="driver" pos="0.1 0 0.06" fovy="{CAMERA_FOVY_DEG}"
               xyaxes="0 -1 0 0.1219 0 0.9925"/>
+      <camera name="rear" pos="-0.1 0 0.06" fovy="{CAMERA_FOVY_DEG}"
+              xyaxes="0 1 0 -0.1219 0 0.9925"/>
       {wheels}
     </body>"""
 

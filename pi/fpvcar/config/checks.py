@@ -51,7 +51,8 @@ def refuse_clashes(profile: Profile) -> None:
     _refuse_volts_out_of_order(profile.battery)
     _refuse_weak_supply(profile)
     _refuse_slow_rounds(profile)
-    _refuse_exposure(profile.camera)
+    _refuse_exposure("camera", profile.camera)
+    _refuse_second_camera(profile)
     _refuse_blind_car(profile)
     _refuse_loops(profile)
 
@@ -262,13 +263,42 @@ def _refuse_other_motors(profile: Profile) -> None:
             )
 
 
-def _refuse_exposure(camera: Camera) -> None:
+def _refuse_exposure(place: str, camera: Camera) -> None:
     """Refuse an exposure setting for cameras other than a Pi's own."""
     if camera.exposure != "normal" and camera.source not in ("picamera2", "rpicam"):
         raise ConfigError(
-            f'camera.exposure = "{camera.exposure}": a {camera.source} camera chooses '
+            f'{place}.exposure = "{camera.exposure}": a {camera.source} camera chooses '
             'its own; expected "normal", or source "picamera2" or "rpicam"'
         )
+
+
+def _refuse_second_camera(profile: Profile) -> None:
+    """Refuse more than one further camera, and one that cannot work beside the first."""
+    if len(profile.cameras) > 1:
+        names = ", ".join(profile.cameras)
+        raise ConfigError(f"cameras: {names} defined; expected one beside camera")
+    for name, camera in profile.cameras.items():
+        place = f"cameras.{name}"
+        if not NAME.fullmatch(name):
+            raise ConfigError(f"{place}: expected a name of letters, digits and -, at most 24")
+        if camera.source == "none" and not camera.command:
+            raise ConfigError(f'{place}.source = "none": expected a camera, or no {place}')
+        _refuse_exposure(place, camera)
+        device = _capture_device(camera)
+        if device is not None and device == _capture_device(profile.camera):
+            raise ConfigError(
+                f'{place}.device = "{camera.device}": already used by camera; '
+                "expected another device"
+            )
+
+
+def _capture_device(camera: Camera) -> tuple[str, str] | None:
+    """Return the kind and the device of a built-in camera of a real car."""
+    if camera.command or camera.source not in ("picamera2", "rpicam", "v4l2"):
+        return None
+    if camera.source == "v4l2":
+        return "usb", camera.device
+    return "pi", camera.device or "0"
 
 
 def _refuse_slow_rounds(profile: Profile) -> None:

@@ -127,6 +127,9 @@ class Camera(Mounted, frozen=True):
 
     "bench" shows the emulated world; for `make benchmark`, "strip" shows a clock and "stamped" the
     world with that clock above it.
+
+    `[camera]` is the car's first camera, which recordings have. `[cameras.NAME]` adds at most one
+    more: a small picture on the page, with this name. Its program runs only while a page shows it.
     """
 
     source: Literal["picamera2", "rpicam", "v4l2", "bench", "stamped", "strip", "none"] = "bench"
@@ -318,6 +321,8 @@ class Profile(Section, frozen=True):
     """Buttons in their order on the page, four to six; without this section it shows four."""
     sensors: Sensors = Sensors()
     camera: Camera = Camera()
+    cameras: dict[str, Camera] = {}
+    """At most one camera besides `camera`."""
     depth: Depth = Depth()
     gate: Gate = Gate()
     guard: Guard = Guard()

@@ -266,6 +266,11 @@ class Hub:
             for session in self.sessions
         ]
 
+    def large(self) -> str:
+        """Return the further camera that the driver's page shows large; "" for the first one."""
+        driver = self.driver()
+        return driver.large if driver else ""
+
     def driver(self) -> Session | None:
         """Return the driver's page, while it is connected."""
         holder = self._seat.holder

@@ -33,11 +33,13 @@ from fpvcar.server.http.pages import (
     refuse_other_sites,
     seat_response,
 )
+from fpvcar.server.http.responses import quoted
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, video_socket
 from fpvcar.server.sockets.drive_socket import HELLO_S, Session
 from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video.picture import PictureSettings
+from fpvcar.video.second_camera import SecondCamera
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 
@@ -73,6 +75,7 @@ class Media(NamedTuple):
     stream: Stream
     depth: DepthCamera | None = None
     settings: PictureSettings | None = None
+    second: SecondCamera | None = None
 
 
 class MetricsSource(Protocol):
@@ -110,7 +113,10 @@ class Server:
         `hosts()` returns the car's actual host names: its own name may be taken by another host.
         """
         self._figures, self._panel, self._apis, self._hosts = figures, panel, apis, hosts
-        self._stream, self._depth, self._picture = media
+        stream, self._depth, self._picture, self._second = media
+        self._streams = {"": stream}
+        if self._second is not None:
+            self._streams[self._second.name] = self._second.stream
         self._profile, self._hub = profile, hub
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -118,9 +124,11 @@ class Server:
         # Beyond the watchers: room in which a driver can send a hello.
         self._sockets = Places(most + RESERVED, most + RESERVED)
         self._watching, self._pushers = Places(most, most), Places(most, most)
-        self._viewers = ViewerPlaces(most)
+        self._viewers = {name: ViewerPlaces(most) for name in self._streams}
         self._copiers = Places(RESERVED, RESERVED)
-        self._senders: dict[str, video_socket.Sender] = {}
+        self._senders: dict[str, dict[str, video_socket.Sender]] = {
+            name: {} for name in self._streams
+        }
 
     def application(self) -> web.Application:
         """Create the aiohttp application; called once per `run`."""
@@ -220,10 +228,16 @@ class Server:
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
         video, address, cut = request.query.get("id", ""), request.remote or "", _cutting(request)
+        camera = request.query.get("camera", "")
+        if camera not in self._streams:
+            names = ", ".join(name for name in self._streams if name)
+            expected = f"one of {names}" if names else "none: this car has one camera"
+            raise web.HTTPNotFound(text=f"camera {quoted(camera)} refused: expected {expected}.\n")
+        viewers, senders = self._viewers[camera], self._senders[camera]
         page = self._hub.page_of(video)
         rank = Rank.DRIVES if self._device(request) or _at_home(request) else Rank.WATCHES
         driver = page is not None and self._hub.may_drive(page)
-        full = self._viewers.enter(cut, address, rank, driver)
+        full = viewers.enter(cut, address, rank, driver)
         if full is not None:
             raise _no_place(full, "/ws/video")
         if page is not None:
@@ -237,21 +251,30 @@ class Server:
             if page is None or not self._hub.may_drive(page):
                 return None
             self._promote(request, Rank.DRIVES)
-            return self._viewers.admit(cut, address, Rank.DRIVES)
+            return viewers.admit(cut, address, Rank.DRIVES)
 
-        expiry = asyncio.get_running_loop().call_later(HELLO_S, self._viewers.expire, cut, address)
+        def large() -> video_socket.Sender | None:
+            """Return the page's sender of its large picture if this is the small one."""
+            owner = self._hub.page_of(video)
+            name = owner.large if owner else ""
+            return None if name == camera else self._senders[name].get(video)
+
+        if camera and self._second is not None:
+            self._second.wake()
+        expiry = asyncio.get_running_loop().call_later(HELLO_S, viewers.expire, cut, address)
         try:
             return await video_socket.serve_viewer(
                 request,
-                self._stream,
+                self._streams[camera],
                 greet=greet,
                 is_driver=lambda: self._hub.drives(video),
-                tell_lost=lambda lost: self._hub.lost(video, lost),
-                senders=self._senders,
+                tell_lost=lambda lost: None if camera else self._hub.lost(video, lost),
+                senders=senders,
+                large=large if self._second is not None else lambda: None,
             )
         finally:
             expiry.cancel()
-            self._viewers.leave(cut)
+            viewers.leave(cut)
 
     async def _copies(self, request: web.Request) -> web.StreamResponse:
         place = self._enter(self._copiers, request, Rank.SILENT, "/ws/copies")
@@ -262,7 +285,7 @@ class Server:
 
         try:
             return await redundant_link.serve(
-                request, self._hub, self._senders, promote, time.monotonic
+                request, self._hub, self._senders[""], promote, time.monotonic
             )
         finally:
             self._copiers.leave(place)

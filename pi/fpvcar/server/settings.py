@@ -1,5 +1,5 @@
 """Settings that browsers may change while the car runs, with the rights they need: lights,
-limit, guard, picture, recording, the car's name.
+limit, guard, picture, recording, the car's name, the page's large camera.
 
 Each method handles one message of one browser. hub.Hub calls it with the sender's session.
 """
@@ -37,7 +37,7 @@ class Settings:
         self._profile, self._changed, self._send_all = profile, changed, send_all
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
-        self._name = vehicle.name
+        self._name, self._second = vehicle.name, vehicle.second
         self._pushes = TokenBucket(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
@@ -123,6 +123,17 @@ class Settings:
             )
         self._changed()
 
+    def view(self, session: Session, message: up.View, now_s: float) -> None:
+        """Note which camera this page shows large: the gate needs its picture, too."""
+        names = () if self._second is None else (self._second.name,)
+        if message.camera in ("", *names):
+            session.large = message.camera
+            self._changed()
+            return
+        known = "one of " + ", ".join(names) if names else "no name: this car has one camera"
+        error = Error("unknown camera", quoted(message.camera), known, "", "unknown_camera")
+        session.deny(error, now_s)
+
     def record(
         self, session: Session, command: up.SetRecording | up.Keep | up.Mark, now_s: float
     ) -> None:
@@ -156,6 +167,7 @@ class Settings:
             up.Guard: self.guard,
             up.NameCar: self.car_name,
             up.SetPicture: self.picture,
+            up.View: self.view,
             up.SetRecording: self.record,
             up.Keep: self.record,
             up.Mark: self.record,

@@ -42,6 +42,7 @@ def welcome(
         has_lights=bool(profile.lights.head),
         video=video,
         named=name.chosen,
+        cameras=tuple(profile.cameras),
     )
 
 
@@ -53,6 +54,7 @@ class CarState:
         self.recording = vehicle.recorder.status()
         """Status of the recorder, at most hub.TIDY_S old."""
         self._control, self._senses, self._camera = vehicle.control, vehicle.senses, vehicle.camera
+        self._second = vehicle.second
         self._wheel, self._seat = wheel, wheel.seat
 
     def next_round(self, nonce: int) -> None:
@@ -66,11 +68,8 @@ class CarState:
         """Build the current state for one page."""
         decision, holder = self._control.decision, self._seat.holder
         battery, ranges = self._senses.battery(now_s), self._senses.ranges(now_s)
-        stop, camera, recording = (
-            self.stop(),
-            self._camera.state.removeprefix("lost: "),
-            self.recording,
-        )
+        stop, recording = self.stop(), self.recording
+        camera = self._camera_state(session).removeprefix("lost: ")
         states = [reading.state for reading in ranges]
         states += [part.state for part in (battery, recording) if part]
         if stop and stop.cause == Cause.WHEELS_STOPPED:
@@ -105,6 +104,12 @@ class CarState:
             asking=self._wheel.asking(session, now_s),
             sentences=sentences_in(camera, self._control.wheels, *states),
         )
+
+    def _camera_state(self, session: Session) -> str:
+        """Return the state of the first camera, or a fault of the one that the page shows large."""
+        if self._second is not None and session.large and self._camera.state == "ok":
+            return self._second.state
+        return self._camera.state
 
     def stop(self) -> down.Stop | None:
         """Return the cause that holds the car."""

@@ -66,6 +66,13 @@ class Filming(Stateful, Protocol):
         """Whether its pictures are smaller because the board's encoder hangs."""
 
 
+class Second(Stateful, Protocol):
+    """Second camera of the car."""
+
+    name: str
+    """Name in the profile."""
+
+
 class Recorder(Protocol):
     """Recorder as used by the server. Calls neither block nor raise."""
 
@@ -128,6 +135,7 @@ class Vehicle:
     camera: Filming
     senses: Sensors
     name: DisplayName
+    second: Second | None = None
     recorder: Recorder = NoRecorder()
     picture: Picture | None = None
     """Settings of the picture; None for a camera without settings."""

@@ -33,6 +33,8 @@ SETTLE_S = 0.4
 HOLD_S, HOLD_MOST_S = 0.5, 1.5
 """Pause after a decrease; it doubles while increases fail at once."""
 FAILED_S = 1.5
+YIELD_S, YIELD_MOST_S = 2.0, 20.0
+"""Shortest and longest pause of a page's small picture for its large one."""
 STEP_MOST, STEP_LEAST, STEP_BLIND = 3.0, 1.2, 1.25
 BLIND_S = 8.0
 """Time without a change after which one small step up is tried without evidence."""
@@ -44,14 +46,14 @@ class LinkReport(NamedTuple):
     `delivered` is the acknowledged rate of the last window. `burst` is the rate of acknowledgement
     of the largest unit of the last second: the capacity of the link, even while it is mostly idle.
     `blocked_s` is the time for which units have waited for room. `dropped` counts units since the
-    last report. `copies` is the number of times each unit is sent.
+    last report. `divisor` is the number of times each unit is sent, or more for a small picture.
     """
 
     delivered: float
     burst: float
     blocked_s: float
     dropped: int
-    copies: int = 1
+    divisor: int = 1
 
 
 class _Train(Struct):
@@ -137,6 +139,25 @@ class LinkMeter:
         return LinkReport(8 * self.recent, 8 * burst[1], blocked_s, dropped)
 
 
+class Precedence:
+    """Pauses the small picture of a page while the link has no room for both.
+
+    A pause that follows soon after another one is twice as long, so that trying again seldom costs
+    the large picture a unit.
+    """
+
+    def __init__(self) -> None:
+        self._until_s, self._pause_s = float("-inf"), YIELD_S
+
+    def yields(self, now_s: float, strained: bool) -> bool:
+        """Return whether the small picture pauses; `strained`: the large one lacks room now."""
+        if strained and now_s >= self._until_s:
+            soon = now_s < self._until_s + self._pause_s
+            self._pause_s = min(2 * self._pause_s, YIELD_MOST_S) if soon else YIELD_S
+            self._until_s = now_s + self._pause_s
+        return now_s < self._until_s
+
+
 class Bitrate:
     """Controller of the camera's bitrate, LEAST_BITRATE .. `most`, in bit/s.
 
@@ -148,6 +169,8 @@ class Bitrate:
     def __init__(self, most: int, least: int = LEAST_BITRATE) -> None:
         self.most, self.least = most, min(least, most)
         self.wanted = self._top = most
+        self.lowered = False
+        """Whether the link is too slow for the maximum."""
         self._changed_s = self._raised_s = self._trouble_s = float("-inf")
         self._hold_s = HOLD_S
 
@@ -163,7 +186,7 @@ class Bitrate:
 
     def update(self, now_s: float, link: LinkReport) -> int | None:
         """Return the new bitrate; None for no change."""
-        self._top = max(self.least, self.most // link.copies)
+        self._top = max(self.least, self.most // link.divisor)
         if self.wanted > self._top:
             return self._set(self._top, now_s)
         settled = now_s - self._changed_s >= SETTLE_S
@@ -177,6 +200,7 @@ class Bitrate:
         failed = now_s - self._raised_s < FAILED_S
         self._hold_s = min(HOLD_MOST_S, 2 * self._hold_s) if failed else HOLD_S
         target = SHARE_DOWN * min(link.delivered, self.wanted)
+        self.lowered = True
         return self._set(max(self.least, int(target)), now_s)
 
     def _up(self, now_s: float, link: LinkReport) -> int | None:
@@ -190,6 +214,7 @@ class Bitrate:
         return self._set(target, now_s)
 
     def _set(self, bitrate: int, now_s: float | None = None) -> int | None:
+        self.lowered = self.lowered and bitrate < self._top
         if bitrate == self.wanted:
             return None
         self.wanted = bitrate

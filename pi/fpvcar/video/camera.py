@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from fpvcar import config
 from fpvcar.config import ConfigError, Profile
 from fpvcar.runtime.child_process import BackOff, Supervisor
 from fpvcar.runtime.sentences import STARTING, sentence
@@ -48,13 +49,16 @@ a picture."""
 log = logging.getLogger("fpvcar.camera")
 
 
-def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
-    """Return the camera program of a profile, and whether it is framed.
+def argv_of(
+    profile: Profile, soc: Path | None, second: config.Camera | None = None
+) -> tuple[list[str], bool]:
+    """Return the program of the profile's first camera, or of its `second`, and whether it is
+    framed.
 
     `soc` is the emulated chip, for the bench's camera. An empty program means no camera. Raises
     ConfigError if the bench's camera is requested without a bench.
     """
-    camera = profile.camera
+    camera = second or profile.camera
     module = PROCESSES.get(camera.source)
     if camera.command:
         return list(camera.command), False
@@ -67,15 +71,16 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
         raise ConfigError('camera.source = "bench" needs a bench: run `fpvcar bench`')
     source = "world" if camera.source == "bench" else camera.source
     arguments = [f"--soc={soc}", f"--source={source}"]
-    if profile.rig.led is not None:
+    if second is not None:
+        arguments.append("--view=rear")
+    elif profile.rig.led is not None:
         arguments.append(f"--led={profile.rig.led}")
     arguments += options.arguments_of(camera, options.BENCH_KEYS)
     return [sys.executable, "-m", "fpvcar", "camera", "bench", *arguments], True
 
 
-def firmware_encoder(profile: Profile) -> Path | None:
-    """Return the board's encoder if the camera program uses it and takes SOFTWARE."""
-    camera = profile.camera
+def firmware_encoder(camera: config.Camera) -> Path | None:
+    """Return the board's encoder if the camera's program uses it and takes SOFTWARE."""
     uses = camera.source in ("picamera2", "rpicam") and not camera.command
     return FIRMWARE_ENCODER if uses else None
 
@@ -182,6 +187,10 @@ class Camera(Supervisor):
         sent now."""
         self._bitrate = bitrate
         return self.write_line(f"bitrate {bitrate}")
+
+    def rest(self) -> None:
+        """Reset the state after a deliberate end of the program."""
+        self.state, self._newest_us = "starting", None
 
     def adjust(self, argv: Sequence[str], line: str) -> None:
         """Change the command line from the next start on; send the running program an equivalent

@@ -188,8 +188,10 @@ class Stream:
         source: Source,
         most_bitrate: int = 2_000_000,
         clock_s: Callable[[], float] = time.monotonic,
+        small_divisor: int = 1,
     ) -> None:
-        self._source = source
+        """Create a stream; as the driver's small picture it has a part of the bitrate."""
+        self._source, self.small_divisor = source, small_divisor
         self._keys = KeyRequests()
         self.viewers: list[Viewer] = []
         self.gone = (0, 0, 0)

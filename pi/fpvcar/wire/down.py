@@ -13,7 +13,8 @@ class Welcome(Down, tag="welcome", frozen=True):
 
     `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
     requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
-    is False until the car's name has been chosen.
+    is False until the car's name has been chosen. `cameras` has the names of further cameras:
+    /ws/video?id=...&camera=NAME.
     """
 
     v: int
@@ -32,6 +33,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     has_lights: bool
     video: str
     named: bool = True
+    cameras: tuple[str, ...] = ()
 
 
 class CarName(Down, tag="car_name", frozen=True):
@@ -131,6 +133,7 @@ ErrorCode = Literal[
     "wheel_taken",
     "grown_up_stop",
     "no_picture",
+    "unknown_camera",
     "car_name",
     "limit",
     "too_often",

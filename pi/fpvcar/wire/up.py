@@ -113,6 +113,15 @@ class SetPicture(Up, tag="picture", frozen=True):
     to: Picture
 
 
+class View(Up, tag="view", frozen=True):
+    """Camera that the page shows large: a name of Welcome's `cameras`, "" for the first one.
+
+    The car drives only with a fresh picture of the first camera and of this one.
+    """
+
+    camera: Annotated[str, Meta(max_length=24)]
+
+
 class SetRecording(Up, tag="record", frozen=True):
     """Turns recording on or off; while off, only the last minute remains available for Keep."""
 
@@ -176,6 +185,7 @@ Upward = (
     | Limit
     | Guard
     | SetPicture
+    | View
     | SetRecording
     | Keep
     | Mark

@@ -177,6 +177,45 @@ def test_car_without_camera_must_not_wait_for_pictures() -> None:
     profiles.parse(minimal(camera={"source": "none", "command": ["rpicam-vid"]}))
 
 
+REAR = {"source": "v4l2", "device": "/dev/video2"}
+
+
+@pytest.mark.parametrize(
+    ("camera", "cameras", "words"),
+    [
+        ({}, {"rear": REAR, "side": REAR}, "cameras: rear, side defined; expected one beside"),
+        ({}, {"rear view": REAR}, "cameras.rear view: expected a name of letters, digits and -"),
+        ({}, {"rear": {"source": "none"}}, 'cameras.rear.source = "none": expected a camera'),
+        ({}, {"rear": REAR | {"exposure": "sport"}}, 'cameras.rear.exposure = "sport": a v4l2'),
+        ({}, {"rear": REAR | {"size": 1}}, "unknown key cameras.rear.size"),
+        (REAR, {"rear": REAR}, 'cameras.rear.device = "/dev/video2": already used by camera'),
+        (
+            {"source": "rpicam"},
+            {"rear": {"source": "picamera2", "device": "0"}},
+            'cameras.rear.device = "0": already used by camera; expected another device',
+        ),
+    ],
+)
+def test_impossible_second_camera_is_refused(
+    camera: dict[str, Any], cameras: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError) as fault:
+        profiles.parse(minimal(camera=camera, cameras=cameras))
+    assert words in str(fault.value)
+
+
+def test_second_camera_leaves_the_first_unchanged() -> None:
+    camera = {"source": "picamera2", "width": 320}
+    one = profiles.parse(minimal(camera=camera))
+    two = profiles.parse(
+        minimal(camera=camera, cameras={"rear": {"source": "picamera2", "device": "1"}})
+    )
+    assert one.cameras == {} and list(two.cameras) == ["rear"]
+    assert msgspec.structs.replace(two, cameras={}) == one
+    shipped = [profiles.load(path) for path in HARDWARE.glob("*.toml")]
+    assert shipped and all(profile.cameras == {} for profile in shipped)
+
+
 def test_inputs_pulled_up_at_start_are_warned_of() -> None:
     usual = minimal()
     assert checks.warnings(profiles.parse(usual)) == []

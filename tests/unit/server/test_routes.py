@@ -19,6 +19,8 @@ from fpvcar.server import routes
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import COOKIE
 from fpvcar.server.http.limits import RESERVED, Places, Rank
+from fpvcar.video.camera import Camera
+from fpvcar.video.second_camera import SecondCamera
 from fpvcar.video.stream import Stream
 from tests.support.hub import House, server_of
 
@@ -163,6 +165,31 @@ async def test_waiting_video_socket_without_a_hello_ends(
         assert (await stranger.receive(timeout=3)).type in ENDS
         assert await stays_open(pictures)
         assert not any(one.closed for one in viewers)
+
+
+async def test_unknown_camera_is_refused_with_the_known_names(tmp_path: Path) -> None:
+    second = SecondCamera("rear", Camera(["true"], True), 2_000_000)
+    for more, words in (
+        ({"second": second}, "camera side refused: expected one of rear."),
+        ({}, "camera side refused: expected none: this car has one camera."),
+    ):
+        application = serving(House(FEW).hub, tmp_path, **more)
+        async with TestClient(TestServer(application)) as client:
+            answer = await client.get("/ws/video?id=eve&camera=side")
+            assert (answer.status, (await answer.text()).strip()) == (404, words)
+
+
+async def test_second_camera_is_woken_by_its_viewers_and_has_its_own_places(tmp_path: Path) -> None:
+    second = SecondCamera("rear", Camera(["true"], True), 2_000_000)
+    application = serving(House(FEW).hub, tmp_path, second=second)
+    async with TestClient(TestServer(application)) as client:
+        first = [await opens_video(client, "eve") for _ in range(2)]
+        assert not second._woken.is_set() and not second.stream.viewers
+        rear = [await client.ws_connect("/ws/video?id=eve&camera=rear", autoping=False)]
+        assert second._woken.is_set() and len(second.stream.viewers) == 1
+        assert all([await stays_open(one) for one in (*first, *rear)])
+        await rear[0].close()
+        await until(lambda: not second.stream.viewers)
 
 
 def test_request_body_is_refused(tmp_path: Path) -> None:

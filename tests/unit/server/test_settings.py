@@ -1,5 +1,7 @@
 """Lights, marks, name: the rights to change them, and lights that follow the car."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from fpvcar.drive.saved import SavedName
@@ -24,6 +26,32 @@ def test_head_lights_are_set_and_toggled() -> None:
     ann.say(up.Lights(head=True))
     ann.say(up.Lights())
     assert not ann.state.head_lights
+
+
+def test_page_tells_which_camera_is_large() -> None:
+    house = House(second=SimpleNamespace(name="rear", state="starting"))
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    ann.drive(0.0)
+    assert house.hub.large() == "" and ann.state.camera == "ok"
+    bob.say(up.View("rear"))
+    assert house.hub.large() == "", "Bob watches"
+    ann.say(up.View("rear"))
+    assert house.hub.large() == "rear" and ann.state.camera == "starting"
+    ann.say(up.View("side"))
+    assert [(one.what, one.value, one.limit) for one in ann.errors()] == [
+        ("unknown camera", "side", "one of rear")
+    ]
+    assert house.hub.large() == "rear"
+    ann.say(up.View(""))
+    assert house.hub.large() == "" and ann.state.camera == "ok"
+
+
+def test_car_with_one_camera_refuses_others() -> None:
+    ann = House().visitor("Ann")
+    ann.say(up.View(""))
+    assert ann.errors() == []
+    ann.say(up.View("rear"))
+    assert ann.errors()[0].limit == "no name: this car has one camera"
 
 
 def test_rear_lights_follow_reversing() -> None:

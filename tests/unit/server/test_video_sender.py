@@ -9,9 +9,11 @@ import pytest
 from fpvcar.server.sockets import video_socket
 from fpvcar.server.sockets.video_link import Link
 from fpvcar.server.sockets.video_socket import Sender
+from fpvcar.video import bitrate
 from fpvcar.video.bitrate import LinkMeter, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.packet_loss import LossMeter
+from fpvcar.video.stream import Stream
 from tests.unit.server.sockets.test_video_socket import Car
 
 
@@ -190,10 +192,10 @@ async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
     copied.publish()
     copied.first.queue_s = 0.0
     copied.publish()
-    assert copied.went == (True, False) and {one.copies for one in copied.reports} == {1}
+    assert copied.went == (True, False) and {one.divisor for one in copied.reports} == {1}
     copied.sender._queued_s -= video_socket.ALONE_S
     copied.publish()
-    assert copied.went == (True, True) and copied.reports[-1].copies == 2
+    assert copied.went == (True, True) and copied.reports[-1].divisor == 2
     copied.sender.close()
 
 
@@ -218,5 +220,76 @@ async def test_doubled_units_are_reported_only_while_there_is_loss(
     copied.publish()
     copied.sender.copy_no_more(cast(Link, copied.copies))
     copied.publish()
-    assert [copied.reports[0].copies, copied.reports[-1].copies] == [copies, 1]
+    assert [copied.reports[0].divisor, copied.reports[-1].divisor] == [copies, 1]
     copied.sender.close()
+
+
+class Pair:
+    """Senders of the large picture and of the small one, of one page."""
+
+    def __init__(self, drives: bool) -> None:
+        self.streams = [Stream(Car(), 2_000_000, small_divisor=4) for _ in range(2)]
+        self.links = [OpenLink(), OpenLink()]
+        self.senders: list[Sender] = []
+        for stream, link, large in zip(
+            self.streams, self.links, (lambda: None, lambda: self.senders[0]), strict=True
+        ):
+            viewer = stream.add_viewer(lambda: drives)
+            sender = Sender(cast(Link, link), viewer, stream, lambda _: None, large)
+            self.senders.append(sender)
+
+    def publish(self) -> list[int]:
+        """Publish a key frame of each camera; return the number of units sent by each."""
+        for stream in self.streams:
+            stream.publish(AccessUnit(True, 0, b"key"))
+        return [len(link.units) for link in self.links]
+
+    def close(self) -> None:
+        for sender in self.senders:
+            sender.close()
+
+
+async def test_small_picture_pauses_while_the_large_one_lacks_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bitrate, "YIELD_S", 0.2)
+    pair = Pair(drives=False)
+    assert pair.publish() == [1, 1]
+    pair.links[0].room = False
+    pair.publish()
+    await asyncio.sleep(2 * video_socket.STRAINED_S)
+    before = len(pair.links[1].units)
+    assert pair.publish() == [1, before], "the link belongs to the large picture"
+    pair.links[0].room = True
+    pair.senders[0].look()
+    large = len(pair.links[0].units)
+    assert large == 2 and pair.publish() == [3, before], "for a while"
+    await asyncio.sleep(0.3)
+    assert pair.publish()[1] > before
+    pair.close()
+
+
+async def test_small_picture_pauses_while_the_drivers_bitrate_is_lowered() -> None:
+    pair = Pair(drives=True)
+    assert pair.publish() == [1, 1]
+    pair.streams[0].bitrate.lowered = True
+    assert pair.publish() == [2, 1]
+    pair.close()
+
+
+async def test_small_picture_never_delays_the_large_one() -> None:
+    pair = Pair(drives=True)
+    pair.links[1].room = False
+    pair.publish()
+    await asyncio.sleep(2 * video_socket.STRAINED_S)
+    assert pair.publish()[0] == 2
+    pair.close()
+
+
+async def test_small_picture_has_a_quarter_of_the_bitrate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LinkMeter, "settled", lambda self, now_s: True)
+    monkeypatch.setattr(video_socket, "REPORT_S", 0.0)
+    pair = Pair(drives=True)
+    pair.publish()
+    assert [stream.bitrate.wanted for stream in pair.streams] == [2_000_000, 500_000]
+    pair.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fpvcar.video.bitrate import LEAST_BITRATE, Bitrate, LinkMeter, LinkReport
+from fpvcar.video.bitrate import LEAST_BITRATE, Bitrate, LinkMeter, LinkReport, Precedence
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream, Viewer
 
@@ -234,7 +234,7 @@ def test_full_returns_the_highest_bitrate_once(control: Bitrate) -> None:
 
 
 def test_two_copies_halve_the_bitrate() -> None:
-    control, twice = Bitrate(MOST), report(burst=9e6)._replace(copies=2)
+    control, twice = Bitrate(MOST), report(burst=9e6)._replace(divisor=2)
     assert control.update(1.0, twice) == MOST // 2 and control.at_most
     assert control.update(1.1, twice) is None
     assert control.update(2.0, twice._replace(dropped=1, delivered=5e5)) == 400_000
@@ -304,3 +304,20 @@ def test_progress_stops_while_acknowledgements_are_due() -> None:
     assert meter.progress_s == 2.0
     meter.sample(4.0, 100, 400, 0.02)
     assert meter.progress_s == 4.0
+
+
+def test_pauses_of_the_small_picture_grow_while_the_link_is_too_slow() -> None:
+    precedence, pauses = Precedence(), []
+    now_s = 100.0
+    assert not precedence.yields(now_s, strained=False)
+    for _ in range(6):
+        began_s = now_s
+        strained = True
+        while precedence.yields(now_s, strained):
+            strained, now_s = False, now_s + 0.1
+        pauses.append(round(now_s - began_s))
+        now_s += 0.5  # it is tried again, and the large picture suffers
+    assert pauses == [2, 4, 8, 16, 20, 20]
+    now_s += 60.0
+    assert precedence.yields(now_s, strained=True)
+    assert not precedence.yields(now_s + 2.1, strained=False), "a good minute forgives"

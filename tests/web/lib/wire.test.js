@@ -8,6 +8,7 @@ import {
   HEADER_BYTES, WireError, encode, parseDown, parseVideo,
 } from '../../../web/lib/wire.js';
 import '../../../web/seat/drawer/picture-settings.js'; // defines the fields of `picture`
+import '../../../web/seat/second_camera.js'; // defines `view`
 import {tidyCode} from '../../../web/seat/drawer/drawer-wire.js';
 
 /** @param {string} name */

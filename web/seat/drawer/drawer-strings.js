@@ -94,16 +94,16 @@ export const DRAWER_STRINGS = {
 
 /**
  * Each key of this car and its function.
- * @param {Pick<Welcome, 'has_lights'>} car @returns {[string, string][]}
+ * @param {Pick<Welcome, 'has_lights'> & Partial<Pick<Welcome, 'cameras'>>} car @returns {[string, string][]}
  */
-export function keysOf({has_lights: lights}) {
+export function keysOf({has_lights: lights, cameras = []}) {
   const {keys} = t;
   const pad = listed([keys.padDrive, lights ? keys.padLights : '', keys.padStop]);
   /** @type {[string, string, boolean][]} */
   const rows = [
     [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],
     ['F', keys.full, true], ['P', keys.snapshot, true],
-    ['M', keys.mark, true], ['?', keys.keys, true], [keys.pad, pad, true],
+    ['M', keys.mark, true], ['C', keys.camera, cameras.length > 0], ['?', keys.keys, true], [keys.pad, pad, true],
   ];
   return rows.flatMap(([key, does, has]) =>
     (has ? [/** @type {[string, string]} */ ([key, does])] : []));

@@ -39,9 +39,9 @@ export class MarkButtons {
    * @param {{video: import('../../video/video.js').Video,
    *   send: (message: Upward) => boolean}} parts
    */
-  constructor({video, send}) {
-    this.video = video;
-    this.send = send;
+  constructor(parts) {
+    this.parts = parts;
+    this.send = parts.send;
     this.car = '';
     /** @type {State | null} */
     this.state = null;
@@ -68,7 +68,7 @@ export class MarkButtons {
 
   /** Saves the picture that is on the glass. */
   snapshot() {
-    const {video} = this;
+    const {video} = this.parts;
     if (video.count.shown === 0) {
       toast(t.noPicture, 'warn');
       return;
@@ -83,7 +83,7 @@ export class MarkButtons {
 
   /** The canvas with the picture: the page's own, or a copy of its <video>. */
   drawn() {
-    const {canvas, video} = this.video.parts;
+    const {canvas, video} = this.parts.video.parts;
     if (!canvas.hidden) return canvas;
     const copy = document.createElement('canvas');
     copy.width = video.videoWidth;

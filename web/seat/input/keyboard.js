@@ -11,7 +11,7 @@ const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
   ArrowLeft: 'left', KeyA: 'left', ArrowRight: 'right', KeyD: 'right',
 });
 const COMMANDS = /** @type {Record<string, Command>} */ ({
-  KeyL: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark',
+  KeyL: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark', KeyC: 'camera',
 });
 
 /**

@@ -16,6 +16,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.sockets.video_link import Link, UndeliveredUnits, ViewerConnection
+from fpvcar.video.bitrate import Precedence
 from fpvcar.video.packet_loss import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Frame, Stream, Viewer
 from fpvcar.wire import up
@@ -40,6 +41,8 @@ If both connections exceed the least round trip by so much, their packets stand 
 loses packets because it is full. Copies would fill it more, so they pause for a while. A single
 slow connection does not count: its least round trip may date from a time with a shorter path.
 """
+STRAINED_S = 0.05
+"""Time without room for a unit of the large picture after which the small one pauses."""
 EXPECTED = 'expected "key" or the hello of /ws/drive'
 log = logging.getLogger("fpvcar.video")
 
@@ -51,9 +54,17 @@ class Sender:
     """
 
     def __init__(
-        self, link: Link, viewer: Viewer, stream: Stream, tell_lost: Callable[[float | None], None]
+        self,
+        link: Link,
+        viewer: Viewer,
+        stream: Stream,
+        tell_lost: Callable[[float | None], None],
+        large: Callable[[], "Sender | None"] = lambda: None,
     ) -> None:
+        """Create a sender; `large()` returns the page's sender of its large picture if this one
+        sends the small one, otherwise None."""
         self._viewer, self._stream = viewer, stream
+        self._large, self._precedence, self._pauses = large, Precedence(), False
         self._losses, self._tell_lost = LossMeter(), tell_lost
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -109,6 +120,12 @@ class Sender:
         if pause_s is not None:
             self._timer = self._loop.call_later(pause_s, self.look)
 
+    def strained(self, now_s: float) -> bool:
+        """Return whether the link limits this picture: a unit waits, or the driver's bitrate is
+        lowered."""
+        waits = self._blocked_s is not None and now_s - self._blocked_s >= STRAINED_S
+        return waits or (self._viewer.is_driver() and self._stream.bitrate.lowered)
+
     def _look(self) -> float | None:
         """Send units and return the delay of the next poll in seconds; None to wait for a new
         unit."""
@@ -119,6 +136,9 @@ class Sender:
                 log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
                 raise ConnectionAbortedError
             copies = self._copies and self._update_copies(self._copies, now_s)
+            large = self._large()
+            strained = large is not None and large.strained(now_s)
+            self._pauses = large is not None and self._precedence.yields(now_s, strained)
             room = self._first.room or (copies is not None and copies.room)
             if room or not self._viewer.wants:
                 self._blocked_s = None
@@ -129,6 +149,8 @@ class Sender:
             if now_s >= self._losses.due_s:
                 self._losses.sample(now_s, *self._first.link.packets())
                 self._tell_lost(self._losses.share)
+            if self._pauses:
+                return self._pause_s(now_s, self._viewer.wants, False)
             if copies is None:
                 frame, lagging = self._viewer.next(room, now_s), False
                 if frame is not None:
@@ -188,14 +210,17 @@ class Sender:
     def _report(self, now_s: float, copies: ViewerConnection | None) -> None:
         dropped = self._viewer.dropped - self._reported_dropped
         self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
-        if not (self._first.meter.settled(now_s) and self._viewer.is_driver()):
+        settled = self._first.meter.settled(now_s)
+        if self._pauses or not (settled and self._viewer.is_driver()):
             return
         blocked_s = 0.0 if self._blocked_s is None else now_s - self._blocked_s
-        report = self._first.meter.report(blocked_s, dropped)
+        divisor = 1 if self._large() is None else self._stream.small_divisor
+        report = self._first.meter.report(blocked_s, dropped)._replace(divisor=divisor)
         if copies is not None:
             copies_report = copies.meter.report(blocked_s, dropped)
             lossy = self._losses.recent >= LOSSY
-            report = max(report, copies_report)._replace(copies=2 if lossy else 1)
+            divisor *= 2 if lossy else 1
+            report = max(report, copies_report)._replace(divisor=divisor)
         self._stream.report(self._viewer, report)
 
     def _pause_s(self, now_s: float, wants: bool, room: bool) -> float | None:
@@ -219,13 +244,15 @@ async def serve_viewer(
     is_driver: Callable[[], bool],
     tell_lost: Callable[[float | None], None],
     senders: dict[str, Sender],
+    large: Callable[[], Sender | None] = lambda: None,
 ) -> web.WebSocketResponse:
     """Run one /ws/video socket until it ends. See wire/video.py for its messages.
 
     The id in the URL is no secret. The socket belongs to the page after a hello: `greet` takes its
     client id and returns why it is refused, or None; then `senders` holds the sender under the id
     in the URL. Of a page's sockets only the newest counts: `is_driver()` returns whether the page
-    drives, and `tell_lost` receives the share of retransmitted packets once a second.
+    drives, and `tell_lost` receives the share of retransmitted packets once a second. `large()`
+    returns the page's sender of its large picture if this socket carries the small one.
     """
     name = request.query.get("id", "")
     ws = web.WebSocketResponse(
@@ -255,7 +282,7 @@ async def serve_viewer(
 
     viewer = stream.add_viewer(lambda: own() and is_driver())
     try:
-        sender = Sender(link, viewer, stream, lost)
+        sender = Sender(link, viewer, stream, lost, large)
         sender.look()
         try:
             refusal = await _listen(ws, viewer, hello)

@@ -1,0 +1,97 @@
+"""Second camera: its program runs only while a page watches it.
+
+/ws/video?camera=NAME -> SecondCamera.wake -> program -> Stream -> viewers
+                         no viewer for LINGER_S -> the program ends
+
+Its faults affect neither the first camera nor the service.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar.config import Profile
+from fpvcar.video.camera import Camera, argv_of, firmware_encoder
+from fpvcar.video.stream import Stream
+
+LINGER_S = 5.0
+"""Time without a viewer after which the program ends. A page that reconnects finds it running."""
+CHECK_S = 1.0
+SMALL_DIVISOR = 4
+"""Part of its highest bitrate while it is the driver's small picture."""
+log = logging.getLogger("fpvcar.camera")
+
+
+class SecondCamera:
+    """Camera besides the profile's first one, with its own stream."""
+
+    def __init__(self, name: str, camera: Camera, most_bitrate: int) -> None:
+        self.name, self._camera = name, camera
+        self.stream = Stream(self, most_bitrate, small_divisor=SMALL_DIVISOR)
+        self.is_large: Callable[[], bool] = lambda: False
+        """Whether the driver's page shows it large."""
+        self._woken = asyncio.Event()
+
+    @property
+    def state(self) -> str:
+        """State of the camera, as `Camera.state`; "starting" also while it rests."""
+        return self._camera.state
+
+    def picture_age_s(self, first_s: float | None, now_s: float) -> float | None:
+        """Return the age of the picture for the gate; `first_s` is the first camera's.
+
+        While the driver looks at this camera, the older picture of both counts.
+        """
+        if first_s is None or not self.is_large():
+            return first_s
+        own_s = self._camera.age_s(now_s)
+        return None if own_s is None else max(first_s, own_s)
+
+    def wake(self) -> None:
+        """Start the program, for a viewer."""
+        self._woken.set()
+
+    def request_key(self) -> bool:
+        """Request a key frame; a program that is about to start begins with one."""
+        return self._camera.process is None or self._camera.request_key()
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        """Set the bitrate, also of later lives of the program."""
+        return self._camera.set_bitrate(bitrate)
+
+    async def run(self) -> None:
+        """Run the program while it is watched, for ever."""
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            film = self._camera.film(self.stream.publish, watched=lambda: bool(self.stream.viewers))
+            filming = asyncio.create_task(film)
+            try:
+                await self._until_unwatched(filming)
+            finally:
+                filming.cancel()
+                (end,) = await asyncio.gather(filming, return_exceptions=True)
+                self._camera.rest()
+            if isinstance(end, Exception):
+                log.error("camera %s failed", self.name, exc_info=end)
+                self._woken.set()
+                await asyncio.sleep(LINGER_S)
+
+    async def _until_unwatched(self, filming: "asyncio.Task[None]") -> None:
+        """Return when no page has watched for LINGER_S, or when `filming` has failed."""
+        watched_s = time.monotonic()
+        while time.monotonic() - watched_s < LINGER_S and not filming.done():
+            await asyncio.wait([filming], timeout=CHECK_S)
+            if self.stream.viewers:
+                watched_s = time.monotonic()
+
+
+def second_camera(profile: Profile, soc: Path | None) -> SecondCamera | None:
+    """Return the second camera of a profile; None without one."""
+    for name, camera in profile.cameras.items():
+        argv, framed = argv_of(profile, soc, camera)
+        made = Camera(argv, framed, encoder=firmware_encoder(camera))
+        return SecondCamera(name, made, camera.bitrate)
+    return None
