@@ -1,13 +1,17 @@
-"""The picture's settings on the page: changed by a grown-up, live, by a restart, and kept."""
+"""The picture on the page: its settings, changed by a grown-up and kept; the second camera."""
+
+import os
+import signal
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.browser.seat import at_the_wheel, grown_up, open_menu, until, violations
-from tests.e2e.harness import STRIP, RunningBench
+from tests.e2e.browser.seat import at_the_wheel, grown_up, open_menu, probe, until, violations
+from tests.e2e.harness import STRIP, RunningBench, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = (STRIP, '--set=cameras.rear = {source = "strip", width = 322, height = 240, fps = 10}')
 SET = "fetch('/api/picture').then((answer) => answer.json())"
 
 
@@ -31,3 +35,37 @@ def test_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
     until(page, "window.fpvcar.video.size?.[0] === 320", 30.0)
     kept = (bench.state / "kept.json").read_text()
     assert '"picture":{"width":320,"height":240,"night":true}' in kept
+
+
+def rear_pids(bench: RunningBench) -> list[int]:
+    """Return the processes of the second camera."""
+    commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in bench.children()}
+    return [pid for pid, command in commands.items() if b"--view=rear" in command.read_bytes()]
+
+
+def test_second_camera_is_swapped_by_a_key_and_stops_the_car_when_it_hangs(
+    page: Page, bench: RunningBench
+) -> None:
+    wait_for(lambda: not rear_pids(bench), "no page shows it", 20.0)
+    at_the_wheel(page, bench.url)
+    small = page.locator("#small-picture")
+    small.wait_for(state="visible")
+    assert small.inner_text() == "rear" and violations(page) == []
+    page.keyboard.press("c")
+    until(page, "window.fpvcar.video.size[0] === 322 && window.fpvcar.video.ageMs < 400")
+    assert page.locator(".windscreen").get_attribute("data-camera") == "rear"
+    until(page, "window.fpvcar.state.camera === 'ok'")
+    page.keyboard.down("w")
+    until(page, "window.fpvcar.state.throttle > 0")
+    (pid,) = rear_pids(bench)
+    os.kill(pid, signal.SIGSTOP)
+    until(page, "window.fpvcar.state.stop?.cause === 'blind'")
+    assert probe(page, "state.throttle") == 0
+    page.keyboard.up("w")
+    small.click()
+    until(page, "window.fpvcar.video.size[0] !== 322 && window.fpvcar.situation.kind === 'ready'")
+    page.keyboard.down("w")
+    until(page, "window.fpvcar.state.throttle > 0")
+    page.keyboard.up("w")
+    page.close()
+    wait_for(lambda: not rear_pids(bench), "the last viewer has left", 20.0)
