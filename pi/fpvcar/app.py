@@ -54,7 +54,6 @@ from fpvcar.server.routes import Media, Server
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.picture import PictureSettings, with_picture
-from fpvcar.video.second_camera import second_camera
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
@@ -100,7 +99,11 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile.camera))
     picture = PictureSettings(own, saver.before.picture, options.soc, camera, saver.put_picture)
     stream = Stream(camera, profile.camera.bitrate)
-    second = second_camera(profile, options.soc)
+    second = None
+    if profile.cameras:
+        from fpvcar.video.second_camera import second_camera  # not above: most cars have none
+
+        second = second_camera(profile, options.soc)
     ranges, battery = Ranges(profile), BatterySensor(profile)
     computer = HealthThread(backends.open_computer(directory))
     depth = DepthCamera(depth_camera.argv_of(profile.depth, options.soc), ranges.depth)
@@ -119,7 +122,9 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     def picture_age_s(now_s: float) -> float | None:
         age_s = camera.age_s(now_s)
-        return age_s if second is None else second.picture_age_s(age_s, now_s)
+        if second is None:
+            return age_s
+        return second.picture_age_s(age_s, now_s, profile.gate.blind_s)
 
     rescue = Rescue(
         backends.rest_check(profile),

@@ -46,7 +46,7 @@ UP_GOOD: list[up.Upward] = [
     up.SetPicture(config.Picture(width=1280, height=720, fps=25.0, flip="both")),
     up.SetPicture(config.Picture(exposure="sport", brightness=-0.5, night=True)),
     up.View("rear"),
-    up.View(""),
+    up.View("", shown=False),
     up.SetRecording(True),
     up.SetRecording(False),
     up.Keep(),

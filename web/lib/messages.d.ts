@@ -81,7 +81,7 @@ export interface SetPicture {
   kind: 'picture'; to: PictureChange;
 }
 export interface View {
-  kind: 'view'; camera: string;
+  kind: 'view'; camera: string; shown?: boolean;
 }
 export interface SetRecording {
   kind: 'record'; on: boolean;

@@ -9,7 +9,7 @@ import {OLD_MS, Video} from '../video/video.js';
 import {fill, loadTexts, t} from '../lang/words.js';
 import {byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
-import {UP, VERSION, encode, text} from '../lib/wire.js';
+import {UP, VERSION, encode, flag, maybe, text} from '../lib/wire.js';
 import {address} from './link/link.js';
 import {Pace} from './link/pace.js';
 import {StaleQueue, captureUs} from './link/stale.js';
@@ -19,7 +19,7 @@ const AGAIN_MS = 500;
 const STUCK_MS = 3000;
 
 // The first screen does without: its bytes are counted.
-UP.view = {camera: text(24)};
+UP.view = {camera: text(24), shown: maybe(flag)};
 
 /** Loads texts and style. Throws TypeError if they do not arrive. @param {string} again */
 export async function loadStyle(again) {
@@ -82,8 +82,11 @@ export class SecondCamera {
   /** Swaps both pictures, as soon as the second one has a new picture. */
   swap() {
     if (this.large) this.setLarge(false);
-    else if (this.old(this.video)) this.wantsLarge = !this.wantsLarge;
-    else this.setLarge(true);
+    else if (this.old(this.video)) {
+      // It may pause for the large one.
+      this.wantsLarge = !this.wantsLarge;
+      this.tell();
+    } else this.setLarge(true);
   }
 
   /** @param {boolean} large */
@@ -102,14 +105,15 @@ export class SecondCamera {
     this.page.refresh();
   }
 
-  /** Tells the car which picture is large. */
+  /** Tells the car which picture is large, or is to become so. */
   tell() {
-    this.link.send({kind: 'view', camera: this.large ? this.name : ''});
+    const {wantsLarge} = this;
+    this.link.send({kind: 'view', camera: this.large || wantsLarge ? this.name : '', shown: !wantsLarge});
   }
 
   /** The link has a new socket, for which the first camera is large. */
   welcomed() {
-    if (this.large) this.tell();
+    if (this.large || this.wantsLarge) this.tell();
   }
 
   /** Shows what is large and small. */

@@ -39,7 +39,6 @@ from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, 
 from fpvcar.server.sockets.drive_socket import HELLO_S, Session
 from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video.picture import PictureSettings
-from fpvcar.video.second_camera import SecondCamera
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 
@@ -69,13 +68,23 @@ class Api(Protocol):
         """Add the routes."""
 
 
+class SecondStream(Protocol):
+    """Second camera: second_camera.SecondCamera."""
+
+    name: str
+    stream: Stream
+
+    def wake(self) -> None:
+        """Start its program, for a viewer."""
+
+
 class Media(NamedTuple):
     """Sources of the pictures that the server sends."""
 
     stream: Stream
     depth: DepthCamera | None = None
     settings: PictureSettings | None = None
-    second: SecondCamera | None = None
+    second: SecondStream | None = None
 
 
 class MetricsSource(Protocol):
@@ -256,7 +265,7 @@ class Server:
         def large() -> video_socket.Sender | None:
             """Return the page's sender of its large picture if this is the small one."""
             owner = self._hub.page_of(video)
-            name = owner.large if owner else ""
+            name = owner.preferred if owner else ""
             return None if name == camera else self._senders[name].get(video)
 
         if camera and self._second is not None:

@@ -127,7 +127,9 @@ class Settings:
         """Note which camera this page shows large: the gate needs its picture, too."""
         names = () if self._second is None else (self._second.name,)
         if message.camera in ("", *names):
-            session.large = message.camera
+            session.preferred = message.camera
+            if message.shown:
+                session.large = message.camera
             self._changed()
             return
         known = "one of " + ", ".join(names) if names else "no name: this car has one camera"

@@ -132,10 +132,12 @@ class Camera(Supervisor):
         silence_s: float = SILENCE_S,
         start_s: float = START_S,
         encoder: Path | None = None,
+        name: str = "camera",
     ) -> None:
-        """`encoder`: device of the board's encoder, if the program takes SOFTWARE instead."""
+        """`encoder`: device of the board's encoder, if the program takes SOFTWARE instead; `name`:
+        for the log."""
         super().__init__(argv, framed, BackOff(BACK_OFF_S, BACK_OFF_MOST_S), silence_s)
-        self.framed = framed
+        self.framed, self._name = framed, name
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
         self._watched: Callable[[], bool] = lambda: True
         self.state: str = STARTING if argv else "none"
@@ -147,6 +149,7 @@ class Camera(Supervisor):
         self._began_s = self._bytes_s = self._unit_s = 0.0
         self._synced = self._silent = False
         self._newest_us: int | None = None
+        self._initial_state = self.state
 
     async def film(
         self, *takers: Callable[[AccessUnit], None], watched: Callable[[], bool] = lambda: True
@@ -190,7 +193,7 @@ class Camera(Supervisor):
 
     def rest(self) -> None:
         """Reset the state after a deliberate end of the program."""
-        self.state, self._newest_us = "starting", None
+        self.state, self._newest_us = self._initial_state, None
 
     def adjust(self, argv: Sequence[str], line: str) -> None:
         """Change the command line from the next start on; send the running program an equivalent
@@ -259,7 +262,7 @@ class Camera(Supervisor):
             self.back_off.lengthen(self._choice.silent(time.monotonic()))
         if self.state != (state := f"lost: {reason}"):  # retries may give the same reason
             self.state = state
-            log.warning("camera lost: %s", reason)
+            log.warning("%s lost: %s", self._name, reason)
         return self._unit_s - self._began_s >= WELL_S
 
     def receive(self, data: bytes) -> None:

@@ -39,15 +39,16 @@ class SecondCamera:
         """State of the camera, as `Camera.state`; "starting" also while it rests."""
         return self._camera.state
 
-    def picture_age_s(self, first_s: float | None, now_s: float) -> float | None:
-        """Return the age of the picture for the gate; `first_s` is the first camera's.
+    def picture_age_s(self, first_s: float | None, now_s: float, blind_s: float) -> float | None:
+        """Return the age of the picture for the gate: the first camera's, `first_s`.
 
-        While the driver looks at this camera, the older picture of both counts.
+        None, no picture, while the driver looks at this camera and its picture is `blind_s` old.
+        A replay compares ages with the recorded pictures, which are the first camera's.
         """
-        if first_s is None or not self.is_large():
+        if not self.is_large():
             return first_s
         own_s = self._camera.age_s(now_s)
-        return None if own_s is None else max(first_s, own_s)
+        return None if own_s is None or own_s >= blind_s else first_s
 
     def wake(self) -> None:
         """Start the program, for a viewer."""
@@ -92,6 +93,6 @@ def second_camera(profile: Profile, soc: Path | None) -> SecondCamera | None:
     """Return the second camera of a profile; None without one."""
     for name, camera in profile.cameras.items():
         argv, framed = argv_of(profile, soc, camera)
-        made = Camera(argv, framed, encoder=firmware_encoder(camera))
+        made = Camera(argv, framed, encoder=firmware_encoder(camera), name=f"camera {name}")
         return SecondCamera(name, made, camera.bitrate)
     return None

@@ -116,10 +116,12 @@ class SetPicture(Up, tag="picture", frozen=True):
 class View(Up, tag="view", frozen=True):
     """Camera that the page shows large: a name of Welcome's `cameras`, "" for the first one.
 
-    The car drives only with a fresh picture of the first camera and of this one.
+    The car drives only with a fresh picture of the first camera and of this one. `shown` is False
+    while the page waits for a picture to show: then it has priority on the link only.
     """
 
     camera: Annotated[str, Meta(max_length=24)]
+    shown: bool = True
 
 
 class SetRecording(Up, tag="record", frozen=True):

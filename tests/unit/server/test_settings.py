@@ -35,6 +35,9 @@ def test_page_tells_which_camera_is_large() -> None:
     assert house.hub.large() == "" and ann.state.camera == "ok"
     bob.say(up.View("rear"))
     assert house.hub.large() == "", "Bob watches"
+    ann.say(up.View("rear", shown=False))
+    assert ann.session.preferred == "rear", "its link belongs to this picture"
+    assert house.hub.large() == "" and ann.state.camera == "ok", "she still sees the first one"
     ann.say(up.View("rear"))
     assert house.hub.large() == "rear" and ann.state.camera == "starting"
     ann.say(up.View("side"))

@@ -50,9 +50,9 @@ def watch(second: SecondCamera) -> Viewer:
 
 
 async def watched(second: SecondCamera) -> Viewer:
-    """Add a viewer; wait for a picture."""
+    """Add a viewer; wait for a picture of a running program."""
     viewer = watch(second)
-    await until(lambda: viewer.waiting)
+    await until(lambda: viewer.waiting and second._camera.process)
     return viewer
 
 
@@ -66,8 +66,8 @@ async def test_program_runs_only_while_watched(film: Path) -> None:
             await asyncio.sleep(0.5)
             assert camera.process and pid_of(camera) == pid, "it is watched"
             second.stream.remove(viewer)
-            await until(lambda: camera.process is None)
-            assert not alive(pid) and second.state == "starting"
+            await until(lambda: second.state == "starting")
+            assert camera.process is None and not alive(pid)
             assert camera.age_s(time.monotonic()) is None
 
 
@@ -118,15 +118,19 @@ async def test_fault_in_a_viewer_does_not_end_the_service(
         assert not task.done()
 
 
-def test_gate_gets_the_older_picture_while_the_second_one_is_large() -> None:
+def test_gate_has_no_picture_while_the_large_one_is_old() -> None:
     second = SecondCamera("rear", Camera(["true"], True), 2_000_000)
-    assert second.picture_age_s(0.02, 10.0) == 0.02 and second.picture_age_s(None, 10.0) is None
+
+    def age_s(first_s: float | None) -> float | None:
+        return second.picture_age_s(first_s, 10.0, 0.25)
+
+    assert age_s(0.02) == 0.02 and age_s(None) is None
     second.is_large = lambda: True
-    assert second.picture_age_s(0.02, 10.0) is None, "it has no picture yet"
-    second._camera._newest_us = 9_700_000
-    assert second.picture_age_s(0.02, 10.0) == pytest.approx(0.3)
-    assert second.picture_age_s(0.5, 10.0) == 0.5
-    assert second.picture_age_s(None, 10.0) is None
+    assert age_s(0.02) is None, "it has no picture yet"
+    second._camera._newest_us = 9_760_000
+    assert age_s(0.02) == 0.02 and age_s(0.5) == 0.5 and age_s(None) is None
+    second._camera._newest_us = 9_740_000
+    assert age_s(0.02) is None
 
 
 def test_only_a_profile_with_cameras_has_one() -> None:

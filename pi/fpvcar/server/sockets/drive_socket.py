@@ -65,8 +65,8 @@ class Session(TextSession[up.Upward]):
         self.report: up.Report | None = None
         self.lost: float | None = None
         """Share of its picture packets that was retransmitted lately."""
-        self.large = ""
-        """Further camera that the page shows large; "" for the first one."""
+        self.large = self.preferred = ""
+        """Cameras that the page shows large, and that has priority on its link; "" is the first."""
         self.copies = 0
         """Number of redundant connections that also carry its wishes: /ws/copies."""
         self._denied_s: dict[str, float] = {}
