@@ -37,7 +37,7 @@ export default register({
   whole: 'Das ganze Bild zeigen',
   pathMap: 'Kleine Karte der Fahrt', pathClear: 'Karte leeren',
   path: {toScale: 'Schätzung', notToScale: 'Schätzung, nicht maßstäblich'},
-  secondCamera: {main: 'Hauptkamera', swap: 'Das Bild von „{name}“ groß zeigen', show: 'Das kleine Bild von „{name}“ zeigen'},
+  secondCamera: {main: 'Kamera 1', swap: 'Das Bild von „{name}“ groß zeigen', show: 'Das kleine Bild von „{name}“ zeigen'},
   tilt: 'Durch Neigen lenken',
   tiltCentre: 'So ist geradeaus',
   grownUps: 'Erwachsene',

@@ -37,7 +37,7 @@ export default register({
   whole: 'Show the whole picture',
   pathMap: 'Small map of the drive', pathClear: 'Clear the map',
   path: {toScale: 'Estimate', notToScale: 'Estimate, not to scale'},
-  secondCamera: {main: 'main camera', swap: 'Show the picture of “{name}” large', show: 'Show the small picture of “{name}”'},
+  secondCamera: {main: 'camera 1', swap: 'Show the picture of “{name}” large', show: 'Show the small picture of “{name}”'},
   tilt: 'Steer by tilting',
   tiltCentre: 'This is straight ahead',
   grownUps: 'Grown-ups',

@@ -37,7 +37,7 @@ export default register({
   whole: 'Mostrar la imagen entera',
   pathMap: 'Mapa pequeño del recorrido', pathClear: 'Borrar el mapa',
   path: {toScale: 'Estimación', notToScale: 'Estimación, sin escala'},
-  secondCamera: {main: 'cámara principal', swap: 'Mostrar en grande la imagen de «{name}»', show: 'Mostrar la imagen pequeña de «{name}»'},
+  secondCamera: {main: 'cámara 1', swap: 'Mostrar en grande la imagen de «{name}»', show: 'Mostrar la imagen pequeña de «{name}»'},
   tilt: 'Girar inclinando',
   tiltCentre: 'Esta es la posición recta',
   grownUps: 'Adultos',

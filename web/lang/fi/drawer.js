@@ -37,7 +37,7 @@ export default register({
   whole: 'Näytä koko kuva',
   pathMap: 'Pieni kartta ajosta', pathClear: 'Tyhjennä kartta',
   path: {toScale: 'Arvio', notToScale: 'Arvio, ei mittakaavassa'},
-  secondCamera: {main: 'pääkamera', swap: 'Näytä kameran ”{name}” kuva suurena', show: 'Näytä kameran ”{name}” kuva pienenä'},
+  secondCamera: {main: 'kamera 1', swap: 'Näytä kameran ”{name}” kuva suurena', show: 'Näytä kameran ”{name}” kuva pienenä'},
   tilt: 'Ohjaa kallistamalla',
   tiltCentre: 'Tämä on suoraan',
   grownUps: 'Aikuiset',

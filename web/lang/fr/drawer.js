@@ -37,7 +37,7 @@ export default register({
   whole: 'Afficher toute l’image',
   pathMap: 'Petite carte du trajet', pathClear: 'Effacer la carte',
   path: {toScale: 'Estimation', notToScale: 'Estimation, pas à l’échelle'},
-  secondCamera: {main: 'caméra principale', swap: 'Afficher en grand l’image de « {name} »', show: 'Afficher la petite image de « {name} »'},
+  secondCamera: {main: 'caméra 1', swap: 'Afficher en grand l’image de « {name} »', show: 'Afficher la petite image de « {name} »'},
   tilt: 'Tourner en inclinant',
   tiltCentre: 'Tout droit, c’est ainsi',
   grownUps: 'Adultes',

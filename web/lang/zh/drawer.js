@@ -37,7 +37,7 @@ export default register({
   whole: '显示整个画面',
   pathMap: '行驶路线小地图', pathClear: '清除地图',
   path: {toScale: '估算', notToScale: '估算，不按比例'},
-  secondCamera: {main: '主摄像头', swap: '放大显示“{name}”的画面', show: '显示“{name}”的小画面'},
+  secondCamera: {main: '摄像头1', swap: '放大显示“{name}”的画面', show: '显示“{name}”的小画面'},
   tilt: '倾斜设备转向',
   tiltCentre: '设为正前方',
   grownUps: '家长',
