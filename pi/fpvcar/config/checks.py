@@ -284,21 +284,11 @@ def _refuse_second_camera(profile: Profile) -> None:
         if camera.source == "none" and not camera.command:
             raise ConfigError(f'{place}.source = "none": expected a camera, or no {place}')
         _refuse_exposure(place, camera)
-        device = _capture_device(camera)
-        if device is not None and device == _capture_device(profile.camera):
-            raise ConfigError(
-                f'{place}.device = "{camera.device}": already used by camera; '
-                "expected another device"
-            )
-
-
-def _capture_device(camera: Camera) -> tuple[str, str] | None:
-    """Return the kind and the device of a built-in camera of a real car."""
-    if camera.command or camera.source not in ("picamera2", "rpicam", "v4l2"):
-        return None
-    if camera.source == "v4l2":
-        return "usb", camera.device
-    return "pi", camera.device or "0"
+        first, real = profile.camera, camera.source in ("picamera2", "rpicam", "v4l2")
+        same = (first.source, first.device, first.command) == (camera.source, camera.device, ())
+        if real and same:
+            device = f'{place}.device = "{camera.device}"'
+            raise ConfigError(f"{device}: already used by camera; expected another device")
 
 
 def _refuse_slow_rounds(profile: Profile) -> None:

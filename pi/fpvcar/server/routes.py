@@ -8,7 +8,7 @@ import functools
 import time
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aiohttp import web
 
@@ -42,6 +42,9 @@ from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 
+if TYPE_CHECKING:
+    from fpvcar.video.second_camera import SecondCamera
+
 PAGES = {
     "": "index.html",
     "buttons": "buttons.html",
@@ -68,23 +71,13 @@ class Api(Protocol):
         """Add the routes."""
 
 
-class SecondStream(Protocol):
-    """Second camera: second_camera.SecondCamera."""
-
-    name: str
-    stream: Stream
-
-    def wake(self) -> None:
-        """Start its program, for a viewer."""
-
-
 class Media(NamedTuple):
     """Sources of the pictures that the server sends."""
 
     stream: Stream
     depth: DepthCamera | None = None
     settings: PictureSettings | None = None
-    second: SecondStream | None = None
+    second: "SecondCamera | None" = None
 
 
 class MetricsSource(Protocol):

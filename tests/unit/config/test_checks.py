@@ -190,9 +190,9 @@ REAR = {"source": "v4l2", "device": "/dev/video2"}
         ({}, {"rear": REAR | {"size": 1}}, "unknown key cameras.rear.size"),
         (REAR, {"rear": REAR}, 'cameras.rear.device = "/dev/video2": already used by camera'),
         (
-            {"source": "rpicam"},
-            {"rear": {"source": "picamera2", "device": "0"}},
-            'cameras.rear.device = "0": already used by camera; expected another device',
+            {"source": "picamera2"},
+            {"rear": {"source": "picamera2"}},
+            'cameras.rear.device = "": already used by camera; expected another device',
         ),
     ],
 )
