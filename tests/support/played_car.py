@@ -19,7 +19,7 @@ SECURE, PLAIN = "http://localhost/", "http://car.local/"
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
 _WELCOME, _STATE = (one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2])
-WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081}
+WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081, "cameras": []}
 STATE: Mapping[str, Any] = {
     **_STATE,
     "throttle": 0.0,
