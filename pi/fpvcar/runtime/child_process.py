@@ -57,8 +57,12 @@ class ChildProcess:
         talks: bool,
         on_bytes: Callable[[bytes], None],
         rest_s: Callable[[], float] = lambda: 0.0,
+        stdin_bytes: int = 0,
     ) -> None:
-        """Start the program. After each read, output stays in the pipe for `rest_s()`."""
+        """Start the program. After each read, output stays in the pipe for `rest_s()`.
+
+        `stdin_bytes`: size of the pipe to its stdin, 0 for the kernel's default.
+        """
         self.last_line = ""
         """Last line that the child wrote to stderr; usually the reason for its end."""
         self.last_line_s = 0.0
@@ -76,6 +80,8 @@ class ChildProcess:
         self._in = self._own(stdin[1]) if stdin else -1
         with contextlib.suppress(OSError):  # the user's quota of pipe memory is used up
             fcntl.fcntl(out[1], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        if stdin and stdin_bytes:
+            fcntl.fcntl(stdin[1], fcntl.F_SETPIPE_SZ, stdin_bytes)
         try:
             self._popen = subprocess.Popen(
                 with_pdeathsig(argv),
@@ -108,12 +114,21 @@ class ChildProcess:
 
     def write_line(self, line: str) -> bool:
         """Write a line to the child's stdin; return False if it is closed or full."""
+        return self.write(f"{line}\n".encode())
+
+    def write(self, data: bytes) -> bool:
+        """Write to the child's stdin, at most PIPE_BUF bytes; return False if it is closed or
+        full."""
         if self._in not in self._fds:
             return False
         try:
-            return os.write(self._in, f"{line}\n".encode()) > 0
+            return os.write(self._in, data) > 0
         except (BlockingIOError, BrokenPipeError):
             return False
+
+    def close_stdin(self) -> None:
+        """Close the child's stdin, so that it reads the end."""
+        self._close(self._in)
 
     async def end(self) -> None:
         """End the child and its group within a second: SIGTERM, then SIGKILL."""
