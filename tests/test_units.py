@@ -136,6 +136,7 @@ CLASSES = {
     "char-gpiochip": "",
     "char-dma_heap": "",
     "char-drm": "",
+    "char-alsa": "",  # the display's driver has sound, too
 }
 """Class of devices -> its module, "" if it is in the kernel or loaded for the display."""
 

@@ -143,6 +143,12 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         read_answers=wheels.read_answers,
     )
 
+    intercom = None
+    if profile.intercom.present:
+        # Not above: other cars never load it.
+        from fpvcar.server.sockets.intercom_socket import Intercom
+
+        intercom = Intercom(profile.intercom, saver.before.intercom, saver.put_intercom)
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     stations = Stations(key, codes, state / STATIONS)
     address = endpoints.address(options.host, options.port, state, car)
@@ -158,6 +164,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             name=name,
             recorder=feed,
             picture=picture,
+            intercom=intercom,
         ),
         access=Access(codes=check, devices=devices, stations=stations, key=key),
         changed=changed,
@@ -217,6 +224,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         connections=connections,
         web_root=paths.WEB,
         panel=panel,
+        intercom=intercom,
         apis=(
             recordings,
             station,

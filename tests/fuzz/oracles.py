@@ -22,6 +22,7 @@ from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import rewritten
 from fpvcar.server.auth import access
+from fpvcar.server.sockets.intercom_socket import LATE_S, SpeakerQueue
 from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video import h264
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
@@ -32,6 +33,7 @@ from fpvcar.wheels.lease import AHEAD_MAX_NS, Lease
 from fpvcar.wire import up
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.errors import WireError
+from fpvcar.wire.intercom import FRAME_BYTES, pack_sound, parse_sound
 from fpvcar.wire.video import pack_video, parse_video
 from fpvcar.wire.wheels import (
     ANSWER,
@@ -163,6 +165,20 @@ def records(data: bytes) -> None:
     assert parse_video(packed) == (header, unit_data)
 
 
+def sound(data: bytes) -> None:
+    """/ws/intercom: an accepted frame packs to the same bytes, and is played only if it is new."""
+    queue = SpeakerQueue()
+    for frame in (data, *(data[at : at + FRAME_BYTES] for at in range(0, len(data), FRAME_BYTES))):
+        try:
+            parsed = parse_sound(frame)
+        except WireError as fault:
+            assert fault.what and fault.limit
+            continue
+        assert pack_sound(parsed) == frame
+        now_s = NOW_US / 1e6
+        assert not queue.admits(parsed, now_s) or now_s - parsed.clock_us / 1e6 <= LATE_S
+
+
 def annexb(data: bytes) -> None:
     """A plain camera: cuts do not matter, memory is bounded, key units are complete."""
     whole, cut = h264.AnnexB(most=2048), h264.AnnexB(most=2048)
@@ -276,6 +292,7 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
         hub,
         wheels,
         records,
+        sound,
         annexb,
         camera_commands,
         profile,

@@ -9,6 +9,7 @@ from fpvbench.pigpiod.text import command_text
 from fpvcar.runtime import paths
 from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
+from fpvcar.wire.intercom import Sound, pack_sound
 from fpvcar.wire.wheels import Setpoint, pack_setpoint
 from tests.support.recorder.recording import small_files
 
@@ -74,6 +75,9 @@ def seeds(name: str) -> list[bytes]:
             *binary("camera_record.json"),
             *binary("video.json"),
             pack_record(True, 5, key) * 3,
+        ],
+        "sound": [
+            pack_sound(Sound(clock_us, bytes(range(160)) * 4)) for clock_us in (0, 2**62, 2**64 - 1)
         ],
         "annexb": [frames, key * 4, frames[7:]],
         "camera_commands": [b"key\n", b"bitrate 500000\nkey\n", b"bitrate 9\n"],

@@ -19,7 +19,7 @@ from fpvcar.server.http.limits import Places
 from fpvcar.server.hub import Hub
 from fpvcar.server.routes import Media, Server
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.server.vehicle import NoRecorder, Recorder, Vehicle
+from fpvcar.server.vehicle import Intercom, NoRecorder, Recorder, Vehicle
 from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -119,6 +119,7 @@ class House:
         utc_s: Callable[[], float] = time.time,
         stations: Devices | None = None,
         second: Any = None,
+        intercom: Intercom | None = None,
     ) -> None:
         self.now_s = 100.0
         self.profile = profile
@@ -145,6 +146,7 @@ class House:
             senses=self.senses,
             name=self.name,
             recorder=recorder or NoRecorder(),
+            intercom=intercom,
         )
         self.hub = Hub(
             profile=profile,

@@ -77,8 +77,8 @@ def routes() -> set[tuple[str, str]]:
         bare(InvitationsApi),
         bare(TrustApi),
     )
-    app = bare(Server, _panel=object(), _picture=object(), _apis=parts).application()
-    return set(_registered(app))
+    server = bare(Server, _panel=object(), _picture=object(), _intercom=None, _apis=parts)
+    return set(_registered(server.application()))
 
 
 def _registered(app: web.Application) -> Iterator[tuple[str, str]]:

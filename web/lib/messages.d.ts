@@ -83,6 +83,9 @@ export interface SetPicture {
 export interface View {
   kind: 'view'; camera: string; shown?: boolean;
 }
+export interface SetIntercom {
+  kind: 'intercom'; on: boolean;
+}
 export interface SetRecording {
   kind: 'record'; on: boolean;
 }
@@ -112,7 +115,7 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean; video: string;
-  named: boolean; cameras: string[];
+  named: boolean; cameras: string[]; has_intercom: boolean;
 }
 export interface CarName {
   kind: 'car_name'; car: string;
@@ -122,8 +125,8 @@ export interface State {
   grown_up: boolean; driver: string | null; seat_free: boolean; throttle: number; steer: number;
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
   battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
-  guard: Guarding | null; health: Health | null; recording: Recording | null; lost: number | null;
-  wait_s: number; asking: Asking | null; sentences: Record<string, string>;
+  guard: Guarding | null; health: Health | null; recording: Recording | null; intercom: boolean;
+  lost: number | null; wait_s: number; asking: Asking | null; sentences: Record<string, string>;
 }
 export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;
@@ -131,9 +134,9 @@ export interface Pong {
 export interface CarError {
   kind: 'error'; what: string; value: string; limit: string; next: string; code: 'car_name' |
   'ended' | 'grown_up_only' | 'grown_up_stop' | 'hello_first' | 'hello_twice' | 'late' | 'limit' |
-  'locked' | 'may_drive' | 'no_picture' | 'no_seen' | 'not_driver' | 'refused' | 'time_over' |
-  'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_camera' | 'unknown_kind' |
-  'watch_only' | 'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
+  'locked' | 'may_drive' | 'no_picture' | 'no_seen' | 'no_sound' | 'not_driver' | 'refused' |
+  'time_over' | 'too_many_codes' | 'too_many_messages' | 'too_often' | 'unknown_camera' |
+  'unknown_kind' | 'watch_only' | 'wheel_taken' | 'wrong_code'; by: string; wait_s: number;
 }
 export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
@@ -158,8 +161,8 @@ export interface Glow {
 }
 export type Upward =
   | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume
-  | Lights | Limit | Guard | SetPicture | View | SetRecording | Keep | Mark | Lock | Who | End
-  | Ping | Report;
+  | Lights | Limit | Guard | SetPicture | View | SetIntercom | SetRecording | Keep | Mark | Lock
+  | Who | End | Ping | Report;
 export type Downward =
   | Welcome | CarName | State | Pong | CarError | Pass | People;
 export type ButtonsUp =

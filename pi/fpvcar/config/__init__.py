@@ -39,6 +39,7 @@ from fpvcar.config.schema import (
     Guard as Guard,
     GuardMode as GuardMode,
     I2c as I2c,
+    Intercom as Intercom,
     Lights as Lights,
     Network as Network,
     NIGHT_S as NIGHT_S,

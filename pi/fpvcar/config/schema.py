@@ -276,6 +276,24 @@ class Network(Section, frozen=True):
     """Whether to open a network of the car's name if no known one is in range."""
 
 
+SoundDevice = Annotated[str, Meta(min_length=1, max_length=80, pattern="^[\\w.,:=+-]+$")]
+
+
+class Intercom(Section, frozen=True):
+    """Intercom between the car and its driver, by the programs of alsa-utils. It works over https
+    only, after a grown-up has switched it on in the menu. Without this section the car has none."""
+
+    speaker: SoundDevice | None = None
+    """ALSA device of the speaker: "default", or a name that `aplay -L` lists."""
+    microphone: SoundDevice | None = None
+    """ALSA device of the microphone: "default", or a name that `arecord -L` lists."""
+
+    @property
+    def present(self) -> bool:
+        """Whether the car has an intercom."""
+        return self.speaker is not None or self.microphone is not None
+
+
 class Rig(Section, frozen=True):
     """Test car that `fpvcar hil` measures (hardware/rig.md): additional pins, wired to its other
     pins through 1 kΩ. A car for driving leaves this section out."""
@@ -330,6 +348,7 @@ class Profile(Section, frozen=True):
     recording: Recording = Recording()
     server: Server = Server()
     network: Network = Network()
+    intercom: Intercom = Intercom()
     rig: Rig = Rig()
 
     def range_stale_s(self) -> float:

@@ -1,5 +1,5 @@
 """Settings of pages that survive a restart of `run`: speed limit, guard mode, a grown-up's stop,
-picture, the car's name.
+picture, the car's name, the intercom.
 
     Control.step -> Saver.put -> (thread) write_whole -> kept.json -> load
 
@@ -46,6 +46,7 @@ class SavedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     stopped_by: PersonName | None = None
     picture: Picture | None = None
     car: SavedName | None = None
+    intercom: bool = False
 
 
 def limit_of(saved: SavedSettings, profile: Profile) -> float:
@@ -107,12 +108,15 @@ class Saver(Worker):
         self._path = directory / FILE
         self.before = load(self._path)
         self._picture, self._car = self.before.picture, self.before.car
+        self._intercom = self.before.intercom
         self._new: SavedSettings | None = None
         self._written: SavedSettings | None = None
 
     def put(self, saved: SavedSettings) -> None:
         """Queue the settings for writing; return at once."""
-        self._new = msgspec.structs.replace(saved, picture=self._picture, car=self._car)
+        self._new = msgspec.structs.replace(
+            saved, picture=self._picture, car=self._car, intercom=self._intercom
+        )
         self.wake()
 
     def put_picture(self, picture: Picture) -> None:
@@ -123,6 +127,11 @@ class Saver(Worker):
     def put_name(self, car: SavedName) -> None:
         """Queue the car's name for writing; return at once."""
         self._car = car
+        self.put(self._new or self.before)
+
+    def put_intercom(self, on: bool) -> None:
+        """Queue the intercom's switch for writing; return at once."""
+        self._intercom = on
         self.put(self._new or self.before)
 
     def _run(self) -> None:

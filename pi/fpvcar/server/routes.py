@@ -33,7 +33,7 @@ from fpvcar.server.http.pages import (
     refuse_other_sites,
     seat_response,
 )
-from fpvcar.server.http.responses import quoted
+from fpvcar.server.http.responses import quoted, refused
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, video_socket
 from fpvcar.server.sockets.drive_socket import HELLO_S, Session
@@ -41,6 +41,7 @@ from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
+from fpvcar.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from fpvcar.video.second_camera import SecondCamera
@@ -80,6 +81,15 @@ class Media(NamedTuple):
     second: "SecondCamera | None" = None
 
 
+class Talking(Protocol):
+    """Intercom of the car: intercom_socket.Intercom, which loads only on a car that has one."""
+
+    async def serve(
+        self, request: web.Request, hub: Hub, promote: Callable[[], None]
+    ) -> web.WebSocketResponse:
+        """Run one /ws/intercom socket until it ends; call `promote()` once it is the driver's."""
+
+
 class MetricsSource(Protocol):
     """Metrics and state of the car: metrics.Metrics."""
 
@@ -107,6 +117,7 @@ class Server:
         connections: Places,
         web_root: Path,
         panel: Panel | None = None,
+        intercom: Talking | None = None,
         apis: Sequence[Api] = (),
         hosts: Callable[[], tuple[str, ...]] = lambda: (),
     ) -> None:
@@ -119,7 +130,7 @@ class Server:
         self._streams = {"": stream}
         if self._second is not None:
             self._streams[self._second.name] = self._second.stream
-        self._profile, self._hub = profile, hub
+        self._profile, self._hub, self._intercom = profile, hub, intercom
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
         self._connections = connections
@@ -127,7 +138,7 @@ class Server:
         self._sockets = Places(most + RESERVED, most + RESERVED)
         self._watching, self._pushers = Places(most, most), Places(most, most)
         self._viewers = {name: ViewerPlaces(most) for name in self._streams}
-        self._copiers = Places(RESERVED, RESERVED)
+        self._copiers, self._talkers = (Places(RESERVED, RESERVED) for _ in range(2))
         self._senders: dict[str, dict[str, video_socket.Sender]] = {
             name: {} for name in self._streams
         }
@@ -142,6 +153,8 @@ class Server:
         app.router.add_get("/ws/copies", self._copies)
         if self._panel is not None:
             app.router.add_get("/ws/buttons", self._buttons)
+        if self._intercom is not None:
+            app.router.add_get("/ws/intercom", self._talk)
         app.router.add_post("/api/pass", self._pass)
         app.router.add_get("/api/ping", self._ping)
         app.router.add_get("/api/status", self._status_page)
@@ -299,6 +312,17 @@ class Server:
             return await buttons_socket.serve(request, self._panel)
         finally:
             self._pushers.leave(place)
+
+    async def _talk(self, request: web.Request) -> web.StreamResponse:
+        assert self._intercom is not None  # otherwise the route does not exist
+        if not request.secure:
+            raise refused(web.HTTPForbidden, Refusal("intercom_https"))
+        place = self._enter(self._talkers, request, Rank.SILENT, "/ws/intercom")
+        try:
+            promote = functools.partial(self._talkers.promote, place, Rank.DRIVES)
+            return await self._intercom.serve(request, self._hub, promote)
+        finally:
+            self._talkers.leave(place)
 
     async def _pass(self, request: web.Request) -> web.Response:
         """Exchange a ticket for a cookie, so that the car recognises the device later."""

@@ -1,5 +1,5 @@
 """Settings that browsers may change while the car runs, with the rights they need: lights,
-limit, guard, picture, recording, the car's name, the page's large camera.
+limit, guard, picture, recording, the car's name, the page's large camera, the intercom.
 
 Each method handles one message of one browser. hub.Hub calls it with the sender's session.
 """
@@ -37,7 +37,7 @@ class Settings:
         self._profile, self._changed, self._send_all = profile, changed, send_all
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
-        self._name, self._second = vehicle.name, vehicle.second
+        self._name, self._second, self._intercom = vehicle.name, vehicle.second, vehicle.intercom
         self._pushes = TokenBucket(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
@@ -136,6 +136,22 @@ class Settings:
         error = Error("unknown camera", quoted(message.camera), known, "", "unknown_camera")
         session.deny(error, now_s)
 
+    @property
+    def intercom_on(self) -> bool:
+        """Whether the car has an intercom that is switched on."""
+        return self._intercom is not None and self._intercom.on
+
+    def intercom(self, session: Session, message: up.SetIntercom, now_s: float) -> None:
+        """Turn the intercom on or off, for a grown-up."""
+        if not session.is_grown_up("intercom", "switches the intercom", now_s):
+            return
+        missing = "[intercom]" if self._intercom is None else self._intercom.switch(message.on)
+        if missing:
+            next_step = "sudo apt install alsa-utils, and set [intercom] in the profile"
+            error = Error("the car has no sound", missing, "", next_step, "no_sound")
+            session.deny(error, now_s)
+        self._changed()
+
     def record(
         self, session: Session, command: up.SetRecording | up.Keep | up.Mark, now_s: float
     ) -> None:
@@ -170,6 +186,7 @@ class Settings:
             up.NameCar: self.car_name,
             up.SetPicture: self.picture,
             up.View: self.view,
+            up.SetIntercom: self.intercom,
             up.SetRecording: self.record,
             up.Keep: self.record,
             up.Mark: self.record,

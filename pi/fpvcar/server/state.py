@@ -43,6 +43,7 @@ def welcome(
         video=video,
         named=name.chosen,
         cameras=tuple(profile.cameras),
+        has_intercom=profile.intercom.present,
     )
 
 
@@ -99,6 +100,7 @@ class CarState:
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=recording,
+            intercom=settings.intercom_on,
             lost=session.lost,
             wait_s=wait_s,
             asking=self._wheel.asking(session, now_s),

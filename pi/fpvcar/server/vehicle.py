@@ -34,6 +34,16 @@ class Picture(Protocol):
         success."""
 
 
+class Intercom(Protocol):
+    """Intercom of the car: intercom_socket.Intercom."""
+
+    on: bool
+    """Whether a grown-up has switched it on."""
+
+    def switch(self, on: bool) -> str:
+        """Turn it on or off; return the missing program, "" on success."""
+
+
 class Sensors(Protocol):
     """Sensors of the car: suite.SensorSuite."""
 
@@ -139,3 +149,4 @@ class Vehicle:
     recorder: Recorder = NoRecorder()
     picture: Picture | None = None
     """Settings of the picture; None for a camera without settings."""
+    intercom: Intercom | None = None

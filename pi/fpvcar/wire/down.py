@@ -14,7 +14,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
     requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
     is False until the car's name has been chosen. `cameras` has the names of further cameras:
-    /ws/video?id=...&camera=NAME.
+    /ws/video?id=...&camera=NAME. `has_intercom`: its profile has an intercom.
     """
 
     v: int
@@ -34,6 +34,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     video: str
     named: bool = True
     cameras: tuple[str, ...] = ()
+    has_intercom: bool = False
 
 
 class CarName(Down, tag="car_name", frozen=True):
@@ -74,7 +75,8 @@ class State(Down, tag="state", frozen=True):
     "watching". `lost` is the recent share of retransmitted packets of its pictures, None while
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
     `wait_s` is the time until the seat is free, unless its driver drives. `sentences` has key and
-    values of the texts in it that pages translate: {"starting": "key=starting"}.
+    values of the texts in it that pages translate: {"starting": "key=starting"}. `intercom`: a
+    grown-up has switched it on.
     """
 
     seq: int
@@ -100,6 +102,7 @@ class State(Down, tag="state", frozen=True):
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None
+    intercom: bool = False
     lost: float | None = None
     wait_s: float = 0.0
     asking: Asking | None = None
@@ -134,6 +137,7 @@ ErrorCode = Literal[
     "grown_up_stop",
     "no_picture",
     "unknown_camera",
+    "no_sound",
     "car_name",
     "limit",
     "too_often",

@@ -46,6 +46,7 @@ ENGLISH = {
     "driven": "Someone is driving, and the car would stop: pass on the wheel first.",
     "ssid": "The network's name has {count} characters: expected 1 to 32.",
     "wifi_key": "The key was refused: expected 8 to 63 letters, digits and signs.",
+    "intercom_https": "The intercom needs https: open the car's https address.",
     # calibration
     "no_file": "This car was started without a profile file.",
     "not_saved": "The value is used until the car restarts, but was not saved: {reason}",

@@ -124,6 +124,12 @@ class View(Up, tag="view", frozen=True):
     shown: bool = True
 
 
+class SetIntercom(Up, tag="intercom", frozen=True):
+    """Turns the intercom on or off, set by a grown-up."""
+
+    on: bool
+
+
 class SetRecording(Up, tag="record", frozen=True):
     """Turns recording on or off; while off, only the last minute remains available for Keep."""
 
@@ -188,6 +194,7 @@ Upward = (
     | Guard
     | SetPicture
     | View
+    | SetIntercom
     | SetRecording
     | Keep
     | Mark

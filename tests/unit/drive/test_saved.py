@@ -53,6 +53,14 @@ def profile(limit: float, guard: str) -> config.Profile:
     )
 
 
+def test_intercom_is_off_until_it_is_saved_as_on(tmp_path: Path) -> None:
+    assert not Saver(tmp_path).before.intercom
+    with saving(tmp_path) as saver:
+        saver.put_intercom(True)
+        saver.put(MUMS)
+    assert Saver(tmp_path).before == msgspec.structs.replace(MUMS, intercom=True)
+
+
 def test_put_settings_are_loaded_at_the_next_start(tmp_path: Path) -> None:
     assert Saver(tmp_path).before == SavedSettings()
     with saving(tmp_path) as saver:

@@ -36,6 +36,7 @@ export default register({
     driven: 'Jemand fährt gerade, und das Auto würde anhalten: Gib erst das Steuer ab.',
     ssid: 'Der Name des Netzes hat {count} Zeichen: erlaubt sind 1 bis 32.',
     wifi_key: 'Der Schlüssel wurde abgelehnt: 8 bis 63 Buchstaben, Ziffern und Zeichen, wie auf dem Router.',
+    intercom_https: 'Die Sprechanlage braucht https: Öffne die https-Adresse des Autos.',
     no_file: 'Dieses Auto wurde ohne Profildatei gestartet.',
     not_saved: 'Der Wert gilt bis zum Neustart des Autos, wurde aber nicht gespeichert: {reason}',
     step_over: 'Der Schritt endete, als die Seite geschlossen wurde: Beginne ihn neu.',

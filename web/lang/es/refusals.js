@@ -36,6 +36,7 @@ export default register({
     driven: 'Alguien está conduciendo y el coche se pararía: cede primero el volante.',
     ssid: 'El nombre de la red tiene {count} caracteres: se admiten de 1 a 32.',
     wifi_key: 'La clave no es válida: de 8 a 63 letras, cifras y signos, como en el router.',
+    intercom_https: 'El intercomunicador necesita https: abre la dirección https del coche.',
     no_file: 'Este coche arrancó sin archivo de perfil.',
     not_saved: 'El valor vale hasta que el coche se reinicie, pero no se guardó: {reason}',
     step_over: 'El paso terminó al cerrarse la página: empiézalo de nuevo.',

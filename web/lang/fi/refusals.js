@@ -36,6 +36,7 @@ export default register({
     driven: 'Joku ajaa, ja auto pysähtyisi: luovuta ensin ratti.',
     ssid: 'Verkon nimessä on {count} merkkiä: sallittu on 1–32.',
     wifi_key: 'Avain hylättiin: 8–63 kirjainta, numeroa ja merkkiä, kuten reitittimessä.',
+    intercom_https: 'Puheyhteys vaatii https-yhteyden: avaa auton https-osoite.',
     no_file: 'Tämä auto käynnistettiin ilman profiilitiedostoa.',
     not_saved: 'Arvo on käytössä auton uudelleenkäynnistykseen asti, mutta sitä ei tallennettu: {reason}',
     step_over: 'Vaihe päättyi, kun sivu suljettiin: aloita se uudelleen.',

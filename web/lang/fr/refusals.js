@@ -36,6 +36,7 @@ export default register({
     driven: 'Quelqu’un conduit, et la voiture s’arrêterait : passe d’abord le volant.',
     ssid: 'Le nom du réseau a {count} caractères : il en faut de 1 à 32.',
     wifi_key: 'La clé est refusée : de 8 à 63 lettres, chiffres et signes, comme sur la box.',
+    intercom_https: 'L’interphone demande https : ouvre l’adresse https de la voiture.',
     no_file: 'Cette voiture a été démarrée sans fichier de profil.',
     not_saved: 'La valeur est utilisée jusqu’au redémarrage de la voiture, mais n’a pas été enregistrée : {reason}',
     step_over: 'L’étape a pris fin à la fermeture de la page : recommence-la.',

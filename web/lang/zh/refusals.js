@@ -36,6 +36,7 @@ export default register({
     driven: '有人正在驾驶，更改会让小车停下：请先交出驾驶。',
     ssid: '网络名称有 {count} 个字符：应为 1 到 32 个。',
     wifi_key: '密钥无效：应为 8 到 63 个字母、数字和符号，与路由器上的一致。',
+    intercom_https: '对讲需要 https：请打开小车的 https 地址。',
     no_file: '这辆小车启动时没有配置文件。',
     not_saved: '这个值在小车重启前有效，但没有保存：{reason}',
     step_over: '页面关闭时这一步已结束：请重新开始。',

@@ -28,11 +28,11 @@ Object.assign(UP, {
     path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
     fps: maybe(number(0, 1000)), dropped: maybe(count),
   },
-  lock: {}, who: {}, end: {id: text(64, ID)},
+  intercom: {on: flag}, lock: {}, who: {}, end: {id: text(64, ID)},
 });
 Object.assign(DOWN.state, {
   ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD))),
-  wait_s: maybe(any), asking: maybe(orNull(object(ASKING))),
+  wait_s: maybe(any), asking: maybe(orNull(object(ASKING))), intercom: maybe(flag),
 });
 Object.assign(DOWN, {car_name: {car: anyText}, people: {people: list(PERSON), unsaved: maybe(anyText)}});
 

@@ -48,7 +48,7 @@ async def serve(
     if transport is None:  # disconnected during the handshake
         return ws
     try:
-        session = await _hello(ws, hub)
+        session = await hello(ws, hub)
         sender = senders.get(session.video)
         if sender is None:
             raise SessionClosed("/ws/video first")
@@ -61,15 +61,20 @@ async def serve(
             sender.copy_no_more(link)
     except SessionClosed as reason:
         log.info("%s: copies closed: %s", request.remote, reason)
-        try:
-            async with asyncio.timeout(CLOSE_S):
-                await ws.close(code=REFUSED, message=str(reason).encode()[:120])
-        except TimeoutError:  # it does not read
-            transport.abort()
+        await refuse(ws, transport, str(reason))
     return ws
 
 
-async def _hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
+async def refuse(ws: web.WebSocketResponse, transport: asyncio.Transport, reason: str) -> None:
+    """Close a socket with a reason; abort it if the peer does not read."""
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await ws.close(code=REFUSED, message=reason.encode()[:120])
+    except TimeoutError:
+        transport.abort()
+
+
+async def hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
     """Return the session of the page that opened the socket.
 
     Raises SessionClosed for every page other than the driver's.
@@ -79,10 +84,10 @@ async def _hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
             message = await ws.receive()
     except TimeoutError:
         raise SessionClosed(f"no hello within {HELLO_S:.0f} s") from None
-    hello = _parsed(message.type, message.data)
-    if not isinstance(hello, up.Hello):
+    greeting = _parsed(message.type, message.data)
+    if not isinstance(greeting, up.Hello):
         raise SessionClosed("hello first")
-    session = hub.page_at_the_wheel(hello.client)
+    session = hub.page_at_the_wheel(greeting.client)
     if session is None:
         raise SessionClosed("not at the wheel")
     return session
