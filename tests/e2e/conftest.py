@@ -1,7 +1,7 @@
 """Bench for each module, with the module's OPTIONS, and a fresh page for each test."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 
@@ -63,15 +63,20 @@ def bench(
 
 
 @contextmanager
-def chromium(program: str = CHROMIUM, running: Playwright | None = None) -> Iterator[Browser]:
+def chromium(
+    program: str = CHROMIUM, running: Playwright | None = None, flags: Sequence[str] = ()
+) -> Iterator[Browser]:
     """Start Debian's Chromium, headless, or a program that starts it elsewhere.
 
-    `running` is the Playwright that this thread already has: a thread cannot have two.
+    `running` is the Playwright that this thread already has: a thread cannot have two. `flags` are
+    further ones of Chromium.
     """
     if not os.path.exists(program):
         raise FileNotFoundError(f"no {program}: apt install chromium, or set CHROMIUM")
     with nullcontext(running) if running else sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
+        browser = playwright.chromium.launch(
+            executable_path=program, args=[*FLAGS, *flags], headless=True
+        )
         # The shell asks for this permission, and nothing would answer.
         awake = ["screen-wake-lock"]
         browser.new_context = partial(  # type: ignore[method-assign]

@@ -140,7 +140,7 @@ const drawer = new LazyPart({
       get video() {
         return page.parts.video;
       },
-      controls, hud,
+      controls, hud, link,
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
     page.secondCamera?.addSwitch();

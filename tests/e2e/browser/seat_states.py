@@ -30,6 +30,7 @@ LOW = {**STATE["battery"], "volts": 6.4, "share": 0.05, "low": True}
 NEAR = {"throttle": 0.2, "reason": "guarded", "guard": {**STATE["guard"], "ahead": 0.2}}
 NO_CAMERA = "no camera is connected: push its cable in, blue side to the clip"
 GROWN_UP = {"grown_up": True}
+INTERCOM = {"intercom": True}
 ASKS = {
     "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog, phone"}
 }
@@ -58,7 +59,7 @@ def _situation(kind: str) -> str:
 
 
 def _open(panel: str) -> str:
-    return f"!document.getElementById('{panel}').hidden"
+    return f"document.getElementById('{panel}')?.hidden === false"
 
 
 LOOKS = {
@@ -90,6 +91,9 @@ LOOKS = {
     "plain-http-locked": Look(LOCKED, _open("secure"), origin=PLAIN),
     "naming": Look({"named": False}, _open("naming"), new_here=True),
     "keys": Look({}, _open("keys"), push=(*DRIVE, "#show-keys")),
+    "intercom": Look(INTERCOM, _open("talk")),
+    "intercom-stopped": Look({**INTERCOM, **STOPPED}, _open("talk")),
+    "menu-intercom": Look({**INTERCOM, **GROWN_UP}, _open("talk"), push=GROWN_UPS),
     "menu": Look({}, _open("menu"), push=DRIVE),
     "menu-stopped": Look(STOPPED, _open("menu"), push=DRIVE),
     "menu-asked-stopped": Look({**STOPPED, **ASKS}, SAID, push=CAR),

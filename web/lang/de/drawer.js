@@ -97,6 +97,19 @@ export default register({
   tooSlowClose: 'Schließ andere Programme und Tabs',
   tooSlowSecure: 'Öffne die https-Adresse des Autos',
 
+  intercom: {
+    label: 'Sprechanlage: durch das Auto sprechen und mithören',
+    hint: 'Solange sie an ist, kann der Fahrer alles hören, was beim Auto gesprochen wird.',
+    talk: 'Zum Sprechen halten', listen: 'Mithören', open: 'Mikrofon an',
+    https: 'Die Sprechanlage braucht https: Öffne die https-Adresse des Autos.',
+    denied: 'Dieser Browser darf das Mikrofon nicht benutzen: Erlaube es in der Adresszeile.',
+    none: 'Dieses Gerät hat kein Mikrofon.', failed: 'Die Sprechanlage ist ausgegangen: {reason}.',
+    reasons: {
+      'switched off': 'Ein Erwachsener hat die Sprechanlage ausgeschaltet.',
+      'not at the wheel': 'Nur der Fahrer kann die Sprechanlage benutzen.',
+      'opened again elsewhere': 'Die Sprechanlage ist in einem anderen Tab offen.',
+    },
+  },
   pictureSettings: {
     title: 'Bildeinstellungen',
     hint: 'Bei neuer Größe, Bildrate oder Spiegelung startet die Kamera neu: Das Auto hält kurz an.',
@@ -175,6 +188,7 @@ export default register({
     drive: 'fahren und lenken', stop: 'anhalten', lights: 'Licht', full: 'Vollbild',
     snapshot: 'Bild speichern', mark: 'Moment in der Aufnahme markieren', keys: 'diese Tasten',
     camera: 'Kamerabilder tauschen',
+    talk: 'halten und sprechen (Sprechanlage)',
     padDrive: 'rechter Trigger vor, linker Trigger zurück, linker Stick lenkt', padLights: 'A Licht',
     padStop: 'B hält an, X speichert das Bild, Y markiert',
   },
@@ -214,6 +228,7 @@ export default register({
     grown_up_stop: 'Ein Erwachsener hat das Auto angehalten. Nur Erwachsene können „Weiter“ drücken.',
     no_picture: 'Diese Kamera hat diese Einstellung nicht ({value}).',
     unknown_camera: 'Dieses Auto hat keine Kamera „{value}“.',
+    no_sound: 'Das Auto kann keinen Ton abspielen oder aufnehmen: {value} fehlt. Auf dem Auto: sudo apt install alsa-utils.',
     limit: 'Tempolimit {value} abgelehnt: Das Profil des Autos erlaubt {limit}.',
     car_name: 'Das Auto kann nicht „{value}“ heißen: Ein Name hat 1 bis 24 sichtbare Zeichen. Wähle einen anderen.',
     too_often: 'Zu oft gedrückt. Warte einen Moment.',

@@ -97,6 +97,19 @@ export default register({
   tooSlowClose: 'Close other programs and tabs',
   tooSlowSecure: 'Open the car’s https address',
 
+  intercom: {
+    label: 'Intercom: talk and listen through the car',
+    hint: 'While it is on, the driver can hear everything said near the car.',
+    talk: 'Hold to talk', listen: 'Listen', open: 'Microphone on',
+    https: 'The intercom needs https: open the car’s https address.',
+    denied: 'This browser may not use the microphone: allow it in the address bar.',
+    none: 'This device has no microphone.', failed: 'The intercom stopped: {reason}.',
+    reasons: {
+      'switched off': 'A grown-up switched the intercom off.',
+      'not at the wheel': 'Only the driver can use the intercom.',
+      'opened again elsewhere': 'The intercom is open in another tab.',
+    },
+  },
   pictureSettings: {
     title: 'Picture settings',
     hint: 'A new size, rate or flip restarts the camera: the car stops for a moment.',
@@ -173,6 +186,7 @@ export default register({
     drive: 'drive and steer', stop: 'stop', lights: 'lights', full: 'full screen',
     snapshot: 'save the picture', mark: 'mark this moment in the recording', keys: 'these keys',
     camera: 'swap the camera pictures',
+    talk: 'talk while held (intercom)',
     padDrive: 'right trigger forward, left trigger back, left stick steers', padLights: 'A lights',
     padStop: 'B stops, X saves the picture, Y marks',
   },
@@ -212,6 +226,7 @@ export default register({
     grown_up_stop: 'A grown-up stopped the car. Only a grown-up can resume.',
     no_picture: 'This camera does not have this setting ({value}).',
     unknown_camera: 'This car has no camera “{value}”.',
+    no_sound: 'The car cannot play or record sound: {value} is missing. On the car: sudo apt install alsa-utils.',
     limit: 'Speed limit {value} refused: the car’s profile allows {limit}.',
     car_name: 'The car cannot be called “{value}”: a name has 1 to 24 visible characters. Choose another one.',
     too_often: 'Too many presses. Wait a moment.',

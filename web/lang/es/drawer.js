@@ -97,6 +97,19 @@ export default register({
   tooSlowClose: 'Cierra otros programas y pestañas',
   tooSlowSecure: 'Abre la dirección https del coche',
 
+  intercom: {
+    label: 'Intercomunicador: hablar y escuchar a través del coche',
+    hint: 'Mientras esté encendido, quien conduce puede oír todo lo que se diga cerca del coche.',
+    talk: 'Mantén pulsado para hablar', listen: 'Escuchar', open: 'Micrófono abierto',
+    https: 'El intercomunicador necesita https: abre la dirección https del coche.',
+    denied: 'Este navegador no puede usar el micrófono: permítelo en la barra de direcciones.',
+    none: 'Este dispositivo no tiene micrófono.', failed: 'El intercomunicador se ha apagado: {reason}.',
+    reasons: {
+      'switched off': 'Un adulto ha apagado el intercomunicador.',
+      'not at the wheel': 'Solo quien conduce puede usar el intercomunicador.',
+      'opened again elsewhere': 'El intercomunicador está abierto en otra pestaña.',
+    },
+  },
   pictureSettings: {
     title: 'Ajustes de imagen',
     hint: 'Al cambiar el tamaño, los fotogramas por segundo o el volteo, la cámara se reinicia: el coche se para un momento.',
@@ -176,6 +189,7 @@ export default register({
     full: 'pantalla completa', snapshot: 'guardar la imagen',
     mark: 'marcar este momento en la grabación', keys: 'estas teclas',
     camera: 'intercambiar las imágenes de las cámaras',
+    talk: 'hablar mientras se mantiene pulsada (intercomunicador)',
     padDrive: 'gatillo derecho adelante, gatillo izquierdo atrás, stick izquierdo gira',
     padLights: 'A luces', padStop: 'B para, X guarda la imagen, Y marca',
   },
@@ -215,6 +229,7 @@ export default register({
     grown_up_stop: 'Un adulto paró el coche. Solo un adulto puede pulsar «Seguir».',
     no_picture: 'Esta cámara no tiene este ajuste ({value}).',
     unknown_camera: 'Este coche no tiene la cámara «{value}».',
+    no_sound: 'El coche no puede reproducir ni grabar sonido: falta {value}. En el coche: sudo apt install alsa-utils.',
     limit: 'Límite de velocidad {value} rechazado: el perfil del coche permite {limit}.',
     car_name: 'El coche no puede llamarse «{value}»: un nombre tiene de 1 a 24 caracteres visibles. Elige otro.',
     too_often: 'Demasiadas pulsaciones. Espera un momento.',

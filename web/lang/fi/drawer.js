@@ -97,6 +97,19 @@ export default register({
   tooSlowClose: 'Sulje muita ohjelmia ja välilehtiä',
   tooSlowSecure: 'Avaa auton https-osoite',
 
+  intercom: {
+    label: 'Puheyhteys: puhu ja kuuntele auton kautta',
+    hint: 'Kun se on päällä, kuljettaja voi kuulla kaiken, mitä auton lähellä puhutaan.',
+    talk: 'Pidä painettuna ja puhu', listen: 'Kuuntele', open: 'Mikrofoni päällä',
+    https: 'Puheyhteys vaatii https-yhteyden: avaa auton https-osoite.',
+    denied: 'Tämä selain ei saa käyttää mikrofonia: salli se osoiterivillä.',
+    none: 'Tässä laitteessa ei ole mikrofonia.', failed: 'Puheyhteys katkesi: {reason}.',
+    reasons: {
+      'switched off': 'Aikuinen sulki puheyhteyden.',
+      'not at the wheel': 'Vain kuljettaja voi käyttää puheyhteyttä.',
+      'opened again elsewhere': 'Puheyhteys on auki toisessa välilehdessä.',
+    },
+  },
   pictureSettings: {
     title: 'Kuvan asetukset',
     hint: 'Kun koko, kuvataajuus tai kääntö vaihtuu, kamera käynnistyy uudelleen: auto pysähtyy hetkeksi.',
@@ -174,6 +187,7 @@ export default register({
     drive: 'aja ja ohjaa', stop: 'pysäytä', lights: 'valot', full: 'koko näyttö',
     snapshot: 'tallenna kuva', mark: 'merkitse tämä hetki tallenteeseen', keys: 'nämä näppäimet',
     camera: 'vaihda kameroiden kuvat keskenään',
+    talk: 'pidä pohjassa ja puhu (puheyhteys)',
     padDrive: 'oikea liipaisin eteen, vasen liipaisin taakse, vasen sauva ohjaa',
     padLights: 'A valot', padStop: 'B pysäyttää, X tallentaa kuvan, Y merkitsee',
   },
@@ -213,6 +227,7 @@ export default register({
     grown_up_stop: 'Aikuinen pysäytti auton. Vain aikuinen voi jatkaa.',
     no_picture: 'Tässä kamerassa ei ole tätä asetusta ({value}).',
     unknown_camera: 'Tässä autossa ei ole kameraa ”{value}”.',
+    no_sound: 'Auto ei voi toistaa tai nauhoittaa ääntä: {value} puuttuu. Autossa: sudo apt install alsa-utils.',
     limit: 'Nopeusrajoitus {value} hylättiin: auton profiili sallii {limit}.',
     car_name: 'Auton nimi ei voi olla ”{value}”: nimessä on 1–24 näkyvää merkkiä. Valitse toinen nimi.',
     too_often: 'Liikaa painalluksia. Odota hetki.',

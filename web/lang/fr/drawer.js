@@ -97,6 +97,19 @@ export default register({
   tooSlowClose: 'Ferme d’autres programmes et onglets',
   tooSlowSecure: 'Ouvre l’adresse https de la voiture',
 
+  intercom: {
+    label: 'Interphone : parler et écouter par la voiture',
+    hint: 'Tant qu’il est allumé, le conducteur peut entendre tout ce qui se dit près de la voiture.',
+    talk: 'Maintenir pour parler', listen: 'Écouter', open: 'Micro ouvert',
+    https: 'L’interphone demande https : ouvre l’adresse https de la voiture.',
+    denied: 'Ce navigateur n’a pas le droit d’utiliser le micro : autorise-le dans la barre d’adresse.',
+    none: 'Cet appareil n’a pas de micro.', failed: 'L’interphone s’est arrêté : {reason}.',
+    reasons: {
+      'switched off': 'Un adulte a éteint l’interphone.',
+      'not at the wheel': 'Seul le conducteur peut utiliser l’interphone.',
+      'opened again elsewhere': 'L’interphone est ouvert dans un autre onglet.',
+    },
+  },
   pictureSettings: {
     title: 'Réglages de l’image',
     hint: 'Quand la taille, le nombre d’images par seconde ou le sens de l’image change, la caméra redémarre : la voiture s’arrête un instant.',
@@ -175,6 +188,7 @@ export default register({
     full: 'plein écran', snapshot: 'enregistrer l’image',
     mark: 'marquer ce moment dans l’enregistrement', keys: 'ces touches',
     camera: 'échanger les images des caméras',
+    talk: 'parler tant que la touche est tenue (interphone)',
     padDrive: 'gâchette droite avant, gâchette gauche arrière, stick gauche tourne',
     padLights: 'A phares', padStop: 'B arrête, X enregistre l’image, Y marque',
   },
@@ -214,6 +228,7 @@ export default register({
     grown_up_stop: 'Un adulte a arrêté la voiture. Seul un adulte peut appuyer sur « Reprendre ».',
     no_picture: 'Cette caméra n’a pas ce réglage ({value}).',
     unknown_camera: 'Cette voiture n’a pas de caméra « {value} ».',
+    no_sound: 'La voiture ne peut ni jouer ni enregistrer de son : {value} manque. Sur la voiture : sudo apt install alsa-utils.',
     limit: 'Limite de vitesse {value} refusée : le profil de la voiture permet {limit}.',
     car_name: 'La voiture ne peut pas s’appeler « {value} » : un nom a de 1 à 24 caractères visibles. Choisis-en un autre.',
     too_often: 'Trop d’appuis. Attends un instant.',

@@ -94,6 +94,19 @@ export default register({
   tooSlowClose: '关闭其他程序和标签页',
   tooSlowSecure: '打开小车的 https 地址',
 
+  intercom: {
+    label: '对讲：通过小车说话和收听',
+    hint: '开启时，驾驶员能听到小车附近的所有说话声。',
+    talk: '按住说话', listen: '收听', open: '麦克风已打开',
+    https: '对讲需要 https：请打开小车的 https 地址。',
+    denied: '此浏览器不能使用麦克风：请在地址栏中允许。',
+    none: '此设备没有麦克风。', failed: '对讲已停止：{reason}。',
+    reasons: {
+      'switched off': '家长关闭了对讲。',
+      'not at the wheel': '只有驾驶员可以使用对讲。',
+      'opened again elsewhere': '对讲已在另一个标签页中打开。',
+    },
+  },
   pictureSettings: {
     title: '画面设置',
     hint: '更改大小、帧率或翻转时，摄像头会重新启动，小车会停一会儿。',
@@ -167,6 +180,7 @@ export default register({
     drive: '行驶和转向', stop: '停车', lights: '车灯', full: '全屏',
     snapshot: '保存画面', mark: '在录像里标记这一刻', keys: '这些按键',
     camera: '交换两个摄像头的画面',
+    talk: '按住说话（对讲）',
     padDrive: '右扳机前进，左扳机后退，左摇杆转向', padLights: 'A 车灯',
     padStop: 'B 停车，X 保存画面，Y 标记',
   },
@@ -206,6 +220,7 @@ export default register({
     grown_up_stop: '家长停下了小车。只有家长可以继续。',
     no_picture: '这个摄像头没有此设置（{value}）。',
     unknown_camera: '这辆车没有摄像头“{value}”。',
+    no_sound: '小车无法播放或录制声音：缺少 {value}。在小车上运行：sudo apt install alsa-utils。',
     limit: '限速 {value} 被拒绝：小车配置最高允许 {limit}。',
     car_name: '小车不能叫“{value}”：名字应为 1 到 24 个可见字符。请换一个。',
     too_often: '按得太频繁，请稍等。',

@@ -94,16 +94,18 @@ export const DRAWER_STRINGS = {
 
 /**
  * Each key of this car and its function.
- * @param {Pick<Welcome, 'has_lights'> & Partial<Pick<Welcome, 'cameras'>>} car @returns {[string, string][]}
+ * @param {Pick<Welcome, 'has_lights'> & Partial<Pick<Welcome, 'cameras' | 'has_intercom'>>} car
+ * @returns {[string, string][]}
  */
-export function keysOf({has_lights: lights, cameras = []}) {
+export function keysOf({has_lights: lights, cameras = [], has_intercom: intercom = false}) {
   const {keys} = t;
   const pad = listed([keys.padDrive, lights ? keys.padLights : '', keys.padStop]);
   /** @type {[string, string, boolean][]} */
   const rows = [
     [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],
     ['F', keys.full, true], ['P', keys.snapshot, true],
-    ['M', keys.mark, true], ['C', keys.camera, cameras.length > 0], ['?', keys.keys, true], [keys.pad, pad, true],
+    ['M', keys.mark, true], ['C', keys.camera, cameras.length > 0], ['T', keys.talk, intercom],
+    ['?', keys.keys, true], [keys.pad, pad, true],
   ];
   return rows.flatMap(([key, does, has]) =>
     (has ? [/** @type {[string, string]} */ ([key, does])] : []));

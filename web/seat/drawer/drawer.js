@@ -14,6 +14,7 @@ import {Beeps, behindM, rhythm} from '../hud/beeps.js';
 import {CarName} from './car_name.js';
 import {DRAWER_STRINGS, computerFaults, computerText, healthRows, paceText} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
+import {IntercomSwitch} from '../intercom/switch.js';
 import {Tilt} from '../input/tilt.js';
 import {LinkHistory, spark} from '../link/link_history.js';
 import {MarkButtons} from './marks.js';
@@ -78,7 +79,7 @@ export class Drawer {
    *   hud: import('../hud/hud.js').Hud, controls: import('../input/controls.js').Controls,
    *   guard: (mode: GuardMode) => void, reversing: () => boolean,
    *   send: (message: Upward) => boolean, video: import('../../video/video.js').Video,
-   *   tilt: (steer: number) => void}} parts
+   *   link: import('../link/link.js').Link, tilt: (steer: number) => void}} parts
    */
   constructor(parts) {
     this.pace = new Pace();
@@ -106,11 +107,11 @@ export class Drawer {
     this.tabs = new Tabs();
     parts.hud.spark = spark();
     this.help = new Help();
-    const {send} = parts;
-    this.unlock = new Unlock({panels: this.panels, send: (code) => send({kind: 'unlock', code})});
+    this.unlock = new Unlock({panels: this.panels, send: (code) => parts.send({kind: 'unlock', code})});
     this.people = new PeopleList(byId('who-may-drive'), parts.send, this.panels);
     this.tellName = ownName(parts.send);
     this.carName = new CarName(parts);
+    this.intercom = new IntercomSwitch(parts);
     this.asking = new Asking(parts);
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
@@ -130,10 +131,9 @@ export class Drawer {
   listen(parts) {
     const whole = input('whole');
     whole.checked = saved.get('whole') === 'yes';
-    const fit = () => document.body.classList.toggle('whole', whole.checked);
     whole.addEventListener('change', () => {
       saved.set('whole', whole.checked ? 'yes' : '');
-      fit();
+      document.body.classList.toggle('whole', whole.checked);
     });
     this.limit.addEventListener('input', () => this.showLimit());
     this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
@@ -154,8 +154,7 @@ export class Drawer {
     button('calibrate').addEventListener('click', () => this.calibrate(parts));
     // On unless switched off.
     this.beeping.checked = saved.get('beeps') !== 'no';
-    this.beeping.addEventListener('change', () =>
-      saved.set('beeps', this.beeping.checked ? '' : 'no'));
+    this.beeping.addEventListener('change', () => saved.set('beeps', this.beeping.checked ? '' : 'no'));
     this.offerVoice();
   }
 
@@ -222,6 +221,7 @@ export class Drawer {
     this.unlock.welcomed();
     this.tellName();
     this.carName.welcomed(welcome);
+    this.intercom.welcomed(welcome);
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
     setStale(welcome.range_stale_ms);
@@ -238,6 +238,7 @@ export class Drawer {
     this.marks.update(state);
     this.picture.update(state);
     this.asking.update(state);
+    this.intercom.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
     this.toastFaults(faultsOf(state), faultsOf(this.last));

@@ -104,7 +104,7 @@ function save(file, name) {
 }
 
 /** @param {string} id @param {string} label @param {string} path @param {() => void} act */
-function icon(id, label, path, act) {
+export function icon(id, label, path, act) {
   const element = document.createElement('button');
   element.id = id;
   element.className = 'plate icon';

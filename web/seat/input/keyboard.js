@@ -18,7 +18,7 @@ const COMMANDS = /** @type {Record<string, Command>} */ ({
  * Does this focused control, no text field, need arrows and letters for itself?
  * @param {EventTarget | null} target
  */
-const takesKeys = (target) => target instanceof HTMLSelectElement ||
+export const takesKeys = (target) => target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type !== 'checkbox') ||
   (target instanceof HTMLElement && target.getAttribute('role') === 'tab');
 
