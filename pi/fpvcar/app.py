@@ -19,7 +19,7 @@ from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import DisplayName, Saver, ships
 from fpvcar.drive.servo_correction import CalibratedServo
-from fpvcar.recorder.feed import Sources
+from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings.library.recording_index import files_in
 from fpvcar.runtime import gc_policy, paths, service, watchdog
@@ -47,10 +47,10 @@ from fpvcar.server.auth.stations import FILE as STATIONS
 from fpvcar.server.auth.stations import Stations
 from fpvcar.server.http import endpoints
 from fpvcar.server.http.banner import greeting
-from fpvcar.server.http.endpoints import Site
+from fpvcar.server.http.endpoints import Address, Site
 from fpvcar.server.http.limits import connection_places
 from fpvcar.server.hub import Hub
-from fpvcar.server.routes import Media, Server
+from fpvcar.server.routes import Api, Media, Server
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.picture import PictureSettings, with_picture
@@ -82,178 +82,264 @@ class Options:
     profile: Path | None = None
 
 
+class Settings:
+    """Saved settings, and the car's profile: as written in its file, and with them applied."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.folder, self.car = paths.state_directory(), profile.car.name
+        self.saver = Saver(self.folder)
+        before = self.saver.before
+        self.name = DisplayName(self.car, before.car, self.saver.put_name, ships(self.car))
+        self.written, pictured = profile, with_picture(profile, before.picture)
+        self.calibration = self.folder / store.FILE
+        self.tuner = Calibrator(pictured, store.load(self.calibration, pictured.motors.names))
+        self.profile = self.tuner.profile
+
+
+class Cameras:
+    """Cameras whose pictures people see, and their streams."""
+
+    def __init__(self, settings: Settings, soc: Path | None) -> None:
+        profile, saver = settings.profile, settings.saver
+        self.first = Camera(*argv_of(profile, soc), encoder=firmware_encoder(profile.camera))
+        self.picture = PictureSettings(
+            settings.written, saver.before.picture, soc, self.first, saver.put_picture
+        )
+        self.stream = Stream(self.first, profile.camera.bitrate)
+        self.second = None
+        if profile.cameras:
+            from fpvcar.video.second_camera import second_camera  # not above: most cars have none
+
+            self.second = second_camera(profile, soc)
+        self._blind_s = profile.gate.blind_s
+
+    def picture_age_s(self, now_s: float) -> float | None:
+        """Return the age of the picture for the gate."""
+        age_s = self.first.age_s(now_s)
+        if self.second is None:
+            return age_s
+        return self.second.picture_age_s(age_s, now_s, self._blind_s)
+
+
+class Sensors:
+    """Sensors of the car, each with its thread; `suite` has the values of all."""
+
+    def __init__(self, settings: Settings, soc: Path | None, recordings: Path) -> None:
+        profile, tuner = settings.profile, settings.tuner
+        self.ranges, self.battery = Ranges(profile), BatterySensor(profile)
+        self.computer = HealthThread(backends.open_computer(recordings))
+        self.depth = DepthCamera(depth_camera.argv_of(profile.depth, soc), self.ranges.depth)
+        self.suite = SensorSuite(self.ranges, self.battery, self.computer, lambda: tuner.faults)
+
+
+class Driving:
+    """Gate of the car, and its client of `wheels`."""
+
+    def __init__(
+        self, settings: Settings, cameras: Cameras, sensors: Sensors, feed: Feed, runtime: Path
+    ) -> None:
+        profile, saver, tuner = settings.profile, settings.saver, settings.tuner
+        self.changed = asyncio.Event()
+        rescue = Rescue(
+            backends.rest_check(profile),
+            call_helper=functools.partial(ask_helper, runtime / SOCKET),
+        )
+        self.wheels = WheelsClient(runtime / "wheels.sock", rescue)
+        self.servo = CalibratedServo(settings.written, profile, self.wheels.send)
+        self.control = Control(
+            profile,
+            self.servo.send,
+            Inputs(
+                cameras.picture_age_s,
+                sensors.battery.volts,
+                sensors.ranges.status,
+                sensors.suite.weak,
+                lambda: tuner.in_doubt,
+            ),
+            self.changed.set,
+            saved=saver.before,
+            save=saver.put,
+            watcher=feed.step,
+            read_answers=self.wheels.read_answers,
+        )
+
+
+class Car:
+    """Parts of the car; all but its pages."""
+
+    def __init__(self, profile: Profile, options: Options) -> None:
+        self.settings = Settings(profile)
+        profile = self.settings.profile
+        self.recordings = paths.recordings_directory(profile.recording.directory)
+        self.cameras = Cameras(self.settings, options.soc)
+        self.sensors = Sensors(self.settings, options.soc, self.recordings)
+        sources = Sources(
+            ranges=self.sensors.ranges.status,
+            measured=self.sensors.ranges.measured,
+            battery=self.sensors.suite.battery,
+            request_key=self.cameras.first.request_key,
+            buttons=tuple(buttons_of(profile)),
+        )
+        car_recorder = CarRecorder(profile, self.recordings, sources)
+        self.recorder, self.feed = car_recorder.recorder, car_recorder.feed
+        folder = self.settings.folder
+        self.codes, self.key = credentials.load_codes(folder), credentials.load_key(folder)
+        name = self.settings.name
+        self.panel = Panel(profile, self.feed.panel, code=self.codes.drive, car=lambda: name.text)
+        self.driving = Driving(
+            self.settings, self.cameras, self.sensors, self.feed, options.runtime
+        )
+        self.cameras.picture.changed = self.recorder.reframe
+        self.settings.tuner.apply = apply_to(
+            self.driving.control.tune,
+            self.driving.servo.tune,
+            self.sensors.ranges.tune,
+            self.sensors.battery.tune,
+            self.recorder.tune,
+        )
+
+
+class Pages:
+    """Pages and interfaces of the car, and the site that serves them."""
+
+    def __init__(self, car: Car, options: Options) -> None:
+        settings, cameras, profile = car.settings, car.cameras, car.settings.profile
+        intercom = None
+        if profile.intercom.present:
+            # Not above: other cars never load it.
+            from fpvcar.server.sockets.intercom_socket import Intercom
+
+            saver = settings.saver
+            intercom = Intercom(profile.intercom, saver.before.intercom, saver.put_intercom)
+        self.devices = Devices(car.key, car.codes, settings.folder / FILE)
+        self.stations = Stations(car.key, car.codes, settings.folder / STATIONS)
+        access = Access(CodeCheck(car.codes), self.devices, self.stations, car.key)
+        address = endpoints.address(options.host, options.port, settings.folder, settings.car)
+        vehicle = Vehicle(
+            control=car.driving.control,
+            lights=car.panel,
+            camera=cameras.first,
+            second=cameras.second,
+            senses=car.sensors.suite,
+            name=settings.name,
+            recorder=car.feed,
+            picture=cameras.picture,
+            intercom=intercom,
+        )
+        self.hub = hub = Hub(
+            profile=profile,
+            vehicle=vehicle,
+            access=access,
+            changed=car.driving.changed,
+            https_port=address.https_port,
+        )
+        if cameras.second is not None:
+            cameras.second.is_large = lambda: hub.large() != ""
+        self.metrics = Metrics(
+            car=settings.car,
+            control=car.driving.control,
+            senses=car.sensors.suite,
+            stream=cameras.stream,
+            camera=cameras.first,
+            hub=hub,
+            recorder=car.feed,
+            panel=car.panel,
+        )
+        self.network = network = NetworkClient(
+            options.runtime / NETWORK,
+            lambda: any(in_own_network(page.address) for page in hub.sessions),
+        )
+        names = machine_names(options.runtime)
+        places = connection_places(profile.server.max_connections, profile.server.max_per_address)
+        server = Server(
+            profile=profile,
+            hub=hub,
+            devices=self.devices,
+            media=Media(cameras.stream, car.sensors.depth, cameras.picture, cameras.second),
+            figures=self.metrics,
+            connections=places,
+            web_root=paths.WEB,
+            panel=car.panel,
+            intercom=intercom,
+            apis=_apis(car, access, self.stations, network, address, options),
+            hosts=lambda: (*names, *network.hosts()),
+        )
+        self.site = Site(
+            server.application,
+            places=places,
+            address=address,
+            listening=functools.partial(_greet, profile, options),
+        )
+
+
+def _apis(
+    car: Car,
+    access: Access,
+    stations: Stations,
+    network: NetworkClient,
+    address: Address,
+    options: Options,
+) -> tuple[Api, ...]:
+    settings, control = car.settings, car.driving.control
+    rights = DeviceRights(access.codes, access.devices)
+    recordings = RecordingsApi(
+        functools.partial(files_in, car.recordings),
+        context=ListContext(settings.car, seat=True, shown=lambda: settings.name.text),
+        rights=rights,
+        driven=control.driven,
+        folder=car.recordings,
+    )
+    certificate = settings.folder / credentials.CERTIFICATE
+    station = StationApi(
+        car=settings.car,
+        folder=car.recordings,
+        stations=stations,
+        codes=access.codes,
+        downloads=recordings.downloads,
+        driven=control.driven,
+        certificate=credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
+    )
+    calibration = CalibrationApi(
+        tuner=settings.tuner,
+        control=control,
+        senses=car.sensors.suite,
+        rights=rights,
+        file=settings.calibration,
+        profile=options.profile,
+    )
+    return (
+        recordings,
+        station,
+        NetworkApi(network, rights, control.driven),
+        DoctorApi(options.doctor, rights, moves=lambda: any(control.duties)),
+        calibration,
+        InvitationsApi(access.devices, rights, address),
+        TrustApi(paths.WEB, settings.folder, address, settings.car),
+    )
+
+
 def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     """Build all parts of `run`, in the order of their dependencies.
 
     They start in the order of the list and stop in reverse order.
     """
     backends.load(profile)
-    state, car = paths.state_directory(), profile.car.name
-    directory = paths.recordings_directory(profile.recording.directory)
-
-    saver, changed = Saver(state), asyncio.Event()
-    name = DisplayName(car, saver.before.car, saver.put_name, ships(car))
-    own, profile = profile, with_picture(profile, saver.before.picture)
-    tuner = Calibrator(profile, store.load(state / store.FILE, profile.motors.names))
-    profile = tuner.profile
-    camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile.camera))
-    picture = PictureSettings(own, saver.before.picture, options.soc, camera, saver.put_picture)
-    stream = Stream(camera, profile.camera.bitrate)
-    second = None
-    if profile.cameras:
-        from fpvcar.video.second_camera import second_camera  # not above: most cars have none
-
-        second = second_camera(profile, options.soc)
-    ranges, battery = Ranges(profile), BatterySensor(profile)
-    computer = HealthThread(backends.open_computer(directory))
-    depth = DepthCamera(depth_camera.argv_of(profile.depth, options.soc), ranges.depth)
-    senses = SensorSuite(ranges, battery, computer, lambda: tuner.faults)
-    sources = Sources(
-        ranges=ranges.status,
-        measured=ranges.measured,
-        battery=senses.battery,
-        request_key=camera.request_key,
-        buttons=tuple(buttons_of(profile)),
-    )
-    car_recorder = CarRecorder(profile, directory, sources)
-    recorder, feed = car_recorder.recorder, car_recorder.feed
-    codes, key = credentials.load_codes(state), credentials.load_key(state)
-    panel = Panel(profile, feed.panel, code=codes.drive, car=lambda: name.text)
-
-    def picture_age_s(now_s: float) -> float | None:
-        age_s = camera.age_s(now_s)
-        if second is None:
-            return age_s
-        return second.picture_age_s(age_s, now_s, profile.gate.blind_s)
-
-    rescue = Rescue(
-        backends.rest_check(profile),
-        call_helper=functools.partial(ask_helper, options.runtime / SOCKET),
-    )
-    wheels = WheelsClient(options.runtime / "wheels.sock", rescue)
-    servo = CalibratedServo(own, profile, wheels.send)
-    control = Control(
-        profile,
-        servo.send,
-        Inputs(picture_age_s, battery.volts, ranges.status, senses.weak, lambda: tuner.in_doubt),
-        changed.set,
-        saved=saver.before,
-        save=saver.put,
-        watcher=feed.step,
-        read_answers=wheels.read_answers,
-    )
-
-    intercom = None
-    if profile.intercom.present:
-        # Not above: other cars never load it.
-        from fpvcar.server.sockets.intercom_socket import Intercom
-
-        intercom = Intercom(profile.intercom, saver.before.intercom, saver.put_intercom)
-    check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
-    stations = Stations(key, codes, state / STATIONS)
-    address = endpoints.address(options.host, options.port, state, car)
-    certificate = state / credentials.CERTIFICATE
-    hub = Hub(
-        profile=profile,
-        vehicle=Vehicle(
-            control=control,
-            lights=panel,
-            camera=camera,
-            second=second,
-            senses=senses,
-            name=name,
-            recorder=feed,
-            picture=picture,
-            intercom=intercom,
-        ),
-        access=Access(codes=check, devices=devices, stations=stations, key=key),
-        changed=changed,
-        https_port=address.https_port,
-    )
-    if second is not None:
-        second.is_large = lambda: hub.large() != ""
-    metrics = Metrics(
-        car=car,
-        control=control,
-        senses=senses,
-        stream=stream,
-        camera=camera,
-        hub=hub,
-        recorder=feed,
-        panel=panel,
-    )
-    rights = DeviceRights(check, devices)
-    recordings = RecordingsApi(
-        functools.partial(files_in, directory),
-        context=ListContext(car, seat=True, shown=lambda: name.text),
-        rights=rights,
-        driven=control.driven,
-        folder=directory,
-    )
-    station = StationApi(
-        car=car,
-        folder=directory,
-        stations=stations,
-        codes=check,
-        downloads=recordings.downloads,
-        driven=control.driven,
-        certificate=credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
-    )
-    picture.changed = recorder.reframe
-    tuner.apply = apply_to(control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune)
-    calibration = CalibrationApi(
-        tuner=tuner,
-        control=control,
-        senses=senses,
-        rights=rights,
-        file=state / store.FILE,
-        profile=options.profile,
-    )
-    network = NetworkClient(
-        options.runtime / NETWORK,
-        lambda: any(in_own_network(page.address) for page in hub.sessions),
-    )
-    names = machine_names(options.runtime)
-    connections = connection_places(profile.server.max_connections, profile.server.max_per_address)
-    server = Server(
-        profile=profile,
-        hub=hub,
-        devices=devices,
-        media=Media(stream=stream, depth=depth, settings=picture, second=second),
-        figures=metrics,
-        connections=connections,
-        web_root=paths.WEB,
-        panel=panel,
-        intercom=intercom,
-        apis=(
-            recordings,
-            station,
-            NetworkApi(network, rights, control.driven),
-            DoctorApi(options.doctor, rights, moves=lambda: any(control.duties)),
-            calibration,
-            InvitationsApi(devices, rights, address),
-            TrustApi(paths.WEB, state, address, car),
-        ),
-        hosts=lambda: (*names, *network.hosts()),
-    )
-    site = Site(
-        server.application,
-        places=connections,
-        address=address,
-        listening=functools.partial(_greet, profile, options),
-    )
+    car = Car(profile, options)
+    pages = Pages(car, options)
+    cameras, sensors, feed = car.cameras, car.sensors, car.feed
+    control, wheels = car.driving.control, car.driving.wheels
     return (
         Part(
             name="recorder",
-            loops=(functools.partial(feed.run, metrics.health),),
-            start=recorder.start,
+            loops=(functools.partial(feed.run, pages.metrics.health),),
+            start=car.recorder.start,
             stop=feed.stop,
         ),
-        threaded("saved settings", saver),
-        threaded("panel", panel, panel.run),
-        threaded("ranges", ranges),
-        threaded("battery", battery),
-        threaded("computer", computer),
+        threaded("saved settings", car.settings.saver),
+        threaded("panel", car.panel, car.panel.run),
+        threaded("ranges", sensors.ranges),
+        threaded("battery", sensors.battery),
+        threaded("computer", sensors.computer),
         Part("control", (functools.partial(service.by_timer, control.tick, control.timed),)),
         Part(
             "wheels",
@@ -267,18 +353,18 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             "camera",
             (
                 functools.partial(
-                    camera.film,
-                    stream.publish,
+                    cameras.first.film,
+                    cameras.stream.publish,
                     feed.picture,  # after publish, so that viewers do not wait for the recorder
-                    watched=lambda: bool(stream.viewers) or control.driven(),
+                    watched=lambda: bool(cameras.stream.viewers) or control.driven(),
                 ),
             ),
         ),
-        *(() if second is None else (Part("second camera", (second.run,)),)),
-        Part("depth camera", (depth.run,)),
-        Part("hub", (hub.run, devices.run, stations.run)),
-        Part("network", (network.run,)),
-        Part("site", (site.run,)),
+        *(() if cameras.second is None else (Part("second camera", (cameras.second.run,)),)),
+        Part("depth camera", (sensors.depth.run,)),
+        Part("hub", (pages.hub.run, pages.devices.run, pages.stations.run)),
+        Part("network", (pages.network.run,)),
+        Part("site", (pages.site.run,)),
         Part(
             "garbage",
             (functools.partial(gc_policy.collect_while, lambda: not any(control.duties)),),
