@@ -23,8 +23,9 @@ from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
 from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.fetch.pipeline import CreateTask, OneInFlight
+from fpvstation.store.archived import SessionArchived
 from fpvstation.store.identity import FULL, StoreGone
-from fpvstation.store.store import SessionArchived, Store
+from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
 
 SIZE_MOST = 4 << 30

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from fpvcar.runtime.sentences import sentence
+from fpvstation.errors import StationError
 from fpvstation.store.audit import Finding
 from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import DAMAGED, SUFFIX
@@ -23,6 +25,10 @@ UNREADABLE = (
     "from the archive, then delete this record"
 )
 UNLIKE = "not changed; the copy in the archive tells which is right"
+
+
+class SessionArchived(StationError):
+    """Refusal of a change to a session in an archive."""
 
 
 class ArchivedSession(msgspec.Struct):
@@ -57,6 +63,18 @@ class ArchiveLog:
             return self._read(session)
         except (FileNotFoundError, *DAMAGED):
             return None
+
+    def refuse_change(self, session: str) -> None:
+        """Raise SessionArchived if a session is archived."""
+        if record := self.of(session):
+            raise SessionArchived(
+                sentence(
+                    "station_archived",
+                    session=session,
+                    place=record.place,
+                    step=recall_step(session),
+                )
+            )
 
     def audit(self, session: str, recorded: Mapping[str, str]) -> list[Finding]:
         """Return the faults of the record of a session, if there is one. `recorded`: checksum of
@@ -98,3 +116,8 @@ class ArchiveLog:
 def path_of(session: str) -> str:
     """Return the path of the record of a session."""
     return f"{ARCHIVED}/{session}{SUFFIX}"
+
+
+def recall_step(session: str) -> str:
+    """Return the next step for a session in an archive."""
+    return sentence("station_recall", name=session.rpartition("/")[2])

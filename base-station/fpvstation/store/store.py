@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from fpvcar.recordings.library.checksums import start_of
-from fpvcar.runtime.sentences import sentence
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError
+from fpvstation.store.archived import recall_step
 from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
 from fpvstation.store.contents import Contents
 from fpvstation.store.disk import Disk
@@ -34,18 +34,9 @@ UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """Errors of a disk, or its file system, for bytes that it has lost."""
 
 
-class SessionArchived(StationError):
-    """Refusal of a change to a session in an archive."""
-
-
 def trash_of(now_s: float) -> str:
     """Return today's folder in the trash, UTC; housekeeping.py empties the trash by that date."""
     return f"{TRASH}/{time.strftime('%Y-%m-%d', time.gmtime(now_s))}"
-
-
-def recall_step(session: str) -> str:
-    """Return the next step for a session in an archive."""
-    return sentence("station_recall", name=session.rpartition("/")[2])
 
 
 class Store(Contents):
@@ -231,7 +222,7 @@ class Store(Contents):
     ) -> StoredSegment:
         stored = StoredSegment(f"{session}/{name}", sums.sha256)
         with self._disk.changing():  # an audit sees the file with its line
-            self._refuse_archived(session)
+            self._archive.refuse_change(session)
             if not present:
                 self._disk.publish(part, stored.path)
             self._disk.sync(stored.path)
@@ -254,7 +245,7 @@ class Store(Contents):
         """
         own, free = self._manifest.folders_of(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
-            self._refuse_archived(session)
+            self._archive.refuse_change(session)
             wanted = StoredSegment(f"{session}/{name}", sums.sha256)
             size, listed = self._disk.size(wanted.path), self.listed(session)
             recorded = self._recorded_sums(wanted)
@@ -286,17 +277,6 @@ class Store(Contents):
             and is_recent(record.verified_s, self._utc_s())
             for record in records
         )
-
-    def _refuse_archived(self, session: str) -> None:
-        if record := self.archived(session):
-            raise SessionArchived(
-                sentence(
-                    "station_archived",
-                    session=session,
-                    place=record.place,
-                    step=recall_step(session),
-                )
-            )
 
     def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
         """Publish a file that was set aside and is right by the car's own checksums: its line
@@ -355,7 +335,7 @@ class Store(Contents):
         """Move a session's segments to the folder `to`, for people; "" deletes them. They are
         not fetched again, and neither are those that were lost here."""
         with self._disk.changing():
-            self._refuse_archived(session)
+            self._archive.refuse_change(session)
             segments, records = self.listed(session), self._replicas.of(session).values()
             lost = {sha256 for replica in records for sha256 in replica.segments.values()}
             removed = {segment.sha256 for segment in segments} | lost
