@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser.layout import faults
+from tests.e2e.browser.seat import until
 from tests.e2e.browser.seat_states import KEYS, LOOKS, STOPPED, TOUCH, show
 from tests.support.cameras.video_source import encode
 from tests.support.played_car import SECURE, play, say
@@ -138,6 +139,7 @@ def test_upright_picture_is_as_wide_as_the_screen_and_half_as_high(
         if width < height:
             page.set_viewport_size({"width": width, "height": height})
             settled(page)
+            until(page, LOOKS[name].shows)  # a busy machine made the link late meanwhile
             measured[size] = page.evaluate(PICTURE)
     assert measured
     for size, (wide, high, ratio) in measured.items():
@@ -164,9 +166,12 @@ def test_distances_are_readable_at_every_size(
                 assert len(found) == 4 and min(found) >= 14.0, f"{name} {size}: {found}"
 
 
-def test_sticks_stand_level_with_each_other(seat: tuple[Page, dict[str, tuple[int, int]]]) -> None:
+def test_seat_of_any_size_has_level_sticks_big_buttons_and_no_scroll(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
     page, sizes = seat
     show(page, LOOKS["driving"])
+    root = "document.documentElement"
     for size, (width, height) in sizes.items():
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(100)
@@ -174,6 +179,14 @@ def test_sticks_stand_level_with_each_other(seat: tuple[Page, dict[str, tuple[in
         middles = [box["y"] + box["height"] / 2 for box in boxes if box]
         assert len(middles) == (0 if "keys" in size else 2), size
         assert not middles or abs(middles[0] - middles[1]) < 1.0, f"{size}: {middles}"
+        assert page.evaluate(f"{root}.scrollWidth <= {width}"), size
+        assert page.evaluate(f"{root}.scrollHeight <= {height}"), size
+        for button, least in (("#stop", 64), ("#full", 48)):
+            box = page.locator(button).bounding_box()
+            assert box and min(box["width"], box["height"]) >= least, f"{button}, {size}: {box}"
+            assert box["x"] + box["width"] <= width, f"{button}, {size}: {box}"
+            assert box["y"] + box["height"] <= height, f"{button}, {size}: {box}"
+        page.locator("#full").click(trial=True)  # nothing lies over it
 
 
 def test_toast_leaves_the_windscreen_in_place(

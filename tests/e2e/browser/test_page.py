@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route
 
-from tests.e2e.browser.seat import at_the_wheel, open_menu, opened, until
+from tests.e2e.browser.seat import open_menu, opened, until
 from tests.e2e.harness import SMALL, RunningBench, started
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -24,27 +24,6 @@ def test_status_page_lists_page_reports_and_frames(page: Page, bench: RunningBen
     until(page, f"{STATUS}.then(({{pages}}) => {reported})")
     until(page, f"{STATUS}.then(({{video}}) => video[0]?.frames > 10)")
     assert page.evaluate(STATUS)["wheels"] == "ok"
-
-
-@pytest.mark.parametrize(("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)])
-def test_page_does_not_scroll_and_stop_is_thumb_sized(
-    browser: Browser, bench: RunningBench, width: int, height: int
-) -> None:
-    phone = width < 1000
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, has_touch=phone, is_mobile=phone
-    )
-    page = at_the_wheel(context.new_page(), bench.url)
-    root = "document.documentElement"
-    assert page.evaluate(f"{root}.scrollWidth <= {width}")
-    assert page.evaluate(f"{root}.scrollHeight <= {height}")
-    box = page.locator("#stop").bounding_box()
-    assert box is not None and box["width"] >= 64 and box["height"] >= 64
-    assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
-    full = page.locator("#full").bounding_box()
-    assert full is not None and full["width"] >= 48 and full["height"] >= 48
-    page.locator("#full").click(trial=True)  # nothing lies over it
-    context.close()
 
 
 def test_first_screen_fits_its_byte_budget(page: Page, bench: RunningBench) -> None:
