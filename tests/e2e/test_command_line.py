@@ -16,7 +16,7 @@ from fpvcar.video.h264 import is_key
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
 from tests.e2e.driver import Driver, open_socket
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.cameras.video_source import encode
 from tests.support.ports import free_port
 
@@ -103,7 +103,7 @@ def test_foreign_listen_address_is_refused_with_advice(host: str) -> None:
 
 
 def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
-    bench = RunningBench(tmp_path).wait_ready()
+    bench = RunningBench(tmp_path, *SMALL).wait_ready()
     wait_for(lambda: len(bench.children()) >= 6, "bench, four units and the camera")
     assert bench.stop(signal.SIGINT) == 0
     wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
@@ -132,7 +132,7 @@ def test_make_run_takes_own_camera_and_ends_clean(tmp_path: Path) -> None:
 
 
 def test_killed_bench_leaves_no_process(tmp_path: Path) -> None:
-    bench = RunningBench(tmp_path).wait_ready()
+    bench = RunningBench(tmp_path, *SMALL).wait_ready()
     bench.process.kill()
     wait_for(lambda: bench.children() == [], "something lives on")
     bench.stop()

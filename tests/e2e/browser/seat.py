@@ -1,6 +1,7 @@
 """Helpers for the browser tests: the page's probe, the wheel, keys, thumbs and gamepad."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -51,29 +52,40 @@ def probe(page: Page, expression: str) -> Any:
     return page.evaluate(f"window.fpvcar && window.fpvcar.{expression}")
 
 
+UNTIL = """new Promise((done, failed) => {
+  const end = performance.now() + %d;
+  const look = async () => {
+    const holds = Boolean(await (%s));
+    if (holds || performance.now() > end) done(holds);
+    else setTimeout(() => look().catch(failed), 20);
+  };
+  look().catch(failed);
+})"""
+"""Promise of an expression that becomes true, or is false at the end of so many ms."""
+
+
 def until(page: Page, expression: str, timeout_s: float = 20.0) -> None:
     """Wait until an expression is true in the page.
 
     Playwright's own wait needs eval(), which the page's Content-Security-Policy rightly forbids.
-    The expression is evaluated again if the page reloads itself during the wait (a module did not
-    come).
+    The page polls: a call for each poll costs a busy machine more. The wait begins again if the
+    page reloads itself (a module did not come).
     """
-
-    def true() -> bool:
+    end_s = time.monotonic() + timeout_s
+    while (left_s := end_s - time.monotonic()) > 0.0:
         try:
-            return bool(page.evaluate(expression))
+            if page.evaluate(UNTIL % (left_s * 1000, expression)):
+                return
         except Error as fault:
-            if "context was destroyed" in str(fault):
-                return False
-            raise
-
-    wait_for(true, expression, timeout_s, 0.02)
+            if "context was destroyed" not in str(fault):
+                raise
+    raise AssertionError(f"{expression}: not within {timeout_s} s")
 
 
 def opened(page: Page, url: str) -> Page:
     """Open the page; wait until it is connected, with a moving picture."""
     page.goto(url)
-    until(page, "window.fpvcar?.video.shown > 5 && window.fpvcar.state?.role")
+    until(page, "window.fpvcar?.video.shown > 1 && window.fpvcar.state?.role")
     return page
 
 

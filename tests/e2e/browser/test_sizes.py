@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from fpvcar.video import h264
 from tests.e2e.browser.seat import probe
@@ -66,6 +66,14 @@ def cinema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningBe
     command = ", ".join(f'"{word}"' for word in words)
     with started(home, f"--set=camera.command = [{command}]") as running:
         yield running, shown
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that has not been opened yet; it needs no other bench."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 def size_is(page: Page, size: str) -> Callable[[], bool]:

@@ -3,28 +3,21 @@
 import http.client
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.browser.seat import grown_up, open_menu, opened, until
-from tests.e2e.driver import Driver, make_whole, sit_down
-from tests.e2e.harness import SMALL, RunningBench, started, wait_for
+from tests.e2e.driver import Driver, sit_down
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.hostile.attacks import plug
 from tests.e2e.hostile.test_hostile import start
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = SMALL
 HOLD_MOST_S = 30.0
 NEWCOMER_S = 3.0
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """A bench whose camera costs little."""
-    with started(tmp_path_factory.mktemp("bench"), *SMALL) as running:
-        yield running
 
 
 def code(bench: RunningBench, kind: str) -> str:
@@ -77,23 +70,22 @@ def restarted(bench: RunningBench) -> None:
 
 @pytest.mark.parametrize("name", ["two_holders", pytest.param("holders", marks=pytest.mark.long)])
 def test_permitted_drivers_get_in_during_attack(
-    house: RunningBench, name: str, capsys: pytest.CaptureFixture[str]
+    bench: RunningBench, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A new driver gets in with the code, and the old one by its cookie after a restart."""
-    make_whole(house)
-    with stranger(house, 10, code(house, "drive")) as old:
-        cookie = remembered(house, old)
-    restarted(house)
-    with start(name, house.port, HOLD_MOST_S) as attack:
+    with stranger(bench, 10, code(bench, "drive")) as old:
+        cookie = remembered(bench, old)
+    restarted(bench)
+    with start(name, bench.port, HOLD_MOST_S) as attack:
         assert attack.stdout is not None
         assert attack.stdout.readline() == "holding\n"
-        with stranger(house, 10, cookie=cookie) as old:
+        with stranger(bench, 10, cookie=cookie) as old:
             wait_for(lambda: bool(old.state), "no state", NEWCOMER_S)
             assert old.state["may_drive"] and not old.state["grown_up"]
             sit_down(old)
-            with stranger(house, 11, code(house, "grown_up")) as new:
+            with stranger(bench, 11, code(bench, "grown_up")) as new:
                 wait_for(lambda: bool(new.state.get("grown_up")), "no rights", NEWCOMER_S)
-            with stranger(house, 12) as watcher:
+            with stranger(bench, 12) as watcher:
                 wait_for(lambda: bool(watcher.state), "no state", NEWCOMER_S)
                 assert not watcher.state["may_drive"]
             assert old.state["role"] == "driver" and not old.closed.is_set()
@@ -105,13 +97,12 @@ def test_permitted_drivers_get_in_during_attack(
     assert attack.returncode == 0 and "'refused'" in said, said
 
 
-def test_ended_driver_and_lock_survive_a_restart(house: RunningBench) -> None:
-    make_whole(house)
+def test_ended_driver_and_lock_survive_a_restart(bench: RunningBench) -> None:
     with (
-        stranger(house, 20, code(house, "grown_up")) as mum,
-        stranger(house, 21, code(house, "drive")) as ann,
+        stranger(bench, 20, code(bench, "grown_up")) as mum,
+        stranger(bench, 21, code(bench, "drive")) as ann,
     ):
-        hers, anns = remembered(house, mum), remembered(house, ann)
+        hers, anns = remembered(bench, mum), remembered(bench, ann)
         mum.say(kind="who")
         wait_for(lambda: bool(listed(mum)), "no list")
         there = {one["name"]: one for one in listed(mum)}
@@ -120,34 +111,33 @@ def test_ended_driver_and_lock_survive_a_restart(house: RunningBench) -> None:
         wait_for(lambda: not ann.state.get("may_drive", True), "may drive still")
         told = [one["what"] for one in ann.errors()]
         assert "a grown-up has ended your rights" in told
-        with stranger(house, 20, cookie=hers) as tab:
+        with stranger(bench, 20, cookie=hers) as tab:
             wait_for(lambda: bool(tab.state.get("grown_up")), "not known")
             mum.say(kind="lock")
             wait_for(lambda: not tab.state.get("grown_up", True), "not locked")
-        wait_for(lambda: kept(house, "number 20", 0.0), "not saved")
-    restarted(house)
-    with stranger(house, 21, cookie=anns) as ann:
+        wait_for(lambda: kept(bench, "number 20", 0.0), "not saved")
+    restarted(bench)
+    with stranger(bench, 21, cookie=anns) as ann:
         wait_for(lambda: bool(ann.state), "no state")
         assert not ann.state["may_drive"]
-    with stranger(house, 20, cookie=hers) as mum:
+    with stranger(bench, 20, cookie=hers) as mum:
         wait_for(lambda: bool(mum.state), "no state")
         assert mum.state["may_drive"] and not mum.state["grown_up"]
 
 
 def test_grown_up_page_ends_driver_and_locks_the_car(
-    page: Page, house: RunningBench, tmp_path: Path
+    page: Page, bench: RunningBench, tmp_path: Path
 ) -> None:
     """A grown-up is remembered after a reload, sees the permitted drivers and ends one, locks
     the car, and the lock stays."""
-    make_whole(house)
-    opened(page, house.url)
+    opened(page, bench.url)
     with page.expect_response("**/api/pass") as kept_it:
-        grown_up(page, house)
+        grown_up(page, bench)
     assert kept_it.value.status == 204
     assert page.evaluate("document.cookie") == "", "no script reads it"
-    opened(page, house.url)
+    opened(page, bench.url)
     until(page, "window.fpvcar.state.grown_up")
-    with stranger(house, 30, code(house, "drive")) as ann:
+    with stranger(bench, 30, code(bench, "drive")) as ann:
         open_menu(page, "grown-ups")
         row = page.locator("#who-may-drive li", has_text="number 30")
         row.wait_for()
@@ -165,7 +155,7 @@ def test_grown_up_page_ends_driver_and_locks_the_car(
         assert "watching" in row.inner_text()
     page.locator("#lock-again").click()
     until(page, "!window.fpvcar.state.grown_up")
-    opened(page, house.url)
+    opened(page, bench.url)
     until(page, "window.fpvcar.state !== null && !window.fpvcar.state.grown_up")
 
 

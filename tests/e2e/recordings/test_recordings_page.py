@@ -15,7 +15,7 @@ from fpvcar.recordings.export import export, pictures
 from tests.e2e.browser import seat
 from tests.e2e.browser.seat import until
 from tests.e2e.driver import Driver, free, sit_down, stand_up
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import FEW, STRIP, RunningBench, wait_for
 from tests.support import mcaps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -39,6 +39,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
     """A bench that seals a file every five seconds, after a driver drove it."""
     running = RunningBench(
         tmp_path_factory.mktemp("recording"),
+        STRIP,
+        *FEW[:2],  # small, but 30 pictures a second
         "--set=recording.segment_s = 5",
         '--set=guard.mode = "limit"',
     )
@@ -169,7 +171,7 @@ def test_marks_plots_speed_and_keys(page: Page, bench: RunningBench) -> None:
 def test_drive_plays_by_mse_without_webcodecs(page: Page, bench: RunningBench) -> None:
     opened(page, bench, "?path=mse")
     page.locator("#list a").first.click()
-    until(page, "window.recordings.path === 'mse'")
+    until(page, "window.recordings.path === 'mse' && window.recordings.lines.length >= 6")
     length_s = float(page.locator("#scrub").get_attribute("max") or "0")
     wanted_s = int(length_s) - 5
     page.locator("#scrub").fill(str(wanted_s))
