@@ -221,7 +221,8 @@ def crowd(port: int, seconds: float) -> Counter[str]:
     for one in held:
         poll.register(one, select.POLLIN)
     print("crowded", flush=True)
-    time.sleep(seconds)
+    for _ in until(seconds):
+        time.sleep(0.05)
     for one in held:
         one.setblocking(False)
         try:

@@ -200,7 +200,7 @@ def test_driver_returns_through_a_crowd_of_connections(bench: RunningBench) -> N
     """The car is full of watchers and of connections; its driver reloads the page."""
     with Driver(bench.port, client="the-driver-of-it-all") as driver:
         sit_down(driver)
-    with start("crowd", bench.port, 6.0) as attack:
+    with start("crowd", bench.port, LONG_S) as attack:
         assert attack.stdout is not None
         assert attack.stdout.readline() == "crowded\n"
         with Driver(bench.port, client="the-driver-of-it-all") as driver:
@@ -211,5 +211,6 @@ def test_driver_returns_through_a_crowd_of_connections(bench: RunningBench) -> N
             viewer.close()
             driver.drive(0.0, 0.0)
             driver.say(kind="release")
+        attack.terminate()
         said = attack.communicate(timeout=30)[0]
     assert "'503'" in said, said
