@@ -267,7 +267,7 @@ class Hub:
         ]
 
     def large(self) -> str:
-        """Return the further camera that the driver's page shows large; "" for the first one."""
+        """Return the second camera if the driver's page shows that large, else ""."""
         driver = self.driver()
         return driver.large if driver else ""
 

@@ -82,12 +82,12 @@ class Media(NamedTuple):
 
 
 class Talking(Protocol):
-    """Intercom of the car: intercom_socket.Intercom, which loads only on a car that has one."""
+    """Intercom of the car: intercom_socket.Intercom, loaded only by cars with an intercom."""
 
     async def serve(
         self, request: web.Request, hub: Hub, promote: Callable[[], None]
     ) -> web.WebSocketResponse:
-        """Run one /ws/intercom socket until it ends; call `promote()` once it is the driver's."""
+        """Run one /ws/intercom socket to its end; call `promote()` for the driver's page."""
 
 
 class MetricsSource(Protocol):
@@ -269,7 +269,7 @@ class Server:
             return viewers.admit(cut, address, Rank.DRIVES)
 
         def large() -> video_socket.Sender | None:
-            """Return the page's sender of its large picture if this is the small one."""
+            """Return the sender of the page's large picture; None for the large picture itself."""
             owner = self._hub.page_of(video)
             name = owner.preferred if owner else ""
             return None if name == camera else self._senders[name].get(video)

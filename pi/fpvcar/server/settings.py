@@ -124,7 +124,7 @@ class Settings:
         self._changed()
 
     def view(self, session: Session, message: up.View, now_s: float) -> None:
-        """Note which camera this page shows large: the gate needs its picture, too."""
+        """Note the camera of the page's large picture: the gate also needs its pictures."""
         names = () if self._second is None else (self._second.name,)
         if message.camera in ("", *names):
             session.preferred = message.camera
@@ -138,7 +138,7 @@ class Settings:
 
     @property
     def intercom_on(self) -> bool:
-        """Whether the car has an intercom that is switched on."""
+        """Whether the intercom is present and switched on."""
         return self._intercom is not None and self._intercom.on
 
     def intercom(self, session: Session, message: up.SetIntercom, now_s: float) -> None:

@@ -108,7 +108,7 @@ class CarState:
         )
 
     def _camera_state(self, session: Session) -> str:
-        """Return the state of the first camera, or a fault of the one that the page shows large."""
+        """Return the state of the first camera, or a fault of the page's large picture."""
         if self._second is not None and session.large and self._camera.state == "ok":
             return self._second.state
         return self._camera.state
@@ -119,7 +119,7 @@ class CarState:
 
 
 def _wheels_reason(by: str) -> str:
-    """Return a reason of `wheels` for a stop, which is saved as plain text, as a sentence."""
+    """Return the saved plain text of a stop by `wheels` as a sentence."""
     key = f"wheels_{by.replace(' ', '_')}"
     return sentence(key) if key in ENGLISH else by
 

@@ -38,10 +38,10 @@ class Intercom(Protocol):
     """Intercom of the car: intercom_socket.Intercom."""
 
     on: bool
-    """Whether a grown-up has switched it on."""
+    """Whether a grown-up has switched the intercom on."""
 
     def switch(self, on: bool) -> str:
-        """Turn it on or off; return the missing program, "" on success."""
+        """Turn the intercom on or off; return the missing program, "" on success."""
 
 
 class Sensors(Protocol):

@@ -94,7 +94,7 @@ class CalibrationApi:
         return _json(self._tuner.as_json())
 
     async def _motion(self, _: web.Request) -> web.Response:
-        """Answer with the figures by which a page estimates the car's path."""
+        """Answer with the figures for a page's estimate of the car's path."""
         profile = self._tuner.profile
         motors = profile.motors
         turn = motors.turn if motors.differential else None

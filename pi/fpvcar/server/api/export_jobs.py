@@ -46,7 +46,7 @@ class Export(Struct):
     """Progress of an export: bytes `done` of `total`; `exact` is False for an estimated total.
 
     `missing` lists damaged and missing data in words; `fault` is the reason of a failure.
-    `sentences` has key and values of their texts, for pages.
+    `sentences` has key and values of the texts, for pages.
     """
 
     id: str

@@ -28,7 +28,7 @@ def refused(
 
 
 def failed(kind: type[web.HTTPException], fault: Exception) -> web.HTTPException:
-    """Return a fault as an answer, with key and values if its text is a sentence."""
+    """Return a fault as an answer, with key and values of a sentence."""
     sent = sent_as(str(fault))
     return kind(text=f"{fault}\n", headers={"X-Refusal": sent} if sent else {})
 

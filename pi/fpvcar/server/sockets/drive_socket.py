@@ -66,7 +66,7 @@ class Session(TextSession[up.Upward]):
         self.lost: float | None = None
         """Share of its picture packets that was retransmitted lately."""
         self.large = self.preferred = ""
-        """Cameras that the page shows large, and that has priority on its link; "" is the first."""
+        """Camera of the page's large picture, and with priority on the link; "" is the first."""
         self.copies = 0
         """Number of redundant connections that also carry its wishes: /ws/copies."""
         self._denied_s: dict[str, float] = {}

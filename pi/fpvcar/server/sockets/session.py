@@ -39,8 +39,8 @@ Message = TypeVar("Message")
 
 
 def close_reason(text: str) -> bytes:
-    """Return the reason of a close frame: the text, and for pages key and values in a line of
-    their own, if there is room."""
+    """Return the reason of a close frame: the text, and for pages a second line of key and values,
+    if both lines fit."""
     reason, sent = text.encode(), f"\n{sent_as(text)}".rstrip().encode()
     return reason + sent if len(reason) + len(sent) <= REASON_MOST else reason[:REASON_MOST]
 

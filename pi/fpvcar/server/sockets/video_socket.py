@@ -42,7 +42,7 @@ loses packets because it is full. Copies would fill it more, so they pause for a
 slow connection does not count: its least round trip may date from a time with a shorter path.
 """
 STRAINED_S = 0.05
-"""Time without room for a unit of the large picture after which the small one pauses."""
+"""Seconds without room for a unit of the large picture until the small picture pauses."""
 EXPECTED = 'expected "key" or the hello of /ws/drive'
 log = logging.getLogger("fpvcar.video")
 
@@ -61,8 +61,8 @@ class Sender:
         tell_lost: Callable[[float | None], None],
         large: Callable[[], "Sender | None"] = lambda: None,
     ) -> None:
-        """Create a sender; `large()` returns the page's sender of its large picture if this one
-        sends the small one, otherwise None."""
+        """Create a sender. For the small picture `large()` returns the sender of the page's large
+        picture, otherwise None."""
         self._viewer, self._stream = viewer, stream
         self._large, self._precedence, self._pauses = large, Precedence(), False
         self._losses, self._tell_lost = LossMeter(), tell_lost
@@ -252,7 +252,7 @@ async def serve_viewer(
     client id and returns why it is refused, or None; then `senders` holds the sender under the id
     in the URL. Of a page's sockets only the newest counts: `is_driver()` returns whether the page
     drives, and `tell_lost` receives the share of retransmitted packets once a second. `large()`
-    returns the page's sender of its large picture if this socket carries the small one.
+    returns the sender of the page's large picture, None for the large picture itself.
     """
     name = request.query.get("id", "")
     ws = web.WebSocketResponse(
