@@ -7,9 +7,19 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from fpvcar.runtime.sentences import os_reason, sentence
+
 
 class StationError(Exception):
     """Refusal or fault; the text gives the reason and the next step."""
+
+
+def fault_text(fault: Exception) -> str:
+    """Return the text of a fault; an error of the system is a sentence, for pages."""
+    if not isinstance(fault, OSError) or not fault.errno:
+        return str(fault)
+    reason = os_reason(fault)
+    return sentence("says", place=fault.filename, reason=reason) if fault.filename else reason
 
 
 def run_verb(

@@ -4,6 +4,7 @@ bound is kept. Each chore runs and fails on its own; its last fault is in /healt
 import asyncio
 import contextlib
 import datetime
+import functools
 import logging
 import os
 import shutil
@@ -18,7 +19,7 @@ import msgspec
 from fpvcar.runtime.files import TEMPORARY
 from fpvcar.runtime.sentences import sentence
 from fpvstation.catalogue.catalogue import Catalogue
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, fault_text
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.query.keeper import SidecarKeeper
@@ -67,10 +68,9 @@ class Chore:
     def once(self) -> None:
         """Run the chore and keep its faults; log a fault that is new. Blocks."""
         try:
-            faults = list(self.run())
-            fault = faults[0] if len(faults) == 1 else "; ".join(faults)
+            fault = functools.reduce(both, list(self.run()) or [""])
         except (OSError, StationError, sqlite3.Error) as error:
-            fault = str(error)
+            fault = fault_text(error)
         except Exception as error:  # a defect here must not end the other chores
             fault = sentence("station_internal", reason=repr(error))
             log.exception("%s", self.name)
@@ -79,6 +79,11 @@ class Chore:
         if fault and fault != self.state.fault:
             log.error("%s: %s", self.name, fault)
         self.state.fault = fault
+
+
+def both(first: str, second: str) -> str:
+    """Join two faults."""
+    return sentence("both", first=first, second=second)
 
 
 class Chores:
@@ -134,7 +139,7 @@ def follow(catalogue: Catalogue) -> Iterator[str]:
     Raises OSError, sqlite3.Error."""
     catalogue.sync()
     for session, fault in catalogue.faults.items():
-        yield f"{session}: {fault}"
+        yield sentence("says", place=session, reason=fault)
 
 
 def sync_pause_s(took_s: float) -> float:
@@ -170,7 +175,7 @@ def keep_tiers(tiers: Tiers, tier_settings: TierSettings) -> Iterator[str]:
                 asyncio.run(tiers.archive(due.session))
                 log.info("%s archived: %s", due.session, due.reason)
             except (OfficeFault, StationError, OSError) as fault:
-                yield str(fault)
+                yield fault_text(fault)
                 return
 
 
@@ -182,7 +187,7 @@ def _remove_tree(path: Path) -> Iterator[str]:
     except FileNotFoundError:
         pass
     except OSError as fault:
-        yield str(fault)
+        yield fault_text(fault)
 
 
 def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
@@ -207,4 +212,4 @@ def _expire(path: Path, oldest_s: float) -> Iterator[str]:
     except FileNotFoundError:
         pass
     except OSError as fault:
-        yield str(fault)
+        yield fault_text(fault)

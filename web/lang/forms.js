@@ -93,6 +93,12 @@ export async function withTexts(message) {
   return localised(message);
 }
 
+/** The reason of a closed socket: its second line has key and values. @param {string} reason */
+export async function closeText(reason) {
+  const [text, query] = reason.split('\n');
+  return (await withTexts({text, sentences: query ? {[text]: query} : {}})).text;
+}
+
 /** Like "3 minutes ago", in one unit. @param {number} seconds */
 export function ago(seconds) {
   const format = new Intl.RelativeTimeFormat(LOCALE);

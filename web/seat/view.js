@@ -85,10 +85,8 @@ export class Page {
 
   /** The car closed the link. @param {string} reason with key and values in its second line */
   async closed(reason) {
-    const [text, query] = reason.split('\n');
-    if (query) await this.loadTexts();
-    const message = this.localised({text, sentences: query ? {[text]: query} : {}});
-    toast(STRINGS.closed(message.text), 'warn');
+    const text = await import('../lang/forms.js').then(({closeText}) => closeText(reason)).catch(() => reason.split('\n')[0]);
+    toast(STRINGS.closed(text), 'warn');
   }
 
   /** @param {Downward} received */

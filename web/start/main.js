@@ -1,5 +1,6 @@
 /** The questions of a card image's first boot: pi/fpvcar/cli/first_boot.py. */
 
+import {refusalText} from '../lang/forms.js';
 import {LOCALE, t} from '../lang/words.js';
 import {byId, fillStrings, input, setText, show} from '../lib/dom.js';
 
@@ -59,7 +60,7 @@ async function loop() {
   try {
     const response = await fetch(URL);
     if (response.ok) ask(await response.json());
-    else setText(byId('says'), await response.text());
+    else setText(byId('says'), await refusalText(response));
   } catch {
     setText(byId('says'), t.start.silent);
   }
@@ -74,7 +75,7 @@ byId('questions').addEventListener('submit', async (event) => {
   try {
     const response = await fetch(URL, {method: 'POST', body: JSON.stringify(answers)});
     if (response.ok) tell(await response.json());
-    else setText(byId('fault'), await response.text());
+    else setText(byId('fault'), await refusalText(response));
   } catch {
     setText(byId('fault'), t.start.silent);
   }

@@ -24,6 +24,7 @@ from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, 
 from fpvcar.recordings.library.drives import Drive, DriveFilter, drives_of
 from fpvcar.recordings.library.recording_index import Page
 from fpvcar.recordings.library.titles import Titles
+from fpvcar.runtime.sentences import sentence
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
@@ -251,10 +252,8 @@ class Catalogue:
         for path in paths.values():
             session = str(path.parent.relative_to(self._root))
             if not path.exists() and (record := self._store.archived(session)):
-                raise OSError(
-                    f"This drive is in the archive {record.place}: mount it, or bring the drive "
-                    f"back: fpvstation recall {path.parent.name}"
-                )
+                name = path.parent.name
+                raise OSError(sentence("station_away", place=record.place, name=name))
         return paths
 
     def writing(self, path: Path) -> bool:

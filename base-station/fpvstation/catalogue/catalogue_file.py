@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.catalogue.catalogue_schema import open_database
 
 log = logging.getLogger("fpvstation")
@@ -37,7 +38,7 @@ class CatalogueFile:
         if fault != "ok":
             self.reset(str(fault))
         elif row != (self._id,):
-            self.reset("" if row is None else f"it belongs to the store {row[0]}")
+            self.reset("" if row is None else sentence("catalogue_other", store=row[0]))
 
     def reset(self, reason: str) -> None:
         """Start an empty file. `reason` is a text for people; "" for a new catalogue."""
@@ -55,7 +56,7 @@ class CatalogueFile:
         if self._damaged:
             self.reset(self._damaged)
         elif not self._path.exists():
-            self.reset("it was removed")
+            self.reset(sentence("catalogue_removed"))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
@@ -82,10 +83,10 @@ class CatalogueFile:
             with self.connection() as db:
                 yield db
         except sqlite3.OperationalError as fault:
-            raise OSError(f"the catalogue: {fault}") from None
+            raise OSError(sentence("says", place=sentence("chore_list"), reason=fault)) from None
         except sqlite3.DatabaseError as fault:
             self._damaged = str(fault)
-            raise OSError("the catalogue is damaged; it is being rebuilt") from None
+            raise OSError(sentence("catalogue_damaged")) from None
 
     def close(self) -> None:
         """Close the connections of all threads; the caller makes sure that no thread uses one."""

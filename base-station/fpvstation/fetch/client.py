@@ -21,9 +21,9 @@ from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, fault_text
 from fpvstation.fetch.cars import Car
-from fpvstation.fetch.pull import CarFault, SegmentGone
+from fpvstation.fetch.pull import CarFault, SegmentGone, invalid
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
 SUMS_S = 300.0
@@ -52,7 +52,9 @@ async def fingerprint_of(url: str) -> str:
         async with asyncio.timeout(CONNECT_S):
             _, writer = await asyncio.open_connection(address.hostname, address.port, ssl=context)
     except (OSError, TimeoutError) as fault:
-        raise CarFault(f"{url}: {fault or 'no answer'}") from None
+        reason = fault_text(fault) if isinstance(fault, OSError) and fault.errno else ""
+        text = sentence("says", place=url, reason=reason) if reason else ""
+        raise CarFault(text or sentence("station_late", url=url)) from None
     try:
         certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return hashlib.sha256(certificate).hexdigest()
@@ -88,18 +90,14 @@ async def certificate_of(car: Car) -> str:
     relays the answer shows another certificate. Raises CarFault unless this car is proved.
     """
     presented = await fingerprint_of(car.url)
+    values = {"url": car.url, "fingerprint": presented[:16], "car": car.name}
     try:
         async with session(car.url, presented) as client:
             own = await HttpCar(car, client).certificate()
     except CarFault as fault:
-        raise CarFault(
-            f"{_certificate_differs(car.url, presented)}; no proof that it is {car.name}: {fault}"
-        ) from None
+        raise CarFault(sentence("station_unproved", **values, reason=fault)) from None
     if own != presented:
-        raise CarFault(
-            f"{_certificate_differs(car.url, presented)}; {car.name} signs "
-            f"{own[:16]}...: a machine in the middle"
-        )
+        raise CarFault(sentence("station_between", **values, own=own[:16]))
     return presented
 
 
@@ -149,7 +147,7 @@ class HttpCar:
             async with self._request("GET", path, headers=headers) as (answer, _):
                 await self._check(answer, 206)
                 if answer.content_length != end - begin:
-                    raise CarFault(
+                    raise invalid(
                         f"{name}: Content-Length {answer.content_length}, expected {end - begin}"
                     )
                 for number in range(first, last + 1):
@@ -265,7 +263,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
     async for chunk in answer.content.iter_any():
         body += chunk
         if len(body) > ANSWER_MOST:
-            raise CarFault(f"{answer.url}: answer refused: over {ANSWER_MOST} bytes")
+            raise invalid(f"{answer.url}: over {ANSWER_MOST} bytes")
     return bytes(body)
 
 
@@ -273,7 +271,7 @@ def _decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise CarFault(f"the answer is not a valid {kind.__name__}: {fault}") from None
+        raise invalid(f"not a valid {kind.__name__}: {fault}") from None
 
 
 @contextlib.asynccontextmanager

@@ -41,6 +41,11 @@ class CarFault(Exception):
     """Fault of the car or its connection: try again later."""
 
 
+def invalid(reason: str) -> CarFault:
+    """Return the fault of a car that answers nonsense."""
+    return CarFault(sentence("station_invalid", reason=reason))
+
+
 class SegmentGone(Exception):
     """Raised when the car no longer has this segment, or has another one of that name."""
 
@@ -177,14 +182,14 @@ class Pull:
             page = await self._car.listing(after, everything)
             self.answered = True
             if len(page.segments) > LIST_MOST or len(segments) > SEGMENTS_MOST:
-                raise CarFault(f"the car lists more than {SEGMENTS_MOST} segments")
+                raise invalid(f"more than {SEGMENTS_MOST} segments")
             for segment in page.segments:
                 name = names.parse(segment.name)
                 sealed = name is not None and name.suffix == names.SEALED
                 if not sealed or not 0 <= segment.size <= SIZE_MOST or segment.name <= after:
-                    raise CarFault(
-                        f"the car lists {segment.name[:60]!r} of {segment.size} bytes after "
-                        f"{after!r}: not a segment"
+                    raise invalid(
+                        f"{segment.name[:60]!r} of {segment.size} bytes after {after!r}: "
+                        "not a segment"
                     )
                 after = segment.name
             segments += page.segments
@@ -229,9 +234,7 @@ class Pull:
     async def _open_segment(self, segment: Segment) -> IncomingSegment:
         sums = await self._car.sums(segment.name)
         if sums.size != segment.size or not checksums.plausible(sums):
-            raise CarFault(
-                f"{segment.name}: its checksums do not fit a file of {segment.size} bytes"
-            )
+            raise invalid(f"{segment.name}: checksums do not fit a file of {segment.size} bytes")
         return IncomingSegment(self._store, self._folder, segment.name, sums)
 
     async def _request_pieces(self, name: str, incoming: IncomingSegment, slot: FairSlot) -> bool:
@@ -244,7 +247,7 @@ class Pull:
             ):
                 async for data in pieces:
                     if number > last:
-                        raise CarFault(f"{name}: the car sends more pieces than requested")
+                        raise invalid(f"{name}: more pieces than requested")
                     await writing.start(self._write_piece, incoming, number, data)
                     number += 1
                     if slot.expired and number <= last:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fpvcar.runtime.sentences import segments, sentence
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, fault_text
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
 from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
@@ -129,7 +129,7 @@ class FetchScheduler:
                 result = await self._round(car, state, everything)
             except (CarFault, StationError, OSError) as fault:
                 full = isinstance(fault, OSError) and fault.errno in FULL
-                failed, text = True, NO_ROOM if full else str(fault)
+                failed, text = True, NO_ROOM if full else fault_text(fault)
             except Exception as fault:  # one car never ends the others
                 failed, text = True, sentence("station_internal", reason=repr(fault))
                 internal_fault = text

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from fpvcar.runtime import files
 from fpvcar.runtime.sentences import sentence
-from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
 from fpvstation.mirror.office import (
     CopyProgress,
@@ -26,6 +25,7 @@ from fpvstation.mirror.office import (
     OnFile,
     OnProgress,
     damaged_here,
+    no_room,
     quiet,
 )
 from fpvstation.store.audit import BAD
@@ -99,11 +99,7 @@ class FolderArchive:
                 if isinstance(fault, OSError) and fault.errno in FULL:
                     size = sum((self._root / segment.path).stat().st_size for segment in listed)
                     free = shutil.disk_usage(there).free
-                    raise OfficeFault(
-                        f"{self.place} is full: {session} needs {size / MB:.1f} MB, and "
-                        f"{free / MB:.1f} MB are free there: make room there; the session stays "
-                        "in the store"
-                    ) from None
+                    raise OfficeFault(no_room(self.place, session, size, free)) from None
                 raise
 
     @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.runtime.sentences import sentence
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, fault_text
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.office import OfficeFault, OfficeState, RemoteOffice
@@ -113,7 +113,7 @@ class Offices:
             try:
                 await self._round(replicator, everything)
             except (OfficeFault, StationError, OSError) as fault:
-                text = str(fault)
+                text = fault_text(fault)
             except Exception as fault:  # one office never ends the others
                 text = internal_fault = sentence("station_internal", reason=repr(fault))
                 log.exception("%s", replicator.state.place)

@@ -1,11 +1,12 @@
 """Interface of an office, its faults, and the station's view of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.units import MB
 from fpvstation.store.sums_file import StoredSegment
 
 
@@ -16,10 +17,19 @@ class OfficeFault(Exception):
 def damaged_here(segment: StoredSegment) -> OfficeFault:
     """Return the fault of a segment whose file differs from its line."""
     session = segment.path.rpartition("/")[0]
-    return OfficeFault(
-        f"{segment.path}: damaged here since it was verified; it is not sent: fpvstation verify "
-        f"{session}"
-    )
+    return OfficeFault(sentence("office_damaged", path=segment.path, session=session))
+
+
+def bad_copies(place: str, session: str, bad: Sequence[str]) -> OfficeFault:
+    """Return the fault of an office with damaged or missing files."""
+    values = {"place": place, "count": len(bad), "session": session, "first": bad[0]}
+    return OfficeFault(sentence("office_bad", **values))
+
+
+def no_room(place: str, session: str, size: int, free: int) -> str:
+    """Return the text of a lack of room for a session."""
+    needed, there = f"{size / MB:.1f}", f"{free / MB:.1f}"
+    return sentence("no_room", place=place, session=session, needed=needed, free=there)
 
 
 class CopyProgress(msgspec.Struct):

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from fpvcar.runtime.sentences import segments, sentence
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, fault_text
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.office import CopyProgress, OfficeFault
 from fpvstation.mirror.s3_bucket import RETRIED
@@ -121,10 +121,7 @@ class Recalls:
     def begin(self, session: str, drives: list[str], record: ArchivedSession) -> RecallState:
         """Queue an archived session, unless it is queued already. Raises StationError."""
         if self._tiers is None:
-            raise StationError(
-                f"{session} is in {record.place}, and station.toml has no archive: add [tiers] "
-                f'and archive = "{record.place}", then restart the station'
-            )
+            raise StationError(sentence("recall_no_archive", session=session, place=record.place))
         old = self._recalls.get(session)
         if old and old.state.active and not old.cancelled:
             return old.state
@@ -169,7 +166,7 @@ class Recalls:
             await self._sleep(BUSY_S)
         except (OfficeFault, StationError, OSError) as fault:
             full = isinstance(fault, OSError) and fault.errno in FULL
-            text = str(fault)
+            text = fault_text(fault)
             text = text.replace(RETRIED, AGAIN) if RETRIED in text else text
             self._fail(state, NO_ROOM if full else text)
         except Exception as fault:  # a defect here must not end the station

@@ -23,6 +23,7 @@ from fpvstation.mirror.office import (
     OfficeState,
     OnProgress,
     RemoteOffice,
+    bad_copies,
 )
 from fpvstation.mirror.relay_queue import PendingSessions, SessionExtent
 from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segments_of
@@ -148,12 +149,7 @@ class Replicator:
         if check.bad:
             self.state.rotted += len(check.bad)
             self.pending.add_now(session)
-            place, count = self._office.place, len(check.bad)
-            raise OfficeFault(
-                sentence(
-                    "office_bad", place=place, count=count, session=session, first=check.bad[0]
-                )
-            )
+            raise OfficeFault(bad_copies(self._office.place, session, check.bad))
 
     async def _measure(self) -> None:
         """Measure the queued sessions of unknown size."""
@@ -219,10 +215,7 @@ class Replicator:
             await office.send(session, listed, True, self._progress_of())
             bad = await office.check(session, listed)
             if bad:
-                raise OfficeFault(
-                    f"{office.place}: {len(bad)} files of {session} differ from the "
-                    f"sent ones ({bad[0]})"
-                )
+                raise OfficeFault(bad_copies(office.place, session, bad))
 
     def _progress_of(self) -> OnProgress:
         """Return a callback for the progress of one session."""

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.mirror.office import (
     CopyProgress,
     OfficeFault,
@@ -56,15 +57,9 @@ class S3:
             await bucket.write(MARKER, content, None)
         replica = await bucket.read(MARKER)
         if replica is None:
-            raise OfficeFault(
-                f"{self.place}: {MARKER} is missing there: correct `target`; if the bucket was "
-                "emptied, copy the store's there"
-            )
+            raise OfficeFault(sentence("bucket_marker", place=self.place, marker=MARKER))
         if replica != content:
-            raise OfficeFault(
-                f"{self.place} has the sessions of another store than {store}: "
-                "give each store its own prefix"
-            )
+            raise OfficeFault(sentence("office_other", place=self.place, store=store))
 
     async def send(
         self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress = quiet
@@ -109,7 +104,8 @@ class S3:
         bucket, into, moved, done = self._open(), f"{self._incoming}/{session}", 0, 0
         present = await bucket.files(session)
         if not present:
-            raise OfficeFault(f"{self.place}: {session} is not there")
+            missing = sentence("export_missing", name=session)
+            raise OfficeFault(sentence("says", place=self.place, reason=missing))
         total = sum(file.size for file in present.values())
         await asyncio.to_thread((self._root / into).mkdir, parents=True, exist_ok=True)
         paths = {}
@@ -145,7 +141,9 @@ class S3:
         if await self.check(session, listed):
             await self.send(session, listed, True, on_progress)
             if bad := await self.check(session, listed):
-                raise OfficeFault(f"{self.place}: {session}/{bad[0]} differs from the sent one")
+                raise OfficeFault(
+                    sentence("office_disk", place=self.place, path=f"{session}/{bad[0]}")
+                )
 
     async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
         """Delete a session that is in the store again. Raises OfficeFault."""

@@ -21,12 +21,12 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fpvcar.runtime import files
-from fpvcar.runtime.units import MB
+from fpvcar.runtime.sentences import sentence
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
-from fpvstation.errors import StationError
+from fpvstation.errors import StationError, fault_text
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, quiet
+from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, no_room, quiet
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
@@ -195,10 +195,10 @@ class Tiers:
             names = {segment.path.rpartition("/")[2] for segment in listed}
             present = set(files_of(self._disk, session))
             if self._store.listed(session) != listed or present != names:
-                raise StationError(f"{session} has changed meanwhile: archive it again")
+                raise StationError(sentence("archive_busy", session=session))
             for name in names:
                 if is_open(self._disk.root / session / name):
-                    raise StationError(f"{session}/{name} is being read: archive it later")
+                    raise StationError(sentence("archive_busy", session=f"{session}/{name}"))
             _refuse_foreign(self._disk.root / session, record)
             self._log.write(session, record)
 
@@ -279,20 +279,14 @@ class Tiers:
             bad = await self._archive.check(session, record.listed(session))
             if unlike := sorted(lost - set(bad)):
                 await self._act(self._store.clear, paths.values())
-                raise OfficeFault(
-                    f"{session}/{unlike[0]}: right in {record.place}, and damaged on its way to "
-                    "the store's disk: check that disk, then recall it again"
-                )
+                raise OfficeFault(sentence("store_bytes", path=f"{session}/{unlike[0]}"))
         await self._act(self._take, session, record, paths, right)
         return sorted(lost)
 
     def _check_room(self, session: str, size: int) -> None:
         free = shutil.disk_usage(self._disk.root).free
         if size > free:
-            raise StationError(
-                f"{session} needs {size / MB:.1f} MB, and {free / MB:.1f} MB are free on the "
-                "store's disk: make room there first"
-            )
+            raise StationError(no_room(str(self._disk.root), session, size, free))
 
     def _take(
         self, session: str, record: ArchivedSession, paths: Mapping[str, str], right: set[str]
@@ -363,7 +357,7 @@ class Tiers:
                     await self._archive.claim(self._store.id, known=True)
                     await self._complete_back(session, record)
             except (OfficeFault, StationError, OSError) as fault:
-                faults.append(str(fault))
+                faults.append(fault_text(fault))
         return faults
 
     @contextlib.contextmanager

@@ -19,6 +19,7 @@ import msgspec
 
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError, require
 from fpvstation.store.disk import locked
@@ -56,7 +57,7 @@ def load(state: Path) -> list[Measured]:
     except FileNotFoundError:
         return []
     except (ValueError, msgspec.DecodeError) as fault:
-        raise StationError(f"{path}: {fault}: delete it, and measure again") from None
+        raise StationError(sentence("size_damaged", path=path, reason=fault)) from None
 
 
 def save(state: Path, new: Measured) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar.recordings.export.progress import span
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import Measured
@@ -56,13 +57,12 @@ class Tier(NamedTuple):
 
     def lines(self) -> list[str]:
         """Return the plan of this tier as text."""
-        gigabyte = 1000 * MB
+        free, total = (f"{size / 1000 / MB:.0f}" for size in (self.free, self.total))
         return [
-            f"full in {self.days:.1f} days: {self.free / gigabyte:.0f} of "
-            f"{self.total / gigabyte:.0f} GB are free",
-            f"verify all of it, when full: {span(self.verify_s)}",
-            f"restore all of it to the fastest disk: {span(self.restore_s)}",
-            f"mirror a day to it: {span(self.mirror_s)}; the limit is {self.limit}",
+            sentence("size_full", days=f"{self.days:.1f}", free=free, total=total),
+            sentence("size_verify", time=span(self.verify_s)),
+            sentence("size_restore", time=span(self.restore_s)),
+            sentence("size_mirror", time=span(self.mirror_s), limit=self.limit),
         ]
 
 
@@ -71,14 +71,14 @@ def plan(demand: Demand, measured: Sequence[Measured]) -> list[Tier]:
     StationError."""
     present = [figures for figures in measured if os.path.isdir(figures.folder)]
     if not present:
-        raise StationError("no disk was measured yet: fpvstation measure DIR...")
+        raise StationError(sentence("size_unmeasured"))
     present.sort(key=lambda figures: figures.latency_s)
     return [_tier(demand, figures, present[0]) for figures in present]
 
 
 def _tier(demand: Demand, measured: Measured, fastest: Measured) -> Tier:
     usage = shutil.disk_usage(Path(measured.folder))
-    inward = {"its writes": measured.append, "the link": demand.link}
+    inward = {"size_writes": measured.append, "size_link": demand.link}
     limit = min(inward, key=lambda part: inward[part])
     return Tier(
         measured,
@@ -88,5 +88,5 @@ def _tier(demand: Demand, measured: Measured, fastest: Measured) -> Tier:
         usage.total / min(measured.read, VERIFY_RATE),
         usage.total / min(measured.read, demand.link, fastest.append),
         demand.daily / inward[limit],
-        f"{limit}, {inward[limit] / MB:.0f} MB/s",
+        sentence(limit, rate=f"{inward[limit] / MB:.0f}"),
     )

@@ -12,7 +12,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fpvcar.runtime.units import MB, counted
+from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.units import MB
 from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import DAY_S, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
@@ -87,19 +88,13 @@ class Bound:
         self._unsure_s = min(self._unsure_s, now_s) if unsure and over > 0 else math.inf
         if over <= 0:
             return
-        excess = f"{over / MB:.0f} MB over the limit of {self._most / MB:.0f} MB: "
+        excess = {"over": f"{over / MB:.0f}", "most": f"{self._most / MB:.0f}"}
         if lacking:
-            yield (
-                f"{excess}{counted(len(lacking), 'session')} not at all offices "
-                f"({lacking[0]} is the oldest)"
-            )
+            yield sentence("bound_copies", **excess, count=len(lacking), first=lacking[0])
         elif not unsure:
-            yield f"{excess}the rest is the newest session, or has a damaged list"
+            yield sentence("bound_rest", **excess)
         elif now_s - self._unsure_s >= UNSURE_S:
-            yield (
-                f"{excess}the offices have not verified their copies of "
-                f"{counted(len(unsure), 'session')} within a day"
-            )
+            yield sentence("bound_unsure", **excess, count=len(unsure), first=unsure[0])
 
     def _may_evict(self, listed: Sequence[StoredSegment]) -> bool:
         return bool(listed) and not self._at_offices(listed)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.errors import StationError
 from fpvstation.store.disk import Disk
 
@@ -78,9 +79,7 @@ class Identity:
         except FileNotFoundError:
             marker_id = ""
         if marker_id != self._id:
-            raise StoreGone(
-                f"found {marker_id or 'no store'}, expected the store {self._id}: mount its disk"
-            )
+            raise StoreGone(sentence("store_gone", found=marker_id or "–", store=self._id))
 
     def try_out(self) -> None:
         """Raise StationError if the file system lacks an operation that a store needs. The fault

@@ -209,7 +209,7 @@ class Store(Contents):
                 if line.path == segment.path
             }
             if lines - {segment.sha256}:
-                raise StationError(f"{segment.path}: another segment has this name; check it")
+                raise StationError(sentence("store_name", path=segment.path))
             self._put_aside(segment.path)
 
     def _put_aside(self, path: str) -> None:
@@ -263,7 +263,7 @@ class Store(Contents):
                 self._clear_place(wanted)
                 return session, False
         if not free:
-            raise StationError(f"{own}/{name}: two other segments have this name; check them")
+            raise StationError(sentence("store_name", path=f"{own}/{name}"))
         return free, False
 
     def is_archived(self, car: str, name: str, sha256: str) -> bool:
@@ -299,7 +299,7 @@ class Store(Contents):
         self._disk.sync(part)
         size = self._disk.size(part)
         if size != sums.size or (read_back and self._disk.sums(part) != sums):
-            raise StationError(f"{part}: the disk does not return the written bytes")
+            raise StationError(sentence("store_bytes", path=part))
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() has checked it

@@ -27,6 +27,7 @@ from fpvcar.runtime.units import counted
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE, exposition
 from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.languages import language_of
 from fpvcar.server.http.pages import (
     HEADERS,
     Handler,
@@ -138,7 +139,8 @@ class Page:
 
     async def _size(self, request: web.Request) -> web.Response:
         self._rights.let_in(request)
-        text = await asyncio.to_thread(size_page.page, request.query, self._state)
+        language = language_of(request.headers.get("Accept-Language", ""))
+        text = await asyncio.to_thread(size_page.page, request.query, self._state, language)
         return web.Response(text=text, content_type="text/html", headers=HEADERS)
 
     async def _health(self, request: web.Request) -> web.Response:

@@ -1,34 +1,34 @@
-"""Page of the station's tiers: a picture of the storage pyramid, and when each tier is full.
-
-In English only, like the same figures of `fpvstation size`.
-"""
+"""Page of the station's tiers: a picture of the storage pyramid, and when each tier is full."""
 
 import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MB
+from fpvcar.server.http.languages import translated
+from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import load
 from fpvstation.sizing.plan import CAR_MBIT, LINK_MBIT, Demand, Tier, plan
 
 FIELDS = (
-    ("cars", "Cars", "1", 1.0, 100_000.0),
-    ("hours", "Hours a day, each", "1", 0.01, 24.0),
-    ("mbit", "Mbit/s of a car", f"{CAR_MBIT:g}", 0.01, 1000.0),
-    ("link", "Mbit/s of the link", f"{LINK_MBIT:g}", 0.1, 1e6),
+    ("cars", "1", 1.0, 100_000.0),
+    ("hours", "1", 0.01, 24.0),
+    ("mbit", f"{CAR_MBIT:g}", 0.01, 1000.0),
+    ("link", f"{LINK_MBIT:g}", 0.1, 1e6),
 )
-"""Name, label, default and limits of each field."""
+"""Name, default and limits of each field; its label is the sentence size_of_NAME."""
 COLOURS = ("#1c6b3e", "#1d5f78", "#5b4a8a", "#74492c")
 WIDTH, LAYER, TOP, STEP = 360, 104, 190, 50
 """Sizes of the picture: height of a layer, width of the first one, and growth per layer."""
 PAGE = """\
 <!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
-<title>How much room do I need?</title>
+<title>{title}</title>
 <link rel="stylesheet" href="recordings/recordings.css">
 <link rel="stylesheet" href="recordings/light.css" media="(prefers-color-scheme: light)">
 <style>
@@ -45,41 +45,66 @@ li {{ margin-top: 12px; overflow-wrap: anywhere; }}
 </style>
 </head>
 <body>
-<header class="bar"><a class="button" href="./">Recordings</a><h1>Room</h1></header>
-<main><form>{fields}<button class="primary">Compute</button></form>{content}</main>
+<header class="bar"><a class="button" href="./">{back}</a><h1>{title}</h1></header>
+<main><form>{fields}<button class="primary">{compute}</button></form>{content}</main>
 </body>
 </html>
 """
 
 
-def page(query: Mapping[str, str], state: Path) -> str:
+def page(query: Mapping[str, str], state: Path, language: str = "en") -> str:
     """Return the page for the values of its form. Raises OSError."""
-    values = {name: query.get(name, default) for name, _, default, _, _ in FIELDS}
+
+    def say(text: str) -> str:
+        return html.escape(translated(language, text))
+
+    values = {name: query.get(name, default) for name, default, _, _ in FIELDS}
     fields = "".join(
-        f'<label>{label}<input name="{name}" inputmode="decimal" '
+        f'<label>{say(sentence(f"size_of_{name}"))}<input name="{name}" inputmode="decimal" '
         f'value="{html.escape(values[name][:20])}"></label>'
-        for name, label, *_ in FIELDS
+        for name, *_ in FIELDS
     )
     try:
-        numbers = [_number(values[name], label, *rest) for name, label, _, *rest in FIELDS]
+        numbers = [_number(values[name], *limits) for name, _, *limits in FIELDS]
         demand = Demand(int(numbers[0]), *numbers[1:])
         tiers = plan(demand, load(state))
+    except Refusal as fault:
+        text = translated(language, str(fault), fault.header["X-Refusal"])
+        content = f'<p class="fault" role="alert">{html.escape(text)}</p>'
     except StationError as fault:
-        content = f'<p class="fault" role="alert">{html.escape(str(fault))}</p>'
+        content = f'<p class="fault" role="alert">{say(str(fault))}</p>'
     else:
-        daily = f"<p>{demand.daily / MB / 1000:.1f} GB a day.</p>"
-        content = f"{daily}{pyramid(tiers)}<ul>{''.join(map(_row, tiers))}</ul>"
-    return PAGE.format(fields=fields, content=content)
+        daily = sentence("size_daily", gigabytes=f"{demand.daily / MB / 1000:.1f}")
+        rows = "".join(
+            f"<li><strong>{html.escape(tier.measured.folder)}</strong>"
+            f"{''.join(f'<br>{say(line)}' for line in (_speed(tier), *tier.lines()))}</li>"
+            for tier in tiers
+        )
+        content = f"<p>{say(daily)}</p>{pyramid(tiers)}<ul>{rows}</ul>"
+    names = ("title", "back", "compute")
+    words = {name: say(sentence(f"size_{name}")) for name in names}
+    return PAGE.format(language=language, fields=fields, content=content, **words)
 
 
-def _number(text: str, label: str, least: float, most: float) -> float:
+def _number(text: str, least: float, most: float) -> float:
+    """Return the number of a field. Raises Refusal."""
     try:
         number = float(text)
     except ValueError:
         number = float("nan")
     if not least <= number <= most:
-        raise StationError(f'{label}: "{text[:20]}" refused: expected {least:g} to {most:g}')
+        raise Refusal("range", value=text[:20], least=f"{least:g}", most=f"{most:g}")
     return number
+
+
+def _speed(tier: Tier) -> str:
+    measured = tier.measured
+    return sentence(
+        "size_speed",
+        latency=f"{measured.latency_s * 1e3:.2f}",
+        read=f"{measured.read / MB:.0f}",
+        written=f"{measured.append / MB:.0f}",
+    )
 
 
 def pyramid(tiers: Sequence[Tier]) -> str:
@@ -102,24 +127,16 @@ def pyramid(tiers: Sequence[Tier]) -> str:
                 f"{html.escape(text)}</text>"
             )
     height = LAYER * len(tiers)
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Storage pyramid">'
-        f"{''.join(parts)}</svg>"
-    )
+    return f'<svg viewBox="0 0 {WIDTH} {height}" aria-hidden="true">{"".join(parts)}</svg>'
 
 
 def _labels(tier: Tier) -> list[str]:
+    """Return the name of a tier and its figures, without words: the list below has them."""
     measured = tier.measured
     folder = measured.folder
     return [
         folder if len(folder) <= 22 else f"…{folder[-21:]}",
-        f"latency {measured.latency_s * 1e3:.2f} ms",
-        f"read {measured.read / MB:.0f}, synced {measured.append / MB:.0f} MB/s",
-        f"full in {tier.days:.1f} days",
-        f"limit: {tier.limit}",
+        f"{tier.free / 1000 / MB:.0f} / {tier.total / 1000 / MB:.0f} GB",
+        f"{measured.latency_s * 1e3:.2f} ms",
+        f"{measured.read / MB:.0f} / {measured.append / MB:.0f} MB/s",
     ]
-
-
-def _row(tier: Tier) -> str:
-    lines = "".join(f"<br>{html.escape(line)}" for line in tier.lines())
-    return f"<li><strong>{html.escape(tier.measured.folder)}</strong>{lines}</li>"

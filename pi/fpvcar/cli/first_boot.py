@@ -26,6 +26,7 @@ from fpvcar.cli.profile import heading
 from fpvcar.config import ConfigError
 from fpvcar.config.raspberry_pi_os import PROFILE, STATE
 from fpvcar.runtime import files, paths
+from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.server.auth import credentials
 from fpvcar.server.http.endpoints import Address, Site
 from fpvcar.server.http.limits import Places
@@ -36,10 +37,11 @@ from fpvcar.server.http.pages import (
     refuse_foreign,
     refuse_other_sites,
 )
-from fpvcar.server.http.responses import JSON
+from fpvcar.server.http.responses import JSON, failed, refused
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvcar.wifi.service import new_key
+from fpvcar.wire.refusals import Refusal
 
 UNIT = "fpvcar-first-boot.service"
 ANSWERS = "first-boot.json"
@@ -59,10 +61,7 @@ USED_S = 60.0
 """A page asks every ten seconds; then the car's own network stays open."""
 LINGER_S = 2.0
 """Time for the answer to arrive before the car takes the port over."""
-FAR = (
-    "These questions are answered from the car's own Wi-Fi or by cable: open "
-    f"http://{OWN_ADDRESS}:8080/ there.\n"
-)
+FAR = Refusal("setup_far", url=f"http://{OWN_ADDRESS}:8080/")
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,9 +78,8 @@ def parse(body: bytes) -> setup.Answers:
         answers = msgspec.json.decode(body, type=Answers)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise ConfigError(f"answers: {fault}; expected board, name and country") from None
-    missing = [name for name in Answers.__struct_fields__ if not getattr(answers, name)]
-    if missing:
-        raise ConfigError(f"no {' and no '.join(missing)}: choose one, and send the answers again")
+    if not all(msgspec.structs.astuple(answers)):
+        raise ConfigError(sentence("setup_missing"))
     return setup.ask(answers.board, answers.name, Path("/"), lambda _: "", answers.country)
 
 
@@ -118,7 +116,7 @@ class Page:
     @web.middleware
     async def _only_near(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not near(request.remote):
-            raise web.HTTPForbidden(text=FAR)
+            raise refused(web.HTTPForbidden, FAR)
         hosts = self.network.hosts() if self.network else ()
         foreign = f'Host "{{}}" refused: open http://{OWN_ADDRESS}:8080/.'
         refuse_foreign(request, socket.gethostname(), foreign, hosts)
@@ -136,15 +134,16 @@ class Page:
 
     async def _answer(self, request: web.Request) -> web.Response:
         if self._has():
-            raise web.HTTPConflict(
-                text="The questions are answered already: the car is starting.\n"
-            )
+            raise refused(web.HTTPConflict, Refusal("setup_answered"))
         body = await request.read()
         try:
             answers = parse(body)
             files.write_whole(self._state / ANSWERS, [body])
         except ConfigError as fault:
-            raise web.HTTPBadRequest(text=f"{fault}\n") from None
+            raise failed(web.HTTPBadRequest, fault) from None
+        except OSError as fault:
+            unsaved = Refusal("setup_unsaved", reason=os_reason(fault))
+            raise refused(web.HTTPInternalServerError, unsaved) from None
         codes = credentials.load_codes(self._state)
         state = self.network.state if self.network else None
         told = {

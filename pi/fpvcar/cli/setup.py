@@ -26,6 +26,7 @@ from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, RUNTI
 from fpvcar.devices import backends
 from fpvcar.runtime import files
 from fpvcar.runtime.paths import OLD_NAMES
+from fpvcar.runtime.sentences import sentence
 from fpvcar.wifi.radio import OWN
 
 BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
@@ -123,26 +124,21 @@ def ask(
     before any file is written.
     """
     if country and not (COUNTRY_CODE.fullmatch(country) and country in (countries() or country)):
-        raise ConfigError(
-            f'country "{country}": expected its two capital letters in ISO 3166, as in DE or GB'
-        )
+        raise ConfigError(sentence("setup_country", country=country))
     available, profile = boards(), root / PROFILE
     if not board and not profile.exists():
         for board_name, path in available.items():
             print(f"  {board_name:16}{heading(path)}")
         board = read(f"Which board ({', '.join(available)})? ").strip()
     if board and board not in available:
-        raise ConfigError(f'board "{board}": expected one of {", ".join(available)}')
+        raise ConfigError(sentence("setup_board", board=board, boards=", ".join(available)))
     if not board and not profile.exists():
         raise ConfigError(f"no board: give --board, one of {', '.join(available)}")
     default = profiles.load(available[board] if board else profile).car.name
     if not name:
         name = read(f"The car's name ({default})? ").strip() or default
     if not HOST.fullmatch(name):
-        raise ConfigError(
-            f'name "{name}": expected 1 to 24 letters, digits and inner hyphens, as it '
-            "becomes NAME.local"
-        )
+        raise ConfigError(sentence("setup_name", name=name))
     return Answers(board, name, country=country)
 
 

@@ -36,7 +36,7 @@ from typing import NoReturn
 
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import mlock
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import os_reason, sentence
 
 PATIENCE_S = 0.2
 """A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
@@ -181,7 +181,7 @@ def take_turn(path: Path) -> int:
     try:
         turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as fault:
-        raise PinsLost(f"{path}: {fault.strerror}") from None
+        raise PinsLost(sentence("says", place=path, reason=os_reason(fault))) from None
     if not _locked(turn, TURN_S):
         predecessor = os.pread(turn, 20, 0).decode()
         with suppress(ProcessLookupError, ValueError):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from fpvcar.runtime.child_process import ChildProcess
+from fpvcar.runtime.sentences import os_reason, sentence
 
 SAMPLES = ("-q", "-t", "raw", "-f", "MU_LAW", "-c", "1", "-r", "16000", "-F", "20000")
 SPEAKER_BUFFER_US, MICROPHONE_BUFFER_US = 80_000, 200_000
@@ -74,14 +75,16 @@ class SoundProgram:
         try:
             process = ChildProcess(self.argv, plays, on_bytes, lambda: REST_S, PIPE_BYTES)
         except OSError as fault:
-            self._fail(str(fault))
+            self._fail(sentence("says", place=self.argv[0], reason=os_reason(fault)))
             return
         self._process = process
         try:
             while loop.time() < self._until_s and not process.exited.done():
                 await asyncio.wait([process.exited], timeout=LOOK_S)
             if process.exited.done():
-                self._fail(process.last_line or f"exit {process.exited.result()}")
+                program, status = self.argv[0], process.exited.result()
+                line = process.last_line and f"{program}: {process.last_line}"
+                self._fail(line or sentence("program_exit", program=program, status=status))
         finally:
             self._process = None
             process.close_stdin()  # a read goes on after a signal to aplay
@@ -89,4 +92,4 @@ class SoundProgram:
 
     def _fail(self, reason: str) -> None:
         self.end()
-        self._failed(f"{self.argv[0]}: {reason}")
+        self._failed(reason)

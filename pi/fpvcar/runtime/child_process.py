@@ -20,13 +20,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import os_reason, sentence, text_of_line
 from fpvcar.runtime.units import MIB
 
 READ_BYTES = 1 << 18
 PIPE_BYTES = MIB
 """Size of a pipe: whole key frames fit, so one write is one read."""
-LINE_MAX = 200
+LINE_MAX, ERRORS_MAX = 200, 2000
+"""Characters of a line that are kept, and bytes of an unfinished one, with key and values."""
 TERM_S, KILL_S = 0.5, 0.4
 """Time given to SIGTERM, and then to SIGKILL, before `end` returns."""
 THAW_S = 0.05
@@ -42,6 +43,14 @@ def _pipes(count: int) -> list[tuple[int, int]]:
                 opened.callback(os.close, fd)
         opened.pop_all()
     return pipes
+
+
+def signal_name(number: int) -> str:
+    """Return a name such as SIGKILL."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class ChildProcess:
@@ -198,12 +207,12 @@ class ChildProcess:
         if data == b"":
             self._close(self._err)
         *lines, self._errors = (self._errors + (data or b"")).split(b"\n")
-        self._errors = self._errors[: 4 * LINE_MAX]  # UTF-8
+        self._errors = self._errors[:ERRORS_MAX]
         for line in lines:
             self._keep_line(line)
 
     def _keep_line(self, line: bytes) -> None:
-        text = line.decode("utf-8", "replace").strip()
+        text = text_of_line(line.decode("utf-8", "replace").strip())
         if text:
             self.last_line, self.last_line_s = text[:LINE_MAX], time.monotonic()
 
@@ -288,7 +297,7 @@ class Supervisor(ABC):
     def not_started(self, program: str, fault: OSError | None) -> str | None:
         """Return the reason why the program was not started, or cannot be; None if it can."""
         if fault is not None:
-            return f"{program}: {fault.strerror}"
+            return sentence("says", place=program, reason=os_reason(fault))
         return None if shutil.which(program) else sentence("program_missing", program=program)
 
     def rest_s(self) -> float:
@@ -297,8 +306,10 @@ class Supervisor(ABC):
 
     def exited(self, status: int) -> str:
         """Return the reason of an exit by itself; a signal's number is negative."""
-        end = f"exit {status}" if status >= 0 else f"signal {-status}"
-        return f"{self.line_since(0.0) or 'its program ended'} ({end})"
+        if status < 0:
+            return sentence("camera_killed", signal=signal_name(-status))
+        cause, line = sentence("camera_exited", status=status), self.line_since(0.0)
+        return sentence("says", place=cause, reason=line) if line else cause
 
     # Interface for subclasses and owners
 

@@ -6,7 +6,9 @@ sentence("recorder_slow", seconds=7) -> "the card has not answered for 7 s"
 A value may be a sentence of its own. Refusals of requests: wire/refusals.py.
 """
 
+import contextlib
 import errno
+import sys
 import threading
 from urllib.parse import parse_qsl, urlencode
 
@@ -43,7 +45,7 @@ ENGLISH = {
     "ina219_silent": "INA219: no new average for {seconds} s",
     "depth_blind": "sees nothing: covered, too near, or too bright",
     "depth_silent": "sent nothing for {seconds} s",
-    "depth_silent_line": "sent nothing for {seconds} s: {line}",
+    "depth_garbage": "its program sends no valid pictures ({reason})",
     "program_missing": "no program {program}",
     "i2c_bus": "/dev/i2c-{bus}: {reason}",
     "i2c_fault": "I2C bus {bus} address {address}: {reason}",
@@ -89,7 +91,6 @@ ENGLISH = {
     "/boot/firmware/config.txt (sudo fpvcar setup does) and reboot; to drive all the same: "
     "--unsafe, or pins.unsafe = true",
     # camera
-    "camera_fault": "{cause}; {step}",
     "camera_renewed": "its settings were changed; it is restarted",
     "camera_again": "it is started again",
     "camera_memory": "it is started again; if that was not on purpose, memory is short",
@@ -115,11 +116,27 @@ ENGLISH = {
     "camera_killed": "its program was killed ({signal})",
     "camera_silent": "it has sent nothing for {seconds} s",
     "camera_never": "it has sent nothing since its start, {seconds} s ago",
-    "camera_says": "{cause}: {line}",
     "camera_no_key": "its program sends no H.264 key frame; it needs plain H.264 (Annex B) on "
     "stdout, with a key frame each second",
     "camera_garbage": "its program does not send valid H.264 ({reason})",
     "camera_closed": "its program closed its output",
+    # a camera's own program
+    "capture_missing": "{program} is not installed; {command}",
+    "capture_none": "{program} finds no camera {number}; check the ribbon cable, then "
+    "`rpicam-hello --list-cameras`",
+    "capture_busy": "the camera cannot be opened: {reason}; end the other program that has it",
+    "capture_start": "the camera does not start: {reason}",
+    "capture_encoder": "the board's H.264 encoder hangs ({reason}); switch the car off and on "
+    "again",
+    "capture_no_x264": "this rpicam-vid has no libx264 to replace a hung encoder; switch the car "
+    "off and on again, or sudo apt install rpicam-apps",
+    "capture_call": "{path}: {call} failed: {reason}",
+    "capture_no_format": "no device offers {format} (looked at: {devices})",
+    "capture_no_webcam": "no webcam on USB (looked at: {devices}); plug one in, or name it by "
+    "camera.device of the profile",
+    "capture_offer": "{path} does not offer {formats}",
+    "capture_unplugged": "{path}: the camera was unplugged; plug it in again",
+    "capture_rare_keys": "its H.264 had no key frame for {seconds} s",
     # recorder
     "recorder_ended": "the recorder's thread ended by itself",
     "recorder_slow": "the card has not answered for {seconds} s",
@@ -138,6 +155,13 @@ ENGLISH = {
     "country), or sudo nmcli radio wifi on",
     "wifi_silent": "{program} does not answer",
     "wifi_own": "the car's own network did not open: {reason}",
+    # the first boot of a card
+    "setup_missing": "an answer is missing: choose board, name and country",
+    "setup_board": 'board "{board}": expected one of {boards}',
+    "setup_name": 'name "{name}": expected 1 to 24 letters, digits and inner hyphens, as it '
+    "becomes NAME.local",
+    "setup_country": 'country "{country}": expected its two capital letters in ISO 3166, as in DE '
+    "or GB",
     # exports
     "export_missing": "{name}: not found",
     "export_gone_since": "{name}: no longer exists",
@@ -156,7 +180,6 @@ ENGLISH = {
     "lost_bytes": "{name}: {count} bytes are missing at {time} ({reason})",
     "lost_here": "{count} bytes are missing ({reason})",
     "lost_twice": "{name}: {count} bytes are there twice at {time} ({reason})",
-    "lost_in": "{name}: {reason}",
     "lost_messages": "{topic}: {count} messages are missing from {start} to {end}",
     "lost_edge": "{topic}: {count} messages are missing at the beginning or the end",
     # a base station
@@ -175,10 +198,14 @@ ENGLISH = {
     "station_damaged": "{count} MiB arrived damaged",
     "station_cut": "{name}: transfer ended after {count} of {total} pieces",
     "station_archived": "{session} is in {place}: {step}",
+    "station_away": "this drive is in the archive {place}: mount it, or bring the drive back: "
+    "fpvstation recall {name}",
     "station_recall": "bring it back with `fpvstation recall {name}`",
     "station_internal": "internal fault: {reason}",
     "office_bad": "{place}: {count} files of {session} are bad or missing there ({first}); they "
     "are sent again",
+    "office_damaged": "{path}: damaged here since it was verified; it is not sent: fpvstation "
+    "verify {session}",
     "office_unmounted": "{place}: {marker} is missing there: mount its disk",
     "office_unmounted_new": "{place}: {marker} is missing there: mount its disk, or name an empty "
     "folder",
@@ -197,6 +224,48 @@ ENGLISH = {
     "chore_bound": "bound",
     "chore_archive": "archive",
     "chore_sidecars": "sidecars",
+    "station_unproved": "{url}: its certificate has changed ({fingerprint}...); no proof that it "
+    "is {car}: {reason}",
+    "station_between": "{url}: its certificate has changed ({fingerprint}...); {car} signs "
+    "{own}...: a machine in the middle",
+    "station_invalid": "invalid answer of the car: {reason}",
+    "store_gone": "found the store {found}, expected {store}: mount its disk",
+    "store_bytes": "{path}: the store's disk does not return the written bytes: check that disk",
+    "store_name": "{path}: another segment has this name; check it",
+    "no_room": "{place} is full: {session} needs {needed} MB, and {free} MB are free there: make "
+    "room there",
+    "bound_copies": "{over} MB over the limit of {most} MB; sessions without a copy at every "
+    "office: {count} (the oldest: {first})",
+    "bound_rest": "{over} MB over the limit of {most} MB: the rest is the newest session, or has a "
+    "damaged list",
+    "bound_unsure": "{over} MB over the limit of {most} MB; sessions whose copies no office has "
+    "verified for a day: {count} (the oldest: {first})",
+    "recall_no_archive": "{session} is in {place}, and station.toml has no archive: add [tiers] "
+    'and archive = "{place}", then restart the station',
+    "archive_busy": "{session} has changed or is in use: archive it later",
+    "bucket_marker": "{place}: {marker} is missing there: correct `target`; if the bucket was "
+    "emptied, copy the store's there",
+    "catalogue_damaged": "the catalogue is damaged; it is being rebuilt",
+    "catalogue_other": "it belongs to the store {store}",
+    "catalogue_removed": "it was removed",
+    # sizes of its disks
+    "size_title": "How much room do I need?",
+    "size_back": "Recordings",
+    "size_compute": "Compute",
+    "size_of_cars": "Cars",
+    "size_of_hours": "Hours a day, each",
+    "size_of_mbit": "Mbit/s of a car",
+    "size_of_link": "Mbit/s of the link",
+    "size_daily": "{gigabytes} GB a day.",
+    "size_speed": "latency {latency} ms; reads {read} MB/s, synced writes {written} MB/s",
+    "size_full": "full in {days} days: {free} of {total} GB are free",
+    "size_verify": "verify all of it, when full: {time}",
+    "size_restore": "restore all of it to the fastest disk: {time}",
+    "size_mirror": "mirror a day to it: {time}; the limit is {limit}",
+    "size_writes": "its writes, {rate} MB/s",
+    "size_link": "the link, {rate} MB/s",
+    "size_unmeasured": "no disk was measured yet: fpvstation measure DIR...",
+    "size_damaged": "{path}: {reason}: delete it, and measure again",
     # the switches of the office Wi-Fi
     "sites_none": "no rules yet: write /etc/fpvsites, then `fpvsites apply`",
     "sites_off": "the rules are off: `fpvsites apply` turns them on",
@@ -210,6 +279,14 @@ ENGLISH = {
     "close_hello": "no hello within {seconds} s",
     "close_full": "{most} viewers are here already (server.max_viewers)",
     "close_messages": "{count} bad messages in a row: {what}",
+    "close_silent": "no message for {seconds} s",
+    "close_driver": "only the driver can use it",
+    "intercom_off": "a grown-up switched it off",
+    "intercom_elsewhere": "it is open in another tab",
+    "intercom_no_speaker": "the car has no speaker",
+    "intercom_no_microphone": "the car has no microphone",
+    "intercom_mute": "{program} plays nothing",
+    "program_exit": "{program} ended with status {status}",
 }
 """Key -> English text, with {values}. `make docs` writes web/lang/en/sentences.js."""
 
@@ -257,6 +334,22 @@ def sentences_in(*texts: str) -> dict[str, str]:
     """Return key and values of the sentences among the texts of a message, for its field
     `sentences`."""
     return {text: sent for text in texts if (sent := sent_as(text))}
+
+
+def stderr_line(text: str) -> str:
+    """Return a line for stderr; a parent process gets key and values, too, behind a tab."""
+    sent = "" if sys.stderr.isatty() else sent_as(text)
+    return f"{text}\t{sent}" if sent else text
+
+
+def text_of_line(line: str) -> str:
+    """Return the text of a `stderr_line`, and remember its key and values."""
+    text, _, sent = line.partition("\t")
+    if not sent.startswith("key="):
+        return line
+    with contextlib.suppress(KeyError):  # of another version
+        received(sent)
+    return text
 
 
 STARTING = sentence("starting")

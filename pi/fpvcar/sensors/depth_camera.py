@@ -111,10 +111,8 @@ class DepthCamera(Supervisor):
         if left_s > 0.0:
             return left_s
         line = self.line_since(self._heard_s or self._began_s)
-        seconds = f"{limit_s:g}"
-        if line:
-            return sentence("depth_silent_line", seconds=seconds, line=line)
-        return sentence("depth_silent", seconds=seconds)
+        silent = sentence("depth_silent", seconds=f"{limit_s:g}")
+        return sentence("says", place=silent, reason=line) if line else silent
 
     def ended(self, reason: str) -> bool:
         """Set the reason as the sensor's state, and drop the old picture. Returns True if a
@@ -129,7 +127,7 @@ class DepthCamera(Supervisor):
             for record in self._records.feed(data):
                 self._take_record(record)
         except WireError as fault:
-            self.fail(str(fault))
+            self.fail(sentence("depth_garbage", reason=fault))
 
     def _take_record(self, record: Record) -> None:
         self._heard_s = now_s = self._clock_s()

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 
+from fpvcar.runtime.child_process import signal_name
 from fpvcar.runtime.sentences import os_reason, sentence
 
 LEASH = "setpriv: failed to execute "
@@ -26,7 +27,6 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     ("No such file", "camera_path"),
     ("Permission denied", "camera_group"),
     ("not offer", "camera_size"),
-    ("offers none", "camera_size"),
     ("expected", "camera_profile"),
 )
 """Last words of a program, their meaning, and the key of the next step."""
@@ -55,19 +55,15 @@ def exited(status: int, line: str) -> str:
         return _fault(sentence("camera_ended"), "camera_again")
     if line.startswith(LEASH):
         step = sentence("camera_whole")
-        return sentence("camera_fault", cause=line.removeprefix(LEASH), step=step)
+        return sentence("both", first=line.removeprefix(LEASH), second=step)
     if not line:
         return _fault(sentence("camera_exited_mute", status=status), "camera_by_hand")
     return _with_remedy(sentence("camera_exited", status=status), line, "camera_else_by_hand")
 
 
 def _killed(number: int) -> str:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
     step = "camera_memory" if number == signal.SIGKILL else "camera_again"
-    return _fault(sentence("camera_killed", signal=name), step)
+    return _fault(sentence("camera_killed", signal=signal_name(number)), step)
 
 
 def silent(seconds: float, line: str, ever: bool, encoder: bool = False) -> str:
@@ -93,14 +89,14 @@ def closed() -> str:
 
 
 def _fault(cause: str, step: str) -> str:
-    return sentence("camera_fault", cause=cause, step=sentence(step))
+    return sentence("both", first=cause, second=sentence(step))
 
 
 def _with_remedy(cause: str, line: str, usual: str) -> str:
     """Return a cause and a program's words with the next step, unless they contain one."""
     line = line.removeprefix("camera: ")
     if line:
-        cause = sentence("camera_says", cause=cause, line=line)
+        cause = sentence("says", place=cause, reason=line)
     if ";" in line:
         return cause
     steps = (step for sign, step in REMEDIES if sign.lower() in cause.lower())

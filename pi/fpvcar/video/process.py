@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fpvcar.devices.capture import EncoderHangs, NoCamera, PackageMissing
+from fpvcar.runtime.sentences import stderr_line
 from fpvcar.video.image_settings import ImageSettings, parse_image_settings
 from fpvcar.wire.camera import Record, pack_record
 
@@ -200,5 +201,5 @@ def _obey(camera: Camera, control: Control) -> None:
 
 def status_of(fault: Exception) -> int:
     """Print a fault as the last line on stderr; return its exit status."""
-    report(" ".join(str(fault).split()))
+    report(stderr_line(str(fault)).replace("\n", " "))
     return STATUSES.get(type(fault), FAILED)

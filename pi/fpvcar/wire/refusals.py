@@ -47,6 +47,15 @@ ENGLISH = {
     "ssid": "The network's name has {count} characters: expected 1 to 32.",
     "wifi_key": "The key was refused: expected 8 to 63 letters, digits and signs.",
     "intercom_https": "The intercom needs https: open the car's https address.",
+    # the first boot of a card
+    "setup_far": "These questions are answered from the car's own Wi-Fi or by cable: open {url} "
+    "there.",
+    "setup_answered": "The questions are answered already: the car is starting.",
+    "setup_unsaved": "The answers could not be saved: {reason}",
+    # pages of errors
+    "page_title": "That did not work",
+    "page_first": "To the first page",
+    "page_missing": "There is no {path} here.",
     # calibration
     "no_file": "This car was started without a profile file.",
     "not_saved": "The value is used until the car restarts, but was not saved: {reason}",

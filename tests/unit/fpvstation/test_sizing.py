@@ -161,10 +161,13 @@ def test_page_draws_the_pyramid_and_escapes_values(tmp_path: Path, state: Path) 
     text = size_page.page({"cars": "30", "hours": "2"}, state)
     assert text.count("<polygon") == 2 and "59.4 GB a day" in text
     assert "a&lt;b" in text and "a<b" not in text
-    assert "latency 8.00 ms" in text and "limit: its writes, 10 MB/s" in text
+    assert "latency 8.00 ms" in text and "the limit is its writes, 10 MB/s" in text
+    german = size_page.page({"cars": "30", "hours": "2"}, state, "de")
+    assert "59,4 GB am Tag" in german and "Latenz 8,00 ms" in german
+    assert "die Grenze setzt das Schreiben mit 10 MB/s" in german
     for bad in ("0", "nan", "x", '"><script>'):
         text = size_page.page({"cars": bad}, state)
-        assert "refused: expected 1 to 100000" in text and "<script>" not in text
+        assert "was refused: expected 1 to 100000." in text and "<script>" not in text
 
 
 def test_measure_and_plan_raise_station_errors_only(tmp_path: Path) -> None:

@@ -6,7 +6,15 @@ import os
 import pytest
 
 from fpvcar.runtime import sentences
-from fpvcar.runtime.sentences import os_reason, received, sent_as, sentence, sentences_in
+from fpvcar.runtime.sentences import (
+    os_reason,
+    received,
+    sent_as,
+    sentence,
+    sentences_in,
+    stderr_line,
+    text_of_line,
+)
 
 
 def test_sentence_is_english_text_with_its_key_and_values() -> None:
@@ -32,6 +40,17 @@ def test_sentence_of_another_version_is_refused() -> None:
     for sent in ("key=newer", "key=i2c_short&count=1", "count=1"):
         with pytest.raises(KeyError):
             received(sent)
+
+
+def test_line_of_a_child_process_has_key_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = sentence("i2c_short", count=1, expected=2)
+    line = stderr_line(text)
+    assert line == f"{text}\tkey=i2c_short&count=1&expected=2"
+    assert stderr_line("of another program") == "of another program"
+    monkeypatch.setattr(sentences, "_known", {})
+    assert text_of_line(line) == text and sent_as(text)
+    assert text_of_line("too new\tkey=newer") == "too new"
+    assert text_of_line("two\tcolumns") == "two\tcolumns"
 
 
 def test_unused_sentences_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ async def test_picamera2_with_a_refusing_encoder_goes_on_by_libx264(
             states.add(camera.state)
             await asyncio.sleep(0.01)
         assert camera.encoder_hangs and camera.restarts == 2
-    reason = "the board's H.264 encoder does not start: Invalid argument; switch the car off and on"
+    reason = "the board's H.264 encoder hangs (Invalid argument); switch the car off and on"
     assert any(reason in state for state in states), states
 
 

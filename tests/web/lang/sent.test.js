@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
-const {loadSent, refusalText, translated, withTexts} = await import('../../../web/lang/forms.js');
+const {closeText, loadSent, refusalText, translated, withTexts} = await import('../../../web/lang/forms.js');
 const {t} = await import('../../../web/lang/words.js');
 
 /** @param {string} body @param {string} [refusal] */
@@ -34,7 +34,7 @@ test('finding is shown in the page’s language, an unknown one in English', asy
 test('sentences of a message are in the page’s language, also within each other', async () => {
   const english = 'it has sent nothing for 2.5 s; plug the camera in';
   const silent = new URLSearchParams({key: 'camera_silent', seconds: '2.5'});
-  const fault = new URLSearchParams({key: 'camera_fault', cause: `${silent}`, step: 'key=camera_plug'});
+  const fault = new URLSearchParams({key: 'both', first: `${silent}`, second: 'key=camera_plug'});
   const message = {
     camera: english, ranges: [{name: 'front', state: 'starting', age_s: null}],
     sentences: {starting: 'key=starting', [english]: `${fault}`},
@@ -48,6 +48,12 @@ test('sentence without a translation is shown in English', async () => {
   const message = {state: 'too new', other: 'ok', sentences: {'too new': 'key=newer&value=1'}};
   assert.deepEqual(await withTexts(message), message);
   assert.deepEqual(await withTexts({state: 'starting'}), {state: 'starting'});
+});
+
+test('reason of a closed socket is in the page’s language, without its second line', async () => {
+  assert.equal(await closeText('it is open in another tab\nkey=intercom_elsewhere'), 'sie ist in einem anderen Tab offen');
+  assert.equal(await closeText('aplay: no such card\nkey=newer'), 'aplay: no such card');
+  assert.equal(await closeText(''), '');
 });
 
 test('refusal may contain a sentence', async () => {

@@ -104,11 +104,6 @@ export default register({
     https: 'Die Sprechanlage braucht https: Öffne die https-Adresse des Autos.',
     denied: 'Dieser Browser darf das Mikrofon nicht benutzen: Erlaube es in der Adresszeile.',
     none: 'Dieses Gerät hat kein Mikrofon.', failed: 'Die Sprechanlage ist ausgegangen: {reason}.',
-    reasons: {
-      'switched off': 'Ein Erwachsener hat die Sprechanlage ausgeschaltet.',
-      'not at the wheel': 'Nur der Fahrer kann die Sprechanlage benutzen.',
-      'opened again elsewhere': 'Die Sprechanlage ist in einem anderen Tab offen.',
-    },
   },
   pictureSettings: {
     title: 'Bildeinstellungen',

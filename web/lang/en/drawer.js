@@ -104,11 +104,6 @@ export default register({
     https: 'The intercom needs https: open the car’s https address.',
     denied: 'This browser may not use the microphone: allow it in the address bar.',
     none: 'This device has no microphone.', failed: 'The intercom stopped: {reason}.',
-    reasons: {
-      'switched off': 'A grown-up switched the intercom off.',
-      'not at the wheel': 'Only the driver can use the intercom.',
-      'opened again elsewhere': 'The intercom is open in another tab.',
-    },
   },
   pictureSettings: {
     title: 'Picture settings',

@@ -104,11 +104,6 @@ export default register({
     https: 'El intercomunicador necesita https: abre la dirección https del coche.',
     denied: 'Este navegador no puede usar el micrófono: permítelo en la barra de direcciones.',
     none: 'Este dispositivo no tiene micrófono.', failed: 'El intercomunicador se ha apagado: {reason}.',
-    reasons: {
-      'switched off': 'Un adulto ha apagado el intercomunicador.',
-      'not at the wheel': 'Solo quien conduce puede usar el intercomunicador.',
-      'opened again elsewhere': 'El intercomunicador está abierto en otra pestaña.',
-    },
   },
   pictureSettings: {
     title: 'Ajustes de imagen',

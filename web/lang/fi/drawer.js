@@ -104,11 +104,6 @@ export default register({
     https: 'Puheyhteys vaatii https-yhteyden: avaa auton https-osoite.',
     denied: 'Tämä selain ei saa käyttää mikrofonia: salli se osoiterivillä.',
     none: 'Tässä laitteessa ei ole mikrofonia.', failed: 'Puheyhteys katkesi: {reason}.',
-    reasons: {
-      'switched off': 'Aikuinen sulki puheyhteyden.',
-      'not at the wheel': 'Vain kuljettaja voi käyttää puheyhteyttä.',
-      'opened again elsewhere': 'Puheyhteys on auki toisessa välilehdessä.',
-    },
   },
   pictureSettings: {
     title: 'Kuvan asetukset',

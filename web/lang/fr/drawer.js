@@ -104,11 +104,6 @@ export default register({
     https: 'L’interphone demande https : ouvre l’adresse https de la voiture.',
     denied: 'Ce navigateur n’a pas le droit d’utiliser le micro : autorise-le dans la barre d’adresse.',
     none: 'Cet appareil n’a pas de micro.', failed: 'L’interphone s’est arrêté : {reason}.',
-    reasons: {
-      'switched off': 'Un adulte a éteint l’interphone.',
-      'not at the wheel': 'Seul le conducteur peut utiliser l’interphone.',
-      'opened again elsewhere': 'L’interphone est ouvert dans un autre onglet.',
-    },
   },
   pictureSettings: {
     title: 'Réglages de l’image',

@@ -101,11 +101,6 @@ export default register({
     https: '对讲需要 https：请打开小车的 https 地址。',
     denied: '此浏览器不能使用麦克风：请在地址栏中允许。',
     none: '此设备没有麦克风。', failed: '对讲已停止：{reason}。',
-    reasons: {
-      'switched off': '家长关闭了对讲。',
-      'not at the wheel': '只有驾驶员可以使用对讲。',
-      'opened again elsewhere': '对讲已在另一个标签页中打开。',
-    },
   },
   pictureSettings: {
     title: '画面设置',

@@ -1,6 +1,7 @@
 /** The intercom's buttons: hold to talk through the car's speaker, listen to its microphone. Loads
  * when a grown-up has switched the intercom on. */
 
+import {closeText} from '../../lang/forms.js';
 import {fill, t} from '../../lang/words.js';
 import {button, capture as capturePointer, isTextField, make, setAttr, show} from '../../lib/dom.js';
 import {VERSION, encode} from '../../lib/wire.js';
@@ -157,8 +158,7 @@ export class Intercom {
       if (this.socket !== socket) return;
       this.socket = null;
       this.end();
-      const texts = /** @type {Record<string, string | undefined>} */ (t.intercom.reasons);
-      toast(texts[reason] ?? fill(t.intercom.failed, {reason: reason || '–'}), 'warn');
+      void closeText(reason).then((text) => toast(fill(t.intercom.failed, {reason: text || '–'}), 'warn'));
     };
     clearInterval(this.timer);
     this.timer = Number(setInterval(() => this.order(), ORDER_MS));

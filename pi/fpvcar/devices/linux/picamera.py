@@ -29,13 +29,10 @@ from fpvcar.devices.capture import (
     PackageMissing,
 )
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
+from fpvcar.runtime.sentences import os_reason, sentence
 
-PACKAGE = "picamera2 is not installed; sudo apt install --no-install-recommends python3-picamera2"
-NO_CAMERA = (
-    "libcamera finds no camera {number}; check the ribbon cable, then `rpicam-hello --list-cameras`"
-)
-BUSY = "the camera cannot be opened: {fault}; end the other program that has it"
-HANGS = "the board's H.264 encoder {fault}; switch the car off and on again"
+INSTALL = "sudo apt install --no-install-recommends python3-picamera2"
+ENCODER = "/dev/video11"
 FIRST_UNIT_S = 5.0
 """Longest time from the encoder's first picture to its first access unit."""
 LITTLE_MEMORY_B = 700_000_000
@@ -63,18 +60,19 @@ class PiCamera:
         self._enums = picamera2.picamera2.controls
         number = int(config.device or 0)
         if number >= len(picamera2.Picamera2.global_camera_info()):
-            raise NoCamera(NO_CAMERA.format(number=number))
+            raise NoCamera(sentence("capture_none", program="libcamera", number=number))
         try:
             self._camera = picamera2.Picamera2(number)
         except RuntimeError as fault:
-            raise CaptureError(BUSY.format(fault=fault.__cause__ or fault)) from None
+            reason = _words(fault.__cause__ or fault)
+            raise CaptureError(sentence("capture_busy", reason=reason)) from None
         try:
             self._start(picamera2, config, software)
         except EncoderHangs:
             raise
         except Exception as fault:  # libcamera, picamera2 and PyAV raise many types
             self._camera.close()
-            raise CaptureError(f"the camera does not start: {fault}") from None
+            raise CaptureError(sentence("capture_start", reason=_words(fault))) from None
 
     def _start(self, picamera2: ModuleType, config: Camera, software: bool) -> None:
         import libcamera
@@ -119,8 +117,8 @@ class PiCamera:
         """Return the frames since the last call, stamped by CLOCK_MONOTONIC."""
         os.eventfd_read(self.fd)
         if self._hangs:
-            silence = f"has returned no picture for {FIRST_UNIT_S:g} s"
-            raise EncoderHangs(HANGS.format(fault=silence))
+            silence = sentence("camera_silent", seconds=f"{FIRST_UNIT_S:g}")
+            raise EncoderHangs(sentence("capture_encoder", reason=silence))
         boot_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
         asleep_us = boot_us - time.monotonic_ns() // 1000
         # less than 1 ms is the time between the two calls
@@ -172,6 +170,12 @@ class PiCamera:
         os.close(self.fd)
 
 
+def _words(fault: BaseException) -> str:
+    """Return the text of a library's fault in one line."""
+    text = os_reason(fault) if isinstance(fault, OSError) else str(fault)
+    return " ".join(text.split())
+
+
 def _imported() -> ModuleType:
     os.environ.setdefault("LIBCAMERA_LOG_LEVELS", "*:WARN")
     logging.getLogger("picamera2").setLevel(logging.WARNING)
@@ -180,7 +184,10 @@ def _imported() -> ModuleType:
         import picamera2.encoders
         import picamera2.outputs
     except ImportError as fault:
-        raise PackageMissing(f"{PACKAGE} ({fault})") from None
+        command = f"{INSTALL} ({fault})"
+        raise PackageMissing(
+            sentence("capture_missing", program="picamera2", command=command)
+        ) from None
     module: ModuleType = picamera2
     return module
 
@@ -232,7 +239,8 @@ def _put(encoder: Any, control: int, value: int) -> None:
     try:
         fcntl.ioctl(encoder.vd, v4l2_uapi.S_CTRL, request)
     except OSError as fault:
-        raise CaptureError(f"the encoder refuses {control:#x}: {fault}") from None
+        values = {"path": ENCODER, "call": f"S_CTRL {control:#x}", "reason": os_reason(fault)}
+        raise CaptureError(sentence("capture_call", **values)) from None
 
 
 def _watched(base: Any) -> Any:
@@ -249,8 +257,8 @@ def _watched(base: Any) -> Any:
             except OSError as fault:
                 if fault.errno == errno.ENOMEM:  # CMA is short, which passes
                     raise
-                reason = f"does not start: {fault.strerror}"
-                raise EncoderHangs(HANGS.format(fault=reason)) from None
+                text = sentence("capture_encoder", reason=os_reason(fault))
+                raise EncoderHangs(text) from None
 
         def _encode(self, stream: Any, request: Any) -> None:
             if self._watch is not None:

@@ -35,11 +35,12 @@ from fpvcar.devices.linux.v4l2_uapi import (
     Rate,
     Request,
 )
+from fpvcar.runtime.sentences import os_reason, sentence
 
 Z16 = "Z16 "
 """Depth, 16 bits per pixel, in units of the device (1 mm)."""
 BUFFERS = 3
-FORMATS_MAX = 64
+FORMATS_MAX, NAMES_MOST = 64, 8
 MONOTONIC = 0x2000  # V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC
 BROKEN = 0x40  # V4L2_BUF_FLAG_ERROR
 GONE = (errno.ENODEV, errno.ENXIO, errno.ENOENT)
@@ -68,7 +69,7 @@ def find(format: str, devices: Path = Path("/dev")) -> Path:
     for path, fd in _devices(devices):
         if fourcc(format) in formats(fd):
             return path
-    raise NoCamera(f"no device offers {format.strip()} (looked at: {_names(devices)})")
+    raise NoCamera(sentence("capture_no_format", format=format.strip(), devices=_names(devices)))
 
 
 def find_webcam(names: Sequence[str], devices: Path = Path("/dev")) -> Path:
@@ -78,10 +79,7 @@ def find_webcam(names: Sequence[str], devices: Path = Path("/dev")) -> Path:
         offered = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
         if any(fourcc(name) in offered for name in names):
             return path
-    raise NoCamera(
-        f"no webcam on USB (looked at: {_names(devices)}); plug one in, or name it by "
-        "camera.device of the profile"
-    )
+    raise NoCamera(sentence("capture_no_webcam", devices=_names(devices)))
 
 
 def _devices(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -103,8 +101,9 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def _names(folder: Path) -> str:
-    names = ", ".join(path.name for path in _paths(folder))
-    return names or "there is no /dev/video*"
+    names = [path.name for path in _paths(folder)]
+    more = ["…"] if len(names) > NAMES_MOST else []
+    return ", ".join([*names[:NAMES_MOST], *more]) or "–"
 
 
 def _capability(fd: int) -> Capability:
@@ -123,7 +122,7 @@ class Device:
             self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError as fault:
             kind = NoCamera if fault.errno in GONE else CaptureError
-            raise kind(f"{path}: {fault.strerror}") from None
+            raise kind(sentence("says", place=path, reason=os_reason(fault))) from None
 
     def set_format(self, name: str, width: int, height: int, fps: float) -> Picture:
         """Set the nearest supported format."""
@@ -131,12 +130,12 @@ class Device:
         picture = request.inner.picture
         picture.width, picture.height, picture.fourcc = width, height, fourcc(name)
         picture.field = 1  # progressive
-        self.do(f"set {name.strip()} {width}x{height}", S_FMT, request)
+        self.do(f"S_FMT {name.strip()} {width}x{height}", S_FMT, request)
         if picture.fourcc != fourcc(name):
-            raise CaptureError(f"{self.path}: does not offer {name.strip()}")
+            raise CaptureError(sentence("capture_offer", path=self.path, formats=name.strip()))
         self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
         with contextlib.suppress(CaptureError):  # a camera with one rate rejects it
-            self.do("rate", S_PARM, self.rate)
+            self.do("S_PARM", S_PARM, self.rate)
         return Picture.from_buffer_copy(picture)
 
     def fits(self, name: str, width: int, height: int, fps: float) -> tuple[int, int]:
@@ -148,15 +147,17 @@ class Device:
     def close(self) -> None:
         os.close(self.fd)
 
-    def do(self, action: str, code: int, argument: "Structure | c_int") -> None:
-        """Call an ioctl; `action` names its purpose in the error text."""
+    def do(self, name: str, code: int, argument: "Structure | c_int") -> None:
+        """Call an ioctl; `name` is its name in the error text."""
         try:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
             if fault.errno in GONE:
-                raise NoCamera(f"{self.path}: the camera was unplugged; plug it in again") from None
-            reason = f"{self.path}: cannot {action}: {fault.strerror}"
-            raise CaptureError(reason) from None
+                raise NoCamera(sentence("capture_unplugged", path=self.path)) from None
+            reason = os_reason(fault)
+            raise CaptureError(
+                sentence("capture_call", path=self.path, call=name, reason=reason)
+            ) from None
 
 
 def choose(path: Path, formats_allowed: Sequence[str], width: int, height: int, fps: float) -> str:
@@ -170,7 +171,7 @@ def choose(path: Path, formats_allowed: Sequence[str], width: int, height: int, 
         }
     if not fits:
         names = ", ".join(name.strip() for name in formats_allowed)
-        raise CaptureError(f"{path}: offers none of {names}")
+        raise CaptureError(sentence("capture_offer", path=path, formats=names))
     return max(fits, key=lambda name: fits[name])
 
 
@@ -194,14 +195,14 @@ class Capture(Device):
         self.width, self.height = int(picture.width), int(picture.height)
         self.line_b = int(picture.line_b) or 2 * self.width
         request = Request(count=BUFFERS, type=CAPTURE, memory=MMAP)
-        self.do("ask for buffers", REQBUFS, request)
+        self.do("REQBUFS", REQBUFS, request)
         for index in range(request.count):
             buffer = Buffer(index=index, type=CAPTURE, memory=MMAP)
-            self.do("find a buffer", QUERYBUF, buffer)
+            self.do("QUERYBUF", QUERYBUF, buffer)
             place = buffer.place.offset
             self._maps.append(mmap.mmap(self.fd, buffer.length, offset=place))
-            self.do("give a buffer", QBUF, buffer)
-        self.do("begin", STREAMON, c_int(CAPTURE))
+            self.do("QBUF", QBUF, buffer)
+        self.do("STREAMON", STREAMON, c_int(CAPTURE))
 
     def frame(self, timeout_s: float) -> Frame | None:
         """Return the next frame; None after the time-out."""
@@ -209,7 +210,7 @@ class Capture(Device):
         if not select.select([self.fd], [], [], timeout_s)[0]:
             return None
         buffer = Buffer(type=CAPTURE, memory=MMAP)
-        self.do("take a buffer", DQBUF, buffer)
+        self.do("DQBUF", DQBUF, buffer)
         self._taken = int(buffer.index)
         used_b = 0 if buffer.flags & BROKEN else int(buffer.used_b)
         time_us = None
@@ -238,13 +239,13 @@ class Capture(Device):
         if self._taken >= 0:
             buffer = Buffer(index=self._taken, type=CAPTURE, memory=MMAP)
             self._taken = -1
-            self.do("give a buffer back", QBUF, buffer)
+            self.do("QBUF", QBUF, buffer)
 
     def close(self) -> None:
         """Stop streaming, unmap all memory and release the device."""
         self._let_go()
         with contextlib.suppress(CaptureError):
-            self.do("end", STREAMOFF, c_int(CAPTURE))
+            self.do("STREAMOFF", STREAMOFF, c_int(CAPTURE))
         for mapping in self._maps:
             with contextlib.suppress(BufferError):
                 mapping.close()

@@ -48,7 +48,7 @@ def losses(path: Path, recording: Recording) -> Iterator[str]:
         key = "lost_twice" if damage.repeated else "lost_bytes"
         yield sentence(key, name=path, count=damage.length, time=time, reason=damage.reason)
     for words in missing_messages(recording):
-        yield sentence("lost_in", name=path, reason=words)
+        yield sentence("says", place=path, reason=words)
 
 
 def incomplete(recording: Recording) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from fpvcar.server.auth import access
+from fpvcar.server.http.languages import language_of, translated, translated_refusal
 from fpvcar.server.http.responses import refused
 from fpvcar.wire.refusals import Refusal
 
@@ -37,11 +38,11 @@ HEADERS = {
 }
 ERROR_PAGE = """\
 <!doctype html>
-<html lang="en">
+<html lang="{language}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="dark light">
-<title>That did not work</title>
+<title>{title}</title>
 <style>body {{ background: #0b0f14; color: #f4f6f8; --line: #55616e; --plate: #222b35 }}
 @media (prefers-color-scheme: light) {{ body {{ background: #f6f8fa; color: #12181f;
 --line: #98a4b1; --plate: #e8edf2 }} }}
@@ -49,7 +50,7 @@ main {{ font: 18px/1.5 system-ui, sans-serif; max-width: 36em; margin: 3em auto;
 padding: 0 1em }} a {{ color: inherit; display: inline-block; padding: 12px 16px; font-weight: 600;
 text-decoration: none; border: 1px solid var(--line); border-radius: 12px;
 background: var(--plate) }}</style>
-<main><h1>That did not work</h1><p>{}</p><a href="/">To the first page</a></main>
+<main><h1>{title}</h1><p>{text}</p><a href="/">{first}</a></main>
 </html>
 """
 WORD = re.compile(r"^  (\w+): '([^'\\]*)',$", re.MULTILINE)
@@ -86,13 +87,21 @@ def refuse_other_sites(request: web.Request) -> None:
 
 @web.middleware
 async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Render an error as a page if the browser accepts HTML, in light or dark colours."""
+    """Render an error as a page in the browser's language, if the browser accepts HTML."""
     try:
         return await handler(request)
     except web.HTTPError as fault:
         if "text/html" not in request.headers.get("Accept", ""):
             raise
-        fault.text = ERROR_PAGE.format(html.escape(fault.text or fault.reason))
+        language = language_of(request.headers.get("Accept-Language", ""))
+        english = (fault.text or fault.reason).strip()
+        text = translated(language, english, fault.headers.get("X-Refusal", ""))
+        fault.text = ERROR_PAGE.format(
+            language=language,
+            title=translated_refusal(language, "page_title"),
+            text=html.escape(text),
+            first=translated_refusal(language, "page_first"),
+        )
         fault.content_type = "text/html"
         fault.headers.update(HEADERS)
         raise
@@ -121,7 +130,7 @@ def page_response(root: Path, name: str) -> web.FileResponse:
     except OSError:  # for example, a name that is too long
         exists = False
     if kind is None or not exists:
-        raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
+        raise refused(web.HTTPNotFound, Refusal("page_missing", path=f"/{_shown(name)}"))
     headers = {**HEADERS, "Content-Type": kind, "Vary": "Accept-Encoding"}
     return web.FileResponse(path, headers=headers)
 
@@ -132,9 +141,7 @@ def seat_response(root: Path, accepted: str) -> web.Response:
     Scripts bring them again, and all other words, over a slow link seconds later. `accepted` is
     the value of Accept-Language.
     """
-    tags = (tag.split(";")[0].split("-")[0].strip().lower() for tag in accepted.split(","))
-    known = {path.parent.name for path in root.glob("lang/*/seat.js")}
-    language = next((tag for tag in tags if tag in known), "en")
+    language = language_of(accepted, root)
     files = [root / "lang" / tag / "seat.js" for tag in ("en", language)]
     times = tuple(path.stat().st_mtime_ns for path in (root / "index.html", *files))
     headers = {**HEADERS, "Vary": "Accept-Encoding, Accept-Language"}

@@ -1,11 +1,12 @@
 """/ws/intercom: the driver's voice to the car's speaker, the car's microphone to the driver.
 
     page -> parse_sound -> SpeakerQueue.admits -> aplay
-    arecord -> Link, if it has room -> page
+    arecord -> Link, if the link has room -> page
 
-Only the page at the wheel has it, over https, while a grown-up has switched it on. Late sound is
-dropped, and each direction has a connection of its own kind: commands and pictures never wait for
-it. The microphone pauses while the driver talks, as it would hear the speaker. Nothing is recorded.
+Only the page at the wheel may open the socket, over https, while a grown-up has switched the
+intercom on. Late sound is dropped. Commands and pictures have other connections, and never wait for
+sound. The microphone pauses while the driver talks, because the speaker would echo. No sound is
+recorded.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from aiohttp import WSMsgType, web
 
 from fpvcar import config
 from fpvcar.devices.sound import SoundProgram, microphone_argv, speaker_argv
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets.redundant_link import hello, refuse
@@ -39,16 +41,16 @@ from fpvcar.wire.json_text import DRIVE_MAX_BYTES
 LATE_S = 0.2
 """Age of sound that is dropped, and most sound in a queue."""
 TALK_S, LISTEN_S = 0.2, 2.0
-"""Time without a frame, or without "listen", after which speaker or microphone is closed."""
+"""Seconds after the last frame, or the last "listen", until speaker or microphone is closed."""
 SILENCE_S = 3.0
 MESSAGES_PER_S, BURST, PAUSE_S = 40.0, 40.0, 0.05
 DEAF_FRAMES = 25
-"""Frames in a row that the speaker's program did not take: it hangs."""
+"""Rejected frames in a row, after which the speaker's program counts as hung."""
 log = logging.getLogger("fpvcar.socket")
 
 
 class SpeakerQueue:
-    """Decision which frames to play: none that is late, and never more than LATE_S ahead."""
+    """Filter of frames: drops late frames, and frames more than LATE_S ahead."""
 
     def __init__(self) -> None:
         self._played_s = 0.0
@@ -83,7 +85,7 @@ class Intercom:
         self._sound = b""
 
     def switch(self, on: bool) -> str:
-        """Turn it on or off; return the missing program, "" on success."""
+        """Turn the intercom on or off; return the missing program, "" on success."""
         programs = (program.argv[0] for program in self._programs())
         missing = next((name for name in programs if on and not shutil.which(name)), "")
         if not missing:
@@ -96,7 +98,7 @@ class Intercom:
     async def serve(
         self, request: web.Request, hub: Hub, promote: Callable[[], None]
     ) -> web.WebSocketResponse:
-        """Run one /ws/intercom socket until it ends; call `promote()` once it is the driver's."""
+        """Run one /ws/intercom socket to its end; call `promote()` for the driver's page."""
         ws = web.WebSocketResponse(
             compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
         )
@@ -133,7 +135,7 @@ class Intercom:
                         self._play(message.data)
                     elif message.type is WSMsgType.TEXT and message.data == LISTEN:
                         if self._microphone is None:
-                            raise SessionClosed("the car has no microphone")
+                            raise SessionClosed(sentence("intercom_no_microphone"))
                         self._microphone.renew()
                     elif message.type is not WSMsgType.PONG:
                         raise SessionClosed(f'expected sound or "{LISTEN}"')
@@ -141,16 +143,16 @@ class Intercom:
                     # Frames already received are read without a pause: let other tasks run.
                     await asyncio.sleep(0.0 if meter.allow(loop.time()) else PAUSE_S)
         except TimeoutError:
-            raise SessionClosed(f"no message for {SILENCE_S:.0f} s") from None
+            raise SessionClosed(sentence("close_silent", seconds=f"{SILENCE_S:.0f}")) from None
 
     def _check(self, link: Link) -> None:
-        """Raise SessionClosed if the socket of this link may no longer talk or listen."""
+        """Raise SessionClosed if the link's socket may no longer talk or listen."""
         if not self.on:
-            raise SessionClosed("switched off")
+            raise SessionClosed(sentence("intercom_off"))
         if self._link is not link:
-            raise SessionClosed("opened again elsewhere")
+            raise SessionClosed(sentence("intercom_elsewhere"))
         if not self._may():
-            raise SessionClosed("not at the wheel")
+            raise SessionClosed(sentence("close_driver"))
         if self._fault:
             raise SessionClosed(self._fault)
 
@@ -161,14 +163,14 @@ class Intercom:
             raise SessionClosed(str(fault)) from None
         now_s = time.monotonic()
         if self._speaker is None:
-            raise SessionClosed("the car has no speaker")
+            raise SessionClosed(sentence("intercom_no_speaker"))
         if not self._queue.admits(sound, now_s):
             return
         self._talked_s = now_s
         self._speaker.renew()
         self._deaf = 0 if self._speaker.write(sound.samples) else self._deaf + 1
         if self._deaf >= DEAF_FRAMES:
-            self._failed(f"{self._speaker.argv[0]}: it plays nothing")
+            self._failed(sentence("intercom_mute", program=self._speaker.argv[0]))
 
     def _recorded(self, data: bytes) -> None:
         """Send recorded sound, the newest only."""
@@ -192,7 +194,7 @@ class Intercom:
             self._end()
 
     def _failed(self, reason: str) -> None:
-        """Keep the reason for the page, which gets it with its next message."""
+        """Keep the reason; the page's next message is answered with a close."""
         log.warning("intercom: %s", reason)
         self._fault = reason
 

@@ -15,10 +15,11 @@ from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
 
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets.drive_socket import HELLO_S, MESSAGES_PER_S, Session
-from fpvcar.server.sockets.session import CLOSE_S, REFUSED, SessionClosed
+from fpvcar.server.sockets.session import CLOSE_S, REFUSED, SessionClosed, close_reason
 from fpvcar.server.sockets.video_link import Link
 from fpvcar.server.sockets.video_socket import HEARTBEAT_S, Sender
 from fpvcar.wire import up
@@ -66,10 +67,10 @@ async def serve(
 
 
 async def refuse(ws: web.WebSocketResponse, transport: asyncio.Transport, reason: str) -> None:
-    """Close a socket with a reason; abort it if the peer does not read."""
+    """Close a socket with a reason; abort the connection if the peer does not read."""
     try:
         async with asyncio.timeout(CLOSE_S):
-            await ws.close(code=REFUSED, message=reason.encode()[:120])
+            await ws.close(code=REFUSED, message=close_reason(reason))
     except TimeoutError:
         transport.abort()
 
@@ -83,13 +84,13 @@ async def hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
         async with asyncio.timeout(HELLO_S):
             message = await ws.receive()
     except TimeoutError:
-        raise SessionClosed(f"no hello within {HELLO_S:.0f} s") from None
+        raise SessionClosed(sentence("close_hello", seconds=f"{HELLO_S:.0f}")) from None
     greeting = _parsed(message.type, message.data)
     if not isinstance(greeting, up.Hello):
         raise SessionClosed("hello first")
     session = hub.page_at_the_wheel(greeting.client)
     if session is None:
-        raise SessionClosed("not at the wheel")
+        raise SessionClosed(sentence("close_driver"))
     return session
 
 
@@ -109,7 +110,7 @@ async def _listen(
     try:
         async for message in ws:
             if not hub.has_wheel(session.client):
-                raise SessionClosed("not at the wheel")
+                raise SessionClosed(sentence("close_driver"))
             current = hub.page_at_the_wheel(session.client)  # None while /ws/drive reconnects
             if current is not None and current is not session:
                 session.copies -= 1

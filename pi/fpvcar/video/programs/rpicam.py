@@ -20,6 +20,7 @@ from fpvcar.config import NIGHT_S
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import sentence
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
@@ -27,13 +28,9 @@ from fpvcar.video.programs.datagrams import Receiver, Stamps
 from fpvcar.wire.camera import Record
 
 PROGRAMS = ("rpicam-vid", "libcamera-vid")
-PACKAGE = "rpicam-vid is not installed; sudo apt install rpicam-apps-lite"
+PACKAGE = "sudo apt install rpicam-apps-lite"
 NO_CAMERA = "no cameras available"
 LIBAV_CODEC = "--libav-video-codec"
-NO_X264 = (
-    "this rpicam-vid has no libx264 to replace a hung encoder; switch the car off and on again, or "
-    "sudo apt install rpicam-apps"
-)
 LEAST_BITRATE = 300_000
 """Limit below which the firmware's encoder may hang (rpicam-apps #664)."""
 BUFFERS = 3
@@ -98,14 +95,14 @@ class Rpicam:
     def __init__(self, config: CameraConfig, software: bool = False) -> None:
         paths = [path for name in PROGRAMS if (path := shutil.which(name))]
         if not paths:
-            raise PackageMissing(PACKAGE)
+            raise PackageMissing(sentence("capture_missing", program=PROGRAMS[0], command=PACKAGE))
         self._program, self._config, self._software = paths[0], config, software
         usage = subprocess.run(
             [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S
         )
         self._help = usage.stdout + usage.stderr
         if software and LIBAV_CODEC not in self._help:
-            raise PackageMissing(NO_X264)
+            raise PackageMissing(sentence("capture_no_x264"))
         self._events = select.epoll()
         self.fd = self._events.fileno()
         self._start(image_settings_of(config))
@@ -190,8 +187,10 @@ class Rpicam:
         if not data:
             status = self._child.wait()
             if NO_CAMERA in self._last_line:
-                raise NoCamera("rpicam-vid finds no camera; check the ribbon cable")
-            raise CaptureError(f"rpicam-vid ended with {status}: {self._last_line}")
+                number = self._config.device or 0
+                raise NoCamera(sentence("capture_none", program=PROGRAMS[0], number=number))
+            cause = sentence("program_exit", program=PROGRAMS[0], status=status)
+            raise CaptureError(sentence("says", place=cause, reason=self._last_line))
 
     def _end(self) -> None:
         for fd in (self._receiver.fileno(), self._metadata, self._errors):

@@ -17,6 +17,7 @@ from typing import Protocol
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, PackageMissing, WebcamSource
+from fpvcar.runtime.sentences import sentence
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
@@ -120,7 +121,7 @@ class Passthrough:
         if is_key or self._key_us is None:
             self._key_us = time_us
         if time_us - self._key_us > GOP_MOST_S * 1e6:
-            raise RareKeys(f"its H.264 had no key frame for {GOP_MOST_S:g} s")
+            raise RareKeys(sentence("capture_rare_keys", seconds=f"{GOP_MOST_S:g}"))
         return Record(is_key, time_us, unit)
 
     def skipped(self) -> None:
@@ -141,9 +142,8 @@ def coder_of(source: WebcamSource, config: CameraConfig, settings: ImageSettings
     try:  # 60 MB that H.264 does not need
         from fpvcar.video.programs.transcoder import Transcoder
     except ImportError as fault:
-        raise PackageMissing(
-            f"PyAV is needed for {source.format} of a webcam; sudo apt install python3-av ({fault})"
-        ) from None
+        command = f"sudo apt install python3-av ({fault})"
+        raise PackageMissing(sentence("capture_missing", program="PyAV", command=command)) from None
     return Transcoder(source, config, settings)
 
 

@@ -169,11 +169,11 @@ LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
     [
         (b'{"car":"x","segments":[]}', None, "did not sign"),
         (b'{"car":"x","segments":[]}', "22" * 32, "did not sign"),
-        (b"{}", KEY, "is not a valid Listing"),
-        (b"[" * 5000, KEY, "is not a valid Listing"),
-        (b'{"car":"\xff"', KEY, "is not a valid Listing"),
-        (b'{"car":"x","segments":' + b"[" * 5000, KEY, "is not a valid Listing"),
-        (b'{"x":' * 5000, KEY, "is not a valid Listing"),
+        (b"{}", KEY, "invalid answer of the car: not a valid Listing"),
+        (b"[" * 5000, KEY, "invalid answer of the car: not a valid Listing"),
+        (b'{"car":"\xff"', KEY, "invalid answer of the car: not a valid Listing"),
+        (b'{"car":"x","segments":' + b"[" * 5000, KEY, "not a valid Listing"),
+        (b'{"x":' * 5000, KEY, "invalid answer of the car: not a valid Listing"),
         (LONG % b"../../etc/passwd", KEY, "not a segment"),
         (LONG % (b"x" * 10_000), KEY, "not a segment"),
         (LONG.replace(b":3", b":-3") % NAME.encode(), KEY, "not a segment"),
@@ -185,7 +185,7 @@ LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
             "not a segment",
         ),
         (LONG.replace(b"}]}", b'}],"more":true}') % NAME.encode(), KEY, "not a segment"),
-        (None, KEY, "answer refused: over 4000000 bytes"),
+        (None, KEY, "over 4000000 bytes"),
     ],
 )
 async def test_impostor_or_false_answer_is_a_fault_and_stores_nothing(

@@ -10,6 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.runtime import paths
+from fpvcar.runtime.sentences import sentence
+from fpvcar.server.http.languages import translated
 from fpvcar.server.http.pages import HEADERS, errors_as_pages, packed, page_response, seat_response
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -17,6 +19,10 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 async def refuse(request: web.Request) -> web.StreamResponse:
     raise web.HTTPTooManyRequests(text="<b>Wait</b>\n", headers={"Retry-After": "7"})
+
+
+async def absent(request: web.Request) -> web.StreamResponse:
+    return page_response(paths.WEB.resolve(), request.match_info["name"])
 
 
 async def give(request: web.Request) -> web.StreamResponse:
@@ -45,6 +51,28 @@ async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
         assert answer.headers[policy] == HEADERS[policy]
     else:
         assert text == "<b>Wait</b>\n" and answer.content_type == "text/plain"
+
+
+async def test_error_page_is_in_the_language_of_the_browser() -> None:
+    app = web.Application(middlewares=[errors_as_pages])
+    app.router.add_get("/", refuse)
+    app.router.add_get("/{name}", absent)
+    async with TestClient(TestServer(app)) as client:
+        headers = {"Accept": BROWSER, "Accept-Language": "nl, de-CH;q=0.9"}
+        text = await (await client.get("/x<b>.html", headers=headers)).text()
+        assert '<html lang="de">' in text and "Das hat nicht geklappt" in text
+        assert "Hier gibt es kein /x&lt;b&gt;.html." in text
+        text = await (await client.get("/", headers=headers)).text()
+        assert "&lt;b&gt;Wait" in text, "no sentence"
+
+
+def test_sentence_is_translated_with_nested_ones_and_decimals() -> None:
+    silent = sentence("both", first=sentence("camera_silent", seconds="2.5"), second="x")
+    assert translated("de", silent) == "sie hat seit 2,5 s nichts gesendet; x"
+    assert translated("fr", silent) == "elle n’a rien envoyé depuis 2,5 s\N{NO-BREAK SPACE}; x"
+    assert translated("zh", silent) == "2.5 秒没有发送数据；x"
+    assert translated("en", silent) == silent
+    assert translated("de", "too new", "key=newer") == "too new"
 
 
 @pytest.mark.parametrize(

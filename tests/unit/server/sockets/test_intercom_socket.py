@@ -1,11 +1,14 @@
 """Socket /ws/intercom: a real server with TLS, and an emulated sound card."""
 
 import asyncio
+import ctypes
+import socket
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +23,20 @@ from fpvcar.runtime.child_process import KILL_S, TERM_S
 from fpvcar.server.auth import credentials
 from fpvcar.server.sockets import intercom_socket
 from fpvcar.server.sockets.intercom_socket import LATE_S, TALK_S, Intercom, SpeakerQueue
+from fpvcar.server.sockets.session import CLOSE_S
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 from fpvcar.wire.intercom import SOUND_BYTES, SOUND_S, Sound, pack_sound, parse_sound
 from tests.support import sound_card
 from tests.support.hub import PROFILE, House, server_of
 from tests.support.sound_card import TONE_HZ, SoundCard, frequency_hz, now_us
-from tests.unit.server.sockets.test_redundant_link import Deaf, Socket, reason
+from tests.unit.server.sockets.test_redundant_link import Deaf, Socket, closing, reason
 
 SOUND = config.Intercom(speaker="default", microphone="default")
 SPOKEN = bytes(SOUND_BYTES)
 SLACK_S = 1.0
 """Time that a busy machine may add."""
+SO_ATTACH_FILTER, SO_DETACH_FILTER, BPF_RETURN = 26, 27, 6  # asm-generic/socket.h, bpf_common.h
 
 
 @pytest.fixture
@@ -134,7 +139,7 @@ async def test_intercom_is_off_until_a_grown_up_switches_it_on(
         await car.sits_down()
         ws = await car.call()
         await ws.send_str("listen")
-        assert await reason(ws) == "switched off"
+        assert await closing(ws) == ("a grown-up switched it off", "key=intercom_off")
         assert not card.started()
         child = car.house.visitor("Child")
         child.say(up.SetIntercom(True))
@@ -162,17 +167,17 @@ async def test_only_the_page_at_the_wheel_talks_and_listens(
     certificates: Path, card: SoundCard
 ) -> None:
     async with a_car(certificates) as car:
-        assert await reason(await car.call("eve")) == "not at the wheel"
+        assert await reason(await car.call("eve")) == "only the driver can use it"
         drive = await car.sits_down()
         await car.joins("eve")
-        assert await reason(await car.call("eve")) == "not at the wheel"
+        assert await reason(await car.call("eve")) == "only the driver can use it"
         ws = await car.call()
         await ws.send_str("listen")
         await ws.receive_bytes(timeout=5)
         await drive.send_json({"kind": "release"})
         await until(lambda: not car.house.hub.has_wheel("client-driver"))
         await ws.send_str("listen")
-        assert await reason(ws) == "not at the wheel"
+        assert await reason(ws) == "only the driver can use it"
         await until(lambda: not card.running())
 
 
@@ -252,7 +257,7 @@ async def test_switching_off_ends_both_programs_at_once(
         car.house.visitor("Mum", code="grownups").say(up.SetIntercom(False))
         await until(lambda: not card.running())
         await ws.send_str("listen")
-        assert await reason(ws) == "switched off"
+        assert await reason(ws) == "a grown-up switched it off"
 
 
 async def test_hung_speaker_is_killed_and_nothing_waits_for_it(
@@ -275,7 +280,7 @@ async def test_hung_speaker_is_killed_and_nothing_waits_for_it(
                 break
             await asyncio.sleep(SOUND_S)
         assert slowest_s < 0.5
-        assert await reason(ws) == "aplay: it plays nothing"
+        assert await reason(ws) == "aplay plays nothing"
         await until(lambda: not card.running(), TERM_S + KILL_S + 2 * SLACK_S)
 
 
@@ -288,6 +293,52 @@ async def test_broken_sound_card_is_reported(certificates: Path, card: SoundCard
         await until(lambda: car.intercom._fault)
         await speak(ws, 1)
         assert await reason(ws) == "aplay: audio open error: Device or resource busy"
+
+
+@contextmanager
+def cut(*ends: Any) -> Iterator[None]:
+    """Drop all packets that arrive at these sockets, as a cut network does."""
+    drop_all = struct.pack("HBBI", BPF_RETURN, 0, 0, 0)
+    kept = ctypes.create_string_buffer(drop_all)
+    for end in ends:
+        program = struct.pack("HL", 1, ctypes.addressof(kept))
+        end.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+    try:
+        yield
+    finally:
+        for end in ends:
+            with suppress(OSError):  # closed by now
+                end.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+
+
+async def test_lost_network_ends_both_programs_and_frees_the_intercom(
+    certificates: Path, card: SoundCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The car gets no packet, and no end of the connection."""
+    silence_s, lease_s = 1.0, 0.5
+    monkeypatch.setattr(intercom_socket, "SILENCE_S", silence_s)
+    async with a_car(certificates) as car:
+        monkeypatch.setattr(car.intercom._microphone, "_lease_s", lease_s)
+        await car.sits_down()
+        ws = await car.call()
+        await ws.send_str("listen")
+        await speak(ws, 3)
+        assert len(card.running()) == 2
+        link = car.intercom._link
+        assert link is not None
+        with cut(ws.get_extra_info("socket"), link._socket):
+            lost_s = time.monotonic()
+            await speak(ws, 3)
+            await until(lambda: not card.running())
+            assert time.monotonic() - lost_s < 3 * SOUND_S + lease_s + LOOK_S + SLACK_S
+            await until(lambda: car.intercom._link is None)
+            assert time.monotonic() - lost_s < 3 * SOUND_S + silence_s + CLOSE_S + SLACK_S
+            again = await car.call()
+            await again.send_str("listen")
+            await again.receive_bytes(timeout=5)
+            connection = ws._response.connection
+            assert connection and connection.transport
+            connection.transport.abort()
 
 
 async def test_bad_frames_close_the_intercom(certificates: Path, card: SoundCard) -> None:
@@ -309,7 +360,7 @@ async def test_newest_socket_of_the_page_replaces_the_older_one(
         await second.send_str("listen")
         await second.receive_bytes(timeout=5)
         await first.send_str("listen")
-        assert await reason(first) == "opened again elsewhere"
+        assert await reason(first) == "it is open in another tab"
         await second.receive_bytes(timeout=5)
 
 

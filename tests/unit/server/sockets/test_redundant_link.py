@@ -102,12 +102,18 @@ async def number(ws: Socket) -> int:
     return parse_video(await ws.receive_bytes(timeout=3))[0].sequence
 
 
-async def reason(ws: Socket) -> str:
-    """Return the reason of the car's close."""
+async def closing(ws: Socket) -> tuple[str, str]:
+    """Return reason and key of the car's close."""
     while True:
         end = await ws.receive(timeout=3)
         if end.type is aiohttp.WSMsgType.CLOSE:
-            return str(end.extra)
+            text, _, sent = str(end.extra).partition("\n")
+            return text, sent
+
+
+async def reason(ws: Socket) -> str:
+    """Return the reason of the car's close."""
+    return (await closing(ws))[0]
 
 
 async def test_units_go_by_both_sockets_and_wishes_by_either() -> None:
@@ -138,7 +144,7 @@ async def test_units_go_by_both_sockets_and_wishes_by_either() -> None:
 async def test_copies_are_only_for_the_page_at_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redundant_link, "HELLO_S", 0.1)
     async with a_page() as page:
-        assert await reason(await page.copies("eve")) == "not at the wheel"
+        assert await reason(await page.copies("eve")) == "only the driver can use it"
         silent = await page.client.ws_connect("/ws/copies")
         assert await reason(silent) == "no hello within 0 s"
         for first in ("{", '{"kind":"take"}', '{"kind":"later"}'):
@@ -146,7 +152,7 @@ async def test_copies_are_only_for_the_page_at_the_wheel(monkeypatch: pytest.Mon
             await rude.send_str(first)
             assert await reason(rude) == "hello first"
         await page.sits_down()
-        assert await reason(await page.copies("eve")) == "not at the wheel"
+        assert await reason(await page.copies("eve")) == "only the driver can use it"
         await page.video.close()
         await until(lambda: not page.stream.viewers)
         assert await reason(await page.copies()) == "/ws/video first"
@@ -261,5 +267,5 @@ async def test_copies_after_another_page_takes_the_wheel_are_closed() -> None:
         await other.send_json({"kind": "take"})
         await until(lambda: page.house.hub.page_at_the_wheel("client-other"))
         await copies.send_json(page.wish(0.5))
-        assert await reason(copies) == "not at the wheel"
+        assert await reason(copies) == "only the driver can use it"
         assert not case.throttles

@@ -97,10 +97,10 @@ def test_start_failure_is_explained_in_the_last_line(
 @pytest.mark.parametrize(
     ("fault", "status", "words"),
     [
-        ("silent", process.ENCODER, "has returned no picture for 5 s; switch the car off and on"),
-        (str(errno.EINVAL), process.ENCODER, "does not start: Invalid argument; switch the car"),
-        (str(errno.ETIME), process.ENCODER, "does not start: Timer expired; switch the car"),
-        (str(errno.ENOMEM), process.FAILED, "does not start: [Errno 12]"),
+        ("silent", process.ENCODER, "hangs (it has sent nothing for 5 s); switch the car"),
+        (str(errno.EINVAL), process.ENCODER, "hangs (Invalid argument); switch the car"),
+        (str(errno.ETIME), process.ENCODER, "hangs (Timer expired); switch the car"),
+        (str(errno.ENOMEM), process.FAILED, "does not start: Cannot allocate memory"),
     ],
 )
 def test_hung_encoder_has_an_exit_status(

@@ -126,7 +126,7 @@ def test_flip_applies_and_look_changes_while_running(cameras: list[Camera]) -> N
 @pytest.mark.parametrize(
     ("env", "status", "said"),
     [
-        ("RPICAM_NONE", process.NO_CAMERA, "finds no camera; check the ribbon cable"),
+        ("RPICAM_NONE", process.NO_CAMERA, "finds no camera 0; check the ribbon cable"),
         ("RPICAM_MISSING", process.MISSING, "sudo apt install rpicam-apps-lite"),
         ("RPICAM_DIE_AFTER", process.FAILED, "failed to queue request"),
     ],

@@ -127,7 +127,7 @@ async def test_bucket_of_another_store_gets_no_data(rig: Rig, tmp_path: Path) ->
     other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
     put(other.store, SECOND)
     assert "of another store" in (fault := await other.relayed())
-    assert "give each store its own prefix" in fault
+    assert "give each store its own folder" in fault
     assert sorted(rig.gateway.files.rglob("*")) == before
 
 

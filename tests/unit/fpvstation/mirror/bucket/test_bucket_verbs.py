@@ -44,7 +44,7 @@ async def test_documented_commands_verify_and_restore(
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
     assert not list(rig.root.glob(".incoming/restore"))
     assert await asyncio.to_thread(run, "restore", "Arrow-20261122T100000Z") == 1
-    assert "is not there" in capsys.readouterr().err
+    assert "not found" in capsys.readouterr().err
 
 
 async def test_session_moves_to_a_bucket_and_back(rig: Rig, impatient: None) -> None:
