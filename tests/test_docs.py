@@ -33,6 +33,7 @@ from fpvcar.wire import buttons, down, up
 from fpvcar.wire.refusals import ENGLISH
 from fpvcar.wire.wheels import WheelsReason
 from fpvsites import rules
+from fpvstation.web import size_page
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -226,4 +227,6 @@ def test_texts_of_car_and_station_are_all_sent(english: dict[str, str]) -> None:
     built += [f"wheels_{state}" for state in get_args(client.State)]
     built += ["starting", "segment", "segments"]
     built += [f"sites_{mode}" for mode in get_args(rules.Mode)]
+    built += [f"size_of_{name}" for name, *_ in size_page.FIELDS]
+    built += [f"size_{word}" for word in ("title", "back", "compute")]
     assert [key for key in english if f'"{key}"' not in source and key not in built] == []
