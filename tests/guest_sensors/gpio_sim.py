@@ -81,9 +81,11 @@ class Outside:
 
 
 def plug(own: str = LABEL) -> Outside:
-    """Make a Pi's chip, and beside it another chip that is not a Pi's."""
+    """Make a Pi's chip, and beside it another chip that is not a Pi's, unless they exist."""
     for name, label in (("other", "fpga"), ("pi", own)):
         bank = CONFIG / name / "bank0"
+        if bank.exists():
+            continue
         bank.mkdir(parents=True)
         (bank / "num_lines").write_text(str(LINES))
         (bank / "label").write_text(label)

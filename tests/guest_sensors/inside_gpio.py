@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from fpvcar.config import profiles
@@ -233,26 +234,23 @@ def loose(outside: Outside) -> None:
             board.close()
 
 
-OWN = (found, levels, duty, servo, edges, steady, echo, busy, beyond, nobody, loose)
-CHECKS = {check.__name__: check for check in OWN} | inside_wheels.CHECKS
+OWN: dict[str, Callable[[Outside], None]] = {
+    check.__name__: check
+    for check in (found, levels, duty, servo, edges, steady, echo, busy, beyond, nobody, loose)
+}
 
 
 def main() -> int:
-    """Run every check and print its name with "ok" or its trace. The argument is the number of
-    runs of each."""
-    outside, runs = plug(), int(sys.argv[1])
+    """Run checks and print each name with "ok" or its trace. The arguments are the number of
+    runs of each, and their names."""
+    outside, checks = plug(), OWN | inside_wheels.CHECKS
+    runs, *names = sys.argv[1:]
 
     def often(check: Callable[[Outside], None]) -> None:
-        for _ in range(runs):
+        for _ in range(int(runs)):
             check(outside)
 
-    tell(
-        {
-            name: (lambda check=check: often(check))  # type: ignore[misc]
-            for name, check in CHECKS.items()
-            if runs > 1 or name not in inside_wheels.LONG
-        }
-    )
+    tell({name: partial(often, checks[name]) for name in names})
     return 0
 
 

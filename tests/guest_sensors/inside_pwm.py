@@ -111,5 +111,6 @@ CHECKS: dict[str, Callable[[Pca9685], None]] = {
 }
 
 if __name__ == "__main__":
+    gpio_sim.plug()
     chip = Pca9685(stub_bus())
     tell({name: partial(CHECKS[name], chip) for name in sys.argv[1:]})
