@@ -34,8 +34,8 @@ UNASKED_GOP_S = 0.5
 unit sees a still picture until the next one."""
 
 SOFTWARE_MOST = {1: (320 * 240, 10.0), 4: (640 * 480, 20.0)}
-"""Number of cores -> pixels and frames per second of libx264 that leave room for the car: estimated
-at 22 % of a Zero W's only core, and 40 % of one of a Zero 2 W's four."""
+"""Number of cores -> pixels and frames per second of libx264 that leave room for the car. Estimates
+(docs/reference/wiring.md): 22 % of a Zero W's only core, and 40 % of one of a Zero 2 W's four."""
 
 
 def arguments_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
