@@ -79,6 +79,9 @@ def check(path: Path, root: Path) -> bool:
     except ConfigError as fault:
         print(fault, file=sys.stderr)
         return False
+    if reason := backends.daemon_reason(profile, root):
+        print(f"{path}: {reason}", file=sys.stderr)
+        return False
     # "auto" is pigpiod on some boards: warnings for the other boards are printed, too.
     backend: backends.BackEnd = "pigpio" if profile.pins.backend == "pigpio" else "linux"
     hz = backends.most_hz(backend)

@@ -134,7 +134,10 @@ def ask(
         raise ConfigError(sentence("setup_board", board=board, boards=", ".join(available)))
     if not board and not profile.exists():
         raise ConfigError(f"no board: give --board, one of {', '.join(available)}")
-    default = profiles.load(available[board] if board else profile).car.name
+    chosen = profiles.load(available[board] if board else profile)
+    if reason := backends.daemon_reason(chosen, root):
+        raise ConfigError(f"{profile}: {reason}")
+    default = chosen.car.name
     if not name:
         name = read(f"The car's name ({default})? ").strip() or default
     if not HOST.fullmatch(name):

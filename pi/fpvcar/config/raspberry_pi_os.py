@@ -3,12 +3,15 @@
 Paths are relative to a root, so that setup and doctor can work on another card.
 """
 
+import re
 from collections.abc import Sequence
 
 PROFILE = "etc/fpvcar/car.toml"
 CONFIG_TXT = ("boot/firmware/config.txt", "boot/config.txt")
 """Candidates, newest first; images before Bookworm have the second one."""
 MODEL = "proc/device-tree/model"
+RP1_BOARD = re.compile(r"Raspberry Pi (Compute Module )?5")
+"""Models (5, 500, Compute Module 5) whose pins are on an RP1, which pigpiod does not support."""
 STATE = "var/lib/fpvcar"
 RUNTIME = "run/fpvcar"
 SERVICES = ("fpvcar.service", "fpvcar-wheels.service")

@@ -91,7 +91,24 @@ def backend_of(profile: Profile, root: Path) -> BackEnd:
         return "pigpio"
     from fpvcar.devices.linux import gpio
 
-    return "pigpio" if gpio.daemon_below(root) else "linux"
+    return "pigpio" if gpio.daemon_below(root) and not gpio.rp1_board(root) else "linux"
+
+
+def daemon_reason(profile: Profile, root: Path) -> str:
+    """Return the reason why pigpiod cannot drive the pins of this board as the profile demands;
+    "" if it can, or need not. The bench emulates its own pigpiod."""
+    from fpvcar.devices.linux import gpio
+
+    model, here = gpio.rp1_board(root), profile.pins.host in LOOPBACK
+    if (
+        not (model and here and profile.pins.backend == "pigpio")
+        or profile.camera.source == "bench"
+    ):
+        return ""
+    return (
+        f'pins.backend = "pigpio": pigpiod does not support the {model}; expected "linux", or no '
+        "such line"
+    )
 
 
 def i2c_backend(profile: Profile) -> BackEnd:

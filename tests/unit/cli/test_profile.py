@@ -84,6 +84,45 @@ def test_check_refuses_motors_above_the_peak_current_unless_pigpiod_drives_them(
     assert f"{strong}: warning: motors.drive: {overload}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("model", "lines", "valid"),
+    [
+        (PI_5, 'backend = "pigpio"', False),
+        ("Raspberry Pi Compute Module 5 Rev 1.0", 'backend = "pigpio"', False),
+        ("Raspberry Pi 500 Rev 1.0", 'backend = "pigpio"', False),
+        (PI_5, 'backend = "pigpio"\nhost = "192.168.1.9"', True),
+        (PI_5, 'backend = "linux"', True),
+        (PI_5, 'backend = "auto"', True),
+        (PI_4, 'backend = "pigpio"', True),
+    ],
+)
+def test_check_refuses_pigpiod_on_a_pi_5(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, lines: str, valid: bool
+) -> None:
+    car = tmp_path / "car.toml"
+    car.write_text(f"{profile.shipped()['mx1508'].read_text()}\n[pins]\n{lines}\n")
+    status = profile.run("check", [str(car)], board(tmp_path, model), nobody)
+    assert status == (0 if valid else 1)
+    reason = (
+        f'{car}: pins.backend = "pigpio": pigpiod does not support the {model}; expected "linux"'
+    )
+    assert (reason in capsys.readouterr().err) is not valid
+
+
+def test_check_of_a_pi_5_with_pigpiod_installed_is_for_the_kernels_pins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    daemon = board(tmp_path, PI_5) / "usr/bin/pigpiod"
+    daemon.parent.mkdir(parents=True)
+    daemon.touch()
+    strong = tmp_path / "strong.toml"
+    text = profile.shipped()["mx1508"].read_text()
+    strong.write_text(text.replace("winding_ohm = 2.88", "winding_ohm = 0.68"))
+    assert profile.run("check", [str(strong)], tmp_path, nobody) == 1
+    assert "motors.drive: PWM pulses at 100 Hz" in capsys.readouterr().err
+    assert profile.run("check", ["bench"], tmp_path, nobody) == 0, "it emulates its pigpiod"
+
+
 def test_propose_uses_the_hat_on_the_bus(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -205,6 +205,19 @@ def test_setup_does_not_change_a_refused_profile(card: Path) -> None:
     assert setup.main(setting_up(card, "--board=l298n", "--name=Dusty")) == 0
 
 
+def test_setup_refuses_pigpiod_on_a_pi_5(card: Path) -> None:
+    path, model = card / raspberry_pi_os.PROFILE, card / raspberry_pi_os.MODEL
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    path.write_text(f'{path.read_text()}\n[pins]\nbackend = "pigpio"\n')
+    model.parent.mkdir(parents=True)
+    model.write_text("Raspberry Pi 5 Model B Rev 1.0\0")
+    before = all_files(card)
+    with pytest.raises(ConfigError, match='car.toml: pins.backend = .* expected "linux"'):
+        setup.main(setting_up(card, "--name=Dusty"))
+    assert all_files(card) == before
+    assert setup.main(setting_up(card, "--board=l298n", "--name=Dusty")) == 0
+
+
 @pytest.mark.parametrize("name", sorted(setup.boards()))
 def test_shipped_board_profile_takes_a_name(name: str) -> None:
     toml = setup.boards()[name].read_text()

@@ -113,7 +113,9 @@ ILL: list[tuple[str, Ill]] = [
     ("board", a_file(MODEL, "Banana Pi M2\0")),
     (
         "board-daemon",
-        both(a_file(MODEL, "Raspberry Pi 5 Model B Rev 1.0\0"), an_answer(back_end="pigpio")),
+        both(
+            a_file(MODEL, "Raspberry Pi Compute Module 5 Rev 1.0\0"), an_answer(back_end="pigpio")
+        ),
     ),
     ("board-slow", a_file(MODEL, "Raspberry Pi Zero W Rev 1.1\0")),
     ("system", a_file("etc/os-release", "VERSION_CODENAME=buster\n")),

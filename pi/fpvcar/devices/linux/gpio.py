@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from fpvcar.config import Profile
+from fpvcar.config import Profile, raspberry_pi_os
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.linux import gpiochip, pins_off, strict
 from fpvcar.devices.linux.kernel_pwm import KernelPwm
@@ -45,6 +45,15 @@ def suits(daemons: Sequence[str] = DAEMONS, model: Path = MODEL) -> bool:
 def daemon_below(root: Path) -> bool:
     """Return True if pigpiod is installed on a card, even of an unknown board."""
     return any((root / path.lstrip("/")).exists() for path in DAEMONS)
+
+
+def rp1_board(root: Path) -> str:
+    """Return the model of a board without support by pigpiod, "" for any other computer."""
+    try:
+        model = (root / raspberry_pi_os.MODEL).read_text(errors="replace").rstrip("\0\n")
+    except OSError:
+        return ""
+    return model if raspberry_pi_os.RP1_BOARD.match(model) else ""
 
 
 class LinuxEdges:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from fpvcar.config import Profile, checks
+from fpvcar.config.raspberry_pi_os import RP1_BOARD
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Findings, Kind, Severity, Unasked
 
@@ -145,7 +146,7 @@ def board(facts: Facts) -> Findings:
         yield UNSUPPORTED_BOARD.finding(model=model)
     if isinstance(profile, str):
         return
-    if "Raspberry Pi 5" in model and facts.backend == "pigpio":
+    if RP1_BOARD.match(model) and facts.backend == "pigpio":
         yield PIGPIO_UNSUPPORTED.finding(model=model, path=facts.profile_path)
     slow = model.startswith(ONE_CORE) and profile.camera.fps > ONE_CORE_FPS
     if slow and profile.camera.source != "none":
