@@ -121,7 +121,7 @@ def test_healthy_upgrade_stays(car: Car) -> None:
 def test_upgrade_with_stopped_unit_reverts(car: Car, left: str) -> None:
     car.save()
     car.active(left)
-    said = car.upgrade("watch", within_s=1)
+    said = car.upgrade("watch", within_s=2)
     assert car.went_back()
     for unit in BOTH.split():
         assert (f" {unit}" in said) == (unit != left)
@@ -131,7 +131,7 @@ def test_upgrade_with_stopped_unit_reverts(car: Car, left: str) -> None:
 def test_upgrade_with_worse_page_reverts(car: Car, status: int, lacks: str) -> None:
     car.save()
     car.status = status
-    assert f"well before, not after 1 s: {lacks}\n" in car.upgrade("watch", within_s=1)
+    assert f"well before, not after 2 s: {lacks}\n" in car.upgrade("watch", within_s=2)
     assert car.went_back()
 
 
@@ -139,7 +139,7 @@ def test_upgrade_with_worse_page_reverts(car: Car, status: int, lacks: str) -> N
 def test_upgrade_with_service_not_restarted_reverts(car: Car, unit: str) -> None:
     car.keep(unit)
     car.save()
-    assert f"well before, not after 1 s: {unit}\n" in car.upgrade("watch", within_s=1)
+    assert f"well before, not after 2 s: {unit}\n" in car.upgrade("watch", within_s=2)
     assert car.went_back()
 
 
@@ -147,8 +147,8 @@ def test_upgrade_with_page_of_old_version_reverts(car: Car) -> None:
     """For example a unit of `tools/install.sh` hides the package's."""
     car.save()
     car.version = OLD
-    said = car.upgrade("watch", within_s=1)
-    assert "well before, not after 1 s: version\n" in said
+    said = car.upgrade("watch", within_s=2)
+    assert "well before, not after 2 s: version\n" in said
     assert f"the page is of version {OLD}, not {NEW}\n" in said
     assert car.went_back()
 
@@ -156,7 +156,7 @@ def test_upgrade_with_page_of_old_version_reverts(car: Car) -> None:
 def test_upgrade_of_unknown_version_reverts(car: Car) -> None:
     car.save()
     (car.root / "usr/bin/fpvcar").unlink()
-    car.upgrade("watch", within_s=1)
+    car.upgrade("watch", within_s=2)
     assert car.went_back()
 
 
@@ -169,7 +169,7 @@ def test_older_fault_does_not_revert_upgrade(car: Car) -> None:
     car.upgrade("watch")
     assert not car.went_back()
     car.status = 500
-    car.upgrade("watch", within_s=1)
+    car.upgrade("watch", within_s=2)
     assert car.went_back()
 
 
@@ -188,7 +188,7 @@ def test_page_at_other_port_does_not_revert_upgrade(car: Car) -> None:
     car.upgrade("watch", port=free)
     assert not car.went_back()
     car.active("")
-    car.upgrade("watch", within_s=1, port=free)
+    car.upgrade("watch", within_s=2, port=free)
     assert car.went_back()
 
 
