@@ -49,7 +49,8 @@
       if (this.url.pathname !== '/ws/drive' || !played.linked) return;
       const message = JSON.parse(text);
       if (message.kind === 'hello') {
-        this.hear({...played.welcome, named: played.state.named !== false, clock_us: clockUs()});
+        const {named = true, cameras = []} = played.state;
+        this.hear({...played.welcome, named, cameras, clock_us: clockUs()});
         this.welcomed = true;
         this.tell();
       }
@@ -94,6 +95,10 @@
   }
   Object.assign(PlayedSocket, {CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3});
   window.WebSocket = PlayedSocket;
+
+  // The menu and the second camera load at once, not after a second.
+  const later = window.setTimeout;
+  window.setTimeout = (act, ms, ...values) => later(act, ms === 1000 ? 0 : ms, ...values);
 
   const fetched = window.fetch;
   window.fetch = (url, ...more) => {

@@ -24,7 +24,7 @@ SECURE, PLAIN = f"http://localhost:{PORT}/", f"http://car.local:{PORT}/"
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
 _WELCOME, _STATE = (one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2])
-WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081, "cameras": []}
+WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081}
 STATE: Mapping[str, Any] = {
     **_STATE,
     "throttle": 0.0,

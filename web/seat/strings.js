@@ -7,7 +7,7 @@ import {t, fill, joined, number, percent, unit} from '../lang/words.js';
 export const STRINGS = {
   title: (/** @type {string} */ car) => fill(t.title, {car}),
   drives: (/** @type {string} */ name) => fill(t.drives, {name: personName(name)}),
-  ms: (/** @type {number | null} */ value) => (value === null ? '–' : unit(value, 'millisecond')),
+  ms: (/** @type {number | null} */ value) => (value === null ? '–' : unit(value, 'millisecond').replace(' ', '\u00a0')),
   chip: (/** @type {'good' | 'slow' | 'none'} */ grade, /** @type {number | null} */ pictureMs,
     /** @type {number | null} */ linkMs) => fill(t.chip,
     {grade: t.gradeLong[grade], picture: STRINGS.ms(pictureMs), link: STRINGS.ms(linkMs)}),

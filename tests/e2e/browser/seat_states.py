@@ -31,6 +31,7 @@ NEAR = {"throttle": 0.2, "reason": "guarded", "guard": {**STATE["guard"], "ahead
 NO_CAMERA = "no camera is connected: push its cable in, blue side to the clip"
 GROWN_UP = {"grown_up": True}
 INTERCOM = {"intercom": True}
+REAR = {"cameras": ["rear"]}
 ASKS = {
     "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog, phone"}
 }
@@ -39,6 +40,7 @@ LATER = {**WATCHING, "wait_s": 4.5, "asking": {"phase": "later", "left_s": 25.0}
 DRIVE, CAR, GROWN_UPS = (("#gear", f"#tab-{tab}") for tab in ("drive", "car", "grown-ups"))
 """The controls that open the menu at a tab."""
 SAID = "document.getElementById('asking-says').textContent !== ''"
+SMALL = "document.getElementById('small-picture')?.hidden === false"
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ LOOKS = {
     "code": Look(LOCKED, _open("unlock"), push=("#wheel",)),
     "code-asked": Look(ASKS, SAID, push=(*GROWN_UPS, "#grown-code")),
     "code-asked-stopped": Look({**STOPPED, **ASKS}, SAID, push=(*GROWN_UPS, "#grown-code")),
+    "two-cameras": Look(REAR, SMALL),
+    "two-cameras-watching": Look({**REAR, **WATCHING}, SMALL),
 }
 
 
@@ -113,6 +117,7 @@ def show(page: Page, look: Look) -> None:
     page.evaluate(
         "([seen, state]) => { localStorage.setItem('fpvcar.seen', seen);"
         " localStorage.setItem('fpvcar.path', 'yes');"
+        " localStorage.setItem('fpvcar.small-picture', 'yes');"
         " localStorage.setItem('fpvcar.name', 'Blue Fox, phone');"
         " sessionStorage.setItem('played', state); }",
         ["" if look.new_here else "yes", json.dumps(dict(look.before or look.says))],

@@ -224,6 +224,7 @@ test('browser without audio raises no error', () => {
 
 test('old voltage shows its age', () => {
   assert.equal(STRINGS.battery(7.42, 0.614, false, null), '61% · 7.4 V');
+  assert.equal(STRINGS.ms(4), '4\u00a0ms', 'on one line');
   assert.equal(STRINGS.battery(6.3, 0.05, true, null), '5% · 6.3 V – low');
   assert.equal(STRINGS.battery(7.42, 0.614, true, 12.4), '7.4 V, 12 s ago');
   assert.equal(STRINGS.battery(null, null, false, 0), '? V');
