@@ -95,7 +95,7 @@ def menu(*push: str, shows: str = "#menu") -> Look:
     return Look(GROWN_UP, f"document.querySelector('{shows}') !== null", push=("#gear", *push))
 
 
-SHOWN = ("driving", "stopped", "watching", "asked", "naming", "code-asked-stopped")
+SHOWN = "driving stopped watching asked naming code-asked-stopped intercom two-cameras".split()
 SEAT = {
     **{name: LOOKS[name] for name in SHOWN},
     **{f"menu-{tab}": menu(f"#tab-{tab}") for tab in ("drive", "picture", "car", "grown-ups")},
