@@ -26,7 +26,6 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
     "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP car.local 127.0.0.1",  # support/played_car.py
 ]
 expect.set_options(timeout=20_000.0)  # patience with a busy machine, as seat.until has
 
