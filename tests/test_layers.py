@@ -130,6 +130,7 @@ STATION_MAY = (
     "server.auth.credentials",
     "server.auth.remembered_browsers",
     "server.http.endpoints",
+    "server.http.languages",
     "server.http.limits",
     "server.http.pages",
     "server.http.responses",
