@@ -279,7 +279,8 @@ class Tiers:
             bad = await self._archive.check(session, record.listed(session))
             if unlike := sorted(lost - set(bad)):
                 await self._act(self._store.clear, paths.values())
-                raise OfficeFault(sentence("store_bytes", path=f"{session}/{unlike[0]}"))
+                path = f"{session}/{unlike[0]}"
+                raise OfficeFault(sentence("recall_damaged", path=path, place=record.place))
         await self._act(self._take, session, record, paths, right)
         return sorted(lost)
 

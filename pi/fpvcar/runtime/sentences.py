@@ -242,6 +242,8 @@ ENGLISH = {
     "verified for a day: {count} (the oldest: {first})",
     "recall_no_archive": "{session} is in {place}, and station.toml has no archive: add [tiers] "
     'and archive = "{place}", then restart the station',
+    "recall_damaged": "{path}: right in {place}, and damaged on its way to the store's disk: "
+    "check that disk, then recall it again",
     "archive_busy": "{session} has changed or is in use: archive it later",
     "bucket_marker": "{place}: {marker} is missing there: correct `target`; if the bucket was "
     "emptied, copy the store's there",

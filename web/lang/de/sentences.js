@@ -193,6 +193,7 @@ export default register({
     bound_rest: '{over} MB über der Grenze von {most} MB: Der Rest ist die neueste Sitzung, oder seine Liste ist beschädigt',
     bound_unsure: '{over} MB über der Grenze von {most} MB; Sitzungen, deren Kopien seit einem Tag kein Büro geprüft hat: {count} (die älteste: {first})',
     recall_no_archive: '{session} liegt in {place}, aber in station.toml steht kein Archiv: Ergänze [tiers] und archive = "{place}", und starte die Station neu',
+    recall_damaged: '{path}: in {place} heil, auf dem Weg zur Platte des Speichers beschädigt: Prüfe diese Platte, dann hole die Fahrt erneut zurück',
     archive_busy: '{session} hat sich geändert oder wird gerade benutzt: Archiviere später',
     bucket_marker: '{place}: {marker} fehlt dort: Berichtige `target`; wurde der Bucket geleert, kopiere die Datei aus dem Speicher dorthin',
     catalogue_damaged: 'die Liste ist beschädigt; sie wird neu angelegt',

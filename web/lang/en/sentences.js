@@ -193,6 +193,7 @@ export default register({
     bound_rest: '{over} MB over the limit of {most} MB: the rest is the newest session, or has a damaged list',
     bound_unsure: '{over} MB over the limit of {most} MB; sessions whose copies no office has verified for a day: {count} (the oldest: {first})',
     recall_no_archive: '{session} is in {place}, and station.toml has no archive: add [tiers] and archive = "{place}", then restart the station',
+    recall_damaged: '{path}: right in {place}, and damaged on its way to the store’s disk: check that disk, then recall it again',
     archive_busy: '{session} has changed or is in use: archive it later',
     bucket_marker: '{place}: {marker} is missing there: correct `target`; if the bucket was emptied, copy the store’s there',
     catalogue_damaged: 'the catalogue is damaged; it is being rebuilt',

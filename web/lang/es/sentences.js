@@ -193,6 +193,7 @@ export default register({
     bound_rest: '{over} MB por encima del límite de {most} MB: lo demás es la sesión más reciente, o su lista está dañada',
     bound_unsure: '{over} MB por encima del límite de {most} MB; sesiones cuyas copias ninguna oficina verifica desde hace un día: {count} (la más antigua: {first})',
     recall_no_archive: '{session} está en {place}, pero station.toml no tiene archivo: añade [tiers] y archive = "{place}", y reinicia la estación',
+    recall_damaged: '{path}: intacto en {place}, dañado de camino al disco del almacén: comprueba ese disco y vuelve a recuperarlo',
     archive_busy: '{session} ha cambiado o está en uso: archívalo más tarde',
     bucket_marker: '{place}: falta {marker} allí: corrige `target`; si se vació el bucket, copia allí el del almacén',
     catalogue_damaged: 'la lista está dañada; se está rehaciendo',

@@ -193,6 +193,7 @@ export default register({
     bound_rest: '{over} Mt yli {most} Mt:n rajan: loput ovat uusin istunto, tai niiden luettelo on vioittunut',
     bound_unsure: '{over} Mt yli {most} Mt:n rajan; istunnot, joiden kopioita mikään toimisto ei ole vuorokauteen tarkistanut: {count} (vanhin: {first})',
     recall_no_archive: '{session} on paikassa {place}, mutta station.tomlissa ei ole arkistoa: lisää [tiers] ja archive = "{place}" ja käynnistä asema uudelleen',
+    recall_damaged: '{path}: ehjä paikassa {place}, vioittunut matkalla varaston levylle: tarkista levy ja palauta ajo uudelleen',
     archive_busy: '{session} on muuttunut tai käytössä: arkistoi se myöhemmin',
     bucket_marker: '{place}: {marker} puuttuu: korjaa `target`; jos bucket on tyhjennetty, kopioi tiedosto sinne varastosta',
     catalogue_damaged: 'luettelo on vioittunut; se luodaan uudelleen',

@@ -193,6 +193,7 @@ export default register({
     bound_rest: '{over} Mo au-dessus de la limite de {most} Mo : le reste est la session la plus récente, ou sa liste est endommagée',
     bound_unsure: '{over} Mo au-dessus de la limite de {most} Mo ; sessions dont aucun bureau n’a vérifié les copies depuis un jour : {count} (la plus ancienne : {first})',
     recall_no_archive: '{session} est dans {place}, mais station.toml n’a pas d’archive : ajoute [tiers] et archive = "{place}", puis redémarre la station',
+    recall_damaged: '{path} : intact dans {place}, endommagé en route vers le disque du stockage : vérifie ce disque, puis rapatrie-le de nouveau',
     archive_busy: '{session} a changé ou est en cours d’utilisation : archive-le plus tard',
     bucket_marker: '{place} : {marker} y manque : corrige `target` ; si le bucket a été vidé, copies-y celui du stockage',
     catalogue_damaged: 'la liste est endommagée ; elle est en train d’être refaite',

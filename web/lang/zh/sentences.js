@@ -193,6 +193,7 @@ export default register({
     bound_rest: '超出上限 {most} MB 达 {over} MB：其余的是最新的会话，或其列表已损坏',
     bound_unsure: '超出上限 {most} MB 达 {over} MB；一天以来没有办公室校验过副本的会话：{count} 个（最早的是 {first}）',
     recall_no_archive: '{session} 在 {place}，但 station.toml 中没有归档：请加入 [tiers] 和 archive = "{place}"，然后重启基站',
+    recall_damaged: '{path}：在 {place} 中完好，但在传往存储磁盘的途中损坏：请检查该磁盘，然后重新取回',
     archive_busy: '{session} 已更改或正在使用：请稍后归档',
     bucket_marker: '{place}：缺少 {marker}：请更正 `target`；如果存储桶被清空过，请把存储中的那个复制过去',
     catalogue_damaged: '列表已损坏，正在重建',
