@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
                 print(line)
     except KeyboardInterrupt:
         print()
-    except (OSError, ValueError) as fault:  # msgspec's DecodeError is a ValueError
+    except (OSError, ValueError, msgspec.DecodeError) as fault:
         print(f"fpvstation: {_no_status(url, fault)}", file=sys.stderr)
         return 1
     return 0
