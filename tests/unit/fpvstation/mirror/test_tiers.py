@@ -309,7 +309,11 @@ def test_full_archive_leaves_the_session_here(rig: Rig) -> None:
         subprocess.run(["umount", "-l", str(rig.there)], check=True)
 
 
-def test_due_sessions_are_old_at_all_offices_and_settled(rig: Rig) -> None:
+def test_due_sessions_are_old_at_all_offices_and_settled(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(rig.root)._replace(total=100, used=50, free=50)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     age = TierSettings(archive="/x", after="90 days")
     copies = ReplicaLog(Folder(rig.root))
 
