@@ -187,6 +187,8 @@ def _build(
             for name in ("passwd", "group"):
                 master = made / "usr/share/base-passwd" / f"{name}.master"
                 shutil.copy(master, made / "etc" / name)
+            (made / "etc/hosts").write_text("127.0.0.1 localhost\n")
+            (made / "etc/nsswitch.conf").write_text("hosts: files\n")
         (made / "mnt").mkdir(exist_ok=True)
         made.rename(folder)
     print(f"  root: made in {time.monotonic() - begin_s:.0f} s", file=sys.stderr)

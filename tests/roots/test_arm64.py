@@ -19,7 +19,8 @@ LIBRARIES = (
     "websockets",
     "zstandard",
 )
-TEST_PACKAGES = ("ffmpeg", *(f"python3-{name}" for name in LIBRARIES))
+PROGRAMS = ("dnsmasq-base", "ffmpeg", "fio", "nftables", "util-linux")
+TEST_PACKAGES = (*PROGRAMS, *(f"python3-{name}" for name in LIBRARIES))
 """Packages that some tests need beside the package's dependencies."""
 TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 ALTERNATIVES = ("blas", "lapack")
