@@ -11,6 +11,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,8 @@ def seen_at_all(name: str = "camera-glass") -> tuple[Check]:
 
 @pytest.mark.parametrize("name", ["camera-glass", "button"])
 def test_page_shows_the_led_and_the_button(emulated: BenchRig, name: str) -> None:
-    (found,) = runner.run(seen_at_all(name), emulated, 1, print)
+    with ThreadPoolExecutor(1) as thread:  # Playwright's loop runs in this thread
+        (found,) = thread.submit(runner.run, seen_at_all(name), emulated, 1, print).result()
     assert found.verdict == "passed" and found.worst, found.why
 
 
