@@ -47,10 +47,7 @@ def _pipes(count: int) -> list[tuple[int, int]]:
 
 def signal_name(number: int) -> str:
     """Return a name such as SIGKILL."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return next((one.name for one in signal.Signals if one == number), f"signal {number}")
 
 
 class ChildProcess:
