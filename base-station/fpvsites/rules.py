@@ -158,23 +158,30 @@ def _hooks(
     config: Config, marks: Mapping[str, tuple[str, int, datetime.datetime | None, Mode]]
 ) -> list[str]:
     lan, dns = f'iifname "{config.lan}"', "meta l4proto { tcp, udp } th dport"
-    jumps, ports, replies = [], [], []
+    jumps, ports, own, replies = [], [], [], []
     for number, (name, group) in enumerate(config.groups.items()):
         key, mark, until, mode = marks[name]
         jumps += [f"{mac} : goto {key}" for mac in group.clients]
         ports += [f"{mac} : {PORT + number}" for mac in group.clients]
+        own += [f"{mac} . {PORT + number}" for mac in group.clients]
         if mode != "nothing":
             limit = f"meta time < {int(until.timestamp())} " if until else ""
             replies.append(f'oifname "{config.lan}" ct mark {mark} {limit}accept')
-    forward, redirect = [], []
+    forward, redirect, answer = [], [], []
+    last = PORT + max(len(config.groups), 2) - 1
+    closed = f"{dns} {{ 53, 853, {PORT}-{last} }} drop"
     if jumps:
         forward.append(f"{lan} ether saddr vmap {{ {', '.join(jumps)} }}")
         redirect.append(f"{lan} {dns} 53 redirect to :ether saddr map {{ {', '.join(ports)} }}")
+        known = ", ".join(mac for group in config.groups.values() for mac in group.clients)
+        pairs = f"ether saddr . th dport {{ {', '.join(own)} }}"
+        answer.append(f"{lan} meta l4proto {{ tcp, udp }} {pairs} ct status dnat accept")
+        answer.append(f"{lan} ether saddr {{ {known} }} {closed}")
     if config.others:
         port = PORT + list(config.groups).index(config.others)
         forward.append(f"{lan} goto {marks[config.others][0]}")
         redirect.append(f"{lan} {dns} 53 redirect to :{port}")
-    last = PORT + max(len(config.groups), 2) - 1
+        answer.append(f"{lan} {dns} {port} ct status dnat accept")
     return [
         "chain forward {",
         "type filter hook forward priority filter; policy accept;",
@@ -187,11 +194,12 @@ def _hooks(
         "type nat hook prerouting priority dstnat; policy accept;",
         *redirect,
         "}",
-        # Only a redirected question reaches a group's dnsmasq: no client asks another group's.
+        # Only a redirected question reaches a dnsmasq, and only that of the client's group: the
+        # kernel still redirects a port that asked before a change as it did then.
         "chain input {",
         "type filter hook input priority filter; policy accept;",
-        f"{lan} {dns} {PORT}-{last} ct status dnat accept",
-        f"{lan} {dns} {{ 53, 853, {PORT}-{last} }} drop",
+        *answer,
+        f"{lan} {closed}",
         "}",
     ]
 

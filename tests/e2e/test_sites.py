@@ -112,7 +112,7 @@ def test_unlisted_client_and_other_groups_dns_are_closed(network: Network) -> No
     network.group("guests", 'clients = ["02:00:00:00:53:07"]\nsites = ["third.org"]\n')
     assert apply(network).returncode == 0
     assert network.ask("third.org") == (REFUSED, [])
-    network.wait_for(lambda: network.ask("allowed.org")[0] == 0)
+    network.wait_for(lambda: network.ask("allowed.org", own_port=40_000)[0] == 0)
     for port in (5301, 5302):
         assert network.ask("third.org", port=port) == (-1, [])
     assert network.run("client", "ip", "link", "set", "wifi", "address", STRANGER).returncode == 0
@@ -121,6 +121,8 @@ def test_unlisted_client_and_other_groups_dns_are_closed(network: Network) -> No
     assert apply(network).returncode == 0
     network.wait_for(lambda: network.visit("third.org") == "third.org")
     assert network.ask("allowed.org") == (REFUSED, [])
+    # The kernel redirects a known port as before: not to the server of another group.
+    assert network.ask("allowed.org", own_port=40_000) == (-1, [])
 
 
 def test_switch_undo_and_edges_by_the_kernel(network: Network) -> None:

@@ -47,6 +47,7 @@ ASK = """
 import socket, sys
 link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 link.settimeout(float(sys.argv[2]))
+link.bind(("", int(sys.argv[5])))
 link.sendto(bytes.fromhex(sys.argv[3]), (sys.argv[1], int(sys.argv[4])))
 print(link.recv(2000).hex())
 """
@@ -189,13 +190,14 @@ class Network:
         return self.run("client", *words).stdout.strip()
 
     def ask(
-        self, name: str, kind: int = 1, server: str = GATEWAY, port: int = 53
+        self, name: str, kind: int = 1, server: str = GATEWAY, port: int = 53, own_port: int = 0
     ) -> tuple[int, list[str]]:
         """Return the code and the IPv4 addresses of a DNS answer to the client; -1 for none."""
         labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
         query = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + labels + b"\0"
         query += struct.pack(">2H", kind, 1)
-        words = [sys.executable, "-S", "-c", ASK, server, "2.0", query.hex(), str(port)]
+        ports = [str(port), str(own_port)]
+        words = [sys.executable, "-S", "-c", ASK, server, "2.0", query.hex(), *ports]
         answer = bytes.fromhex(self.run("client", *words).stdout.strip())
         if not answer:
             return -1, []
