@@ -230,3 +230,53 @@ def test_texts_of_car_and_station_are_all_sent(english: dict[str, str]) -> None:
     built += [f"size_of_{name}" for name, *_ in size_page.FIELDS]
     built += [f"size_{word}" for word in ("title", "back", "compute")]
     assert [key for key in english if f'"{key}"' not in source and key not in built] == []
+
+
+RAISED = re.compile(r"(Fault|Error|Gone|Busy|Changed)$|HTTP")
+NOT_ON_A_PAGE = {
+    "base-station/fpvsites/config.py": "_check_network _named _normalized load mac_of site_of "
+    "span_of",
+    "base-station/fpvsites/gate.py": "check_programs",
+    "base-station/fpvsites/page.py": "serve",
+    "base-station/fpvstation/catalogue/catalogue_schema.py": "open_database",
+    "base-station/fpvstation/fetch/cars.py": "find url_of",
+    "base-station/fpvstation/fetch/client.py": "_faults pair",
+    "base-station/fpvstation/mirror/folder_archive.py": "__init__",
+    "base-station/fpvstation/mirror/restore.py": "session_of",
+    "base-station/fpvstation/mirror/tiers.py": "alone",
+    "base-station/fpvstation/query/grep.py": "grep",
+    "base-station/fpvstation/store/identity.py": "_create _do open",
+    "base-station/fpvstation/store/manifest.py": "folders_of",
+    "base-station/fpvstation/web/moments_api.py": "_conditions_of",
+    "base-station/fpvstation/web/password.py": "save",
+    "base-station/fpvstation/web/query_api.py": "_run answer",
+}
+"""Functions whose faults a terminal or a program gets: at the start, by a verb, by a query."""
+
+
+def english_faults(module: Path) -> str:
+    """Return the functions that raise a sentence without a key."""
+    functions = set()
+    for function in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+            for call in calls:
+                texts = [*call.args, *(word.value for word in call.keywords if word.arg == "text")]
+                literal = (text for text in texts if isinstance(text, ast.JoinedStr | ast.Constant))
+                worded = any(" " in ast.unparse(text) for text in literal)
+                if worded and RAISED.search(ast.unparse(call.func)):
+                    functions.add(function.name)
+    return " ".join(sorted(functions))
+
+
+def test_faults_on_a_page_of_a_station_have_a_key() -> None:
+    station = ROOT / "base-station" / "fpvstation"
+    folders = [station / name for name in ("catalogue", "fetch", "mirror", "query", "store", "web")]
+    modules = [
+        file
+        for folder in (station.parent / "fpvsites", *folders)
+        for file in folder.glob("[!_]*.py")
+    ]
+    modules += [station / "errors.py", station / "housekeeping.py"]
+    found = {str(file.relative_to(ROOT)): english_faults(file) for file in modules}
+    assert {name: functions for name, functions in found.items() if functions} == NOT_ON_A_PAGE

@@ -5,7 +5,6 @@
 """
 
 import contextlib
-import difflib
 import ipaddress
 import re
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from msgspec import Meta
 
 from fpvcar.config import ConfigError, Section
 from fpvcar.config.profiles import converted, read_toml
+from fpvcar.runtime.sentences import sentence
 
 FILE, GROUPS = "fpvsites.toml", "groups"
 GROUPS_MOST = 32
@@ -70,10 +70,8 @@ class Config(Section, frozen=True):
         """Return a group. Raises ConfigError for an unknown name."""
         if name in self.groups:
             return self.groups[name]
-        near = difflib.get_close_matches(name, self.groups, 1, 0.5)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        known = ", ".join(self.groups) or f"none, add {GROUPS}/NAME.toml"
-        raise ConfigError(f'group "{name}" is unknown{hint} Groups: {known}')
+        known = ", ".join(self.groups) or "–"
+        raise ConfigError(sentence("sites_group", group=name, groups=known))
 
 
 def load(folder: Path) -> Config:

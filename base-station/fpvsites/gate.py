@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fpvcar.runtime import sd_notify
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import fault_text, sent_as, sentence
 from fpvsites import state
 from fpvsites.rules import TABLE, Rules, rules
 from fpvsites.state import InForce, local_now
@@ -47,7 +48,7 @@ def nft(*words: str, script: str = "") -> str:
         [require("nft", "nftables"), *words], input=script, capture_output=True, text=True
     )
     if done.returncode:
-        raise StationError(f"nft: {done.stderr.strip()}")
+        raise StationError(sentence("says", place="nft", reason=done.stderr.strip()))
     return done.stdout
 
 
@@ -79,9 +80,9 @@ class Gate:
                 at_s = states[-1].at_s
                 self._enforce(states[-1])
         except (StationError, OSError) as error:
-            fault = str(error)
-            log.error("%s", fault) if self._reported != InForce(at_s, fault) else None
-        if self._reported != (report := InForce(at_s, fault)):
+            fault = fault_text(error)
+        if self._reported != (report := InForce(at_s, fault, sent_as(fault))):
+            log.error("%s", fault) if fault else None
             self._reported = report
             state.save(self._folder / state.IN_FORCE, report)
 
@@ -107,7 +108,8 @@ class Gate:
         ended = ""
         for name, (text, process) in list(self._servers.items()):
             if process.poll() is not None:
-                ended = f"dnsmasq of group {name} ended with {process.returncode}; starting it"
+                program, status = f"dnsmasq ({name})", process.returncode
+                ended = sentence("program_exit", program=program, status=status)
             if process.poll() is not None or wanted.get(name) != text:
                 self._end(name)
         for name in wanted.keys() - self._servers.keys():

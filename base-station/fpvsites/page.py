@@ -84,6 +84,9 @@ class Page:
                     }
                 )
         change = _change_text(newest.change) if len(states) > 1 else ""
+        sentences = sentences_in(change)
+        if report.sent:
+            sentences[report.fault] = report.sent
         body = {
             "groups": groups,
             "change": change,
@@ -91,7 +94,7 @@ class Page:
             "in_force": report.at_s == newest.at_s,
             "off": newest.config is None,
             "now": f"{now:%H:%M}",
-            "sentences": sentences_in(change, report.fault),
+            "sentences": sentences,
         }
         return web.Response(body=msgspec.json.encode(body), headers=JSON)
 
@@ -133,9 +136,7 @@ def _change_text(change: str) -> str:
 
 @web.middleware
 async def _own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    refuse_foreign(
-        request, socket.gethostname(), 'Host "{}" refused: open the page by its address.'
-    )
+    refuse_foreign(request, socket.gethostname())
     return await handler(request)
 
 

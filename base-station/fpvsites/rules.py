@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from fpvcar.config import ConfigError, Section
+from fpvcar.runtime.sentences import sentence
 from fpvsites.config import CLOCK, Config, Group, Span, minutes_of
 
 Mode = Literal["everything", "sites", "nothing"]
@@ -62,14 +63,9 @@ class Rules(NamedTuple):
 def switch_until(text: str, now: datetime.datetime) -> float:
     """Return the time of HH:MM today in seconds, UTC. Raises ConfigError."""
     match = CLOCK.fullmatch(text)
-    minutes = minutes_of(match[1], match[2]) if match else -1
-    if minutes < 0:
-        raise ConfigError(f'time "{text}" refused: expected HH:MM, from 00:00 to 24:00, as 18:00')
-    until = _at(now, minutes)
+    until = _at(now, minutes_of(match[1], match[2]) if match else -1)
     if until <= now:
-        raise ConfigError(
-            f"time {text} refused: it is {now:%H:%M}; expected a later time today, at most 24:00"
-        )
+        raise ConfigError(sentence("sites_time", time=text, now=f"{now:%H:%M}"))
     return until.timestamp()
 
 

@@ -38,6 +38,8 @@ class InForce(msgspec.Struct, frozen=True):
 
     at_s: float
     fault: str = ""
+    sent: str = ""
+    """Key and values of the fault, for the page."""
 
 
 def local_now() -> datetime.datetime:
@@ -67,7 +69,8 @@ def _read(path: Path, kind: type[T], absent: T) -> T:
         try:
             return msgspec.json.decode(path.read_bytes(), type=kind)
         except (ValueError, msgspec.DecodeError) as fault:
-            raise StationError(f"{path}: {fault}: remove it, then `fpvsites apply`") from None
+            values = {"path": path, "reason": fault, "command": "fpvsites apply"}
+            raise StationError(sentence("file_damaged", **values)) from None
     return absent
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.runtime.files import TEMPORARY
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import fault_text, sentence
 from fpvstation.catalogue.catalogue import Catalogue
-from fpvstation.errors import StationError, fault_text
+from fpvstation.errors import StationError
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.query.keeper import SidecarKeeper

@@ -24,7 +24,7 @@ from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, 
 from fpvcar.recordings.library.drives import Drive, DriveFilter, drives_of
 from fpvcar.recordings.library.recording_index import Page
 from fpvcar.recordings.library.titles import Titles
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import os_reason, sentence
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
@@ -158,7 +158,8 @@ class Catalogue:
             except FileNotFoundError:
                 if not (self._root / path_of(session)).exists():
                     continue
-                self._skip(session, OSError(f"{path_of(session)} is damaged: fpvstation verify"))
+                path = path_of(session)
+                self._skip(session, OSError(sentence("office_damaged", path=path, session=session)))
                 stamps.pop(session, None)
                 continue
             except OSError as fault:
@@ -173,7 +174,7 @@ class Catalogue:
 
     def _skip(self, session: str, fault: OSError) -> None:
         """Note that a session cannot be read now; the next sync tries it again."""
-        self.faults[session] = fault.strerror or str(fault)
+        self.faults[session] = os_reason(fault)
 
     def _probe(self, changes: Sequence[Change], probe: Prober) -> ProbeBatch:
         """Start probing the new segments of some sessions."""
@@ -293,7 +294,7 @@ class Catalogue:
             session, drives = self._drives_of(db, drive)
         record = self._store.archived(session)
         if record is None:
-            raise DriveBusy("not_archived")
+            raise DriveBusy("page_old")
         return session, [item.id for item in drives], record
 
     def usage(self) -> StoreUsage:
@@ -349,7 +350,7 @@ class Catalogue:
     def _locked(self) -> Iterator[None]:
         """Hold the lock on changes of the list. Raises DriveBusy."""
         if not self._changing.acquire(timeout=PATIENCE_S):
-            raise DriveBusy("catalogue_busy")
+            raise DriveBusy("export_open")
         try:
             yield
         finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.runtime import files
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.auth.access import is_loopback
 from fpvcar.wire.station import Pairing
 from fpvstation.errors import StationError
@@ -69,9 +70,8 @@ class Cars:
         except FileNotFoundError:
             return []
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StationError(
-                f"{self._path}: {fault}; remove it, and pair the cars again"
-            ) from None
+            values = {"path": self._path, "reason": fault, "command": "fpvstation pair ADDRESS"}
+            raise StationError(sentence("file_damaged", **values)) from None
 
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
         """Add a car to the list; replace its entry if it was paired before."""

@@ -17,11 +17,11 @@ import aiohttp
 import msgspec
 
 from fpvcar.recordings.library.checksums import start_of
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.sentences import fault_text, os_reason, sentence
 from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
-from fpvstation.errors import StationError, fault_text
+from fpvstation.errors import StationError
 from fpvstation.fetch.cars import Car
 from fpvstation.fetch.pull import CarFault, SegmentGone, invalid
 
@@ -245,7 +245,7 @@ class HttpCar:
         if answer.status in (404, 409, 412):
             raise SegmentGone
         text = (await _read(answer)).decode(errors="replace").strip()[:200]
-        raise CarFault(f"{self._car.url}: {answer.status} {text}")
+        raise CarFault(sentence("says", place=self._car.url, reason=f"{answer.status} {text}"))
 
 
 @contextlib.contextmanager

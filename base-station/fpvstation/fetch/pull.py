@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from fpvcar.recordings import names
 from fpvcar.recordings.library import checksums
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import fault_text, sentence
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
 from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
@@ -167,7 +167,7 @@ class Pull:
         if isinstance(fault, SessionArchived):
             self.round.late[segment.name] = str(fault)
         elif fault is not None and not isinstance(fault, SegmentGone):
-            self.round.bad[segment.name] = str(fault)
+            self.round.bad[segment.name] = fault_text(fault)
             self._faults += 1
             if self._faults == FAULTS_MOST or _affects_all(fault):
                 raise fault

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from fpvcar.runtime.sentences import segments, sentence
-from fpvstation.errors import StationError, fault_text
+from fpvcar.runtime.sentences import fault_text, segments, sentence
+from fpvstation.errors import StationError
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
 from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore

@@ -165,7 +165,8 @@ class Rdcp:
     async def _run(self, *arguments: str, on_progress: OnProgress = quiet) -> RdcpResult:
         """Run rdcp; `on_progress` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
-            raise OfficeFault(sentence("office_no_rdcp"))
+            command = "sudo apt install rdpipe"
+            raise OfficeFault(sentence("not_installed", program="rdcp", command=command))
         process = await asyncio.create_subprocess_exec(
             *with_pdeathsig([*self._argv, *arguments]),
             stdin=asyncio.subprocess.DEVNULL,
@@ -188,8 +189,10 @@ class Rdcp:
 
     def _fault(self, ended: RdcpResult) -> OfficeFault:
         messages = [*(f"{error.path}: {error.error}" for error in ended.faults), *ended.lines]
-        last = messages[-1][:300] if messages else "no output"
-        return OfficeFault(f"{self.place}: exit status {ended.status}: {last}")
+        reason = sentence("program_exit", program="rdcp", status=ended.status)
+        if messages:
+            reason = sentence("says", place=reason, reason=messages[-1][:300])
+        return OfficeFault(sentence("says", place=self.place, reason=reason))
 
 
 async def _read(stream: asyncio.StreamReader, on_progress: OnProgress) -> RdcpResult:

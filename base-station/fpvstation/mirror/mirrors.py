@@ -7,8 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from fpvcar.runtime.sentences import sentence
-from fpvstation.errors import StationError, fault_text
+from fpvcar.runtime.sentences import fault_text, sentence
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.office import OfficeFault, OfficeState, RemoteOffice

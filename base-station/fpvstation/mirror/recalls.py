@@ -16,11 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from fpvcar.runtime.sentences import segments, sentence
-from fpvstation.errors import StationError, fault_text
+from fpvcar.runtime.sentences import fault_text, segments, sentence
+from fpvstation.errors import StationError
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.office import CopyProgress, OfficeFault
-from fpvstation.mirror.s3_bucket import RETRIED
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.store.archived import ArchivedSession
 from fpvstation.store.identity import FULL
@@ -29,8 +28,6 @@ BUSY_S = 2.0
 """Pause while the archive is busy with another session."""
 ENDED_MOST = 50
 """Ended recalls that are kept for the page."""
-AGAIN = "try again, and the copy continues"
-NO_ROOM = sentence("recall_full")
 ACTIVE = "waiting", "copying", "verifying"
 log = logging.getLogger("fpvstation")
 
@@ -167,8 +164,8 @@ class Recalls:
         except (OfficeFault, StationError, OSError) as fault:
             full = isinstance(fault, OSError) and fault.errno in FULL
             text = fault_text(fault)
-            text = text.replace(RETRIED, AGAIN) if RETRIED in text else text
-            self._fail(state, NO_ROOM if full else text)
+            room = sentence("says", place=text, reason=sentence("make_room")) if full else ""
+            self._fail(state, room or text)
         except Exception as fault:  # a defect here must not end the station
             log.exception("%s", state.session)
             self._fail(state, sentence("station_internal", reason=repr(fault)))

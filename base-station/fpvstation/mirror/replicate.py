@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import fault_text, sentence
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
@@ -96,7 +96,7 @@ class Replicator:
                 self.pending.put_back(session, due_s)
                 if not isinstance(fault, OfficeFault | StationError | OSError):
                     raise
-                state.bad[session] = str(fault)
+                state.bad[session] = fault_text(fault)
                 faults += 1
                 if faults == FAULTS_MOST:
                     raise

@@ -15,9 +15,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from fpvcar.runtime.sentences import sentence
 from fpvstation.mirror.office import OfficeFault
 
-MISSING = "boto3 is needed for an office in a bucket: pip install 'fpvcar[s3]'"
+LIBRARY = "pip install 'fpvcar[s3]'"
 CHUNK = 4 << 20
 SILENCE_S, CONNECTING_S, ATTEMPTS = 60.0, 10.0, 5
 """Limits of one request, and how often boto3 sends it before a fault is reported."""
@@ -25,40 +26,29 @@ AMAZON = "amazonaws.com"
 UNSIGNED = {"payload_signing_enabled": False}
 """Setting of boto3: an upload has its checksum in a signed header, so do not hash the body once
 more for the signature. That is the default for https only."""
-KEYS = "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile's keys"
-TOKEN = "get new temporary keys, or use keys that do not expire"
-REGION = "region {} refused: set AWS_REGION to the bucket's region"
-CLOCK = "set the clock of this machine: sudo timedatectl set-ntp true"
-ROOM = "make room there; the copy is retried"
-RETRIED = "the copy is retried"
-NETWORK = f"check AWS_ENDPOINT_URL and the network; {RETRIED}"
 STEPS = {
-    "AccessDenied": "allow these keys s3:ListBucket, s3:GetObject, s3:PutObject and "
-    "s3:ListBucketMultipartUploads there",
-    "AuthorizationHeaderMalformed": REGION,
-    "ExpiredToken": TOKEN,
-    "ExpiredTokenException": TOKEN,
-    "IllegalLocationConstraintException": REGION,
-    "InsufficientStorage": ROOM,
-    "InvalidAccessKeyId": KEYS,
-    "InvalidToken": TOKEN,
-    "NoSuchBucket": "make the bucket, or correct `target` in station.toml",
-    "PermanentRedirect": REGION,
-    "PreconditionFailed": "let only one station write there",
-    "QuotaExceeded": ROOM,
-    "RequestTimeTooSkewed": CLOCK,
-    "SignatureDoesNotMatch": KEYS,
-    "XAdminUserNotFound": KEYS,
-    "XMinioStorageFull": ROOM,
+    "AccessDenied": "bucket_access",
+    "AuthorizationHeaderMalformed": "bucket_region",
+    "ConfigParseError": "bucket_profile",
+    "ExpiredToken": "bucket_token",
+    "ExpiredTokenException": "bucket_token",
+    "IllegalLocationConstraintException": "bucket_region",
+    "InsufficientStorage": "make_room",
+    "InvalidAccessKeyId": "bucket_keys",
+    "InvalidToken": "bucket_token",
+    "NoCredentialsError": "bucket_keys",
+    "NoSuchBucket": "bucket_absent",
+    "PartialCredentialsError": "bucket_keys",
+    "PermanentRedirect": "bucket_region",
+    "PreconditionFailed": "bucket_shared",
+    "ProfileNotFound": "bucket_profile",
+    "QuotaExceeded": "make_room",
+    "RequestTimeTooSkewed": "bucket_clock",
+    "SignatureDoesNotMatch": "bucket_keys",
+    "XAdminUserNotFound": "bucket_keys",
+    "XMinioStorageFull": "make_room",
 }
-STEPS_OF_CLIENT = {
-    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
-    "~/.aws/credentials",
-    "PartialCredentialsError": KEYS,
-    "ProfileNotFound": "correct AWS_PROFILE, or the profile files",
-    "ConfigParseError": "correct the file",
-    "ValueError": "set AWS_ENDPOINT_URL to https://HOST:PORT",
-}
+"""Code of a server, or error of the client -> key of the next step."""
 REASON_MOST = 300
 Result = TypeVar("Result")
 
@@ -195,7 +185,8 @@ class Bucket:
             try:
                 import boto3
             except ImportError:
-                raise OfficeFault(MISSING) from None
+                missing = sentence("not_installed", program="boto3", command=LIBRARY)
+                raise OfficeFault(missing) from None
             from botocore.config import Config
 
             config = Config(
@@ -238,14 +229,15 @@ def _fault_of(place: str, error: Exception, region: str) -> OfficeFault:
         code = str(error.response.get("Error", {}).get("Code", "no code"))
         reason = f"{code}: {error.response.get('Error', {}).get('Message') or 'no message'}"
         kinds = {"NoSuchKey": FileMissing, "PreconditionFailed": Exists}
-        kind, step = kinds.get(code, OfficeFault), STEPS.get(code, RETRIED).format(region)
+        kind, step = kinds.get(code, OfficeFault), STEPS.get(code, "bucket_again")
     elif isinstance(error, BotoCoreError | ResponseParserError | ValueError | OSError):
         kind, reason = OfficeFault, str(error) or repr(error)
-        step = STEPS_OF_CLIENT.get(type(error).__name__, NETWORK)
+        step = STEPS.get(type(error).__name__, "bucket_network")
     else:
         raise error
     reason = " ".join(reason.split())[:REASON_MOST].rstrip(".")
-    return kind(f"{place}: {reason}: {step}")
+    advice = sentence("says", place=reason, reason=sentence(step, region=region))
+    return kind(sentence("says", place=place, reason=advice))
 
 
 def _condition(old: BucketFile | None) -> dict[str, str]:

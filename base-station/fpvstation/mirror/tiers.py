@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import fault_text, sentence
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
-from fpvstation.errors import StationError, fault_text
+from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
 from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, no_room, quiet
@@ -137,14 +137,14 @@ class Tiers:
         listed = self._store.listed(session)
         folder = self._disk.root / session
         if folder.is_symlink():
-            return f"it is a link to {os.readlink(folder)}, which no record explains: remove it"
+            return sentence("archive_link", path=session, target=os.readlink(folder))
         if not listed:
-            return "it has no segments here"
+            return sentence("export_missing", name=session)
         replicas = self._replicas.of(session)
         expected = segments_of(listed).items()
         for place in self._offices:
             if place not in replicas or not expected <= replicas[place].segments.items():
-                return f"{place} does not have it yet: wait until it is copied there"
+                return sentence("archive_waits", session=session, place=place)
         return ""
 
     # Out
@@ -153,12 +153,11 @@ class Tiers:
         """Move a session to the archive; return its bytes. Raises StationError, OfficeFault,
         OSError; the session then stays."""
         self._store.check()
-        if record := self._log.of(session):
-            raise StationError(f"{session} is archived in {record.place} already")
+        self._log.refuse_change(session)
         if refusal := await self._act(self._refusal, session):
-            raise StationError(f"{session} refused: {refusal}")
+            raise StationError(refusal)
         for finding in await self._act(self._store.audit, session):
-            raise StationError(f"{finding.path}: {finding.fault}: verify the session again")
+            raise StationError(sentence("office_damaged", path=finding.path, session=session))
         listed = await self._act(self._store.listed, session)
         await self.claim()
         await self._archive.put(session, listed, on_progress)
@@ -208,7 +207,8 @@ class Tiers:
         link = self._archive.link(session)
         with self._disk.changing():
             if folder.is_symlink() and os.readlink(folder) != link:
-                raise StationError(f"{session} links to {os.readlink(folder)}, expected {link}")
+                target = os.readlink(folder)
+                raise StationError(sentence("archive_link", path=session, target=target))
             if folder.is_dir() and not folder.is_symlink():
                 os.rename(folder, old)
                 files.sync(folder.parent)
@@ -250,9 +250,10 @@ class Tiers:
         self._store.check()
         record = self._log.of(session)
         if record is None:
-            raise StationError(f"{session} is not archived")
+            missing = sentence("export_missing", name=session)
+            raise StationError(sentence("says", place=self._archive.place, reason=missing))
         if record.place != self._archive.place:
-            raise StationError(f"{session} is in {record.place}: set `archive` to that")
+            raise StationError(sentence("recall_no_archive", session=session, place=record.place))
         await self._archive.claim(self._store.id, known=True)
         lost, fetched = list[str](), not record.returned
         if fetched:
@@ -379,7 +380,7 @@ def _refuse_foreign(folder: Path, record: ArchivedSession) -> None:
         if files.TEMPORARY.fullmatch(name):
             (folder / name).unlink()
         elif name not in {*record.segments, SUMS_FILE}:
-            raise StationError(f"{folder / name} is not archived: move it elsewhere")
+            raise StationError(sentence("archive_foreign", path=folder / name))
 
 
 def _make_link(path: Path, target: str, temporary: Path) -> None:

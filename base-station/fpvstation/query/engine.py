@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fpvcar.recordings.export.table_writers import has_parquet
+from fpvcar.runtime.sentences import sentence
 from fpvstation.catalogue.catalogue import FILE
 from fpvstation.errors import StationError
 from fpvstation.query import sidecar
 from fpvstation.query.keeper import folder_of
-from fpvstation.query.sidecar import MISSING, SUFFIX, TABLES, VERSION, library
+from fpvstation.query.sidecar import SUFFIX, TABLES, VERSION, library
 
 MEMORY_MB, MEMORY_LEAST_MB = 512, 32
 BATCH = 1000
@@ -79,7 +80,7 @@ class Engine:
         store."""
         self._duckdb = library("duckdb")
         if not has_parquet():  # its import takes 0.2 s, and few queries use it
-            raise StationError(MISSING)
+            library("pyarrow")
         self._folder, self._catalogue = folder_of(state, store_id), state / FILE
         self._store_id, self._memory_mb, self._threads = store_id, memory_mb, threads
         self.damaged: list[str] = []
@@ -118,14 +119,11 @@ class Engine:
     def _refusal(self, fault: Exception) -> StationError:
         text = str(fault)
         if isinstance(fault, self._duckdb.OutOfMemoryException):
-            return StationError(
-                f"the query needs more than {self._memory_mb} MB: read fewer months or columns, "
-                "or give it more with --memory MB"
-            )
+            return StationError(sentence("query_memory", memory=self._memory_mb))
         if isinstance(fault, self._duckdb.PermissionException):
             text = f"refused: {text}: a query reads samples, events and sessions only"
         if self.damaged:
-            text = f"{self.damaged[-1]}: its sidecar was damaged, and is removed: ask again"
+            text = sentence("query_damaged", session=self.damaged[-1])
         return StationError(text)
 
     def _check(self, db: Any, sql: str) -> None:
@@ -191,7 +189,7 @@ class Engine:
         except sqlite3.Error:
             row = None
         if row != (self._store_id,):
-            raise StationError(f"{self._catalogue} does not list this store: fpvstation rebuild")
+            raise StationError(sentence("query_unlisted", path=self._catalogue))
         return db
 
     def _sessions(self) -> Any:

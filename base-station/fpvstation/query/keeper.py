@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from fpvcar.runtime.sentences import sentence, text_of_line
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.query import sidecar
 from fpvstation.query.sidecar import Job
@@ -75,7 +76,7 @@ class SidecarKeeper:
                 self._busy = True
                 break
         for session, failure in self._failures.items():
-            yield f"{session}: {failure.fault}"
+            yield sentence("says", place=session, reason=failure.fault)
 
     def pause_s(self, took_s: float) -> float:
         """Return the pause after a run that took so long."""
@@ -161,7 +162,12 @@ class SidecarKeeper:
                     with contextlib.suppress(BrokenPipeError):
                         self._child.stdin.write(msgspec.json.encode(job) + b"\n")
                     answer = self._child.stdout.readline()
-                    self._note(job, answer.decode().strip() if answer else "the writer was killed")
+                    if answer:
+                        fault = text_of_line(answer.decode().strip())
+                    else:
+                        status = self._child.wait()
+                        fault = sentence("program_exit", program="sidecar", status=status)
+                    self._note(job, fault)
                     yield
 
     def _note(self, job: Job, fault: str) -> None:

@@ -29,6 +29,7 @@ import msgspec
 from fpvcar.recordings import reader
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.runtime import files
+from fpvcar.runtime.sentences import fault_text, sentence, stderr_line
 from fpvstation.errors import StationError
 from fpvstation.query.rows import EventRow, Sampler, SampleRow
 from fpvstation.store.sums_file import StoredSegment
@@ -48,7 +49,7 @@ SCHEMA = """
         kind TEXT NOT NULL, PRIMARY KEY (text, time_us, source, kind)) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS line_source ON line (source);
 """
-MISSING = "queries need pyarrow and duckdb: pip install 'fpvcar[query]'"
+LIBRARIES = "pip install 'fpvcar[query]'"
 
 
 class Job(msgspec.Struct):
@@ -63,7 +64,8 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise StationError(MISSING) from None
+        missing = sentence("not_installed", program=name, command=LIBRARIES)
+        raise StationError(missing) from None
 
 
 def stem_of(session: str, segments: Iterable[StoredSegment]) -> str:
@@ -115,7 +117,7 @@ def texts(folder: Path) -> Iterator[sqlite3.Connection]:
         except sqlite3.DatabaseError as fault:
             db.close()
             if last or isinstance(fault, sqlite3.OperationalError):
-                raise StationError(f"{path}: {fault}") from None
+                raise StationError(sentence("says", place=path, reason=fault)) from None
             for suffix in ("", "-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
     try:
@@ -272,10 +274,10 @@ def main(folder: Path) -> None:
             else:
                 fault = check(folder, job.stem)
         except (OSError, sqlite3.Error, StationError, MemoryError) as error:
-            fault = str(error) or repr(error)
+            fault = fault_text(error) or repr(error)
         except Exception as error:  # a defect must cost this session only
-            fault = f"internal fault: {error!r}"
-        print(" ".join(fault.split()), flush=True)
+            fault = sentence("station_internal", reason=repr(error))
+        print(stderr_line(" ".join(fault.split())), flush=True)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,10 @@ def load(state: Path) -> list[Measured]:
     except FileNotFoundError:
         return []
     except (ValueError, msgspec.DecodeError) as fault:
-        raise StationError(sentence("size_damaged", path=path, reason=fault)) from None
+        command = "fpvstation measure DIR"
+        raise StationError(
+            sentence("file_damaged", path=path, reason=fault, command=command)
+        ) from None
 
 
 def save(state: Path, new: Measured) -> None:

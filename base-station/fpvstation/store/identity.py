@@ -122,7 +122,7 @@ class Identity:
         try:
             return msgspec.json.decode(self._disk.read(MARKER), type=_Marker)
         except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StationError(f"{MARKER}: {fault}; is this folder a store?") from None
+            raise StationError(sentence("store_marker", path=MARKER, reason=fault)) from None
 
     def _create(self, known: str) -> str:
         if known:

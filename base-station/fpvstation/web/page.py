@@ -134,7 +134,7 @@ class Page:
         self._rights.let_change(request)
         state = self._recalls.cancel(request.match_info["id"])
         if state is None:
-            raise refused(web.HTTPNotFound, Refusal("recall_gone"))
+            raise refused(web.HTTPNotFound, Refusal("page_old"))
         return web.Response(body=msgspec.json.encode(state), headers=JSON)
 
     async def _size(self, request: web.Request) -> web.Response:
@@ -168,8 +168,7 @@ class Page:
 
 @web.middleware
 async def _own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    refusal = 'Host "{}" refused: open the page by its address or name.'
-    refuse_foreign(request, socket.gethostname(), refusal)
+    refuse_foreign(request, socket.gethostname())
     return await handler(request)
 
 

@@ -17,6 +17,7 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.runtime import files
+from fpvcar.runtime.sentences import sentence
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
 from fpvcar.server.http.responses import refused
@@ -76,7 +77,8 @@ def load(directory: Path) -> PasswordHash | None:
     except FileNotFoundError:
         return None
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise StationError(f"{path}: {fault}: set a new one: fpvstation passwd") from None
+        values = {"path": path, "reason": fault, "command": "fpvstation passwd"}
+        raise StationError(sentence("file_damaged", **values)) from None
 
 
 def codes_of(saved: PasswordHash) -> Codes:

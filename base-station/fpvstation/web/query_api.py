@@ -13,10 +13,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+from fpvcar.runtime.sentences import sentence, text_of_line
 from fpvcar.runtime.units import MB
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, number_of, refused
+from fpvcar.server.http.responses import JSON, failed, number_of, refused
 from fpvcar.wire.refusals import Refusal
+from fpvstation.errors import StationError
 
 ROWS, ROWS_MOST = 1000, 100_000
 BYTES_MOST = 16 * MB
@@ -88,8 +90,9 @@ class QueryApi:
                 text=f"The result exceeds {BYTES_MOST / MB:.0f} MB: read fewer rows or columns.\n",
             )
         if status:
-            text = errors.decode(errors="replace").partition("fpvstation: ")[2]
-            raise web.HTTPBadRequest(text=text or f"The query ended with {status}.\n")
+            text = errors.decode(errors="replace").partition("fpvstation: ")[2].strip()
+            ended = sentence("program_exit", program="fpvstation query", status=status)
+            raise failed(web.HTTPBadRequest, StationError(text_of_line(text) or ended))
         return body
 
 

@@ -118,8 +118,7 @@ class Page:
         if not near(request.remote):
             raise refused(web.HTTPForbidden, FAR)
         hosts = self.network.hosts() if self.network else ()
-        foreign = f'Host "{{}}" refused: open http://{OWN_ADDRESS}:8080/.'
-        refuse_foreign(request, socket.gethostname(), foreign, hosts)
+        refuse_foreign(request, socket.gethostname(), hosts)
         refuse_other_sites(request)
         self._used_s = time.monotonic()
         return await handler(request)

@@ -39,7 +39,7 @@ def application(files: Sequence[Path], car: str) -> web.Application:
 
 @web.middleware
 async def _only_here(request: web.Request, handler: Handler) -> web.StreamResponse:
-    refuse_foreign(request, "localhost", 'Host "{}" refused: open it as localhost.')
+    refuse_foreign(request, "localhost")
     return await handler(request)
 
 

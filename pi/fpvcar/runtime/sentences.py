@@ -16,6 +16,9 @@ ENGLISH = {
     "both": "{first}; {second}",
     "says": "{place}: {reason}",
     "starting": "starting",
+    "not_installed": "{program} is not installed; {command}",
+    "file_damaged": "{path}: {reason}: delete it, then {command}",
+    "make_room": "make room there; the next try continues the copy",
     # errors of the operating system
     "os_eacces": "Permission denied",
     "os_ebusy": "Device or resource busy",
@@ -95,13 +98,11 @@ ENGLISH = {
     "camera_again": "it is started again",
     "camera_memory": "it is started again; if that was not on purpose, memory is short",
     "camera_by_hand": "start it by hand to see why",
-    "camera_else_by_hand": "if that does not help, start it by hand to see why",
     "camera_whole": "check that it is complete and its interpreter installed",
     "camera_processor": "it is for another processor, or lacks its #! line",
     "camera_cable": "it is started again; if that repeats, check its cable",
     "camera_off_on": "switch the car off and on again; if that repeats, check its cable",
     "camera_busy": "end the other program that has the camera",
-    "camera_replug": "plug the camera in again",
     "camera_plug": "plug the camera in",
     "camera_path": "correct the path, or plug the camera in",
     "camera_group": "sudo usermod -aG video USER, then log in again",
@@ -121,7 +122,6 @@ ENGLISH = {
     "camera_garbage": "its program does not send valid H.264 ({reason})",
     "camera_closed": "its program closed its output",
     # a camera's own program
-    "capture_missing": "{program} is not installed; {command}",
     "capture_none": "{program} finds no camera {number}; check the ribbon cable, then "
     "`rpicam-hello --list-cameras`",
     "capture_busy": "the camera cannot be opened: {reason}; end the other program that has it",
@@ -164,7 +164,6 @@ ENGLISH = {
     "or GB",
     # exports
     "export_missing": "{name}: not found",
-    "export_gone_since": "{name}: no longer exists",
     "export_no_parquet": "Parquet needs pyarrow, which is not installed: use CSV",
     "export_growing": "{name}: still being written, so it is not in here",
     "export_cut": "{name}: cannot be read to its end: {reason}",
@@ -204,20 +203,16 @@ ENGLISH = {
     "station_internal": "internal fault: {reason}",
     "office_bad": "{place}: {count} files of {session} are bad or missing there ({first}); they "
     "are sent again",
-    "office_damaged": "{path}: damaged here since it was verified; it is not sent: fpvstation "
-    "verify {session}",
+    "office_damaged": "{path}: damaged here since it was verified: fpvstation verify {session}",
     "office_unmounted": "{place}: {marker} is missing there: mount its disk",
     "office_unmounted_new": "{place}: {marker} is missing there: mount its disk, or name an empty "
     "folder",
-    "office_no_rdcp": "rdcp is missing: install rdpipe",
     "office_late": "{place}: rdcp timed out after a day",
     "office_other": "{place} has the sessions of another store than {store}: give each store its "
     "own folder",
     "office_disk": "{place}: {path}: the disk returns other bytes",
     "recall_lost": "{count} bad or missing in {place} ({first}): fetched again if the car or an "
     "office has it",
-    "recall_full": "the store's disk is full: make room there, then try again, and the copy "
-    "continues",
     "chore_list": "list",
     "chore_trash": "trash",
     "chore_unfinished": "unfinished files",
@@ -229,6 +224,7 @@ ENGLISH = {
     "station_between": "{url}: its certificate has changed ({fingerprint}...); {car} signs "
     "{own}...: a machine in the middle",
     "station_invalid": "invalid answer of the car: {reason}",
+    "store_marker": "{path}: {reason}; is this folder a store?",
     "store_gone": "found the store {found}, expected {store}: mount its disk",
     "store_bytes": "{path}: the store's disk does not return the written bytes: check that disk",
     "store_name": "{path}: another segment has this name; check it",
@@ -240,16 +236,37 @@ ENGLISH = {
     "damaged list",
     "bound_unsure": "{over} MB over the limit of {most} MB; sessions whose copies no office has "
     "verified for a day: {count} (the oldest: {first})",
-    "recall_no_archive": "{session} is in {place}, and station.toml has no archive: add [tiers] "
-    'and archive = "{place}", then restart the station',
+    "recall_no_archive": '{session} is in {place}: set archive = "{place}" in [tiers] of '
+    "station.toml, then restart the station",
     "recall_damaged": "{path}: right in {place}, and damaged on its way to the store's disk: "
     "check that disk, then recall it again",
     "archive_busy": "{session} has changed or is in use: archive it later",
+    "archive_waits": "{place} does not have {session} yet: wait until it is copied there",
+    "archive_link": "{path} links to {target}, which is not its archive: remove that link",
+    "archive_foreign": "{path} is not archived: move it elsewhere",
+    # next steps of a bucket
+    "bucket_access": "allow these keys s3:ListBucket, s3:GetObject, s3:PutObject and "
+    "s3:ListBucketMultipartUploads there",
+    "bucket_region": "region {region} refused: set AWS_REGION to the bucket's region",
+    "bucket_token": "get new temporary keys, or use keys that do not expire",
+    "bucket_keys": "set the right AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them "
+    "into ~/.aws/credentials",
+    "bucket_profile": "correct AWS_PROFILE, or the profile files",
+    "bucket_absent": "make the bucket, or correct `target` in station.toml",
+    "bucket_shared": "let only one station write there",
+    "bucket_clock": "set the clock of this machine: sudo timedatectl set-ntp true",
+    "bucket_network": "check the network, and AWS_ENDPOINT_URL (https://HOST:PORT); the next try "
+    "continues the copy",
+    "bucket_again": "the next try continues the copy",
     "bucket_marker": "{place}: {marker} is missing there: correct `target`; if the bucket was "
     "emptied, copy the store's there",
     "catalogue_damaged": "the catalogue is damaged; it is being rebuilt",
     "catalogue_other": "it belongs to the store {store}",
     "catalogue_removed": "it was removed",
+    "query_unlisted": "{path} does not list this store: fpvstation rebuild",
+    "query_damaged": "{session}: its sidecar was damaged, and is removed: ask again",
+    "query_memory": "the query needs more than {memory} MB: read fewer months or columns, or give "
+    "it more with --memory MB",
     # sizes of its disks
     "size_title": "How much room do I need?",
     "size_back": "Recordings",
@@ -267,11 +284,13 @@ ENGLISH = {
     "size_writes": "its writes, {rate} MB/s",
     "size_link": "the link, {rate} MB/s",
     "size_unmeasured": "no disk was measured yet: fpvstation measure DIR...",
-    "size_damaged": "{path}: {reason}: delete it, and measure again",
     # the switches of the office Wi-Fi
     "sites_none": "no rules yet: write /etc/fpvsites, then `fpvsites apply`",
     "sites_off": "the rules are off: `fpvsites apply` turns them on",
     "sites_no_undo": "nothing to undo; `fpvsites off` removes the rules",
+    "sites_time": 'time "{time}" refused: it is {now}; expected a later time today, HH:MM, at '
+    "most 24:00",
+    "sites_group": 'group "{group}" is unknown; groups: {groups}',
     "sites_apply": "apply",
     "sites_switch": "{group}: {mode} until {until}",
     "sites_everything": "everything",
@@ -368,3 +387,11 @@ def os_reason(fault: OSError) -> str:
     if key in ENGLISH and fault.strerror == ENGLISH[key]:
         return sentence(key)
     return fault.strerror or str(fault)
+
+
+def fault_text(fault: Exception) -> str:
+    """Return the text of a fault; an error of the system is a sentence, for pages."""
+    if not isinstance(fault, OSError) or not fault.errno:
+        return str(fault)
+    reason = os_reason(fault)
+    return sentence("says", place=fault.filename, reason=reason) if fault.filename else reason

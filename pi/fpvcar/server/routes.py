@@ -171,14 +171,8 @@ class Server:
     @web.middleware
     async def _only_our_names(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Reject requests that the car's pages never send."""
-        name = self._profile.car.name
-        refuse_foreign(
-            request,
-            name,
-            f'Host "{{}}" refused: open the car by its IP address, localhost or '
-            f"{name}, or add the name to server.allowed_hosts in the profile.",
-            (*self._profile.server.allowed_hosts, *self._hosts()),
-        )
+        hosts = (*self._profile.server.allowed_hosts, *self._hosts())
+        refuse_foreign(request, self._profile.car.name, hosts)
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
                 raise web.HTTPBadRequest(text=f"{name} refused: expected ASCII.\n")

@@ -22,7 +22,7 @@ BEFORE_S = 0.5
 """Time before the last picture within which a line counts as the reason for its end."""
 REMEDIES: tuple[tuple[str, str], ...] = (
     ("resource busy", "camera_busy"),
-    ("unplugged", "camera_replug"),
+    ("unplugged", "camera_plug"),
     ("No such device", "camera_plug"),
     ("No such file", "camera_path"),
     ("Permission denied", "camera_group"),
@@ -58,7 +58,7 @@ def exited(status: int, line: str) -> str:
         return sentence("both", first=line.removeprefix(LEASH), second=step)
     if not line:
         return _fault(sentence("camera_exited_mute", status=status), "camera_by_hand")
-    return _with_remedy(sentence("camera_exited", status=status), line, "camera_else_by_hand")
+    return _with_remedy(sentence("camera_exited", status=status), line, "camera_by_hand")
 
 
 def _killed(number: int) -> str:

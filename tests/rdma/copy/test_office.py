@@ -215,7 +215,7 @@ async def test_unreachable_office_is_named(rig: Rig, sshd: Sshd) -> None:
     with pytest.raises(OfficeFault) as away:
         await rig.relayed("--ssh", closed)
     bad = str(away.value)
-    assert f"host1:{rig.there}: exit status" in bad
+    assert f"host1:{rig.there}: rdcp ended with status" in bad
     assert rig.where() == [] and list(rig.there.iterdir()) == []
     rig.there.rmdir()
     office = Rdcp(f"host1:{rig.there}/deep", rig.root, rig.options)

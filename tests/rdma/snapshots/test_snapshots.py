@@ -92,7 +92,7 @@ def test_setup_names_what_is_missing_and_the_next_step(
         for program in ("findmnt", "btrfs"):
             (tmp_path / "bin" / program).symlink_to(shutil.which(program) or "")
         patch.setenv("PATH", str(tmp_path / "bin"))
-        assert "btrbk is missing: sudo apt install btrbk" in setup(rig.root)
+        assert "btrbk is not installed; sudo apt install btrbk" in setup(rig.root)
     assert not list(rig.etc.rglob("*.*")), "nothing is written"
 
 

@@ -73,7 +73,7 @@ def _escaped(text: str) -> str:
         ('lan = "wlan0; x"\nupstream = ["9.9.9.9"]', "ip link"),
         ('lan = "wlan0"\nupstream = []', "upstream is empty"),
         ('lan = "wlan0"\nupstream = ["dns.example"]', 'upstream "dns.example" refused'),
-        (f'{NETWORK}others = "kid"', 'group "kid" is unknown; did you mean kids?'),
+        (f'{NETWORK}others = "kid"', 'group "kid" is unknown; groups: kids'),
         (f"{NETWORK}keep_s = 1", "keep_s = 1: expected `int` >= 5"),
         (f"{NETWORK}[groups.a]", "a group is a file groups/NAME.toml"),
     ],

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.config import ConfigError
+from fpvcar.runtime import sentences
+from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvsites import gate, state
 from fpvsites.__main__ import main
 from fpvsites.config import Config, Group
+from fpvsites.page import Page
 from fpvsites.rules import Rules, Switch, rules, switch_until
 from fpvstation.errors import StationError, require
 
@@ -75,12 +80,12 @@ def test_permissions_have_own_marks_and_sets() -> None:
 
 @pytest.mark.parametrize("text", ["8:00", "25:00", "12:60", "24:01", "noon", "١٢:٠٠", ""])
 def test_bad_time_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="refused: expected HH:MM, from 00:00 to 24:00"):
+    with pytest.raises(ConfigError, match="refused: it is 09:00; expected a later time"):
         switch_until(text, clock("23 09:00"))
 
 
 def test_past_time_is_refused() -> None:
-    with pytest.raises(ConfigError, match="time 09:00 refused: it is 09:00; expected a later time"):
+    with pytest.raises(ConfigError, match='time "09:00" refused: it is 09:00;'):
         switch_until("09:00", clock("23 09:00"))
     assert switch_until("24:00", clock("23 09:00")) == clock("24 00:00").timestamp()
 
@@ -110,14 +115,14 @@ def test_change_before_first_apply_and_unknown_group_are_refused(tmp_path: Path)
     with pytest.raises(StationError, match="no rules yet"):
         changed(tmp_path, state.switched("kids", switch, ""))
     changed(tmp_path, state.applied(CONFIG))
-    with pytest.raises(ConfigError, match='group "kid" is unknown; did you mean kids?'):
+    with pytest.raises(ConfigError, match='group "kid" is unknown; groups: kids, staff'):
         changed(tmp_path, state.switched("kid", switch, ""))
     assert len(state.load(tmp_path)) == 1
 
 
 def test_garbled_state_names_the_next_step(tmp_path: Path) -> None:
     (tmp_path / state.CHANGES).write_text("[{")
-    with pytest.raises(StationError, match="remove it, then `fpvsites apply`"):
+    with pytest.raises(StationError, match="delete it, then fpvsites apply"):
         state.load(tmp_path)
 
 
@@ -130,8 +135,8 @@ def test_kept_changes_are_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "refusal"),
     [
-        (None, "nft is missing: sudo apt install nftables"),
-        ("", "dnsmasq is missing: sudo apt install dnsmasq-base"),
+        (None, "nft is not installed; sudo apt install nftables"),
+        ("", "dnsmasq is not installed; sudo apt install dnsmasq-base"),
         ("Dnsmasq version 2.85\nno-nftset", r"no nftset \(Dnsmasq version 2.85\): expected 2.87"),
     ],
 )
@@ -168,3 +173,32 @@ def test_rules_are_valid_for_dnsmasq() -> None:
         words = [require("dnsmasq"), "--test", "--conf-file=-"]
         done = subprocess.run(words, input=group.dnsmasq, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+class GrownUps(RecordingRights):
+    """Rights of a client that has entered the password."""
+
+    def let_grown_up(self, request: web.Request) -> None:
+        pass
+
+
+async def test_sentences_of_the_page_have_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, state.applied(CONFIG))
+    monkeypatch.setattr("shutil.which", lambda name, path: None)
+    gate.Gate(tmp_path).step()
+    monkeypatch.setattr(sentences, "_known", {})  # the page is another process
+    async with TestClient(TestServer(Page(tmp_path, GrownUps()).application())) as client:
+        said = await (await client.get("/api/sites")).json()
+        assert said["fault"] == "nft is not installed; sudo apt install nftables"
+        assert said["sentences"][said["fault"]].startswith("key=not_installed&program=nft&")
+        order = {"group": "kids", "mode": "nothing", "until": "00:00"}
+        late = await client.post("/api/sites/switch", json=order)
+        assert late.status == 400 and "key=sites_time" in late.headers["X-Refusal"]
+        strange = await client.post(
+            "/api/sites/switch", json={**order, "group": "kid", "until": "24:00"}
+        )
+        assert strange.status == 409 and "key=sites_group" in strange.headers["X-Refusal"]
+        foreign = await client.get("/", headers={"Host": "evil.example"})
+        assert foreign.status == 403 and "key=foreign_host" in foreign.headers["X-Refusal"]

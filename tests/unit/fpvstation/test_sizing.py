@@ -101,7 +101,7 @@ def test_measure_names_what_is_missing(
     monkeypatch.setattr(measure, "SIZE", 1 << 60)
     assert "MiB free: a measurement needs" in refusal(capsys, "measure", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "fio is missing: sudo apt install fio" in refusal(capsys, "measure", str(tmp_path))
+    assert "fio is not installed; sudo apt install fio" in refusal(capsys, "measure", str(tmp_path))
 
 
 # --- Plan
@@ -149,7 +149,7 @@ def test_size_prints_each_tier_and_refuses_bad_numbers(
         main(["size", "--hours", "25"])
     assert "25 refused: expected 0.01 to 24" in capsys.readouterr().err
     (state / measure.FILE).write_text("{")
-    assert "delete it, and measure again" in refusal(capsys, "size")
+    assert "delete it, then fpvstation measure DIR" in refusal(capsys, "size")
 
 
 def test_page_draws_the_pyramid_and_escapes_values(tmp_path: Path, state: Path) -> None:

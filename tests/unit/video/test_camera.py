@@ -166,8 +166,7 @@ async def test_dead_camera_reports_its_reason_and_restarts(film: Path) -> None:
     async with running(camera, units.append):
         await until(lambda: camera.restarts >= 1)
         assert camera.state == (
-            f"lost: its program ended with status 3: {sentence}; "
-            "if that does not help, start it by hand to see why"
+            f"lost: its program ended with status 3: {sentence}; start it by hand to see why"
         )
         await until(lambda: camera.restarts >= 3)
     assert len(units) == 3 * camera.restarts

@@ -10,7 +10,7 @@ from fpvcar.video import faults
 
 LAST_WORDS = {
     "/dev/video0: Device or resource busy": "end the other program",
-    "/dev/video0: the camera was unplugged": "plug the camera in again",
+    "/dev/video0: the camera was unplugged": "plug the camera in",
     "/dev/video7: No such file or directory": "correct the path",
     "/dev/video0: Permission denied": "usermod -aG video",
     "/dev/video0: does not offer H264 9999x16": "choose a size and rate",

@@ -186,7 +186,7 @@ def _imported() -> ModuleType:
     except ImportError as fault:
         command = f"{INSTALL} ({fault})"
         raise PackageMissing(
-            sentence("capture_missing", program="picamera2", command=command)
+            sentence("not_installed", program="picamera2", command=command)
         ) from None
     module: ModuleType = picamera2
     return module

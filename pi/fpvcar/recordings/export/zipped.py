@@ -111,7 +111,7 @@ class DriveZip:
                 yield from self._bytes(archive, path)
             yield from self._rows(path)
         except FileNotFoundError:
-            self.missing.append(sentence("export_gone_since", name=path.name))
+            self.missing.append(sentence("export_missing", name=path.name))
         except RecordingError as fault:
             self.missing.append(f"{fault}".replace(str(path), path.name))
         except OSError as fault:

@@ -171,7 +171,7 @@ class FolderRepository:
         shared."""
         drives, unread = self._all()
         if unread:
-            raise DriveBusy("unread", count=unread)
+            raise DriveBusy("export_open")
         return drives
 
     def _all(self) -> tuple[list[Drive], int]:

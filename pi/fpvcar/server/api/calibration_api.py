@@ -32,7 +32,7 @@ from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, PRIVATE, quoted, refused
+from fpvcar.server.http.responses import JSON, PRIVATE, failed, quoted, refused
 from fpvcar.server.vehicle import Sensors
 from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.telemetry import Guarding, Range
@@ -127,7 +127,7 @@ class CalibrationApi:
         try:
             toml = await asyncio.to_thread(self._profile.read_text, "utf-8")
         except (OSError, UnicodeDecodeError) as fault:
-            raise web.HTTPServiceUnavailable(text=f"{fault}\n") from None
+            raise failed(web.HTTPServiceUnavailable, fault) from None
         values = differing(self._tuner.own, self._tuner.profile)
         headers = {
             **PRIVATE,

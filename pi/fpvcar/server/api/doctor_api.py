@@ -13,6 +13,7 @@ from aiohttp import web
 
 from fpvcar.doctor.report import STATUSES
 from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import fault_text, sentence
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import JSON, refused
 from fpvcar.wire.refusals import Refusal
@@ -55,12 +56,12 @@ class DoctorApi:
                 *self._argv, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
             )
         except OSError as fault:
-            raise _failed(str(fault)) from None
+            raise _failed(fault_text(fault)) from None
         try:
             async with asyncio.timeout(self._within_s):
                 out, err = await process.communicate()
         except TimeoutError:
-            raise _failed(f"no answer within {self._within_s:.0f} s") from None
+            raise _failed(sentence("wifi_silent", program="doctor")) from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 if process.returncode is None:
@@ -68,7 +69,8 @@ class DoctorApi:
                     await process.wait()
         if process.returncode not in STATUSES.values():
             last = err.decode(errors="replace").strip().splitlines()[-1:]
-            raise _failed(" ".join(last) or f"exit status {process.returncode}")
+            ended = sentence("program_exit", program="doctor", status=process.returncode)
+            raise _failed(" ".join(last) or ended)
         return out
 
 

@@ -23,7 +23,7 @@ from aiohttp import web
 
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.mcap.parsing import RecordingError
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.sentences import fault_text, sentence
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
 from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
 from fpvcar.server.http.responses import JSON, PRIVATE, failed, refused
@@ -109,7 +109,9 @@ class ExportsApi:
         if export.state == "planning":
             raise refused(web.HTTPConflict, Refusal("export_open"))
         if isinstance(job.work, Mp4Export) and not job.work.size:
-            raise web.HTTPGone(text=f"{export.fault or 'It was cancelled.'}\n")
+            if export.fault:
+                raise failed(web.HTTPGone, RecordingError(export.fault))
+            raise refused(web.HTTPGone, Refusal("export_gone"))
         headers = {
             **PRIVATE,
             "Content-Type": TYPES[export.kind][0],
@@ -135,7 +137,7 @@ class ExportsApi:
         except ConnectionError:
             raise
         except (RecordingError, OSError) as error:
-            state, fault = "failed", str(error)
+            state, fault = "failed", fault_text(error)
             raise ConnectionResetError("the export was cut off") from error
         finally:
             job.over(number, state, fault)
@@ -174,7 +176,7 @@ class ExportsApi:
             export.total = film.size
             export.name = name_of(export.name, bool(job.status().missing))
         except (RecordingError, OSError) as fault:
-            export.state, export.fault = "failed", str(fault)
+            export.state, export.fault = "failed", fault_text(fault)
         finally:
             self._downloads.later(steps.close)
 

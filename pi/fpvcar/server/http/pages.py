@@ -58,16 +58,11 @@ PLACE = re.compile(r'data-t="(\w+)">(?=<)')
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def refuse_foreign(
-    request: web.Request, own_name: str, foreign: str, extra: Iterable[str] = ()
-) -> None:
-    """Refuse a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden.
-
-    `foreign` is the answer to a foreign Host; {} stands for the received value.
-    """
+def refuse_foreign(request: web.Request, own_name: str, extra: Iterable[str] = ()) -> None:
+    """Refuse a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden."""
     host, origin = request.headers.get("Host"), request.headers.get("Origin")
     if not access.host_allowed(host, own_name, extra):
-        raise web.HTTPForbidden(text=foreign.replace("{}", _shown(host)) + "\n")
+        raise refused(web.HTTPForbidden, Refusal("foreign_host", host=_shown(host), name=own_name))
     if not access.origin_allowed(origin, host):
         raise web.HTTPForbidden(
             text=f'Origin "{_shown(origin)}" refused: expected '

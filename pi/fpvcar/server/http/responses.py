@@ -7,7 +7,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from fpvcar.recordings.mcap.parsing import RecordingError
-from fpvcar.runtime.sentences import sent_as
+from fpvcar.runtime.sentences import fault_text, sent_as
 from fpvcar.wire.refusals import Refusal
 
 PRIVATE = {
@@ -29,8 +29,9 @@ def refused(
 
 def failed(kind: type[web.HTTPException], fault: Exception) -> web.HTTPException:
     """Return a fault as an answer, with key and values of a sentence."""
-    sent = sent_as(str(fault))
-    return kind(text=f"{fault}\n", headers={"X-Refusal": sent} if sent else {})
+    text = fault_text(fault)
+    sent = sent_as(text)
+    return kind(text=f"{text}\n", headers={"X-Refusal": sent} if sent else {})
 
 
 def answering(act: Callable[[], T]) -> Callable[[], T]:

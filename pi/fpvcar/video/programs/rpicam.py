@@ -95,7 +95,7 @@ class Rpicam:
     def __init__(self, config: CameraConfig, software: bool = False) -> None:
         paths = [path for name in PROGRAMS if (path := shutil.which(name))]
         if not paths:
-            raise PackageMissing(sentence("capture_missing", program=PROGRAMS[0], command=PACKAGE))
+            raise PackageMissing(sentence("not_installed", program=PROGRAMS[0], command=PACKAGE))
         self._program, self._config, self._software = paths[0], config, software
         usage = subprocess.run(
             [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S

@@ -143,7 +143,7 @@ def coder_of(source: WebcamSource, config: CameraConfig, settings: ImageSettings
         from fpvcar.video.programs.transcoder import Transcoder
     except ImportError as fault:
         command = f"sudo apt install python3-av ({fault})"
-        raise PackageMissing(sentence("capture_missing", program="PyAV", command=command)) from None
+        raise PackageMissing(sentence("not_installed", program="PyAV", command=command)) from None
     return Transcoder(source, config, settings)
 
 

@@ -161,7 +161,7 @@ def test_missing_programs_are_named_by_their_packages(
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     for argv, package in ((WIREGUARD, "wireguard-tools"), (OPENVPN, "openvpn")):
         assert main(argv) == 1
-        assert f"is missing: sudo apt install {package}" in capsys.readouterr().err
+        assert f"is not installed; sudo apt install {package}" in capsys.readouterr().err
     assert main([*OPENVPN, "--phone"]) == 1
     assert "fpvstation tunnel wireguard" in capsys.readouterr().err
     assert list(here.iterdir()) == []

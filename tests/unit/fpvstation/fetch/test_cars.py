@@ -67,7 +67,7 @@ def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rubbish", [b"[{", b'[{"name":"\xff"', b'[{"x":' + b"[" * 5000])
 def test_damaged_list_of_cars_names_the_next_step(tmp_path: Path, rubbish: bytes) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
-    with pytest.raises(StationError, match="pair the cars again"):
+    with pytest.raises(StationError, match="delete it, then fpvstation pair ADDRESS"):
         Cars(tmp_path).all()
 
 

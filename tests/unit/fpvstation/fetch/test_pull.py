@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fpvcar.runtime.sentences import fault_text
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.errors import StationError
@@ -64,7 +65,7 @@ def pull_of(car: PlayedCar) -> Pull:
 async def test_failed_segment_does_not_block_the_next(fault: Exception) -> None:
     car = PlayedCar({NAMES[0]: fault, NAMES[1]: fault, NAMES[3]: fault})
     done = await pull_of(car).once(False)
-    assert done.bad == dict.fromkeys(car.faults, str(fault))
+    assert done.bad == dict.fromkeys(car.faults, fault_text(fault))
     assert car.receipts == done.stored == [NAMES[2], NAMES[4], NAMES[5]]
     assert done.waiting == 3
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fpvcar.server.http.languages import translated
 from fpvstation.errors import StationError
 from fpvstation.mirror import recalls as module
 from fpvstation.mirror.recalls import Recalls, RecallState
@@ -181,7 +182,8 @@ async def test_disk_that_fills_up_is_named(rig: Rig, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copy2", full)
         state = await recalled(Recalls(rig.tiers()), rig)
-    assert state.fault == module.NO_ROOM
+    assert state.fault.startswith("No space left on device: make room there; the next try")
+    assert "mach dort Platz" in translated("de", state.fault)
     assert (await recalled(Recalls(rig.tiers()), rig)).state == "done"
     rig.check_one_copy(rig.root)
 

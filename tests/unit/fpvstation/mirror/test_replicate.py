@@ -1,10 +1,12 @@
 """Replication to the office: selection, times, records, and restores."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from fpvcar.server.http.languages import translated
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
 from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
@@ -234,5 +236,18 @@ async def test_missing_rdcp_is_named(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(OfficeFault, match="rdcp is missing: install rdpipe"):
+    with pytest.raises(OfficeFault, match="rdcp is not installed; sudo apt install rdpipe"):
         await Rdcp("nas:/srv", tmp_path).fetch(SESSION)
+
+
+async def test_fault_of_rdcp_has_a_key_and_its_own_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "rdcp"
+    program.write_text("#!/bin/sh\necho 'nas: no route' >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(OfficeFault) as fault:
+        await Rdcp("nas:/srv", tmp_path).fetch(SESSION)
+    german = "nas:/srv: rdcp endete mit Status 3: nas: no route"
+    assert translated("de", str(fault.value)) == german

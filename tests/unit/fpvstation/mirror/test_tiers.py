@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from fpvcar.server.http.languages import translated
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
@@ -247,7 +248,7 @@ def test_archive_and_store_in_one_another_are_refused(rig: Rig, inside: str) -> 
 def test_session_that_is_a_foreign_link_is_refused(rig: Rig, tmp_path: Path) -> None:
     (rig.root / SESSION).rename(tmp_path / "elsewhere")
     (rig.root / SESSION).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StationError, match="it is a link to .*elsewhere, which no record explains"):
+    with pytest.raises(StationError, match="links to .*elsewhere, which is not its archive"):
         rig.archive()
     assert (tmp_path / "elsewhere" / NAME).exists() and not list(rig.there.iterdir())
 
@@ -258,7 +259,8 @@ def test_link_that_points_elsewhere_is_named_and_kept(rig: Rig, tmp_path: Path) 
     link.unlink()
     link.symlink_to(tmp_path)
     (fault,) = asyncio.run(rig.tiers().resume())
-    assert "links to" in fault and "expected ../" in fault
+    assert f"links to {tmp_path}, which is not its archive" in fault
+    assert "Entferne diesen Link" in translated("de", fault)
     assert os.readlink(link) == str(tmp_path)
 
 

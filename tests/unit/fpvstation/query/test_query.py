@@ -302,7 +302,7 @@ def test_missing_library_is_named(
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert ask(world, "SELECT 1") == 1
     assert capsys.readouterr().err == (
-        "fpvstation: queries need pyarrow and duckdb: pip install 'fpvcar[query]'\n"
+        "fpvstation: duckdb is not installed; pip install 'fpvcar[query]'\n"
     )
 
 

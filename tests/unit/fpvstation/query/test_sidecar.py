@@ -204,7 +204,7 @@ def test_writer_that_is_killed_costs_one_session(
     with monkeypatch.context() as patched:
         patched.setattr(keeper, "WRITER", (sys.executable, "-c", code))
         faults = list(world.keeper.run())
-    assert faults == [f"{SESSION}: the writer was killed"]
+    assert faults == [f"{SESSION}: sidecar ended with status -9"]
     assert list(world.keeper.run()) == faults, "not again within the hour"
     assert list(world.new_keeper().run()) == []
     assert_right(world)

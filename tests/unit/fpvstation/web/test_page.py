@@ -230,7 +230,7 @@ async def test_archived_drive_is_brought_back_on_request(page: Page, archive: Pa
         _, (copy,) = await drive_of(client, "Arrow")
         assert (copy["place"], copy["tier"]) == ("", "")
         answer = await client.post(path, headers=origin)
-        assert answer.status == 409 and "is not in an archive" in await answer.text()
+        assert answer.status == 409 and "is out of date: reload it" in await answer.text()
         answer = await client.post(path.replace(drive, "none"), headers=origin)
         assert answer.status == 404
 
@@ -256,7 +256,7 @@ async def test_recall_without_an_archive_in_the_settings_is_refused(
         origin = {"Origin": str(client.make_url("/").origin())}
         answer = await client.post(f"/api/recordings/drives/{drive}/recall", headers=origin)
         assert answer.status == 409
-        assert f'add [tiers] and archive = "{archive}"' in await answer.text()
+        assert f'set archive = "{archive}" in [tiers]' in await answer.text()
 
 
 async def test_drive_of_an_archive_that_is_away_is_listed_and_not_sent(

@@ -97,6 +97,7 @@ async def test_long_and_large_queries_end_and_the_page_goes_on(
         hungry = "SELECT list(repeat(range::VARCHAR, 9)) FROM range(30000000)"
         answer = await client.post(URL, data=hungry)
         assert answer.status == 400 and "needs more than 192 MB" in await answer.text()
+        assert answer.headers["X-Refusal"] == "key=query_memory&memory=192"
         assert (await client.post(URL, data="SELECT 1")).status == 200
 
 

@@ -29,7 +29,7 @@ async def test_short_fault_of_the_server_is_retried_at_once(rig: Rig, status: in
 async def test_long_fault_of_the_server_is_reported_and_ends(rig: Rig, impatient: None) -> None:
     put(rig.store)
     rig.proxy.refusals = [(503, "SlowDown")] * 1000
-    assert await rig.relayed() == f"{TARGET}: SlowDown: no: the copy is retried"
+    assert await rig.relayed() == f"{TARGET}: SlowDown: no: the next try continues the copy"
     rig.proxy.refusals = []
     assert await rig.relayed() == ""
     rig.check_whole()
@@ -47,7 +47,7 @@ async def test_truncated_list_is_a_fault_and_not_an_absence(rig: Rig) -> None:
     put(rig.store)
     assert await rig.relayed() == ""
     rig.proxy.truncations = 1000
-    with pytest.raises(OfficeFault, match="the copy is retried"):
+    with pytest.raises(OfficeFault, match="the next try continues the copy"):
         await rig.office().check(SESSION, rig.store.listed(SESSION))
 
 
@@ -94,7 +94,7 @@ async def test_stopped_server_is_named(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     put(rig.store)
     fault = await rig.relayed()
-    assert "Could not connect" in fault and "check AWS_ENDPOINT_URL and the network" in fault
+    assert "Could not connect" in fault and "check the network, and AWS_ENDPOINT_URL" in fault
 
 
 class Faults:
