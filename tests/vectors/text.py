@@ -25,7 +25,7 @@ CLIENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
 UP_GOOD: list[up.Upward] = [
     up.Hello(1, CLIENT),
     up.Hello(1, "abcdefgh", "Zoë", "123456"),
-    up.Name("Blue Fox, phone"),
+    up.Name("Blue Fox (phone)"),
     up.Name(""),
     up.NameCar("Blitz"),
     up.Unlock("042137"),

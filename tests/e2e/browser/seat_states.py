@@ -33,7 +33,7 @@ GROWN_UP = {"grown_up": True}
 INTERCOM = {"intercom": True}
 REAR = {"cameras": ["rear"]}
 ASKS = {
-    "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog, phone"}
+    "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog (phone)"}
 }
 WAITS = {**WATCHING, "wait_s": 6.5, "asking": {"phase": "waits", "left_s": 30.0}}
 LATER = {**WATCHING, "wait_s": 4.5, "asking": {"phase": "later", "left_s": 25.0}}
@@ -118,7 +118,7 @@ def show(page: Page, look: Look) -> None:
         "([seen, state]) => { localStorage.setItem('fpvcar.seen', seen);"
         " localStorage.setItem('fpvcar.path', 'yes');"
         " localStorage.setItem('fpvcar.small-picture', 'yes');"
-        " localStorage.setItem('fpvcar.name', 'Blue Fox, phone');"
+        " localStorage.setItem('fpvcar.name', 'Blue Fox (phone)');"
         " sessionStorage.setItem('played', state); }",
         ["" if look.new_here else "yes", json.dumps(dict(look.before or look.says))],
     )

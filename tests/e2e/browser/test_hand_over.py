@@ -31,7 +31,7 @@ def test_watcher_asks_and_the_driver_gives_or_refuses(
     )
     phone = opened(context.new_page(), bench.url)
     mia, ann = name_of(phone), name_of(page)
-    assert (mia.endswith(", phone"), ann.endswith(", computer")) == (True, True)
+    assert (mia.endswith(" (phone)"), ann.endswith(" (computer)")) == (True, True)
     expect(phone.locator("#who")).to_have_text(f"{ann} drives")
     phone.screenshot(path=tmp_path / "first-entry.png")
 

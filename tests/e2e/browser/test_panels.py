@@ -159,7 +159,7 @@ def test_open_panel_shows_request_for_the_wheel_and_answers(phone: Page, panel: 
         turn(phone, size)
         say(phone, {**ASKS, **(STOPPED if panel == "menu" else {})})
         expect(phone.locator(f"#{panel} #asking-says")).to_have_text(
-            "Quick Hedgehog, phone asks for the wheel"
+            "Quick Hedgehog (phone) asks for the wheel"
         )
         phone.locator("#asking-give").click(trial=True)  # nothing covers it
         assert faults(phone) == [], size

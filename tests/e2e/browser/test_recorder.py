@@ -101,7 +101,7 @@ def test_single_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
 def name_of(page: Page) -> str:
     """Return the name that the page suggested to its user."""
     name = page.evaluate("localStorage.getItem('fpvcar.name')")
-    assert isinstance(name, str) and name.endswith(", computer")
+    assert isinstance(name, str) and name.endswith(" (computer)")
     return name
 
 

@@ -54,12 +54,12 @@ def test_new_name_is_shown_everywhere_and_the_wheel_stays(house: House) -> None:
     ann.drive(0.0)
     ann.drive(1.0)
     assert mum.state.driver == "somebody"
-    ann.say(up.Name("Blue Fox, phone"))
-    assert (ann.state.role, mum.state.driver) == ("driver", "Blue Fox, phone")
+    ann.say(up.Name("Blue Fox (phone)"))
+    assert (ann.state.role, mum.state.driver) == ("driver", "Blue Fox (phone)")
     assert house.duties[0] > 0.0, "a name stopped the car"
     mum.say(up.Who())
     people = next(one for one in mum.session._outbox if isinstance(one, down.People))
-    assert {one.name for one in people.people} == {"Blue Fox, phone", "Mum"}
+    assert {one.name for one in people.people} == {"Blue Fox (phone)", "Mum"}
     ann.say(up.Name(""))
     assert mum.state.driver == "somebody"
 
@@ -85,8 +85,8 @@ def test_device_keeps_the_new_name(house: House) -> None:
     ann = house.visitor("", drive=False, code="123456")
     device = house.hub.authorization.claim(ann.session.ticket)
     assert device is not None and device.name == "somebody"
-    ann.say(up.Name("Blue Fox, phone"))
-    assert device.name == "Blue Fox, phone"
+    ann.say(up.Name("Blue Fox (phone)"))
+    assert device.name == "Blue Fox (phone)"
 
 
 @pytest.mark.parametrize(

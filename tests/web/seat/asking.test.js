@@ -54,7 +54,7 @@ test('suggested names are varied, and accepted by the car in all languages', asy
     }
   }
   register(await words('en', 'drawer'));
-  assert.equal(suggestedName('phone', () => 0), 'Blue Fox, phone');
+  assert.equal(suggestedName('phone', () => 0), 'Blue Fox (phone)');
   assert.equal(suggestedName('', () => 0), 'Blue Fox');
 });
 

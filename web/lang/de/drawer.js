@@ -68,7 +68,7 @@ export default register({
   secureLater: 'Nicht jetzt',
   maySleep: 'Der Bildschirm geht beim Fahren vielleicht aus: Tippe ihn ab und zu an.',
 
-  friendly: {whole: '{adjective} {animal}', devices: {phone: 'Handy', tablet: 'Tablet', computer: 'Computer'}, first: 'Andere sehen dich als „{name}“. Du kannst das im Menü ändern.',
+  friendly: {whole: '{adjective} {animal}', devices: {phone: '{name} (Handy)', tablet: '{name} (Tablet)', computer: '{name} (Computer)'}, first: 'Andere sehen dich als „{name}“. Du kannst das im Menü ändern.',
     adjectives: 'Blauer Roter Grüner Goldener Silberner Bunter Mutiger Schneller Froher Schlauer Ruhiger Flinker Sanfter Heller Starker Munterer Kluger Lustiger Neugieriger Weißer',
     animals: 'Fuchs Bär Wolf Tiger Uhu Kater Hase Delfin Panda Koala Igel Biber Otter Adler Luchs Pinguin Dachs Seehund Rabe Frosch Hirsch Hamster Marder Falke'},
   ask: 'Um das Steuer bitten', askShort: 'Bitten', later: 'Später',

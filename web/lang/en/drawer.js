@@ -68,7 +68,7 @@ export default register({
   secureLater: 'Not now',
   maySleep: 'The screen may turn off while you drive: touch it now and then.',
 
-  friendly: {whole: '{adjective} {animal}', devices: {phone: 'phone', tablet: 'tablet', computer: 'computer'}, first: 'Others see you as “{name}”. You can change this in the menu.',
+  friendly: {whole: '{adjective} {animal}', devices: {phone: '{name} (phone)', tablet: '{name} (tablet)', computer: '{name} (computer)'}, first: 'Others see you as “{name}”. You can change this in the menu.',
     adjectives: 'Blue Red Green Golden Silver Orange Purple Brave Quick Happy Clever Calm Lucky Gentle Bright Mighty Merry Swift Curious Snowy',
     animals: 'Fox Bear Wolf Tiger Owl Cat Rabbit Dolphin Panda Koala Hedgehog Beaver Otter Eagle Lynx Penguin Badger Seal Raven Frog Deer Hamster Squirrel Turtle'},
   ask: 'Ask for the wheel', askShort: 'Ask', later: 'Later',

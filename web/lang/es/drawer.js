@@ -68,7 +68,7 @@ export default register({
   secureLater: 'Ahora no',
   maySleep: 'La pantalla puede apagarse mientras conduces: tócala de vez en cuando.',
 
-  friendly: {whole: '{animal} {adjective}', devices: {phone: 'teléfono', tablet: 'tableta', computer: 'ordenador'}, first: 'Los demás te ven como «{name}». Puedes cambiarlo en el menú.',
+  friendly: {whole: '{animal} {adjective}', devices: {phone: '{name} (teléfono)', tablet: '{name} (tableta)', computer: '{name} (ordenador)'}, first: 'Los demás te ven como «{name}». Puedes cambiarlo en el menú.',
     adjectives: 'azul rojo verde dorado plateado naranja morado valiente veloz feliz listo tranquilo suave alegre fuerte brillante ágil curioso blanco travieso',
     animals: 'Zorro Oso Lobo Tigre Búho Gato Conejo Delfín Panda Koala Erizo Castor Puma Halcón Lince Pingüino Tejón Ciervo Cuervo Sapo Pato Hámster Canguro León'},
   ask: 'Pedir el volante', askShort: 'Pedir', later: 'Más tarde',

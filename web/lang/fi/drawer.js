@@ -68,7 +68,7 @@ export default register({
   secureLater: 'Ei nyt',
   maySleep: 'Näyttö voi sammua ajaessasi: kosketa sitä silloin tällöin.',
 
-  friendly: {whole: '{adjective} {animal}', devices: {phone: 'puhelin', tablet: 'tabletti', computer: 'tietokone'}, first: 'Muut näkevät sinut nimellä ”{name}”. Voit vaihtaa sen valikossa.',
+  friendly: {whole: '{adjective} {animal}', devices: {phone: '{name} (puhelin)', tablet: '{name} (tabletti)', computer: '{name} (tietokone)'}, first: 'Muut näkevät sinut nimellä ”{name}”. Voit vaihtaa sen valikossa.',
     adjectives: 'Sininen Punainen Vihreä Kultainen Hopeinen Oranssi Violetti Rohkea Nopea Iloinen Viisas Tyyni Reipas Lempeä Kirkas Vahva Ketterä Utelias Valkoinen Onnekas',
     animals: 'kettu karhu susi tiikeri pöllö kissa jänis delfiini panda koala siili majava saukko kotka ilves pingviini mäyrä hylje korppi sammakko peura hamsteri orava hirvi'},
   ask: 'Pyydä rattia', askShort: 'Pyydä', later: 'Myöhemmin',

@@ -68,7 +68,7 @@ export default register({
   secureLater: 'Plus tard',
   maySleep: 'L’écran peut s’éteindre pendant que tu conduis : touche-le de temps en temps.',
 
-  friendly: {whole: '{animal} {adjective}', devices: {phone: 'téléphone', tablet: 'tablette', computer: 'ordinateur'}, first: 'Les autres te voient comme « {name} ». Tu peux changer ce nom dans le menu.',
+  friendly: {whole: '{animal} {adjective}', devices: {phone: '{name} (téléphone)', tablet: '{name} (tablette)', computer: '{name} (ordinateur)'}, first: 'Les autres te voient comme « {name} ». Tu peux changer ce nom dans le menu.',
     adjectives: 'bleu rouge vert doré argenté orange violet brave rapide joyeux malin calme doux agile fort brillant curieux espiègle blanc futé',
     animals: 'Renard Ours Loup Tigre Hibou Chat Lapin Dauphin Panda Koala Hérisson Castor Puma Aigle Lynx Pingouin Blaireau Phoque Corbeau Crapaud Cerf Hamster Écureuil Lion'},
   ask: 'Demander le volant', askShort: 'Demander', later: 'Plus tard',

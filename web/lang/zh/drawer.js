@@ -68,7 +68,7 @@ export default register({
   secureLater: '以后再说',
   maySleep: '驾驶时屏幕可能休眠，请不时碰一下。',
 
-  friendly: {whole: '{adjective}{animal}', devices: {phone: '手机', tablet: '平板', computer: '电脑'}, first: '别人看到你的名字是“{name}”。可以在菜单里修改。',
+  friendly: {whole: '{adjective}{animal}', devices: {phone: '{name}（手机）', tablet: '{name}（平板）', computer: '{name}（电脑）'}, first: '别人看到你的名字是“{name}”。可以在菜单里修改。',
     adjectives: '蓝色 红色 绿色 金色 银色 橙色 紫色 勇敢的 飞快的 快乐的 聪明的 安静的 幸运的 温柔的 明亮的 强壮的 灵巧的 好奇的 雪白的 可爱的',
     animals: '狐狸 小熊 灰狼 老虎 猫头鹰 小猫 兔子 海豚 熊猫 考拉 刺猬 河狸 水獭 老鹰 山猫 企鹅 狮子 海豹 乌鸦 青蛙 小鹿 仓鼠 松鼠 海龟'},
   ask: '请求驾驶', askShort: '请求', later: '稍后',

@@ -1,6 +1,5 @@
 /** The person's name: suggested on first entry, kept in this browser, sent by each hello. */
 
-import {listed} from '../../lang/forms.js';
 import {fill, t} from '../../lang/words.js';
 import {input} from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
@@ -17,13 +16,14 @@ export function deviceOf({userAgent, maxTouchPoints}) {
   return /Windows|Macintosh|X11|CrOS/.test(userAgent) ? 'computer' : '';
 }
 
-/** A friendly name, like "Blue Fox, phone".
+/** A friendly name, like "Blue Fox (phone)".
  * @param {ReturnType<typeof deviceOf>} device @param {() => number} [random] from 0 to 1 */
 export function suggestedName(device, random = Math.random) {
   const {whole, devices, ...words} = t.friendly;
   const [adjective, animal] = [words.adjectives, words.animals].map((list) => list.split(' '))
     .map((list) => list[Math.floor(random() * list.length)]);
-  return listed([fill(whole, {adjective, animal}), device && devices[device]]);
+  const name = fill(whole, {adjective, animal});
+  return device ? fill(devices[device], {name}) : name;
 }
 
 /** Suggests a name, keeps changes, and returns a function that sends the name on a new link.
