@@ -69,7 +69,7 @@ export const STRINGS = {
   shares: (shares) => {
     const texts = Object.entries(shares).map(([name, share]) =>
       fill(name === 'child' ? t.calibration.child : t.calibration.smallChild, {much: percent(share)}));
-    return texts.length ? fill(t.calibration.shares, {shares: listed(texts)}) : '';
+    return texts.length ? fill(t.calibration.shares, {shares: listed(texts, '、')}) : '';
   },
   /** @param {Step} step @param {string} side that the question is about */
   servo: ({centre_us: us = 0, left_deg: left = 0, right_deg: right = 0}, side) =>

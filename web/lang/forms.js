@@ -19,8 +19,8 @@ export const counted = (forms, count, values = {}) =>
 /** A number with the digits that it has. @param {number} value */
 export const exact = (value) => number(value, String(value).split('.')[1]?.length);
 
-/** Items in a row, with the language's comma. @param {string[]} items */
-export const listed = (items) => items.filter(Boolean).join(LANGUAGE === 'zh' ? '，' : ', ');
+/** Items in a row, with the language's comma. @param {string[]} items @param {string} chinese '、' between words */
+export const listed = (items, chinese = '，') => items.filter(Boolean).join(LANGUAGE === 'zh' ? chinese : ', ');
 
 /** The text that the car names. @param {object} texts @param {string} name */
 export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];

@@ -32,9 +32,9 @@ export const STRINGS = {
     const causes = Object.entries(stops);
     if (!causes.length) return '';
     const texts = causes.map(([cause, times]) =>
-      `${STRINGS.cause(cause)}${times > 1 ? ` ${number(times)}×` : ''}`);
+      `${times > 1 ? `${number(times)}× ` : ''}${STRINGS.cause(cause)}`);
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
-    return counted(t.recordings.stops, count, {causes: listed(texts)});
+    return counted(t.recordings.stops, count, {causes: listed(texts, '、')});
   },
   /** Causes whose text in a drive contains this; "stop" matches all. @param {string} text */
   causes: (text) => Object.keys(t.recordings.causes).filter((cause) => [1, 2].some((times) =>

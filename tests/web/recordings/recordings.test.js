@@ -78,7 +78,7 @@ test('filters become the query to the car', () => {
 
 test('list shows stops with their causes, and finds causes by their words', () => {
   assert.equal(STRINGS.stops({}), '');
-  assert.equal(STRINGS.stops({estop: 2, odd: 1}), '3 stops: STOP pressed 2×, odd');
+  assert.equal(STRINGS.stops({estop: 2, odd: 1}), '3 stops: 2× STOP pressed, odd');
   assert.deepEqual(STRINGS.causes('STOP p'), ['estop', 'estop_grown_up']);
   assert.ok(STRINGS.causes('stop').length > STRINGS.causes('stopped').length, 'all of them');
   assert.deepEqual([3.4, 1260].map(STRINGS.metres), ['≈ 3 m', '≈ 1.3 km']);

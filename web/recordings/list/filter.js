@@ -62,7 +62,7 @@ export const driverName = (name) => (name === NAMELESS ? t.recordings.somebody :
 /** Drivers in a row; those without a name only if there is no other. Pure. @param {readonly string[]} names */
 export function driversText(names) {
   const named = names.filter((name) => name !== NAMELESS);
-  return listed((named.length ? named : names).map(driverName));
+  return listed((named.length ? named : names).map(driverName), '、');
 }
 
 /**

@@ -49,7 +49,7 @@ const countText = (count) =>
 function reportElements({about, findings, well, not_asked: notAsked}) {
   const elements = findings.map(finding);
   elements.push(hint(about));
-  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: listed(well.map(partName))})));
+  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: listed(well.map(partName), '、')})));
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');
