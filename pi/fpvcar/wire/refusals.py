@@ -31,28 +31,28 @@ ENGLISH = {
     "session_shared": "Other drives are in its session. To remove all: fpvstation rm {name}",
     "session_kept": "The station keeps this drive: {reason}",
     "page_old": "This page is out of date: reload it.",
-    "https_only": "The station needs https, which hides password and recordings: open {url}",
+    "https_only": "The station needs https, which protects the password and the recordings: open {url}",
     "searches_busy": "{most} searches are in progress: try again in a minute.",
     # the menu
-    "car_moves": "The car is moving: wait until it stands, then try again.",
+    "car_moves": "The car is moving: wait until it stops, then try again.",
     "check_failed": "The check failed: {reason}. By hand: sudo fpvcar doctor",
     "here_only": "The car listens on this computer only, so an invitation would not work: "
     "start it with --host 0.0.0.0.",
     "no_network": "The car is on no network, so a phone could not open the invitation: join a "
     "network, then invite again.",
     "no_wifi": "The Wi-Fi service is not running: see systemctl status fpvcar-network.",
-    "driven": "Someone is driving, and the car would stop: pass on the wheel first.",
+    "driven": "Someone is driving, and the car would stop: give up the wheel first.",
     "ssid": "The network's name has {count} characters: expected 1 to 32.",
-    "wifi_key": "The key was refused: expected 8 to 63 letters, digits and signs.",
+    "wifi_key": "The key was refused: expected 8 to 63 letters, digits and symbols.",
     "intercom_https": "The intercom needs https: open the car's https address.",
     # the first boot of a card
-    "setup_far": "These questions are answered from the car's own Wi-Fi or by cable: open {url} "
+    "setup_far": "Answer these questions over the car's own Wi-Fi or a cable: open {url} "
     "there.",
     "setup_answered": "The questions are answered already: the car is starting.",
     "setup_unsaved": "The answers could not be saved: {reason}",
     # pages of errors
     "page_title": "That did not work",
-    "page_first": "To the first page",
+    "page_first": "To the start page",
     "page_missing": "There is no {path} here.",
     # calibration
     "no_file": "This car was started without a profile file.",
@@ -61,7 +61,7 @@ ENGLISH = {
     "step_failed": "The step failed ({reason}): go back and begin it again.",
     "no_result": "There is nothing to keep: the step has no result yet.",
     "hold_first": "Hold the button first, and watch the wheel.",
-    "drive_first": "Drive first, then enter how far the car came.",
+    "drive_first": "Drive first, then enter how far the car went.",
     "range": "{value} was refused: expected {least} to {most}.",
     "no_distance": "The sensor measures no distance: place the car in front of a wall.",
     "offset": "An offset of {value} m was refused: expected at most {most} m. Point the sensor at "

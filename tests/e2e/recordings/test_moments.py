@@ -266,7 +266,7 @@ def test_empty_slow_and_failed_searches_say_so(page: Page) -> None:
     waiting: list[Route] = []
     page.route("**/api/moments?*", lambda route: waiting.append(route))
     page.locator("#moments-find").click()
-    until(page, f"{SAYS} === 'Searching all drives …'")
+    until(page, f"{SAYS} === 'Searching all drives…'")
     assert page.locator("#moments-find").is_disabled()
     looks(page, "moments-searching")
     until(page, f"{SAYS}.startsWith('Still searching.')")

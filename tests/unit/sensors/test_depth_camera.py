@@ -244,7 +244,7 @@ def test_camera_that_repeats_a_frame_is_stuck() -> None:
     frame[44, 79] += 1  # an unused pixel
     other = frame.tobytes()
     silent = "sent nothing for 2 s"
-    assert end_of(*[same] * 100) == (most, f"stuck: {most} times the same")
+    assert end_of(*[same] * 100) == (most, f"stuck: the same reading {most} times")
     assert end_of(*[same] * most) == (most, silent)
     assert end_of(*[same] * most, other, *[same] * most) == (2 * most + 1, silent)
     assert end_of(*[bytes(len(same))] * 100) == (100, silent), "covered, not stuck"

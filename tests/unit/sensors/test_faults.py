@@ -125,7 +125,7 @@ def test_stuck_tof_is_reported_and_set_up_again(
         return sample and Sample(0.612, Status.OK)
 
     monkeypatch.setattr(Vl53l0x, "read", frozen)
-    stuck = f"stuck: {SAME_MOST} times the same"
+    stuck = f"stuck: the same reading {SAME_MOST} times"
     states = bench.run(SAME_MOST * 0.034 + AGAIN_S)
     assert states == ["ok", stuck, "ok"], "it is set up anew"
     monkeypatch.setattr(Vl53l0x, "read", real)

@@ -229,7 +229,7 @@ test('old voltage shows its age', () => {
   assert.equal(STRINGS.battery(7.42, 0.614, true, 12.4), '7.4 V, 12 s ago');
   assert.equal(STRINGS.battery(null, null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
-  assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40 V, 1.3 A, about 60%');
+  assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40 V, 1.3 A, about\u00a060%');
   assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /, NACK$/);
   assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
 });
@@ -259,5 +259,5 @@ test('list of keys has only functions of the car', () => {
   const bare = keysOf({has_lights: false, has_intercom: false});
   assert.deepEqual(bare.map(([key]) => key), ['↑ ↓ ← → or W S A D', 'Space, Esc', 'F', 'P', 'M', '?', 'Gamepad']);
   assert.doesNotMatch(bare.flat().join(), /lights/);
-  assert.match(keysOf({has_lights: true, has_intercom: true}).flat().join(), /L,lights.*T,talk.*A lights/);
+  assert.match(keysOf({has_lights: true, has_intercom: true}).flat().join(), /L,lights.*T,talk.*A: lights/);
 });

@@ -164,7 +164,7 @@ test('situations have a sentence; stops give cause and next step', () => {
     state: {...driving, stop: {cause, clears: 'resume', by: 'Zoë'}},
   })))?.text ?? '';
   assert.match(says('direction'), /direction of a motor is in doubt.*then press “Resume”\.$/);
-  assert.match(says('estop_grown_up'), /^A grown-up \(Zoë\) pressed STOP\./);
+  assert.match(says('estop_grown_up'), /^A grown-up pressed STOP: Zoë\./);
   const ours = situationOf(page({pushedStop: true,
     state: {...driving, stop: {cause: 'estop', clears: 'resume', by: 'somebody'}}}));
   assert.match(sentence(ours)?.text ?? '', /^You pressed STOP/);

@@ -104,7 +104,7 @@ export default register({
     own: 'profile: {value}',
     kept: 'Kept.',
     undone: 'Undone.',
-    ended: 'The step ended because the page was away. All that you kept before is safe.',
+    ended: 'The step ended because the page was not visible. Everything you kept before is safe.',
     failed: 'The step failed: {fault}. Nothing was kept. Go back and start it again.',
     damaged: 'the calibration file was damaged',
     answers: {

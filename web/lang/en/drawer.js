@@ -9,7 +9,7 @@ export default register({
   introDriveTouch: 'Left thumb drives, right thumb steers. Let go and the car stops.',
   introStopKeys: 'The red octagon, Space or Esc stops the car. Anyone can press it.',
   introStopTouch: 'The red octagon stops the car. Anyone can press it.',
-  introGive: 'Done? Pass the wheel to the next driver, at the top left.',
+  introGive: 'Done? Give the wheel to the next driver, at the top left.',
   introOk: 'Got it',
   unlockTitle: 'Enter the code',
   unlockHint: 'The six-digit code is shown where the car was started. The grown-up code (letters and digits) works here too.',
@@ -152,7 +152,7 @@ export default register({
   noPath: 'none',
   depth: 'Depth camera: red is near, blue is far, black is unknown',
   batteryName: 'Battery',
-  batteryFigures: '{volts} V, {amps} A, about {share}',
+  batteryFigures: '{volts} V, {amps} A, about\u00a0{share}',
   watchers: {one: '{count} page open', other: '{count} pages open'},
   fault: 'The car’s computer: {reason}.',
   health: {
@@ -182,8 +182,8 @@ export default register({
     snapshot: 'save the picture', mark: 'mark this moment in the recording', keys: 'these keys',
     camera: 'swap the camera pictures',
     talk: 'talk while held (intercom)',
-    padDrive: 'right trigger forward, left trigger back, left stick steers', padLights: 'A lights',
-    padStop: 'B stops, X saves the picture, Y marks',
+    padDrive: 'right trigger: forward, left trigger: back, left stick: steer', padLights: 'A: lights',
+    padStop: 'B: stop, X: save the picture, Y: mark',
   },
   sticks: {
     roles: {
@@ -227,7 +227,7 @@ export default register({
     too_often: 'Too many presses. Wait a moment.',
     locked: 'Grown-up mode has ended. Enter the grown-up code to return to it.',
     time_over: 'Your time to drive is over. Ask for more time.',
-    ended: 'A grown-up removed you from the drivers. Ask for the code.',
+    ended: 'A grown-up removed you from the list of drivers. Ask for the code.',
   },
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
@@ -256,7 +256,7 @@ export default register({
     made: 'Scan this with the new driver’s phone or computer: it can drive until {time}. To end this sooner, use the list of drivers.',
   },
   doctor: {
-    looking: 'The car is checking its pins, sensors, camera, card and Wi-Fi. This takes up to half a minute …',
+    looking: 'The car is checking its pins, sensors, camera, card and Wi-Fi. This takes up to half a minute…',
     levels: {note: 'Note', warning: 'Warning', fault: 'Fault'},
     mend: 'What to do',
     foundNone: 'No faults found in these checks.',

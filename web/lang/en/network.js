@@ -21,7 +21,7 @@ export default register({
     cancel: 'Cancel',
     join: 'Join',
 
-    asking: 'Asking the car …',
+    asking: 'Waiting for the car…',
     silent: 'The car does not answer. It may be on another network now: join that network, or the car’s own.',
     // Where the car is.
     phases: {

@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   sites: {
     title: 'Sites',
-    asking: 'Asking…',
+    asking: 'Loading…',
     password: 'Password',
     unlock: 'Unlock',
     until: 'Until',

@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   start: {
     title: 'The car’s first start',
-    asking: 'Asking the car…',
+    asking: 'Waiting for the car…',
     three: 'Three questions',
     answered: 'The questions are answered. The car is starting.',
     starts: 'The car is starting',

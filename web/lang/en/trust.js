@@ -18,7 +18,7 @@ export default register({
     check: 'Check',
     open: 'Open the car over https',
 
-    asking: 'Asking the car…',
+    asking: 'Waiting for the car…',
     silent: 'The car does not answer. Check that this device is on its network, then reload this page.',
     needless: 'Here only this computer can open the car, without https. No certificate is needed.',
     looking: 'Checking…',

@@ -62,7 +62,7 @@ async def test_simultaneous_doctor_requests_share_one_process(rig: Rig, tmp_path
 
 async def test_doctor_refuses_while_the_car_moves(rig: Rig) -> None:
     rig.moves = True
-    await rig.answers(409, "wait until it stands")
+    await rig.answers(409, "wait until it stops")
 
 
 @pytest.mark.parametrize(

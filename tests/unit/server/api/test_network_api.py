@@ -82,7 +82,7 @@ async def test_network_join_and_search_refused_while_driving(rig: Rig, act: str)
         key = {KEY: "home sweet home"}
         answer = await client.post(path, headers=key)
         assert answer.status == 409
-        assert "pass on the wheel first" in await answer.text()
+        assert "give up the wheel first" in await answer.text()
         assert rig.service.wishes == []
 
 
