@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   calibration: {
-    hint: 'Beginne mit den Rädern in der Luft, stell das Auto dann auf den Boden. Es bewegt sich nur, solange du einen Knopf hältst. Jeder Schritt lässt sich rückgängig machen.',
+    hint: 'Beginne mit den Rädern in der Luft, stell das Auto dann auf den Boden. Es bewegt sich nur, solange du einen Knopf gedrückt hältst. Jeder Schritt lässt sich rückgängig machen.',
     groups: {air: 'Räder in der Luft', floor: 'Auf dem Boden', still: 'Im Stand'},
     parts: {drive: 'Fahrmotor', steer: 'Lenkung', left: 'linker Motor', right: 'rechter Motor'},
     sensor: 'Sensor „{name}“',
@@ -29,27 +29,27 @@ export default register({
     // Texts of a step in each phase.
     phases: {
       direction: {
-        hold: 'Stell das Auto auf eine Kiste, die Räder in der Luft. Halte den Knopf: Der Motor dreht langsam, dann schneller. Lass los, wenn du die Richtung gesehen hast.',
+        hold: 'Stell das Auto auf eine Kiste, die Räder in der Luft. Halte den Knopf gedrückt: Der Motor dreht langsam, dann schneller. Lass los, wenn du die Richtung gesehen hast.',
         turns: 'Der Motor dreht immer schneller. Lass los, wenn du die Richtung gesehen hast.',
-        asks: 'In welche Richtung hat er gedreht?',
+        asks: 'In welche Richtung hat er sich gedreht?',
         right: 'Die Richtung stimmt. Es gibt nichts zu speichern.',
         turn_round: 'Der Motor ist andersherum angeschlossen. Speichere das, dann kehrt das Auto ihn um.',
         settled: 'Die Richtung stimmt. Speichere das, um sie zu bestätigen.',
       },
       dead_band: {
-        coarse: 'Halte den Knopf. Der Motor bekommt mit jedem Schritt etwas mehr Leistung. Drücke „Er dreht“, sobald er dreht; auf dem Boden sieht es vielleicht ein Abstandssensor zuerst.',
+        coarse: 'Halte den Knopf gedrückt. Der Motor bekommt mit jedem Schritt etwas mehr Leistung. Drücke „Er dreht“, sobald er dreht; auf dem Boden sieht es vielleicht ein Abstandssensor zuerst.',
         rest: 'Er hat gedreht. Warte, bis er steht. Der nächste Versuch geht in kleinen Schritten.',
-        fine: 'Noch einmal, in kleinen Schritten: Halte den Knopf und drücke „Er dreht“, sobald er dreht.',
+        fine: 'Noch einmal, in kleinen Schritten: Halte den Knopf gedrückt und drücke „Er dreht“, sobald er dreht.',
         done: 'Ab dieser Leistung dreht der Motor.',
         never: 'Der Motor hat nicht gedreht. Ist seine Stromversorgung an? Schaust du auf den richtigen Motor?',
       },
       ends: {
-        left: 'Halte den Knopf und sieh dir die Räder an: Das ist der linke Anschlag. Brummt oder klemmt etwas? Dann drücke „Weniger“. Könnten sie weiter einschlagen? Dann drücke „Mehr“.',
-        right: 'Halte den Knopf und sieh dir die Räder an: Das ist der rechte Anschlag. Brummt oder klemmt etwas? Dann drücke „Weniger“. Könnten sie weiter einschlagen? Dann drücke „Mehr“.',
-        centre: 'Halte den Knopf und sieh dir die Räder an. Zeigen sie geradeaus? Wenn nicht, verschiebe die Mitte.',
+        left: 'Halte den Knopf gedrückt und sieh dir die Räder an: Das ist der linke Anschlag. Brummt oder klemmt etwas? Dann drücke „Weniger“. Könnten sie weiter einschlagen? Dann drücke „Mehr“.',
+        right: 'Halte den Knopf gedrückt und sieh dir die Räder an: Das ist der rechte Anschlag. Brummt oder klemmt etwas? Dann drücke „Weniger“. Könnten sie weiter einschlagen? Dann drücke „Mehr“.',
+        centre: 'Halte den Knopf gedrückt und sieh dir die Räder an. Zeigen sie geradeaus? Wenn nicht, verschiebe die Mitte.',
       },
       straight: {
-        hold: 'Stell das Auto mit zwei Metern Platz voraus auf den Boden und markiere, wo es steht. Halte den Knopf, lass nach ein bis zwei Metern los und miss, wie weit es nach vorn und zur Seite gefahren ist.',
+        hold: 'Stell das Auto mit zwei Metern Platz voraus auf den Boden und markiere, wo es steht. Halte den Knopf gedrückt, lass nach ein bis zwei Metern los und miss, wie weit es nach vorn und zur Seite gefahren ist.',
         drives: 'Lass nach ein bis zwei Metern los.',
         asks: 'Wie weit ist es gefahren?',
         aside: 'Wie weit ist es zur Seite gefahren?',
@@ -57,11 +57,11 @@ export default register({
         done: 'Gerade genug: höchstens 3 cm zur Seite pro Meter.',
       },
       speed: {
-        hold: 'Stell das Auto auf den Boden, vor oder hinter ihm eine Wand, die ein Abstandssensor sieht. Halte den Knopf zwei Sekunden, wenn Platz ist. Fahr dann noch einmal mit anderem Gas, vor oder zurück.',
-        drives: 'Halte, solange Platz ist.',
+        hold: 'Stell das Auto auf den Boden, vor oder hinter ihm eine Wand, die ein Abstandssensor sieht. Halte den Knopf zwei Sekunden gedrückt, wenn Platz ist. Fahr dann noch einmal mit anderem Gas, vor oder zurück.',
+        drives: 'Halte ihn gedrückt, solange Platz ist.',
         again: 'Eine Fahrt ist fertig. Fahr noch einmal mit anderem Gas.',
         short: 'Die Fahrt war zu kurz, oder kein Abstandssensor sah eine Wand. Fahr länger, oder miss von Hand.',
-        done: 'Das Tempo ist aus diesen Fahrten berechnet. Weitere machen es genauer.',
+        done: 'Das Tempo ist aus diesen Fahrten berechnet. Weitere Fahrten machen es genauer.',
       },
       distance: {
         looks: 'Stell das Auto vor eine Wand, den Sensor etwa {target} entfernt.',
@@ -78,9 +78,9 @@ export default register({
         done: 'Die Ladung wird jetzt aus diesen Werten berechnet.',
       },
     },
-    hold: 'Halten zum Bewegen',
+    hold: 'Zum Bewegen halten',
     held: 'In Bewegung: Loslassen hält an',
-    heldStill: 'Gehalten, aber das Auto steht',
+    heldStill: 'Gedrückt, aber das Auto steht',
     takeFirst: 'Übernimm erst das Steuer: Nur die Seite des Fahrers bewegt das Auto.',
     start: {one: 'Start: {count} Schritt', other: 'Start: {count} Schritte'},
     resume: 'Weiter mit Schritt {at} von {count}', place: '{at} von {count}', all: 'Alle Schritte',
@@ -129,7 +129,7 @@ export default register({
       blind_limit: 'Ohne frisches Bild fährt das Auto nur langsam.',
       weak: 'Die Stromversorgung ist schwach: Das Auto fährt nur langsam. Lade den Akku.',
       limit: 'Das Tempolimit hält das Auto zurück: Erhöhe es im Menü.',
-      handover: 'Das Auto wartet: loslassen, dann wieder halten.',
+      handover: 'Das Auto wartet: loslassen, dann wieder drücken.',
     },
     sees: 'Er misst {metres}.',
     seesNothing: 'Er misst nichts.',

@@ -61,7 +61,7 @@ async def test_error_page_is_in_the_language_of_the_browser() -> None:
         headers = {"Accept": BROWSER, "Accept-Language": "nl, de-CH;q=0.9"}
         text = await (await client.get("/x<b>.html", headers=headers)).text()
         assert '<html lang="de">' in text and "Das hat nicht geklappt" in text
-        assert "Hier gibt es kein /x&lt;b&gt;.html." in text
+        assert "Die Seite /x&lt;b&gt;.html gibt es hier nicht." in text
         text = await (await client.get("/", headers=headers)).text()
         assert "&lt;b&gt;Wait" in text, "no sentence"
 
