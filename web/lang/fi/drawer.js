@@ -36,7 +36,7 @@ export default register({
   showSticks: 'Sauvat ja peliohjain',
   whole: 'Näytä koko kuva',
   pathMap: 'Pieni kartta ajosta', pathClear: 'Tyhjennä kartta',
-  path: {toScale: 'Arvio', notToScale: 'Arvio, ei mittakaavassa'},
+  path: {toScale: 'Arvio', notToScale: 'Arvio, ei mitta\u00adkaavassa'},
   secondCamera: {main: 'kamera 1', swap: 'Näytä kameran ”{name}” kuva suurena', show: 'Näytä kameran ”{name}” kuva pienenä'},
   tilt: 'Ohjaa kallistamalla',
   tiltCentre: 'Tämä on suoraan',
@@ -153,7 +153,7 @@ export default register({
   noPath: 'ei mikään',
   depth: 'Syvyyskamera: punainen on lähellä, sininen kaukana, musta tuntematon',
   batteryName: 'Akku',
-  batteryFigures: '{volts} V, {amps} A, noin {share}',
+  batteryFigures: '{volts} V, {amps} A, noin\u00a0{share}',
   watchers: {one: '{count} sivu auki', other: '{count} sivua auki'},
   fault: 'Auton tietokone: {reason}.',
   health: {
@@ -183,8 +183,8 @@ export default register({
     snapshot: 'tallenna kuva', mark: 'merkitse tämä hetki tallenteeseen', keys: 'nämä näppäimet',
     camera: 'vaihda kameroiden kuvat keskenään',
     talk: 'pidä pohjassa ja puhu (puheyhteys)',
-    padDrive: 'oikea liipaisin eteen, vasen liipaisin taakse, vasen sauva ohjaa',
-    padLights: 'A valot', padStop: 'B pysäyttää, X tallentaa kuvan, Y merkitsee',
+    padDrive: 'oikea liipaisin: eteen, vasen liipaisin: taakse, vasen sauva: ohjaus',
+    padLights: 'A: valot', padStop: 'B: pysäytä, X: tallenna kuva, Y: merkitse',
   },
   sticks: {
     roles: {
@@ -254,7 +254,7 @@ export default register({
     invite: 'Luo kutsu',
     making: 'Luodaan kutsua…',
     qr: 'Kutsun QR-koodi',
-    made: 'Skannaa tämä uuden kuljettajan puhelimella tai tietokoneella: sillä saa ajaa klo {time} asti. Kuljettajien luettelosta sen voi lopettaa aiemmin.',
+    made: 'Skannaa tämä uuden kuljettajan puhelimella tai tietokoneella: sillä saa ajaa klo {time} asti. Luvan voi poistaa aiemmin kuljettajien luettelosta.',
   },
   doctor: {
     looking: 'Auto tarkistaa nastat, anturit, kameran, kortin ja Wi-Fin. Se kestää enintään puoli minuuttia…',

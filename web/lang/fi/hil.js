@@ -6,7 +6,7 @@ export default register({
   hil: {
     seat: 'Kuljettajan paikka',
     title: 'Kuvan viive',
-    waiting: 'Odotetaan, että autossa ajetaan ”fpvcar hil --browser”.',
+    waiting: 'Odotetaan, että autossa suoritetaan ”fpvcar hil --browser”.',
     measuring: 'Kameran edessä vilkkuu LED, ja tämä sivu ilmoittaa jokaisen välähdyksen autolle. Pidä tämä sivu näkyvissä.',
   },
 });

@@ -40,7 +40,7 @@ export default register({
       wheels_stopped: 'moottorinohjaus pysähtyi', pins: 'moottorien nastat eivät vastaa',
       direction: 'moottorin suunta epävarma', handover: 'kuljettaja vaihtui',
     },
-    countOfMarks: {one: '{count} merkki', other: '{count} merkkiä'},
+    countOfMarks: {one: '{count}\u00a0merkki', other: '{count}\u00a0merkkiä'},
     countOfFiles: {one: '{count} tiedosto', other: '{count} tiedostoa'},
     state: {open: 'tallennetaan vielä', damaged: 'vioittunut'},
     copies: {
@@ -115,7 +115,7 @@ export default register({
     keysHint: 'Välilyönti toistaa ja pysäyttää, ← ja → siirtyvät 5 s, ”,” ja ”.” yhden kuvan, ”<” ja ”>” vaihtavat nopeutta, M menee seuraavaan merkkiin, F täyttää näytön. Käyrissä: paina, niin siirryt siihen hetkeen; vedä tai nipistä, niin kuva lähenee; myös ”+”, ”-” ja ”0” toimivat.',
 
     // A film or a zip of it, and its contact sheet.
-    exports: 'Vie',
+    exports: 'Vienti',
     exportFilm: 'Video (mp4)',
     exportZip: 'Koko ajo (zip)',
     exportCsv: 'Taulukot (CSV)',
@@ -158,7 +158,7 @@ export default register({
 
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Etsi hetkiä', month: 'Kuukausi', find: 'Etsi', momentsCsv: 'Tallenna CSV-tiedostona',
-    momentsHint: 'Kaikkien ehtojen on täytyttävä yhtä aikaa. Esimerkiksi edessä alle 0,3 m ja kaasua yli 50 % löytää ajot seinää päin. Pysäytyksen kanssa ehtojen on täytyttävä sitä edeltävän sekunnin aikana.',
+    momentsHint: 'Kaikkien ehtojen on täytyttävä yhtä aikaa. Esimerkiksi edessä alle 0,3 m ja kaasua yli 50 %: auto ajaa seinää päin. Pysäytyksen kanssa ehtojen on täytyttävä sitä edeltävän sekunnin aikana.',
     momentsFront: 'Edessä lähempänä kuin (m)', momentsThrottle: 'Kaasu yli (%)', momentsBattery: 'Akku alle (V)', momentsPicture: 'Kuva vanhempi kuin (ms)',
     momentsWorst: {front_m: 'edessä {value}', throttle_share: 'kaasu {value}', battery_v: 'akku {value}', picture_ms: 'kuva {value} vanha'},
     momentsStop: 'Pysäytys', momentsAny: 'Ei väliä', momentsStops: 'Mikä tahansa pysäytys',

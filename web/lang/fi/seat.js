@@ -13,7 +13,7 @@ export default register({
     blind: 'Autolla ei ollut tuoretta kuvaa.',
     estop: '{name} painoi SEIS.',
     estop_grown_up: 'Aikuinen painoi SEIS.',
-    estop_grown_up_by: 'Aikuinen ({name}) painoi SEIS.',
+    estop_grown_up_by: 'Aikuinen painoi SEIS: {name}.',
     wheels_lost: 'Moottorinohjaus ei vastaa.',
     wheels_stopped: 'Pyörät pysähtyivät itsestään.',
     wheels_stopped_by: 'Pyörät pysähtyivät itsestään: {why}.',

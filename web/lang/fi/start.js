@@ -10,7 +10,7 @@ export default register({
     answered: 'Kysymyksiin on vastattu; auto käynnistyy.',
     starts: 'Auto käynnistyy',
     silent: 'Auto ei vastaa. Onko tämä laite sen Wi-Fissä?',
-    board: 'Levy: auton johdotusta lähin profiili',
+    board: 'Piirilevy: profiili, joka on lähimpänä auton johdotusta',
     name: 'Nimi: kirjaimia (A–Z), numeroita ja yhdysviivoja; siitä tulee NIMI.local',
     country: 'Maa: Wi-Fin kanavia varten',
     go: 'Käynnistä auto',
