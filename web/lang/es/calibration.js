@@ -17,7 +17,7 @@ export default register({
       top_mps: 'velocidad a todo gas (m/s)', least_mps: 'velocidad con el gas mínimo (m/s)',
       small_child_mps: 'velocidad máxima para un niño pequeño (m/s)', child_mps: 'velocidad máxima para un niño (m/s)',
       full_v: 'tensión cuando está llena', nominal_v: 'tensión nominal', empty_v: 'tensión cuando está vacía',
-      curve: 'carga, de la tensión vacía a la llena', offset_m: 'desfase (m)',
+      curve: 'carga, de batería vacía a llena', offset_m: 'desfase (m)',
     },
     titles: {
       direction: 'Sentido: {part}',
@@ -53,7 +53,7 @@ export default register({
       straight: {
         hold: 'Pon el coche en el suelo, con dos metros libres delante, y marca dónde está. Mantén pulsado el botón, suelta tras uno o dos metros y mide cuánto avanzó y cuánto se desvió.',
         drives: 'Suelta tras uno o dos metros.',
-        asks: '¿Hasta dónde llegó?',
+        asks: '¿Qué distancia recorrió?',
         aside: '¿Cuánto se desvió?',
         again: 'El nuevo ajuste está en uso. Vuelve a colocar el coche y conduce otra vez.',
         done: 'Bastante recto: como mucho 3 cm de desvío por metro.',

@@ -35,8 +35,8 @@ export default register({
   showIntro: 'Cómo conducir',
   showSticks: 'Sticks y mando',
   whole: 'Mostrar la imagen entera',
-  pathMap: 'Mapa pequeño del recorrido', pathClear: 'Borrar el mapa',
-  path: {toScale: 'Estimación', notToScale: 'Estimación, sin escala'},
+  pathMap: 'Mapa pequeño del trayecto', pathClear: 'Borrar el mapa',
+  path: {toScale: 'Estimación', notToScale: 'Estimación, no a escala'},
   secondCamera: {main: 'cámara 1', swap: 'Mostrar en grande la imagen de «{name}»', show: 'Mostrar la imagen pequeña de «{name}»'},
   tilt: 'Girar inclinando',
   tiltCentre: 'Esta es la posición recta',
@@ -45,7 +45,7 @@ export default register({
   enterGrownUp: 'Escribir el código de adulto',
   limitLabel: 'Límite de velocidad',
   takeNow: 'Tomar el volante ya',
-  driveTab: 'Marcha', pictureTab: 'Imagen',
+  driveTab: 'Conducir', pictureTab: 'Imagen',
   recordingsTitle: 'Grabaciones',
   seeDrives: 'Ver los trayectos',
   buttonsTitle: 'Botones para niños',
@@ -55,7 +55,7 @@ export default register({
   lookForFaults: 'Buscar fallos',
   calibrate: 'Calibrar',
   figures: 'Datos técnicos',
-  beeps: 'Pitar marcha atrás (pitido largo: sin lectura)',
+  beeps: 'Pitar al dar marcha atrás (pitido largo: sin lectura)',
   voice: 'Leer los avisos en voz alta',
   guard: 'Protección contra choques',
   guardOff: 'desactivada: ni avisa ni frena',
@@ -154,7 +154,7 @@ export default register({
   noPath: 'ninguna',
   depth: 'Cámara de profundidad: rojo es cerca, azul es lejos, negro es desconocido',
   batteryName: 'Batería',
-  batteryFigures: '{volts} V, {amps} A, aprox. {share}',
+  batteryFigures: '{volts} V, {amps} A, aprox.\u00a0{share}',
   watchers: {one: '{count} página abierta', other: '{count} páginas abiertas'},
   fault: 'El ordenador del coche: {reason}.',
   health: {
@@ -185,8 +185,8 @@ export default register({
     mark: 'marcar este momento en la grabación', keys: 'estas teclas',
     camera: 'intercambiar las imágenes de las cámaras',
     talk: 'hablar mientras se mantiene pulsada (intercomunicador)',
-    padDrive: 'gatillo derecho adelante, gatillo izquierdo atrás, stick izquierdo gira',
-    padLights: 'A luces', padStop: 'B para, X guarda la imagen, Y marca',
+    padDrive: 'gatillo derecho: adelante, gatillo izquierdo: atrás, stick izquierdo: girar',
+    padLights: 'A: luces', padStop: 'B: parar, X: guardar la imagen, Y: marcar',
   },
   sticks: {
     roles: {
@@ -230,7 +230,7 @@ export default register({
     too_often: 'Demasiadas pulsaciones. Espera un momento.',
     locked: 'El modo de adulto ha terminado. Escribe el código de adulto para volver a él.',
     time_over: 'Tu tiempo para conducir ha terminado. Pide más tiempo.',
-    ended: 'Un adulto te ha quitado de los conductores. Pide el código.',
+    ended: 'Un adulto te ha quitado de la lista de conductores. Pide el código.',
   },
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
@@ -256,7 +256,7 @@ export default register({
     invite: 'Crear invitación',
     making: 'Creando la invitación…',
     qr: 'Código QR de la invitación',
-    made: 'Escanea esto con el teléfono u ordenador del nuevo conductor: podrá conducir hasta las {time}. Para terminarlo antes, usa la lista de conductores.',
+    made: 'Escanea esto con el teléfono u ordenador del nuevo conductor: podrá conducir hasta las {time}. Para terminar antes, quítalo en la lista de conductores.',
   },
   doctor: {
     looking: 'El coche comprueba sus pines, sensores, cámara, tarjeta y wifi. Tarda hasta medio minuto…',

@@ -21,7 +21,7 @@ export default register({
     cancel: 'Cancelar',
     join: 'Unirse',
 
-    asking: 'Preguntando al coche…',
+    asking: 'Esperando al coche…',
     silent: 'El coche no responde. Quizá esté ahora en otra red: únete a ella o a la del coche.',
     // Where the car is.
     phases: {

@@ -40,13 +40,13 @@ export default register({
       wheels_stopped: 'el control de los motores se paró', pins: 'los pines de los motores no responden',
       direction: 'sentido de un motor dudoso', handover: 'cambio de conductor',
     },
-    countOfMarks: {one: '{count} marca', other: '{count} marcas'},
+    countOfMarks: {one: '{count}\u00a0marca', other: '{count}\u00a0marcas'},
     countOfFiles: {one: '{count} archivo', other: '{count} archivos'},
     state: {open: 'aún grabando', damaged: 'dañado'},
     copies: {
       station: 'traído por la estación', stationPart: 'traído en parte',
       car: 'en el coche', carPart: 'en parte en el coche', here: 'guardado aquí',
-      part: '{place}: aún incompleto', verified: '{place}, verificado {day}',
+      part: '{place}: aún incompleto', verified: '{place}, verificado el {day}',
       archive: 'archivado en {place}',
     },
     tier: {bucket: 'recupéralo para verlo', away: 'disco sin montar'},
@@ -127,7 +127,7 @@ export default register({
     shareTooLarge: '{name} ({size}) es demasiado grande para compartirlo: el límite es {limit}. Usa «Vídeo (mp4)».',
     exportBar: 'Progreso de la exportación',
     exportMissing: 'Falta en esta exportación:',
-    asking: 'Preguntando al coche…',
+    asking: 'Esperando al coche…',
     planning: '{name}: el coche está leyendo las imágenes.',
     ready: '{name} está listo. Si tu navegador pregunta, permite la descarga.',
     sending: '{name} se está guardando en las descargas de tu navegador.',
@@ -158,7 +158,7 @@ export default register({
 
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Buscar momentos', month: 'Mes', find: 'Buscar', momentsCsv: 'Guardar como CSV',
-    momentsHint: 'Todas las condiciones deben cumplirse a la vez. Por ejemplo, a menos de 0,3 m por delante y con más del 50 % de gas encuentra los momentos contra una pared. Con una parada, deben cumplirse en el segundo anterior.',
+    momentsHint: 'Todas las condiciones deben cumplirse a la vez. Por ejemplo, menos de 0,3 m por delante con más del 50 % de gas: el coche va contra una pared. Con una parada, deben cumplirse en el segundo anterior.',
     momentsFront: 'Distancia por delante menor que (m)', momentsThrottle: 'Gas por encima de (%)', momentsBattery: 'Batería por debajo de (V)', momentsPicture: 'Imagen más antigua que (ms)',
     momentsWorst: {front_m: 'delante {value}', throttle_share: 'gas {value}', battery_v: 'batería {value}', picture_ms: 'imagen de hace {value}'},
     momentsStop: 'Parada', momentsAny: 'Con o sin parada', momentsStops: 'Cualquier parada',

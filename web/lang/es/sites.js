@@ -15,7 +15,7 @@ export default register({
     notYet: 'Aún no está en vigor',
     locked: 'Hace falta la contraseña para cambiar los permisos.',
     silent: 'La puerta de enlace no responde.',
-    modeUntil: '{mode} hasta {time}',
+    modeUntil: '{mode} hasta las {time}',
     turn: '{name}: {mode} hasta la hora de arriba',
     modes: {everything: 'Todos los sitios', sites: 'Sitios permitidos', nothing: 'Ningún sitio'},
   },

@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   start: {
     title: 'El primer arranque del coche',
-    asking: 'Preguntando al coche…',
+    asking: 'Esperando al coche…',
     three: 'Tres preguntas',
     answered: 'Las preguntas están respondidas; el coche arranca.',
     starts: 'El coche arranca',
@@ -15,7 +15,7 @@ export default register({
     country: 'País: para los canales de la wifi',
     go: 'Arrancar el coche',
     once: 'Apunta esto; el coche lo muestra una sola vez',
-    drive: 'Código para conducir',
+    drive: 'Código de conducción',
     grownUp: 'Código de adulto',
     key: 'Clave de su propia wifi',
     keyFile: 'en fpvcar-wifi-key.txt, en la tarjeta',

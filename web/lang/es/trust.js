@@ -18,7 +18,7 @@ export default register({
     check: 'Comprobar',
     open: 'Abrir el coche por https',
 
-    asking: 'Preguntando al coche…',
+    asking: 'Esperando al coche…',
     silent: 'El coche no responde. Comprueba que este dispositivo está en su red y vuelve a cargar esta página.',
     needless: 'Aquí solo este ordenador puede abrir el coche, sin https. No hace falta certificado.',
     looking: 'Comprobando…',
