@@ -4,7 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   calibration: {
-    hint: 'Commence avec les roues en l’air, puis pose la voiture au sol. Elle ne bouge que pendant que tu tiens un bouton. Chaque étape peut être annulée.',
+    hint: 'Commence avec les roues en l’air, puis pose la voiture au sol. Elle ne bouge que tant que tu gardes un bouton appuyé. Chaque étape peut être annulée.',
     groups: {air: 'Roues en l’air', floor: 'Au sol', still: 'À l’arrêt'},
     parts: {
       drive: 'moteur de traction', steer: 'direction', left: 'moteur gauche', right: 'moteur droit',
@@ -14,10 +14,10 @@ export default register({
       invert: 'inversé', dead_band: 'zone morte (rapport cyclique)', trim: 'réglage, + avant ou gauche',
       centre_us: 'centre (µs)', left_deg: 'butée à gauche (°)', right_deg: 'butée à droite (°)',
       turn: 'rotation sur place', balance: 'équilibre, + freine le côté gauche',
-      top_mps: 'vitesse à pleins gaz (m/s)', least_mps: 'vitesse au moindre gaz (m/s)',
+      top_mps: 'vitesse à pleins gaz (m/s)', least_mps: 'vitesse au gaz minimal (m/s)',
       small_child_mps: 'vitesse maximale pour un petit enfant (m/s)', child_mps: 'vitesse maximale pour un enfant (m/s)',
-      full_v: 'tension à pleine charge', nominal_v: 'tension nominale', empty_v: 'tension à vide',
-      curve: 'charge, de la tension à vide à la pleine charge', offset_m: 'décalage (m)',
+      full_v: 'tension batterie pleine', nominal_v: 'tension nominale', empty_v: 'tension batterie vide',
+      curve: 'charge, de la batterie vide à la batterie pleine', offset_m: 'décalage (m)',
     },
     titles: {
       direction: 'Sens : {part}',
@@ -31,7 +31,7 @@ export default register({
     // Texts of a step in each phase.
     phases: {
       direction: {
-        hold: 'Pose la voiture sur une boîte, les roues en l’air. Tiens le bouton : le moteur tourne lentement, puis plus vite. Lâche quand tu as vu le sens.',
+        hold: 'Pose la voiture sur une boîte, les roues en l’air. Garde le bouton appuyé : le moteur tourne lentement, puis plus vite. Lâche quand tu as vu le sens.',
         turns: 'Le moteur tourne de plus en plus vite. Lâche quand tu as vu le sens.',
         asks: 'Dans quel sens a-t-il tourné ?',
         right: 'Le sens est bon. Il n’y a rien à enregistrer.',
@@ -39,28 +39,28 @@ export default register({
         settled: 'Le sens est bon. Enregistre-le pour le confirmer.',
       },
       dead_band: {
-        coarse: 'Tiens le bouton. Le moteur reçoit un peu plus de puissance à chaque pas. Appuie sur « Il tourne » dès qu’il tourne ; au sol, un capteur de distance le verra peut-être avant.',
+        coarse: 'Garde le bouton appuyé. Le moteur reçoit un peu plus de puissance à chaque pas. Appuie sur « Il tourne » dès qu’il tourne ; au sol, un capteur de distance le verra peut-être avant.',
         rest: 'Il a tourné. Attends qu’il s’arrête. L’essai suivant se fait par petits pas.',
-        fine: 'Encore une fois, par petits pas : tiens le bouton et appuie sur « Il tourne » dès qu’il tourne.',
+        fine: 'Encore une fois, par petits pas : garde le bouton appuyé, et appuie sur « Il tourne » dès qu’il tourne.',
         done: 'Le moteur commence à tourner à cette puissance.',
         never: 'Le moteur n’a pas tourné. Son alimentation est-elle allumée ? Regardes-tu le bon moteur ?',
       },
       ends: {
-        left: 'Tiens le bouton et regarde les roues : c’est la butée de gauche. Si quelque chose bourdonne ou force, appuie sur « Moins loin ». Si elles peuvent tourner davantage, appuie sur « Plus loin ».',
-        right: 'Tiens le bouton et regarde les roues : c’est la butée de droite. Si quelque chose bourdonne ou force, appuie sur « Moins loin ». Si elles peuvent tourner davantage, appuie sur « Plus loin ».',
-        centre: 'Tiens le bouton et regarde les roues. Sont-elles bien droites ? Sinon, déplace le centre.',
+        left: 'Garde le bouton appuyé et regarde les roues : c’est la butée de gauche. Si quelque chose bourdonne ou force, appuie sur « Moins loin ». Si elles peuvent tourner davantage, appuie sur « Plus loin ».',
+        right: 'Garde le bouton appuyé et regarde les roues : c’est la butée de droite. Si quelque chose bourdonne ou force, appuie sur « Moins loin ». Si elles peuvent tourner davantage, appuie sur « Plus loin ».',
+        centre: 'Garde le bouton appuyé et regarde les roues. Sont-elles bien droites ? Sinon, déplace le centre.',
       },
       straight: {
-        hold: 'Pose la voiture au sol, avec deux mètres libres devant, et marque sa place. Tiens le bouton, lâche après un ou deux mètres, et mesure de combien elle a avancé et dévié.',
+        hold: 'Pose la voiture au sol, avec deux mètres libres devant, et marque sa place. Garde le bouton appuyé, lâche après un ou deux mètres, et mesure de combien elle a avancé et dévié.',
         drives: 'Lâche après un ou deux mètres.',
-        asks: 'Jusqu’où est-elle allée ?',
+        asks: 'Quelle distance a-t-elle parcourue ?',
         aside: 'De combien a-t-elle dévié ?',
         again: 'Le nouveau réglage est actif. Remets la voiture en place et roule encore.',
         done: 'Assez droit : au plus 3 cm d’écart par mètre.',
       },
       speed: {
-        hold: 'Pose la voiture au sol, avec un mur devant ou derrière à portée d’un capteur de distance. Tiens le bouton deux secondes s’il y a de la place. Puis roule encore avec d’autres gaz, en avant ou en arrière.',
-        drives: 'Tiens tant qu’il y a de la place.',
+        hold: 'Pose la voiture au sol, avec un mur devant ou derrière à portée d’un capteur de distance. Garde le bouton appuyé deux secondes s’il y a de la place. Puis roule encore avec d’autres gaz, en avant ou en arrière.',
+        drives: 'Continue tant qu’il y a de la place.',
         again: 'Un essai est fait. Fais-en un autre avec d’autres gaz.',
         short: 'L’essai était trop court, ou aucun capteur de distance n’a vu de mur. Roule plus longtemps, ou mesure à la main.',
         done: 'La vitesse est calculée d’après ces essais. D’autres essais la précisent.',
@@ -80,7 +80,7 @@ export default register({
         done: 'La charge est maintenant calculée d’après ces valeurs.',
       },
     },
-    hold: 'Tenir pour bouger',
+    hold: 'Maintenir pour bouger',
     held: 'Elle bouge : lâche pour arrêter',
     heldStill: 'Appuyé, mais la voiture est arrêtée',
     takeFirst: 'Prends d’abord le volant : seule la page du conducteur fait bouger la voiture.',
@@ -92,7 +92,7 @@ export default register({
       invert: 'Sens inversé : {value}', dead_band: 'Commence à tourner à {value} de la pleine puissance',
       centre_us: 'Centre à {value}', left_deg: 'Tourne de {value} à gauche', right_deg: 'Tourne de {value} à droite',
       balance: 'Côté gauche freiné de {value}', top_mps: 'À pleins gaz : {value}',
-      least_mps: 'Au moindre gaz : {value}', full_v: 'Pleine à {value}', nominal_v: 'Normale à {value}',
+      least_mps: 'Au gaz minimal : {value}', full_v: 'Pleine à {value}', nominal_v: 'Normale à {value}',
       empty_v: 'Vide à {value}', curve: 'Charge selon la tension : {value}', offset_m: 'Capteur corrigé de {value}',
     },
     keep: 'Enregistrer',

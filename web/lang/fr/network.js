@@ -21,7 +21,7 @@ export default register({
     cancel: 'Annuler',
     join: 'Rejoindre',
 
-    asking: 'Interrogation de la voiture…',
+    asking: 'En attente de la voiture…',
     silent: 'La voiture ne répond pas. Elle est peut-être sur un autre réseau : rejoins-le, ou rejoins celui de la voiture.',
     // Where the car is.
     phases: {

@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   sites: {
     title: 'Sites',
-    asking: 'Interrogation…',
+    asking: 'Chargement…',
     password: 'Mot de passe',
     unlock: 'Déverrouiller',
     until: 'Jusqu’à',

@@ -5,12 +5,12 @@ import {register} from '../words.js';
 export default register({
   start: {
     title: 'Le premier démarrage de la voiture',
-    asking: 'La voiture est interrogée…',
+    asking: 'En attente de la voiture…',
     three: 'Trois questions',
     answered: 'Les réponses sont enregistrées ; la voiture démarre.',
     starts: 'La voiture démarre',
     silent: 'La voiture ne répond pas. Cet appareil est-il dans son Wi-Fi ?',
-    board: 'Carte : le profil le plus proche du câblage de la voiture',
+    board: 'Carte mère : le profil le plus proche du câblage de la voiture',
     name: 'Nom : lettres (A–Z), chiffres et traits d’union ; il devient NOM.local',
     country: 'Pays : pour les canaux du Wi-Fi',
     go: 'Démarrer la voiture',

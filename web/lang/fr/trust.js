@@ -18,7 +18,7 @@ export default register({
     check: 'Vérifier',
     open: 'Ouvrir la voiture par https',
 
-    asking: 'Interrogation de la voiture…',
+    asking: 'En attente de la voiture…',
     silent: 'La voiture ne répond pas. Vérifie que cet appareil est sur son réseau, puis recharge cette page.',
     needless: 'Ici, seul cet ordinateur peut ouvrir la voiture, sans https. Aucun certificat n’est nécessaire.',
     looking: 'Vérification…',
