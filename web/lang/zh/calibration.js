@@ -87,7 +87,7 @@ export default register({
     skip: '跳过', next: '下一步', finished: '这是最后一步。',
     waits: '正在等待墙面：传感器应测到约 {target}。',
     results: {
-      invert: '方向已反转：{value}', dead_band: '功率达到 {value} 时开始转动', centre_us: '中位：{value}', left_deg: '左转 {value}',
+      invert: '反转方向：{value}', dead_band: '功率达到 {value} 时开始转动', centre_us: '中位：{value}', left_deg: '左转 {value}',
       right_deg: '右转 {value}', balance: '左侧减慢 {value}', top_mps: '全油门：{value}', least_mps: '最小油门：{value}',
       full_v: '充满：{value}', nominal_v: '标称：{value}', empty_v: '用完：{value}', curve: '按电压计算电量：{value}',
       offset_m: '传感器校正 {value}',

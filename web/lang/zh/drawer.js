@@ -4,12 +4,12 @@ import {register} from '../words.js';
 
 export default register({
   close: '关闭',
-  introTitle: '第一次来？',
+  introTitle: '第一次使用？',
   introDriveKeys: '用方向键或 W A S D 行驶和转向，也可以用手柄。',
   introDriveTouch: '左手拇指控制前进和后退，右手拇指转向。松手就停。',
   introStopKeys: '按红色八角形、空格键或 Esc 停车，任何人都可以按。',
   introStopTouch: '按红色八角形停车，任何人都可以按。',
-  introGive: '开完了？在左上角把驾驶交给下一位。',
+  introGive: '开完了？在左上角把驾驶权交给下一位。',
   introOk: '知道了',
   unlockTitle: '输入密码',
   unlockHint: '六位数字密码显示在启动小车的地方。这里也可以输入家长密码（字母和数字）。',
@@ -37,7 +37,7 @@ export default register({
   whole: '显示整个画面',
   pathMap: '行驶路线小地图', pathClear: '清除地图',
   path: {toScale: '估算', notToScale: '估算，不按比例'},
-  secondCamera: {main: '摄像头1', swap: '放大显示“{name}”的画面', show: '显示“{name}”的小画面'},
+  secondCamera: {main: '摄像头 1', swap: '放大显示“{name}”的画面', show: '显示“{name}”的小画面'},
   tilt: '倾斜设备转向',
   tiltCentre: '设为正前方',
   grownUps: '家长',
@@ -176,8 +176,8 @@ export default register({
     snapshot: '保存画面', mark: '在录像里标记这一刻', keys: '这些按键',
     camera: '交换两个摄像头的画面',
     talk: '按住说话（对讲）',
-    padDrive: '右扳机前进，左扳机后退，左摇杆转向', padLights: 'A 车灯',
-    padStop: 'B 停车，X 保存画面，Y 标记',
+    padDrive: '右扳机：前进，左扳机：后退，左摇杆：转向', padLights: 'A：车灯',
+    padStop: 'B：停车，X：保存画面，Y：标记',
   },
   sticks: {
     roles: {
@@ -212,7 +212,7 @@ export default register({
     late: '连接太慢：{value}，上限 {limit}。请等待或靠近小车。',
     not_driver: '只有驾驶员可以这样做。请先接管驾驶。',
     wheel_taken: '{name}正在驾驶。你可以请求驾驶，或等到没人驾驶。',
-    grown_up_stop: '家长停下了小车。只有家长可以继续。',
+    grown_up_stop: '家长让小车停下了。只有家长可以按“继续”。',
     no_picture: '这个摄像头没有此设置（{value}）。',
     unknown_camera: '这辆车没有摄像头“{value}”。',
     no_sound: '小车无法播放或录制声音：缺少 {value}。在小车上运行：sudo apt install alsa-utils。',

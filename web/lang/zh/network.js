@@ -15,13 +15,13 @@ export default register({
     own: '小车自己的网络',
     ownHint: '附近没有已知网络时，小车会打开这个网络。请现在拍下二维码，扫描即可加入。',
     ownName: '网络',
-    key: '密钥',
+    key: '密码',
     address: '小车地址',
     qr: '加入小车网络的二维码',
     cancel: '取消',
     join: '加入',
 
-    asking: '正在询问小车……',
+    asking: '正在等待小车响应……',
     silent: '小车没有响应。它可能换了网络：请加入那个网络，或小车自己的网络。',
     // Where the car is.
     phases: {
@@ -40,9 +40,9 @@ export default register({
     deaf: '小车自己的网络打开时，它无法搜索。',
     nothing: '附近没有网络。请让小车靠近网络，再重新搜索。',
     strong: '强', good: '好', weak: '弱',
-    security: {open: '开放，无密钥', other: '需要用户名：不支持'},
+    security: {open: '开放，无密码', other: '需要用户名：不支持'},
     joinTitle: '加入 {ssid}',
     joinHint: '小车会离开当前网络，本页会断开连接。',
-    openHint: '这个网络没有密钥：附近的任何人都能观看，也能尝试密码。',
+    openHint: '这个网络没有密码：附近的任何人都能观看，也能尝试输入驾驶密码。',
   },
 });

@@ -124,7 +124,7 @@ export default register({
     shareTooLarge: '{name}（{size}）太大，无法分享：最大 {limit}。请改用“视频（mp4）”。',
     exportBar: '导出进度',
     exportMissing: '导出内容缺少：',
-    asking: '正在询问小车……',
+    asking: '正在等待小车响应……',
     planning: '{name}：小车正在读取画面。',
     ready: '{name} 已准备好。如果浏览器询问，请允许下载。',
     sending: '{name} 正在保存到浏览器的下载文件夹。',

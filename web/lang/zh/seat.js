@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   // Stops: cause and remedy.
   stop: '停',
-  stopLabel: '停下小车',
+  stopLabel: '让小车停下',
   resume: '继续',
   stopped: '已停车',
   causes: {
@@ -13,7 +13,7 @@ export default register({
     blind: '小车没有新画面。',
     estop: '{name}按了“停”。',
     estop_grown_up: '家长按了“停”。',
-    estop_grown_up_by: '家长（{name}）按了“停”。',
+    estop_grown_up_by: '家长按了“停”：{name}。',
     wheels_lost: '电机控制器没有响应。',
     wheels_stopped: '车轮自行停下了。',
     wheels_stopped_by: '车轮自行停下了：{why}。',
@@ -61,16 +61,16 @@ export default register({
   parkedText: '驾驶座已在另一个标签页中打开。请在那里驾驶，或移回这里。',
   taken: '{name}接管了驾驶',
   givenAway: '你已不再驾驶',
-  takenText: '你现在在观看。你仍然可以按“停”。',
-  locked: '你在观看',
+  takenText: '现在你正在观看。你仍然可以按“停”。',
+  locked: '你正在观看',
   lockedText: '输入密码就可以驾驶。任何人都可以按“停”。',
-  watchingText: '你在观看。任何人都可以按“停”。',
+  watchingText: '你正在观看。任何人都可以按“停”。',
   free: '现在没人驾驶',
   freeText: '点一下开始驾驶。',
 
   title: '{car}：驾驶座',
   take: '接管驾驶',
-  give: '交出驾驶',
+  give: '交出驾驶权',
   takeShort: '接管',
   giveShort: '交出',
   enterCode: '输入密码',

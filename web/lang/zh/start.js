@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   start: {
     title: '小车首次启动',
-    asking: '正在询问小车……',
+    asking: '正在等待小车响应……',
     three: '三个问题',
     answered: '问题已回答，小车正在启动。',
     starts: '小车正在启动',
