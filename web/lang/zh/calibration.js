@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   calibration: {
     hint: '先让车轮悬空，再放到地上。只有按住按钮时小车才会动。每一步都可以撤销。',
-    groups: {air: '车轮悬空', floor: '在地上', still: '停着'},
+    groups: {air: '车轮悬空', floor: '在地上', still: '静止时'},
     parts: {drive: '驱动电机', steer: '转向', left: '左电机', right: '右电机'},
     sensor: '传感器“{name}”',
     names: {

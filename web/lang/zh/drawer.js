@@ -87,7 +87,7 @@ export default register({
   rangeBad: '没有距离（{why}）',
   neverSeen: '还没有读数',
   justSeen: '刚刚有读数',
-  lastSeen: '上次读数在{time}前',
+  lastSeen: '上次读数在 {time}前',
   secondsShort: '{seconds} 秒',
   weak: 'Wi-Fi 信号弱：每 100 个数据包丢失 {lost} 个。请慢行，并靠近小车。',
   tooSlow: '本设备太慢，跟不上视频：每 {interval}收到一幅画面，每 {decode}才显示一幅。请慢行。{first}，换个浏览器试试，或请家长把画面调小（小车配置里的 camera.width）。',
@@ -196,7 +196,7 @@ export default register({
     axis: '轴 {number} {sign}',
   },
   presets: {
-    title: '最高速度', smallChild: '幼儿：{mps}\u00a0m/s', child: '孩子：步行速度（{mps}\u00a0m/s）',
+    title: '最高速度', smallChild: '幼儿：{mps}\u00a0米/秒', child: '孩子：步行速度（{mps}\u00a0米/秒）',
     grownUp: '家长：不限速',
   },
 

@@ -46,7 +46,7 @@ export default register({
     copies: {
       station: '基站已取回', stationPart: '已取回一部分',
       car: '在小车上', carPart: '一部分在小车上', here: '存在这里',
-      part: '{place}：尚不完整', verified: '{place}，{day}已校验',
+      part: '{place}：尚不完整', verified: '{place}，{day} 已校验',
       archive: '已归档到 {place}',
     },
     tier: {bucket: '取回后才能播放', away: '磁盘没有挂载'},
@@ -155,7 +155,7 @@ export default register({
 
     // Search of all recordings of a base station, and its figures of each week.
     moments: '查找时刻', month: '月份', find: '查找', momentsCsv: '保存为 CSV',
-    momentsHint: '所有条件须同时满足。例如，前方距离小于 0.3 m 且油门超过 50%，可以找到驶向墙壁的时刻。与停车一起使用时，条件须在停车前一秒内满足。',
+    momentsHint: '所有条件须同时满足。例如，前方距离小于 0.3 米且油门超过 50%，可以找到驶向墙壁的时刻。与停车一起使用时，条件须在停车前一秒内满足。',
     momentsFront: '前方距离小于（m）', momentsThrottle: '油门高于（%）', momentsBattery: '电池低于（V）', momentsPicture: '画面延迟超过（ms）',
     momentsWorst: {front_m: '前方 {value}', throttle_share: '油门 {value}', battery_v: '电池 {value}', picture_ms: '画面延迟 {value}'},
     momentsStop: '停车', momentsAny: '不限', momentsStops: '任何停车',
@@ -165,7 +165,7 @@ export default register({
     momentsNone: '没有找到时刻。请修改条件。行程结束两分钟后才能搜索。',
     momentsFound: {other: '{count} 个时刻'}, momentsGone: '录像已不在这里',
     momentsNewest: '最新的 {count} 个时刻。选择月份可查看其他时刻。',
-    weeks: '每周的所有行程', weeksNone: '还没有行程。行程结束两分钟后会显示在这里。',
+    weeks: '按周查看行程', weeksNone: '还没有行程。行程结束两分钟后会显示在这里。',
     weekPlots: {stops: '每行驶小时的停车次数', battery: '负载下的电池', latency: '画面延迟'},
 
     // Base station: storage used, pending bytes, current transfers.
@@ -174,7 +174,7 @@ export default register({
     storageSize: '我需要多少空间？',
     storageNobody: '还没有小车。请在这台电脑上运行：fpvstation pair ADDRESS',
     free: '剩余 {size}',
-    waits: '{size} 待处理',
+    waits: '{size} 待取回',
     store: '{path}：{sessions}，{files}，{size}。剩余 {free}，共 {total}。',
     inArchive: {other: '已归档：{count} 个会话，{size}。'},
     countOfSessions: {other: '{count} 个会话'},
@@ -188,7 +188,7 @@ export default register({
     allHere: '所有录像已取回',
     lateFiles: {other: '{count} 个迟到的文件留在小车上：{why}'},
     allThere: '所有录像已复制',
-    oldestCopy: '最旧的副本{ago}校验过',
+    oldestCopy: '最旧的副本：{ago}校验过',
     card: '存储卡：剩余 {free}，共 {total}',
     pulling: '从 {car} 取回的录像',
     sendingTo: '复制到 {office} 的录像',

@@ -50,8 +50,8 @@ export default register({
     drive_first: '请先行驶，再输入小车行驶了多远。',
     range: '{value} 无效：应为 {least} 到 {most}。',
     no_distance: '传感器没有测到距离：请把小车放在墙前。',
-    offset: '偏差 {value} m 无效：最多 {most} m。请把传感器对准墙面。',
-    apart: '{value} m 无效：与之前的 {before} m 至少要相差 {least} m。请移动小车。',
+    offset: '偏差 {value} 米无效：最多 {most} 米。请把传感器对准墙面。',
+    apart: '{value} 米无效：与之前的 {before} 米至少要相差 {least} 米。请移动小车。',
     no_voltage: '还没有测到电压：请重试。',
   },
 });
