@@ -1,6 +1,7 @@
 /** Calibration, for a grown-up: its steps, all values and changes, in a sheet. Loaded on
  * demand. Movements are sent as ordinary wishes. */
 
+import {clauses, titled} from '../lang/forms.js';
 import {joined, t} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
@@ -162,7 +163,7 @@ export class Calibration {
       field.addEventListener('change', () => set(field.valueAsNumber));
       row.append(label);
     } else {
-      row.append(paragraph(`${STRINGS.name(key)}: ${STRINGS.value(value)}`));
+      row.append(paragraph(titled(STRINGS.name(key), STRINGS.value(value))));
     }
     row.append(make('small', STRINGS.own(own)));
     return row;
@@ -273,8 +274,8 @@ function history({changes, now}) {
   const items = changes.map((change, index) => {
     const values = Object.entries(change.values).map(([key, value]) => `${STRINGS.name(key)} ${STRINGS.value(value)}`);
     const item = make('li', '');
-    const title = `${STRINGS.when(change.utc_s)}: ${STRINGS.change(change.what)}`;
-    item.append(make('b', index === now ? `${title} (${t.calibration.holds})` : title), make('p', values.join('; ')));
+    const title = titled(STRINGS.when(change.utc_s), STRINGS.change(change.what));
+    item.append(make('b', index === now ? `${title} (${t.calibration.holds})` : title), make('p', clauses(values)));
     return item;
   });
   list.append(...items.reverse());

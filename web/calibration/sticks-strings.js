@@ -1,5 +1,6 @@
 /** Names of sticks and gamepad parts, from lang/. */
 
+import {titled} from '../lang/forms.js';
 import {t, fill, percent} from '../lang/words.js';
 
 /** @typedef {keyof typeof t.sticks.roles} Role */
@@ -11,7 +12,7 @@ export const STICKS = {
     fill(t.sticks.here, {name: id.replace(/\s*\(.*$/, '') || id}),
   pushNow: (/** @type {Role} */ role) => fill(t.sticks.pushNow, {role: t.sticks.roles[role]}),
   role: (/** @type {Role} */ role, /** @type {string} */ part) =>
-    `${t.sticks.roles[role]}: ${STICKS.part(part)}`,
+    titled(t.sticks.roles[role], STICKS.part(part)),
   part: (/** @type {string} */ part) => (part.startsWith('b')
     ? fill(t.sticks.button, {number: part.slice(1)})
     : fill(t.sticks.axis, {number: part.slice(1, -1), sign: part.endsWith('-') ? '−' : '+'})),

@@ -1,6 +1,6 @@
 /** Texts of the calibration, from lang/. */
 
-import {counted, dates, exact, listed, named} from '../lang/forms.js';
+import {counted, dates, exact, listed, named, titled} from '../lang/forms.js';
 import {t, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Step, SpeedRun, StraightRun, Value} from './api.js' */
@@ -62,9 +62,9 @@ export const STRINGS = {
   volts: (/** @type {number | null | undefined} */ v) =>
     (v == null ? '' : fill(t.calibration.volts, {volts: number(v, 2)})),
   run: (/** @type {SpeedRun | StraightRun} */ run) => ('mps' in run
-    ? `${STRINGS.throttle(run.throttle)}: ${number(run.mps, 2)} m/s`
-    : `${unit(run.way_m, 'meter', 2)}: ${unit(Math.abs(run.aside_cm), 'centimeter', 1)} `
-      + (run.aside_cm < 0 ? t.calibration.toRight : t.calibration.toLeft)),
+    ? titled(STRINGS.throttle(run.throttle), unit(run.mps, 'meter-per-second', 2))
+    : titled(unit(run.way_m, 'meter', 2), `${unit(Math.abs(run.aside_cm), 'centimeter', 1)} ${
+      run.aside_cm < 0 ? t.calibration.toRight : t.calibration.toLeft}`)),
   /** Speed limits of the presets, if there are any. @param {Record<string, number>} shares */
   shares: (shares) => {
     const texts = Object.entries(shares).map(([name, share]) =>

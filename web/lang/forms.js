@@ -1,7 +1,7 @@
 /** Plural forms, dates and times, as the page's language writes them, and what the car sends by
  * a key: for parts loaded after the seat's first screen. */
 
-import {LANGUAGE, LOCALE, fill, loadTexts, number, t} from './words.js';
+import {LANGUAGE, LOCALE, fill, loadTexts, number, spaced, t} from './words.js';
 
 /** @import {Forms} from './types.js' */
 
@@ -21,6 +21,12 @@ export const exact = (value) => number(value, String(value).split('.')[1]?.lengt
 
 /** Items in a row, with the language's comma. @param {string[]} items @param {string} chinese '、' between words */
 export const listed = (items, chinese = '，') => items.filter(Boolean).join(LANGUAGE === 'zh' ? chinese : ', ');
+
+const [COLON, SEMICOLON] = LANGUAGE === 'zh' ? ['：', '；'] : LANGUAGE === 'fr' ? ['\u00a0: ', '\u00a0; '] : [': ', '; '];
+/** Clauses in a row. @param {string[]} items */
+export const clauses = (items) => items.join(SEMICOLON);
+/** A name and its text. @param {string} name @param {string} text */
+export const titled = (name, text) => name + COLON + text;
 
 /** The text that the car names. @param {object} texts @param {string} name */
 export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
@@ -102,10 +108,10 @@ export async function closeText(reason) {
 /** Like "3 minutes ago", in one unit. @param {number} seconds */
 export function ago(seconds) {
   const format = new Intl.RelativeTimeFormat(LOCALE);
-  if (seconds < MINUTE_S) return format.format(-Math.round(seconds), 'second');
-  if (seconds < HOUR_S) return format.format(-Math.round(seconds / MINUTE_S), 'minute');
-  if (seconds < DAY_S) return format.format(-Math.round(seconds / HOUR_S), 'hour');
-  return format.format(-Math.round(seconds / DAY_S), 'day');
+  /** @type {[number, Intl.RelativeTimeFormatUnit]} */
+  const [length, unit] = seconds < MINUTE_S ? [1, 'second'] : seconds < HOUR_S ? [MINUTE_S, 'minute']
+    : seconds < DAY_S ? [HOUR_S, 'hour'] : [DAY_S, 'day'];
+  return spaced(format.format(-Math.round(seconds / length), unit));
 }
 
 /** @param {Intl.DateTimeFormatOptions} options @returns {(ms: number) => string} of a time, UTC */

@@ -72,8 +72,11 @@ function format(value, digits, more = {}) {
     });
     formats.set(key, formatter);
   }
-  return formatter.format(value);
+  return spaced(formatter.format(value));
 }
+
+/** Chinese with a space between a number and its unit, as in the texts. @param {string} text */
+export const spaced = (text) => (LANGUAGE === 'zh' ? text.replace(/(\d)(\p{Script=Han})/gu, '$1\u00a0$2') : text);
 
 /** @param {number} value @param {number} [digits] after the point */
 export const number = (value, digits = 0) => format(value, digits);

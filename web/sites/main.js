@@ -1,6 +1,6 @@
 /** The switches of the Wi-Fi's groups: base-station/fpvsites/page.py. */
 
-import {refusalText, withTexts} from '../lang/forms.js';
+import {listed, refusalText, withTexts} from '../lang/forms.js';
 import {t, LOCALE, fill} from '../lang/words.js';
 import {button, byId, fillStrings, input, make, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from '../network/api.js';
@@ -75,7 +75,7 @@ function section({name, mode, until, until_s: untilS, sites}) {
     choice.append(turn);
   }
   part.append(make('h2', name), make('p', text), choice);
-  if (sites.length) part.append(make('small', sites.join(', ')));
+  if (sites.length) part.append(make('small', listed(sites)));
   return part;
 }
 

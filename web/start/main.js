@@ -1,6 +1,6 @@
 /** The questions of a card image's first boot: pi/fpvcar/cli/first_boot.py. */
 
-import {refusalText} from '../lang/forms.js';
+import {refusalText, titled} from '../lang/forms.js';
 import {LOCALE, t} from '../lang/words.js';
 import {byId, fillStrings, input, setText, show} from '../lib/dom.js';
 
@@ -34,7 +34,7 @@ function ask({boards, countries: codes, answered}) {
   show(byId('questions'), !answered);
   if (select('board').options.length) return;
   select('board').replaceChildren(new Option(),
-    ...boards.map(({name, text}) => new Option(`${name}: ${text}`, name)));
+    ...boards.map(({name, text}) => new Option(titled(name, text), name)));
   select('country').replaceChildren(new Option(), ...countries(codes));
   const own = navigator.languages.map((tag) => tag.split('-').at(-1) ?? '');
   select('country').value = own.find((code) => codes.includes(code)) ?? '';

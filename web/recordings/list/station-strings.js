@@ -1,7 +1,7 @@
 /** Texts of a base station, from lang/: storage used, pending bytes,
  * current transfers. */
 
-import {ago, counted, dates, listed} from '../../lang/forms.js';
+import {ago, counted, dates, listed, titled} from '../../lang/forms.js';
 import {t, fill, joined} from '../../lang/words.js';
 import {STRINGS} from '../strings.js';
 
@@ -62,7 +62,7 @@ export const STATION_STRINGS = {
   },
   /** @param {OfficeState} office */
   fault: ({last_fault: fault, fault_s: seconds, state}) =>
-    (fault && fault !== state ? `${time(seconds * 1000)}: ${fault}` : ''),
+    (fault && fault !== state ? titled(time(seconds * 1000), fault) : ''),
   /** @param {CarState} car */
   card: ({card_free: free, card_total: total}) =>
     (total ? fill(t.recordings.card, {free: size(free), total: size(total)}) : ''),

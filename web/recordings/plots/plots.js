@@ -5,6 +5,7 @@
  * No library: uPlot (50 kB) has neither pinch nor wheel, and the page takes no dependency.
  */
 
+import {listed, titled} from '../../lang/forms.js';
 import {make, setAttr, setText, svg} from '../../lib/dom.js';
 import {Gestures} from './gestures.js';
 import {axis, extent, joinLines, lastUpTo, linePath, valueAt} from './lines.js';
@@ -199,10 +200,10 @@ export class Plots {
     for (const {line, path} of all) setAttr(path, 'd', linePath(line, box));
     setText(plot.top, STRINGS.value(high, unit));
     setText(plot.bottom, STRINGS.value(low, unit));
-    setAttr(plot.svg, 'aria-label', `${STRINGS.group(group)}: ` + all.map(({line}, index) => {
+    setAttr(plot.svg, 'aria-label', titled(STRINGS.group(group), listed(all.map(({line}, index) => {
       const range = extents[index];
       return range ? STRINGS.span(line.name, range.low, range.high, unit) : STRINGS.nothing(line.name);
-    }).join(', '));
+    }))));
   }
 
   /** Draws the time axis. @param {Plot} plot */

@@ -1,6 +1,6 @@
 /** Plots of a base station over all drives, a point a week: stops, battery, age of the picture. */
 
-import {dates} from '../../lang/forms.js';
+import {dates, listed, titled} from '../../lang/forms.js';
 import {t} from '../../lang/words.js';
 import {byId, make, setAttr, setText, svg} from '../../lib/dom.js';
 import {axis, extent, linePath} from './lines.js';
@@ -83,9 +83,9 @@ function figureOf(rows, plot, unit) {
     label.style.setProperty('--x', String((atS - fromS) / (toS - fromS)));
     return label;
   }));
-  setAttr(drawing, 'aria-label', `${title}: ` + [...lines].map(([name, {v}]) => {
+  setAttr(drawing, 'aria-label', titled(title, listed([...lines].map(([name, {v}]) => {
     const range = extent(v);
     return range ? STRINGS.span(name, range.low, range.high, unit) : STRINGS.nothing(name);
-  }).join(', '));
+  }))));
   return figure;
 }

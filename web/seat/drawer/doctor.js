@@ -1,7 +1,7 @@
 /** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
  * runs `fpvcar doctor`. */
 
-import {counted, listed, loadSent, refusalText, translated} from '../../lang/forms.js';
+import {counted, listed, loadSent, refusalText, titled, translated} from '../../lang/forms.js';
 import {t, fill, number} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
 
@@ -53,7 +53,7 @@ function reportElements({about, findings, well, not_asked: notAsked}) {
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');
-    list.append(...notAsked.map(({part, why}) => make('li', `${partName(part)}: ${why}`)));
+    list.append(...notAsked.map(({part, why}) => make('li', titled(partName(part), why))));
     more.append(make('summary', fill(t.doctor.notAsked, {count: number(notAsked.length)})), list);
     elements.push(more);
   }

@@ -1,6 +1,6 @@
 /** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
-import {counted, listed, named} from '../../lang/forms.js';
+import {clauses, counted, listed, named, titled} from '../../lang/forms.js';
 import {t, fill, joined, number, percent, unit} from '../../lang/words.js';
 import {personName} from '../strings.js';
 
@@ -17,7 +17,7 @@ export const DRAWER_STRINGS = {
   rangeFault: (state, ageS) => fill(t.rangeFault,
     {state: state === 'ok' ? t.nothingNew : state, since: DRAWER_STRINGS.lastSeen(ageS)}),
   rangeBad: (/** @type {string} */ why) => fill(t.rangeBad, {why}),
-  rangeText: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
+  rangeText: titled,
   /**
    * Rounded, as screen readers read it at every change.
    * @param {import('../hud/ranges.js').Alarm} alarm
@@ -134,7 +134,7 @@ export function computerFaults({faults, fault_keys: keys, ...health}) {
 
 /** The faults in a row; null without a reading. @param {Health} health */
 export function computerText(health) {
-  return health.age_s === null ? null : computerFaults(health).join('; ') || t.fine;
+  return health.age_s === null ? null : clauses(computerFaults(health)) || t.fine;
 }
 
 /**
