@@ -11,6 +11,8 @@ export const canMove = ({kind}, driving) =>
  * `situationOf` checks in order of urgency.
  */
 
+import {OLD_MS} from '../video/video.js';
+
 /** @import {State} from '../lib/types.js' */
 /** @import {LinkGrade, Page, Situation} from './types.js' */
 
@@ -65,13 +67,13 @@ export function aged(state, sinceS, why) {
 
 /**
  * How good the link is. good: a driver notices no delay; slow: drive slowly.
- * @param {boolean} up @param {boolean} pictureOld
+ * @param {boolean} up @param {number | null} ageMs of the picture; null before the first
  * @param {number | null} pictureMs @param {number | null} linkMs
  * @param {boolean} weak Wi-Fi that loses packets @returns {LinkGrade}
  */
-export function gradeOf(up, pictureOld, pictureMs, linkMs, weak) {
+export function gradeOf(up, ageMs, pictureMs, linkMs, weak) {
   if (!up) return 'none';
-  const slow = weak || pictureOld || (pictureMs ?? 0) > 150 || (linkMs ?? 0) > 80;
+  const slow = weak || (ageMs ?? 0) > OLD_MS || (pictureMs ?? 0) > 150 || (linkMs ?? 0) > 80;
   return slow ? 'slow' : 'good';
 }
 

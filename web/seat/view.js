@@ -193,9 +193,9 @@ export class Page {
   beat() {
     const {link, video, hud} = this.parts;
     const ageMs = video.ageMs(performance.now());
-    const old = ageMs === null || ageMs > OLD_MS;
+    const old = ageMs !== null && ageMs > OLD_MS;
     const weak = this.drawer?.linkHistory.weak === true;
-    this.grade = gradeOf(link.up, old, video.pictureMs, this.linkMs, weak);
+    this.grade = gradeOf(link.up, ageMs, video.pictureMs, this.linkMs, weak);
     if (ageMs !== null) hud.ratio(...video.size);
     hud.link(this.grade, old ? ageMs : video.pictureMs, this.linkMs);
     void this.drawer?.awake.want(this.driving);

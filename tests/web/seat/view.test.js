@@ -221,13 +221,14 @@ test('driver who took the wheel is named', () => {
 });
 
 test('link chip grades the link', () => {
-  assert.equal(gradeOf(true, false, 13, 4, false), 'good');
-  assert.equal(gradeOf(true, false, null, null, false), 'good');
-  assert.equal(gradeOf(true, false, 200, 4, false), 'slow');
-  assert.equal(gradeOf(true, false, 13, 90, false), 'slow');
-  assert.equal(gradeOf(true, true, 13, 4, false), 'slow');
-  assert.equal(gradeOf(false, false, 13, 4, false), 'none');
-  assert.equal(gradeOf(true, false, 13, 4, true), 'slow');
+  assert.equal(gradeOf(true, 20, 13, 4, false), 'good');
+  assert.equal(gradeOf(true, 20, null, null, false), 'good');
+  assert.equal(gradeOf(true, null, null, 4, false), 'good', 'no picture yet');
+  assert.equal(gradeOf(true, 20, 200, 4, false), 'slow');
+  assert.equal(gradeOf(true, 20, 13, 90, false), 'slow');
+  assert.equal(gradeOf(true, 401, 13, 4, false), 'slow');
+  assert.equal(gradeOf(false, 20, 13, 4, false), 'none');
+  assert.equal(gradeOf(true, 20, 13, 4, true), 'slow');
 });
 
 test('sparkline ends at the right edge, and breaks at unknown values', () => {
