@@ -13,7 +13,7 @@ function amount(key, value) {
   if (typeof value !== 'number') return STRINGS.value(value);
   if (key.endsWith('_mps')) return unit(value, 'meter-per-second', 2);
   if (key.endsWith('_deg')) return unit(value, 'degree', 1, {unitDisplay: 'narrow'});
-  if (key.endsWith('_v')) return `${number(value, 2)} V`;
+  if (key.endsWith('_v')) return `${number(value, 2)}\u00a0V`;
   if (key === 'offset_m') return unit(value * 100, 'centimeter', 1);
   return key.endsWith('_us') ? `${number(value)} µs` : percent(value, 1);
 }

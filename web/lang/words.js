@@ -28,13 +28,17 @@ export function register(texts) {
 /** @param {Record<string, any>} into @param {Record<string, any>} texts */
 function merge(into, texts) {
   for (const [name, text] of Object.entries(texts)) {
-    if (typeof text === 'string') into[name] = LANGUAGE === 'fr' ? unbroken(text) : text;
+    if (typeof text === 'string') into[name] = unbroken(text);
     else merge(into[name] = {...into[name]}, text);
   }
 }
 
-/** A French text, with no line break before its colon, semicolon, marks and within its quotes. @param {string} text */
-const unbroken = (text) => text.replace(/ ([:;!?»])/g, '\u00a0$1').replace(/« /g, '«\u00a0');
+/**
+ * A text with no line break before dots, a unit, French colons, semicolons and marks, and within
+ * French quotes. @param {string} text
+ */
+const unbroken = (text) => text.replace(/ ([…:;!?»])/g, '\u00a0$1').replace(/« /g, '«\u00a0')
+  .replace(/([\d}]) (?=(k?[mVAW]|m?s|cm|h|°C|dBm|G?Hz|[kMG]i?[Bto]|%)(?!\p{L}))/gu, '$1\u00a0');
 
 /**
  * Loads the texts of a part that is not on the first screen.
@@ -84,4 +88,4 @@ export const number = (value, digits = 0) => format(value, digits);
 export const percent = (share, digits = 0) => format(share, digits, {style: 'percent'});
 /** @param {number} value @param {string} name as ECMA-402 has it, say "meter" @param {number} [digits] @param {Intl.NumberFormatOptions} [more] */
 export const unit = (value, name, digits = 0, more = {}) =>
-  format(value, digits, {style: 'unit', unit: name, ...more});
+  format(value, digits, {style: 'unit', unit: name, ...more}).replace(' ', '\u00a0');

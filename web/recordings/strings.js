@@ -11,6 +11,11 @@ const MINUTE_S = 60;
 const CLOCK = /** @type {const} */ ({hour: '2-digit', minute: '2-digit'});
 const DATE = /** @type {const} */ ({day: 'numeric', month: 'short', year: 'numeric'});
 const shortDay = dates({day: 'numeric', month: 'short'});
+/** @param {Intl.DateTimeFormatOptions} options */
+const titleDate = (options) => {
+  const format = dates(options);
+  return (/** @type {number} */ ms) => format(ms).replace(/^\p{Ll}/u, (letter) => letter.toLocaleUpperCase(LOCALE));
+};
 const list = new Intl.ListFormat(LOCALE, {type: 'unit', style: 'narrow'});
 const long = /** @type {const} */ ({unitDisplay: 'long'});
 
@@ -50,9 +55,9 @@ export const STRINGS = {
   refused: (/** @type {string} */ why) => fill(t.recordings.refused, {why}),
   failed: (/** @type {string} */ why) => fill(t.recordings.failed, {why}),
   failedDrive: (/** @type {string} */ why) => fill(t.recordings.failedDrive, {why}),
-  when: dates({weekday: 'short', ...DATE, ...CLOCK}),
+  when: titleDate({weekday: 'short', ...DATE, ...CLOCK}),
   second: dates({...DATE, ...CLOCK, second: '2-digit'}),
-  day: dates({weekday: 'long', ...DATE, month: 'long'}),
+  day: titleDate({weekday: 'long', ...DATE, month: 'long'}),
   time: dates(CLOCK),
   clock: dates({...CLOCK, second: '2-digit'}),
   /** Other places of a drive. @param {Copy[]} copies */
@@ -75,7 +80,7 @@ export const STRINGS = {
   /** "" for an instant. @param {number} seconds */
   duration: (seconds) => {
     if (seconds >= MINUTE_S) return STRINGS.length(seconds);
-    return seconds ? unit(seconds, 'second', 1).replace(' ', '\u00a0') : '';
+    return seconds ? unit(seconds, 'second', 1) : '';
   },
   /** A moment, as precise as the steps. @param {number} seconds @param {number} stepS */
   moment: (seconds, stepS) => {
@@ -129,9 +134,9 @@ export const STRINGS = {
   value: (value, name) => {
     if (value === null) return '–';
     const digits = name === 'ms' || name === '%' ? 0 : name === '/h' ? 1 : 2;
-    return `${number(value, digits)}${name ? ` ${name}` : ''}`;
+    return `${number(value, digits)}${name ? `\u00a0${name}` : ''}`;
   },
-  about: (/** @type {string} */ value) => `≈ ${value}`,
+  about: (/** @type {string} */ value) => `≈\u00a0${value}`,
   /** @param {string} name @param {number} low @param {number} high @param {string} measure */
   span: (name, low, high, measure) => fill(t.recordings.span,
     {name, low: STRINGS.value(low, measure), high: STRINGS.value(high, measure)}),

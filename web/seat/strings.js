@@ -7,7 +7,7 @@ import {t, fill, joined, number, percent, unit} from '../lang/words.js';
 export const STRINGS = {
   title: (/** @type {string} */ car) => fill(t.title, {car}),
   drives: (/** @type {string} */ name) => fill(t.drives, {name: personName(name)}),
-  ms: (/** @type {number | null} */ value) => (value === null ? '–' : unit(value, 'millisecond').replace(' ', '\u00a0')),
+  ms: (/** @type {number | null} */ value) => (value === null ? '–' : unit(value, 'millisecond')),
   chip: (/** @type {'good' | 'slow' | 'none'} */ grade, /** @type {number | null} */ pictureMs,
     /** @type {number | null} */ linkMs) => fill(t.chip,
     {grade: t.gradeLong[grade], picture: STRINGS.ms(pictureMs), link: STRINGS.ms(linkMs)}),
@@ -19,7 +19,7 @@ export const STRINGS = {
   battery: (/** @type {number | null} */ value, /** @type {number | null} */ share,
     /** @type {boolean} */ low, /** @type {number | null} */ oldS) => {
     if (value === null) return '? V';
-    const volts = `${number(value, 1)} V`;
+    const volts = `${number(value, 1)}\u00a0V`;
     if (oldS !== null) return fill(t.voltsOld, {volts, seconds: number(oldS)});
     const charge = share === null ? volts : `${percent(share)} · ${volts}`;
     return low ? fill(t.voltsLow, {volts: charge}) : charge;

@@ -65,7 +65,7 @@ def test_watcher_asks_and_the_driver_gives_or_refuses(
     phone.locator("#gear").click()
     page.locator("#wheel").click()
     expect(phone.locator("#menu #asking-says")).to_have_text(f"{ann} asks for the wheel")
-    until(page, "/Free in [0-9]+ s/.test(document.getElementById('asking-countdown').textContent)")
+    until(page, "/Free in [0-9]+.s/.test(document.getElementById('asking-countdown').textContent)")
     phone.screenshot(path=tmp_path / "asked-phone.png")
     page.screenshot(path=tmp_path / "countdown.png")
     phone.locator("#asking-later").click()

@@ -232,7 +232,7 @@ def test_plots_show_dragged_range_and_pointer_values(page: Page) -> None:
     whole_s, middle = stretch(page)[1], box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] / 4, middle)
     value = page.locator(".plot[data-group=latency] .legend b").first
-    assert value.inner_text() == "13 ms"
+    assert value.inner_text() == "13\u00a0ms"
     assert page.locator("#plots").get_attribute("data-hover") != ""
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, middle, steps=5)

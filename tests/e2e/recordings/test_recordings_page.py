@@ -156,7 +156,7 @@ def test_marks_plots_speed_and_keys(page: Page, bench: RunningBench) -> None:
     assert at_s(page) == pytest.approx(length_s / 4, abs=length_s / 50)
     volts = page.locator(".plot[data-group=battery] .legend b").first
     until(page, "document.querySelector('[data-group=battery] b').textContent !== ''")
-    assert volts.inner_text().endswith(" V")
+    assert volts.inner_text().endswith("\u00a0V")
     page.locator("h2#viewer-title").focus()
     page.keyboard.press("m")
     assert at_s(page) == pytest.approx(marked_s, abs=0.01)

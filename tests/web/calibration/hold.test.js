@@ -101,9 +101,9 @@ test('values and changes have names', () => {
 test('results are in words and units of a person, without duties', () => {
   assert.equal(STRINGS.result('motors.drive.dead_band', 0.14), 'Starts to turn at 14.0% of full power');
   assert.equal(STRINGS.result('motors.steer.left_deg', 25), 'Turns 25.0° to the left');
-  assert.equal(STRINGS.result('guard.top_mps', 1.394), 'At full throttle: 1.39 m/s');
-  assert.equal(STRINGS.result('sensors.tof.front.offset_m', -0.021), 'Sensor corrected by -2.1 cm');
-  assert.equal(STRINGS.result('battery.full_v', 8.4), 'Full at 8.40 V');
+  assert.equal(STRINGS.result('guard.top_mps', 1.394), 'At full throttle: 1.39\u00a0m/s');
+  assert.equal(STRINGS.result('sensors.tof.front.offset_m', -0.021), 'Sensor corrected by -2.1\u00a0cm');
+  assert.equal(STRINGS.result('battery.full_v', 8.4), 'Full at 8.40\u00a0V');
   assert.equal(STRINGS.result('motors.drive.invert', true), 'Direction reversed: yes');
 });
 
@@ -112,8 +112,8 @@ test('waiting for the wall names the wanted distance', () => {
     kind: 'distance', of: 'front', phase: 'asks', wish: {throttle: 0, steer: 0}, found: {}, moves: false, held_back: null,
     range_m: 1.234, target_m: 0.5,
   };
-  assert.equal(STRINGS.waits(step), 'Waiting for the wall: the sensor should measure about 0.50 m.');
-  assert.match(STRINGS.phase(step), /about 0\.50 m away/);
+  assert.equal(STRINGS.waits(step), 'Waiting for the wall: the sensor should measure about 0.50\u00a0m.');
+  assert.match(STRINGS.phase(step), /about 0\.50\u00a0m away/);
   assert.equal(STRINGS.place(2, 7), '3 of 7');
 });
 
@@ -122,15 +122,15 @@ test('step texts name a failure, the figures and the cause that holds the car ba
     kind: 'battery', of: '', phase: 'odd_full', wish: {throttle: 0, steer: 0}, found: {}, moves: false,
     held_back: null, volts: 7.68, expected_v: 8.4,
   };
-  assert.match(STRINGS.phase(step), /battery has 7.68 V; a full pack of this kind has 8.40 V/);
-  assert.match(STRINGS.phase({...step, kind: 'distance', phase: 'again', offset_m: 0.081}), /off by 8.1 cm/);
+  assert.match(STRINGS.phase(step), /battery has 7.68\u00a0V; a full pack of this kind has 8.40\u00a0V/);
+  assert.match(STRINGS.phase({...step, kind: 'distance', phase: 'again', offset_m: 0.081}), /off by 8.1\u00a0cm/);
   assert.match(STRINGS.phase({...step, phase: 'failed', fault: 'ValueError: x'}), /failed: ValueError: x\./);
   for (const cause of ['guard', 'blind_limit', 'weak', 'limit', 'handover']) {
     assert.match(STRINGS.heldBack({cause, by: ''}), /[Tt]he car|the car/);
   }
   const guard = {cause: 'guard', by: '', ahead: true, range_m: 0.14};
-  assert.equal(STRINGS.heldBack(guard), 'Held back by the guard: 0.14 m ahead.');
-  assert.equal(STRINGS.heldBack({...guard, ahead: false}), 'Held back by the guard: 0.14 m behind.');
+  assert.equal(STRINGS.heldBack(guard), 'Held back by the guard: 0.14\u00a0m ahead.');
+  assert.equal(STRINGS.heldBack({...guard, ahead: false}), 'Held back by the guard: 0.14\u00a0m behind.');
   assert.match(STRINGS.heldBack({...guard, range_m: null}), /give it room/);
   assert.equal(STRINGS.heldBack({cause: 'estop', by: 'Ann'}), '');
 });

@@ -5,7 +5,7 @@ import {test} from 'node:test';
 
 Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
 const {closeText, loadSent, refusalText, translated, withTexts} = await import('../../../web/lang/forms.js');
-const {t} = await import('../../../web/lang/words.js');
+const {register, t, unit} = await import('../../../web/lang/words.js');
 
 /** @param {string} body @param {string} [refusal] */
 const refused = (body, refusal) =>
@@ -31,6 +31,13 @@ test('finding is shown in the page’s language, an unknown one in English', asy
   assert.equal(translated(kinds.newer, 'what', {}, 'a new kind'), 'a new kind');
 });
 
+test('figure and unit, and dots after a word, are never torn apart', () => {
+  assert.equal(unit(1234, 'meter'), '1234\u00a0m');
+  assert.equal(register({a: 'Lädt …', b: {c: 'nach {seconds} s, {n} Fahrten'}}).a, 'Lädt …');
+  const {a, b} = /** @type {any} */ (t);
+  assert.deepEqual([a, b.c], ['Lädt\u00a0…', 'nach {seconds}\u00a0s, {n} Fahrten']);
+});
+
 test('sentences of a message are in the page’s language, also within each other', async () => {
   const english = 'it has sent nothing for 2.5 s; plug the camera in';
   const silent = new URLSearchParams({key: 'camera_silent', seconds: '2.5'});
@@ -40,7 +47,7 @@ test('sentences of a message are in the page’s language, also within each othe
     sentences: {starting: 'key=starting', [english]: `${fault}`},
   };
   const shown = await withTexts(message);
-  assert.equal(shown.camera, 'sie hat seit 2,5 s nichts gesendet; stecke die Kamera ein');
+  assert.equal(shown.camera, 'sie hat seit 2,5\u00a0s nichts gesendet; stecke die Kamera ein');
   assert.deepEqual(shown.ranges, [{name: 'front', state: 'startet gerade', age_s: null}]);
 });
 

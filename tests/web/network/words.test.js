@@ -21,7 +21,7 @@ test('phases of the network all have a sentence', () => {
 
 test('joining text names the new address and the fallback network', () => {
   const words = stateText({...STATE, phase: 'joining'}, ':8080');
-  assert.match(words, /joining Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45 s/);
+  assert.match(words, /joining Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45\u00a0s/);
   const taken = stateText({...STATE, phase: 'joining', name: 'rusty-2.local'}, '');
   assert.match(taken, /http:\/\/rusty-2\.local\//);
 });

@@ -25,7 +25,7 @@ test('number of points of a line is independent of the length of the drive', () 
 });
 
 test('value from the extremes of a minute is shown as approximate', () => {
-  for (const [count, words] of /** @type {[number, string][]} */ ([[20, '3.00 m'], [480, '≈ 3.00 m']])) {
+  for (const [count, words] of /** @type {[number, string][]} */ ([[20, '3.00\u00a0m'], [480, '≈\u00a03.00\u00a0m']])) {
     const page = plots();
     page.clear(count * 60, bucketOf(drive(count)));
     page.add(table('range', 3), 0);
@@ -161,11 +161,11 @@ test('zoomed range is drawn with finer values if they are loaded', () => {
   assert.equal(line(page), 'M0 60h.1L500 20L1000 0');
   page.cursor(76);
   const value = () => page.plots.get('range')?.lines.get('range/one')?.value.textContent;
-  assert.equal(value(), '4.00 m', 'fine enough to be said');
+  assert.equal(value(), '4.00\u00a0m', 'fine enough to be said');
   page.hover(10);
-  assert.equal(value(), '≈ 1.00 m', 'under the pointer');
+  assert.equal(value(), '≈\u00a01.00\u00a0m', 'under the pointer');
   page.hover(null);
-  assert.equal(value(), '4.00 m', 'the picture\'s again');
+  assert.equal(value(), '4.00\u00a0m', 'the picture\'s again');
   page.cursor(100);
   assert.deepEqual([page.view.fromS, page.view.toS], [90, 120], 'it goes along');
   clearTimeout(page.settled);

@@ -20,9 +20,9 @@ const recall = (more) => ({
 const copy = (tier) => ({place: tier ? '/mnt/archive' : '', verified_s: 0, whole: true, tier});
 
 test('recall shows its bytes, rate and time left while it copies', () => {
-  assert.equal(recallFigures(recall()), '12 MB of 340 MB, 4.0 MB/s, 1 minute 22 seconds to go');
-  assert.equal(recallFigures(recall({rate: 0})), '12 MB of 340 MB');
-  assert.equal(recallFigures(recall({done: 341e6, rate: 0})), '340 MB of 340 MB', 'with its list');
+  assert.equal(recallFigures(recall()), '12\u00a0MB of 340\u00a0MB, 4.0\u00a0MB/s, 1\u00a0minute 22\u00a0seconds to go');
+  assert.equal(recallFigures(recall({rate: 0})), '12\u00a0MB of 340\u00a0MB');
+  assert.equal(recallFigures(recall({done: 341e6, rate: 0})), '340\u00a0MB of 340\u00a0MB', 'with its list');
   assert.equal(recallFigures(recall({state: 'verifying'})), '');
 });
 

@@ -81,8 +81,8 @@ test('list shows stops with their causes, and finds causes by their words', () =
   assert.equal(STRINGS.stops({estop: 2, odd: 1}), '3 stops: 2× STOP pressed, odd');
   assert.deepEqual(STRINGS.causes('STOP p'), ['estop', 'estop_grown_up']);
   assert.ok(STRINGS.causes('stop').length > STRINGS.causes('stopped').length, 'all of them');
-  assert.deepEqual([3.4, 1260].map(STRINGS.metres), ['≈ 3 m', '≈ 1.3 km']);
-  assert.match(STRINGS.sure(2, '4 MB', 1), /^2 files \(4 MB\) will be deleted for good\. 1 file also belongs/);
+  assert.deepEqual([3.4, 1260].map(STRINGS.metres), ['≈\u00a03\u00a0m', '≈\u00a01.3\u00a0km']);
+  assert.match(STRINGS.sure(2, '4\u00a0MB', 1), /^2 files \(4\u00a0MB\) will be deleted for good\. 1 file also belongs/);
   assert.match(STRINGS.sure(0, '0 B', 2), /^2 files also belong to another drive and stay/);
 });
 
@@ -149,10 +149,10 @@ test('parts of a drive make one line, broken where nothing was recorded', () => 
 test('lengths, sizes and values are formatted', () => {
   assert.equal(STRINGS.length(3725.9), '1:02:05');
   assert.equal(STRINGS.length(65), '1:05');
-  assert.deepEqual([5, 999, 1500, 15_300_000].map(STRINGS.size), ['5 bytes', '999 bytes', '1.5 kB', '15 MB']);
-  assert.equal(STRINGS.spoken(61), '1 minute 1 second');
+  assert.deepEqual([5, 999, 1500, 15_300_000].map(STRINGS.size), ['5\u00a0bytes', '999\u00a0bytes', '1.5\u00a0kB', '15\u00a0MB']);
+  assert.equal(STRINGS.spoken(61), '1\u00a0minute 1\u00a0second');
   assert.equal(STRINGS.value(null, 'm'), '–');
-  assert.equal(STRINGS.value(13.4, 'ms'), '13 ms');
+  assert.equal(STRINGS.value(13.4, 'ms'), '13\u00a0ms');
 });
 
 // --- spans ---

@@ -29,27 +29,27 @@ test('answer without pictures has no frames', () => {
 test('waiting files are shown with rate and time left', () => {
   const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6, late: {}});
   assert.equal(STATION_STRINGS.car({...car, rate: 4e6}),
-    'fetching: 2 files pending, 32 MB, 4.0 MB/s, 8 seconds to go');
-  assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32 MB');
+    'fetching: 2 files pending, 32\u00a0MB, 4.0\u00a0MB/s, 8\u00a0seconds to go');
+  assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32\u00a0MB');
   assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all recordings fetched');
   const store = {
     path: '/store', sessions: 1, segments: 2, bytes: 3e6, free: 1e9, total: 2e9, archived: 0,
     archived_bytes: 0,
   };
-  const here = '/store: 1 session in 2 files, 3.0 MB. 1.0 GB of 2.0 GB are free.';
+  const here = '/store: 1 session in 2 files, 3.0\u00a0MB. 1.0\u00a0GB of 2.0\u00a0GB are free.';
   assert.equal(STATION_STRINGS.store(store), here);
   assert.equal(STATION_STRINGS.store({...store, archived: 2, archived_bytes: 9e6}),
-    `${here} Archived: 2 sessions, 9.0 MB.`);
+    `${here} Archived: 2 sessions, 9.0\u00a0MB.`);
   const office = {
     ...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0,
     complete: 12, waiting: 28, waits_until: '',
   };
   assert.equal(STATION_STRINGS.office(office),
-    'sending: 12 of 40 sessions copied, 32 MB, 4.0 MB/s, 8 seconds to go');
+    'sending: 12 of 40 sessions copied, 32\u00a0MB, 4.0\u00a0MB/s, 8\u00a0seconds to go');
   const night = {...office, state: 'ok', rate: 0, waiting_bytes: 3e9, waits_until: '22:00'};
-  assert.equal(STATION_STRINGS.office(night), 'waits until 22:00: 12 of 40 sessions copied, 3.0 GB');
+  assert.equal(STATION_STRINGS.office(night), 'waits until 22:00: 12 of 40 sessions copied, 3.0\u00a0GB');
   assert.equal(STATION_STRINGS.office({...night, state: 'its disk is full'}),
-    'its disk is full: 12 of 40 sessions copied, 3.0 GB');
+    'its disk is full: 12 of 40 sessions copied, 3.0\u00a0GB');
   const old = {...office, waiting: 0, state: 'ok', oldest_s: Date.now() / 1000 - 3 * 86_400};
   assert.equal(STATION_STRINGS.office(old), 'all recordings copied, oldest copy verified 3 days ago');
   assert.match(STATION_STRINGS.fault(office), /2001.*: full/);

@@ -71,9 +71,9 @@ test('driver reads the name of the asker', () => {
 test('asker reads the answer, and the time until the wheel is free', () => {
   const waits = {phase: 'waits', left_s: 30};
   assert.deepEqual(says({}, waits), ['You asked Ann for the wheel.', '']);
-  assert.deepEqual(says({wait_s: 6.2}, waits), ['You asked Ann for the wheel.', 'Free in 7 s.']);
-  assert.deepEqual(says({}, {phase: 'later', left_s: 29.5}), ['Ann keeps the wheel for now.', 'You can ask again in 30 s.']);
+  assert.deepEqual(says({wait_s: 6.2}, waits), ['You asked Ann for the wheel.', 'Free in 7\u00a0s.']);
+  assert.deepEqual(says({}, {phase: 'later', left_s: 29.5}), ['Ann keeps the wheel for now.', 'You can ask again in 30\u00a0s.']);
   assert.deepEqual(says({wait_s: 3}, {phase: 'unanswered', left_s: 8}),
-    ['Ann did not answer.', 'Free in 3 s. You can ask again in 8 s.']);
+    ['Ann did not answer.', 'Free in 3\u00a0s. You can ask again in 8\u00a0s.']);
   assert.deepEqual(says({wait_s: 0, seat_free: true}, waits), ['', ''], 'the card offers a free wheel');
 });

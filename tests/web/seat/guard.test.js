@@ -25,17 +25,17 @@ const ahead = {back: false, name: 'front', metres: 0.4, acts: true, stands: fals
 
 test('guard message has direction and distance', () => {
   assert.deepEqual(alarm({}), ahead);
-  assert.equal(DRAWER_STRINGS.guardText(ahead), 'Wall 0.4 m ahead: the car slows down');
+  assert.equal(DRAWER_STRINGS.guardText(ahead), 'Wall 0.4\u00a0m ahead: the car slows down');
   const stands = alarm({throttle: 0, guard: {...guard, ahead: 0}});
   assert.deepEqual(stands, {...ahead, stands: true});
-  assert.equal(DRAWER_STRINGS.guardText({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, stands: true}), 'Wall 0.4\u00a0m ahead: the car stops');
 });
 
 test('guard message names the rear, also when the car stands', () => {
   const back = {back: true, name: 'rear', metres: 0.2, acts: true, stands: false};
   assert.deepEqual(alarm({throttle: -0.2, guard: {...guard, back: 0.2}}), back);
   assert.deepEqual(alarm({throttle: 0, guard: {...guard, back: 0}}), {...back, stands: true});
-  assert.match(DRAWER_STRINGS.guardText(back), /^Wall 0.2 m behind: the car slows down$/);
+  assert.match(DRAWER_STRINGS.guardText(back), /^Wall 0.2\u00a0m behind: the car slows down$/);
 });
 
 test('guard message is absent if the guard does not act', () => {
@@ -50,7 +50,7 @@ test('guard in warn mode asks the driver to brake', () => {
   const warn = {...guard, mode: 'warn'};
   const said = alarm({guard: warn, reason: 'driving', throttle: 0.41});
   assert.deepEqual(said, {...ahead, acts: false});
-  assert.equal(DRAWER_STRINGS.guardText({...ahead, acts: false}), 'Wall 0.4 m ahead: brake!');
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, acts: false}), 'Wall 0.4\u00a0m ahead: brake!');
   assert.equal(alarm({guard: warn, reason: 'driving', throttle: -1}), null, 'away from it');
 });
 
@@ -143,16 +143,16 @@ test('unknown distance has rare and long beeps of its own', () => {
 test('sensors without a distance have a line with reason and age', () => {
   const well = [front, {...rear, range_m: null}];
   assert.deepEqual(rangeFaults(well), []);
-  assert.equal(rangesInWords(well), 'front: 0.40 m, rear: –');
+  assert.equal(rangesInWords(well), 'front: 0.40\u00a0m, rear: –');
   const ill = [front, {...rear, state: 'does not answer', age_s: null, range_m: null},
     {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: 'noisy', age_s: 0.1}];
   assert.deepEqual(rangeFaults(ill), ['rear: does not answer, no reading so far',
-    'depth: no new reading, last reading 3 s ago', 'side: noisy, last reading just now']);
-  assert.equal(rangesInWords(ill.slice(0, 3)), 'front: 0.40 m, ' +
+    'depth: no new reading, last reading 3\u00a0s ago', 'side: noisy, last reading just now']);
+  assert.equal(rangesInWords(ill.slice(0, 3)), 'front: 0.40\u00a0m, ' +
     'rear: no distance (does not answer, no reading so far), ' +
-    'depth: no distance (no new reading, last reading 3 s ago)');
-  assert.equal(DRAWER_STRINGS.lastSeen(119), 'last reading 119 s ago');
-  assert.equal(DRAWER_STRINGS.lastSeen(120), 'last reading 2 min ago');
+    'depth: no distance (no new reading, last reading 3\u00a0s ago)');
+  assert.equal(DRAWER_STRINGS.lastSeen(119), 'last reading 119\u00a0s ago');
+  assert.equal(DRAWER_STRINGS.lastSeen(120), 'last reading 2\u00a0min ago');
 });
 
 test('beeps are planned a little ahead, and none twice', () => {
@@ -223,13 +223,13 @@ test('browser without audio raises no error', () => {
 });
 
 test('old voltage shows its age', () => {
-  assert.equal(STRINGS.battery(7.42, 0.614, false, null), '61% · 7.4 V');
+  assert.equal(STRINGS.battery(7.42, 0.614, false, null), '61% · 7.4\u00a0V');
   assert.equal(STRINGS.ms(4), '4\u00a0ms', 'on one line');
-  assert.equal(STRINGS.battery(6.3, 0.05, true, null), '5% · 6.3 V – low');
-  assert.equal(STRINGS.battery(7.42, 0.614, true, 12.4), '7.4 V, 12 s ago');
+  assert.equal(STRINGS.battery(6.3, 0.05, true, null), '5% · 6.3\u00a0V – low');
+  assert.equal(STRINGS.battery(7.42, 0.614, true, 12.4), '7.4\u00a0V, 12\u00a0s ago');
   assert.equal(STRINGS.battery(null, null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
-  assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40 V, 1.3 A, about\u00a060%');
+  assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40\u00a0V, 1.3\u00a0A, about\u00a060%');
   assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /, NACK$/);
   assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
 });
@@ -245,14 +245,14 @@ test('computer shows only its known values', () => {
   assert.equal(computerText({...unknown, age_s: 1}), 'fine');
   assert.deepEqual(healthRows(health), [
     ['Computer’s temperature', '48°C'],
-    ['Computer’s Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Free space on the card', '9.0 GB'],
-    ['Free memory', '211 MB'], ['Load', '0.35'], ['Running for', '60 min'],
+    ['Computer’s Wi-Fi', '-84\u00a0dBm, 72\u00a0Mbit/s'], ['Free space on the card', '9.0\u00a0GB'],
+    ['Free memory', '211\u00a0MB'], ['Load', '0.35'], ['Running for', '60\u00a0min'],
   ]);
-  assert.equal(computerText(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
+  assert.equal(computerText(good[1].fields.health), 'weak Wi-Fi: -84\u00a0dBm');
   assert.equal(computerText({...health, faults: ['x', 'the calibration is damaged'], fault_keys: ['card_full']}),
-    'the card is nearly full: 9.0 GB left; the calibration is damaged');
-  assert.equal(DRAWER_STRINGS.uptime(7200), '2 hr');
-  assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
+    'the card is nearly full: 9.0\u00a0GB left, the calibration is damaged');
+  assert.equal(DRAWER_STRINGS.uptime(7200), '2\u00a0hr');
+  assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60\u00a0dBm');
 });
 
 test('list of keys has only functions of the car', () => {

@@ -61,7 +61,7 @@ test('message has the decoding time and the advice for this address', () => {
   pace.second({fed: 0, decoded: 0, refused: 0}, 0);
   pace.second({fed: 30, decoded: 15, refused: 0}, 990);
   const plain = paceText(pace, false);
-  assert.match(plain, /too slow.*every 33 ms.*66 ms/s);
+  assert.match(plain, /too slow.*every 33\u00a0ms.*66\u00a0ms/s);
   assert.match(plain, /https/);
   assert.match(paceText(pace, true), /another browser.*smaller picture/s);
   assert.doesNotMatch(paceText(pace, true), /https/);

@@ -90,7 +90,7 @@ test('removal waits 5 s, and can be undone until then', () => {
   const {who, sent, rows, push} = listed();
   who.update([mum, ann]);
   push();
-  assert.match(rows()[1].text, /^Ann will be removed in 5 s.*Undo$/);
+  assert.match(rows()[1].text, /^Ann will be removed in 5\u00a0s.*Undo$/);
   pass(4900);
   who.second(false);
   who.update([mum, {...ann, away_s: 61}]);

@@ -17,12 +17,12 @@ test('recording line shows its duration and the remaining room', () => {
   const said = recorderTexts(recording(), null);
   assert.deepEqual(said, {
     tone: 'on', news: '', alarm: false,
-    text: 'Recording for 1:15, room for 11.2 GB more, then the oldest drives are deleted',
+    text: 'Recording for 1:15, room for 11.2\u00a0GB more, then the oldest drives are deleted',
   });
   assert.match(recorderTexts(recording({station: true, free_mb: 0}), null).text,
-    /, room for 0 MB more, then recording stops$/);
-  assert.match(recorderTexts(recording(), null, 350_000).text, /, room for 8 hours more, then/);
-  assert.match(recorderTexts(recording({free_mb: 900}), null, 350_000).text, /, room for 42 minutes more, then/);
+    /, room for 0\u00a0MB more, then recording stops$/);
+  assert.match(recorderTexts(recording(), null, 350_000).text, /, room for 8\u00a0hours more, then/);
+  assert.match(recorderTexts(recording({free_mb: 900}), null, 350_000).text, /, room for 42\u00a0minutes more, then/);
   assert.equal(recorderTexts(recording({free_mb: null}), null).text, 'Recording for 1:15');
   assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
 });
@@ -30,7 +30,7 @@ test('recording line shows its duration and the remaining room', () => {
 test('recorder that is off is no fault, and the last minute can be kept', () => {
   const said = recorderTexts(recording({on: false, free_mb: 950}), recording());
   assert.equal(said.tone, 'off');
-  assert.match(said.text, /^Not recording; you can still save the last minute, room for 950 MB/);
+  assert.match(said.text, /^Not recording; you can still save the last minute, room for 950\u00a0MB/);
   assert.equal(said.news, '');
 });
 

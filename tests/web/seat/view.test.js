@@ -50,7 +50,7 @@ test('page shows one situation at a time, the worst first', () => {
 test('late link is shown with its delay, and that the car waits', () => {
   const late = page({lateMs: 1540});
   assert.deepEqual(situationOf(late), {kind: 'late', ms: 1540});
-  assert.match(sentence(situationOf(late))?.text ?? '', /^The link is 1\.5 s late: the car waits\./);
+  assert.match(sentence(situationOf(late))?.text ?? '', /^The link is 1\.5\u00a0s late: the car waits\./);
   const stopped = (/** @type {string} */ cause) =>
     kind({lateMs: 500, state: {...driving, stop: {cause, clears: 'resume', by: ''}}});
   assert.equal(stopped('silence'), 'late');
@@ -159,7 +159,7 @@ test('situations have a sentence; stops give cause and next step', () => {
   }
   const silence = situationOf(page({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}}}));
   assert.equal(sentence(silence)?.text,
-    "No answer from the driver’s browser for 0.25 s. Let go of the stick, then drive.");
+    "No answer from the driver’s browser for 0.25\u00a0s. Let go of the stick, then drive.");
   const says = (/** @type {string} */ cause) => sentence(situationOf(page({
     state: {...driving, stop: {cause, clears: 'resume', by: 'Zoë'}},
   })))?.text ?? '';

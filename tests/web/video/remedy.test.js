@@ -109,8 +109,8 @@ test('picture age without a clock is shown as a minimum', () => {
   assert.equal(video.ageSure(1700), false, 'another clock than the picture\'s');
   clockMs = 780;
   assert.equal(video.ageSure(1700), true);
-  assert.equal(STRINGS.old(1.44, true), 'picture is 1.4 s old');
-  assert.equal(STRINGS.old(1.44, false), 'picture is at least 1.4 s old');
+  assert.equal(STRINGS.old(1.44, true), 'picture is 1.4\u00a0s old');
+  assert.equal(STRINGS.old(1.44, false), 'picture is at least 1.4\u00a0s old');
 });
 
 test('hidden page counts no decoder faults', () => {

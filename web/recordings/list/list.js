@@ -163,9 +163,8 @@ function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
   const who = parked ? t.recordings.parked : driversText(drivers);
   const distance = metres === null || parked ? '' : STRINGS.metres(metres);
-  // A figure and its unit stay on one line.
-  const figures = [STRINGS.length(seconds), distance, STRINGS.size(bytes)].map((figure) => figure.replaceAll(' ', '\u00a0'));
+  const figures = [STRINGS.length(seconds), distance, STRINGS.size(bytes)];
   const marks = marksOf(drive).length;
   const more = [STRINGS.stops(stops), marks ? STRINGS.marks(marks) : ''];
-  return [[who, ...figures], more].map((line) => line.filter(Boolean).join(' · ')).filter(Boolean);
+  return [[who, ...figures], more].map((line) => line.filter(Boolean).join('\u00a0· ')).filter(Boolean);
 }

@@ -17,8 +17,8 @@ const SLOW_MS = 5000;
 const WORST = {
   front_m: (value) => unit(value, 'meter', 2),
   throttle_share: percent,
-  battery_v: (value) => `${number(value, 1)} V`,
-  picture_ms: (value) => `${number(value)} ms`,
+  battery_v: (value) => `${number(value, 1)}\u00a0V`,
+  picture_ms: (value) => unit(value, 'millisecond'),
 };
 
 /**

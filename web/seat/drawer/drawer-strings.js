@@ -64,7 +64,7 @@ export const DRAWER_STRINGS = {
     return joined(`${what}${value}.`, error.next && fill(t.nextStep, {step: error.next}));
   },
   saved: (/** @type {string} */ name) => fill(t.marks.saved, {name}),
-  rate: (/** @type {number} */ bitsPerS) => `${number(bitsPerS / 1e6, 1)} Mbit/s`,
+  rate: (/** @type {number} */ bitsPerS) => `${number(bitsPerS / 1e6, 1)}\u00a0Mbit/s`,
   upTo: (/** @type {number} */ value) => `0–${unit(value, 'millisecond')}`,
   share: (/** @type {number | null} */ value) => (value === null ? '–' : percent(value, 1)),
   weak: (/** @type {number} */ lost) => fill(t.weak, {lost: number(lost * 100)}),
@@ -82,7 +82,7 @@ export const DRAWER_STRINGS = {
   fault: (/** @type {string} */ reason) => fill(t.fault, {reason}),
   celsius: (/** @type {number} */ value) => unit(value, 'celsius'),
   wifi: (/** @type {number} */ dbm, /** @type {number | null} */ mbps) =>
-    `${number(dbm)} dBm${mbps === null ? '' : `, ${number(mbps)} Mbit/s`}`,
+    `${number(dbm)}\u00a0dBm${mbps === null ? '' : `, ${number(mbps)}\u00a0Mbit/s`}`,
   room: (/** @type {number} */ mb) =>
     (mb < 1000 ? unit(mb, 'megabyte') : unit(mb / 1000, 'gigabyte', 1)),
   /** @param {number} seconds @param {Intl.NumberFormatOptions} [more] */
