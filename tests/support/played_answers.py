@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 from playwright.sync_api import Page, Route
 
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.calibration.store import History
 from fpvcar.config import profiles
+from fpvcar.doctor.checks.computer import THROTTLED_CPU
 from fpvcar.runtime import paths
 
 PROFILE = "mx1508-servo.toml"
@@ -52,14 +54,7 @@ PEOPLE = [
 FINDINGS = {
     "about": "Rusty, Raspberry Pi 3 Model A Plus",
     "findings": [
-        {
-            "key": "throttled",
-            "severity": severity,
-            "what": "The supply is weak.",
-            "why": "The car stops in mid-drive.",
-            "mend": "Take a stronger one.",
-            "values": {},
-        }
+        {**msgspec.to_builtins(THROTTLED_CPU.finding()), "severity": severity}
         for severity in ("fault", "warning", "note")
     ],
     "well": ["profile", "pins"],

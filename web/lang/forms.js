@@ -50,12 +50,21 @@ export function translated(texts, key, values, english) {
 
 /** The text of a refused request, by its header: see pi/fpvcar/wire/refusals.py. @param {Response} answer */
 export async function refusalText(answer) {
-  const english = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
-  const {key, ...values} = Object.fromEntries(new URLSearchParams(answer.headers.get('X-Refusal') ?? ''));
+  const text = (await answer.text()).trim();
+  const {status} = answer;
+  const bare = /^(\d{3}: .*)?$/.test(text);  // from beyond the car's program, or a path that it has not
+  const english = bare ? `error ${status}` : text;
+  const sent = answer.headers.get('X-Refusal') ?? (bare ? `key=status&status=${status}` : '');
+  const {key, ...values} = Object.fromEntries(new URLSearchParams(sent));
   if (key) await loadSent('refusals');
   if (key && (!named(t.refusals ?? {}, key) || Object.values(values).some(isSentence))) await loadSent('sentences');
   return translated({...t.refusals, ...t.sentences}, key, values, english);
 }
+
+/** A finding's heading or next step: a capital and a full stop; commands and names stay. @param {string} text */
+export const asSentence = (text) => (/^(sudo|dmesg)\b|^\S+=\S*$/.test(text) ? text : text
+  .replace(/^(?!fpvcar|system)\p{Ll}(?=[\p{L}’-]*([\s,:;]|$))/u, (letter) => letter.toLocaleUpperCase(LOCALE))
+  .replace(/[\p{L}\p{N}%)）”»`’]$/u, /\p{Script=Han}/u.test(text) ? '$&。' : '$&.'));
 
 /** A value that is a sentence of its own. @param {string} value */
 const isSentence = (value) => value.startsWith('key=');

@@ -50,7 +50,8 @@ ENGLISH = {
     "there.",
     "setup_answered": "The questions are answered already: the car is starting.",
     "setup_unsaved": "The answers could not be saved: {reason}",
-    # pages of errors
+    # pages of errors, and answers without words
+    "status": "error {status}",
     "page_title": "That did not work",
     "page_first": "To the start page",
     "page_missing": "There is no {path} here.",

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
-const {closeText, loadSent, refusalText, translated, withTexts} = await import('../../../web/lang/forms.js');
+const {closeText, loadSent, refusalText, asSentence, translated, withTexts} = await import('../../../web/lang/forms.js');
 const {register, t, unit} = await import('../../../web/lang/words.js');
 
 /** @param {string} body @param {string} [refusal] */
@@ -21,7 +21,10 @@ test('refusal is shown in the page’s language, with its values', async () => {
 test('refusal without a translation is shown in English', async () => {
   assert.equal(await refusalText(refused('No space left on device')), 'No space left on device');
   assert.equal(await refusalText(refused('Too new for this page.', 'key=newer')), 'Too new for this page.');
-  assert.match(await refusalText(refused('')), /^409/);
+});
+
+test('refusal without words is shown by its number', async () => {
+  for (const body of ['', '409: Conflict']) assert.equal(await refusalText(refused(body)), 'Fehler 409');
 });
 
 test('finding is shown in the page’s language, an unknown one in English', async () => {
@@ -29,6 +32,17 @@ test('finding is shown in the page’s language, an unknown one in English', asy
   const kinds = /** @type {any} */ (t.findings?.kinds);
   assert.equal(translated(kinds.package, 'what', {package: 'openssl'}, 'x'), 'das Paket openssl fehlt');
   assert.equal(translated(kinds.newer, 'what', {}, 'a new kind'), 'a new kind');
+});
+
+test('heading and next step are sentences, commands and names stay', () => {
+  for (const [text, shown] of Object.entries({
+    'die Firmware drosselt ihn': 'Die Firmware drosselt ihn.', 'l’horloge retarde': 'L’horloge retarde.',
+    'zu warm: {a}. Lüfte ihn.': 'Zu warm: {a}. Lüfte ihn.', '请充电（或更换）': '请充电（或更换）。',
+    'sudo fpvcar setup, then sudo reboot': 'sudo fpvcar setup, then sudo reboot',
+    'fpvcar-wheels läuft nicht (failed)': 'fpvcar-wheels läuft nicht (failed).',
+    'gpio=17=ip': 'gpio=17=ip', 'config.txt ist falsch': 'config.txt ist falsch.',
+    'siehe docs/install.md': 'Siehe docs/install.md.', 'öffne http://a/': 'Öffne http://a/', '': '',
+  })) assert.equal(asSentence(text), shown);
 });
 
 test('figure and unit, and dots after a word, are never torn apart', () => {

@@ -38,6 +38,7 @@ export default register({
     setup_far: 'Diese Fragen beantwortest du im eigenen WLAN des Autos oder über ein Kabel: Öffne dort {url}',
     setup_answered: 'Die Fragen sind schon beantwortet: Das Auto startet.',
     setup_unsaved: 'Die Antworten ließen sich nicht speichern: {reason}',
+    status: 'Fehler {status}',
     page_title: 'Das hat nicht geklappt',
     page_first: 'Zur Startseite',
     page_missing: 'Die Seite {path} gibt es hier nicht.',

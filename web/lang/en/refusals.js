@@ -38,6 +38,7 @@ export default register({
     setup_far: 'Answer these questions over the car’s own Wi-Fi or a cable: open {url} there.',
     setup_answered: 'The questions are answered already: the car is starting.',
     setup_unsaved: 'The answers could not be saved: {reason}',
+    status: 'error {status}',
     page_title: 'That did not work',
     page_first: 'To the start page',
     page_missing: 'There is no {path} here.',

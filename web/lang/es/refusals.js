@@ -38,6 +38,7 @@ export default register({
     setup_far: 'Estas preguntas se responden desde la wifi del propio coche o por cable: abre allí {url}',
     setup_answered: 'Las preguntas ya tienen respuesta: el coche está arrancando.',
     setup_unsaved: 'No se pudieron guardar las respuestas: {reason}',
+    status: 'error {status}',
     page_title: 'No ha funcionado',
     page_first: 'A la página principal',
     page_missing: 'Aquí no hay ninguna página {path}.',

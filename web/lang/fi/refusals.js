@@ -38,6 +38,7 @@ export default register({
     setup_far: 'Näihin kysymyksiin vastataan auton omassa Wi-Fissä tai kaapelilla: avaa siellä {url}',
     setup_answered: 'Kysymyksiin on jo vastattu: auto käynnistyy.',
     setup_unsaved: 'Vastauksia ei voitu tallentaa: {reason}',
+    status: 'virhe {status}',
     page_title: 'Se ei onnistunut',
     page_first: 'Etusivulle',
     page_missing: 'Täällä ei ole sivua {path}.',

@@ -38,6 +38,7 @@ export default register({
     setup_far: 'On répond à ces questions depuis le Wi-Fi de la voiture ou par câble : ouvre-y {url}',
     setup_answered: 'Les questions ont déjà leurs réponses : la voiture démarre.',
     setup_unsaved: 'Les réponses n’ont pas pu être enregistrées : {reason}',
+    status: 'erreur {status}',
     page_title: 'Cela n’a pas marché',
     page_first: 'Vers la page d’accueil',
     page_missing: 'Il n’y a pas de page {path} ici.',

@@ -38,6 +38,7 @@ export default register({
     setup_far: '请在小车自己的 Wi-Fi 或网线上回答这些问题：在那里打开 {url}',
     setup_answered: '问题已经回答过：小车正在启动。',
     setup_unsaved: '无法保存回答：{reason}',
+    status: '错误 {status}',
     page_title: '没有成功',
     page_first: '回到首页',
     page_missing: '这里没有页面 {path}。',

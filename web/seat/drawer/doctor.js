@@ -1,7 +1,7 @@
 /** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
  * runs `fpvcar doctor`. */
 
-import {counted, listed, loadSent, refusalText, titled, translated} from '../../lang/forms.js';
+import {asSentence, counted, listed, loadSent, refusalText, titled, translated} from '../../lang/forms.js';
 import {t, fill, number} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
 
@@ -72,10 +72,10 @@ function finding({key, severity, values, ...english}) {
   element.className = 'finding';
   element.dataset.severity = severity;
   const title = make('h3', '');
-  title.append(make('span', t.doctor.levels[severity]), ` ${what}`);
+  title.append(make('span', t.doctor.levels[severity]), ` ${asSentence(what)}`);
   const steps = make('p', '');
   steps.className = 'mend';
-  steps.append(make('b', t.doctor.mend), ` ${mend}`);
+  steps.append(make('b', t.doctor.mend), ` ${asSentence(mend)}`);
   element.append(title, make('p', why), steps);
   return element;
 }
