@@ -13,8 +13,6 @@ import {Viewer} from './player/viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
-/** As in recordings.css. */
-const LEVEL_PHONE = '(orientation: landscape) and (max-height: 500px)';
 /** Drives on a page of the list. */
 const PAGE = 100;
 
@@ -65,8 +63,6 @@ function route() {
       viewer.open(drive, atS ?? Math.max(0, partOf(drive, name)?.startS ?? 0));
       byId('viewer-title').focus();
       scrollTo(0, 0);
-      // The drive's title is above it: a phone held level shows the player alone.
-      if (!isAway(drive) && matchMedia(LEVEL_PHONE).matches) byId('player').scrollIntoView();
     } else viewer.close();
     opened = id;
   } else if (atS !== null && location.hash !== routed) viewer.seek(atS);

@@ -203,11 +203,12 @@ def test_phone_shows_the_list_then_the_drive(browser: Browser, bench: RunningBen
 def test_level_phone_shows_picture_and_controls_on_one_screen(
     browser: Browser, bench: RunningBench, width: int, height: int
 ) -> None:
-    size = ViewportSize(width=width, height=height)
-    context = browser.new_context(viewport=size, has_touch=True, is_mobile=True)
+    upright = ViewportSize(width=height, height=width)
+    context = browser.new_context(viewport=upright, has_touch=True, is_mobile=True)
     page = opened(context.new_page(), bench)
     page.locator("#list a").first.tap()
     until(page, "window.recordings.lines.length >= 6")
+    page.set_viewport_size(ViewportSize(width=width, height=height))
     stage = page.locator("#stage").bounding_box()
     assert stage and stage["y"] >= -1 and stage["width"] == width
     assert stage["height"] >= 0.75 * height
