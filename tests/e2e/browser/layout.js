@@ -4,6 +4,9 @@
 () => {
   const SLACK = 1.5;
   const LEAST = 44;
+  /** Room for the arrow of a list. */
+  const ARROW = 16;
+  const RIM = 4;
   /** Longer names of car and driver may end in dots; beside an open menu, all. */
   const longest = document.querySelector('.drawer:not([hidden])') ? 0 : 12;
   const CONTROLS = 'button, a[href], input, select, textarea, summary, .stick';
@@ -86,6 +89,22 @@
       (whole.right - whole.left < LEAST || whole.bottom - whole.top < LEAST)) {
       faults.push(`${what} is ${Math.round(whole.right - whole.left)}x${Math.round(whole.bottom - whole.top)} px, expected ${LEAST} at least`);
     }
+  }
+  const pen = document.createElement('canvas').getContext('2d');
+  for (const {element, whole, what, control} of things) {
+    if (element.matches('select')) {
+      const style = getComputedStyle(element);
+      pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+      const room = element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - ARROW;
+      const choice = element.selectedOptions[0]?.text ?? '';
+      if (pen.measureText(choice).width > room) faults.push(`${what} "${choice}" is cut by its arrow`);
+    }
+    const button = element.closest('button:not(#stop, #gear, .tabs *), a.button');
+    const box = (button ?? element.closest('.people li'))?.getBoundingClientRect();
+    if (!box || control) continue;
+    const gap = button ? Math.min(whole.left - box.left, box.right - whole.right)
+      : Math.min(whole.top - box.top, box.bottom - whole.bottom);
+    if (gap < RIM) faults.push(`${what} is ${gap.toFixed(1)} px from a rim or line, expected ${RIM} at least`);
   }
   return [...new Set(faults)];
 }

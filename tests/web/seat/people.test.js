@@ -71,7 +71,9 @@ test('list is requested every other second while it is visible', () => {
 
 test('people are listed by name, and all but the own entry can be removed', () => {
   const {who, sent, rows, element, push} = listed();
+  assert.ok(who.title.hidden, 'no list yet');
   who.update([mum, ann]);
+  assert.ok(!who.title.hidden);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
     ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereRemove']);
   push();

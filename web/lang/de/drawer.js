@@ -60,7 +60,7 @@ export default register({
   guard: 'Kollisionsschutz',
   guardOff: 'aus: warnt nicht, bremst nicht',
   guardWarn: 'warnt: du bremst',
-  guardLimit: 'hilft: das Auto bremst und hält an',
+  guardLimit: 'hilft: bremst und hält an',
   secureTitle: 'Weniger Verzögerung, Bildschirm bleibt an',
   secureHint: 'Öffne die sichere Adresse. Der Browser warnt einmal, weil das Auto sein Zertifikat selbst ausgestellt hat: Wähle „Erweitert“, dann „Weiter“.',
   secureGo: 'https öffnen',

@@ -60,7 +60,7 @@ export default register({
   guard: 'Collision guard',
   guardOff: 'off: no warning, no braking',
   guardWarn: 'warns: you brake',
-  guardLimit: 'helps: the car slows down and stops',
+  guardLimit: 'helps: slows down and stops',
   secureTitle: 'Less delay, screen stays on',
   secureHint: 'Open the secure address. The browser warns once, because the car made its own certificate: choose “Advanced”, then “Proceed”.',
   secureGo: 'Open https',

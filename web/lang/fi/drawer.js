@@ -60,7 +60,7 @@ export default register({
   guard: 'Törmäyssuoja',
   guardOff: 'pois päältä: ei varoita eikä jarruta',
   guardWarn: 'varoittaa: sinä jarrutat',
-  guardLimit: 'auttaa: auto hidastaa ja pysähtyy',
+  guardLimit: 'auttaa: hidastaa ja pysäyttää',
   secureTitle: 'Vähemmän viivettä, näyttö pysyy päällä',
   secureHint: 'Avaa suojattu osoite. Selain varoittaa kerran, koska auto teki varmenteensa itse: valitse ”Lisäasetukset” ja sitten ”Jatka”.',
   secureGo: 'Avaa https',

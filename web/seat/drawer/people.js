@@ -42,7 +42,9 @@ export class PeopleList {
     const row = make('div', '');
     row.className = 'row';
     row.append(lock, invite);
-    element.replaceChildren(make('h3', t.people.title), this.list, this.unsaved, row);
+    this.title = make('h3', t.people.title);
+    this.title.hidden = true; // until the list arrives
+    element.replaceChildren(this.title, this.list, this.unsaved, row);
     this.seconds = 0;
     this.shown = '';
   }
@@ -71,6 +73,7 @@ export class PeopleList {
   /** @param {Person[]} people @param {string} [unsaved] why the car cannot save the list */
   update(people, unsaved = '') {
     this.people = people;
+    this.title.hidden = false;
     this.unsaved.hidden = unsaved === '';
     setText(this.unsaved, unsaved && fill(t.people.unsaved, {reason: unsaved}));
     this.show();
