@@ -4,9 +4,6 @@
 () => {
   const SLACK = 1.5;
   const LEAST = 44;
-  /** Room for the arrow of a list. */
-  const ARROW = 16;
-  const RIM = 4;
   /** Longer names of car and driver may end in dots; beside an open menu, all. */
   const longest = document.querySelector('.drawer:not([hidden])') ? 0 : 12;
   const CONTROLS = 'button, a[href], input, select, textarea, summary, .stick';
@@ -90,6 +87,9 @@
       faults.push(`${what} is ${Math.round(whole.right - whole.left)}x${Math.round(whole.bottom - whole.top)} px, expected ${LEAST} at least`);
     }
   }
+  /** Room for the arrow of a list. */
+  const ARROW = 16;
+  const RIM = 4;
   const pen = document.createElement('canvas').getContext('2d');
   for (const {element, whole, what, control} of things) {
     if (element.matches('select')) {

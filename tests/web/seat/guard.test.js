@@ -250,7 +250,7 @@ test('computer shows only its known values', () => {
   ]);
   assert.equal(computerText(good[1].fields.health), 'weak Wi-Fi: -84\u00a0dBm');
   assert.equal(computerText({...health, faults: ['x', 'the calibration is damaged'], fault_keys: ['card_full']}),
-    'the card is nearly full: 9.0\u00a0GB left, the calibration is damaged');
+    'the card is nearly full: 9.0\u00a0GB left; the calibration is damaged');
   assert.equal(DRAWER_STRINGS.uptime(7200), '2\u00a0hr');
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60\u00a0dBm');
 });

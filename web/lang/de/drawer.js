@@ -58,7 +58,7 @@ export default register({
   beeps: 'Beim Rückwärtsfahren piepen (langer Ton: kein Messwert)',
   voice: 'Warnungen vorlesen',
   guard: 'Kollisionsschutz',
-  guardOff: 'aus: warnt nicht, bremst nicht',
+  guardOff: 'aus: tut nichts',
   guardWarn: 'warnt: du bremst',
   guardLimit: 'hilft: bremst und hält an',
   secureTitle: 'Weniger Verzögerung, Bildschirm bleibt an',

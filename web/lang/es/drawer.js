@@ -58,7 +58,7 @@ export default register({
   beeps: 'Pitar al dar marcha atrás (pitido largo: sin lectura)',
   voice: 'Leer los avisos en voz alta',
   guard: 'Protección contra choques',
-  guardOff: 'desactivada: ni avisa ni frena',
+  guardOff: 'apagada: no hace nada',
   guardWarn: 'avisa: frenas tú',
   guardLimit: 'ayuda: frena y se para',
   secureTitle: 'Menos retardo, pantalla siempre encendida',
