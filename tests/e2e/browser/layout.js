@@ -4,8 +4,8 @@
 () => {
   const SLACK = 1.5;
   const LEAST = 44;
-  /** Longer names of car and driver may end in dots; beside an open menu, all. */
-  const longest = document.querySelector('.drawer:not([hidden])') ? 0 : 12;
+  /** Longer names of car and driver may end in dots. */
+  const NAME = 12;
   const CONTROLS = 'button, a[href], input, select, textarea, summary, .stick';
   const faults = [];
   for (const moving of document.getAnimations()) {
@@ -80,7 +80,7 @@
   for (const {element, whole, seen, what, control} of things) {
     const scrolls = element.closest('.panel') !== null;
     if (!scrolls && area(intersect(whole, screen)) < area(whole) - 4) faults.push(`${what} leaves the screen`);
-    const shortened = element.closest('.names') && element.textContent.length > longest;
+    const shortened = element.closest('.names') && element.textContent.length > NAME;
     if (!scrolls && area(seen) < area(whole) - 4 && !shortened) faults.push(`${what} is cut`);
     if (control && !element.matches('.stick') && !element.closest('.check') &&
       (whole.right - whole.left < LEAST || whole.bottom - whole.top < LEAST)) {

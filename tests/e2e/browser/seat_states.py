@@ -78,8 +78,8 @@ LOOKS = {
     "battery-low": Look({"battery": LOW}, _situation("battery")),
     "taken": Look(WATCHING, _situation("taken"), before={"role": "driver"}),
     "guard": Look(NEAR, "document.body.innerText.includes('slows down')"),
+    "asked-guard": Look({**NEAR, **ASKS, **REAR}, SAID),
     "asked": Look(ASKS, SAID),
-    "asked-guard": Look({**NEAR, **ASKS}, SAID),
     "asked-stopped": Look({**STOPPED, **ASKS}, SAID),
     "asking": Look(WAITS, SAID),
     "refused": Look(LATER, SAID),
@@ -108,6 +108,7 @@ LOOKS = {
     "code-asked-stopped": Look({**STOPPED, **ASKS}, SAID, push=(*GROWN_UPS, "#grown-code")),
     "two-cameras": Look(REAR, SMALL),
     "two-cameras-watching": Look({**REAR, **WATCHING}, SMALL),
+    "code-stopped": Look(STOPPED, _open("unlock"), push=(*GROWN_UPS, "#grown-code")),
 }
 
 
