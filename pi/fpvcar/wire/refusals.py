@@ -31,7 +31,8 @@ ENGLISH = {
     "session_shared": "Other drives are in its session. To remove all: fpvstation rm {name}",
     "session_kept": "The station keeps this drive: {reason}",
     "page_old": "This page is out of date: reload it.",
-    "https_only": "The station needs https, which protects the password and the recordings: open {url}",
+    "https_only": "The station needs https, which protects the password and the recordings: "
+    "open {url}",
     "searches_busy": "{most} searches are in progress: try again in a minute.",
     # the menu
     "car_moves": "The car is moving: wait until it stops, then try again.",
@@ -46,8 +47,7 @@ ENGLISH = {
     "wifi_key": "The key was refused: expected 8 to 63 letters, digits and symbols.",
     "intercom_https": "The intercom needs https: open the car's https address.",
     # the first boot of a card
-    "setup_far": "Answer these questions over the car's own Wi-Fi or a cable: open {url} "
-    "there.",
+    "setup_far": "Answer these questions over the car's own Wi-Fi or a cable: open {url} there.",
     "setup_answered": "The questions are answered already: the car is starting.",
     "setup_unsaved": "The answers could not be saved: {reason}",
     # pages of errors, and answers without words

@@ -288,7 +288,7 @@ def test_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> No
     page.locator("#driver").select_option("Zoe")
     until(page, "window.recordings.drives === 1")
     said = page.locator("#list").inner_text()
-    assert "1:10" in said and "14\xa0m" in said and "2 stops: STOP pressed 2" in said
+    assert "1:10" in said and "14\xa0m" in said and "2 stops: 2× STOP pressed" in said
     page.locator("#list .edit").click()
     page.locator("#edit-title-text").fill("To the kitchen")
     assert violations(page) == [], "dialog"

@@ -21,7 +21,7 @@ export default register({
     cancel: 'Abbrechen',
     join: 'Verbinden',
 
-    asking: 'Warten auf das Auto\u00a0…',
+    asking: 'Warten auf das Auto …',
     silent: 'Das Auto antwortet nicht. Vielleicht ist es jetzt in einem anderen Netz: Verbinde dich mit diesem oder mit dem eigenen Netz des Autos.',
     // Where the car is.
     phases: {

@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   sites: {
     title: 'Websites',
-    asking: 'Wird abgefragt\u00a0…',
+    asking: 'Wird abgefragt …',
     password: 'Passwort',
     unlock: 'Entsperren',
     until: 'Bis',

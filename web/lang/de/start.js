@@ -5,7 +5,7 @@ import {register} from '../words.js';
 export default register({
   start: {
     title: 'Der erste Start des Autos',
-    asking: 'Warten auf das Auto\u00a0…',
+    asking: 'Warten auf das Auto …',
     three: 'Drei Fragen',
     answered: 'Die Fragen sind beantwortet; das Auto startet.',
     starts: 'Das Auto startet',

@@ -18,10 +18,10 @@ export default register({
     check: 'Prüfen',
     open: 'Auto über https öffnen',
 
-    asking: 'Warten auf das Auto\u00a0…',
+    asking: 'Warten auf das Auto …',
     silent: 'Das Auto antwortet nicht. Prüfe, ob dieses Gerät in seinem Netz ist, und lade diese Seite neu.',
     needless: 'Hier kann nur dieser Computer das Auto öffnen, ohne https. Ein Zertifikat ist nicht nötig.',
-    looking: 'Wird geprüft\u00a0…',
+    looking: 'Wird geprüft …',
     trusted: 'Es hat geklappt: Dieser Browser vertraut dem Auto. (Das Ergebnis ist dasselbe, wenn du im Browser kürzlich trotz Warnung fortgefahren bist.)',
     strange: 'Noch nicht: Dieser Browser vertraut dem Auto nicht. Folge den Schritten oben, starte den Browser neu, öffne diese Seite wieder und prüfe noch einmal.',
     secure: 'Diese Seite wurde über https geladen. Hat der Browser nicht gewarnt, vertraut er dem Auto. Um sicherzugehen, öffne {address}.',
