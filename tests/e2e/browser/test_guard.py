@@ -102,9 +102,9 @@ def test_failed_rear_sensor_is_shown_and_reversing_beeps(page: Page, bench: Runn
     echo.external = 0  # its wire is off
     try:
         open_menu(page, "car")
-        expect(ill).to_have_text(re.compile(r"^rear: does not answer, .* \d+ s ago$"))
+        expect(ill).to_have_text(re.compile(r"^rear: does not answer, .* \d+.s ago$"))
         label = page.locator("#ranges").get_attribute("aria-label") or ""
-        assert re.search(r"rear: no distance \(does not answer, .* s ago\)", label)
+        assert re.search(r"rear: no distance \(does not answer, .*.s ago\)", label)
         page.locator("#gear").click()
         assert page.evaluate("window.beeps") == 0
         reverses(page, "window.beeps > 0")

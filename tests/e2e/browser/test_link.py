@@ -136,7 +136,7 @@ def test_readings_from_before_a_stall_look_old(page: Page, bench: RunningBench, 
     until(page, "window.fpvcar.link.kind !== 'up'")
     assert page.evaluate(f"{battery}.matches('.old')")
     assert page.evaluate(f"{arcs}.every((one) => one.matches('.unknown'))")
-    until(page, f"/ V, [1-9]+ s ago/.test({battery}.innerText)")
+    until(page, f"/.V, [1-9]+.s ago/.test({battery}.innerText)")
     link.mend()
     until(page, f"!{battery}.matches('.old')")
     until(page, f"{arcs}.some((one) => !one.matches('.unknown'))")

@@ -28,7 +28,7 @@ OPTIONS = (*PLAIN, GUARD)
 STEPS = 8
 """Steps of the bench's car: two motors twice, speed, two sensors, a battery."""
 AHEAD_M = "window.fpvcar.state.ranges.find(({name}) => name === 'front').range_m ?? 9"
-HELD_BACK = r"""/^Held back by the guard: 0\.\d\d m ahead\.$/.test(
+HELD_BACK = r"""/^Held back by the guard: 0\.\d\d\sm ahead\.$/.test(
   document.querySelector('[data-testid=calibration-held-back]').textContent)"""
 FOCUSED = "document.activeElement?.dataset.testid"
 

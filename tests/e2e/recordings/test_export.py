@@ -172,7 +172,7 @@ def test_export_shows_progress_and_can_be_cancelled(page: Page) -> None:
     page.locator("#export-film").click()
     until(
         page,
-        "/of 100 MB, .* MB.s, .* to go/.test("
+        "/of 100.MB, .*.MB.s, .* to go/.test("
         "document.getElementById('export-figures').textContent)",
     )
     assert page.locator("#export-film").is_disabled()

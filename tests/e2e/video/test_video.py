@@ -24,7 +24,7 @@ AGE_S = 0.5
 
 def said_s(page: Page) -> float:
     """Return the age that is displayed on the picture."""
-    found = re.search(r"([\d.]+) s old", page.inner_text("#age"))
+    found = re.search(r"([\d.]+)\ss old", page.inner_text("#age"))
     assert found, page.inner_text("#age")
     return float(found[1])
 
