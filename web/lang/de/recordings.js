@@ -13,7 +13,7 @@ export default register({
     password: 'Passwort der Station',
     wrongCode: 'Das ist nicht der Code.',
     unlock: 'Aufnahmen zeigen',
-    search: 'Name, Markierung, Stopp suchen',
+    search: 'Name, Markierung, Stopp',
     driver: 'Fahrer',
     everybody: 'Alle Fahrer',
     nobody: 'Kein Fahrer (geparkt)',
