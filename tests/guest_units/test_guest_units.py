@@ -15,6 +15,7 @@ from tests.support.debs import CAR, changed
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole", "both", "PWM")]
 """pigpiod is its own dead man. The reboot has a test of its own."""
+POLICY = "/usr/sbin/policy-rc.d"
 OPENED = """sh -c '
 echo $$ >/sys/fs/cgroup/system.slice/fpvcar.service/cgroup.procs
 exec setpriv --reuid=fpvcar --regid=fpvcar --groups=video,disk sh -c ": <%s"'"""
@@ -116,13 +117,29 @@ def test_working_upgrade_stays_and_broken_upgrade_reverts(car: Car) -> None:
     with car.driven():
         car.check("dpkg -i /share/9.1-*.deb")
     assert_drives(car)
-    car.check("dpkg -i /share/9.2-*.deb")
+    assert "going back" in reverted(car, "9.2")
+    assert_drives(car)
+
+
+def reverted(car: Car, version: str) -> str:
+    """Upgrade from 9.1; return the log of the check that goes back to it."""
+    car.check(f"dpkg -i /share/{version}-*.deb")
     car.check(
         "for n in $(seq 200); do systemctl is-active --quiet fpvcar-upgrade || break; sleep 1; done"
     )
     versions = "dpkg-query -W -f '${Version} ' " + " ".join(CAR)
     assert car.check(versions).split() == ["9.1", "9.1"]
-    assert "going back" in car.check("journalctl --output=cat -u fpvcar-upgrade")
+    return car.check("journalctl --output=cat -u fpvcar-upgrade")
+
+
+def test_upgrade_after_which_the_old_services_run_on_reverts(car: Car) -> None:
+    """The owner's policy-rc.d forbids the restart of services."""
+    changed(car.share, "9.3")
+    car.check(f"printf '#!/bin/sh\\nexit 101\\n' >{POLICY} && chmod +x {POLICY}")
+    said = reverted(car, "9.3")
+    car.check(f"rm {POLICY}")
+    assert "60 s: fpvcar.service fpvcar-wheels.service version\n" in said
+    assert "the page is of version 9.1, not 9.3\n" in said
     assert_drives(car)
 
 
