@@ -167,7 +167,8 @@ class SidecarKeeper:
                     else:
                         status = self._child.wait()
                         fault = sentence("program_exit", program="sidecar", status=status)
-                    self._note(job, fault)
+                    if answer or not self._ended:  # else `end` killed it
+                        self._note(job, fault)
                     yield
 
     def _note(self, job: Job, fault: str) -> None:

@@ -210,6 +210,17 @@ def test_writer_that_is_killed_costs_one_session(
     assert_right(world)
 
 
+def test_ended_keeper_reports_no_fault_of_the_writer_that_it_killed(
+    world: QueryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = (sys.executable, "-c", "import time; time.sleep(60)")
+    monkeypatch.setattr(keeper, "WRITER", hung)
+    timer = threading.Timer(0.3, world.keeper.end)
+    timer.start()
+    assert list(world.keeper.run()) == []
+    timer.join()
+
+
 def test_failure_to_write_leaves_store_and_page_alone(world: QueryWorld) -> None:
     world.keeper.folder.parent.mkdir(exist_ok=True)
     world.keeper.folder.write_text("in the way")
