@@ -14,7 +14,7 @@ STATION_PORT ?= 8100
 STORE ?=
 BIN := .venv/bin
 
-.PHONY: help run test check benchmark bench soak deb image pictures docs lock clean
+.PHONY: help run test test-all check benchmark bench soak deb image pictures docs lock clean
 
 help:
 	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
@@ -22,7 +22,8 @@ help:
 	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
 	@echo "                STATION=0 without a base station; STATION_PORT=8100 STORE=DIR (~/fpvstation) STORE_GB=10"
 	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
-	@echo "make test       every test: units, processes, a real browser (20 minutes on two cores)"
+	@echo "make test       the quick tests: units, and a smoke of everything (6 minutes on two cores)"
+	@echo "make test-all   every test: processes, browsers, pipes, virtual machines (45 minutes)"
 	@echo "make check      format, lint, types: Python, page, shell, C"
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
@@ -51,7 +52,11 @@ run:
 
 test:
 	@tools/setup.sh test
-	@tools/test.sh $(ARGS)
+	@tools/test.sh quick $(ARGS)
+
+test-all:
+	@tools/setup.sh test-all
+	@tools/test.sh all $(ARGS)
 
 check:
 	@tools/setup.sh check
@@ -72,7 +77,8 @@ bench:
 	@$(MAKE) --no-print-directory benchmark
 
 soak:
-	@tools/setup.sh test
+	@tools/setup.sh test-all
+	@$(BIN)/python -m tests.prepared --soak -m soak $(ARGS)
 	@$(BIN)/python -m pytest -q -rA --soak -m soak $(ARGS)
 
 deb:

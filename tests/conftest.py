@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.guest.machine import Guest
+from tests.rdma.sshd import Sshd
+from tests.support.base_station.versitygw import VERSITYGW
 
+RDMA = Path(__file__).parents[1] / "base-station" / "rdma"
 # No example has a time limit: the machine is shared. `make test` tries the same examples each time,
 # so that a failure has its reason in the change. `make soak` looks for new ones.
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,11 +40,24 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("soak" if config.getoption("--soak") else "steady")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--soak"):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "gateway" in fixtures:
+            item.add_marker(pytest.mark.needs(VERSITYGW))
+            item.add_marker(pytest.mark.slow)
+        if "browser" in fixtures:
+            item.add_marker(pytest.mark.browser)
+        # pytest-xdist runs a group in one process: all tests of the virtual machine, or a file.
+        in_guest = item.get_closest_marker("guest") is not None
+        group = "guest" if in_guest else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.get_closest_marker("guest") is None)  # they take longest
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +71,22 @@ def guest(share: Path) -> Iterator[Guest]:
     """A virtual machine for all tests that need no second one beside it."""
     with Guest(share) as machine:
         yield machine
+
+
+@pytest.fixture(scope="session")
+def rdma_tools() -> Path:
+    """Folder of rdsend, rdrecv, rdpipe and rdcp; RDMA_TOOLS names another build."""
+    if given := os.environ.get("RDMA_TOOLS"):
+        return Path(given)
+    subprocess.run(["make", "-s", "-C", str(RDMA)], check=True, timeout=240)
+    return RDMA
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from fpvcar.config.raspberry_pi_os import UNITS
 from fpvcar.doctor.checks import board
 from tests.support.debs import CAR
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parent.parent
 TRIXIE = {
     "aiohttp": "3.11.16",

@@ -152,7 +152,7 @@ def test_pin_numbers_stand_in_profiles_only() -> None:
 
 
 def test_unit_tests_have_no_e2e_mark() -> None:
-    """tools/test.sh looks for real processes everywhere except in tests/unit."""
+    """tools/test.sh measures coverage by tests/unit alone."""
     units = (ROOT / "tests" / "unit").rglob("*.py")
     assert [path.name for path in units if "mark.e2e" in path.read_text()] == []
 

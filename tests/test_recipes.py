@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tests" / "recipes"
 PYTHON = (sys.executable, "-c")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 UPGRADE = Path(__file__).resolve().parent.parent / "systemd" / "upgrade"
 BOTH = "fpvcar.service fpvcar-wheels.service"
 SYSTEMCTL = """\

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the dependencies of a make target, logs each step, and is silent if all are present.
-#   tools/setup.sh run | test | benchmark | check | pipes | deb | image
+#   tools/setup.sh run | test | test-all | benchmark | check | pipes | deb | image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,14 +12,14 @@ as_root() {
 
 # Install Debian packages; on other distributions only list the missing ones.
 packages() {
-    local missing=()
+    local missing=() installed
     if ! command -v dpkg-query >/dev/null; then
         say "not a Debian system; please install by hand: $*"
         return
     fi
+    installed=$(dpkg-query -W -f '${binary:Package} ${Status}\n' "$@" 2>/dev/null || true)
     for name in "$@"; do
-        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q ' installed' ||
-            missing+=("$name")
+        grep -qE "^$name(:[a-z0-9]+)? .* installed$" <<<"$installed" || missing+=("$name")
     done
     [ ${#missing[@]} -eq 0 ] && return
     say "installing Debian packages: ${missing[*]}"
@@ -87,15 +87,16 @@ node_packages() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# Packages to build the pipe tools in C; to test them over a private sshd and with rsync, and fuzz them.
+# Packages to build the pipe tools in C; to test them over a private sshd.
 compilers=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev)
-pipes=("${compilers[@]}" openssh-server
-    nftables clang libclang-rt-dev groff-base rsync)
+pipes=("${compilers[@]}" openssh-server)
+# Packages to fuzz the pipe tools, and to compare them with rsync.
+fuzzers=(clang libclang-rt-dev groff-base rsync)
 # Packages to build the Debian packages of the car and of the pipes.
 debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
     python3-hatchling mmdebstrap debian-archive-keyring)
 # Packages for a guest with modules that this kernel lacks: Soft-RoCE, i2c-stub, vivid.
-guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
+guest=(qemu-system-x86 qemu-system-arm mmdebstrap kmod e2fsprogs openssh-client)
 # Packages for Debian roots of other architectures: tests/roots.
 roots=(qemu-user-static)
 # Packages to build the card image, and to boot it.
@@ -107,30 +108,47 @@ sites=(dnsmasq-base nftables)
 # The tools that the station runs: hourly snapshots, and the measurement of a disk.
 station=(btrbk fio)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
+# Programs of the tests: a browser, a camera's stream, network namespaces, checks of units.
+programs=(chromium ffmpeg iproute2 systemd util-linux)
+
+# Pages open in Chromium's shell, which costs less. Ubuntu does not have it.
+shell() { packages chromium-headless-shell || say "tests use chromium instead"; }
+
+# Python and Node packages of the tests.
+libraries() {
+    environment requirements-dev.lock
+    picamera2
+    # An independent reader of recordings.
+    node_packages
+}
+
 case "${1:-}" in
 run)
     packages "${pictures[@]}"
     environment requirements-bench.lock
     ;;
-test | benchmark)
-    packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
-        "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" qemu-system-arm \
-        "${debs[@]}" chromium iproute2 ffmpeg systemd
-    # Pages open in Chromium's shell, which costs less. Ubuntu does not have it.
-    [ "$1" = benchmark ] || packages chromium-headless-shell || say "tests use chromium instead"
+test)
+    packages "${pictures[@]}" "${pipes[@]}" "${cards[@]}" "${sites[@]}" "${station[@]}" \
+        "${programs[@]}"
+    shell
+    libraries
+    ;;
+test-all | benchmark)
+    packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${guest[@]}" "${roots[@]}" \
+        "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${programs[@]}"
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
+    # So is the tuned WebRTC sender of benchmarks/baselines/rival.
     command -v go >/dev/null || packages golang-go
     # Tunnels between two hosts; wireguard-go is for kernels without WireGuard.
     packages openvpn wireguard-tools wireguard-go
     # Firefox decodes H.264 with the system's libavcodec. iperf3 and rclone are compared with
     # the pipes.
-    [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rclone
-    # The tuned WebRTC sender of benchmarks/baselines/rival needs Go 1.24; go build downloads its modules.
-    [ "$1" = test ] || command -v go >/dev/null || packages golang-go
-    environment requirements-dev.lock
-    picamera2
-    # An independent reader of recordings.
-    node_packages
+    if [ "$1" = benchmark ]; then
+        packages firefox-esr libavcodec-extra iperf3 rclone
+    else
+        shell
+    fi
+    libraries
     ;;
 check)
     packages shellcheck cppcheck make
@@ -139,7 +157,7 @@ check)
     ;;
 pipes)
     # More dependencies of the pipe tools' own check: see base-station/rdma/Makefile.
-    packages "${pipes[@]}" valgrind cppcheck
+    packages "${pipes[@]}" "${fuzzers[@]}" valgrind cppcheck
     environment requirements-dev.lock
     ;;
 deb)
@@ -150,7 +168,7 @@ image)
     packages "${debs[@]}" "${image[@]}"
     ;;
 *)
-    echo "usage: tools/setup.sh run|test|benchmark|check|pipes|deb|image" >&2
+    echo "usage: tools/setup.sh run|test|test-all|benchmark|check|pipes|deb|image" >&2
     exit 2
     ;;
 esac

@@ -1,134 +1,104 @@
 #!/usr/bin/env bash
-# Runs all tests: the page's, the car's, then those with real processes and a real browser.
-# With arguments: runs only pytest with these arguments.
+# Runs a suite in parts, and sums them up:  tools/test.sh quick | all
+# With more arguments: runs only pytest, with these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
+suite=$1
+shift
 # Hundreds of processes start here: without cached byte code each would compile all modules.
 unset PYTHONDONTWRITEBYTECODE
-
+[ "$suite" = quick ] || "$python" -m tests.prepared "$@"
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest -q "$@"
 fi
-node --test tests/web/*/*.test.js
 
-outputs=$(mktemp -d)
-declare -A lanes
-trap 'kill "${lanes[@]}" 2>/dev/null && wait "${lanes[@]}"; rm -rf "$outputs"' EXIT
-# Chromium treats a new network interface as a network change, and aborts its requests: the
-# pipes' tests create many interfaces, so they have their own network namespace.
-apart=()
-if [ "$(id -u)" = 0 ]; then
-    apart=(unshare --net sh -c 'ip link set lo up && exec "$@"' sh)
-fi
-make -s -j2 -C base-station/rdma all storm # two lanes use them
-# A namespace has no network to build the S3 server in.
-"$python" -c 'from tests.support.base_station import versitygw; versitygw.program()' ||
-    echo "no S3 server: its tests will fail"
-
-covering=(
+results=$(mktemp -d)
+beside= failed=()
+trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$results"' EXIT
+# Deciding code, traced, takes twice as long: only the tests needed for its coverage.
+deciding=(
     tests/unit/{drive,recorder,recordings,wire} tests/unit/runtime/test_files.py
     tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
     tests/unit/video/test_{bitrate,h264,keys,stream}.py
 )
-with_sites=(tests/test_deb.py tests/e2e/recordings)
-stopping=(tests/e2e/stops tests/e2e/{test_hil,browser/test_guard,recordings/test_recording}.py)
-timed='e2e and not unhurried and not guest'
-suite() { # NAME ARG..: exec pytest over a part of the tests
-    local name=$1 run=("$python" -m)
+# A test that hangs fails after 10 minutes, and the others run.
+run=(-m pytest -q -rs --timeout 600 -p no:cacheprovider)
+# Whole files at a time, in the order of tests/conftest.py.
+spread() { printf '%s\n' -n "$1" --dist loadgroup --no-loadscope-reorder; }
+
+# Run a part; keep its closing line and time for the summary.
+part() { # NAME COMMAND..
+    local name=$1 begin=$SECONDS status=0
     shift
-    # A test that hangs fails after 10 minutes, and the others run.
-    set -- pytest -q --timeout 600 -o "cache_dir=$outputs/$name.cache" "$@"
-    case $name in
-    covered) # traced code takes twice as long: only the tests needed for coverage
-        run+=(coverage run --append --omit='pi/fpvbench/*' -m)
-        set -- "$@" -m 'not e2e' "${covering[@]}" ;;
-    units) # test_prose.py is a part of `make check`
-        set -- "$@" -m 'not e2e' --ignore=tests/{test_prose.py,unit/fpv{station,sites,bench}} \
-            "${covering[@]/#/--ignore=}" ;;
-    stations) set -- "$@" -m 'not e2e' tests/unit/fpv{station,sites,bench} ;;
-    pipes)
-        run=("${apart[@]}" "${run[@]}")
-        set -- "$@" -m 'e2e and not guest' tests/rdma ;;
-    guests) # computing all the time, and ending early: the other lanes come first
-        run=(nice -n 5 "${run[@]}")
-        set -- "$@" -m guest tests/rdma tests/guest_sensors ;;
-    sites)
-        run=("${apart[@]}" "${run[@]}")
-        set -- "$@" -m unhurried tests/e2e/test_sites.py "${with_sites[@]}" ;;
-    unhurried)
-        set -- "$@" -m unhurried --durations=5 \
-            --ignore=tests/{unit,rdma,e2e/test_sites.py} "${with_sites[@]/#/--ignore=}" ;;
-    stops) set -- "$@" -m "$timed" --durations=5 "${stopping[@]}" ;;
-    links)
-        set -- "$@" -m "$timed" --durations=5 \
-            --ignore=tests/{unit,rdma} "${stopping[@]/#/--ignore=}" ;;
-    esac
-    exec "${run[@]}" "$@"
+    printf '\n== %s\n' "$name"
+    "$@" 2>&1 | tee "$results/$name.log" || status=$?
+    local closing
+    closing=$(grep -E '^(# pass|[0-9].* in [0-9.]+s)' "$results/$name.log" | tail -n 1 |
+        sed -E 's/^# pass ([0-9]+)/\1 passed/; s/ in [0-9.]+s.*//') || closing='no result'
+    printf '%-10s %3d:%02d  %s\n' "$name" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) \
+        "$closing" >"$results/$name"
+    return "$status"
 }
 
-# Rerun up to five failed tests of a part once, alone: only a second failure counts. The
-# output of the first run stays above.
-again() {
-    local failed="$outputs/$1.cache/v/cache/lastfailed" count=0
-    [ ! -f "$failed" ] || count=$(grep -c '": true' "$failed")
-    if [ "$count" = 0 ] || [ "$count" -gt 5 ]; then
-        echo "$1: failed"
-        return 1
-    fi
-    echo "$1: failed, and run once more, alone:"
-    cat "$failed"
-    (suite "$1" --last-failed)
+try() { # NAME COMMAND..: run a part; the others run if it fails
+    part "$@" || failed+=("$1")
 }
 
-# Run a part beside others, after the part AFTER; its output is printed when it has ended.
-start() { # NAME [AFTER]
-    ([ $# = 1 ] || tail --pid="${lanes[$2]}" -f /dev/null && suite "$1") \
-        >"$outputs/$1" 2>&1 </dev/null &
-    lanes[$1]=$!
+start() { # NAME COMMAND..: run a part beside others; `finish` prints its output
+    part "$@" >"$results/beside" 2>&1 </dev/null &
+    beside=$! name=$1
 }
 
-# Wait for the parts that `start` started, and rerun failed tests.
 finish() {
-    for name in "${!lanes[@]}"; do
-        wait "${lanes[$name]}" || failed+=("$name")
-        unset "lanes[$name]"
-        echo "beside others ran, $name:"
-        cat "$outputs/$name"
-    done
-    red=0
-    for name in "${failed[@]}"; do
-        again "$name" || red=1
-    done
-    failed=()
-    [ "$red" = 0 ]
+    wait "$beside" || failed+=("$name")
+    beside=
+    cat "$results/beside"
 }
 
-# Tests without timing limits run first. All lanes but the guests take equal times, because a
-# lane that runs on alone leaves a core idle.
-failed=()
-"$python" -m coverage erase
-start guests
-start pipes
-start sites
-start covered sites
-start stations
-start unhurried
-(suite units) || failed+=(units)
-finish
+deciding() { # MARKS
+    "$python" -m coverage run --omit='pi/fpvbench/*' "${run[@]}" -m "$1" "${deciding[@]}" &&
+        "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
+            printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' \
+                server/{auth/access,http/limits} video/{h264,keys,stream,bitrate} wheels/lease \
+                recordings/{'mcap/*',codec,messages,reader,names,repair/{recover,salvage}} \
+                recorder/{handover,writer,rotation,retention} runtime/files
+        )"
+}
 
-# Code that decides about motion, pictures and recordings has full branch coverage.
-"$python" -m coverage report --fail-under=100 --skip-covered --include="$(
-    printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{auth/access,http/limits} \
-        video/{h264,keys,stream,bitrate} wheels/lease \
-        recordings/{'mcap/*',codec,messages,reader,names,repair/{recover,salvage}} \
-        recorder/{handover,writer,rotation,retention} runtime/files
-)"
-# The timing tests now have the machine to themselves, in two lanes of a core each.
-start links
-(suite stops) || failed+=(stops)
-finish
-if [ "$(id -u)" != 0 ]; then
-    echo "not tested without root: power cuts, a full card, network namespaces:" \
-        "sudo make test"
+mapfile -t two < <(spread 2)
+mapfile -t three < <(spread 3)
+elsewhere=("${deciding[@]/#/--ignore=}" --ignore=tests/test_prose.py) # the last: make check
+if [ "$suite" = quick ]; then
+    make -s -C base-station/rdma
+    start deciding deciding 'not e2e and not slow'
+    try units "$python" "${run[@]}" "${two[@]}" -m 'not e2e and not slow' "${elsewhere[@]}"
+    try pages node --test tests/web/*/*.test.js
+    finish
+    try smoke "$python" "${run[@]}" --durations=5 -m smoke
+    left="slow units, processes, browsers, pipes and guests: make test-all (45 minutes)"
+else
+    make -s -j2 -C base-station/rdma all storm
+    start deciding deciding 'not e2e'
+    # Chromium aborts its requests when a network interface appears, and pipes and sites make
+    # many: so tests with a browser come later.
+    try beside "$python" "${run[@]}" "${three[@]}" --durations=10 \
+        -m 'not browser and not alone' "${elsewhere[@]}"
+    finish
+    try pages node --test tests/web/*/*.test.js
+    try browser "$python" "${run[@]}" "${two[@]}" --durations=10 -m 'browser and not alone'
+    try alone "$python" "${run[@]}" --durations=10 -m alone
+    left="hours of video, fuzzing, power cuts, guests with systemd, the card image: make soak"
+fi
+
+printf '\n== %s suite, %d:%02d minutes\n' "$suite" $((SECONDS / 60)) $((SECONDS % 60))
+for name in pages deciding units smoke beside browser alone; do
+    [ ! -f "$results/$name" ] || cat "$results/$name"
+done
+echo "left out: $left"
+[ "$(id -u)" = 0 ] ||
+    echo "left out without root: power cuts, a full card, network namespaces: sudo make test-all"
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "failed: ${failed[*]}"
+    exit 1
 fi

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.harness import wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 MARK = "FPVCAR_TEST_BENCH_ENDS"
 INTERRUPTED = 130
 

@@ -1,5 +1,7 @@
 """The command line for a newcomer: clear refusals, Ctrl-C, the files left."""
 
+import argparse
+import importlib
 import os
 import shlex
 import signal
@@ -7,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +22,9 @@ from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.cameras.video_source import encode
 from tests.support.ports import free_port
+from tools.docs.man_pages import PARSERS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 
 def fpvcar(
@@ -41,6 +45,34 @@ def test_help_names_commands_options_and_address() -> None:
     assert done.returncode == 0
     for word in ("bench", "run", "wheels", "--host 0.0.0.0", "http://127.0.0.1:8080/"):
         assert word in done.stdout
+
+
+def verbs(parser: argparse.ArgumentParser) -> Iterator[list[str]]:
+    """Yield the words of the program alone, of each verb, and of the verbs below it."""
+    yield []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, verb in action.choices.items():
+                yield from ([name, *words] for words in verbs(verb))
+
+
+@pytest.mark.smoke
+def test_each_verb_of_each_program_answers_help(
+    rdma_tools: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for program, parser in PARSERS.items():
+        main = importlib.import_module(f"{program}.__main__").main
+        every = list(verbs(parser()))
+        assert len(every) > 5
+        for words in every:
+            with pytest.raises(SystemExit) as ended:
+                main([*words, "--help"])
+            usage = " ".join(["usage:", program, *words])
+            said = " ".join(capsys.readouterr().out.split())
+            assert ended.value.code == 0 and said.startswith(usage), words
+    for tool in ("rdsend", "rdrecv", "rdpipe", "rdcp"):
+        done = subprocess.run([rdma_tools / tool, "--help"], capture_output=True, text=True)
+        assert done.returncode == 0 and tool in done.stdout
 
 
 def test_version_option_prints_version() -> None:
@@ -102,6 +134,7 @@ def test_foreign_listen_address_is_refused_with_advice(host: str) -> None:
     assert "try an address of this computer" in done.stderr
 
 
+@pytest.mark.smoke
 def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
     bench = RunningBench(tmp_path, *SMALL).wait_ready()
     wait_for(lambda: len(bench.children()) >= 6, "bench, four units and the camera")

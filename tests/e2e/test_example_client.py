@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.harness import NO_GUARD, SMALL, RunningBench
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = (*SMALL, NO_GUARD)
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "drive.py"
 

@@ -30,7 +30,7 @@ from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import apart, wait_for
 from tests.e2e.test_benchmark_ends import alive
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 MARK = "FPVCAR_TEST_HIL"
 SHORT = "pins-duty,motor-frequency,button,stop-wheels-killed"
 ON_METAL = "pins-levels,pins-duty,motor-pins,echo,stop-silence,stop-wheels-killed"
@@ -50,6 +50,7 @@ def figures(found: Report | list[Result]) -> str:
     return "\n".join(map(runner.line, every))
 
 
+@pytest.mark.smoke
 def test_hil_measures_the_bench_and_writes_a_report(tmp_path: Path) -> None:
     words = command("--only", SHORT, "--report", str(tmp_path))
     done = subprocess.run(words, capture_output=True, text=True, timeout=90)
@@ -71,7 +72,6 @@ def test_hil_repeats_all_checks_twenty_times(tmp_path: Path) -> None:
     assert [len(one.values) for one in ran] == [20] * len(ran)
 
 
-@pytest.mark.unhurried
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
     mark = f"{MARK}={os.getpid()}-{number.value}"

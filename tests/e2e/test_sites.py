@@ -31,7 +31,6 @@ from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,7 +23,7 @@ from fpvbench.pigpiod.protocol import REQUEST, Cmd
 from fpvcar.video.access_unit_records import RecordSplitter
 from tests.support.pins.pigpiod import emulator
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
 SHORT_S, LONG_S = 3.0, 120.0
 FULL_S = 5.0

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fuzz import oracles, seeds
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.slow]
 
 GUIDED = find_spec("atheris") is not None
 SHORT_S, LONG_S = 1, 120

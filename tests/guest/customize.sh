@@ -1,7 +1,7 @@
 #!/bin/sh
 # Called by tests/guest/image.py:  customize.sh ROOT OUT FOLDER..
 # Each FOLDER/system.sh says what the guest starts.
-# Makes vmlinuz, initrd and root.ext4 in OUT from a fresh root.
+# Makes vmlinuz, its version, initrd and root.ext4 in OUT from a fresh root.
 set -eu
 root=$1 out=$2
 shift 2
@@ -43,6 +43,7 @@ chmod +x "$initrd/init"
 (cd "$initrd" && find . | "$root/bin/busybox" cpio -o -H newc 2>/dev/null) >"$out/initrd"
 rm -r "$initrd"
 cp "$root/boot/vmlinuz-$version" "$out/vmlinuz"
+echo "$version" >"$out/version"
 
 # What it starts, and who may come in.
 features=

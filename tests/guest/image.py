@@ -1,24 +1,13 @@
-"""Build the guest's image, once; `python -m tests.guest.image` does it by hand.
+"""The images of the guests: a kernel, an initrd and a root file system, made by mmdebstrap."""
 
-The image lies in the user's cache folder. Its name follows from the recipe: a changed recipe makes
-a new image, and the old one is deleted once it is unused.
-"""
-
-import fcntl
 import hashlib
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.prepared import Prepared, build
+
 HERE = Path(__file__).parent
 BUILD_S = 900.0
-KEPT_S = 7 * 24 * 3600.0
-"""Images unused for so long are deleted: their recipe has changed."""
 
 
 def host_release() -> str:
@@ -32,35 +21,64 @@ def host_release() -> str:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A folder's packages.txt, system.sh and the files that it needs, and a release.
+class Recipe(Prepared):
+    """An image of a folder's packages.txt, system.sh and the files that it needs, and a release.
 
     With a `base`, both continue after those of the base: its system.sh runs first.
     """
 
-    folder: Path
+    source: Path
     release: str
     base: "Recipe | None" = None
+    kind = "guest"
+    takes_s = 120.0
+
+    @property
+    def title(self) -> str:
+        """The words of a progress line."""
+        return f"QEMU image of tests/{self.source.name}"
 
     def packages(self) -> list[str]:
-        lines = (self.folder / "packages.txt").read_text().splitlines()
+        lines = (self.source / "packages.txt").read_text().splitlines()
         names = [line for line in lines if line and line[0] != "#"]
         return (self.base.packages() if self.base else []) + names
 
-    def folders(self) -> list[Path]:
+    def sources(self) -> list[Path]:
         """Return the folders of the base, then its own."""
-        return [*(self.base.folders() if self.base else ()), self.folder]
+        return [*(self.base.sources() if self.base else ()), self.source]
 
-    def name(self) -> str:
-        """Return a name that changes with every ingredient of an image."""
-        digest = hashlib.sha256(self.release.encode())
-        if self.base:
-            digest.update(self.base.name().encode())
-        for name in ("packages.txt", "system.sh", "init.sh"):
-            if (part := self.folder / name).exists():
-                digest.update(part.read_bytes())
-        digest.update((HERE / "customize.sh").read_bytes())
-        return digest.hexdigest()[:16]
+    def recipe(self) -> str:
+        """Return the release and a digest of each file."""
+        files = [HERE / "customize.sh"]
+        for source in self.sources():
+            files += [source / name for name in ("packages.txt", "system.sh", "init.sh")]
+        parts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.exists()]
+        return " ".join([self.release, *parts])
+
+    def fill(self, folder: Path) -> None:
+        """Make keys, kernel, initrd and root."""
+        folder.mkdir()
+        for key in ("user_key", "host_key"):
+            build(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], 60.0)
+        hook = f'sh "{HERE}/customize.sh" "$1" "{folder}"'
+        for part in self.sources():
+            hook += f' "{part}"'
+        build(
+            [
+                "mmdebstrap",
+                "--quiet",
+                "--variant=essential",
+                "--format=null",
+                f"--include={','.join(self.packages())}",
+                f"--customize-hook={hook}",
+                self.release,
+                "/dev/null",
+            ],
+            BUILD_S,
+            {"INITRD": "No"},
+        )
+        host_key = (folder / "host_key.pub").read_text()
+        (folder / "known_hosts").write_text(f"guest {host_key}")
 
 
 PIPES = Recipe(HERE, host_release())
@@ -75,6 +93,11 @@ class Image:
     def kernel(self) -> Path:
         """Debian's kernel, compressed as packaged."""
         return self.folder / "vmlinuz"
+
+    @property
+    def version(self) -> str:
+        """Release of the kernel, as of `uname -r`."""
+        return (self.folder / "version").read_text().strip()
 
     @property
     def initrd(self) -> Path:
@@ -97,63 +120,6 @@ class Image:
         return self.folder / "known_hosts"
 
 
-def cache() -> Path:
-    """Return the folder of the images."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "fpvcar" / "guest"
-
-
 def image(recipe: Recipe = PIPES) -> Image:
-    """Return the image of a recipe; build it if missing, and print a line about that."""
-    folder = cache() / recipe.name()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            _build(recipe, folder)
-        os.utime(folder)
-        for old in folder.parent.iterdir():
-            if old.is_dir() and time.time() - old.stat().st_mtime > KEPT_S:
-                shutil.rmtree(old)
-    return Image(folder)
-
-
-def _build(recipe: Recipe, folder: Path) -> None:
-    begin_s = time.monotonic()
-    print(f"  guest: building the image, 1 to 3 minutes, into {folder}", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made = Path(temporary) / "image"
-        made.mkdir()
-        for key in ("user_key", "host_key"):
-            subprocess.run(
-                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made / key], check=True
-            )
-        hook = f'sh "{HERE}/customize.sh" "$1" "{made}"'
-        for part in recipe.folders():
-            hook += f' "{part}"'
-        done = subprocess.run(
-            [
-                "mmdebstrap",
-                "--quiet",
-                "--variant=essential",
-                "--format=null",
-                f"--include={','.join(recipe.packages())}",
-                f"--customize-hook={hook}",
-                recipe.release,
-                "/dev/null",
-            ],
-            env={**os.environ, "INITRD": "No"},
-            capture_output=True,
-            text=True,
-            timeout=BUILD_S,
-        )
-        if done.returncode:
-            raise RuntimeError(f"mmdebstrap: {done.stderr.strip()[-2000:]}")
-        host_key = (made / "host_key.pub").read_text()
-        (made / "known_hosts").write_text(f"guest {host_key}")
-        made.rename(folder)
-    print(f"  guest: built in {time.monotonic() - begin_s:.0f} s", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    print(image().folder)
+    """Return the image of a recipe. Raises FileNotFoundError if it was not made."""
+    return Image(recipe.folder)

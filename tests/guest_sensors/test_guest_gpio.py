@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.guest.image import PIPES
 from tests.guest.machine import Guest
-from tests.guest.modules import GPIO_SIM, PWM_PCA9685, module
+from tests.guest.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 from tests.guest_sensors import inside_gpio, inside_wheels
 from tests.guest_sensors.test_guest_sensors import STUB, bring
 from tests.support.pins import pwm_contract
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest]
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.needs(PIPES, Modules())]
 SOAK_CHECKS, SOAK_STOPS = 3, 5
 """Runs of each check of the pins, and of each cause of a stop."""
 RUN_S = 240.0
@@ -41,9 +42,8 @@ def home(guest: Guest, share: Path) -> str:
     here = share / "gpio"
     here.mkdir()
     bring(here)
-    kernel = guest.check("uname -r").strip()
     for name in (GPIO_SIM, PWM_PCA9685):
-        shutil.copy(module(name, kernel), here)
+        shutil.copy(module(name), here)
     guest.check("cp -r /share/gpio /tmp/gpio")
     return "/tmp/gpio"
 

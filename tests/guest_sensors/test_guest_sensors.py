@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from fpvcar.runtime import paths
+from tests.guest.image import PIPES
 from tests.guest.machine import Guest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest]
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.needs(PIPES)]
 ROOT = Path(__file__).resolve().parents[2]
 STUB = "modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x41,0x50,0x60"
 I2C = (

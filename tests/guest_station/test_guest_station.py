@@ -8,8 +8,14 @@ import pytest
 from tests.guest.image import Recipe
 from tests.guest_units.car import TRIXIE, Car, booted
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 STATION = Recipe(Path(__file__).parent, "trixie", TRIXIE)
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(STATION),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 STORE = "/srv/disk/drives"
 SITES = """\
 ip netns add client && ip link add lan type veth peer name wifi netns client &&

@@ -10,11 +10,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.guest.modules import GPIO_SIM, PWM_PCA9685, module
+from tests.guest.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 from tests.guest_units.car import BOTH_KILLED, LIMITS_S, PWM_BROKEN, TRIXIE, Car, booted
 from tests.guest_units.conftest import STOPS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(TRIXIE, Modules(TRIXIE)),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 CAUSES = [
     *(cause for cause in LIMITS_S if cause.split()[0] in ("run", "wheels", "guardian", "camera")),
     BOTH_KILLED,
@@ -37,9 +43,8 @@ printf '\\n[pins]\\nbackend = "linux"\\npwm = [12, 13]\\npwm_device = "%s"\\n' *
 @pytest.fixture(scope="module")
 def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
     with booted(tmp_path_factory) as made:
-        kernel = made.check("uname -r").strip()
         for name in (GPIO_SIM, PWM_PCA9685):
-            shutil.copy(module(name, kernel, TRIXIE.release), made.share)
+            shutil.copy(module(name, TRIXIE), made.share)
         made.install("kernel_pwm")
         made.check(ON_PWM)
         made.check("sh /share/tests/guest_units/camera.sh")

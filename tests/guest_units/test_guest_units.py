@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.guest_units.car import LIMITS_S, LONG_S, RECORDINGS, WHOLE, Car, booted
+from tests.guest_units.car import LIMITS_S, LONG_S, RECORDINGS, TRIXIE, WHOLE, Car, booted
 from tests.guest_units.conftest import STOPS
 from tests.support.debs import CAR, changed
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(TRIXIE),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole", "both", "PWM")]
 """pigpiod is its own dead man. The reboot has a test of its own."""
 POLICY = "/usr/sbin/policy-rc.d"

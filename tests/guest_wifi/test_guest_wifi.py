@@ -12,8 +12,14 @@ import pytest
 from tests.guest.image import Recipe
 from tests.guest_units.car import LONG_S, TRIXIE, Car, booted
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 WIFI = Recipe(Path(__file__).parent, "trixie", TRIXIE)
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(WIFI),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 HERE = "/share/tests/guest_wifi"
 HOME_KEY = "home sweet home"
 NO_CAMERA = """\

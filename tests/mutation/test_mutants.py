@@ -66,6 +66,7 @@ def test_mutant_is_killed_by_test_failure_or_timeout_only() -> None:
             verdict(mutant, status)
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 def test_mutants_are_killed(soaking: bool) -> None:
     sample = () if soaking else (f"--sample={SAMPLE}",)

@@ -1,4 +1,4 @@
-"""The tools as built, and an sshd for rdpipe and rdcp."""
+"""Runners of the pipe tools, and the tools under a storm of signals."""
 
 import os
 import subprocess
@@ -13,15 +13,6 @@ from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
-
-
-@pytest.fixture(scope="session")
-def rdma_tools() -> Path:
-    """Folder of rdsend, rdrecv, rdpipe and rdcp; RDMA_TOOLS names another build."""
-    if given := os.environ.get("RDMA_TOOLS"):
-        return Path(given)
-    subprocess.run(["make", "-s", "-C", str(SOURCE)], check=True, timeout=240)
-    return SOURCE
 
 
 @pytest.fixture
@@ -45,13 +36,6 @@ def storm(rdma_tools: Path) -> Path:
         subprocess.run(["make", "-s", "-C", str(SOURCE), "storm"], check=True)
     folders = [rdma_tools / "storm", rdma_tools / "build" / "storm"]
     return next(folder for folder in folders if folder.is_dir())
-
-
-@pytest.fixture(scope="session")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    server = Sshd(tmp_path_factory.mktemp("sshd"))
-    yield server
-    server.close()
 
 
 @pytest.fixture

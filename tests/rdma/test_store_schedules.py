@@ -19,11 +19,11 @@ from tests.soak.seeds import chosen
 from tests.support.base_station.loop_disks import MEMORY, loop_disks
 from tests.support.base_station.tiered_station import Site
 from tests.support.base_station.tiered_world import STEPS, TieredWorld
-from tests.support.base_station.versitygw import Gateway
+from tests.support.base_station.versitygw import VERSITYGW, Gateway
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
+    pytest.mark.needs(VERSITYGW),
     pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
     pytest.mark.skipif(not MEMORY.is_dir(), reason=f"no {MEMORY}"),
 ]

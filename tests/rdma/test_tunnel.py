@@ -25,7 +25,6 @@ from tests.unit.fpvstation.store.test_store import SESSION, put
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
     pytest.mark.skipif(not os.path.exists("/dev/net/tun"), reason="no /dev/net/tun"),
 ]

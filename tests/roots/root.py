@@ -1,37 +1,72 @@
 """A Debian in a folder, made once, and programs run in it.
 
-The folder lies in the user's cache folder; its name follows from its contents. The packages are
-unpacked. They are configured only if the processor is this computer's and `variant` is "apt": no
-program of another processor can run for that.
+The packages are unpacked. They are configured only if the processor is this computer's and
+`variant` is "apt": no program of another processor can run for that.
 """
 
-import fcntl
-import hashlib
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.guest.image import cache
+from tests.prepared import Prepared, build
 
 TREE = Path(__file__).resolve().parents[2]
 ENTER, DISCARD = (Path(__file__).with_name(f"{n}.sh") for n in ("enter", "discard"))
 BASE = ("base-files", "base-passwd", "coreutils", "dash", "procps")
 BUILD_S = 900.0
-KEEP = 12
-"""Number of roots of older recipes that stay, because other branches use theirs."""
 
 
 @dataclass(frozen=True)
-class Root:
-    """A folder to change into."""
+class Root(Prepared):
+    """A Debian with exactly these dependencies, and `beside`: a folder to change into."""
 
-    folder: Path
+    architecture: str
+    depends: str
+    beside: tuple[str, ...] = ()
+    release: str = "trixie"
+    variant: str = "extract"
+    kind = "roots"
+    sealed = "usr"
+    takes_s = 90.0
+
+    @property
+    def title(self) -> str:
+        """The words of a progress line."""
+        return f"Debian {self.release} for {self.architecture}"
+
+    def recipe(self) -> str:
+        """Return all parameters."""
+        words = [self.architecture, self.depends, *BASE, *self.beside, self.release, self.variant]
+        return "\n".join(words)
+
+    def fill(self, folder: Path) -> None:
+        """Unpack the packages, and configure them for the variant "apt"."""
+        repository = folder.parent / "repository"
+        _package(repository, self.depends)
+        build(
+            [
+                "mmdebstrap",
+                "--quiet",
+                f"--variant={self.variant}",
+                f"--architectures={self.architecture}",
+                f"--include={','.join(['wanted', *BASE, *self.beside])}",
+                '--aptopt=APT::Install-Recommends "false"',
+                self.release,
+                folder,
+                f"deb {mirror()} {self.release} main",
+                f"deb [trusted=yes] copy:{repository} ./",
+            ],
+            BUILD_S,
+        )
+        if self.variant == "extract":
+            for name in ("passwd", "group"):
+                master = folder / "usr/share/base-passwd" / f"{name}.master"
+                shutil.copy(master, folder / "etc" / name)
+            (folder / "etc/hosts").write_text("127.0.0.1 localhost\n")
+            (folder / "etc/nsswitch.conf").write_text("hosts: files\n")
+        (folder / "mnt").mkdir(exist_ok=True)
 
     def run(
         self, share: Path, *words: str, timeout_s: float, check: bool = True
@@ -116,82 +151,6 @@ def depends(*packages: str) -> str:
         assert found is not None, f"{package} depends on nothing"
         every |= dict.fromkeys(" ".join(one.split()) for one in found[1].split(","))
     return ", ".join(one for one in every if "${" not in one)
-
-
-def place(
-    architecture: str,
-    depends: str,
-    beside: Sequence[str] = (),
-    release: str = "trixie",
-    variant: str = "extract",
-) -> Path:
-    """Return the folder in which root() places this root, whether it exists or not."""
-    recipe = "\n".join([architecture, depends, *BASE, *beside, release, variant])
-    name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
-    return cache().parent / "roots" / name
-
-
-def root(
-    architecture: str,
-    depends: str,
-    beside: Sequence[str] = (),
-    release: str = "trixie",
-    variant: str = "extract",
-) -> Root:
-    """Return the root with exactly these dependencies, and `beside`; make it if missing."""
-    folder = place(architecture, depends, beside, release, variant)
-    roots = folder.parent
-    roots.mkdir(parents=True, exist_ok=True)
-    with (roots / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            made = sorted(
-                (one for one in roots.iterdir() if one.is_dir()),
-                key=lambda one: one.stat().st_mtime,
-            )
-            for old in made[:-KEEP]:
-                shutil.rmtree(old)
-            _build(folder, architecture, depends, beside, release, variant)
-        return Root(folder)
-
-
-def _build(
-    folder: Path, architecture: str, depends: str, beside: Sequence[str], release: str, variant: str
-) -> None:
-    begin_s = time.monotonic()
-    print(f"  root: {release} for {architecture}, into {folder}", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made, repository = Path(temporary) / "root", Path(temporary) / "repository"
-        _package(repository, depends)
-        names = ",".join(["wanted", *BASE, *beside])
-        done = subprocess.run(
-            [
-                "mmdebstrap",
-                "--quiet",
-                f"--variant={variant}",
-                f"--architectures={architecture}",
-                f"--include={names}",
-                '--aptopt=APT::Install-Recommends "false"',
-                release,
-                made,
-                f"deb {mirror()} {release} main",
-                f"deb [trusted=yes] copy:{repository} ./",
-            ],
-            capture_output=True,
-            text=True,
-            timeout=BUILD_S,
-        )
-        if done.returncode:
-            raise RuntimeError(f"mmdebstrap: {done.stderr.strip()[-2000:]}")
-        if variant == "extract":
-            for name in ("passwd", "group"):
-                master = made / "usr/share/base-passwd" / f"{name}.master"
-                shutil.copy(master, made / "etc" / name)
-            (made / "etc/hosts").write_text("127.0.0.1 localhost\n")
-            (made / "etc/nsswitch.conf").write_text("hosts: files\n")
-        (made / "mnt").mkdir(exist_ok=True)
-        made.rename(folder)
-    print(f"  root: made in {time.monotonic() - begin_s:.0f} s", file=sys.stderr)
 
 
 def _package(repository: Path, depends: str) -> None:

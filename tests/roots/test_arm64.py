@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.roots import left_out
-from tests.roots.root import TREE, depends, place, root
+from tests.roots.root import TREE, Root, depends
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 LIBRARIES = (
@@ -51,54 +51,66 @@ def parts() -> Iterator[tuple[str, str, list[str]]]:
 PARTS = list(parts())
 
 
-@pytest.mark.unhurried
+CAR = depends("python3-fpvcar", "fpvcar")
+ARM64 = Root("arm64", CAR)
+ROOTS = {architecture: Root(architecture, CAR, TEST_PACKAGES) for architecture in TRIPLETS}
+
+
+@pytest.mark.needs(ARM64)
 def test_car_starts_on_arm64(soaking: bool) -> None:
     """The long form tests each import of run and wheels. The short form tests the driving
-    modules only, and only if the root was made before."""
-    wanted = ("arm64", depends("python3-fpvcar", "fpvcar"))
-    if not soaking and not place(*wanted).is_dir():
-        pytest.skip("no arm64 Debian in the cache: make soak ARGS=tests/roots")
+    modules only."""
     modules = "fpvcar.drive.gate, fpvcar.wheels.__main__"
     if soaking:
         modules += ", fpvcar.app"
     code = f"import platform, {modules}, fpvcar.__main__ as main\n"
     code += "print(platform.machine(), main.main(['profile', 'check', 'l298n']))"
     words = ("env", f"QEMU_CPU={CPU}", "PYTHONPATH=/mnt/pi", "python3", "-c", code)
-    said = root(*wanted).run(TREE, *words, timeout_s=START_S).stdout
+    said = ARM64.run(TREE, *words, timeout_s=START_S).stdout
     assert said.splitlines()[-1] == "aarch64 0", said
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("architecture", "files"),
-    [(architecture, files) for architecture, _, files in PARTS],
-    ids=[f"{architecture}-{name}" for architecture, name, _ in PARTS],
+    [
+        pytest.param(
+            architecture,
+            files,
+            id=f"{architecture}-{name}",
+            marks=pytest.mark.needs(ROOTS[architecture]),
+        )
+        for architecture, name, files in PARTS
+    ],
 )
 def test_unit_tests_pass_on_trixie(architecture: str, files: list[str], tree: Path) -> None:
     """On amd64 this takes minutes, and shows faults of Trixie that are not the processor's."""
-    where = root(architecture, depends("python3-fpvcar", "fpvcar"), TEST_PACKAGES)
     folder = f"/usr/lib/{TRIPLETS[architecture]}"
-    said = where.run(
-        tree,
-        "env",
-        f"QEMU_CPU={CPU}",
-        "PYTHONPATH=/mnt/pi:/mnt/base-station:/mnt/referees",
-        "LD_LIBRARY_PATH=" + ":".join(f"{folder}/{name}" for name in ALTERNATIVES),
-        "python3",
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not e2e",
-        "--durations=5",
-        "-o",
-        f"faulthandler_timeout={TEST_S}",
-        "-o",
-        "faulthandler_exit_on_timeout=true",
-        *left_out.options(architecture != "amd64"),
-        *files,
-        timeout_s=PART_S,
-    ).stdout
+    said = (
+        ROOTS[architecture]
+        .run(
+            tree,
+            "env",
+            f"QEMU_CPU={CPU}",
+            "PYTHONPATH=/mnt/pi:/mnt/base-station:/mnt/referees",
+            "LD_LIBRARY_PATH=" + ":".join(f"{folder}/{name}" for name in ALTERNATIVES),
+            "python3",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not e2e",
+            "--durations=5",
+            "-o",
+            f"faulthandler_timeout={TEST_S}",
+            "-o",
+            "faulthandler_exit_on_timeout=true",
+            *left_out.options(architecture != "amd64"),
+            *files,
+            timeout_s=PART_S,
+        )
+        .stdout
+    )
     print("\n".join(said.splitlines()[-8:]))

@@ -6,15 +6,22 @@ from pathlib import Path
 import pytest
 
 from fpvcar.config.raspberry_pi_os import UNITS
-from tests.roots.root import Root, root
+from tests.roots.root import Root
 
+BOOKWORM = Root(
+    "amd64",
+    "python3",
+    ("ca-certificates", "python3-venv", "systemd", "udev"),
+    "bookworm",
+    variant="apt",
+)
 pytestmark = [
+    pytest.mark.needs(BOOKWORM),
     pytest.mark.e2e,
     pytest.mark.soak,
     pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root installs"),
 ]
-PACKAGES = ("ca-certificates", "python3-venv", "systemd", "udev")
 INSTALL_S = 2400.0
 LIST = "find /etc /opt /usr/local -newer /tmp/before | sort"
 INSTALLED = f"""
@@ -55,7 +62,7 @@ fpvcar setup --board l298n --name Rusty
 
 @pytest.fixture(scope="module")
 def bookworm() -> Root:
-    return root("amd64", "python3", PACKAGES, "bookworm", variant="apt")
+    return BOOKWORM
 
 
 def installed(bookworm: Root, tree: Path, script: str) -> list[str]:

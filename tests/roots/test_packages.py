@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.roots.root import Root, depends, root
+from tests.roots.root import Root, depends
 from tests.support import debs
 
+TRIXIE = Root(
+    "amd64", depends("python3-fpvcar", "fpvcar"), ("ca-certificates", "udev"), variant="apt"
+)
+BARE = Root("amd64", "systemd-sysv, python3", ("ca-certificates",), variant="apt")
 pytestmark = [
+    pytest.mark.needs(TRIXIE, BARE),
     pytest.mark.e2e,
     pytest.mark.soak,
     pytest.mark.long,
@@ -76,8 +81,7 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trixie() -> Root:
-    wanted = depends("python3-fpvcar", "fpvcar")
-    return root("amd64", wanted, ("ca-certificates", "udev"), variant="apt")
+    return TRIXIE
 
 
 def shell(trixie: Root, share: Path, script: str) -> list[str]:
@@ -86,8 +90,7 @@ def shell(trixie: Root, share: Path, script: str) -> list[str]:
 
 
 def test_station_installs_few_packages_and_none_of_a_car(share: Path) -> None:
-    bare = root("amd64", "systemd-sysv, python3", ("ca-certificates",), variant="apt")
-    lines = shell(bare, share, SIMULATED)
+    lines = shell(BARE, share, SIMULATED)
     installed = {line.split()[1] for line in lines if line.startswith("Inst ")}
     assert {"fpvstation", "python3-fpvcar", "python3-aiohttp"} <= installed
     assert not installed & OF_A_CAR

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.roots.root import TREE, root
+from tests.roots.root import TREE, Root
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.long]
 BUILD_S, RUN_S = 1800.0, 300.0
@@ -50,7 +50,7 @@ def test_package_is_installable_and_copies(debs: Path, architecture: str, tmp_pa
         ["dpkg-deb", "--field", deb, "Depends"], check=True, capture_output=True, text=True
     ).stdout.strip()
     subprocess.run(["dpkg-deb", "--extract", deb, tmp_path], check=True)
-    said = root(architecture, depends, ["diffutils"]).run(
-        tmp_path, "sh", "-euc", COPY, timeout_s=RUN_S
-    )
+    libraries = Root(architecture, depends, ("diffutils",))
+    libraries.make()  # the package that was just built names them
+    said = libraries.run(tmp_path, "sh", "-euc", COPY, timeout_s=RUN_S)
     assert said.stdout.splitlines()[-1] == "the same", said.stdout

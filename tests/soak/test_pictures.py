@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from tools import pictures
 
-pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.soak, pytest.mark.long]
 
 
 def width(path: Path) -> int:

@@ -16,7 +16,7 @@ from tests.e2e.conftest import chromium
 from tests.e2e.harness import STRIP, RunningBench, started
 from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watching
 
-pytestmark = [pytest.mark.e2e, pytest.mark.soak]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.soak]
 # The beat of 29.75 frames a second against a 60 Hz screen lasts 2 s. Each window, of at least 2.5
 # s, covers every phase.
 FPS, FPS_SHORT = 29.75, 14.875

@@ -16,7 +16,7 @@ from fpvcar.runtime import paths
 from tests.e2e.browser.seat import at_the_wheel, grown_up, open_menu, opened, until, violations
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 PAGES = sorted(path.name for path in paths.WEB.glob("*.html"))
 DIALOGS = 'dialog, [role="dialog"], [role="alertdialog"], .panel, .card'
@@ -67,6 +67,7 @@ def test_axe_reports_image_without_alt(page: Page, bench: RunningBench) -> None:
     assert any(fault.startswith("image-alt") for fault in violations(page))
 
 
+@pytest.mark.smoke
 def test_pages_and_dialogs_pass_axe(page: Page, bench: RunningBench) -> None:
     assert len(PAGES) >= 3
     found, seen = [], set()

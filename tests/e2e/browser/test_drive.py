@@ -24,7 +24,7 @@ from tests.e2e.browser.seat import (
 )
 from tests.e2e.harness import FEW, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = FEW
 FORWARD, REVERSE, LEFT, RIGHT = range(4)
 
@@ -35,6 +35,7 @@ def seat(page: Page, bench: RunningBench) -> Page:
     return at_the_wheel(page, bench.url)
 
 
+@pytest.mark.smoke
 def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) -> None:
     before = bench.world()
     picture = seat.locator("#picture").screenshot()
@@ -82,6 +83,7 @@ def test_drive_keys_turn_on_only_their_own_pin(seat: Page, bench: RunningBench) 
             wait_for(lambda: not any(watch.now.duties), "it does not let go")
 
 
+@pytest.mark.smoke
 def test_space_stops_and_only_go_on_button_resumes(seat: Page, bench: RunningBench) -> None:
     with bench.watch() as watch:
         holds(seat, watch, "ArrowUp")

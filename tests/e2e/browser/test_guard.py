@@ -15,7 +15,7 @@ from fpvcar.runtime import paths
 from tests.e2e.browser.seat import at_the_wheel, drives, grown_up, open_menu, until
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 # The guard has the setting of the bench's profile, unlike in other tests.
 OPTIONS = (
     *SMALL,
@@ -63,6 +63,7 @@ def reverses(page: Page, reached: str) -> None:
     )
 
 
+@pytest.mark.smoke
 def test_guard_slows_and_stops_reverse_at_a_wall(page: Page, bench: RunningBench) -> None:
     """The car slows, stops before the wall, shows a message and beeps. Once a grown-up has set
     the guard to warn, it only shows the message."""

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser.seat import at_the_wheel, holds, opened, probe, stands, until
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 PHONE = (
     "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) "

@@ -17,7 +17,7 @@ from tests.support.cameras.video_source import encode
 from tests.support.played_answers import PEOPLE, PlayedAnswers
 from tests.support.played_car import SECURE, play, say
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 FINNISH = {"trust": "Luota tähän autoon", "network": "Wi-Fi", "recordings": "Tallenteet"}
 BUSY_MS = 20_000

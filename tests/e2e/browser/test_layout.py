@@ -13,7 +13,7 @@ from tests.support.cameras.video_source import encode
 from tests.support.played_car import SECURE, play, say
 
 LANGUAGES = ("de", "en", "es", "fi", "fr", "zh")
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module", params=["touch", "keys"])

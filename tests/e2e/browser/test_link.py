@@ -22,7 +22,7 @@ from tests.e2e.driver import Driver, free
 from tests.e2e.harness import SMALL, PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 DEAF = """
 const Whole = WebSocket;

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Request, Route
 from tests.e2e.browser.seat import open_menu, opened, until
 from tests.e2e.harness import SMALL, RunningBench, started
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 FIRST_SCREEN_BYTES = 90_000
 """Limit with headers, over the network. A slow phone link carries 50,000 a second."""

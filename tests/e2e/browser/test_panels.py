@@ -27,7 +27,7 @@ from tests.support.cameras.video_source import encode
 from tests.support.played_answers import PEOPLE, PlayedAnswers
 from tests.support.played_car import play, say
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 PANELS = {"menu": CAR, "keys": (*DRIVE, "#show-keys"), "unlock": (*GROWN_UPS, "#grown-code")}
 """Panels of the seat, and the buttons that open each."""

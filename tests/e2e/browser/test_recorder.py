@@ -20,7 +20,7 @@ from tests.e2e.browser.seat import (
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.recordings.recording import files
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 
 

@@ -15,7 +15,7 @@ from tests.e2e.harness import RunningBench, started, wait_for
 from tests.e2e.video.glass import PATHS, goes_on, look_at, signal_all
 from tests.support.cameras.video_source import encode
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 FAKE = Path(__file__).resolve().parents[2] / "support" / "cameras" / "fake_camera.py"
 

@@ -25,7 +25,7 @@ from tests.e2e.browser.seat import (
 from tests.e2e.harness import STRIP, PinWatch, RunningBench
 from tests.e2e.proxy import Link
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 OPTIONS = (STRIP,)
 
 

@@ -12,7 +12,7 @@ from fpvcar.server.sockets.session import UNKNOWN_ANSWERED
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 
 DRIVE = '{"kind":"drive","seq":1,"t":1,"throttle":%s,"steer":0}'

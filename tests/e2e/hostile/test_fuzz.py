@@ -24,7 +24,7 @@ from tests.e2e.hostile.fuzzers import EACH, TLS, enough
 from tests.e2e.hostile.test_hostile import GROWTH_MB, descriptors, start
 from tests.e2e.stops.test_who_stops import forward
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
 SHORT_S = 3.0
 MEET_S, MEET_AGAIN_S = 3.0, 0.2

@@ -19,7 +19,7 @@ from tests.e2e.hostile.attacks import ATTACKS
 from tests.e2e.hostile.fuzzers import FUZZERS
 from tests.e2e.stops.test_who_stops import forward
 
-pytestmark = [pytest.mark.e2e, pytest.mark.soak]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.soak]
 
 SHORT_S, LONG_S = 2.0, 60.0
 SHORT = [name for name in (*ATTACKS, "fuzz") if name != "half_open"]

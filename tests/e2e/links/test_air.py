@@ -12,7 +12,6 @@ from tests.support.network.air import Air, Weather
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 

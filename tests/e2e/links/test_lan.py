@@ -11,7 +11,6 @@ from tests.support.network.air import Air
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 ETH_P_ALL = 0x0003  # <linux/if_ether.h>

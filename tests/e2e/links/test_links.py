@@ -16,7 +16,7 @@ from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.links.phone import seconds_until_current, status
 from tests.e2e.proxy import Link
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 OPTIONS = (STRIP,)
 MOST = 2_000_000
 FPS = 30

@@ -17,6 +17,7 @@ from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 OPTIONS = ("--host=0.0.0.0", STRIP)

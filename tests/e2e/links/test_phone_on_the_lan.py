@@ -21,7 +21,7 @@ from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 

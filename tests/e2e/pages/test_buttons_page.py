@@ -14,7 +14,7 @@ from fpvcar.runtime import paths
 from tests.e2e.browser.seat import open_menu, touching, until, violations
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 LOOKS = list(profiles.load(paths.HARDWARE / "bench.toml").buttons.values())
 WORDS = """
@@ -78,6 +78,7 @@ def all_show(pages: list[Page], lit: int) -> None:
         until(page, f"window.fpvcar.lit === {lit}")
 
 
+@pytest.mark.smoke
 def test_car_and_pages_are_in_step_and_nothing_drives(
     phone: BrowserContext, page: Page, bench: RunningBench
 ) -> None:

@@ -14,7 +14,7 @@ from tests.e2e.driver import Driver, sit_down
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.stops.stopping import reason
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 API = "api/calibration"
 
 

@@ -20,7 +20,7 @@ from fpvcar.runtime import paths
 from tests.e2e.browser.seat import GAMEPAD, go_on, grown_up, open_menu, until
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = (
     STRIP,
     "--set=camera.width = 320",

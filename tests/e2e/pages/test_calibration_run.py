@@ -23,7 +23,7 @@ from tests.e2e.pages.test_calibration_page import (
 )
 from tests.e2e.pages.test_calibration_page import OPTIONS as PLAIN
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = (*PLAIN, GUARD)
 STEPS = 8
 """Steps of the bench's car: two motors twice, speed, two sensors, a battery."""

@@ -18,7 +18,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.doctor import THROTTLED, PlayedMachine, examined, healthy, put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 ROUTE = "**/api/doctor"
 ASK = "fetch('/api/doctor', {method: 'POST'}).then((one) => one.text())"

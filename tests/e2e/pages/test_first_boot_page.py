@@ -16,7 +16,7 @@ from tests.e2e.browser.seat import violations
 from tests.e2e.harness import wait_for
 from tests.support.ports import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(params=["dark", "light"])

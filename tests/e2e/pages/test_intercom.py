@@ -12,7 +12,7 @@ from tests.e2e.conftest import SHELL, chromium
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.sound_card import SoundCard, linear
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 SOUND = ('--set=intercom.speaker = "default"', '--set=intercom.microphone = "default"')
 FLAGS = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
 LOUDEST = """

@@ -14,7 +14,7 @@ from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.hostile.attacks import plug
 from tests.e2e.hostile.test_hostile import start
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 HOLD_MOST_S = 30.0
 NEWCOMER_S = 3.0

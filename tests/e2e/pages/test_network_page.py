@@ -9,7 +9,7 @@ from tests.e2e.browser.seat import until
 from tests.e2e.driver import Driver
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
 
 

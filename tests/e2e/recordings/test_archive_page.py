@@ -21,11 +21,11 @@ from tests.e2e.harness import apart, beside
 from tests.e2e.recordings.recording import image, mounted, run
 from tests.e2e.recordings.test_station_page import serving, shot
 from tests.support.base_station.s3_proxy import S3Proxy
-from tests.support.base_station.versitygw import BUCKET, Gateway
+from tests.support.base_station.versitygw import BUCKET, VERSITYGW, Gateway
 from tests.support.mcaps import BEGAN_NS, McapFile, measured, pictures
 from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = [pytest.mark.e2e, pytest.mark.needs(VERSITYGW)]
 EVERY_S = 600
 LOOKS: list[tuple[int, int, Any, Any]] = [(390, 844, "dark", "light"), (1440, 900, "light", "dark")]
 """Size of the window, its colours, and the others."""

@@ -33,7 +33,7 @@ from tests.support.base_station.batch import (
 )
 from tests.support.base_station.queries import sample_rows
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "query.md"
 COUNT = 9
 LINE = re.compile(r"  (\S+Z) http://localhost:8100/#(\S+)&at=(\S+) throttle .*, rerun 0.125")

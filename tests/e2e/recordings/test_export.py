@@ -16,7 +16,7 @@ from tests.e2e.recordings.recording import replay_page
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, McapFile
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 BLIND_S, SECONDS = 20, 40
 """The camera came that long after the recorder."""
 SHARE_SHEET = """

@@ -27,7 +27,7 @@ from tests.support.base_station.queries import sample_rows, stop_rows
 from tests.support.mcaps import BEGAN_NS, Drive, Logged, McapFile, logged, pictures
 from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 WEEKS, WEEK_S = 5, 7 * 86_400
 SECONDS, FILM_S = 70.0, 10.0
 WALLS = {3.0: 0.6, 6.5: 0.3}

@@ -26,7 +26,7 @@ from tests.e2e.recordings.recording import Card, Writing, files, lost_s, recorde
 from tests.support.recorder.foreign import by_javascript, by_mcap
 from tests.support.recorder.recording import CATALOGUE, KEY, UTC_NS, about, item
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
 LOST_S = 1.0
 """The documented limit of a recording's loss."""
@@ -155,6 +155,7 @@ def check_again(path: Path) -> int:
     return count
 
 
+@pytest.mark.smoke
 def test_bench_records_drives_and_goes_on_after_run_is_killed(tmp_path: Path) -> None:
     """`make run RECORDINGS=DIR`: drive, kill `run`, drive on, check the files."""
     folder = tmp_path / "my recordings"

@@ -15,7 +15,6 @@ from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
 ]
 

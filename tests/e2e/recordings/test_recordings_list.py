@@ -17,7 +17,7 @@ from tests.e2e.browser.seat import until
 from tests.e2e.recordings.recording import replay_page
 from tests.support import mcaps
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 COUNT, PAGE, LAST_MS, EVERY_MS = 1050, 100, 1_763_755_200_000, 7_200_000
 FRAMES = 120
 FRAME_MOST_MS = 167.0

@@ -18,7 +18,7 @@ from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import FEW, STRIP, RunningBench, wait_for
 from tests.support import mcaps
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 CANVAS = """(() => {
   const canvas = document.getElementById('picture');
   const {width, height} = canvas;
@@ -98,6 +98,7 @@ def violations(page: Page) -> list[str]:
     return seat.violations(page)
 
 
+@pytest.mark.smoke
 def test_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) -> None:
     opened(page, bench)
     until(page, "document.querySelector('#list canvas[data-drawn]') !== null")

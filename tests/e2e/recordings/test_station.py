@@ -18,17 +18,21 @@ import pytest
 from fpvcar.runtime.units import counted
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
+from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
+from tests.rdma.sshd import Sshd
 from tests.support.ports import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 COMES_S = 180.0
 
 
 class Station(AbstractContextManager["Station"]):
     """`fpvstation run` beside a car."""
 
-    def __init__(self, home: Path, bench: RunningBench) -> None:
+    def __init__(
+        self, home: Path, bench: RunningBench, *options: str, env: dict[str, str] | None = None
+    ) -> None:
         self.store, self.port = home / "store", free_port()
         self.log = home / "station.log"
         self.url = f"http://localhost:{self.port}"
@@ -40,11 +44,12 @@ class Station(AbstractContextManager["Station"]):
             f"--store={self.store}",
             f"--port={self.port}",
             f"--beside=http://127.0.0.1:{bench.port}",
+            *options,
         ]
         own = home / "own"
         own.mkdir()
         (own / "fpvcar").symlink_to(bench.state)
-        self._env = {**os.environ, "XDG_STATE_HOME": str(own)}
+        self._env = {**os.environ, "XDG_STATE_HOME": str(own), **(env or {})}
         self.start()
 
     def start(self) -> None:
@@ -130,6 +135,30 @@ def test_drives_come_home_though_processes_are_killed(tmp_path: Path) -> None:
         assert status.returncode == 0 and "Plague: " in status.stdout
         apart(lambda: asyncio.run(proves_itself(bench, tmp_path)))
     judge(station, recordings)
+
+
+@pytest.mark.smoke
+def test_drive_comes_home_and_is_relayed_to_an_office_over_ssh(
+    rdma_tools: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    office, config = tmp_path / "office", tmp_path / "station.toml"
+    office.mkdir()
+    far = ["--ssh", sshd.command, "--remote-path", str(rdma_tools)]
+    config.write_text(f"[office]\ntarget = 'host1:{office}'\noptions = {json.dumps(far)}\n")
+    options = [STRIP, "--set=recording.segment_s = 5", "--set=recording.station = true"]
+    path = {"PATH": f"{rdma_tools}:{os.environ['PATH']}"}
+    with (
+        started(tmp_path, *options) as bench,
+        Station(tmp_path, bench, f"--config={config}", env=path) as station,
+    ):
+        with Driver(bench.port) as driver:
+            sit_down(driver)
+            free(driver)
+            wait_for(lambda: bool(list(office.glob("*/*/*/*.mcap"))), "not relayed", COMES_S)
+        wait_for(lambda: bool(fetched(bench.state / "recordings")), "no receipts", COMES_S)
+    for copy in office.glob("*/*/*/*.mcap"):
+        assert copy.read_bytes() == (station.store / copy.relative_to(office)).read_bytes()
+    judge(station, bench.state / "recordings")
 
 
 def judge(station: Station, recordings: Path) -> None:

@@ -30,7 +30,7 @@ from tests.support.ports import free_port
 from tests.support.recordings import NAME, drive_messages
 from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 
 WIDE_S = 130

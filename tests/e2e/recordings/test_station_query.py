@@ -21,7 +21,7 @@ from tests.e2e.harness import wait_for
 from tests.support.base_station.queries import SESSION, QueryWorld, sample_rows
 from tests.support.ports import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 STATION_MB = 400
 SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b WHERE a.range % 7 = b.range"
 

@@ -9,7 +9,7 @@ from tests.e2e.harness import STRIP
 from tests.e2e.stops.double_faults import GAP_MOST_S, GRAVEST, OFF_S, PAIRS, Pair, off_after_s
 from tests.e2e.stops.ground import Ground, open_ground
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 DRAWN = 2
 
 

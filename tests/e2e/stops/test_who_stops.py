@@ -10,10 +10,12 @@ import json
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser
 
 from fpvcar.devices import backends
@@ -25,7 +27,7 @@ from tests.e2e.stops import browser_causes, causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import Cause, Run, reason
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 20
 SPOILT_MOST = 2
 """Most spoilt runs of a row: a car that often stops too early for another reason is faulty,
@@ -57,12 +59,46 @@ def seat(ground: Ground, browser: Browser) -> Iterator[browser_causes.Seat]:
         yield made
 
 
-def _rows() -> Iterator[object]:
-    for cause in causes.CAUSES:
-        needs_root = pytest.mark.skipif(
-            not causes.possible(cause), reason="network namespaces need root"
+def rows(
+    every: Sequence[Cause[Any]], smoke: Collection[str] = (), short: Collection[str] | None = None
+) -> list[ParameterSet]:
+    """Return a parameter for each row.
+
+    Rows named in `smoke` are in `make test`, too. Only `make soak` measures those that are not in
+    `short`.
+    """
+    needs_root = "network namespaces need root"
+    return [
+        pytest.param(
+            cause,
+            id=cause.name,
+            marks=[
+                pytest.mark.skipif(not causes.possible(cause), reason=needs_root),
+                *([pytest.mark.smoke] if cause.name in smoke else []),
+                *([pytest.mark.long] if short is not None and cause.name not in short else []),
+            ],
         )
-        yield pytest.param(cause, id=cause.name, marks=needs_root)
+        for cause in every
+    ]
+
+
+SMOKE = (
+    "finger lifts",
+    "only heartbeats",
+    "run killed",
+    "run stopped",
+    "run's loop blocked",
+    "wheels killed",
+    "wheels stopped",
+    "pigpiod killed",
+    "pigpiod hangs",
+    "camera hangs",
+    "range sensor without power",
+    "link late by 1.5 s, upwards",
+    "page lies about what it saw",
+    "page frozen behind its own flood",
+)
+"""Rows for each failure of the first table in docs/safety.md: see tests/test_safety.py."""
 
 
 Say = Callable[[str], None]
@@ -97,16 +133,14 @@ def times_s(one_run: Callable[[], Run], count: int, name: str, say: Say) -> list
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("cause", list(_rows()))
+@pytest.mark.parametrize("cause", rows(causes.CAUSES, SMOKE))
 def test_car_stops_in_time(ground: Ground, cause: Cause[Scene], count: int, say: Say) -> None:
     taken_s = times_s(lambda: causes.run_one(ground, cause), count, cause.name, say)
     assert max(taken_s) <= cause.limit_s, taken_s
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "cause", browser_causes.CAUSES, ids=[one.name for one in browser_causes.CAUSES]
-)
+@pytest.mark.parametrize("cause", rows(browser_causes.CAUSES, ("key up", "browser frozen")))
 def test_car_under_browser_stops_in_time(
     seat: browser_causes.Seat, cause: Cause[browser_causes.Seat], count: int, say: Say
 ) -> None:
@@ -239,6 +273,7 @@ def test_killed_wheels_leave_the_pin_daemon_running(bench: RunningBench, driver:
     assert bench.pid("pigpiod") == pid, bench.log()[said:]
 
 
+@pytest.mark.smoke
 def test_grown_up_settings_outlive_a_killed_run(ground: Ground) -> None:
     """After `run` is killed, the grown-up's stop holds, and limit and guard are no looser."""
     bench, mums = ground.bench, ground.grown_up_code

@@ -8,10 +8,12 @@ import pytest
 from tests.e2e.stops import doctor_causes
 from tests.e2e.stops.doctor_causes import Move
 from tests.e2e.stops.stopping import Cause
+from tests.e2e.stops.test_who_stops import rows
 from tests.support.pins.wheels import Chip
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 10
+SMOKE = ("doctor --move: terminal sends SIGINT", "doctor --move: motor process hangs")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def chip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chip]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("cause", doctor_causes.CAUSES, ids=lambda cause: cause.name)
+@pytest.mark.parametrize("cause", rows(doctor_causes.CAUSES, SMOKE))
 def test_doctor_move_stops_in_time(
     chip: Chip, cause: Cause[Move], soaking: bool, tmp_path: Path
 ) -> None:

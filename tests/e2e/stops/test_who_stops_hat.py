@@ -8,9 +8,11 @@ from tests.e2e.harness import STRIP
 from tests.e2e.stops import causes, hat_causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import Cause
+from tests.e2e.stops.test_who_stops import rows
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 20
+SMOKE = ("wheels stopped", "I2C error, OE wired")
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("cause", hat_causes.CAUSES, ids=lambda cause: cause.name)
+@pytest.mark.parametrize("cause", rows(hat_causes.CAUSES, SMOKE))
 def test_hat_motors_stop_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
     runs = SOAK_RUNS if soaking else RUNS
     taken_s = [causes.run_one(ground, cause).taken_s for _ in range(runs)]

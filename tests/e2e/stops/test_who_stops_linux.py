@@ -8,9 +8,12 @@ from tests.e2e.harness import STRIP
 from tests.e2e.stops import causes, linux_causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import Cause
+from tests.e2e.stops.test_who_stops import rows
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 10
+SMOKE = ("wheels stopped", "guardian hangs")
+PWM_SMOKE = ("wheels stopped", linux_causes.BOTH_KILLED.name)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +26,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("cause", linux_causes.CAUSES, ids=lambda cause: cause.name)
+@pytest.mark.parametrize("cause", rows(linux_causes.CAUSES, SMOKE))
 def test_gpiochip_motors_stop_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
     runs = SOAK_RUNS if soaking else RUNS
     taken_s = [causes.run_one(ground, cause).taken_s for _ in range(runs)]
@@ -40,17 +43,7 @@ def pwm_ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "cause",
-    [
-        pytest.param(
-            cause,
-            id=cause.name,
-            marks=[] if cause.name in linux_causes.SAMPLE else pytest.mark.long,
-        )
-        for cause in linux_causes.PWM_CAUSES
-    ],
-)
+@pytest.mark.parametrize("cause", rows(linux_causes.PWM_CAUSES, PWM_SMOKE, linux_causes.SAMPLE))
 def test_kernel_pwm_motors_stop_in_time(
     pwm_ground: Ground, cause: Cause[Scene], soaking: bool
 ) -> None:

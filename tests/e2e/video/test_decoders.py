@@ -13,7 +13,7 @@ from tests.e2e.browser.seat import probe, until
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.video.glass import NEVER_RELOADED, PATHS, goes_on, look_at, signal_all
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = (*SMALL, "--set=camera.bitrate = 150000")
 """The least bitrate: a change makes another decoder, as the level of the stream changes."""
 

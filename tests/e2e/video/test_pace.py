@@ -9,7 +9,7 @@ from tests.e2e.browser.seat import until
 from tests.support.cameras.video_source import encode
 from tests.support.played_car import PLAIN, SECURE, play
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 SLOW = """
 const Real = VideoDecoder;

@@ -19,7 +19,7 @@ from tests.e2e.browser.seat import (
 )
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP, '--set=cameras.rear = {source = "strip", width = 322, height = 240, fps = 10}')
 SET = "fetch('/api/picture').then((answer) => answer.json())"
 
@@ -56,6 +56,7 @@ def rear_pids(bench: RunningBench) -> list[int]:
     return found
 
 
+@pytest.mark.smoke
 def test_second_camera_is_swapped_by_a_key_and_stops_the_car_when_it_hangs(
     page: Page, bench: RunningBench
 ) -> None:

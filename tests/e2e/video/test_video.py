@@ -14,7 +14,7 @@ from tests.e2e.browser.seat import opened, probe, until
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.video.glass import PATHS, goes_on, look_at, signal_all
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 OPTIONS = (STRIP,)
 GREY_S = 1.2
 """`OLD_MS` of video.js (0.4 s), the page's beat of 0.1 s, and a busy machine."""

@@ -32,10 +32,10 @@ from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
-from tests.support.base_station.versitygw import BUCKET, Gateway
+from tests.support.base_station.versitygw import BUCKET, VERSITYGW, Gateway
 from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = [pytest.mark.e2e, pytest.mark.needs(VERSITYGW)]
 SECOND = NAME.replace("0001", "0002")
 
 

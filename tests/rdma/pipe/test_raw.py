@@ -20,7 +20,7 @@ from tests.support.mcaps import McapFile
 from tests.support.recordings import NAME, SECONDS, drive_messages
 from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 
 
 def streamed(tools: Tools, store: Path, *more: str) -> tuple[str, float]:

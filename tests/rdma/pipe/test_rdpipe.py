@@ -15,6 +15,7 @@ from tests.rdma.sshd import Sshd
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.smoke
 def test_first_example_of_the_article(tools: Tools) -> None:
     line = (
         f"PATH='{tools.folder}':$PATH; rdpipe() {{ command rdpipe --ssh"

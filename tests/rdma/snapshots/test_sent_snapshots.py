@@ -18,7 +18,6 @@ from tests.unit.fpvstation.store.test_store import NAME, put
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and btrbk need root"),
 ]
 

@@ -16,7 +16,6 @@ from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.unhurried,
     pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and btrbk need root"),
 ]
 

@@ -63,6 +63,7 @@ def test_transfer_with_small_chunks_and_one_credit(ends: Ends) -> None:
     assert (ends.place / "out").read_bytes() == data
 
 
+@pytest.mark.smoke
 def test_command_output_reaches_command_input(ends: Ends) -> None:
     receiver = ends.receive("--", "tr", "a-z", "A-Z")
     sender = ends.send("--", "sh", "-c", "echo one; sleep 0.3; echo two")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.guest.ends import KEY, NOW, RDMA, TOOLS, End, Ended, Ends
+from tests.guest.image import PIPES
 from tests.guest.machine import Guest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest]
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.needs(PIPES)]
 CHUNK = 1 << 20  # the tools' choice for RDMA
 SOON_S = 3.5  # by the guest's clock; the design's two seconds, and an allowance for emulation
 FAILED = f"{NOW} >/tmp/failed"

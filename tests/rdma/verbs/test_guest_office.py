@@ -29,7 +29,13 @@ from tests.guest.machine import Guest
 from tests.rdma.copy.test_office import act
 from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(PIPES),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 OFFICE = "/root/office"
 RATE = "100K"
 """Bytes a second. Slow, so that the faults hit while a session is sent."""

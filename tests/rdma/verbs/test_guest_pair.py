@@ -8,9 +8,16 @@ import pytest
 
 from tests.guest import speed
 from tests.guest.ends import RDMA, Ends
+from tests.guest.image import PIPES
 from tests.guest.machine import Pair, pair
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(PIPES),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 CUT_S = 12.0
 OUTAGE_S = 3.0
 """Longer than the queue pairs' former own time-out."""

@@ -22,11 +22,18 @@ from fpvcar.runtime.units import MB, SECOND_NS
 from fpvstation.cli import decode
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
+from tests.guest.image import PIPES
 from tests.guest.machine import Pair, pair
 from tests.rdma.verbs.test_guest_office import driven
 from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.guest,
+    pytest.mark.needs(PIPES),
+    pytest.mark.soak,
+    pytest.mark.long,
+]
 EARLY_S, LATE_S = 0.5, 5.0
 """Tolerance for the whole film: the guests are emulated, and the pipe begins while it plays."""
 HOST = "10.0.2.2"

@@ -1,18 +1,17 @@
 """versitygw, a real S3 server whose objects are plain files with extended attributes, for tests.
 
-It is built once from the Go module proxy, at the version below, and kept outside of the tree.
+It is built from the Go module proxy before the tests, at the version below: see prepared.py.
 """
 
-import fcntl
 import os
-import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
+
+from tests.prepared import Prepared, build
 
 VERSION = "v1.7.0"
 MODULE = "github.com/versity/versitygw/cmd/versitygw"
@@ -21,41 +20,29 @@ REGION = "eu-test-1"
 BUCKET = "drives"
 
 
-def program() -> Path:
-    """Return the server's program; build it if missing, and print a line about that."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(home) / "fpvcar" / "versitygw"
-    folder.mkdir(parents=True, exist_ok=True)
-    built = folder / VERSION
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not built.exists():
-            _build(built)
-    return built
+class Versitygw(Prepared):
+    """The server's program. Go keeps nothing else of the build."""
+
+    kind = "versitygw"
+    title = f"S3 server (versitygw {VERSION})"
+    takes_s = 200.0
+
+    def recipe(self) -> str:
+        return f"{MODULE}@{VERSION}"
+
+    def fill(self, folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            variables = {
+                "CGO_ENABLED": "0",
+                "GOBIN": str(folder),
+                "GOCACHE": f"{temporary}/cache",
+                "GOFLAGS": "-modcacherw",
+                "GOMODCACHE": f"{temporary}/modules",
+            }
+            build(["go", "install", self.recipe()], BUILD_S, variables)
 
 
-def _build(built: Path) -> None:
-    go = shutil.which("go")
-    assert go, "go is missing: tools/setup.sh test"
-    print(f"  versitygw: building {VERSION}, 2 to 5 minutes, into {built}", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=built.parent) as temporary:
-        environment = {
-            **os.environ,
-            "CGO_ENABLED": "0",
-            "GOBIN": f"{temporary}/bin",
-            "GOCACHE": f"{temporary}/cache",
-            "GOFLAGS": "-modcacherw",
-            "GOMODCACHE": f"{temporary}/modules",
-        }
-        done = subprocess.run(
-            [go, "install", f"{MODULE}@{VERSION}"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=BUILD_S,
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        Path(temporary, "bin", "versitygw").rename(built)
+VERSITYGW = Versitygw()
 
 
 class Gateway:
@@ -96,7 +83,13 @@ class Gateway:
 
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
-        argv = [str(program()), "--port", f"127.0.0.1:{self.port}", "--region", self._region]
+        argv = [
+            str(VERSITYGW.folder / "versitygw"),
+            "--port",
+            f"127.0.0.1:{self.port}",
+            "--region",
+            self._region,
+        ]
         argv += ["posix", str(self.folder / "buckets")]
         keys = {"ROOT_ACCESS_KEY": self.access, "ROOT_SECRET_KEY": self.secret}
         log = self.folder / "log"

@@ -12,6 +12,8 @@ from fpvbench.camera import process
 from fpvbench.camera import strip as camera_strip
 from tests.support.cameras.camera import Camera, decode, decoder, luma, nal_types
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--source=strip", "--width=320", "--height=240")
 Start = Callable[..., Camera]
 

@@ -10,6 +10,8 @@ import pytest
 from fpvcar.video import h264
 from tests.support.cameras.camera import BENCH, Camera, decode, decoder, nal_types
 
+pytestmark = pytest.mark.slow
+
 SIZE = ("--width=320", "--height=240")
 
 

@@ -144,6 +144,7 @@ def test_archived_session_is_a_relative_link_and_comes_back(rig: Rig) -> None:
     assert (link / NAME).stat().st_mtime == 1e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["archive", "recall"])
 def test_kill_at_any_step_loses_and_doubles_nothing(tmp_path: Path, way: str) -> None:
     step, killed = 0, True

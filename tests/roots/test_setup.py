@@ -1,0 +1,71 @@
+"""The README's commands in a Debian Trixie that has only git and make: setup.sh installs the rest."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.roots.root import Root
+from tests.support.ports import free_port
+
+STRANGER = Root("amd64", "git, make, ca-certificates", variant="apt")
+pytestmark = [
+    pytest.mark.needs(STRANGER),
+    pytest.mark.e2e,
+    pytest.mark.soak,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root installs"),
+]
+RUN_S, TEST_S = 500.0, 2400.0
+RUN = """
+cp -R /mnt /root/fpvcar
+cd /root/fpvcar
+make run BROWSER=0 STATION=0 PORT={port} PIGPIO_PORT={pins} >/tmp/log 2>&1 &
+for n in $(seq 450); do ! grep -q 'is ready' /tmp/log || break; sleep 1; done
+kill -INT -$$ 2>/dev/null || kill $!
+cat /tmp/log
+"""
+TARGETS = ("run", "test", "test-all", "benchmark", "check", "pipes", "deb", "image")
+NAMES = """
+cp -R /mnt /root/fpvcar
+cd /root/fpvcar
+apt-get -qq update
+mkdir /tmp/bin
+cat >/tmp/bin/apt-get <<'END'
+#!/bin/sh
+case $* in *install*) exec /usr/bin/apt-get --simulate "$@" ;; esac
+END
+chmod +x /tmp/bin/apt-get
+# Without Python, setup.sh ends behind the packages.
+for target in {targets}; do PATH=/tmp/bin:$PATH PYTHON=true tools/setup.sh $target || true; done
+"""
+TEST = """
+cp -R /mnt /root/fpvcar
+cd /root/fpvcar
+git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm 'tests: copy'
+useradd --create-home driver
+make test
+make -s clean
+chown -R driver: /root/fpvcar && mv /root/fpvcar /home/driver
+runuser -u driver -- make -C /home/driver/fpvcar test
+"""
+
+
+def test_make_run_opens_a_car_on_a_bare_debian(tree: Path) -> None:
+    script = RUN.format(port=free_port(), pins=free_port())
+    said = STRANGER.discard(tree, "bash", "-c", script, timeout_s=RUN_S)
+    assert "is ready: http://localhost:" in said
+    assert "not found" not in said and "Traceback" not in said
+
+
+def test_each_package_that_setup_asks_for_is_in_debian(tree: Path) -> None:
+    script = NAMES.format(targets=" ".join(TARGETS))
+    said = STRANGER.discard(tree, "bash", "-c", script, timeout_s=RUN_S)
+    assert "E: " not in said, said
+    assert said.count("installing Debian packages: ") >= len(TARGETS)
+
+
+@pytest.mark.long
+def test_quick_suite_passes_on_a_bare_debian_as_root_and_not(tree: Path) -> None:
+    said = STRANGER.discard(tree, "bash", "-euc", TEST, timeout_s=TEST_S)
+    print(said[-3000:])
+    assert said.count("== quick suite") == 2 and "failed" not in said
