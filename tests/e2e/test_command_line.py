@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.docs.man_pages import PARSERS
 
 from fpvcar import __version__
 from fpvcar.video.h264 import is_key
@@ -22,7 +23,6 @@ from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.cameras.video_source import encode
 from tests.support.ports import free_port
-from tools.docs.man_pages import PARSERS
 
 pytestmark = pytest.mark.e2e
 

@@ -37,6 +37,8 @@ TESTS: dict[str, tuple[str, ...]] = {
 Only tests with fixed examples: the random search of others finds a fault in some runs only.
 """
 WITHOUT_SEARCHES = "not test_no_sequence"
+QUICK = "not slow"
+"""Only tests of `make test`."""
 SLOW_S = 30.0
 WAITING = (
     "fpvcar.config.profiles",
@@ -126,6 +128,8 @@ def _child(name: str, source: str) -> int:
         loaded,
         "-k",
         WITHOUT_SEARCHES,
+        "-m",
+        QUICK,
     ]
     return int(pytest.main([*options, *tests]))
 

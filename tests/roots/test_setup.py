@@ -1,4 +1,4 @@
-"""The README's commands in a Debian Trixie that has only git and make: setup.sh installs the rest."""
+"""The README's commands in a Debian Trixie with only git and make: setup.sh installs the rest."""
 
 import os
 from pathlib import Path
