@@ -128,8 +128,7 @@ run)
     environment requirements-bench.lock
     ;;
 test)
-    packages "${pictures[@]}" "${pipes[@]}" "${cards[@]}" "${sites[@]}" "${station[@]}" \
-        "${programs[@]}"
+    packages "${pictures[@]}" "${pipes[@]}" "${sites[@]}" fio "${programs[@]}"
     shell
     libraries
     ;;
