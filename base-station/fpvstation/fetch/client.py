@@ -30,6 +30,8 @@ SUMS_S = 300.0
 """A car without a cached checksum first reads the file, slowly while it is driven."""
 PIECE_S = 300.0
 """Time-out for one MiB, however slowly it arrives."""
+ATTEMPTS = 5
+"""Attempts with a new nonce: a process has several clients, and each may take the same number."""
 ANSWER_MOST = 4 * MB
 FORM = re.compile("[0-9a-f]{16,64}")
 NUMBER = re.compile("[0-9]{1,16}")
@@ -206,9 +208,9 @@ class HttpCar:
         """Send one request; yield its answer and its nonce.
 
         A car that has received greater nonce numbers returns the greatest; the request is then sent
-        once more.
+        again.
         """
-        for last in (False, True):
+        for attempt in range(ATTEMPTS):
             signed, nonce = self._headers(method, path)
             async with self._client.request(
                 method,
@@ -217,7 +219,7 @@ class HttpCar:
                 allow_redirects=False,
                 timeout=within or self._client.timeout,
             ) as answer:
-                if last or not self._nonce_refused(answer, nonce):
+                if not self._nonce_refused(answer, nonce) or attempt + 1 == ATTEMPTS:
                     yield answer, nonce
                     return
 

@@ -303,6 +303,24 @@ async def test_station_goes_on_after_its_clock_was_set(
         assert (done.stored, done.bad) == ([NAME, SECOND], {})
 
 
+async def test_two_clients_of_a_station_pass_a_car_that_has_started_again(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Both are refused, and then continue with the same number: its newest one."""
+    stations = stations_of(tmp_path)
+    async with car_at(car_application(folder, stations)) as url:
+        car = await paired(url)
+        async with client.session(url, "") as session:
+            assert await HttpCar(car, session).is_paired()
+    await stations.save(0.0)
+    async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+        moved = msgspec.structs.replace(car, url=url)
+        async with client.session(url, "") as one, client.session(url, "") as other:
+            asked = (HttpCar(moved, session).certificate() for session in (one, other))
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert not any("403" in str(answer) for answer in answers)
+
+
 async def test_unsigned_refusal_does_not_move_the_request_number() -> None:
     async def refuse(_: web.Request) -> web.StreamResponse:
         raise web.HTTPForbidden(headers={wire.NEWEST: "9" * 16, wire.MAC: "0" * 64})
