@@ -32,7 +32,7 @@ from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
 from fpvstation.fetch.pull import CarFault
 from fpvstation.mirror.office import OfficeFault
-from fpvstation.service import Options, state_directory
+from fpvstation.service import STORE, Options, state_directory
 from fpvstation.web import password, status
 
 ABOUT = """\
@@ -64,7 +64,6 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
 A car with `station = true` in its profile deletes a recording only after this station
 has stored, verified and synced it.
 """
-STORE = Path.home() / "fpvstation"
 PORT_MOST = 65534
 EXPECTED_ERRORS = (CarFault, ConfigError, OfficeFault, RecordingError, StationError)
 """Exceptions whose text names the refused value and the next step."""
@@ -231,7 +230,10 @@ def _station_verbs(subcommands: _Verbs) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
     )
     run.add_argument(
-        "--beside", metavar="URL", default="", help="pair with this car on the same machine"
+        "--beside",
+        metavar="URL",
+        default="",
+        help="pair with this car on the same machine; another store has a state of its own",
     )
     _add_config(run)
     run.add_argument(

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import errno
 import fcntl
+import hashlib
 import logging
 import os
 import signal
@@ -47,6 +49,9 @@ AGAIN_S, REFUSED_S = 2.0, 60.0
 CONNECTIONS = 64
 ID_FILE = "store"
 BESIDE = "this computer"
+STORE = Path.home() / "fpvstation"
+OTHERS = "stores"
+"""Folder of the states of stations beside a car whose store is another folder than STORE."""
 log = logging.getLogger("fpvstation")
 
 
@@ -73,9 +78,22 @@ def state_directory() -> Path:
     return path
 
 
+def state_of(root: Path, own: bool = False) -> Path:
+    """Return the state directory of a store's station; with `own`, create one for this store.
+
+    A store thus keeps its id by its path: its unmounted disk is not taken for a new store.
+    """
+    name = hashlib.sha256(os.fsencode(root.expanduser().absolute())).hexdigest()[:16]
+    path = state_directory() / OTHERS / name
+    if own:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path if path.exists() else state_directory()
+
+
 async def run(options: Options) -> None:
     """Run until SIGTERM or SIGINT. Raises StationError, OSError."""
-    root, state = options.store.expanduser().absolute(), state_directory()
+    root = options.store.expanduser().absolute()
+    state = state_of(root, own=bool(options.beside) and root != STORE)
     rights = _rights(options.host, state)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -107,7 +125,7 @@ async def run(options: Options) -> None:
         connections = Places(CONNECTIONS, CONNECTIONS)
         print_url = partial(_greet, endpoint, root)
         site = Site(page.application, connections, endpoint, print_url)
-        endless = {"fetching": scheduler.run(), "page": site.run(), "chores": chores.run()}
+        endless = {"fetching": scheduler.run(), "page": _serve(site), "chores": chores.run()}
         endless["recalls"] = recalls.run()
         if places:
             endless["offices"] = offices.run()
@@ -119,6 +137,19 @@ async def run(options: Options) -> None:
         finally:
             if sidecars:
                 sidecars.end()
+
+
+async def _serve(site: Site) -> None:
+    """Serve the page. Raises OSError, and StationError with the next step for a busy port."""
+    try:
+        await site.run()
+    except OSError as fault:
+        if fault.errno != errno.EADDRINUSE:
+            raise
+        raise StationError(
+            f"{fault.strerror}: is another station open? End it, or name another port with --port "
+            "8110 (make run STATION_PORT=8110)"
+        ) from None
 
 
 Tasks = Mapping[str, Coroutine[Any, Any, None]]
@@ -196,14 +227,14 @@ def rebuild_sidecars(root: Path, on_progress: OnProgress) -> list[str]:
     Raises StationError, OSError, sqlite3.Error."""
     with _catalogue_of(root) as (store, catalogue):
         replicas = ReplicaLog(Folder(root))
-        keeper = SidecarKeeper(state_directory(), root.absolute(), store, catalogue, replicas)
+        keeper = SidecarKeeper(state_of(root), root.absolute(), store, catalogue, replicas)
         return keeper.rebuild(on_progress)
 
 
 @contextlib.contextmanager
 def _catalogue_of(root: Path) -> Iterator[tuple[Store, Catalogue]]:
     """Yield a locked store and its catalogue. Raises StationError."""
-    state = state_directory()
+    state = state_of(root)
     with lock_store(root):
         store = Store(Folder(root))
         catalogue = Catalogue(state / FILE, root, store, _open(store, root, state, False))
@@ -247,8 +278,8 @@ def lock_store(root: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StationError(
-                f"{root}: another station uses this folder; name another one "
-                "with --store DIR (make run STORE=DIR)"
+                f"{root}: another station uses this folder: end it, or name another one with "
+                "--store DIR (make run STORE=DIR STATION_PORT=8110)"
             ) from None
         except OSError as fault:
             raise StationError(

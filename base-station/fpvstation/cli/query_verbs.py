@@ -17,7 +17,7 @@ from fpvstation.cli.verbs import open_store
 from fpvstation.query import output
 from fpvstation.query.engine import MEMORY_LEAST_MB, MEMORY_MB, Engine
 from fpvstation.query.grep import grep
-from fpvstation.service import state_directory
+from fpvstation.service import state_of
 
 TABLE_ROWS = 1000
 """Rows of a table in a terminal; the other forms have no limit."""
@@ -75,7 +75,7 @@ def run_query(arguments: argparse.Namespace) -> int:
     store, _ = open_store(arguments.store)
     litter = list[Path]()
     with _ending_at_once(litter):  # before the libraries start threads
-        engine = Engine(state_directory(), store.id, arguments.memory, arguments.threads)
+        engine = Engine(state_of(arguments.store), store.id, arguments.memory, arguments.threads)
         return _answer(arguments, engine, litter)
 
 
@@ -131,7 +131,7 @@ def run_grep(arguments: argparse.Namespace) -> int:
     """Print the lines with a pattern; return 1 if there are none, as grep does. Raises
     StationError."""
     store, _ = open_store(arguments.store)
-    matches = grep(state_directory(), store.id, arguments.pattern, arguments.most + 1)
+    matches = grep(state_of(arguments.store), store.id, arguments.pattern, arguments.most + 1)
     if len(matches) > arguments.most:
         _say(f"older lines left out: --most N prints more than {arguments.most}")
     for match in matches[-arguments.most :]:

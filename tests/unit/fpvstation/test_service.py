@@ -1,6 +1,7 @@
 """Wiring of the service: pairing with the car beside, which retries."""
 
 import asyncio
+import errno
 import socket
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from fpvstation.errors import StationError
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import MARKER
+from fpvstation.store.store import Store
 
 URL = "http://127.0.0.1:1"
 
@@ -98,3 +102,43 @@ async def test_station_ends_when_a_task_returns_that_should_not() -> None:
     assert not running.done(), "pairing may end"
     stop.set()
     await asyncio.wait_for(running, 20)
+
+
+def opened(root: Path, state: Path) -> str:
+    root.mkdir(exist_ok=True)
+    return service._open(Store(Folder(root)), root, state, False)
+
+
+def test_other_store_beside_the_car_has_a_state_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    usual, other = tmp_path / "usual", tmp_path / "other"
+    first = opened(usual, service.state_of(usual))
+    state = service.state_of(other, own=True)
+    assert state != service.state_of(usual) == tmp_path / "state"
+    second = opened(other, state)
+    assert second != first
+    assert service.state_of(other) == state, "verbs use it, too"
+    assert (opened(usual, service.state_of(usual)), opened(other, state)) == (first, second)
+    (other / MARKER).unlink()
+    with pytest.raises(StationError, match=f"no {MARKER} here, expected the store {second}"):
+        opened(other, service.state_of(other, own=True))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [
+        (errno.EADDRINUSE, StationError, "busy: is another station open?.*make run STATION_PORT="),
+        (errno.EMFILE, OSError, "busy"),
+    ],
+)
+async def test_busy_port_of_the_page_has_a_next_step(
+    number: int, kind: type[Exception], words: str
+) -> None:
+    class Busy:
+        async def run(self) -> None:
+            raise OSError(number, "busy")
+
+    with pytest.raises(kind, match=words):
+        await service._serve(Busy())  # type: ignore[arg-type]
