@@ -3,11 +3,18 @@
 #   tools/setup.sh run | test | test-all | benchmark | check | pipes | deb | image
 set -euo pipefail
 cd "$(dirname "$0")/.."
+trap 'exit 130' INT # else Ctrl-C ends one command, and its failure installs a package
 
 say() { printf '  setup: %s\n' "$*" >&2; }
 
 as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        return 1
+    fi
 }
 
 # Install Debian packages; on other distributions only list the missing ones.
@@ -23,6 +30,10 @@ packages() {
     done
     [ ${#missing[@]} -eq 0 ] && return
     say "installing Debian packages: ${missing[*]}"
+    as_root true || {
+        say "this user may not install packages; as root: apt install ${missing[*]}"
+        return 1
+    }
     as_root apt-get update -qq >/dev/null || say "apt-get update failed in part; continuing"
     (   # Start no daemon of the new packages: the tests start their own sshd.
         policy=/usr/sbin/policy-rc.d
@@ -35,12 +46,19 @@ packages() {
         fi
         as_root env DEBIAN_FRONTEND=noninteractive \
             apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-    )
+    ) || {
+        say "apt-get has not installed ${missing[*]}: check the network, then run this again"
+        return 1
+    }
+}
+
+pip_install() {
+    .venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check "$@"
 }
 
 # Make a virtual environment with exactly the packages of the lock file.
 environment() {
-    local lock=$1 python=${PYTHON:-python3} stamp=.venv/installed
+    local lock=$1 python=${PYTHON:-python3} stamp=.venv/installed compile=()
     local wanted
     wanted=$(cat "$lock" pyproject.toml | sha256sum)
     # The development lock file includes the packages of the bench's.
@@ -49,20 +67,32 @@ environment() {
         return
     fi
     [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
+    command -v "$python" >/dev/null || packages python3 python3-venv
+    command -v "$python" >/dev/null || {
+        say "$python not found: Python 3.11 or newer is needed, as PYTHON=python3.12"
+        exit 1
+    }
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-        say "$("$python" --version) is too old: Python 3.11 or newer is needed (PYTHON=...)"
+        say "$("$python" --version) is too old: Python 3.11 or newer is needed, as PYTHON=python3.12"
         exit 1
     }
     "$python" -c 'import ensurepip, venv' 2>/dev/null || packages python3-venv
-    [ -x .venv/bin/python ] || {
+    [ -x .venv/bin/pip ] || { # the last file of an environment
         say "making a virtual environment in .venv"
-        "$python" -m venv .venv
+        "$python" -m venv .venv || {
+            say "$python cannot make an environment: sudo apt install ${python##*/}-venv"
+            exit 1
+        }
     }
+    # Most modules are never imported; Python compiles the others at their first import.
+    [ "$lock" = requirements-bench.lock ] && [ -z "${PYTHONDONTWRITEBYTECODE:-}" ] &&
+        compile=(--no-compile)
     say "installing Python packages from $lock"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        --require-hashes -r "$lock"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        --no-deps --no-build-isolation --editable .
+    if ! { pip_install --require-hashes "${compile[@]}" -r "$lock" &&
+        pip_install --no-deps --no-build-isolation --editable .; }; then
+        say "pip has not installed the packages: check the network, then run this again"
+        exit 1
+    fi
     printf '%s\n' "$wanted" >"$stamp"
 }
 
