@@ -12,6 +12,7 @@ PIPE_DIR ?=
 STATION ?= 1
 STATION_PORT ?= 8100
 STORE ?=
+V ?= 0
 BIN := .venv/bin
 
 .PHONY: help run test test-all check benchmark bench soak deb image pictures docs lock clean
@@ -21,6 +22,7 @@ help:
 	@echo "                PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
 	@echo "                STATION=0 without a base station; STATION_PORT=8100 STORE=DIR (~/fpvstation) STORE_GB=10"
+	@echo "                V=1 prints the progress of all parts, too"
 	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
 	@echo "make test       the quick tests: units, and a smoke of everything (6 minutes on two cores)"
 	@echo "make test-all   every test: processes, browsers, pipes, virtual machines (45 minutes)"
@@ -46,6 +48,7 @@ run: export PIPE_DIR := $(PIPE_DIR)
 run: export STATION := $(STATION)
 run: export STATION_PORT := $(STATION_PORT)
 run: export STORE := $(STORE)
+run: export V := $(V)
 run:
 	@tools/setup.sh run
 	@exec tools/run.sh

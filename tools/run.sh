@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts the bench with the variables of `make run`: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
-# RECORDINGS, WIRE, PIPE_DIR; and a base station with STATION, STATION_PORT, STORE,
+# RECORDINGS, WIRE, PIPE_DIR, V; and a base station with STATION, STATION_PORT, STORE,
 # STORE_GB, STORE_CHANGED.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,16 +26,19 @@ done
 if [ -n "${PIPE_DIR:-}" ]; then
     arguments+=(--pipe-dir "$PIPE_DIR")
 fi
-if [ "${BROWSER:-1}" != 0 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
+if [ "${BROWSER:-1}" != 0 ]; then
     arguments+=(--browser)
+fi
+if [ "${V:-0}" != 0 ]; then
+    arguments+=(-v)
 fi
 case "${STATION:-1} ${HOST:-127.0.0.1}" in
 "1 127.0.0.1" | "1 localhost" | "1 0.0.0.0" | "1 ::")
-    # The station ends with the bench in every case: `exec` below keeps this process id.
-    setpriv --pdeathsig=TERM tools/run_station.sh \
-        --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}" \
-        --most-gb "${STORE_GB:-10}" ${STORE_CHANGED:+--store-changed} \
-        --beside "http://127.0.0.1:${PORT:-8080}" &
+    # The last options: all behind --also belong to the station.
+    arguments+=(--also fpvstation run
+        --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}"
+        --most-gb "${STORE_GB:-10}" ${STORE_CHANGED:+--store-changed}
+        --beside "http://127.0.0.1:${PORT:-8080}")
     ;;
 esac
 exec .venv/bin/python -m fpvcar bench "${arguments[@]}"

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from fpvcar.runtime.arguments import log_level
 from fpvcar.runtime.sentences import fault_text, sentence, stderr_line
 
 
@@ -24,7 +25,7 @@ def run_verb(
     faults: tuple[type[Exception], ...] = (*expected, OSError)
     words = sys.argv[1:] if argv is None else argv
     arguments = parser.parse_args(words or ["--help"])
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    logging.basicConfig(level=log_level(), format="%(name)s: %(message)s")
     try:
         status: int = arguments.act(arguments)
         return status

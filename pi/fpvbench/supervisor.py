@@ -7,16 +7,13 @@ wheels <---------------- run  <--- browser
 """
 
 import asyncio
-import errno
 import logging
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,14 +21,14 @@ from pathlib import Path
 
 import msgspec
 
-from fpvbench import attached
+from fpvbench import attached, ports
 from fpvbench import soc as chip
 from fpvbench.pigpiod.nets import wire
 from fpvbench.units import Unit, UnitFailed, leash, let_go
 from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.runtime import paths
-from fpvcar.server.auth import access
-from fpvcar.server.http.banner import greeting, in_url, reachable
+from fpvcar.runtime.arguments import QUIET
+from fpvcar.server.http.banner import greeting, in_url, open_page, reachable
 from fpvcar.wheels.pins_off_client import SOCKET
 from fpvcar.wifi.core import Machine
 from fpvcar.wifi.fake import FakeRadio, Station
@@ -71,6 +68,10 @@ class Options:
     """Folder of pigpiod's pipes; default: `dev` of the run-time directory."""
     really: tuple[str, ...] = ()
     """Overrides of the profile for the emulated hardware only."""
+    verbose: bool = False
+    """Whether all parts log their progress, too."""
+    also: tuple[str, ...] = ()
+    """Module that runs beside the car, with its options."""
 
 
 class Bench:
@@ -81,7 +82,8 @@ class Bench:
         self.soc_path = runtime / "soc"
         chip.create(self.soc_path)
         self.soc = chip.attach(self.soc_path)
-        self._env = env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
+        quiet = "" if options.verbose else "1"
+        self._env = env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime), QUIET: quiet}
         self._helpers: set[asyncio.subprocess.Process] = set()
         files = ["--profile", str(options.profile)]
         profile_args = [*files, *(f"--set={line}" for line in options.overrides)]
@@ -119,6 +121,7 @@ class Bench:
             f"--port={options.port}",
         )
         self.units = [self.pigpiod, self.world, self.wheels, self.run]
+        self.also = Unit("".join(options.also[:1]), options.also, env, lambda: None, may_exit=True)
 
     def _pigpiod_options(self) -> list[str]:
         profile = self.profile
@@ -196,46 +199,14 @@ class Bench:
             for task in done:
                 task.result()
         finally:
-            for unit in reversed(self.units):
-                await unit.stop()
+            for units in ([self.also, self.run], [self.wheels], [self.world, self.pigpiod]):
+                await asyncio.gather(*(unit.stop() for unit in units))
             for task in [listens, *tasks]:
                 task.cancel()
             await asyncio.gather(listens, *tasks, return_exceptions=True)
             helper.close()
             for process in self._helpers:
                 process.kill()
-
-
-def refuse_busy_port(host: str, port: int, advice: str) -> None:
-    """Raise ConfigError if the port cannot be bound."""
-    if not 1 <= port <= 65535:
-        raise ConfigError(f"port {port}: expected 1 to 65535")
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as fault:
-        if isinstance(fault, socket.gaierror) or fault.errno == errno.EADDRNOTAVAIL:
-            advice = "an address of this computer, or 0.0.0.0 for all"
-        raise ConfigError(
-            f"cannot listen on {host} port {port}: {fault.strerror}; try {advice}"
-        ) from None
-
-
-def refuse_shared_port(host: str, port: int, pins_port: int) -> None:
-    """Raises ConfigError if the emulated pins would listen where `run` does."""
-    uses = {port: "http"}
-    if not access.is_loopback(host):
-        uses[port + 1] = "https"
-    if pins_port in uses:
-        free = next(candidate for candidate in range(8888, 8891) if candidate not in uses)
-        raise ConfigError(
-            f"pins.port = {pins_port}: the page uses this port for {uses[pins_port]}; "
-            f"try make run PIGPIO_PORT={free}"
-        )
 
 
 @contextmanager
@@ -290,21 +261,15 @@ async def run(options: Options) -> int:
         except ValueError:
             expected = "expected two GPIO, as in --wire 22,27"
             raise ConfigError(f"--wire {pair}: {expected}") from None
-    refuse_shared_port(options.host, options.port, profile.pins.port)
-    refuse_busy_port(options.host, options.port, f"make run PORT={options.port + 10}")
-    if not access.is_loopback(options.host):
-        refuse_busy_port(options.host, options.port + 1, "another PORT: https is +1")
-    pins = profile.pins
-    refuse_busy_port(pins.host, pins.port, f"make run PIGPIO_PORT={pins.port + 1}")
+    ports.refuse_shared(options.host, options.port, profile.pins.port)
+    ports.refuse_busy(options.host, options.port, profile.pins.host, profile.pins.port)
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
     with _runtime() as runtime:
         bench = Bench(profile, options, runtime)
         keeping = asyncio.create_task(bench.keep())
-        greeted = asyncio.create_task(
-            _greet(options, profile.car.name, profile.recording.directory)
-        )
+        greeted = asyncio.create_task(_greet(options, profile, bench.also))
         stopping = asyncio.create_task(ended.wait())
         await asyncio.wait([keeping, stopping], return_when="FIRST_COMPLETED")
         status = 0 if stopping.done() else 1
@@ -316,15 +281,24 @@ async def run(options: Options) -> int:
                 print(f"fpvcar: {fault}; see above", file=sys.stderr)
             elif isinstance(fault, Exception):
                 print(f"fpvcar: {fault!r}", file=sys.stderr)
+    if status == 0:
+        print(f"\n  {profile.car.name} has stopped, and all its processes have ended.", flush=True)
     return status
 
 
-async def _greet(options: Options, car: str, recordings: str = "") -> None:
-    try:
-        await _ready(options.host, options.port)
-    except TimeoutError:
-        log.error("nothing answers at %s:%d yet", options.host, options.port)
-        return
-    print(greeting(options.host, options.port, car, recordings), flush=True)
-    if options.browser:
-        webbrowser.open(f"http://{in_url(reachable(options.host))}:{options.port}/")
+async def _greet(options: Options, profile: Profile, also: Unit) -> None:
+    """Print the banner once the page answers; then open a browser, and start `also`."""
+    host, port, car = options.host, options.port, profile.car.name
+    while True:
+        try:
+            await _ready(host, port)
+        except TimeoutError:
+            log.error("nothing answers at %s:%d yet", host, port)
+        else:
+            break
+    print(greeting(host, port, car, profile.recording.directory), flush=True)
+    beside = asyncio.create_task(also.run()) if options.also else None
+    if options.browser and (hint := await open_page(f"http://{in_url(reachable(host))}:{port}/")):
+        print(f"  {hint}", flush=True)
+    if beside:
+        await beside

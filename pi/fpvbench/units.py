@@ -42,7 +42,8 @@ class UnitFailed(RuntimeError):
 class Unit:
     """Process of the bench.
 
-    `ended()` is called at once when it ends, `changed()` when its pid changes.
+    `ended()` is called at once when it ends, `changed()` when its pid changes. A unit that
+    `may_exit` is restarted after a signal only: it has logged why it exited.
     """
 
     def __init__(
@@ -53,12 +54,13 @@ class Unit:
         changed: Callable[[], None],
         ended: Callable[[], None] = lambda: None,
         nice: int = 0,
+        may_exit: bool = False,
     ) -> None:
         self.name = name
         self.process: asyncio.subprocess.Process | None = None
         self._argv = (sys.executable, "-m", *module)
         self._env, self._changed, self._ended = env, changed, ended
-        self._nice, self._stopping = nice, False
+        self._nice, self._may_exit, self._stopping = nice, may_exit, False
 
     async def run(self) -> None:
         """Keep the process running until `stop`. Raises UnitFailed."""
@@ -76,6 +78,8 @@ class Unit:
             status = await self.process.wait()
             self._ended()
             self._changed()
+            if self._may_exit and status >= 0:
+                return
             by_itself = status != -signal.SIGKILL  # a SIGKILL comes from a test
             too_short = by_itself and loop.time() - born_s < SHORT_S
             short = short + 1 if too_short else 0

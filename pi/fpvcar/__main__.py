@@ -6,9 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fpvcar import config
-from fpvcar.cli.command_line import parser
-
 ROOM = (
     "make room (sudo journalctl --vacuum-size=50M; sudo apt clean; delete recordings), "
     "then retry; sudo fpvcar doctor shows which disk is full"
@@ -24,9 +21,20 @@ NEXT_STEP = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status of the process."""
     os.umask(0o077)  # sockets, codes and keys are private to their owner
-    options = sys.argv[1:] if argv is None else argv
+    try:
+        return _run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(options: Sequence[str]) -> int:
+    # not above: Ctrl-C may come during these imports, too
+    from fpvcar import config
+    from fpvcar.cli.command_line import parser
+    from fpvcar.runtime.arguments import log_level
+
     arguments = parser().parse_args(options or ["--help"])
-    level = logging.DEBUG if arguments.verbose else logging.INFO
+    level = logging.DEBUG if arguments.verbose else log_level()
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
     try:
         status: int = arguments.act(arguments)
@@ -38,8 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         next_step = f"; {NEXT_STEP[fault.errno]}" if fault.errno in NEXT_STEP else ""
         print(f"fpvcar: {path}{fault.strerror or fault}{next_step}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     return status
 
 

@@ -117,6 +117,7 @@ class RunningBench:
             "-m",
             "fpvcar",
             "bench",
+            "-v",
             f"--port={self.port}",
             f"--set=pins.port = {self.pigpio_port}",
             NO_GUARD,

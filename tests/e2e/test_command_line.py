@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import os
+import re
 import shlex
 import signal
 import socket
@@ -122,8 +123,8 @@ def test_port_in_use_is_reported_with_the_next_step(which: str) -> None:
         port, pigpio = (busy, free) if which == "port" else (free, busy)
         done = fpvcar("bench", f"--port={port}", f"--set=pins.port = {pigpio}")
     assert done.returncode == 2
-    assert f"port {busy}" in done.stderr and "in use" in done.stderr
-    assert "make run P" in done.stderr
+    assert f"port {busy}: Address already in use; is another `make run` open?" in done.stderr
+    assert "or try make run P" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("host", ["300.1.1.1", "192.0.2.1"])
@@ -162,6 +163,34 @@ def test_make_run_takes_own_camera_and_ends_clean(tmp_path: Path) -> None:
         status = bench.stop(signal.SIGINT)
     assert status in (0, 2, -signal.SIGINT), bench.log()  # the last two are from make
     wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
+
+
+def first_screen(home: Path, *options: str) -> str:
+    """Return the output of `make run` until its station has started, and of Ctrl-C."""
+    bench = RunningBench(home, *options, make=True)
+    try:
+        bench.wait_ready()
+        wait_for(lambda: "The station's page" in bench.log(), "no station", 30.0)
+    finally:
+        bench.stop(signal.SIGINT)
+    return bench.log()
+
+
+def test_make_run_shows_progress_on_request_only(tmp_path: Path) -> None:
+    """Otherwise it shows the banner and the station's page, at a second start, too."""
+    progress = re.compile(r"(searching|listening on .*|: ok|paired .*|Hz)$", re.M)
+    for options, shown in ((), False), ((), False), (("V=1",), True):
+        log = first_screen(tmp_path, *options)
+        assert bool(progress.search(log)) == shown, log
+        assert "Connection refused" not in log and "403" not in log, log
+        assert log.endswith("has stopped, and all its processes have ended.\n")
+
+
+def test_ctrl_c_during_the_start_shows_no_traceback(tmp_path: Path) -> None:
+    """Python imports the program for a part of a second before it can handle a signal."""
+    (tmp_path / "msgspec.py").write_text("import os\nos.kill(os.getpid(), 2)")
+    done = fpvcar("bench", env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_killed_bench_leaves_no_process(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from fpvbench.pigpiod.edges.pipes import FifoDirectory
 from fpvbench.pigpiod.nets import wire
 from fpvbench.pigpiod.server import Server, clock_us
 from fpvbench.pigpiod.text.command_pipe import CommandPipe
+from fpvcar.runtime.arguments import log_level
 
 T = TypeVar("T")
 SPI = "SELECT_GPIO:mcp3008[:SHARE,SHARE...]"
@@ -156,7 +157,8 @@ async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
         pipe.open()
     listener = await server.listen(options.host, options.port)
     port = listener.sockets[0].getsockname()[1]
-    print(f"pigpiod emulator: listening on {options.host}:{port}", flush=True)
+    if log_level() <= logging.INFO:
+        print(f"pigpiod emulator: listening on {options.host}:{port}", flush=True)
     await stop.wait()
     listener.close()
     if pipe is not None:

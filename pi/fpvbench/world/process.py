@@ -8,6 +8,7 @@ as the machine permits. The process below feeds it from a Soc.
 
 import argparse
 import contextlib
+import logging
 import math
 import signal
 import sys
@@ -24,6 +25,7 @@ from fpvbench.world.bridge import Bridge, Bridges, Losses, Wiring
 from fpvbench.world.motor import Battery, Motor, Rack
 from fpvcar import config
 from fpvcar.config import profiles
+from fpvcar.runtime.arguments import log_level
 
 TICK_S = 0.01
 RANGE_MAX_M = 4.0
@@ -39,6 +41,7 @@ SUBSTEPS = round(TICK_S / scene.TIMESTEP_S)
 REAR = ("rear_left", "rear_right")
 SOLIDS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 """Geom groups hit by a ray: walls, boxes, ramp, floor; not the car."""
+log = logging.getLogger("world")
 
 
 class World:
@@ -231,13 +234,13 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
     soc.world.sequence += soc.world.sequence % 2
     rescues = 0
     due_s = time.monotonic()
-    print(f"world: seed {seed}, {1 / TICK_S:.0f} Hz", file=sys.stderr, flush=True)
+    log.info("seed %d, %.0f Hz", seed, 1 / TICK_S)
     while not ended:
         world.step(wiring.bridges(soc))
         publish(soc, world, time.monotonic_ns())
         if world.rescues != rescues:
             rescues = world.rescues
-            print("world: car put back on its wheels", file=sys.stderr, flush=True)
+            log.info("car put back on its wheels")
         due_s += TICK_S
         left_s = due_s - time.monotonic()
         if left_s > 0:
@@ -254,6 +257,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(argv)
+    logging.basicConfig(level=log_level(), format="%(name)s: %(message)s")
     ended: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _: ended.append(received))

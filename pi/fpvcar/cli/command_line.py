@@ -163,6 +163,9 @@ def _bench(verb: Verb) -> None:
     )
     bench.add_argument("--browser", action="store_true", help="open the page in a browser")
     bench.add_argument(
+        "-v", dest="progress", action="store_true", help="log the progress of all parts, too"
+    )
+    bench.add_argument(
         "--no-stand-in",
         action="store_true",
         help="do not emulate the systemd units that release the pins when pigpiod fails",
@@ -187,6 +190,13 @@ def _bench(verb: Verb) -> None:
         metavar="KEY=VALUE",
         help="property of the emulated car that differs from its profile, to be found by "
         "calibration: 'motors.drive.invert = true', 'motors.balance = 0.08'",
+    )
+    bench.add_argument(
+        "--also",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="MODULE",
+        help="last option: a Python module, with its own options, that runs beside the car",
     )
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import urllib.parse
-import webbrowser
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from fpvcar.recordings.overview import overview_of
 from fpvcar.runtime import paths
 from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.banner import open_page
 from fpvcar.server.http.pages import Handler, page_response, refuse_foreign
 
 HOST = "127.0.0.1"
@@ -52,8 +52,8 @@ async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> N
         name = urllib.parse.quote(files[0].name)
         url = f"http://localhost:{taken}/recordings.html#{name}"
         print(f"fpvcar replay: {url}   (Ctrl-C ends it)", flush=True)
-        if browser:
-            webbrowser.open(url)
+        if browser and (hint := await open_page(url)):
+            print(f"fpvcar replay: {hint}", flush=True)
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

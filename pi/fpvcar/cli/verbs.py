@@ -88,6 +88,9 @@ def bench(arguments: argparse.Namespace) -> int:
     """Emulate a car and run it."""
     import asyncio
 
+    verbose = arguments.progress or arguments.verbose
+    if not verbose:
+        logging.getLogger().setLevel(logging.WARNING)
     supervisor = importlib.import_module(config.bench_module("supervisor"))
     options = supervisor.Options(
         arguments.profile,
@@ -100,6 +103,8 @@ def bench(arguments: argparse.Namespace) -> int:
         tuple(arguments.wire),
         arguments.pipe_dir,
         tuple(arguments.really),
+        verbose,
+        tuple(arguments.also),
     )
     status: int = asyncio.run(supervisor.run(options))
     return status

@@ -1,10 +1,14 @@
-"""Numeric command-line arguments with bounds; a refusal states the bounds."""
+"""Shared by all command lines: numbers with bounds, and the level of the log."""
 
 import argparse
+import logging
+import os
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T", int, float)
+QUIET = "FPVCAR_QUIET"
+"""Environment variable of the bench's parts: not empty without `-v`."""
 
 
 def within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
@@ -21,3 +25,8 @@ def within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
         return value
 
     return number
+
+
+def log_level() -> int:
+    """Return the lowest level to log: INFO, or WARNING for a part of a quiet bench."""
+    return logging.WARNING if os.environ.get(QUIET) else logging.INFO

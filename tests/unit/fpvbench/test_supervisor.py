@@ -1,6 +1,7 @@
 """Messages of the bench: its address, and start failures."""
 
 import asyncio
+import dataclasses
 import logging
 import os
 import subprocess
@@ -10,17 +11,82 @@ import pytest
 
 from fpvbench import supervisor, units
 from fpvcar.config import ConfigError, profiles
-from fpvcar.runtime import paths
+from fpvcar.runtime import arguments, paths
 
 
-def test_unanswered_bench_logs_its_address(
+class Beside:
+    """Unit that starts beside the car."""
+
+    def __init__(self) -> None:
+        self.started = False
+
+    async def run(self) -> None:
+        self.started = True
+
+
+def options_of(port: int = 1, also: tuple[str, ...] = ("fpvstation",)) -> supervisor.Options:
+    path = paths.HARDWARE / "bench.toml"
+    return supervisor.Options(path, (), "127.0.0.1", port, 1, False, True, also=also)
+
+
+async def greet(options: supervisor.Options, beside: Beside) -> None:
+    profile = profiles.load(paths.HARDWARE / "bench.toml", ())
+    await supervisor._greet(options, profile, beside)  # type: ignore[arg-type]
+
+
+async def test_unanswered_bench_logs_its_address_and_waits_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "READY_S", 0.01)
-    options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
-    with caplog.at_level(logging.ERROR):
-        asyncio.run(supervisor._greet(options, "car"))
-    assert "nothing answers at 127.0.0.1:1" in caplog.text
+    beside = Beside()
+    with caplog.at_level(logging.ERROR), pytest.raises(TimeoutError):
+        await asyncio.wait_for(greet(options_of(), beside), 0.1)
+    assert "nothing answers at 127.0.0.1:1" in caplog.text and not beside.started
+
+
+async def test_program_beside_the_car_starts_behind_the_banner(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        for also in ((), ("fpvstation",)):
+            beside = Beside()
+            await greet(options_of(port, also), beside)
+            assert beside.started == bool(also)
+            assert "is ready" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("code", "again"), [("exit(1)", False), ("os.kill(os.getpid(), 9)", True)])
+async def test_program_beside_is_restarted_after_a_signal_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, again: bool
+) -> None:
+    monkeypatch.setattr(units, "RESTART_S", 0.0)
+    (tmp_path / "beside.py").write_text(f"import os; {code}")
+    changes = asyncio.Queue[None]()
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    unit = units.Unit("beside", ["beside"], env, lambda: changes.put_nowait(None), may_exit=True)
+    running = asyncio.create_task(unit.run())
+    async with asyncio.timeout(20.0):
+        for _ in range(3 if again else 2):  # it starts, ends, and starts again
+            await changes.get()
+        if not again:
+            await running
+    assert running.done() != again
+    running.cancel()
+    await unit.stop()
+
+
+@pytest.mark.parametrize(("verbose", "level"), [(False, logging.WARNING), (True, logging.INFO)])
+def test_parts_of_the_bench_log_their_progress_on_request_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verbose: bool, level: int
+) -> None:
+    profile = profiles.load(paths.HARDWARE / "bench.toml", ())
+    options = dataclasses.replace(options_of(), verbose=verbose)
+    bench = supervisor.Bench(profile, options, tmp_path)
+    monkeypatch.setenv(arguments.QUIET, bench._env[arguments.QUIET])
+    assert arguments.log_level() == level
 
 
 def test_units_near_the_pins_get_session_priority() -> None:
@@ -83,29 +149,6 @@ def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
     plain = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
     argv = supervisor.Bench(profile, plain, tmp_path)._pigpiod_options()
     assert argv[4:6] == ["--pipe-dir", str(tmp_path / "dev")]
-
-
-@pytest.mark.parametrize(
-    ("host", "port", "pins_port", "words"),
-    [
-        ("127.0.0.1", 9000, 9000, "for http; try make run PIGPIO_PORT=8888"),
-        ("0.0.0.0", 9000, 9001, "for https; try make run PIGPIO_PORT=8888"),
-        ("0.0.0.0", 8888, 8889, "for https; try make run PIGPIO_PORT=8890"),
-    ],
-)
-def test_pins_port_that_the_page_has_is_refused(
-    host: str, port: int, pins_port: int, words: str
-) -> None:
-    with pytest.raises(ConfigError, match=f"pins.port = {pins_port}: .*{words}"):
-        supervisor.refuse_shared_port(host, port, pins_port)
-
-
-@pytest.mark.parametrize(
-    ("host", "port", "pins_port"),
-    [("127.0.0.1", 8887, 8888), ("0.0.0.0", 8080, 8888), ("0.0.0.0", 8889, 8888)],
-)
-def test_pins_port_that_is_free_is_taken(host: str, port: int, pins_port: int) -> None:
-    supervisor.refuse_shared_port(host, port, pins_port)
 
 
 def test_bench_with_the_page_s_port_for_pins_ends_before_it_starts() -> None:

@@ -1,9 +1,35 @@
-"""Start-up banner and `fpvcar code`: address, codes, and a QR code for a phone's camera."""
+"""Start-up banner and `fpvcar code`: address, codes, a QR code for a phone's camera; and the page
+in a browser of this computer."""
 
+import asyncio
 import io
+import os
+import sys
 
 from fpvcar.runtime import paths
 from fpvcar.server.auth import access, credentials
+
+OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+
+
+async def open_page(url: str) -> str:
+    """Open a page in the browser; return "", or the next step if there is no browser.
+
+    A process of its own does so: `webbrowser` waits for the browser, which writes to the terminal.
+    """
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        return f"No display here: open {url} in a browser (for other devices: HOST=0.0.0.0)."
+    opening = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        OPEN,
+        url,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return f"No browser found: open {url} in one." if await opening.wait() else ""
 
 
 def reachable(host: str) -> str:

@@ -10,6 +10,7 @@ from fpvcar.__main__ import main
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from fpvcar.server.auth import access, credentials
+from fpvcar.server.http import banner
 from fpvcar.server.http.banner import greeting, reachable
 
 
@@ -99,3 +100,22 @@ def test_verb_code_prints_the_drive_code_and_address_and_makes_no_codes(
     assert "http://10.1.2.3:8090/" in said and "\u2580" in said
     assert main(["code", "--grown-up"]) == 0
     assert f"Grown-up code: {codes.grown_up}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("display", "opened", "words"),
+    [
+        ("", "True", "No display here: open http://localhost:1/"),
+        (":0", "False", "No browser found: open http://localhost:1/"),
+        (":0", "True", ""),
+    ],
+)
+async def test_browser_that_does_not_open_gives_the_next_step(
+    monkeypatch: pytest.MonkeyPatch, display: str, opened: str, words: str
+) -> None:
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    noisy = f"import sys; print('noise', file=sys.stderr); sys.exit(not {opened})"
+    monkeypatch.setattr(banner, "OPEN", noisy)
+    said = await banner.open_page("http://localhost:1/")
+    assert said.startswith(words) and bool(said) == bool(words)
