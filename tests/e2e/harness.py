@@ -38,7 +38,7 @@ SMALL = (STRIP, *FEW)
 
 
 def wait_for(
-    what: Callable[[], bool], words: str, timeout_s: float = 10.0, every_s: float = 0.01
+    what: Callable[[], bool], words: str, timeout_s: float = 20.0, every_s: float = 0.01
 ) -> float:
     """Wait until `what()` holds; return the seconds it took. Fails with `words`."""
     start = time.monotonic()

@@ -346,7 +346,7 @@ def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
     def drive(watch: PinWatch) -> None:
         driver.drive(cause.throttle, 0.0)
         try:
-            wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+            wait_for(lambda: watch.now.driving, "does not drive", every_s=0.001)
         except AssertionError as fault:
             said = reason(bench)
             if said in BUSY:

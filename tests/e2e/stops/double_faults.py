@@ -136,13 +136,13 @@ def off_after_s(
         sit_down(driver)
         free(driver)
         driver.drive(1.0, 0.0)
-        wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+        wait_for(lambda: watch.now.driving, "does not drive", every_s=0.001)
         try:
             faults.bring(pair[0])
             time.sleep(gap_s)
             now_ns = time.monotonic_ns()
             faults.bring(pair[1])
-            wait_for(lambda: not watch.now.driving, f"{pair}: it drives on", 5.0)
+            wait_for(lambda: not watch.now.driving, f"{pair}: it drives on")
             time.sleep(OFF_S)
             taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
         finally:

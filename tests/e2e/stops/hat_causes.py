@@ -63,7 +63,7 @@ def guardian(scene: Scene) -> int:
         pid = scene.bench.pid("wheels")
         return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
-    wait_for(lambda: bool(children()), "a guardian", timeout_s=2.0)
+    wait_for(lambda: bool(children()), "a guardian")
     return int(children()[0])
 
 

