@@ -14,6 +14,8 @@ KEY = "sixteen bytes and more"
 TOOLS = "/share"  # path in the guests
 RDMA = ("--transport", "rdma", "--plain")
 """Plain, because emulated AES is slower than the network. Some tests ask for it."""
+PATIENT = ("--timeout", "60", "--connect-timeout", "60")
+"""Limits for an emulated processor, which a busy host runs late."""
 NOW = "date +%s.%N"
 
 
@@ -57,8 +59,8 @@ class End:
 class Ends:
     """Start both ends. On closing, none of their processes may be left in the guests."""
 
-    def __init__(self, sender: Guest, receiver: Guest) -> None:
-        self.sender, self.receiver = sender, receiver
+    def __init__(self, sender: Guest, receiver: Guest, limits: Sequence[str] = PATIENT) -> None:
+        self.sender, self.receiver, self._limits = sender, receiver, limits
         self.port = ""
         self._started: list[End] = []
 
@@ -66,7 +68,7 @@ class Ends:
         self, *rest: str, options: Sequence[str] = RDMA, key: str = KEY, wrap: str = ""
     ) -> End:
         """Start an rdrecv and wait until it listens; its stdout is the file `stdout`."""
-        words = [f"{TOOLS}/rdrecv", "--announce-fd", "3", *options, "0", *rest]
+        words = [f"{TOOLS}/rdrecv", "--announce-fd", "3", *self._limits, *options, "0", *rest]
         end = End(self.receiver, words, key, wrap, ">stdout")
         self._started.append(end)
         line = end.line()
@@ -85,7 +87,7 @@ class Ends:
         port: str | None = None,
     ) -> End:
         where = [host or self.receiver.address, port or self.port]
-        words = [f"{TOOLS}/rdsend", *options, *where, *rest]
+        words = [f"{TOOLS}/rdsend", *self._limits, *options, *where, *rest]
         end = End(self.sender, words, key, wrap, "")
         self._started.append(end)
         return end

@@ -95,7 +95,7 @@ def vl53l0x(bus: int) -> None:
     sensor = Vl53l0x(device, time.monotonic, time.sleep)
     sensor.start()
     metres: list[float] = []
-    end_s = time.monotonic() + 10.0
+    end_s = time.monotonic() + 60.0
     while len(metres) < 5 and time.monotonic() < end_s:
         time.sleep(0.01)
         if (sample := sensor.read()) is not None:

@@ -35,7 +35,7 @@ def ends(guests: Pair) -> Iterator[Ends]:
     """Ends in two guests: the first sends, the second receives."""
     for guest in (guests.first, guests.second):
         guest.check("rm -rf /dev/shm/*; tc qdisc del dev eth1 root 2>/dev/null || true")
-    both = Ends(guests.first, guests.second)
+    both = Ends(guests.first, guests.second, limits=())
     yield both
     guests.mend()
     both.close()
