@@ -12,28 +12,25 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.devices.guardian import (
-    ANSWER_S,
-    FEED,
-    PATIENCE_S,
-    TURN_S,
-    Guardian,
-    Off,
-    _guard,
-    take_turn,
-)
+from fpvcar.devices.guardian import ANSWER_S, FEED, TURN_S, Guardian, Off, _guard, take_turn
 from fpvcar.devices.pins import PinsLost
-from tests.support.pins.wheels import MARGIN_S, START_S, until
+from tests.support.pins.wheels import START_S, until
 
+WATCHED_S = 0.8
+"""Patience of a process and its guardian: a busy machine may delay either for longer than the
+PATIENCE_S and ANSWER_S of a car."""
 WHEELS = """
 import sys, time
 from pathlib import Path
+from fpvcar.devices import guardian as module
 from fpvcar.devices.guardian import Guardian
 from tests.unit.devices.test_guardian import switch
+module.PATIENCE_S = module.ANSWER_S = float(sys.argv[5])
 guardian = Guardian(switch(Path(sys.argv[1]), int(sys.argv[2])))
-print(guardian.pid, flush=True)
 for step in range(int(sys.argv[3])):
     guardian.feed()
+    if step == 0:
+        print(guardian.pid, flush=True)
     time.sleep(0.02)
 print("silent", flush=True)
 if sys.argv[4] == "rest":
@@ -64,9 +61,10 @@ def switch(path: Path, failures: int = 0) -> Callable[[], Off]:
 class Wheels:
     """Process that feeds a guardian, then is silent."""
 
-    def __init__(self, path: Path, feeds: int, then: str, failures: int = 0) -> None:
+    def __init__(self, path: Path, feeds: int, then: str, failures: int, patience_s: float) -> None:
+        words = [str(failures), str(feeds), then, str(patience_s)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", WHEELS, path, str(failures), str(feeds), then],
+            [sys.executable, "-c", WHEELS, path, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -86,8 +84,10 @@ Start = Callable[..., Wheels]
 def start(tmp_path: Path) -> Iterator[Start]:
     made: list[Wheels] = []
 
-    def begin(feeds: int, then: str = "", failures: int = 0) -> Wheels:
-        made.append(Wheels(tmp_path / "off", feeds, then, failures))
+    def begin(
+        feeds: int, then: str = "", failures: int = 0, patience_s: float = WATCHED_S
+    ) -> Wheels:
+        made.append(Wheels(tmp_path / "off", feeds, then, failures, patience_s))
         return made[-1]
 
     yield begin
@@ -108,8 +108,7 @@ def gone(pid: int) -> bool:
 def test_silent_process_is_killed_and_motors_are_off(start: Start, tmp_path: Path) -> None:
     wheels = start(5)
     wheels.says("silent")
-    took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
-    assert took_s < PATIENCE_S + MARGIN_S
+    until((tmp_path / "off").exists, START_S, "it does not switch off")
     assert wheels.process.wait(START_S) == -signal.SIGKILL
 
 
@@ -124,6 +123,7 @@ def test_last_write_of_killed_process_is_undone(monkeypatch: pytest.MonkeyPatch)
             threading.Timer(0.02, victim.kill).start()
 
     monkeypatch.setattr(signal, "pidfd_send_signal", lambda *given: None)
+    monkeypatch.setattr("fpvcar.devices.guardian.DIES_S", START_S)
     ours, theirs = socket.socketpair()
     process = os.pidfd_open(victim.pid)
     with ours, theirs, open(process, "rb"):
@@ -134,24 +134,22 @@ def test_last_write_of_killed_process_is_undone(monkeypatch: pytest.MonkeyPatch)
 
 def test_stopped_process_is_killed(start: Start, tmp_path: Path) -> None:
     wheels = start(1000)
-    time.sleep(0.1)
     os.kill(wheels.process.pid, signal.SIGSTOP)
-    until((tmp_path / "off").exists, PATIENCE_S + MARGIN_S, "it does not switch off")
+    until((tmp_path / "off").exists, START_S, "it does not switch off")
     assert wheels.process.wait(START_S) == -signal.SIGKILL
     until(lambda: gone(wheels.guardian), START_S, "it stays")
 
 
 def test_death_of_killed_process_is_seen_at_once(start: Start, tmp_path: Path) -> None:
-    wheels = start(1000)
+    wheels = start(1000, patience_s=60.0)
     wheels.process.kill()
-    took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
-    assert took_s < MARGIN_S
+    until((tmp_path / "off").exists, START_S, "it waits for a feeding")
 
 
 def test_resting_process_may_be_silent(start: Start, tmp_path: Path) -> None:
     wheels = start(5, "rest")
     wheels.says("silent")
-    time.sleep(PATIENCE_S * 2)
+    time.sleep(WATCHED_S * 2)
     assert not (tmp_path / "off").exists() and wheels.process.poll() is None
 
 
@@ -164,17 +162,23 @@ def test_guardian_outlives_signals_that_end_a_unit(
     os.kill(wheels.guardian, number)
     time.sleep(0.05)
     wheels.process.kill()
-    until((tmp_path / "off").exists, MARGIN_S, "it does not switch off")
+    until((tmp_path / "off").exists, START_S, "it does not switch off")
 
 
 def test_failing_bus_is_reopened_and_retried(start: Start, tmp_path: Path) -> None:
     wheels = start(1000, failures=10)
     wheels.process.kill()
-    until((tmp_path / "off").exists, MARGIN_S * 2, "it gave up")
+    until((tmp_path / "off").exists, START_S, "it gave up")
 
 
 @pytest.fixture
-def guardian(tmp_path: Path) -> Iterator[Guardian]:
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep a guardian from killing this process, which a busy machine may delay."""
+    monkeypatch.setattr("fpvcar.devices.guardian.PATIENCE_S", 600.0)
+
+
+@pytest.fixture
+def guardian(tmp_path: Path, patient: None) -> Iterator[Guardian]:
     made = Guardian(switch(tmp_path / "off"))
     yield made
     made.kill()
@@ -209,6 +213,7 @@ def test_killed_guardian_is_noticed(guardian: Guardian) -> None:
         guardian.feed()
 
 
+@pytest.mark.usefixtures("patient")
 def test_removed_guardian_switches_nothing(tmp_path: Path) -> None:
     guardian = Guardian(switch(tmp_path / "off"))
     guardian.feed()
@@ -272,8 +277,12 @@ def slow(path: Path, takes_s: float) -> Callable[[], Off]:
     return lambda: off
 
 
-def test_next_guardian_waits_until_the_previous_is_done(tmp_path: Path) -> None:
+def test_next_guardian_waits_until_the_previous_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The earlier guardian would switch off the pins that the next one drives."""
+    # a busy machine runs the earlier one late
+    monkeypatch.setattr("fpvcar.devices.guardian.TURN_S", START_S)
     turn = take_turn(tmp_path / "lock")
     before = Guardian(slow(tmp_path / "off", TURN_S / 2), turn=turn)
     os.close(turn)
@@ -285,9 +294,8 @@ def test_next_guardian_waits_until_the_previous_is_done(tmp_path: Path) -> None:
 def test_slow_guardian_is_ended_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "fpvcar.devices.guardian.KILLED_S", START_S
-    )  # a busy machine ends a process late
+    # a busy machine ends a process late
+    monkeypatch.setattr("fpvcar.devices.guardian.KILLED_S", START_S)
     turn = take_turn(tmp_path / "lock")
     before = Guardian(slow(tmp_path / "off", 60.0), turn=turn)
     os.close(turn)

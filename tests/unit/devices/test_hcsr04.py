@@ -22,6 +22,7 @@ from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire import telemetry
 from tests.support.pins.pigpiod import emulator
+from tests.support.pins.wheels import START_S, until
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
 FILTER = partial(NoiseFilter, JUMP_M, JUMP_SHARE)
@@ -249,7 +250,20 @@ def test_fault_is_told_at_once_and_restarts_the_median() -> None:
     assert median.add(Sample(2.0, Status.OK)).range_m == 2.0
 
 
-def test_sensor_measures_against_the_emulated_daemon(tmp_path: Path) -> None:
+def reads(sensor: HcSr04, range_m: float) -> bool:
+    """Measure with a delay and without; return whether the second sample is right."""
+    sensor.measure(after_s=0.02)
+    sample = sensor.measure()
+    if range_m == math.inf:
+        return sample == (None, Status.FAR)
+    return sample.range_m == pytest.approx(range_m, abs=0.005)
+
+
+def test_sensor_measures_against_the_emulated_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the daemon is late, and loses edges when it stalls for 120 ms."""
+    monkeypatch.setattr(hcsr04, "TURN_S", 0.5)
     with emulator(tmp_path, "--hcsr04", f"{TRIGGER},{ECHO},0") as daemon:
         pins = PigpioPins("127.0.0.1", daemon.port, 5.0)
         with contextlib.closing(PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)) as edges:
@@ -257,14 +271,7 @@ def test_sensor_measures_against_the_emulated_daemon(tmp_path: Path) -> None:
             sensor = HcSr04(edges, partial(pins.trigger, TRIGGER), ECHO, FILTER(), time.monotonic)
             for range_m in (0.3, 1.7, math.inf, 0.05):
                 daemon.soc.world.range_m[0] = range_m
-                for number in range(8):
-                    while edges.level(ECHO):  # the end of a reading without an echo
-                        edges.read(0.01)
-                    got = sensor.measure(after_s=0.0 if number % 2 else 0.02)
-                if range_m == math.inf:
-                    assert got == (None, Status.FAR)
-                else:
-                    assert got.range_m == pytest.approx(range_m, abs=0.005)
+                until(partial(reads, sensor, range_m), START_S, f"never {range_m} m")
             daemon.close()
             with pytest.raises(PinsFault):
                 for _ in range(3):

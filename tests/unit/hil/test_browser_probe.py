@@ -11,10 +11,10 @@ from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 
 from fpvcar.hil import browser_probe, browsers
 from fpvcar.hil.browser_probe import BrowserProbe, Picture
-from fpvcar.hil.gpio_rig import free_port
 from fpvcar.hil.led_detector import COLUMNS, ROWS
 from fpvcar.hil.rig import CheckFailed, MissingPart
 from tests.e2e.harness import wait_for
+from tests.support.ports import free_port
 
 CELLS = [7] * (COLUMNS * ROWS)
 SHOWN = {"kind": "picture", "shown_us": 1500, "captured_us": 1400, "path": "mse", "cells": CELLS}
@@ -64,9 +64,11 @@ def test_newer_page_ends_the_older() -> None:
 
     async def second() -> None:
         url, origin = f"ws://127.0.0.1:{port}/", "http://127.0.0.1:1"
-        async with ClientSession() as session:
-            older = await session.ws_connect(url, origin=origin)
-            newer = await session.ws_connect(url, origin=origin)
+        async with (
+            ClientSession() as session,
+            session.ws_connect(url, origin=origin) as older,
+            session.ws_connect(url, origin=origin) as newer,
+        ):
             assert (await older.receive(timeout=10.0)).type is WSMsgType.CLOSE
             await newer.send_str(json.dumps(SHOWN))
 
