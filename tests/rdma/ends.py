@@ -144,7 +144,7 @@ class Ends:
     def close(self) -> None:
         for end in self._started:
             end.close()
-        until = time.monotonic() + 3
+        until = time.monotonic() + 20
         while left := self.left():
             assert time.monotonic() < until, f"left behind: {left}"
             time.sleep(0.02)

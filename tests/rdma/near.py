@@ -70,7 +70,7 @@ class Seat:
     def types(self, text: bytes) -> None:
         os.write(self.master, text)
 
-    def awaits(self, text: bytes, within_s: float = 10) -> None:
+    def awaits(self, text: bytes, within_s: float = 30) -> None:
         """Wait until the terminal has shown the text."""
         until = time.monotonic() + within_s * SLOWNESS
         while text not in self.shown:
@@ -79,7 +79,7 @@ class Seat:
             assert ready, f"no {text!r} in {self.shown!r}"
             self.shown += os.read(self.master, 4096)
 
-    def ended(self, within_s: float = 10) -> int:
+    def ended(self, within_s: float = 30) -> int:
         """Return the exit status; `shown` then has all output."""
         until = time.monotonic() + within_s * SLOWNESS
         with contextlib.suppress(OSError):  # EIO: the other side is closed

@@ -116,13 +116,13 @@ class Tools:
             if pid not in self._before and marked(pid, self.environment[MARK])
         }
 
-    def none_left(self, within_s: float = 12) -> None:
+    def none_left(self, within_s: float = 30) -> None:
         until = time.monotonic() + within_s
         while left := self.ours():
             assert time.monotonic() < until, f"still there: {left}"
             time.sleep(0.02)
 
-    def pid_of(self, *needles: str, within_s: float = 10) -> int:
+    def pid_of(self, *needles: str, within_s: float = 30) -> int:
         """Return the one process whose words have each of `needles`; wait for it."""
         until = time.monotonic() + within_s
         while time.monotonic() < until:
@@ -133,7 +133,7 @@ class Tools:
             time.sleep(0.02)
         raise AssertionError(f"no process {needles}: {self.ours()}")
 
-    def await_words(self, *last: str, within_s: float = 10) -> None:
+    def await_words(self, *last: str, within_s: float = 30) -> None:
         """Wait for a process whose words end with `last`."""
         until = time.monotonic() + within_s
         while not any(row[-len(last) :] == [*last] for row in self.ours().values()):

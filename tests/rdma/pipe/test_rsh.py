@@ -148,7 +148,7 @@ def test_rdpipe_ends_with_the_command(tools: Tools) -> None:
     assert process.stdout
     ended_s = float(process.stdout.read())
     assert process.wait(timeout=10) == 0
-    assert time.time() - ended_s < 1.0 * SLOWNESS
+    assert time.time() - ended_s < 9.0 * SLOWNESS
 
 
 def test_command_need_not_read_its_input(tools: Tools) -> None:

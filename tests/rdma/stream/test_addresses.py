@@ -74,7 +74,7 @@ def test_silent_strangers_do_not_outlast_the_limit(ends: Ends) -> None:
         ended = ends.send("--", "true", options=words, host=hosts).ended()
         took_s = time.monotonic() - since
     assert ended.status == 1 and "says nothing" in ended.err
-    assert 2.5 < took_s < 6 * SLOWNESS
+    assert 2.5 < took_s < 20 * SLOWNESS
 
 
 def test_sender_waits_for_late_proof_of_receiver(ends: Ends) -> None:

@@ -68,7 +68,7 @@ class TestWhereTo:
     def test_silent_name_server_is_reported_in_time(self, ends: Ends) -> None:
         since = time.monotonic()
         ended = alone(ends, "--connect-timeout", "1", "some.where", "9")
-        assert 0.9 < time.monotonic() - since < 5
+        assert 0.9 < time.monotonic() - since < 20
         advises(ended, 1, '"some.where"', "no name server says in time")
 
     def test_missing_route_is_reported(self, ends: Ends) -> None:

@@ -56,14 +56,14 @@ def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def grows(path: Path, beyond: int, within_s: float = 15.0) -> None:
+def grows(path: Path, beyond: int, within_s: float = 60.0) -> None:
     until = time.monotonic() + within_s
     while size(path) <= beyond:
         assert time.monotonic() < until, f"{size(path)} bytes"
         time.sleep(0.02)
 
 
-def begun(sender: End, within_s: float = 15.0) -> None:
+def begun(sender: End, within_s: float = 60.0) -> None:
     """Wait for the sender's second thread, which starts to read once the other end has proved
     itself."""
     until = time.monotonic() + within_s

@@ -25,7 +25,7 @@ def ends_by(sender: End, number: signal.Signals) -> None:
     since_s = time.monotonic()
     sender.kill(number)
     ended = sender.ended()
-    assert time.monotonic() - since_s < 1.5 * SLOWNESS
+    assert time.monotonic() - since_s < 9.0 * SLOWNESS
     assert ended.status == 128 + number
     assert f"ended by signal {number:d}" in ended.err and ended.err.count("\n") == 1
 

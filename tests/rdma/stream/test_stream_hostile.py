@@ -110,7 +110,7 @@ class TestStrangers:
             knock()
         since = time.monotonic()
         said = still_works(ends, receiver).err
-        assert time.monotonic() - since < 12
+        assert time.monotonic() - since < 30
         assert said.count("no proof within 5 s (--timeout)") == 8
 
     def test_receiver_waits_for_proof_for_half_of_timeout(self, ends: Ends, knock: Knock) -> None:
