@@ -22,7 +22,6 @@ TRANSIENT_S = 0.02
 SPOILT_MOST = 4
 """Most repeats of a run: a car that often stops too early for another reason is faulty, rather
 than on a busy machine."""
-TRIES = 4
 S = TypeVar("S")
 
 
@@ -152,17 +151,6 @@ def patiently(one_run: Callable[[], float]) -> Run:
             spoilt.append(fault.said)
             if len(spoilt) > SPOILT_MOST:
                 raise
-
-
-def best_s(one_run: Callable[[], float], limit_s: float) -> float:
-    """Return the time of a run. Of a run beyond its limit the best of TRIES: a busy machine delays
-    one run or another, a fault of the car each. `make benchmark` reports the worst."""
-    taken_s: list[float] = []
-    while not taken_s or (min(taken_s) > limit_s and len(taken_s) < TRIES):
-        taken_s.append(one_run())
-    if len(taken_s) > 1:
-        print(f"late, and measured again: {taken_s}")
-    return min(taken_s)
 
 
 def stood_still(watch: PinWatch, since: int, what: str) -> None:

@@ -6,10 +6,9 @@ from functools import partial
 
 import pytest
 
-from tests.e2e.harness import STRIP
+from tests.e2e.harness import STRIP, best_s
 from tests.e2e.stops.double_faults import GAP_MOST_S, GRAVEST, OFF_S, PAIRS, Pair, off_after_s
 from tests.e2e.stops.ground import Ground, open_ground
-from tests.e2e.stops.stopping import best_s
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 DRAWN = 2

@@ -20,10 +20,10 @@ from fpvcar.devices import backends
 from fpvcar.runtime import watchdog
 from fpvcar.wheels.client import MUTE_NS
 from tests.e2e.driver import Driver, free, sit_down, stand_up
-from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
+from tests.e2e.harness import STRIP, PinWatch, RunningBench, best_s, started, wait_for
 from tests.e2e.stops import browser_causes, causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
-from tests.e2e.stops.stopping import SPOILT_MOST, Cause, Run, best_s, reason
+from tests.e2e.stops.stopping import SPOILT_MOST, Cause, Run, reason
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 20

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.harness import best_s
 from tests.e2e.stops import doctor_causes
 from tests.e2e.stops.doctor_causes import Move
-from tests.e2e.stops.stopping import Cause, best_s
+from tests.e2e.stops.stopping import Cause
 from tests.e2e.stops.test_who_stops import rows
 from tests.support.pins.wheels import Chip
 

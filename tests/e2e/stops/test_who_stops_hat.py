@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.harness import STRIP
+from tests.e2e.harness import STRIP, best_s
 from tests.e2e.stops import causes, hat_causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
-from tests.e2e.stops.stopping import Cause, best_s
+from tests.e2e.stops.stopping import Cause
 from tests.e2e.stops.test_who_stops import rows
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
