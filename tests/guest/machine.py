@@ -14,10 +14,9 @@ from typing import Self
 from tests.guest.image import PIPES, Image, Recipe, image
 from tests.support.ports import free_port
 
-BOOT_S = 300.0
-STEADY_BOOT_S = 1500.0
-"""The boot takes three minutes on half a core; a long limit is harmless, as the boot time is not
-tested."""
+BOOT_S = 1500.0
+"""The boot of a steady guest takes three minutes on half a core; a long limit is harmless, as the
+boot time is not tested."""
 COMMAND_S = 300.0
 FAST = ("-accel", "tcg,thread=multi")
 STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
@@ -151,7 +150,7 @@ class Guest(Machine):
     ) -> None:
         self.address, self.steady = address, steady
         files = image(recipe)
-        super().__init__(files.key, files.known_hosts, STEADY_BOOT_S if steady else BOOT_S)
+        super().__init__(files.key, files.known_hosts, BOOT_S)
         data = "user,id=data,restrict=on"
         if cable:
             data = (

@@ -18,12 +18,14 @@ import time
 from itertools import count
 from typing import Self
 
+from tests.support.ports import reserve
+
 NEAR_MAC, FAR_MAC, NOBODY = (f"02:00:00:00:4f:{last:02x}" for last in (1, 2, 3))
 BURST_BYTES = 4000
 CLONE_NEWNET = 0x40000000  # <linux/sched.h>
 SIOCETHTOOL = 0x8946  # <linux/sockios.h>
 OFFLOADS = (0x1F, 0x24, 0x2C)  # <linux/ethtool.h>: ETHTOOL_STSO, _SGSO, _SGRO
-START_S = 5.0
+START_S = 20.0
 _libc = ctypes.CDLL(None, use_errno=True)
 _numbers = count(os.getpid() * 16)
 
@@ -51,7 +53,8 @@ class Lan:
 
     def __init__(self, offload: bool = False) -> None:
         self._offload = offload
-        number = next(_numbers) % 0x3FFF
+        numbers = (number % 0x3FFF for number in _numbers)
+        number = next(number for number in numbers if reserve(f"lan-{number}"))
         net = f"10.79.{number >> 6}"
         first, self.near, self.far = (f"{net}.{(number & 63) * 4 + last}" for last in (0, 1, 2))
         self._net = f"{first}/30"

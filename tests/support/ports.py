@@ -1,4 +1,5 @@
-"""Free TCP ports for tests and benchmarks, of which several processes run at the same time."""
+"""Free TCP ports and numbers for tests and benchmarks, of which several processes run at the same
+time."""
 
 import os
 import socket
@@ -7,20 +8,31 @@ _LOW, _HIGH = 20_000, 31_900  # below ephemeral ports, and pigpio takes at most 
 _reserved: list[socket.socket] = []
 
 
-def _reserve(port: int) -> bool:
-    """Reserve a port, in its network namespace, until this process ends.
-
-    A server takes its port later than the test has chosen it, and once more after a restart.
-    """
+def reserve(name: str) -> bool:
+    """Reserve a name, in its network namespace, until this process ends."""
     claim = socket.socket(socket.AF_UNIX)
     try:
-        claim.bind(f"\0fpvcar-test-port-{port}")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
+        claim.bind(f"\0fpvcar-test-{name}")
     except OSError:
         claim.close()
         return False
     _reserved.append(claim)
+    return True
+
+
+def _reserve(port: int) -> bool:
+    """Reserve a port if it is free.
+
+    A server takes its port later than the test has chosen it, and once more after a restart.
+    """
+    if not reserve(f"port-{port}"):
+        return False
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            _reserved.pop().close()
+            return False
     return True
 
 
