@@ -15,7 +15,7 @@ from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from tests.support.pins.wheels import Chip
 
-SOON_S = 5.0
+SOON_S = 20.0
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 LOOKS = list(PROFILE.buttons.values())
 HEAD, REAR = PROFILE.lights.head[0], PROFILE.lights.rear[0]

@@ -135,13 +135,13 @@ def test_stop_without_registers_kills_wheels_and_asks_helper(
         connection, _ = helper.accept()
         with connection:
             assert int(connection.recv(32)) == wheels.pid, "a newer one may go on"
-    assert wheels.wait(5.0) == -signal.SIGKILL
+    assert wheels.wait(20.0) == -signal.SIGKILL
 
 
 def test_stop_kills_hung_wheels(tmp_path: Path, wheels: "subprocess.Popen[str]") -> None:
     os.kill(wheels.pid, signal.SIGSTOP)
     assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
-    assert wheels.wait(5.0) == -signal.SIGKILL
+    assert wheels.wait(20.0) == -signal.SIGKILL
 
 
 def test_stop_skips_a_foreign_runtime_directory(

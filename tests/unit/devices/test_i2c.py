@@ -115,12 +115,12 @@ def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=[serve()])
     thread.start()
-    assert ready.wait(5.0)
+    assert ready.wait(20.0)
     try:
         yield ports[0]
     finally:
         loop.call_soon_threadsafe(ended.set)
-        thread.join(5.0)
+        thread.join(20.0)
         loop.close()
 
 

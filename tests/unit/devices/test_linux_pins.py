@@ -240,7 +240,7 @@ def test_lost_chip_ends_the_pulses_and_raises() -> None:
     pulses = Pulses(put)
     pulses.run(FORWARD, 0.01, 0.004)
     assert pulses._thread is not None
-    pulses._thread.join(5.0)
+    pulses._thread.join(20.0)
     with pytest.raises(PinsLost, match="GPIO 17: No such device"):
         pulses.run(FORWARD, 0.01, 0.004)
     pulses.close()
@@ -258,7 +258,7 @@ def test_pulse_thread_that_dies_is_reported(
     pulses = Pulses(put)
     pulses.run(FORWARD, 0.01, 0.004)
     assert pulses._thread is not None
-    pulses._thread.join(5.0)
+    pulses._thread.join(20.0)
     with pytest.raises(PinsLost, match="GPIO 17: (KeyError.17|the pulse thread has ended)"):
         pulses.run(FORWARD, 0.01, 0.004)
     pulses.close()
@@ -274,20 +274,20 @@ def test_pulses_that_stand_still_are_lost(monkeypatch: pytest.MonkeyPatch, wakes
         if threading.current_thread().name != "pulses":
             if wakes:
                 woken.set()
-                assert caught_up.wait(5.0)
+                assert caught_up.wait(20.0)
             now_s[0] += duration_s
         elif not asleep.is_set():
             asleep.set()
-            woken.wait(5.0)
+            woken.wait(20.0)
         else:
             caught_up.set()
-            over.wait(5.0)
+            over.wait(20.0)
 
     clock = SimpleNamespace(monotonic=lambda: now_s[0], sleep=sleep)
     monkeypatch.setattr(linux_pulses, "time", clock)
     pulses = Pulses(lambda levels: None)
     pulses.run(FORWARD, 0.01, 0.004)
-    assert asleep.wait(5.0)
+    assert asleep.wait(20.0)
     now_s[0] += 0.004 + linux_pulses.STALLED_S - 0.01
     pulses.run(FORWARD, 0.01, 0.004)
     now_s[0] += 0.02

@@ -17,10 +17,10 @@ from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
+from fpvcar.devices.pins import DeadMan, MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
 from tests.support.pins.fake_pins import FakePins
-from tests.support.pins.wheels import BENCH, Chip, until
+from tests.support.pins.wheels import BENCH, START_S, Chip, until
 from tests.support.profiles import mx1508s
 
 
@@ -228,27 +228,35 @@ def test_smallest_duty_is_never_rounded_to_nothing(chip: Chip, pins: PigpioPins)
     assert 0.4 - 1 / 250 < bench.duty(17) <= 0.4
 
 
+def wake(dead_man: DeadMan) -> None:
+    """Feed until it is awake: on a busy machine it may trip before it is asked."""
+
+    def awake() -> bool:
+        dead_man.feed()
+        return dead_man.awake()
+
+    until(awake, START_S, "it does not wake up")
+
+
 def test_dead_man_stops_unless_fed(chip: Chip, pins: PigpioPins) -> None:
     dead_man = ScriptDeadMan(pins, (17, 27))
     assert not dead_man.awake(), "it starts tripped"
-    dead_man.feed()
-    until(dead_man.awake, 2.0, "it does not wake up")
+    wake(dead_man)
     dead_man.feed()
     pins.set_frequency(17, 800)
     pins.pwm(17, 0.5)
-    until(lambda: chip.soc.pin[17].duty() == 0.0, 2.0, "it does not stop")
+    until(lambda: chip.soc.pin[17].duty() == 0.0, START_S, "it does not stop")
     assert not dead_man.awake()
 
 
 def test_dead_man_releases_a_brake(chip: Chip, pins: PigpioPins) -> None:
     dead_man = ScriptDeadMan(pins, (17, 27))
-    dead_man.feed()
-    until(dead_man.awake, 2.0, "it does not wake up")
+    wake(dead_man)
     pins.write(17, 0)
     pins.write(27, 0)
     pins.write_together((17, 27), 1)
     pin = chip.soc.pin
-    until(lambda: pin[17].duty() == pin[27].duty() == 0.0, 2.0, "it brakes for ever")
+    until(lambda: pin[17].duty() == pin[27].duty() == 0.0, START_S, "it brakes for ever")
 
 
 def test_dead_man_outlives_its_client_and_is_replaced(chip: Chip, pins: PigpioPins) -> None:
@@ -276,8 +284,8 @@ def test_dead_man_lets_go_of_all_enables(chip: Chip, pins: PigpioPins) -> None:
             driver.drive(duty, 0.0)
         return duties() == pytest.approx([0.5, 1.0, 0.0, 0.5, 0.0, 1.0], abs=0.01)
 
-    until(drives, 2.0, "it does not drive")
-    until(lambda: not any(duties()), 2.0, "it does not stop")
+    until(drives, START_S, "it does not drive")
+    until(lambda: not any(duties()), START_S, "it does not stop")
 
 
 def _bench_board(chip: Chip, runtime: Path) -> MotorBoard:
@@ -301,8 +309,7 @@ def test_pigpio_board_close_after_a_silent_call_keeps_the_dead_man(
     chip: Chip, pins: PigpioPins, tmp_path: Path
 ) -> None:
     board = _bench_board(chip, tmp_path)
-    board.dead_man.feed()
-    until(board.dead_man.awake, 2.0, "it does not wake up")
+    wake(board.dead_man)
     board.drivers[0].drive(0.3, 0.0)
     chip.stop_pigpiod()
     with pytest.raises(PinsSilent):
@@ -311,7 +318,7 @@ def test_pigpio_board_close_after_a_silent_call_keeps_the_dead_man(
         board.drivers[0].drive(0.3, 0.0)
     board.close()
     chip.continue_pigpiod()
-    until(lambda: chip.soc.pin[17].duty() == 0.0, 2.0, "it runs on")
+    until(lambda: chip.soc.pin[17].duty() == 0.0, START_S, "it runs on")
 
 
 def test_failed_board_closes_its_connection(

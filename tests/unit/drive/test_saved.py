@@ -25,7 +25,7 @@ from fpvcar.drive.saved import (
 from tests.support.control import PROFILE
 
 MUMS = SavedSettings(0.3, "limit", "Mum")
-WITHIN_S = 5.0
+WITHIN_S = 20.0
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -119,10 +119,11 @@ def test_slow_reader_gets_fresh_frames(start: Start) -> None:
     for _ in range(3):
         strip.record()
     time.sleep(1.0)
+    read_us = time.monotonic_ns() // 1000
     old, next_one = strip.record(), strip.record()
-    # first the record left in the pipe, then one captured after it was read
+    # first the record left in the pipe, then one captured when it was read
     assert next_one.capture_us - old.capture_us > 700_000
-    assert time.monotonic_ns() // 1000 - next_one.capture_us < 300_000
+    assert next_one.capture_us > read_us - 300_000
 
 
 def test_end_of_stdin_ends_camera_without_a_reader(start: Start) -> None:
@@ -137,7 +138,7 @@ def test_gone_reader_ends_the_camera(start: Start) -> None:
     strip.record()
     assert strip.process.stdout
     strip.process.stdout.close()
-    assert strip.process.wait(10) == 0
+    assert strip.process.wait(20.0) == 0
     assert "Traceback" not in strip.said()
 
 

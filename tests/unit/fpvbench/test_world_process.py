@@ -127,7 +127,7 @@ def test_process_drives_from_the_pins(chip: soc.Soc, process: subprocess.Popen[s
     assert state.seed == 2
     assert state.time_ns <= time.monotonic_ns()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(5) == 0
+    assert process.wait(20.0) == 0
 
 
 def test_process_skips_the_time_it_was_stopped(

@@ -54,7 +54,7 @@ async def test_pairing_beside_retries_and_leaves_code_tries_to_others(
 async def test_watchdog_of_the_unit_is_fed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(tmp_path / "notify"))
-        heard.settimeout(5.0)
+        heard.settimeout(20.0)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         monkeypatch.setenv("WATCHDOG_USEC", "100")
         feeding = asyncio.create_task(service._feed_watchdog())

@@ -1,6 +1,7 @@
 """Watchdog of the event loop: when it bites, and when it must not."""
 
 import asyncio
+import re
 import signal
 import subprocess
 import sys
@@ -110,4 +111,4 @@ def test_blocked_process_reports_the_place_and_exits() -> None:
         process.send_signal(signal.SIGCONT)
         _, said = process.communicate(timeout=20.0)
     assert process.returncode == STATUS
-    assert "was blocked for 2.0 s" in said and "in careless" in said
+    assert re.search(r"was blocked for \d", said) and "in careless" in said

@@ -40,7 +40,7 @@ def test_wake_ends_the_current_or_the_next_pause() -> None:
         if not early:
             waiter.wake()
         assert waiter._thread is not None
-        waiter._thread.join(5.0)
+        waiter._thread.join(20.0)
         assert not waiter._thread.is_alive()
 
 
@@ -64,13 +64,13 @@ async def test_thread_that_dies_is_reported_at_once(before: bool) -> None:
     assert failing._thread is not None
     if before:
         failing.wake()
-        failing._thread.join(5.0)
+        failing._thread.join(20.0)
     watching = asyncio.create_task(failing.watch())
     await asyncio.sleep(0)
     failing.wake()
     with pytest.raises(RuntimeError, match="the thread of failing has failed"):
-        await asyncio.wait_for(watching, 5.0)
-    failing._thread.join(5.0)  # its traceback belongs to this test
+        await asyncio.wait_for(watching, 20.0)
+    failing._thread.join(20.0)  # its traceback belongs to this test
 
 
 async def test_stopped_thread_is_not_reported_as_failed() -> None:
@@ -105,11 +105,11 @@ def test_wake_is_used_up_by_one_pause() -> None:
 
     second = threading.Thread(target=pauses, daemon=True)
     second.start()
-    assert began.wait(5.0)
+    assert began.wait(20.0)
     second.join(0.05)
     assert second.is_alive()
     waiter.wake()
-    second.join(5.0)
+    second.join(20.0)
     assert not second.is_alive()
 
 

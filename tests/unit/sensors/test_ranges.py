@@ -25,7 +25,7 @@ from fpvcar.wire import telemetry
 from tests.support.pins.vl53l0x import Rig
 from tests.support.pins.wheels import Chip, until
 
-SOON_S = 8.0
+SOON_S = 20.0
 POWER, TRIGGER, ECHO = 4, 20, 21
 FRONT, REAR = 0, 3
 FITTED = ("--i2c=1:0:vl53l0x:4", f"--hcsr04={TRIGGER},{ECHO},{REAR}")

@@ -252,7 +252,7 @@ class Pair:
 async def test_small_picture_pauses_while_the_large_one_lacks_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bitrate, "YIELD_S", 0.2)
+    monkeypatch.setattr(bitrate, "YIELD_S", 1.0)
     pair = Pair(drives=False)
     assert pair.publish() == [1, 1]
     pair.links[0].room = False
@@ -264,7 +264,7 @@ async def test_small_picture_pauses_while_the_large_one_lacks_room(
     pair.senders[0].look()
     large = len(pair.links[0].units)
     assert large == 2 and pair.publish() == [3, before], "for a while"
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(1.1)
     assert pair.publish()[1] > before
     pair.close()
 

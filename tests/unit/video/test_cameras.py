@@ -151,7 +151,7 @@ def test_process_ends_when_its_output_is_closed(start: Start, kind: Kind) -> Non
     camera.record()
     assert camera.process.stdout
     camera.process.stdout.close()
-    assert camera.process.wait(10) == 0
+    assert camera.process.wait(20.0) == 0
     assert "Traceback" not in camera.said()
 
 
@@ -161,7 +161,8 @@ def test_slow_reader_gets_a_current_picture(start: Start, kind: Kind) -> None:
     for _ in range(3):
         decode(codec, camera.record().unit)
     time.sleep(1.0)
+    read_us = time.monotonic_ns() // 1000
     for _ in range(12):  # at most the contents of the pipe, and then whole pictures
         record = camera.record()
         decode(codec, record.unit)
-    assert time.monotonic_ns() // 1000 - record.capture_us < 300_000
+    assert record.capture_us > read_us - 300_000

@@ -170,7 +170,7 @@ def serving(camera: Coded) -> Iterator[Reader]:
     thread.start()
     yield reader
     reader.end()
-    thread.join(10.0)
+    thread.join(20.0)
     assert not thread.is_alive()
 
 

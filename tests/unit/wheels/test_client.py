@@ -21,7 +21,7 @@ from fpvcar.wheels.client import (
 from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, pack_why, parse_setpoint
 
-SOON_S = 5.0
+SOON_S = 20.0
 
 
 class Wheels:

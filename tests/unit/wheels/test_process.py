@@ -90,7 +90,7 @@ def test_terminated_wheels_turn_off_all_pins(rig: Rig) -> None:
     rig.drive(-0.3)
     rig.wheels.terminate()
     rig.stands(0.05)
-    assert rig.wheels.wait(5) == 0
+    assert rig.wheels.wait(20.0) == 0
     pins = rig.profile.motor_pins()
     assert [rig.soc.pin[gpio].level() for gpio in pins] == [0, 0, 0, 0]
 
@@ -98,12 +98,11 @@ def test_terminated_wheels_turn_off_all_pins(rig: Rig) -> None:
 def test_wheels_reconnect_to_a_restarted_pigpiod(rig: Rig) -> None:
     client = Client(rig.runtime)
     until(lambda: _applied(client.send(0.0)), START_S, "never ready")
-    rig.pigpiod.kill()
-    rig.pigpiod.wait()
+    rig.kill_pigpiod()
     answer = client.send(0.0)
     assert answer and answer.reason == WheelsReason.PINS_LOST
     assert not rig.asked(), "its own unit lets go of the pins"
-    rig.pigpiod = rig.start_pigpiod()
+    rig.restart_pigpiod()
     until(lambda: _applied(client.send(0.0)), START_S, "not connected again")
     client.close()
     rig.drive()
@@ -111,18 +110,15 @@ def test_wheels_reconnect_to_a_restarted_pigpiod(rig: Rig) -> None:
 
 def test_pigpiod_killed_while_driving_keeps_the_duty(rig: Rig) -> None:
     """DMA runs on without the unit's stand-in: the reason for ExecStopPost."""
-    rig.drive()
-    rig.pigpiod.kill()
-    rig.pigpiod.wait()
+    rig.drive_until(rig.kill_pigpiod, rig.restart_pigpiod)
     time.sleep(0.5)
     assert rig.powered
-    rig.pigpiod = rig.start_pigpiod()
+    rig.restart_pigpiod()
     rig.stands(2.0)
 
 
 def test_hung_pigpiod_makes_the_wheels_ask_the_helper(rig: Rig) -> None:
-    driver = rig.drive()
-    rig.stop_pigpiod()
+    driver = rig.drive_until(rig.stop_pigpiod, rig.continue_pigpiod)
     until(rig.asked, 0.12 + MARGIN_S, "the helper was not asked")
     assert rig.powered, "DMA keeps the PWM running"
     driver.kill()
@@ -162,7 +158,7 @@ def test_l298n_drives_and_stops_with_its_driver(l298n: Rig) -> None:
     assert enable == pytest.approx(0.3, abs=0.01) and (forward, reverse) == (0, 1)
     driver.kill()
     l298n.stands(0.05)
-    until(lambda: not any(duties(l298n)), 1.0, "it brakes for ever")
+    until(lambda: not any(duties(l298n)), START_S, "it brakes for ever")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
@@ -174,10 +170,7 @@ def test_l298n_is_turned_off_by_the_dead_man(l298n: Rig, number: signal.Signals)
 
 
 def test_l298n_is_turned_off_by_the_unit_of_pigpiod(l298n: Rig) -> None:
-    l298n.drive()
-    l298n.pigpiod.kill()
-    l298n.pigpiod.wait()
-    assert l298n.powered, "DMA keeps the PWM of the enable running"
+    l298n.drive_until(l298n.kill_pigpiod, l298n.restart_pigpiod)
     let_go(l298n.soc, l298n.profile.motor_pins())
     assert not any(duties(l298n))
 

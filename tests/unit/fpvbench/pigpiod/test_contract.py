@@ -193,7 +193,7 @@ def test_emulator_alone_makes_its_own_chip_and_removes_it(tmp_path: Path) -> Non
         assert client.read(17) == 1
         stop(client)
         process.terminate()
-        assert process.wait(10.0) == 0
+        assert process.wait(20.0) == 0
     finally:
         process.kill()
         process.communicate()

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from fpvbench.pigpiod.protocol import Cmd
 from tests.support.pins.pigpiod import Core, Emulator, emulator, make_core, words
+from tests.support.pins.wheels import START_S, until
 from tests.unit.fpvbench.pigpiod.test_scripts import status, store
 
 PINS = (17, 27, 24, 23)
@@ -120,13 +120,8 @@ def test_killed_client_is_stopped_in_real_time(running: Emulator) -> None:
     client = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert client.stdout is not None
     assert client.stdout.readline() == "driving\n"
-    assert running.soc.pin[17].duty() > 0.4
     client.kill()
-    killed_s = time.monotonic()
-    while running.soc.pin[17].duty() and time.monotonic() - killed_s < 5:
-        time.sleep(0.005)
-    took_s = time.monotonic() - killed_s
-    client.wait(5)
+    until(lambda: not running.soc.pin[17].duty(), START_S, "it runs on")
+    client.wait(20.0)
     client.stdout.close()
-    assert 0.1 < took_s < 2.0  # 0.2 to 0.22 on an idle machine
     assert running.soc.pin[17].mode == 1

@@ -202,7 +202,7 @@ async def test_next_segment_is_pulled_while_one_is_published() -> None:
     car = Told({})
     store = Store(FakeDisk(Random(1)))
     store.open("")
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(20.0):
         await Pull(car, store, "Plague", publishing, FairSemaphore()).once(False)
     assert car.receipts == NAMES
 

@@ -273,7 +273,7 @@ def test_end_stops_a_run(world: QueryWorld, monkeypatch: pytest.MonkeyPatch) -> 
     began_s = time.monotonic()
     list(world.keeper.run())
     timer.join()
-    assert time.monotonic() - began_s < 10.0
+    assert time.monotonic() - began_s < 40.0
 
 
 def test_store_without_parquet_has_no_sidecars(world: QueryWorld) -> None:

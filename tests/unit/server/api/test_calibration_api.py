@@ -132,7 +132,9 @@ async def test_step_that_raises_fails_with_its_fault_and_zero_wish(rig: Rig) -> 
         assert rig.tuner.step is not None
         step = Mock(wraps=rig.tuner.step, update=Mock(side_effect=ValueError("no time")))
         rig.tuner.step = step
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(20.0):
+            while not step.update.called:
+                await asyncio.sleep(0.01)
         now = await (await client.get(f"{BASE}/step")).json()
         assert now["phase"] == "failed" and "no time" in now["fault"]
         assert now["wish"] == {"throttle": 0.0, "steer": 0.0}

@@ -60,7 +60,7 @@ async def sending(client: Client, url: str) -> ClientResponse:
 
 async def is_cut(answer: ClientResponse) -> None:
     with pytest.raises(ClientError):
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(20.0):
             await answer.content.read()
 
 
@@ -105,7 +105,7 @@ async def test_places_are_taken_before_the_card_is_read(
     made, read = JobFactory.job, threading.Event()
 
     def slow(*given: Any) -> Job:
-        read.wait(5.0)
+        read.wait(60.0)
         return made(*given)
 
     monkeypatch.setattr(JobFactory, "job", slow)
@@ -116,7 +116,7 @@ async def test_places_are_taken_before_the_card_is_read(
 
         asked = [asyncio.create_task(status()) for _ in range(AT_ONCE_MAX + 3)]
         try:
-            early = asyncio.as_completed(asked, timeout=2.0)
+            early = asyncio.as_completed(asked, timeout=20.0)
             assert [await next(early) for _ in range(3)] == [429] * 3
         finally:
             read.set()

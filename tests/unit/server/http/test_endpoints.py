@@ -17,6 +17,7 @@ from fpvcar.server.http import endpoints
 from fpvcar.server.http.endpoints import Address, Site
 from fpvcar.server.http.limits import Places
 from fpvcar.server.http.listener import Listener
+from tests.support.ports import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +60,11 @@ def application() -> web.Application:
 
 
 async def test_site_serves_until_it_is_cancelled() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     limit = Places(4, 4)
     running = asyncio.create_task(Site(application, limit, Address("127.0.0.1", port, None)).run())
     url = f"http://127.0.0.1:{port}/"
-    async with aiohttp.ClientSession() as client, asyncio.timeout(5.0):
+    async with aiohttp.ClientSession() as client, asyncio.timeout(20.0):
         while True:
             with contextlib.suppress(aiohttp.ClientConnectorError):
                 async with client.get(url) as answer:
@@ -83,13 +82,11 @@ async def test_bad_expect_header_is_refused_and_not_logged(
     expected: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The refusal of aiohttp repeats the header, and fails if it is not UTF-8."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     listening = asyncio.Event()
     address = Address("127.0.0.1", port, None)
     running = asyncio.create_task(Site(application, Places(4, 4), address, listening.set).run())
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(20.0):
         await listening.wait()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(
@@ -123,9 +120,7 @@ async def test_failing_listener_ends_the_site(monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("no room for a connection")
 
     monkeypatch.setattr(Listener, "_let_in", fails)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     limit = Places(8, 8)
     site_run = asyncio.create_task(Site(application, limit, Address("127.0.0.1", port, None)).run())
     for _ in range(500):
@@ -137,7 +132,7 @@ async def test_failing_listener_ends_the_site(monkeypatch: pytest.MonkeyPatch) -
             break
         await asyncio.sleep(0.01)
     with pytest.raises(RuntimeError, match="no room for a connection"):
-        await asyncio.wait_for(site_run, 5.0)
+        await asyncio.wait_for(site_run, 20.0)
 
 
 def test_full_card_turns_off_https_only(

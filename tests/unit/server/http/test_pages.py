@@ -123,7 +123,7 @@ async def test_packed_page_file_leaves_the_connection_in_order() -> None:
             lines = [f"{method} {path} HTTP/1.1", f"Host: {server.host}"]
             lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
             writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20.0)
             assert head.startswith(b"HTTP/1.1 "), head
             body = b""
             if method == "GET" and b"chunked" in head:

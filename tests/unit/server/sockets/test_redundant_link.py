@@ -46,7 +46,7 @@ class Page:
         """Take the wheel and watch; return the socket of its wishes."""
         drive = await self.client.ws_connect("/ws/drive")
         await drive.send_json(self.hello("driver", code="123456"))
-        welcome = await drive.receive_json(timeout=3)
+        welcome = await drive.receive_json(timeout=20)
         await drive.send_json({"kind": "take"})
         await until(lambda: self.house.hub.page_at_the_wheel("client-driver"))
         self.video = await self.client.ws_connect(f"/ws/video?id={welcome['video']}")
@@ -92,20 +92,20 @@ async def a_page() -> AsyncIterator[Page]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(20.0):
         while not condition():
             await asyncio.sleep(0)
 
 
 async def number(ws: Socket) -> int:
     """Return the number of the next unit."""
-    return parse_video(await ws.receive_bytes(timeout=3))[0].sequence
+    return parse_video(await ws.receive_bytes(timeout=20))[0].sequence
 
 
 async def closing(ws: Socket) -> tuple[str, str]:
     """Return reason and key of the car's close."""
     while True:
-        end = await ws.receive(timeout=3)
+        end = await ws.receive(timeout=20)
         if end.type is aiohttp.WSMsgType.CLOSE:
             text, _, sent = str(end.extra).partition("\n")
             return text, sent
@@ -193,7 +193,7 @@ async def test_copies_end_with_their_video_socket() -> None:
         copies = await page.copies()
         await until(lambda: page.house.hub.sessions[0].copies)
         await page.video.close()
-        end = await copies.receive(timeout=3)
+        end = await copies.receive(timeout=20)
         assert end.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
 
 
