@@ -85,7 +85,7 @@ def until(page: Page, expression: str, timeout_s: float = 20.0) -> None:
 def opened(page: Page, url: str) -> Page:
     """Open the page; wait until it is connected, with a moving picture."""
     page.goto(url)
-    until(page, "window.fpvcar?.video.shown > 1 && window.fpvcar.state?.role")
+    until(page, "window.fpvcar?.video.shown > 1 && window.fpvcar.state?.role", 60.0)
     return page
 
 
