@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from fpvcar.wire.video import parse_video
 from tests.e2e.browser.seat import opened, probe
 from tests.e2e.driver import open_socket
-from tests.e2e.harness import STRIP, RunningBench, best_s, wait_for
+from tests.e2e.harness import STRIP, RunningBench, usual_s, wait_for
 from tests.e2e.links.phone import seconds_until_current, status
 from tests.e2e.proxy import Link
 
@@ -95,4 +95,4 @@ def test_picture_is_current_soon_after_a_stall(page: Page, bench: RunningBench, 
             return seconds_until_current(page)
 
         for _ in range(2):
-            assert best_s(back_s, BACK_S) < BACK_S
+            assert usual_s(back_s, BACK_S) < BACK_S

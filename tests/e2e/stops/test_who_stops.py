@@ -1,7 +1,7 @@
 """Table "Who stops the car", row by row, at the emulator's pins.
 
 Rows, ways to fail and times are in causes.py and browser_causes.py. The times are the design's own,
-without additions; `make benchmark` has the figures. A late run is measured again: see `best_s`.
+without additions; `make benchmark` has the figures. A late run is measured again: see `usual_s`.
 """
 
 import json
@@ -20,7 +20,7 @@ from fpvcar.devices import backends
 from fpvcar.runtime import watchdog
 from fpvcar.wheels.client import MUTE_NS
 from tests.e2e.driver import Driver, free, sit_down, stand_up
-from tests.e2e.harness import STRIP, PinWatch, RunningBench, best_s, started, wait_for
+from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, usual_s, wait_for
 from tests.e2e.stops import browser_causes, causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import SPOILT_MOST, Cause, Run, reason
@@ -122,7 +122,7 @@ def times_s(one_run: Callable[[], Run], count: int, cause: Cause[Any], say: Say)
         spoilt.extend(run.spoilt)
         return run.taken_s
 
-    taken_s = [best_s(unspoilt_s, cause.limit_s) for _ in range(count)]
+    taken_s = [usual_s(unspoilt_s, cause.limit_s) for _ in range(count)]
     if spoilt:
         say(f"{cause.name}: {len(spoilt)} repeated: {', '.join(spoilt)}")
     most = max(SPOILT_MOST, count // 5)
