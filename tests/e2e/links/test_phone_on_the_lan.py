@@ -130,7 +130,7 @@ def test_guest_drives_by_invitation_until_grown_up_ends_it(
     assert violations(page) == []
     page.screenshot(path=tmp_path / "invitation.png")
     page.locator("[data-close=sheet]").click()
-    with phone.expect_response("**/api/pass"):  # the cookie for the next visit
+    with phone.expect_response("**/api/pass", timeout=60_000.0):  # the cookie for the next visit
         opened(phone, link.get_attribute("href") or "")
     until(phone, "window.fpvcar.state.may_drive")
     until(phone, "document.body.innerText.includes('You can drive until')")

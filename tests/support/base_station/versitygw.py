@@ -12,10 +12,11 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.prepared import Prepared, build
+from tests.support.ports import free_port
 
 VERSION = "v1.7.0"
 MODULE = "github.com/versity/versitygw/cmd/versitygw"
-BUILD_S, START_S = 1200, 30.0
+BUILD_S, START_S = 1200, 60.0
 REGION = "eu-test-1"
 BUCKET = "drives"
 
@@ -52,8 +53,7 @@ class Gateway:
         self.folder, self._region = folder, region
         self.files = folder / "buckets" / BUCKET
         self.files.mkdir(parents=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.access, self.secret = "station", "secret of the station"
         self.process: subprocess.Popen[bytes] | None = None
 
