@@ -14,7 +14,7 @@ mkdir -p .venv/bin
 printf '#!/bin/sh\nexit 1\n' >.venv/bin/python
 chmod +x .venv/bin/python"""
 """Makes an environment whose pip fails."""
-ALL_INSTALLED = "echo install ok installed"
+ALL_INSTALLED = 'shift 3; for one; do echo "$one install ok installed"; done'
 NOTHING_INSTALLED = "exit 1"
 USER = "echo 1000"
 
