@@ -62,7 +62,7 @@ def replay(job: Job) -> Outcome:
         statuses.add(drive.status)
         lines += _differences(drive, lambda at_ns: f"{job.page}/{_address(listed(), at_ns)}")
     status = 1 if 1 in statuses or not statuses else max(statuses)
-    return Outcome(job.session, RESULTS.get(status, BAD), lines)
+    return _judged(Outcome(job.session, RESULTS.get(status, BAD), lines), job, files)
 
 
 def _address(drives: Sequence[Drive], at_ns: int) -> str:
@@ -99,29 +99,47 @@ def verify(job: Job) -> Outcome:
     if job.bucket:
         bad = asyncio.run(S3(job.bucket, Path(job.scratch)).check(job.session, job.segments))
     else:
-        wanted = dict(zip(_files(job), job.segments, strict=True))
-        bad = [
-            path.name
-            for path, segment in wanted.items()
-            if not path.exists() or sha256_of(path) != segment.sha256
-        ]
-    lines = [f"{name}: bad or missing: fpvstation verify {job.session}" for name in sorted(bad)]
-    return Outcome(job.session, BAD if bad else GOOD, lines)
+        bad = _bad_in(job, _files(job))
+    return Outcome(job.session, BAD if bad else GOOD, _named(job, bad))
+
+
+def _bad_in(job: Job, files: Sequence[Path]) -> list[str]:
+    """Read all files; return the names of those that differ from the list, or are missing."""
+    return [
+        path.name
+        for path, segment in zip(files, job.segments, strict=True)
+        if not path.is_file() or sha256_of(path) != segment.sha256
+    ]
+
+
+def _named(job: Job, bad: Sequence[str]) -> list[str]:
+    return [f"{name}: bad or missing: fpvstation verify {job.session}" for name in sorted(bad)]
+
+
+def _judged(outcome: Outcome, job: Job, files: Sequence[Path]) -> Outcome:
+    """Return the outcome of a session that was read as far as possible: it is incomplete if a file
+    differs from its list."""
+    if bad := _bad_in(job, files):
+        outcome.lines += _named(job, bad)
+        outcome.result = INCOMPLETE if outcome.result == GOOD else outcome.result
+    return outcome
 
 
 def export_session(job: Job) -> Outcome:
     """Write the tables, or the film, of a session; one that is there already stays."""
     out = Path(job.out, job.session + (".mp4" if job.form == "mp4" else ""))
     if out.exists():
-        return Outcome(job.session, GOOD, [f"{out} exists already"])
+        lines = [f"{out} exists already"]
+        return _judged(Outcome(job.session, GOOD, lines), job, _files(job))
     out.parent.mkdir(parents=True, exist_ok=True)
+    files = _files(job)
     for litter in out.parent.glob(f".{out.name}-*"):  # of an attempt that was killed
         shutil.rmtree(litter)
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-        status = export.run(job.form or "", out, _files(job), False)
+        status = export.run(job.form or "", out, files, False)
     lines = [line for line in said.getvalue().splitlines() if not line.endswith(" left")]
-    return Outcome(job.session, RESULTS.get(status, BAD), lines)
+    return _judged(Outcome(job.session, RESULTS.get(status, BAD), lines), job, files)
 
 
 def query(job: Job) -> Outcome:
@@ -129,11 +147,12 @@ def query(job: Job) -> Outcome:
     stem = sidecar.stem_of(job.session, job.segments)
     folder = folder_of(Path(job.scratch), STORE)
     folder.mkdir(parents=True)
-    sidecar.write(folder, sidecar.Job(stem, [str(path) for path in _files(job)]))
+    files = _files(job)
+    sidecar.write(folder, sidecar.Job(stem, [str(path) for path in files]))
     engine = Engine(Path(job.scratch), STORE, max(32, job.memory_mb // 2), 1)
     result = engine.query(job.sql)
     rows = [[output.json_value(cell) for cell in row] for row in result.rows]
-    return Outcome(job.session, GOOD, [], result.columns, rows)
+    return _judged(Outcome(job.session, GOOD, [], result.columns, rows), job, files)
 
 
 def _files(job: Job) -> list[Path]:
