@@ -10,6 +10,7 @@ SCHEDULES = f"{STATION}/test_schedules.py::test_random_failures_lose_no_recordin
 LOSSES = f"{STATION}/mirror/test_losses.py::test_sessions_come_back_from_any_place_that_is_left"
 TIERS, BUCKET = f"{STATION}/mirror/test_tiers.py", f"{STATION}/mirror/bucket"
 MOVES = f"{STATION}/mirror/test_tiers_faults.py"
+DAMAGE = f"{STATION}/mirror/test_recall_damage.py"
 FAULTS, REFUSALS = f"{BUCKET}/test_bucket_faults.py", f"{BUCKET}/test_bucket_refusals.py"
 VERBS = f"{BUCKET}/test_bucket_verbs.py"
 AUDIT, BOUND = f"{STATION}/store/test_audit.py", f"{STATION}/store/test_bound.py"
@@ -110,7 +111,32 @@ TESTS = {
         f"{STATION}/mirror/test_recalls.py::test_store_without_room_is_named_before_any_byte_moves",
         f"{STATION}/mirror/test_recalls.py::test_disk_that_fills_up_is_named",
     ),
-    "a copy rots in the archive": (f"{TIERS}::test_bad_copy_in_the_archive_is_named_and_kept",),
+    "a copy rots in the archive, or its disk cannot read it": (
+        f"{TIERS}::test_bad_copy_in_the_archive_is_named_and_kept",
+        f"{DAMAGE}::test_unreadable_sector_costs_only_its_file",
+        f"{DAMAGE}::test_rotten_file_is_tried_again_once_a_day_until_it_is_right",
+    ),
+    "a bucket omits a file in its list, cuts or damages its answers": (
+        f"{BUCKET}/test_bucket_lies.py::test_recall_from_a_bucket_that_lies_loses_nothing",
+    ),
+    "a session's folder in a mounted archive is renamed or missing": (
+        f"{DAMAGE}::test_missing_folder_of_a_mounted_archive_is_away_and_never_empty",
+        f"{DAMAGE}::test_missing_folder_is_supplied_by_an_office",
+    ),
+    "the link to an archived session is replaced by a file, a folder or another link": (
+        f"{DAMAGE}::test_link_replaced_by_something_else_does_not_block_a_recall",
+    ),
+    "keys of a bucket must not delete": (
+        f"{BUCKET}/test_bucket_lies.py::"
+        "test_missing_right_to_delete_is_named_before_the_first_session",
+        f"{BUCKET}/test_bucket_lies.py::test_recall_without_the_right_to_delete_ends",
+    ),
+    "a bit of one of an archived session's three lists flips": (
+        f"{DAMAGE}::test_two_lists_outvote_the_third",
+    ),
+    "a link in the store leads to itself": (
+        f"{DAMAGE}::test_loop_of_links_stops_no_other_session",
+    ),
     "a record in `.archived` is damaged": (
         f"{TIERS}::test_damaged_record_loses_no_session",
         f"{VERBS}::test_damaged_record_of_a_bucket_loses_no_session",
@@ -148,6 +174,9 @@ TESTS = {
     "a clock produces a name twice": (
         f"{STATION}/store/test_store.py::test_name_used_twice_keeps_both_segments",
         f"{STATION}/store/test_store.py::test_name_at_an_office_is_given_to_no_other_segment",
+    ),
+    "a session that `batch` reads is damaged": (
+        f"{STATION}/batch/test_damaged_sessions.py::test_damaged_session_is_not_good",
     ),
     "a session is deleted, evicted or overwritten": (
         f"{SNAPSHOTS}::test_removed_session_and_damaged_file_are_restored",

@@ -325,11 +325,15 @@ def _store_verbs(subcommands: _Verbs) -> None:
     )
     out.add_argument("--dry-run", action="store_true", help="name the sessions; move none")
     _add_config(out)
-    _add_config(
-        subcommands.add_with_session(
-            "recall", tiers.recall, "bring a session back from the archive"
-        )
+    back = subcommands.add_with_session(
+        "recall", tiers.recall, "bring a session back from the archive"
     )
+    back.add_argument(
+        "--lost",
+        action="store_true",
+        help="count the copy in the archive as lost: office, car or a snapshot supply the session",
+    )
+    _add_config(back)
     help_text = "restore a session from the trash or an office"
     _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))
     help_text = "write both ends of a tunnel to another site: configuration and keys"

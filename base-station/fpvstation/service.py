@@ -114,7 +114,8 @@ async def run(options: Options) -> None:
         tiers: Tiers | None = None
         if tier_settings.archive:
             archive = archive_of(tier_settings.archive, root)
-            tiers = Tiers(store, disk, archive, offices.places, asyncio.to_thread)
+            remotes = remote_offices(options.settings.office, root, "recall")
+            tiers = Tiers(store, disk, archive, offices.places, asyncio.to_thread, remotes=remotes)
             archiving = partial(keep_tiers, tiers, tier_settings)
         limit = bound if options.most else None
         sidecars = SidecarKeeper(state, root, store, catalogue, replicas) if has_parquet() else None

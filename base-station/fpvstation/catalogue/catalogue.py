@@ -195,8 +195,8 @@ class Catalogue:
         for change in changes:
             if record := self._store.archived(change.session):
                 for segment in record.listed(change.session):
-                    name = segment.path.rpartition("/")[2]
-                    known.setdefault(segment, bytes(record.entries[name]))
+                    if entry := record.entries.get(segment.path.rpartition("/")[2]):
+                        known.setdefault(segment, bytes(entry))
         new = [
             segment for segments in stored.values() for segment in segments if segment not in known
         ]

@@ -10,6 +10,7 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import settings
 from fpvstation.cli.verbs import open_store, session_named
 from fpvstation.errors import StationError
+from fpvstation.mirror.mirrors import remote_offices
 from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
 from fpvstation.mirror.tiers import DueSession, Tiers, archive_of
 
@@ -72,13 +73,13 @@ def recall(arguments: argparse.Namespace) -> int:
     with tiers.alone():
         bar = Progress(sys.stderr, size, time.monotonic())
         try:
-            lost = asyncio.run(tiers.recall(session, _drawn(bar)))
+            lost = asyncio.run(tiers.recall(session, _drawn(bar), arguments.lost))
         finally:
             bar.end()
     for name in lost:
         print(
-            f"fpvstation: {name}: bad or missing in {configured.archive}; a running station "
-            "fetches it if its car or an office has it",
+            f"fpvstation: {name}: bad or missing in {configured.archive}, where it stays; a "
+            "running station fetches it if its car or an office has it",
             file=sys.stderr,
         )
     print(f"{session}: recalled, {size / MB:.0f} MB; {counted(len(lost), 'segment')} lost")
@@ -92,6 +93,8 @@ def _tiers_of(arguments: argparse.Namespace) -> tuple[Tiers, settings.TierSettin
             f'{arguments.config} has no archive: add [tiers] and archive = "/mnt/archive"'
         )
     store, disk = open_store(arguments.store)
-    place = archive_of(configured.tiers.archive, arguments.store.expanduser().absolute())
-    offices = configured.office.targets
-    return Tiers(store, disk, place, offices, asyncio.to_thread), configured.tiers
+    root, office = arguments.store.expanduser().absolute(), configured.office
+    place = archive_of(configured.tiers.archive, root)
+    remotes = remote_offices(office, root, "recall")
+    tiers = Tiers(store, disk, place, office.targets, asyncio.to_thread, remotes=remotes)
+    return tiers, configured.tiers

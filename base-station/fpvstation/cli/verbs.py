@@ -12,10 +12,11 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.errors import StationError
 from fpvstation.mirror.mirrors import remote_offices
-from fpvstation.mirror.office import CopyProgress, OfficeFault
+from fpvstation.mirror.office import Archive, CopyProgress, OfficeFault
+from fpvstation.mirror.recall import claims_of
 from fpvstation.mirror.replicate import verify_replica
 from fpvstation.mirror.restore import Restore, session_of
-from fpvstation.mirror.tiers import Archive, archive_of
+from fpvstation.mirror.tiers import archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store, trash_of
@@ -29,7 +30,7 @@ def verify(arguments: argparse.Namespace) -> int:
     sessions = [session_named(name, store)] if name else sorted(store.known())
     if arguments.office:
         return asyncio.run(_verify_offices(arguments, store, disk, sessions))
-    total = sum(store.extent(session)[0] for session in sessions)
+    total = sum(_size(store, session) for session in sessions)
     progress = Progress(sys.stderr, total, time.monotonic())
     good = bad = done = 0
     for verdict in verify_sessions(store, disk, sessions, arguments.rate):
@@ -41,7 +42,7 @@ def verify(arguments: argparse.Namespace) -> int:
         else:
             good += 1
     progress.end()
-    away = sum(store.is_away(session) for session in sessions)
+    away = sum(store.is_unmounted(session) for session in sessions)
     if away:
         print(
             f"{counted(away, 'archived session')} not read: mount the archive; a bucket: "
@@ -49,6 +50,14 @@ def verify(arguments: argparse.Namespace) -> int:
         )
     print(f"good: {counted(good, 'segment')} ({done / MB:.0f} MB); bad: {bad}")
     return 1 if bad else 0
+
+
+def _size(store: Store, session: str) -> int:
+    """Return the bytes of a session; 0 if it cannot be read: its verification names the reason."""
+    try:
+        return store.extent(session)[0]
+    except OSError:
+        return 0
 
 
 async def _verify_offices(
@@ -61,7 +70,7 @@ async def _verify_offices(
         raise StationError(f"{arguments.config} has no office: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
     if target:
-        failed = await _verify_archive(archive_of(target, root), store, sessions)
+        failed = await _verify_archive(archive_of(target, root), store, replicas, sessions)
     for remote in remote_offices(office, root, "verify"):
         good = bad = faults = done = 0
         begun_s = time.monotonic()
@@ -78,7 +87,7 @@ async def _verify_offices(
                         "station sends it again",
                         file=sys.stderr,
                     )
-                done += store.extent(session)[0]
+                done += _size(store, session)
                 ahead_s = done / (arguments.rate * MB) - (time.monotonic() - begun_s)
                 await asyncio.sleep(max(0.0, ahead_s))
         except OfficeFault as fault:
@@ -92,17 +101,20 @@ async def _verify_offices(
     return 1 if failed else 0
 
 
-async def _verify_archive(archive: Archive, store: Store, sessions: list[str]) -> bool:
+async def _verify_archive(
+    archive: Archive, store: Store, replicas: ReplicaLog, sessions: list[str]
+) -> bool:
     """Check the archived sessions again; return True if any is bad."""
     good, bad = 0, list[str]()
     await archive.claim(store.id, known=True)
     for session in sessions:
         record = store.archived(session)
         if record and record.place == archive.place:
+            claims = await claims_of(archive, session, record, replicas)
             wrong = await archive.check(session, record.listed(session))
             good += len(record.segments) - len(wrong)
             bad += [f"{session}/{name}" for name in wrong]
-            if not wrong:
+            if not (wrong or any(len(sums) > 1 for sums in claims.values())):
                 store.note_verified(session, time.time())
     for path in bad:
         print(f"{archive.place}: {path}: bad or missing there; recall the session", file=sys.stderr)

@@ -14,6 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fpvcar.runtime import files
@@ -29,9 +30,9 @@ from fpvstation.mirror.office import (
     quiet,
 )
 from fpvstation.store.audit import BAD
-from fpvstation.store.disk import make_folder, read_back, sha256_of
+from fpvstation.store.disk import Folder, make_folder, read_back, sha256_of
 from fpvstation.store.identity import FULL, MARKER
-from fpvstation.store.store import INCOMING
+from fpvstation.store.store import INCOMING, UNREADABLE
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
 
 OWN = re.compile(r"lost\+found|\..*")
@@ -141,34 +142,61 @@ class FolderArchive:
         with self._held() as there:
             return await _bad_in(there / session, listed)
 
-    async def fetch(
-        self, session: str, on_progress: OnProgress, on_file: OnFile
-    ) -> Mapping[str, str]:
-        """Copy a session to this store's disk; return the local path of each file."""
-        key = hashlib.sha256(self.place.encode()).hexdigest()[:8]
-        into = f"{INCOMING}/archive/{key}/{session}"
-        with self._held() as there:
-            await asyncio.to_thread(make_folder, self._root / into)
-            source = there / session
-            sources = sorted(source.iterdir()) if source.is_dir() else []
-            paths = {path.name: f"{into}/{path.name}" for path in sources}
-            await _copy_files(
-                sources, self._root / into, lambda copy: on_file(paths[copy.name]), on_progress
-            )
-        return paths
+    async def sums(self, session: str) -> bytes:
+        """Return the list of a session there; b"" if it is missing or unreadable."""
+        with self._held() as there, _unreadable():
+            return (there / session / SUMS_FILE).read_bytes()
+        return b""
 
-    async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
-        """Delete the copy of a session that is in the store again; keep one that is not right.
-        `right`: it was read and compared just now."""
+    async def fetch_segments(
+        self, session: str, listed: list[StoredSegment], on_progress: OnProgress, on_file: OnFile
+    ) -> Mapping[str, str]:
+        """Copy the segments that this disk can read; return the local path of each."""
+        key = hashlib.sha256(self.place.encode()).hexdigest()[:8]
+        into = self._root / f"{INCOMING}/archive/{key}/{session}"
         with self._held() as there:
-            folder, gone = there / session, there / INCOMING / session
-            if folder.exists() and not right and await _bad_in(folder, listed):
-                await asyncio.to_thread(_set_aside, there, session)
-            elif folder.exists():
-                await asyncio.to_thread(shutil.rmtree, gone, True)
-                await asyncio.to_thread(make_folder, gone.parent)
-                await asyncio.to_thread(files.publish, folder, gone)
-            await asyncio.to_thread(shutil.rmtree, gone, True)
+            await asyncio.to_thread(make_folder, into)
+            sources = [there / segment.path for segment in listed]
+            paths = {path.name: str((into / path.name).relative_to(self._root)) for path in sources}
+            copied = await _copy_files(
+                sources, into, lambda copy: on_file(paths[copy.name]), on_progress, _unreadable
+            )
+        if not copied:
+            Folder(self._root).prune(f"{INCOMING}/archive/{key}/{session}")
+        return {name: paths[name] for name in copied}
+
+    async def remove(self, session: str, names: list[str], last: bool) -> None:
+        """Delete segments that are right in the store again. The folder goes with its last file;
+        foreign files stay."""
+        with self._held() as there:
+            await asyncio.to_thread(_remove, there, session, {*names, *([SUMS_FILE] * last)})
+
+
+def _remove(there: Path, session: str, names: set[str]) -> None:
+    folder, gone = there / session, there / INCOMING / session
+    if folder.is_dir():
+        present = {name for name in os.listdir(folder) if not files.TEMPORARY.fullmatch(name)}
+        if present <= names:
+            shutil.rmtree(gone, True)
+            make_folder(gone.parent)
+            files.publish(folder, gone)
+        else:
+            for name in present & names:
+                (folder / name).unlink()
+            files.sync(folder)
+    shutil.rmtree(gone, True)
+
+
+@contextlib.contextmanager
+def _unreadable() -> Iterator[None]:
+    """Suppress the errors for a file that is missing, or that its disk has lost."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as fault:
+        if fault.errno not in UNREADABLE:
+            raise
 
 
 async def _bad_in(folder: Path, listed: list[StoredSegment]) -> list[str]:
@@ -188,16 +216,28 @@ def _set_aside(there: Path, session: str) -> None:
 
 
 async def _copy_files(
-    sources: Sequence[Path], into: Path, on_copy: Callable[[Path], None], on_progress: OnProgress
-) -> None:
-    """Copy files with their times. `on_copy` gets each copy in a thread, while the next ones are
-    copied. The first fault ends the copy."""
-    done, total = 0, sum(source.stat().st_size for source in sources)
+    sources: Sequence[Path],
+    into: Path,
+    on_copy: Callable[[Path], None],
+    on_progress: OnProgress,
+    suppressed: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> list[str]:
+    """Copy files with their times; return the copied names. `on_copy` gets each copy in a thread,
+    while the next ones are copied. The first fault that is not `suppressed` ends the copy."""
+    done, total, copied = 0, 0, list[str]()
+    for source in sources:
+        with suppressed():
+            total += source.stat().st_size
     running = set[asyncio.Task[None]]()
     try:
         for source in sources:
             copy = into / source.name
-            await asyncio.to_thread(shutil.copy2, source, copy)
+            with suppressed():
+                await asyncio.to_thread(shutil.copy2, source, copy)
+                copied.append(source.name)
+            if source.name not in copied:
+                copy.unlink(missing_ok=True)
+                continue
             running.add(asyncio.create_task(asyncio.to_thread(on_copy, copy)))
             if len(running) > AT_ONCE:
                 ended, running = await asyncio.wait(running, return_when="FIRST_COMPLETED")
@@ -208,10 +248,10 @@ async def _copy_files(
         await asyncio.gather(*running)
     finally:
         await asyncio.gather(*running, return_exceptions=True)
+    return copied
 
 
 def _is_right(folder: Path, segment: StoredSegment) -> bool:
-    try:
+    with _unreadable():
         return sha256_of(folder / segment.path.rpartition("/")[2]) == segment.sha256
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    return False

@@ -76,6 +76,41 @@ class RemoteOffice(Protocol):
         """Copy a session to this store's disk; return the local path of each file."""
 
 
+class Archive(Protocol):
+    """Interface of an archive. Every call may raise OfficeFault and OSError."""
+
+    @property
+    def place(self) -> str:
+        """Name of the archive in the records."""
+
+    async def claim(self, store: str, known: bool) -> None:
+        """Check that the archive is there, and of this store; claim a new one."""
+
+    def link(self, session: str) -> str:
+        """Return the link that stays behind for a session, or ""."""
+
+    async def put(
+        self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
+    ) -> None:
+        """Copy a session, and verify the copy."""
+
+    async def sums(self, session: str) -> bytes:
+        """Return the list of a session there; b"" if it is missing or unreadable."""
+
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
+        """Verify the copy; return the names of bad or absent segments."""
+
+    async def fetch_segments(
+        self, session: str, listed: list[StoredSegment], on_progress: OnProgress, on_file: OnFile
+    ) -> Mapping[str, str]:
+        """Copy the listed segments that can be read to this store's disk; return their local
+        paths."""
+
+    async def remove(self, session: str, names: list[str], last: bool) -> None:
+        """Delete segments that are right in the store again; absent is fine. `last`: no other
+        segment of the session is left there."""
+
+
 class OfficeState(msgspec.Struct):
     """Station's view of one office."""
 

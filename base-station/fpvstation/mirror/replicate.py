@@ -158,7 +158,13 @@ class Replicator:
         self._count_waiting()
 
     def _sizes(self, sessions: list[str]) -> list[tuple[str, SessionExtent]]:
-        return [(session, SessionExtent(*self._store.extent(session))) for session in sessions]
+        extents = []
+        for session in sessions:
+            try:
+                extents.append((session, SessionExtent(*self._store.extent(session))))
+            except OSError:  # `_replicate` reports the reason
+                extents.append((session, SessionExtent(0, 0.0)))
+        return extents
 
     def _count_waiting(self, sending: str = "") -> None:
         state = self.state
@@ -173,12 +179,14 @@ class Replicator:
     def _outdated(self) -> list[str]:
         """Return the sessions of which this office lacks a segment, or has one that is missing
         here."""
-        removed = self._store.removed()
-        return [
-            session
-            for session in sorted({*self._store.sessions(), *self._replicas.sessions()})
-            if not self._is_current(session, removed) and not self._store.is_away(session)
-        ]
+        removed, outdated = self._store.removed(), []
+        for session in sorted({*self._store.sessions(), *self._replicas.sessions()}):
+            try:
+                if not self._is_current(session, removed) and not self._store.is_away(session):
+                    outdated.append(session)
+            except OSError:  # `_replicate` reports the reason
+                outdated.append(session)
+        return outdated
 
     def _is_current(self, session: str, removed: set[str]) -> bool:
         local = set(segments_of(self._store.listed(session)).items())
@@ -235,8 +243,12 @@ class Replicator:
         replaces no good replica."""
         for finding in await self._act(self._store.audit, session):
             log.warning("%s: %s; %s", finding.path, finding.fault, finding.done)
+        bad = set[str]()
         for segment in await self._act(self._store.listed, session):
-            await self._act(self._store.verify_segment, segment)
+            if await self._act(self._store.verify_segment, segment):
+                bad.add(segment.path)
+        if bad and await self._act(self._store.archived, session):
+            raise StationError(sentence("office_damaged", path=min(bad), session=session))
         listed: list[StoredSegment] = await self._act(self._store.listed, session)
         await self._act(self._store.note_verified, session, self._utc_s())
         return listed

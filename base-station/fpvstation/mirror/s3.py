@@ -10,10 +10,12 @@ in parts: a cut repeats a part, and a killed station continues with the parts th
 """
 
 import asyncio
+import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
+from fpvcar.recordings import names
 from fpvcar.runtime.sentences import sentence
 from fpvstation.mirror.office import (
     CopyProgress,
@@ -23,11 +25,14 @@ from fpvstation.mirror.office import (
     damaged_here,
     quiet,
 )
-from fpvstation.mirror.s3_bucket import Bucket, BucketFile, FileMissing, Upload
+from fpvstation.mirror.s3_bucket import Bucket, BucketFile
+from fpvstation.mirror.s3_server import FileMissing, ServerFeatures
+from fpvstation.mirror.s3_upload import Upload
 from fpvstation.settings import BUCKET_SCHEME
+from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
-from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, stored_in, text_of
 
 PART, PARTS_MOST, PARTS_AT_ONCE = 16 << 20, 10_000, 2
 """Bytes of a request, at least a minute of a car: a server takes a file in one request in half
@@ -43,8 +48,10 @@ class S3:
         self.place, self._root = target, root
         self._name, _, prefix = target.removeprefix(BUCKET_SCHEME).partition("/")
         self._prefix = prefix.rstrip("/") + "/" if prefix else ""
+        self._deletes = incoming == "archive"
         key = hashlib.sha256(f"{incoming}\n{target}".encode()).hexdigest()[:8]
         self._incoming = f"{INCOMING}/{incoming}/{key}"
+        self._server = ServerFeatures()
         self._bucket = self._new()
         self._uploaded = dict[str, str | None]()
         """ETag of each upload that the server verified and `check` has not seen, by path."""
@@ -55,6 +62,8 @@ class S3:
         bucket, content = self._open(), (self._root / MARKER).read_bytes()
         if not known:
             await bucket.write(MARKER, content, None)
+            if self._deletes:  # the right, before anything depends on it
+                await bucket.remove([f"{MARKER}.none"])
         replica = await bucket.read(MARKER)
         if replica is None:
             raise OfficeFault(sentence("bucket_marker", place=self.place, marker=MARKER))
@@ -92,39 +101,60 @@ class S3:
         for segment in listed:
             etag, file = self._uploaded.pop(segment.path, None), present.get(segment.path)
             fresh = file is not None and file.etag != "" and file.etag == etag
-            if file is None or not (fresh or await _is_right(bucket, segment)):
+            # The list of a server may omit a file that it has.
+            if not (fresh or await _is_right(bucket, segment)):
                 bad.append(segment.path.rpartition("/")[2])
         return bad
 
-    async def fetch(
-        self, session: str, on_progress: OnProgress = quiet, on_file: OnFile = lambda path: None
-    ) -> Mapping[str, str]:
+    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
         """Download a session; return the local path of each file. A retry resumes with the bytes
         that arrived. Raises OfficeFault, OSError."""
-        bucket, into, moved, done = self._open(), f"{self._incoming}/{session}", 0, 0
+        bucket = self._open()
         present = await bucket.files(session)
-        if not present:
+        listed = stored_in(session, await bucket.read(f"{session}/{SUMS_FILE}") or b"")
+        wanted = {segment.path for segment in listed}
+        wanted |= {path for path in present if _is_own(path)}
+        paths = await self._fetch(session, sorted(wanted), present, on_progress)
+        if not paths:
             missing = sentence("export_missing", name=session)
             raise OfficeFault(sentence("says", place=self.place, reason=missing))
-        total = sum(file.size for file in present.values())
+        return paths
+
+    async def _fetch(
+        self,
+        session: str,
+        wanted: Sequence[str],
+        present: Mapping[str, BucketFile],
+        on_progress: OnProgress,
+        on_file: OnFile = lambda path: None,
+    ) -> dict[str, str]:
+        """Download these files, also those that the server's list omits."""
+        bucket, into, moved, done = self._open(), f"{self._incoming}/{session}", 0, 0
+        paths = dict[str, str]()
+        total = sum(present[path].size for path in wanted if path in present)
         await asyncio.to_thread((self._root / into).mkdir, parents=True, exist_ok=True)
-        paths = {}
-        for path, file in present.items():
-            name = path.rpartition("/")[2]
+        for path in wanted:
+            name, file = path.rpartition("/")[2], present.get(path)
             target = self._root / into / name
             offset = target.stat().st_size if target.exists() else 0
-            if offset > file.size:
-                target.unlink()
+            if file is None or offset > file.size:
+                target.unlink(missing_ok=True)
                 offset = 0
             done += offset
-            with target.open("ab") as out:
-                if offset < file.size:
-                    async for chunk in bucket.chunks(path, offset):
-                        await asyncio.to_thread(out.write, chunk)
-                        moved, done = moved + len(chunk), done + len(chunk)
-                        on_progress(CopyProgress(moved, done, total))
-            paths[name] = f"{into}/{name}"
+            with contextlib.suppress(FileMissing):
+                with target.open("ab") as out:
+                    if file is None or offset < file.size:
+                        async for chunk in bucket.chunks(path, offset):
+                            await asyncio.to_thread(out.write, chunk)
+                            moved, done = moved + len(chunk), done + len(chunk)
+                            on_progress(CopyProgress(moved, done, max(done, total)))
+                paths[name] = f"{into}/{name}"
+            if name not in paths:
+                target.unlink()
+                continue
             await asyncio.to_thread(on_file, paths[name])
+        if not paths:
+            await asyncio.to_thread(Folder(self._root).prune, into)
         return paths
 
     # Archive of tiers.py
@@ -145,13 +175,26 @@ class S3:
                     sentence("office_disk", place=self.place, path=f"{session}/{bad[0]}")
                 )
 
-    async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
-        """Delete a session that is in the store again. Raises OfficeFault."""
-        bucket = self._open()
-        await bucket.remove([f"{session}/{SUMS_FILE}", *(segment.path for segment in listed)])
+    async def fetch_segments(
+        self, session: str, listed: list[StoredSegment], on_progress: OnProgress, on_file: OnFile
+    ) -> Mapping[str, str]:
+        """Download the segments that are there; return their local paths. Raises OfficeFault,
+        OSError."""
+        present = await self._open().files(session)
+        wanted = [segment.path for segment in listed]
+        return await self._fetch(session, wanted, present, on_progress, on_file)
+
+    async def sums(self, session: str) -> bytes:
+        """Return the list of a session there; b"" if it is missing. Raises OfficeFault."""
+        return await self._open().read(f"{session}/{SUMS_FILE}") or b""
+
+    async def remove(self, session: str, names: list[str], last: bool) -> None:
+        """Delete segments that are right in the store again. Raises OfficeFault."""
+        gone = [*names, *([SUMS_FILE] * last)]
+        await self._open().remove([f"{session}/{name}" for name in gone])
 
     def _new(self) -> Bucket:
-        return Bucket(self.place, self._name, self._prefix)
+        return Bucket(self.place, self._name, self._prefix, self._server)
 
     def _open(self) -> Bucket:
         """Return the bucket; after a fault its settings are read again."""
@@ -168,7 +211,7 @@ class S3:
         if size <= part:
             data = b"".join([piece async for piece in pieces])
             sha256 = segment.sha256  # of these bytes: `_pieces` has compared it
-            self._uploaded[segment.path] = await bucket.write(segment.path, data, old, sha256)
+            self._note(segment, await bucket.write(segment.path, data, old, sha256))
             yield size
             return
         upload, number, sending = Upload(bucket, segment.path), 0, set[asyncio.Task[int]]()
@@ -185,7 +228,12 @@ class S3:
             for task in sending:
                 task.cancel()
             await asyncio.gather(*sending, return_exceptions=True)
-        self._uploaded[segment.path] = await upload.complete(old)
+        self._note(segment, await upload.complete(old))
+
+    def _note(self, segment: StoredSegment, etag: str | None) -> None:
+        """Note the ETag of an upload, if the server has verified its SHA-256."""
+        if self._server.checksums:
+            self._uploaded[segment.path] = etag
 
 
 async def _pieces(file: Path, segment: StoredSegment, size: int) -> AsyncIterator[bytes]:
@@ -206,6 +254,12 @@ async def _pieces(file: Path, segment: StoredSegment, size: int) -> AsyncIterato
     if sha256.hexdigest() != segment.sha256:
         raise damaged_here(segment)
     yield last
+
+
+def _is_own(path: str) -> bool:
+    """Return True for a file that a session can have; consoles leave others."""
+    name = path.rpartition("/")[2]
+    return name == SUMS_FILE or name.endswith(names.SEALED)
 
 
 async def _is_right(bucket: Bucket, segment: StoredSegment) -> bool:

@@ -1,15 +1,12 @@
 """Folder in a bucket of an S3 server, by the client library boto3. Faults are OfficeFaults.
 
 boto3 reads address, region and keys from the environment and the profile files of `aws`.
-
-An upload in parts stays at the server until it is complete. `Upload` finds it there again after a
-kill, and sends only parts whose SHA-256 the server does not have.
 """
 
 import asyncio
-import base64
 import contextlib
 import hashlib
+import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,6 +14,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from fpvcar.runtime.sentences import sentence
 from fpvstation.mirror.office import OfficeFault
+from fpvstation.mirror.s3_server import (
+    ABSENT,
+    UNSUPPORTED,
+    Checksums,
+    Exists,
+    FileMissing,
+    ServerFeatures,
+    checksums_of,
+    code_of,
+    fault_of,
+)
 
 LIBRARY = "pip install 'fpvcar[s3]'"
 CHUNK = 4 << 20
@@ -26,35 +34,7 @@ AMAZON = "amazonaws.com"
 UNSIGNED = {"payload_signing_enabled": False}
 """Setting of boto3: an upload has its checksum in a signed header, so do not hash the body once
 more for the signature. That is the default for https only."""
-STEPS = {
-    "AccessDenied": "bucket_access",
-    "AuthorizationHeaderMalformed": "bucket_region",
-    "ConfigParseError": "bucket_profile",
-    "ExpiredToken": "bucket_token",
-    "ExpiredTokenException": "bucket_token",
-    "IllegalLocationConstraintException": "bucket_region",
-    "InsufficientStorage": "make_room",
-    "InvalidAccessKeyId": "bucket_keys",
-    "InvalidToken": "bucket_token",
-    "NoCredentialsError": "bucket_keys",
-    "NoSuchBucket": "bucket_absent",
-    "PartialCredentialsError": "bucket_keys",
-    "PermanentRedirect": "bucket_region",
-    "PreconditionFailed": "bucket_shared",
-    "ProfileNotFound": "bucket_profile",
-    "QuotaExceeded": "make_room",
-    "RequestTimeTooSkewed": "bucket_clock",
-    "SignatureDoesNotMatch": "bucket_keys",
-    "XAdminUserNotFound": "bucket_keys",
-    "XMinioStorageFull": "make_room",
-}
-"""Code of a server, or error of the client -> key of the next step."""
-REASON_MOST = 300
 Result = TypeVar("Result")
-
-
-class FileMissing(OfficeFault):
-    """Absence of a file in a bucket that is there."""
 
 
 class BucketFile(NamedTuple):
@@ -64,13 +44,20 @@ class BucketFile(NamedTuple):
     etag: str
 
 
+ANY = BucketFile(-1, "")
+"""Version of an upload without a condition."""
+
+
 class Bucket:
     """Folder in a bucket. Every call may raise OfficeFault; the connection is then `failed`."""
 
-    def __init__(self, place: str, name: str, prefix: str) -> None:
+    def __init__(
+        self, place: str, name: str, prefix: str, server: ServerFeatures | None = None
+    ) -> None:
         """Set the folder. `place`: its name in faults; `prefix`: "" or a path with "/" at its
         end."""
         self.place, self._name, self._prefix = place, name, prefix
+        self.server = server or ServerFeatures()
         self._client: Any = None
         self.failed = False
 
@@ -88,6 +75,7 @@ class Bucket:
             )
             for page in pages
             for entry in page.get("Contents", ())
+            if not entry["Key"].endswith("/")  # the mark of a folder, as consoles write it
         }
 
     async def read(self, path: str) -> bytes | None:
@@ -127,21 +115,57 @@ class Bucket:
         """Write a file as a whole, verified by the server, in place of exactly this version;
         return its ETag. `old` is None for a new file: if there is one, it stays, and the
         result is None. `sha256`: checksum of the data, in hex, if it is known."""
-        condition = _condition(old)
+        sha256 = sha256 or hashlib.sha256(data).hexdigest()
         try:
             answer = await self.run(
-                self.call,
-                "put_object",
-                path,
-                Body=data,
-                ChecksumSHA256=_in_base64(sha256 or hashlib.sha256(data).hexdigest()),
-                **condition,
+                self.send, "put_object", path, checksums_of(data, sha256), old, Body=data
             )
         except Exists:
             if old:
                 raise
             return None
         return str(answer["ETag"])
+
+    def send(
+        self,
+        operation: str,
+        path: str,
+        checksums: Checksums,
+        old: BucketFile | None = ANY,
+        **arguments: Any,
+    ) -> Any:
+        """Call an upload with the optional features of the server; one that it refuses is left
+        out from then on. In a thread of `run`. `old`: version to replace, None for a new file."""
+        from botocore.exceptions import ClientError
+
+        server, is_conditional = self.server, old is not ANY
+        before = server.checksums, server.conditions
+        while True:
+            optional = dict(checksums[0] if server.checksums else checksums[1])
+            if is_conditional:
+                if server.conditions:
+                    optional |= _condition(old)
+                else:
+                    self._compare(path, old)
+            try:
+                return self.call(operation, path, **arguments, **optional)
+            except ClientError as error:
+                if not server.drop(error, bool(checksums[0]), is_conditional):
+                    server.checksums, server.conditions = before
+                    raise
+
+    def _compare(self, path: str, old: BucketFile | None) -> None:
+        """Compare the version of a file, where the server has no conditions. Raises Exists."""
+        from botocore.exceptions import ClientError
+
+        try:
+            etag = self.call("head_object", path)["ETag"]
+        except ClientError as error:
+            if code_of(error) not in ABSENT:
+                raise
+            etag = None
+        if etag != (old.etag if old else None):
+            raise Exists(sentence("says", place=self.place, reason=sentence("bucket_shared")))
 
     async def remove(self, paths: list[str]) -> None:
         """Delete files; absent is fine."""
@@ -156,8 +180,15 @@ class Bucket:
     def uploads(self, path: str) -> list[str]:
         """Return the ids of incomplete uploads of a file, the newest first; in a thread of
         `run`."""
+        from botocore.exceptions import ClientError
+
         key = self._prefix + path
-        found = self._client.list_multipart_uploads(Bucket=self._name, Prefix=key)
+        try:
+            found = self._client.list_multipart_uploads(Bucket=self._name, Prefix=key)
+        except ClientError as error:
+            if code_of(error) not in UNSUPPORTED:
+                raise
+            return []
         uploads = [upload for upload in found.get("Uploads", ()) if upload["Key"] == key]
         uploads.sort(key=lambda upload: upload["Initiated"], reverse=True)
         return [upload["UploadId"] for upload in uploads]
@@ -189,6 +220,7 @@ class Bucket:
                 raise OfficeFault(missing) from None
             from botocore.config import Config
 
+            logging.getLogger("botocore").setLevel(logging.WARNING)  # "Found credentials in ..."
             config = Config(
                 connect_timeout=CONNECTING_S,
                 read_timeout=SILENCE_S,
@@ -213,31 +245,7 @@ class Bucket:
         except Exception as error:
             self.failed = True
             region = self._client.meta.region_name if self._client else ""
-            raise _fault_of(self.place, error, region) from None
-
-
-class Exists(OfficeFault):
-    """Refusal of a write: the file is there already, or has another version."""
-
-
-def _fault_of(place: str, error: Exception, region: str) -> OfficeFault:
-    """Return the fault for an error of the client. Raises other errors."""
-    from botocore.exceptions import BotoCoreError, ClientError
-    from botocore.parsers import ResponseParserError
-
-    if isinstance(error, ClientError):
-        code = str(error.response.get("Error", {}).get("Code", "no code"))
-        reason = f"{code}: {error.response.get('Error', {}).get('Message') or 'no message'}"
-        kinds = {"NoSuchKey": FileMissing, "PreconditionFailed": Exists}
-        kind, step = kinds.get(code, OfficeFault), STEPS.get(code, "bucket_again")
-    elif isinstance(error, BotoCoreError | ResponseParserError | ValueError | OSError):
-        kind, reason = OfficeFault, str(error) or repr(error)
-        step = STEPS.get(type(error).__name__, "bucket_network")
-    else:
-        raise error
-    reason = " ".join(reason.split())[:REASON_MOST].rstrip(".")
-    advice = sentence("says", place=reason, reason=sentence(step, region=region))
-    return kind(sentence("says", place=place, reason=advice))
+            raise fault_of(self.place, error, region) from None
 
 
 def _condition(old: BucketFile | None) -> dict[str, str]:
@@ -245,77 +253,6 @@ def _condition(old: BucketFile | None) -> dict[str, str]:
     if old is None:
         return {"IfNoneMatch": "*"}
     return {"IfMatch": old.etag} if old.etag else {}
-
-
-def _in_base64(sha256: str) -> str:
-    """Return a checksum as S3 writes it."""
-    return base64.b64encode(bytes.fromhex(sha256)).decode()
-
-
-class Upload:
-    """Upload of one file in parts. It continues an earlier one of the same file."""
-
-    def __init__(self, bucket: Bucket, path: str) -> None:
-        self._bucket, self._path = bucket, path
-        self._id, self._present = "", dict[int, Any]()
-        self._parts = dict[int, dict[str, Any]]()
-
-    async def open(self) -> None:
-        """Find the earlier upload, or begin one."""
-        await self._bucket.run(self._open)
-
-    def _open(self) -> None:
-        if uploads := self._bucket.uploads(self._path):
-            self._id = uploads[0]
-            self._present = self._bucket.parts(self._path, self._id)
-        else:
-            self._id = self._bucket.call(
-                "create_multipart_upload", self._path, ChecksumAlgorithm="SHA256"
-            )["UploadId"]
-
-    async def part(self, number: int, data: bytes) -> int:
-        """Send a part, verified by the server; return its bytes, or 0 if it was there."""
-        digest = await asyncio.to_thread(hashlib.sha256, data)
-        sha256 = _in_base64(digest.hexdigest())
-        old = self._present.get(number)
-        moved = 0
-        if old and (old["Size"], old.get("ChecksumSHA256")) == (len(data), sha256):
-            etag = old["ETag"]
-        else:
-            arguments = {"UploadId": self._id, "PartNumber": number}
-            answer = await self._bucket.run(
-                self._bucket.call,
-                "upload_part",
-                self._path,
-                Body=data,
-                ChecksumSHA256=sha256,
-                **arguments,
-            )
-            etag, moved = answer["ETag"], len(data)
-        self._parts[number] = {"PartNumber": number, "ETag": etag, "ChecksumSHA256": sha256}
-        return moved
-
-    async def complete(self, old: BucketFile | None) -> str | None:
-        """Publish the file in place of exactly this version; return its ETag. `old` is
-        None for a new file: if there is one, it stays, and the result is None."""
-        parts = [self._parts[number] for number in sorted(self._parts)]
-        try:
-            answer = await self._bucket.run(
-                self._bucket.call,
-                "complete_multipart_upload",
-                self._path,
-                UploadId=self._id,
-                MultipartUpload={"Parts": parts},
-                **_condition(old),
-            )
-        except Exists:
-            await self._bucket.run(
-                self._bucket.call, "abort_multipart_upload", self._path, UploadId=self._id
-            )
-            if old:
-                raise
-            return None
-        return str(answer["ETag"])
 
 
 async def _in_daemon(work: Callable[[], Result]) -> Result:

@@ -2,8 +2,7 @@
 
     out:  copied and verified there -> record written
           -> folder moved aside -> link in its place -> folder deleted
-    back: copied here -> verified -> moved beside the record -> record says `returned`
-          -> link removed, folder in its place -> deleted there -> record removed
+    back: recall.py
 
 The record is the journal. Before it is written the store has the session; after that the archive
 has it, until the record says `returned`. `resume` completes the steps after a kill.
@@ -14,9 +13,9 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,51 +25,21 @@ from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnFile, OnProgress, no_room, quiet
+from fpvstation.mirror.office import Archive, OfficeFault, OnProgress, RemoteOffice, quiet
+from fpvstation.mirror.recall import Recall
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
 from fpvstation.store.audit import files_of
 from fpvstation.store.bound import age_key
-from fpvstation.store.disk import Folder, is_open, locked, read_back
+from fpvstation.store.disk import Folder, is_open, locked
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
 SETTLED_S = 3600.0
 """Time without a new segment after which a session may be archived."""
 LOCK = f"{ARCHIVED}/.lock"
-
-
-class Archive(Protocol):
-    """Interface of an archive. Every call may raise OfficeFault and OSError."""
-
-    @property
-    def place(self) -> str:
-        """Name of the archive in the records."""
-
-    async def claim(self, store: str, known: bool) -> None:
-        """Check that the archive is there, and of this store; claim a new one."""
-
-    def link(self, session: str) -> str:
-        """Return the link that stays behind for a session, or ""."""
-
-    async def put(
-        self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
-    ) -> None:
-        """Copy a session, and verify the copy."""
-
-    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
-        """Verify the copy; return the names of bad or absent segments."""
-
-    async def fetch(
-        self, session: str, on_progress: OnProgress, on_file: OnFile
-    ) -> Mapping[str, str]:
-        """Copy a session to this store's disk; return the local path of each file."""
-
-    async def remove(self, session: str, listed: list[StoredSegment], right: bool) -> None:
-        """Delete the copy of a session that is in the store again. `right`: it was compared just
-        now."""
 
 
 class TiersBusy(StationError):
@@ -102,11 +71,14 @@ class Tiers:
         offices: Sequence[str],
         act: Act,
         utc_s: Callable[[], float] = time.time,
+        remotes: Sequence[RemoteOffice] = (),
     ) -> None:
-        """Set the parts. `offices`: places that must have a session before it is archived."""
+        """Set the parts. `offices`: places that must have a session before it is archived.
+        `remotes`: offices that supply files which are bad in the archive."""
         self._store, self._disk, self._archive = store, disk, archive
         self._offices, self._act, self._utc_s = offices, act, utc_s
         self._log, self._replicas = ArchiveLog(disk), ReplicaLog(disk)
+        self._recall = Recall(store, disk, archive, remotes, act, utc_s)
 
     # Selection
 
@@ -117,8 +89,8 @@ class Tiers:
         over = usage.used - usage.total * settings.above_share
         ages = {
             session: age_key(self._disk, session, listed)
-            for session in self._store.sessions()
-            if not self._log.of(session) and (listed := self._store.listed(session))
+            for session, listed in self._store.readable()
+            if listed and not self._log.exists(session)
         }
         for session in sorted(ages, key=lambda session: ages[session]):
             size, changed_s = self._store.extent(session)
@@ -140,6 +112,9 @@ class Tiers:
             return sentence("archive_link", path=session, target=os.readlink(folder))
         if not listed:
             return sentence("export_missing", name=session)
+        if left := self._log.left(session):
+            values = {"count": len(left.segments), "place": left.place, "session": session}
+            return sentence("archive_left", **values, name=session.rpartition("/")[2])
         replicas = self._replicas.of(session)
         expected = segments_of(listed).items()
         for place in self._offices:
@@ -244,99 +219,11 @@ class Tiers:
 
     # Back
 
-    async def recall(self, session: str, on_progress: OnProgress = quiet) -> list[str]:
-        """Bring a session back; return the names of segments that are bad or missing in the
-        archive. Raises StationError, OfficeFault, OSError; the session then stays there."""
-        self._store.check()
-        record = self._log.of(session)
-        if record is None:
-            missing = sentence("export_missing", name=session)
-            raise StationError(sentence("says", place=self._archive.place, reason=missing))
-        if record.place != self._archive.place:
-            raise StationError(sentence("recall_no_archive", session=session, place=record.place))
-        await self._archive.claim(self._store.id, known=True)
-        lost, fetched = list[str](), not record.returned
-        if fetched:
-            lost = await self._fetch(session, record, on_progress)
-        await self._complete_back(session, record, fetched and not lost)
-        return lost
-
-    async def _fetch(
-        self, session: str, record: ArchivedSession, on_progress: OnProgress
+    async def recall(
+        self, session: str, on_progress: OnProgress = quiet, gone: bool = False
     ) -> list[str]:
-        """Copy a session here, and verify the copy; return the lost names."""
-        size, right = sum(record.sizes.values()), set[str]()
-
-        def verify(path: str) -> None:
-            sha256 = record.segments.get(name := path.rpartition("/")[2])
-            if sha256 and read_back(self._disk.root / path) == sha256:
-                right.add(name)
-
-        await self._act(self._check_room, session, size)
-        paths = await self._archive.fetch(session, on_progress, verify)
-        on_progress(CopyProgress(0, size, size))
-        lost = record.segments.keys() - right
-        if lost:
-            bad = await self._archive.check(session, record.listed(session))
-            if unlike := sorted(lost - set(bad)):
-                await self._act(self._store.clear, paths.values())
-                path = f"{session}/{unlike[0]}"
-                raise OfficeFault(sentence("recall_damaged", path=path, place=record.place))
-        await self._act(self._take, session, record, paths, right)
-        return sorted(lost)
-
-    def _check_room(self, session: str, size: int) -> None:
-        free = shutil.disk_usage(self._disk.root).free
-        if size > free:
-            raise StationError(no_room(str(self._disk.root), session, size, free))
-
-    def _take(
-        self, session: str, record: ArchivedSession, paths: Mapping[str, str], right: set[str]
-    ) -> None:
-        """Make verified files the session's own."""
-        self._store.check()
-        new = self._beside(session, ".new")
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
-        for name in right:
-            os.rename(self._disk.root / paths[name], new / name)
-        self._store.clear(paths.values())
-        if right:
-            listed = (StoredSegment(name, record.segments[name]) for name in right)
-            files.write_whole(new / SUMS_FILE, [text_of(listed)])
-            (new / SUMS_FILE).chmod(0o644)
-        files.sync(new)
-        files.sync(new.parent)
-        with self._disk.changing():
-            record.returned = True
-            self._log.write(session, record)
-
-    async def _complete_back(
-        self, session: str, record: ArchivedSession, right: bool = False
-    ) -> None:
-        """Put the folder of a session in its place. May follow a kill at any step. `right`: the
-        copy in the archive was compared just now."""
-        await self._act(self._put_back, session)
-        self._store.check()  # the disk may have been unmounted meanwhile
-        await self._archive.remove(session, record.listed(session), right)
-
-        def forget() -> None:
-            with self._disk.changing():
-                self._log.forget(session)
-
-        await self._act(forget)
-
-    def _put_back(self, session: str) -> None:
-        folder, new = self._disk.root / session, self._beside(session, ".new")
-        with self._disk.changing():
-            if new.exists():
-                if folder.is_symlink():
-                    folder.unlink()
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                os.rename(new, folder)
-                files.sync(folder.parent)
-                files.sync(folder.parent.parent)
-                files.sync(new.parent)
+        """Bring a session back: see Recall.run."""
+        return await self._recall.run(session, on_progress, gone)
 
     async def resume(self) -> list[str]:
         """Complete all steps that a kill has interrupted; return the faults."""
@@ -357,9 +244,10 @@ class Tiers:
                         await self._act(self._complete_out, session, record)
                 else:
                     await self._archive.claim(self._store.id, known=True)
-                    await self._complete_back(session, record)
+                    await self._recall.complete(session, record)
             except (OfficeFault, StationError, OSError) as fault:
                 faults.append(fault_text(fault))
+        faults += [fault_text(fault) for _, fault in await self._recall.settle_due()]
         return faults
 
     @contextlib.contextmanager

@@ -55,7 +55,7 @@ class Bound:
         """Evict the oldest sessions, but never the newest one, until all others fit; yield a
         fault if they do not. Raises OSError, StationError."""
         self._store.check()
-        listed = {session: self._store.listed(session) for session in self._store.sessions()}
+        listed = dict(self._store.readable())
         sizes = {
             session: sum(self._disk.size(segment.path) or 0 for segment in segments)
             for session, segments in listed.items()

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from fpvstation.store.archived import ArchivedSession, ArchiveLog
+from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
 from fpvstation.store.disk import Disk
+from fpvstation.store.identity import MARKER
 from fpvstation.store.manifest import Manifest
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
@@ -44,6 +45,18 @@ class Contents:
             self._disk.size(segment.path) is None for segment in record.listed(session)
         )
 
+    def is_unmounted(self, session: str) -> bool:
+        """Return True if a session is away, and so is its archive; a bucket always is. So is a
+        session whose move was interrupted."""
+        record = self.archived(session)
+        if record is None or not self.is_away(session):
+            return False
+        moving = (f"{ARCHIVED}/{session}{end}" for end in (".old", ".new"))
+        # The path of a folder archive is absolute, and stays as it is.
+        return self._disk.size(f"{record.place}/{MARKER}") is None or any(
+            self._disk.size(path) is not None for path in moving
+        )
+
     def listed(self, session: str) -> list[StoredSegment]:
         record = self.archived(session)
         return record.listed(session) if record else self._manifest.of(session)
@@ -56,6 +69,16 @@ class Contents:
 
     def removed(self) -> set[str]:
         return self._manifest.removed()
+
+    def readable(self) -> Iterator[tuple[str, list[StoredSegment]]]:
+        """Yield each session with its segments. One that cannot be read is left out: the list and
+        `verify` name it."""
+        for session in self.sessions():
+            try:
+                listed = self.listed(session)
+            except OSError:
+                continue
+            yield session, listed
 
     def segments(self) -> Iterator[StoredSegment]:
         for session in self.sessions():

@@ -4,6 +4,7 @@ Every call may block, and raise OSError. A path is relative, with "/" between na
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -99,13 +100,13 @@ class Folder:
 
     def size(self, path: str) -> int | None:
         """Return the size of a file; symbolic links are not followed."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with _absent():
             return (self.root / path).lstat().st_size
         return None
 
     def changed_s(self, path: str) -> float:
         """Return the file system's modification time."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with _absent():
             return (self.root / path).lstat().st_mtime
         return 0.0
 
@@ -172,15 +173,15 @@ class Folder:
 
     def names(self, path: str) -> list[str]:
         """Return the names of files and folders."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with _absent():
             return sorted(os.listdir(self.root / path))
         return []
 
     def folders(self, path: str) -> list[str]:
         """Follow symbolic links, as an archived session may be one."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with _absent():
             with os.scandir(self.root / path) as entries:
-                return sorted(entry.name for entry in entries if entry.is_dir())
+                return sorted(entry.name for entry in entries if _is_folder(entry))
         return []
 
     @contextlib.contextmanager
@@ -191,6 +192,22 @@ class Folder:
 
     def _make(self, path: str) -> None:
         make_folder((self.root / path).parent)
+
+
+@contextlib.contextmanager
+def _absent() -> Iterator[None]:
+    """Suppress the errors for a missing file. A loop of links leads to none."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    with _absent():
+        return entry.is_dir()
+    return False
 
 
 def make_folder(folder: Path) -> None:

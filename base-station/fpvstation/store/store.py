@@ -89,6 +89,9 @@ class Store(Contents):
             return None
         session, _, name = segment.path.rpartition("/")
         if record := self.archived(session):
+            if sha256 in self._recorded_sums(segment):
+                with self._disk.changing():
+                    return self._archive.mend(session, name, sha256)
             step = recall_step(session)
             return Finding(segment.path, fault, f"not changed: it is in {record.place}; {step}")
         if not sha256 and self._replicas.evicted(session).get(name) == segment.sha256:

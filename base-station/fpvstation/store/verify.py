@@ -35,24 +35,25 @@ def verify(
     """Verify sessions at a limited rate: the list of each, then its segments. A bad segment is
     set aside, so that it is fetched again while the car or an office has it. A segment that
     this machine may not read is reported, and stays. Of a session whose
-    archive is away only the record is verified. Raises StoreGone."""
+    archive is not mounted only the record is verified. Raises StoreGone."""
     begun_s, read = clock_s(), 0
     for session in sessions:
-        away, right = store.is_away(session), True
-        for verdict in _session(store, disk, session, away):
+        right = True
+        for verdict in _session(store, disk, session):
             yield verdict
             right = right and verdict.right
             read += verdict.size
             ahead_s = read / (most_mb_s * MB) - (clock_s() - begun_s)
             if ahead_s > 0.0:
                 sleep(ahead_s)
-        if right and not away:
+        if right and not store.is_away(session):
             store.note_verified(session, utc_s())
 
 
-def _session(store: Store, disk: Disk, session: str, away: bool) -> Iterator[Verdict]:
+def _session(store: Store, disk: Disk, session: str) -> Iterator[Verdict]:
     try:
-        faults, listed = store.audit(session), [] if away else store.listed(session)
+        faults = store.audit(session)
+        listed = [] if store.is_unmounted(session) else store.listed(session)
     except OSError as error:
         yield Verdict(session, 0, error.strerror or str(error), UNJUDGED, False)
         return

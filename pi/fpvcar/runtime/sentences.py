@@ -240,13 +240,15 @@ ENGLISH = {
     "station.toml, then restart the station",
     "recall_damaged": "{path}: right in {place}, and damaged on its way to the store's disk: "
     "check that disk, then recall it again",
+    "recall_nothing": "{place} has no right file of this session, and no office has one: put its "
+    "folder back there, or count it as lost: fpvstation recall --lost {name}",
+    "archive_left": "{count} files of {session} are still in {place}: fpvstation recall {name}",
     "archive_busy": "{session} has changed or is in use: archive it later",
     "archive_waits": "{place} does not have {session} yet: wait until it is copied there",
     "archive_link": "{path} links to {target}, which is not its archive: remove that link",
     "archive_foreign": "{path} is not archived: move it elsewhere",
     # next steps of a bucket
-    "bucket_access": "allow these keys s3:ListBucket, s3:GetObject, s3:PutObject and "
-    "s3:ListBucketMultipartUploads there",
+    "bucket_access": "allow these keys {right} there",
     "bucket_region": "region {region} refused: set AWS_REGION to the bucket's region",
     "bucket_token": "get new temporary keys, or use keys that do not expire",
     "bucket_keys": "set the right AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them "
@@ -258,6 +260,7 @@ ENGLISH = {
     "bucket_network": "check the network, and AWS_ENDPOINT_URL (https://HOST:PORT); the next try "
     "continues the copy",
     "bucket_again": "the next try continues the copy",
+    "bucket_refused": "the server will refuse it again: check its settings, or use another one",
     "bucket_marker": "{place}: {marker} is missing there: correct `target`; if the bucket was "
     "emptied, copy the store's there",
     "catalogue_damaged": "the catalogue is damaged; it is being rebuilt",

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import re
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 
@@ -45,6 +46,16 @@ class S3Proxy:
         """Shift of the date in requests: the client's clock is wrong by that."""
         self.upload_hook: Callable[[], None] = lambda: None
         """Called in the middle of each upload."""
+        self.denied = set[str]()
+        """Methods that these keys may not use."""
+        self.unsupported = dict[str, tuple[int, str]]()
+        """Headers of uploads that the server does not have, with status and code."""
+        self.omitted = ""
+        """Name of a file that lists omit."""
+        self.absent = ""
+        """Name of a file that no GET finds."""
+        self.halved = ""
+        """Name of a file of which each GET has the first half only, with that length."""
 
     async def __aenter__(self) -> "S3Proxy":
         self._session = aiohttp.ClientSession(auto_decompress=False)
@@ -76,8 +87,11 @@ class S3Proxy:
             status, code = self.refusals.pop(0)
             async for _ in request.content.iter_any():
                 pass
-            text = f"<Error><Code>{code}</Code><Message>no</Message></Error>"
-            return web.Response(status=status, text=text, content_type="application/xml")
+            return _refused(status, code)
+        if refusal := self._permanent_refusal(request):
+            async for _ in request.content.iter_any():
+                pass
+            return _refused(*refusal)
         headers = CIMultiDict(request.headers)
         for name in HOP:
             headers.popall(name, None)
@@ -101,6 +115,10 @@ class S3Proxy:
             request.method, url, headers=headers, data=upload, skip_auto_headers=("User-Agent",)
         ) as answer:
             kept = {name: text for name, text in answer.headers.items() if name.lower() not in HOP}
+            if request.method == "GET" and self._lies_about(request):
+                kept.pop("Content-Length", None)
+                body = self._bent(request, await answer.read())
+                return web.Response(status=answer.status, headers=kept, body=body)
             response = web.StreamResponse(status=answer.status, headers=kept)
             await response.prepare(request)
             size, passed = int(answer.headers.get("Content-Length", 0)), 0
@@ -120,6 +138,27 @@ class S3Proxy:
                 await response.write_eof()
             return response
 
+    def _permanent_refusal(self, request: web.BaseRequest) -> tuple[int, str, str] | None:
+        if request.method in self.denied:
+            return 403, "AccessDenied", "no"
+        if self.absent and request.method == "GET" and request.path.endswith(self.absent):
+            return 404, "NoSuchKey", "no"
+        for header, (status, code) in self.unsupported.items():
+            if request.method in ("PUT", "POST") and header in request.headers:
+                return status, code, f"Unsupported header '{header}'"
+        return None
+
+    def _lies_about(self, request: web.BaseRequest) -> bool:
+        """Return True if the answer to this request is not the server's own."""
+        listing = bool(self.omitted) and "list-type" in request.query
+        return listing or bool(self.halved and request.path.endswith(self.halved))
+
+    def _bent(self, request: web.BaseRequest, body: bytes) -> bytes:
+        if "list-type" in request.query:
+            entry = rb"<Contents>(?:(?!</Contents>).)*%s.*?</Contents>" % self.omitted.encode()
+            return re.sub(entry, b"", body, flags=re.DOTALL)
+        return body[: len(body) // 2]
+
     async def _upload(self, request: web.BaseRequest) -> AsyncIterator[bytes]:
         size, passed, hooked = request.content_length or 0, 0, False
         async for piece in request.content.iter_chunked(PIECE):
@@ -132,3 +171,8 @@ class S3Proxy:
                 self.upload_hook()
             yield piece
             await asyncio.sleep(self.delay_s)
+
+
+def _refused(status: int, code: str, reason: str = "no") -> web.Response:
+    text = f"<Error><Code>{code}</Code><Message>{reason}</Message></Error>"
+    return web.Response(status=status, text=text, content_type="application/xml")

@@ -91,7 +91,7 @@ class Places:
         if not self.archive.exists():
             self.archive.mkdir()
             shutil.copy(self.store / MARKER, self.archive)
-            await self.tiers(store).recall(SESSION)
+            await self.tiers(store).recall(SESSION, gone=True)
             if self.office.exists():
                 await self.replicate(store)
             elif self.snapshot.exists():

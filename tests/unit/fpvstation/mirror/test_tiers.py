@@ -234,10 +234,15 @@ def test_bad_copy_in_the_archive_is_named_and_kept(rig: Rig) -> None:
     assert len(faults) == 1 and "fpvstation recall Plague-2026" in faults[0]
     assert rig.recall() == [SECOND]
     assert [segment.path for segment in rig.store.listed(SESSION)] == [f"{SESSION}/{NAME}"]
-    (kept,) = rig.there.glob(f".bad/{SESSION}.*")
-    assert (kept / SECOND).read_bytes() == b"sEcond"
+    assert [path.name for path in (rig.there / SESSION).glob("*.mcap")] == [SECOND]
+    assert rig.recall() == [SECOND], "it is tried again"
+    with pytest.raises(StationError, match="1 files of .* are still in .*fpvstation recall"):
+        rig.archive()
     put(rig.store, SECOND, FILES[SECOND])
-    rig.check_listed()
+    assert (rig.there / SESSION / SECOND).read_bytes() == b"sEcond"
+    assert rig.recall() == []
+    rig.check_one_copy(rig.root)
+    assert not (rig.there / SESSION).exists()
 
 
 @pytest.mark.parametrize("inside", ["store/archive", "."])

@@ -12,6 +12,7 @@ import pytest
 
 from fpvstation.errors import StationError
 from fpvstation.mirror.office import OfficeFault
+from fpvstation.mirror.recall import Recall
 from fpvstation.mirror.tiers import Tiers
 from fpvstation.store.disk import make_folder
 from fpvstation.store.identity import MARKER
@@ -44,14 +45,14 @@ def test_store_unmounted_during_a_recall_keeps_the_archived_copy(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.archive()
-    put_back = Tiers._put_back
+    put_back = Recall._put_back
 
-    def unmount_after(tiers: Tiers, session: str) -> None:
-        put_back(tiers, session)
+    def unmount_after(recall: Recall, session: str) -> None:
+        put_back(recall, session)
         (rig.root / MARKER).rename(rig.root / "away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tiers, "_put_back", unmount_after)
+        patch.setattr(Recall, "_put_back", unmount_after)
         with pytest.raises(StationError, match="mount its disk"):
             rig.recall()
     assert {path.name for path in (rig.there / SESSION).iterdir()} == {*FILES, SUMS_FILE}

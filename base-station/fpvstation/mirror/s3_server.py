@@ -1,0 +1,147 @@
+"""Answers of an S3 server: its optional features, its refusals, and the next step after each.
+
+Servers differ in what they support: some refuse the SHA-256 of an upload, or a condition on the
+version that it replaces. A refused feature is left out from then on:
+
+    SHA-256 of an upload        MD5 in its place; the station then reads the file back
+    If-Match, If-None-Match     the version is compared before the upload
+    list of incomplete uploads  each upload begins anew
+"""
+
+import base64
+import hashlib
+from typing import Any
+
+from fpvcar.runtime.sentences import sentence
+from fpvstation.mirror.office import OfficeFault
+
+STEPS = {
+    "403": "bucket_access",
+    "AccessDenied": "bucket_access",
+    "AuthorizationHeaderMalformed": "bucket_region",
+    "ConfigParseError": "bucket_profile",
+    "ExpiredToken": "bucket_token",
+    "ExpiredTokenException": "bucket_token",
+    "IllegalLocationConstraintException": "bucket_region",
+    "InsufficientStorage": "make_room",
+    "InvalidAccessKeyId": "bucket_keys",
+    "InvalidToken": "bucket_token",
+    "NoCredentialsError": "bucket_keys",
+    "NoSuchBucket": "bucket_absent",
+    "PartialCredentialsError": "bucket_keys",
+    "PermanentRedirect": "bucket_region",
+    "PreconditionFailed": "bucket_shared",
+    "ProfileNotFound": "bucket_profile",
+    "QuotaExceeded": "make_room",
+    "RequestTimeTooSkewed": "bucket_clock",
+    "SignatureDoesNotMatch": "bucket_keys",
+    "XAdminUserNotFound": "bucket_keys",
+    "XMinioStorageFull": "make_room",
+}
+"""Code of a server, or error of the client -> key of the next step."""
+RIGHTS = {
+    "DeleteObject": "s3:DeleteObject",
+    "ListObjectsV2": "s3:ListBucket",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
+    "ListParts": "s3:ListMultipartUploadParts",
+    "AbortMultipartUpload": "s3:AbortMultipartUpload",
+    "GetObject": "s3:GetObject",
+    "HeadObject": "s3:GetObject",
+}
+"""Right of each operation; of the others s3:PutObject."""
+ABSENT = ("404", "NoSuchKey")
+UNSUPPORTED = ("InvalidArgument", "InvalidRequest", "NotImplemented", "NotSupported", "501")
+"""Codes of a server for a feature that it does not have."""
+PASSING = (
+    "BadDigest",
+    "IncompleteBody",
+    "InvalidDigest",
+    "InvalidPart",
+    "NoSuchUpload",
+    "OperationAborted",
+    "RequestTimeout",
+    "SlowDown",
+    "XAmzContentChecksumMismatch",
+    "XAmzContentSHA256Mismatch",
+)
+PASSING_STATUS = (408, 409, 412, 425, 429)
+"""Refusals of one request that may succeed later, among those of the client's side."""
+REASON_MOST = 300
+Checksums = tuple[dict[str, str], dict[str, str]]
+"""Arguments of an upload: with the SHA-256, and for a server that refuses it."""
+
+
+class FileMissing(OfficeFault):
+    """Absence of a file in a bucket that is there."""
+
+
+class Exists(OfficeFault):
+    """Refusal of a write: the file is there already, or has another version."""
+
+
+class ServerFeatures:
+    """Optional features of one server, until it refuses them."""
+
+    def __init__(self) -> None:
+        self.checksums = self.conditions = True
+
+    def drop(self, error: Any, checksums: bool, conditions: bool) -> bool:
+        """Drop the feature that a server has refused, one of those in the request. Return False
+        if the refusal has another reason."""
+        if code_of(error) not in UNSUPPORTED:
+            return False
+        in_checksums = checksums and self.checksums
+        named = "checksum" in str(error.response["Error"].get("Message", "")).lower()
+        if conditions and self.conditions and not (named and in_checksums):
+            self.conditions = False
+        elif in_checksums:
+            self.checksums = False
+        else:
+            return False
+        return True
+
+
+def checksums_of(data: bytes, sha256: str) -> Checksums:
+    """Return the arguments for the upload of these bytes."""
+    md5 = hashlib.md5(data, usedforsecurity=False).digest()
+    return {"ChecksumSHA256": in_base64(sha256)}, {"ContentMD5": base64.b64encode(md5).decode()}
+
+
+def in_base64(sha256: str) -> str:
+    """Return a checksum as S3 writes it."""
+    return base64.b64encode(bytes.fromhex(sha256)).decode()
+
+
+def code_of(error: Any) -> str:
+    """Return the server's code of a ClientError."""
+    return str(error.response.get("Error", {}).get("Code", "no code"))
+
+
+def fault_of(place: str, error: Exception, region: str) -> OfficeFault:
+    """Return the fault for an error of the client. Raises other errors."""
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
+
+    kind, right = OfficeFault, ""
+    if isinstance(error, ClientError):
+        code = code_of(error)
+        reason = f"{code}: {error.response.get('Error', {}).get('Message') or 'no message'}"
+        kinds = {**dict.fromkeys(ABSENT, FileMissing), "PreconditionFailed": Exists}
+        kind = kinds.get(code, OfficeFault)
+        step = STEPS.get(code, "bucket_refused" if _is_permanent(error) else "bucket_again")
+        right = RIGHTS.get(error.operation_name, "s3:PutObject")
+    elif isinstance(error, BotoCoreError | ResponseParserError | ValueError | OSError):
+        reason = str(error) or repr(error)
+        step = STEPS.get(type(error).__name__, "bucket_network")
+    else:
+        raise error
+    reason = " ".join(reason.split())[:REASON_MOST].rstrip(".")
+    advice = sentence("says", place=reason, reason=sentence(step, region=region, right=right))
+    return kind(sentence("says", place=place, reason=advice))
+
+
+def _is_permanent(error: Any) -> bool:
+    """Return True if the same request will be refused again."""
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    refused = 400 <= status < 500 and status not in PASSING_STATUS
+    return (refused or status == 501) and code_of(error) not in PASSING

@@ -1,0 +1,200 @@
+"""Buckets that omit, cut, damage or refuse: nothing is deleted that is not right here."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvstation.mirror import s3
+from fpvstation.mirror.office import OfficeFault
+from fpvstation.mirror.restore import Restore
+from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import ReplicaLog
+from tests.support.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig, act
+from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
+
+FILES = {NAME: DATA, SECOND: b"second" * 999}
+CHECKSUM = ("x-amz-checksum-sha256", "x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm")
+CONDITION = ("if-none-match", "if-match")
+
+
+def tiers_of(rig: Rig) -> Tiers:
+    return Tiers(rig.store, Folder(rig.root), archive_of(TARGET, rig.root), (), act)
+
+
+def check_here(rig: Rig) -> None:
+    assert {path.name: path.read_bytes() for path in (rig.root / SESSION).glob("*.mcap")} == FILES
+    assert not list(rig.there.rglob("*.mcap")) and not list(rig.root.glob(".archived/*/*/*"))
+
+
+@pytest.mark.parametrize("lie", ["omitted", "absent", "halved", "flipped"])
+async def test_recall_from_a_bucket_that_lies_loses_nothing(rig: Rig, lie: str) -> None:
+    for name, data in FILES.items():
+        put(rig.store, name, data)
+    await tiers_of(rig).archive(SESSION)
+    file = rig.there / SESSION / SECOND
+    if lie == "flipped":
+        file.write_bytes(b"S" + FILES[SECOND][1:])
+    else:
+        setattr(rig.proxy, lie, SECOND)
+    lost = await tiers_of(rig).recall(SESSION)
+    assert lost == ([] if lie == "omitted" else [SECOND])
+    assert (rig.root / SESSION / NAME).read_bytes() == DATA
+    if lost:
+        assert file.exists() and not any(
+            request.startswith("DELETE") and SECOND in request for request in rig.proxy.requests
+        )
+    rig.proxy.reset()
+    if lie == "flipped":
+        assert await tiers_of(rig).recall(SESSION) == [SECOND]
+        file.write_bytes(FILES[SECOND])
+    if lost:
+        assert await tiers_of(rig).recall(SESSION) == []
+    check_here(rig)
+
+
+async def test_bucket_with_no_right_file_keeps_its_session(rig: Rig) -> None:
+    put(rig.store)
+    await tiers_of(rig).archive(SESSION)
+    rig.proxy.absent = NAME
+    with pytest.raises(OfficeFault, match="no right file of this session"):
+        await tiers_of(rig).recall(SESSION)
+    assert rig.store.archived(SESSION) and (rig.there / SESSION / NAME).exists()
+
+
+async def test_missing_right_to_delete_is_named_before_the_first_session(rig: Rig) -> None:
+    put(rig.store)
+    rig.proxy.denied = {"DELETE"}
+    with pytest.raises(OfficeFault, match="AccessDenied.*allow these keys s3:DeleteObject there"):
+        await tiers_of(rig).archive(SESSION)
+    assert rig.store.archived(SESSION) is None and (rig.root / SESSION / NAME).exists()
+
+
+async def test_recall_without_the_right_to_delete_ends(rig: Rig) -> None:
+    for name, data in FILES.items():
+        put(rig.store, name, data)
+    await tiers_of(rig).archive(SESSION)
+    rig.proxy.denied = {"DELETE"}
+    with pytest.raises(OfficeFault, match="allow these keys s3:DeleteObject there"):
+        await tiers_of(rig).recall(SESSION)
+    assert rig.store.archived(SESSION) is None, "the session is here"
+    put(rig.store, THIRD, b"late")
+    (fault,) = await tiers_of(rig).resume()
+    assert "s3:DeleteObject" in fault
+    rig.proxy.reset()
+    assert await tiers_of(rig).resume() == []
+    (rig.root / SESSION / THIRD).unlink()
+    check_here(rig)
+
+
+@pytest.mark.parametrize("size", [1000, LARGE], ids=["whole", "in parts"])
+@pytest.mark.parametrize(
+    "headers", [CHECKSUM, CONDITION, CHECKSUM + CONDITION], ids=["checksum", "condition", "both"]
+)
+async def test_feature_that_a_server_refuses_is_left_out(
+    rig: Rig, in_parts: None, headers: tuple[str, ...], size: int
+) -> None:
+    put(rig.store, NAME, bytes(size))
+    rig.proxy.unsupported = {
+        header: (400, "InvalidArgument") if header in CHECKSUM else (501, "NotImplemented")
+        for header in headers
+    }
+    assert await rig.relayed() == ""
+    rig.check_whole()
+    (rig.there / SESSION / NAME).write_bytes(b"rotted" + bytes(size - 6))
+    office = rig.office()
+    listed = rig.store.listed(SESSION)
+    assert await office.check(SESSION, listed) == [NAME]
+    await office.send(SESSION, listed, True)
+    before = len(rig.proxy.requests)
+    assert await office.check(SESSION, listed) == []
+    read = any("GET" in line and NAME in line for line in rig.proxy.requests[before:])
+    assert read == (headers != CONDITION), "an upload without SHA-256 is read back"
+    rig.check_whole()
+
+
+async def test_refused_feature_is_remembered(rig: Rig) -> None:
+    put(rig.store)
+    rig.proxy.unsupported = {"x-amz-checksum-sha256": (400, "InvalidArgument")}
+    office = rig.office()
+    await office.send(SESSION, rig.store.listed(SESSION), False)
+    assert rig.proxy.checksums
+    rig.proxy.checksums.clear()
+    (rig.there / SESSION / NAME).unlink()
+    await office.send(SESSION, rig.store.listed(SESSION), False)
+    assert not rig.proxy.checksums
+
+
+async def test_server_without_conditions_keeps_files_of_another_writer(
+    rig: Rig, tmp_path: Path
+) -> None:
+    rig.proxy.unsupported = dict.fromkeys(CONDITION, (501, "NotImplemented"))
+    put(rig.store)
+    assert await rig.relayed() == ""
+    other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
+    put(other.store, SECOND)
+    assert "of another store" in await other.relayed()
+    bucket = rig.bucket()
+    assert await bucket.write("file", b"first", None)
+    assert await bucket.write("file", b"second", None) is None
+    assert await bucket.read("file") == b"first"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "step"),
+    [
+        (503, "SlowDown", "the next try continues"),
+        (400, "BadDigest", "the next try continues"),
+        (400, "InvalidBucketName", "will refuse it again"),
+        (501, "NotImplemented", "will refuse it again"),
+    ],
+)
+async def test_permanent_and_passing_refusals_are_told_apart(
+    rig: Rig, impatient: None, status: int, code: str, step: str
+) -> None:
+    put(rig.store)
+    rig.proxy.refusals = [(status, code)] * 99
+    assert step in await rig.relayed()
+
+
+async def test_marks_of_folders_and_foreign_files_are_not_fetched(rig: Rig) -> None:
+    put(rig.store)
+    assert await rig.relayed() == ""
+    client = rig.bucket()
+    for key in (f"{SESSION}/notes.txt", f"{SESSION}/deeper/x"):
+        await client.write(key, b"foreign", None)
+    await client.run(client.call, "put_object", f"{SESSION}/", Body=b"")
+    assert set(await rig.office().fetch(SESSION)) == {NAME, "SHA256SUMS"}
+    (rig.root / SESSION / NAME).unlink()
+    disk = Folder(rig.root)
+    work = Restore(SESSION, rig.store, disk, ReplicaLog(disk), act, lambda *_: None)
+    assert (await work.run([rig.office()])).restored == {TARGET: 1}
+
+
+async def test_file_that_a_list_omits_is_restored(rig: Rig) -> None:
+    put(rig.store)
+    assert await rig.relayed() == ""
+    rig.proxy.omitted = NAME
+    assert await rig.office().check(SESSION, rig.store.listed(SESSION)) == []
+    (rig.root / SESSION / NAME).unlink()
+    rig.store.verify_segment(rig.store.listed(SESSION)[0])
+    assert await rig.relayed() == ""
+    assert (rig.root / SESSION / NAME).read_bytes() == DATA
+
+
+async def test_library_prints_nothing_of_its_own(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert await rig.bucket().read("absent") is None
+    assert "credentials" not in caplog.text
+
+
+async def test_large_file_is_read_once_for_a_recall(rig: Rig, in_parts: None) -> None:
+    assert s3.PART < LARGE
+    put(rig.store, NAME, bytes(LARGE))
+    await tiers_of(rig).archive(SESSION)
+    before = len(rig.proxy.requests)
+    assert await tiers_of(rig).recall(SESSION) == []
+    gets = [line for line in rig.proxy.requests[before:] if "GET" in line and NAME in line]
+    assert len(gets) == 1
