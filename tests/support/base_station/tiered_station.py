@@ -77,7 +77,7 @@ def _is_alive(group: int) -> bool:
     return False
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Replace the fault of a step that has none."""
 
 
@@ -104,7 +104,8 @@ class TieredStation:
         self.targets = [targets[kind] for kind in kinds]
         self.utc_s = NOW_S
         self.moment = -1
-        self.fault: Callable[[], object] = _nothing
+        self.fault: Callable[[], object] = nothing
+        self.lie: Callable[[], object] = nothing
         self.id = Store(Folder(self.root)).open("")
         _btrfs(["subvolume", "create", self.root / SNAPSHOTS])
         _btrfs(["filesystem", "sync", self.root])
@@ -263,6 +264,7 @@ class TieredStation:
                     acting = False
 
         sys.addaudithook(watch)
+        self.lie()
         try:
             work()
         except EXPECTED:

@@ -3,7 +3,8 @@
 Each step runs one operation of the station in a child process, under one fault:
 
     operations   record, copy to an office, archive, recall, resume, verify, snapshot, restore
-    faults       kill -9, power cut, full disk, unmounted disk, bit flip, network cut, clock jump
+    faults       kill -9, power cut, full disk, unmounted disk, bit flip, network cut, clock jump,
+                 an archive or a bucket that lies, a missing folder
 
 After each step `check` compares all copies. `bring_home` ends the faults, and lets the station
 repair itself until the store has each session.
@@ -16,23 +17,36 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from random import Random
 
 from fpvstation.mirror.tiers import Tiers
 from fpvstation.snapshots.restore import listed_in
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.store.archived import ARCHIVED
 from fpvstation.store.replica_log import DAY_S
-from tests.support.base_station.tiered_station import NOW_S, SESSIONS, Segment, TieredStation
+from tests.support.base_station.lies import LIES
+from tests.support.base_station.tiered_station import (
+    NOW_S,
+    SESSIONS,
+    Segment,
+    TieredStation,
+    nothing,
+)
 from tests.unit.fpvstation.store.test_store import CAR
 
 STEPS, ROUNDS_MOST = 16, 12
+AWAY = ".away"
 MOMENTS = (0, 1, 2, 3, 5, 8, 12, 17, 23, 30, 40, 60)
 OPERATIONS = (
     "record copy archive recall resume verify snapshot restore_snapshot restore_office".split(),
     (9, 5, 5, 3, 1, 2, 2, 1, 1),
 )
-FAULTS = "none kill power full unmounted flip network clock".split(), (4, 5, 4, 3, 3, 3, 3, 2)
+FAULTS = (
+    "none kill power full unmounted flip network clock lying hidden".split(),
+    (4, 5, 4, 3, 3, 3, 3, 2, 4, 2),
+)
 """Names, and the weight of each."""
 
 
@@ -93,6 +107,17 @@ class TieredWorld(TieredStation):
 
         self.moment, self.fault = self.random.choice(MOMENTS), cut
 
+    def _lying(self) -> None:
+        """Let the archive and the bucket of this step give wrong answers."""
+        lie, random = self.random.choice(LIES), Random(self.random.random())
+        self.lie = lambda: lie(random)
+
+    def _hidden(self) -> None:
+        """Rename the folder of a session in the archive."""
+        if folders := sorted(self.archived.glob(f"{CAR}/*/*")):
+            folder = self.random.choice(folders)
+            folder.rename(f"{folder}{AWAY}")
+
     def _clock(self) -> None:
         days = self.random.choice([-400.0, -1.0, 0.1, 8.0, 40.0, 400.0])
         self.utc_s = max(0.0, self.utc_s + days * DAY_S)
@@ -131,12 +156,16 @@ class TieredWorld(TieredStation):
     def mend(self) -> None:
         """End all faults but the clock's."""
         gateway, away = self.site.gateway, Path(f"{self.mirror}.away")
+        self.lie = nothing
         if gateway.process is None or gateway.process.poll() is not None:
             gateway.kill()
             gateway.start()
         for disk in self.site[:3]:
             disk.mount()
             disk.make_room()
+        for folder in self.archived.glob(f"{CAR}/*/*{AWAY}"):
+            usual = folder.with_name(folder.name.removesuffix(AWAY))
+            shutil.rmtree(folder) if usual.exists() else folder.rename(usual)
         if away.exists():
             shutil.rmtree(self.mirror, ignore_errors=True)  # taken for a new office
             away.rename(self.mirror)
@@ -205,7 +234,8 @@ class TieredWorld(TieredStation):
         for session in sorted({segment.session for segment in self.data}):
             if self._left():  # a move without a record left a copy, which the next move uses
                 self._in_child(self.move, Tiers.archive, session)
-            self._in_child(self.move, Tiers.recall, session)
+            if self._in_child(self.move, Tiers.recall, session) and self.store().archived(session):
+                self._in_child(self.move, partial(Tiers.recall, gone=True), session)
         self.verify()
         for segment in sorted(self.data.keys() - self.stored):
             self._send(segment)
