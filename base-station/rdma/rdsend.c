@@ -315,7 +315,8 @@ static int move(struct end *end)
         return post_end(sender);
     int64_t limit_ms = end->options->finish_ms;
     if (sender->end_ms && limit_ms && now_ms() - sender->end_ms > limit_ms)
-        return fault(&end->error, "no confirmation for %g s (--finish-timeout)",
+        return fault(&end->error, "no confirmation from %s for %g s: is the program that "
+                     "reads there stuck? (--finish-timeout)", end->transport->peer,
                      (double)limit_ms / 1000);
     return sender->posted != posted;
 }

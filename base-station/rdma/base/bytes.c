@@ -164,8 +164,13 @@ void quote_word(struct bytes *into, const char *text, bool home)
 
 void quote_shown(struct bytes *into, const char *text)
 {
-    bytes_reserve(into, strlen(text)); /* allocate even for an empty text */
-    for (; *text; text++) {
+    quote_shown_bytes(into, text, strlen(text));
+}
+
+void quote_shown_bytes(struct bytes *into, const char *text, size_t length)
+{
+    bytes_reserve(into, length); /* allocate even for an empty text */
+    for (const char *end = text + length; text < end; text++) {
         unsigned char c = (unsigned char)*text;
         if (c == '\n' || c == '\t')
             bytes_text(into, c == '\n' ? "\\n" : "\\t");

@@ -53,3 +53,4 @@ void quote_word(struct bytes *bytes, const char *text, bool home);
 
 /* Append `text` for display: control bytes as \n, \xNN. */
 void quote_shown(struct bytes *bytes, const char *text);
+void quote_shown_bytes(struct bytes *bytes, const char *text, size_t length);

@@ -167,8 +167,8 @@ struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_m
     if (code == EAI_NONAME)
         code = await(question, limit_ms, error);
     if (code == 1) {
-        fault(error, "no name server says in time where \"%s\" is: check the name and "
-              "/etc/resolv.conf (--connect-timeout)", name);
+        fault(error, "no name server says within %g s where \"%s\" is: check the name and "
+              "/etc/resolv.conf (--connect-timeout)", (double)limit_ms / 1000, name);
         return NULL;
     }
     struct addrinfo *found = code ? NULL : question->found;

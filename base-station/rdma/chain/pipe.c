@@ -227,16 +227,9 @@ static void look_for_fault(struct pipe_run *run, int64_t now)
 
 static void mind_time(struct pipe_run *run, int64_t now)
 {
-    int limit_ms = run->settings->silence_ms;
-    for (size_t i = 0; i < run->count; i++) {
-        struct pipe_end *end = &run->ends[i];
-        bool silent = limit_ms && now - end->received_ms > limit_ms;
-        if (end->done || !end->greeted || !silent)
-            continue;
-        end->silent = end->done = true;
-        kill(end->pid, SIGKILL);
-        pipe_end_release(end);
-    }
+    bool patient = run->terminal || !run->settings->timeout;
+    for (size_t i = 0; i < run->count; i++)
+        pipe_end_mind_time(&run->ends[i], patient, now);
     if (now - run->beat_ms < AGENT_BEAT_MS)
         return;
     for (size_t i = 0; i < run->count; i++)
@@ -299,23 +292,44 @@ static void print_name(const struct pipe_run *run, const struct pipe_end *end)
     bytes_close(&what);
 }
 
+/* Print why no agent greeted from another machine, and the last output of its login shell. */
+static void print_no_session(const struct pipe_end *end)
+{
+    int status = end->status->status;
+    struct bytes login = {0};
+    quote_shown_bytes(&login, end->login.data, end->login.length);
+    if (end->silent_ms)
+        fprintf(stderr, "no rdpipe answered there within %g s (--timeout): try %s %s true",
+                end->silent_ms / 1000.0, end->settings->ssh, end->host);
+    else if (status < 0)
+        fprintf(stderr, "the session ended before rdpipe started there");
+    else if (status == 127)
+        fprintf(stderr, "no rdpipe found there: install it or give --remote-path");
+    else if (status == EXIT_USAGE)
+        fprintf(stderr, "rdpipe there is older, without agent version %d: install the same "
+                        "release on both machines", AGENT_VERSION);
+    else
+        fprintf(stderr, "no session: ssh ended with status %d", status);
+    if (login.length)
+        fprintf(stderr, "; the login shell printed \"%s\"%s", login.data,
+                status > 0 ? "" : ": its start-up files, such as .bashrc, must be silent and ask "
+                                  "nothing without a terminal");
+    fputs("\n", stderr);
+    bytes_close(&login);
+}
+
 static void print_failure(const struct pipe_run *run, const struct pipe_end *end)
 {
     print_name(run, end);
     if (end->note)
         fprintf(stderr, "%s\n", end->note);
-    else if (end->silent)
-        fprintf(stderr, "nothing heard from there for %g s (--timeout)\n",
-                run->settings->silence_ms / 1000.0);
+    else if (end->host && !end->greeted)
+        print_no_session(end);
+    else if (end->silent_ms)
+        fprintf(stderr, "nothing heard from there for %g s: is the machine or its network down? "
+                        "(--timeout)\n", end->silent_ms / 1000.0);
     else if (end->status->command_status > 0)
         fprintf(stderr, "exit status %d\n", end->status->command_status);
-    else if (end->host && !end->greeted && end->status->status == 127)
-        fprintf(stderr, "no rdpipe found there: install it or give --remote-path\n");
-    else if (end->host && !end->greeted && end->status->status == EXIT_USAGE)
-        fprintf(stderr, "rdpipe there is older, without agent version %d: install the same "
-                        "release on both machines\n", AGENT_VERSION);
-    else if (end->host && !end->greeted)
-        fprintf(stderr, "no session: ssh ended with status %d\n", end->status->status);
     else
         fprintf(stderr, "did not go through, status %d\n", end->status->status);
 }
@@ -330,7 +344,7 @@ static int conclude(const struct pipe_run *run)
         int own = end->status->command_status;
         if (own > 0 && own <= run->settings->says_why)
             continue;
-        if (i == which || own > 0 || end->note || end->silent)
+        if (i == which || own > 0 || end->note || end->silent_ms)
             print_failure(run, end);
     }
     return run->caught ? 128 + run->caught : status;
@@ -352,6 +366,7 @@ static void pipe_run_close(struct pipe_run *run)
     for (size_t i = 0; i < run->count; i++) {
         free(run->ends[i].announcement);
         free(run->ends[i].note);
+        bytes_close(&run->ends[i].login);
     }
     free(run->statuses);
     free(run->ends);

@@ -18,7 +18,10 @@
 
 enum {
     READ_BYTES = 1 << 16,
-    NOISE_BYTES = 1 << 18, /* limit on a login shell's output before the greeting */
+    LOGIN_BYTES = 1 << 20, /* limit on a login shell's output before the greeting */
+    LOGIN_SHOWN = 200,
+    LOGIN_MS = 180000, /* above the 120 s of sshd for a password, and ssh's own to connect */
+    FRAME_BYTES = 1 << 18,
     TERM_MS = 2000, /* from SIGTERM to SIGKILL, and from there to giving up */
     KILL_MS = 1000,
 };
@@ -61,6 +64,7 @@ int pipe_end_open(struct pipe_end *end, int stdin_fd, int stdout_fd)
     end->answer_fd = answers[0];
     fcntl(control[1], F_SETFL, O_NONBLOCK);
     fcntl(answers[0], F_SETFL, O_NONBLOCK);
+    end->opened_ms = end->received_ms = now_ms();
     end->pid = fork();
     if (end->pid == 0)
         child(end, (struct handed[]){{control[0], 0}, {answers[1], 1},
@@ -180,17 +184,40 @@ void pipe_end_read(struct pipe_end *end, int64_t now_ms)
     end->done = got <= 0;
 }
 
+/* Return the version in a greeting at the end of the line, or 0. The login shell may have printed
+ * any bytes before it, and no newline. */
+static int greeting_version(const char *line, size_t length)
+{
+    size_t digits = 0, name = strlen(AGENT_GREETING);
+    while (digits < length && line[length - digits - 1] >= '0' && line[length - digits - 1] <= '9')
+        digits++;
+    const char *number = line + length - digits;
+    bool greets = length >= name + digits && memcmp(number - name, AGENT_GREETING, name) == 0;
+    return greets ? atoi(number) : 0;
+}
+
+/* Move the login shell's output out of the answers; keep the last of it for a message. */
+static void take_login(struct pipe_end *end, size_t length)
+{
+    struct bytes *login = &end->login;
+    end->login_bytes += length;
+    bytes_add(login, end->answers.data, length);
+    bytes_drop(login, login->length > LOGIN_SHOWN ? login->length - LOGIN_SHOWN : 0);
+    bytes_drop(&end->answers, length);
+}
+
 static void await_greeting(struct pipe_end *end)
 {
-    char *line;
-    size_t name = strlen(AGENT_GREETING);
-    while (!end->greeted && (line = bytes_line(&end->answers))) {
-        int version = strncmp(line, AGENT_GREETING, name) == 0 ? atoi(line + name) : 0;
+    const char *newline, *line;
+    while (!end->greeted && end->answers.length &&
+           (newline = memchr(line = end->answers.data, '\n', end->answers.length))) {
+        size_t length = (size_t)(newline - line);
+        int version = greeting_version(line, length);
         end->greeted = version == AGENT_VERSION;
         if (version && !end->greeted && !end->note)
             end->note = text_of("rdpipe has agent version %d there and %d here: install the "
                                 "same release on both machines", version, AGENT_VERSION);
-        free(line);
+        take_login(end, length + 1);
     }
 }
 
@@ -198,8 +225,30 @@ bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame)
 {
     await_greeting(end);
     int next = end->greeted ? agent_frame_next(&end->answers, frame) : 0;
-    end->done |= next < 0 || (next == 0 && end->answers.length > NOISE_BYTES);
+    size_t pending = end->answers.length + (end->greeted ? 0 : end->login_bytes);
+    end->given_up |= next < 0 ||
+                     (next == 0 && pending > (end->greeted ? FRAME_BYTES : LOGIN_BYTES));
+    end->done |= end->given_up;
     return next > 0;
+}
+
+void pipe_end_mind_time(struct pipe_end *end, bool patient, int64_t now_ms)
+{
+    int limit_ms = end->settings->silence_ms;
+    bool starts = end->host && !end->greeted, logged_in = end->login_bytes || end->answers.length;
+    int start_ms = starts && limit_ms < LOGIN_MS ? LOGIN_MS : limit_ms;
+    bool waits = starts && patient && !logged_in;
+    if (!end->pid || end->done || !limit_ms)
+        return;
+    if (!waits && now_ms - end->received_ms > limit_ms)
+        end->silent_ms = limit_ms;
+    else if (starts && now_ms - end->opened_ms > start_ms)
+        end->silent_ms = start_ms;
+    else
+        return;
+    end->given_up = end->done = true;
+    kill(end->pid, starts ? SIGTERM : SIGKILL); /* on SIGTERM ssh restores the terminal's echo */
+    pipe_end_release(end);
 }
 
 void pipe_end_pass_on(struct pipe_end *end, const struct agent_frame *frame)
@@ -252,10 +301,12 @@ int pipe_end_close(struct pipe_end *end)
             kill(end->pid, SIGKILL);
             result = ended(end->pid, &state, KILL_MS) ? 0 : -1;
         }
-        if (end->status->status < 0 && WIFEXITED(state))
-            end->status->status = WEXITSTATUS(state);
+        int status = WIFEXITED(state) && !end->given_up ? WEXITSTATUS(state) : -1;
+        if (end->status->status < 0 && (status || end->greeted)) /* a login file may say "exit" */
+            end->status->status = status;
         end->pid = 0;
     }
+    take_login(end, end->greeted ? 0 : end->answers.length);
     bytes_close(&end->answers);
     bytes_close(&end->control);
     free(end->addresses);

@@ -30,10 +30,13 @@ struct pipe_end {
     pid_t pid;
     int control_fd, answer_fd; /* -1 once closed */
     struct bytes control, answers;
-    int64_t received_ms;
+    struct bytes login;   /* last output of the login shell before the greeting */
+    size_t login_bytes;   /* all of it */
+    int64_t opened_ms, received_ms;
     bool greeted, running, done; /* done: its output has ended */
     bool ahead;                  /* its source runs, its sender's hop is not connected */
-    bool silent;                 /* given up after a time-out */
+    bool given_up;               /* before its output ended: its exit status means nothing */
+    int silent_ms;               /* given up after so long without an answer; 0: not */
 
     /* Messages received. */
     char *announcement, *note;
@@ -52,6 +55,10 @@ void pipe_end_run(struct pipe_end *end);
 
 /* Lead the hop through SSH after this end could not reach the next one. */
 void pipe_end_unreached(struct pipe_end *end);
+
+/* Give up an end that is silent for too long. A `patient` run gives ssh some minutes to connect and
+ * to ask for a password. */
+void pipe_end_mind_time(struct pipe_end *end, bool patient, int64_t now_ms);
 
 void pipe_end_beat(struct pipe_end *end);
 

@@ -171,7 +171,9 @@ int link_tick(struct link *link, struct error *error)
         return fault(error, "some of what %s sent was lost on the way: a record does not end "
                      "(--timeout)", link->transport->peer);
     if (link->idle_ms && now - link->moved_ms > link->idle_ms)
-        return fault(error, "no data for %g s (--idle-timeout)", (double)link->idle_ms / 1000);
+        return fault(error, "no data %s %s for %g s: is the program at one end stuck? "
+                     "(--idle-timeout)", link->sends ? "to" : "from", link->transport->peer,
+                     (double)link->idle_ms / 1000);
     return 0;
 }
 

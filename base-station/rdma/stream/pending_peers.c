@@ -204,7 +204,9 @@ struct transport *pending_accept(struct pending_peers *pending, int out_fd,
         if (polled[0].revents & (POLLERR | POLLHUP))
             fault(error, "the reader of the output left");
         else if (now_ms() >= end_ms)
-            fault(error, "no sender came in time (--connect-timeout)");
+            fault(error, "no sender came to port %u within %g s: is rdsend started, and does a "
+                  "firewall drop the port? (--connect-timeout)",
+                  (unsigned)net_port((struct sockaddr *)&pending->bound), (double)limit_ms / 1000);
         if (error->status)
             return NULL;
         accept_all(pending);
