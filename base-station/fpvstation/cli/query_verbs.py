@@ -14,9 +14,10 @@ from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import counted
 from fpvstation.cli.snapshot_verbs import AddVerb
 from fpvstation.cli.verbs import open_store
-from fpvstation.query import output
-from fpvstation.query.engine import MEMORY_LEAST_MB, MEMORY_MB, Engine
+from fpvstation.query import output, sidecar
+from fpvstation.query.engine import MEMORY_LEAST_MB, MEMORY_MB, Engine, left_out
 from fpvstation.query.grep import grep
+from fpvstation.query.keeper import folder_of
 from fpvstation.service import state_of
 
 TABLE_ROWS = 1000
@@ -96,12 +97,16 @@ def _answer(arguments: argparse.Namespace, engine: Engine, litter: list[Path]) -
         _say(f"there are more than {most} rows: --rows N, or --csv, prints more")
     for session in engine.damaged:
         _say(f"{session}: its sidecar was damaged, and is left out: fpvstation rebuild")
-    if missing := engine.missing():
+    _say_left_out(engine.missing())
+    return 0
+
+
+def _say_left_out(sessions: int) -> None:
+    if sessions:
         _say(
-            f"{counted(missing, 'session')} left out: a running station adds a session 90 s after "
+            f"{counted(sessions, 'session')} left out: a running station adds a session 90 s after "
             "its last segment, fpvstation rebuild all of them"
         )
-    return 0
 
 
 @contextlib.contextmanager
@@ -137,6 +142,8 @@ def run_grep(arguments: argparse.Namespace) -> int:
     for match in matches[-arguments.most :]:
         line = f"{match.session}:{match.utc}:{match.kind}:{match.text}"
         print("".join(letter if letter.isprintable() else "?" for letter in line))
+    texts = sidecar.indexed(folder_of(state_of(arguments.store), store.id))
+    _say_left_out(left_out(state_of(arguments.store), store.id, texts))
     return 0 if matches else 1
 
 

@@ -10,7 +10,7 @@ changed. Only a query is accepted: the types of its statements are those of Duck
 import contextlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ REFUSED = (
     "refused: queries only read, and this is {}: write one query that begins with SELECT, WITH, "
     "FROM, DESCRIBE, SUMMARIZE or EXPLAIN"
 )
+ZONED, QUOTE = "TIMESTAMP WITH TIME ZONE", '"'
 SESSIONS = {
     "session": "VARCHAR",
     "car": "VARCHAR",
@@ -81,7 +82,7 @@ class Engine:
         self._duckdb = library("duckdb")
         if not has_parquet():  # its import takes 0.2 s, and few queries use it
             library("pyarrow")
-        self._folder, self._catalogue = folder_of(state, store_id), state / FILE
+        self._folder, self._state = folder_of(state, store_id), state
         self._store_id, self._memory_mb, self._threads = store_id, memory_mb, threads
         self.damaged: list[str] = []
         """Sessions whose sidecar was found damaged, and removed."""
@@ -91,7 +92,8 @@ class Engine:
         try:
             while True:
                 try:
-                    cursor = self._connection(sql).execute(sql)
+                    db = self._connection(sql)
+                    cursor = db.execute(_without_zones(db, sql))
                     columns = [column[0] for column in cursor.description]
                     return Result(columns, self._rows(cursor), cursor.to_arrow_reader)
                 except self._duckdb.Error as fault:
@@ -102,11 +104,7 @@ class Engine:
 
     def missing(self) -> int:
         """Return the number of the catalogue's sessions without a sidecar. Raises StationError."""
-        complete = {sidecar.session_of(stem) for stem in sidecar.complete(self._folder)}
-        with contextlib.closing(self._listed()) as db:
-            listed = "SELECT 1 FROM segment WHERE segment.session = session.path"
-            rows = db.execute(f"SELECT path FROM session WHERE EXISTS ({listed})")
-            return sum(session not in complete for (session,) in rows)
+        return left_out(self._state, self._store_id, sidecar.complete(self._folder))
 
     def _rows(self, cursor: Any) -> Iterator[tuple[Any, ...]]:
         try:
@@ -129,9 +127,12 @@ class Engine:
     def _check(self, db: Any, sql: str) -> None:
         """Refuse all but one reading statement. Raises StationError, duckdb.Error."""
         statements = db.extract_statements(sql)
+        # DuckDB itself adds CREATE TYPE, without a text, before a PIVOT.
+        while len(statements) > 1 and not statements[0].query and _kind(statements[0]) == "CREATE":
+            statements = statements[1:]
         if len(statements) != 1:
             raise StationError(REFUSED.format(f"{len(statements)} statements"))
-        kind = statements[0].type.name
+        kind = _kind(statements[0])
         if kind == "EXPLAIN":  # EXPLAIN ANALYZE runs its statement
             words = [*sql.split(None, 2), "", ""]
             analyze = words[1].upper() == "ANALYZE"
@@ -153,6 +154,7 @@ class Engine:
         db = self._duckdb.connect(":memory:", config=config)
         db.execute(f"SET allowed_directories = [{quoted(f'{self._folder}/')}]")
         db.execute("SET enable_external_access = false")
+        db.execute("SET TimeZone = 'UTC'")  # that of now(), and of a comparison with it
         db.execute("SET lock_configuration = true")
         # The parser runs IMPORT DATABASE and PRAGMA: it is the one of the locked database.
         self._check(db, sql)
@@ -181,17 +183,6 @@ class Engine:
             db.unregister("catalogued")
         return db
 
-    def _listed(self) -> sqlite3.Connection:
-        """Open the catalogue for reading. Raises StationError."""
-        try:
-            db = sqlite3.connect(f"{self._catalogue.as_uri()}?mode=ro", uri=True)
-            row = db.execute("SELECT store FROM about").fetchone()
-        except sqlite3.Error:
-            row = None
-        if row != (self._store_id,):
-            raise StationError(sentence("query_unlisted", path=self._catalogue))
-        return db
-
     def _sessions(self) -> Any:
         """Return `sessions` as a table of pyarrow. Raises StationError."""
         arrow = library("pyarrow")
@@ -209,7 +200,7 @@ class Engine:
     def _session_rows(self) -> Iterator[Sequence[object]]:
         decode = msgspec.json.Decoder(_Drive).decode
         drives: dict[str, list[_Drive]] = {}
-        with contextlib.closing(self._listed()) as db:
+        with catalogue(self._state, self._store_id) as db:
             query = "SELECT session, shown.drive FROM drive JOIN shown USING (at) ORDER BY at"
             for session, drive in db.execute(query):
                 drives.setdefault(session, []).append(decode(drive))
@@ -244,6 +235,54 @@ class Engine:
                 sidecar.remove(self._folder, stem)
                 self.damaged.append(sidecar.session_of(stem))
         return len(self.damaged) > before
+
+
+@contextlib.contextmanager
+def catalogue(state: Path, store_id: str) -> Iterator[sqlite3.Connection]:
+    """Open the catalogue for reading. Raises StationError if it is missing, damaged, or that of
+    another store."""
+    path = state / FILE
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            if db.execute("SELECT store FROM about").fetchone() != (store_id,):
+                raise sqlite3.DatabaseError
+            yield db
+    except sqlite3.Error:
+        raise StationError(sentence("query_unlisted", path=path)) from None
+
+
+def left_out(state: Path, store_id: str, stems: Iterable[str]) -> int:
+    """Return the number of the catalogue's sessions that none of the sidecars belongs to. Raises
+    StationError."""
+    sessions = set(map(sidecar.session_of, stems))
+    with catalogue(state, store_id) as db:
+        listed = "SELECT 1 FROM segment WHERE segment.session = session.path"
+        rows = db.execute(f"SELECT path FROM session WHERE EXISTS ({listed})")
+        return sum(session not in sessions for (session,) in rows)
+
+
+def _kind(statement: Any) -> str:
+    return str(statement.type.name)
+
+
+def _without_zones(db: Any, sql: str) -> str:
+    """Return the query with each time with a zone, such as now(), as a plain time in UTC: DuckDB
+    needs the library pytz for the others."""
+    if sql.split(None, 1)[0].upper() == "EXPLAIN":
+        return sql
+    relation = db.sql(sql)  # does not run it
+    kinds = list(map(str, relation.types))
+    if not any(ZONED in kind for kind in kinds):
+        return sql
+    cells = [
+        f"CAST(#{at} AS {kind.replace(ZONED, 'TIMESTAMP')})" if ZONED in kind else f"#{at}"
+        for at, kind in enumerate(kinds, 1)
+    ]
+    named = (
+        f'{cell} AS "{name.replace(QUOTE, 2 * QUOTE)}"'
+        for cell, name in zip(cells, relation.columns, strict=True)
+    )
+    return str(relation.project(", ".join(named)).sql_query())
 
 
 def _utc(ms: float) -> datetime:

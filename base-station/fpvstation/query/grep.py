@@ -15,9 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from fpvcar.recordings.export.tables import utc_text
-from fpvstation.catalogue.catalogue import FILE
 from fpvstation.errors import StationError
 from fpvstation.query import sidecar
+from fpvstation.query.engine import catalogue
 from fpvstation.query.keeper import folder_of
 
 Search = Callable[[str], object]
@@ -42,7 +42,7 @@ class _Titled(msgspec.Struct):
 
 
 def grep(state: Path, store_id: str, pattern: str, most: int) -> list[Match]:
-    """Return the newest `most` matches, oldest first. Raises StationError, sqlite3.Error."""
+    """Return the newest `most` matches, oldest first. Raises StationError."""
     try:
         search = re.compile(pattern, re.IGNORECASE).search
     except re.error as fault:
@@ -53,15 +53,21 @@ def grep(state: Path, store_id: str, pattern: str, most: int) -> list[Match]:
     folder = folder_of(state, store_id)
     if not (folder / sidecar.TEXTS).exists():
         raise StationError(f"no sidecar of this store in {folder}: fpvstation rebuild")
-    found = _lines(folder, search, most)
-    with contextlib.closing(sqlite3.connect(f"{(state / FILE).as_uri()}?mode=ro", uri=True)) as db:
+    try:
+        found = _lines(folder, search, most)
+    except sqlite3.DatabaseError as fault:
+        raise StationError(
+            f"{folder / sidecar.TEXTS} is damaged ({fault}): fpvstation rebuild, or a running "
+            "station within a minute, writes it again"
+        ) from None
+    with catalogue(state, store_id) as db:
         found += _sessions(db, search, most) + _titles(db, search, pattern, most)
     return sorted(heapq.nlargest(most, found))
 
 
 def _lines(folder: Path, search: Search, most: int) -> list[Match]:
     rows: list[tuple[int, int, str, str]] = []
-    with sidecar.texts(folder) as db:
+    with contextlib.closing(sqlite3.connect(folder / sidecar.TEXTS)) as db:
         query = (
             "SELECT time_us, source, kind FROM line WHERE text = ? ORDER BY time_us DESC LIMIT ?"
         )

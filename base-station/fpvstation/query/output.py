@@ -83,15 +83,24 @@ def json_value(cell: Any) -> Any:
 def write_parquet(path: Path, result: Result, most: int | None, litter: list[Path]) -> bool:
     """Write a new Parquet file; `litter` gets its temporary folder. Raises RecordingError if it
     exists."""
-    parquet, left = library("pyarrow.parquet"), most
+    arrow, parquet, left = library("pyarrow"), library("pyarrow.parquet"), most
     with published(path, force=False, folder=False) as new:
         litter.append(new.parent)
         batches = result.batches()
-        with parquet.ParquetWriter(new, batches.schema, compression="zstd") as writer:
+        schema = arrow.schema([_utc(arrow, field) for field in batches.schema])
+        with parquet.ParquetWriter(new, schema, compression="zstd") as writer:
             for batch in batches:
-                if left is not None and batch.num_rows > left:
-                    writer.write_batch(batch.slice(0, left))
+                table = arrow.Table.from_batches([batch]).cast(schema)
+                if left is not None and table.num_rows > left:
+                    writer.write_table(table.slice(0, left))
                     return True
-                writer.write_batch(batch)
-                left = None if left is None else left - batch.num_rows
+                writer.write_table(table)
+                left = None if left is None else left - table.num_rows
     return False
+
+
+def _utc(arrow: Any, field: Any) -> Any:
+    """Return the field of a schema; a time gets the zone UTC."""
+    kind = field.type
+    is_time = arrow.types.is_timestamp(kind)
+    return field.with_type(arrow.timestamp(kind.unit, tz="UTC")) if is_time else field

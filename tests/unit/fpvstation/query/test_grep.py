@@ -6,7 +6,10 @@ import pytest
 
 from fpvcar.recordings.library.drives import DriveFilter
 from fpvstation.__main__ import main
+from fpvstation.catalogue.catalogue import FILE
+from fpvstation.query import sidecar
 from fpvstation.query.grep import grep
+from fpvstation.query.sidecar import TEXTS
 from tests.support.base_station.queries import OTHER, SESSION, QueryWorld, scan
 
 Captured = pytest.CaptureFixture[str]
@@ -56,6 +59,32 @@ def test_newest_lines_come_last_and_are_kept(asked: QueryWorld, capsys: Captured
     last = lines_of(asked, capsys, "", "--most=3")
     assert [line[1] for line in last] == [line[1] for line in everything[-3:]]
     assert len(grep(asked.state, asked.store.id, "", 3)) == 3
+
+
+def test_damage_is_an_error_and_not_silence(asked: QueryWorld, capsys: Captured) -> None:
+    def said() -> str:
+        assert main(["grep", "sofa", f"--store={asked.root}"]) == 1
+        return capsys.readouterr().err
+
+    assert said() == ""
+    texts, listed = asked.keeper.folder / TEXTS, asked.state / FILE
+    whole, size = texts.read_bytes(), texts.stat().st_size
+    for damaged in (bytes(9000), whole[:4096] + bytes(size - 4096), whole[: size // 2]):
+        texts.write_bytes(damaged)
+        assert f"{texts} is damaged" in said() and texts.read_bytes() == damaged
+    texts.write_bytes(whole)
+    asked.catalogue.close()
+    for damage in (lambda: listed.write_bytes(bytes(9000)), listed.unlink):
+        for suffix in ("-wal", "-shm"):
+            listed.with_name(listed.name + suffix).unlink(missing_ok=True)
+        damage()
+        assert said() == f"fpvstation: {listed} does not list this store: fpvstation rebuild\n"
+
+
+def test_sessions_that_are_left_out_are_counted(asked: QueryWorld, capsys: Captured) -> None:
+    sidecar.remove(asked.keeper.folder, asked.sidecars("samples")[0].stem)
+    assert main(["grep", "look here", f"--store={asked.root}"]) == 0
+    assert "1 session left out: a running station adds" in capsys.readouterr().err
 
 
 def test_wrong_pattern_and_missing_sidecars_are_named(world: QueryWorld, capsys: Captured) -> None:
