@@ -99,7 +99,7 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
 static void placed(struct sink *sink, struct tree_file *file, struct tree_lost lost,
                    const struct stat *state)
 {
-    tree_sink_not_kept(sink, file->folder, file->name, lost);
+    tree_sink_not_kept(sink, file->folder, file->name, lost, &file->attributes);
     sink->count++;
     settle(sink, file, TREE_PLACED, state);
 }
@@ -158,12 +158,13 @@ static void have(struct sink *sink, struct tree_file *file, const struct stat *s
 {
     const struct tree_attributes *to = &file->attributes, is = tree_attributes_of(state);
     sink->had++;
-    if (is.mode != (to->mode & 0777) || is.mtime_ns != to->mtime_ns) {
+    if (!tree_same_mode(sink, file->folder, &is, to) ||
+        !tree_same_time(sink, file->folder, &is, to)) {
         int fd = open_there(file);
         struct tree_lost lost = {"mode", errno};
         if (fd >= 0)
             lost = tree_keep(fd, to);
-        tree_sink_not_kept(sink, file->folder, file->name, lost);
+        tree_sink_not_kept(sink, file->folder, file->name, lost, to);
         shut(&fd);
     }
     settle(sink, file, TREE_HAVE, state);
@@ -178,8 +179,9 @@ static void ask(struct sink *sink, struct tree_file *file)
     file->state = FILE_ASKED;
     file->replaces = state->st_ino;
     bool same = S_ISREG(state->st_mode) && (uint64_t)state->st_size == file->size;
-    bool same_time = tree_attributes_of(state).mtime_ns == file->attributes.mtime_ns;
-    if (same && (by_content ? !file->size : same_time))
+    const struct tree_attributes is = tree_attributes_of(state);
+    if (same && (by_content ? !file->size
+                            : tree_same_time(sink, file->folder, &is, &file->attributes)))
         return have(sink, file, state);
     if (same && by_content) {
         file->state = FILE_COMPARED;

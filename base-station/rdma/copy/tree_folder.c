@@ -38,10 +38,45 @@ void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
     free(path);
 }
 
-void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, struct tree_lost lost)
+/* Return the attributes that the file system of the folder stores for `to`. */
+static struct tree_attributes stored(struct sink *sink, const struct tree_folder *folder,
+                                     const struct tree_attributes *to)
 {
-    if (!lost.what)
+    struct tree_scratch *scratch = &sink->scratch;
+    struct tree_attributes as = *to;
+    struct stat state;
+    as.mode &= 0777;
+    if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
+        return as;
+    if (!scratch->made || scratch->device != state.st_dev) {
+        if (scratch->made)
+            shut(&scratch->fd);
+        *scratch = (struct tree_scratch){.fd = part_scratch(folder->fd), .made = true,
+                                         .device = state.st_dev};
+    }
+    if (scratch->fd < 0)
+        return as;
+    tree_keep(scratch->fd, to);
+    return fstat(scratch->fd, &state) < 0 ? as : tree_attributes_of(&state);
+}
+
+bool tree_same_time(struct sink *sink, const struct tree_folder *folder,
+                    const struct tree_attributes *is, const struct tree_attributes *to)
+{
+    return is->mtime_ns == to->mtime_ns || is->mtime_ns == stored(sink, folder, to).mtime_ns;
+}
+
+bool tree_same_mode(struct sink *sink, const struct tree_folder *folder,
+                    const struct tree_attributes *is, const struct tree_attributes *to)
+{
+    return is->mode == (to->mode & 0777) || is->mode == stored(sink, folder, to).mode;
+}
+
+void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder, const char *name,
+                        struct tree_lost lost, const struct tree_attributes *to)
+{
+    if (!lost.what || (strcmp(lost.what, "mode") == 0 &&
+                       stored(sink, folder, to).mode != (to->mode & 0777)))
         return;
     char *text = text_of("arrived, but its %s could not be kept: %s", lost.what,
                          strerror(lost.error));
@@ -181,7 +216,7 @@ static void finish(struct sink *sink, struct tree_folder *folder)
         lost = (struct tree_lost){"time", errno};
     if (!untouched && has_parts(folder, false)) /* another copy is writing into it */
         futimens(folder->fd, NULL); /* so that the next copy looks for leftovers */
-    tree_sink_not_kept(sink, folder->up, folder->name, lost);
+    tree_sink_not_kept(sink, folder->up, folder->name, lost, to);
 }
 
 void tree_folder_leave(struct sink *sink, struct tree_folder *folder)

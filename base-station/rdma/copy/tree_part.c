@@ -161,6 +161,19 @@ int part_nameless(int folder, mode_t mode)
     return openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 }
 
+int part_scratch(int folder)
+{
+    char digits[9], path[PART_NAME];
+    int fd = part_nameless(folder, 0600);
+    if (fd >= 0 || hex_random(digits, sizeof digits - 1) < 0)
+        return fd;
+    part_name(path, digits, PART_SUFFIX);
+    fd = open_below(folder, path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0)
+        unlinkat(folder, path, 0);
+    return fd;
+}
+
 int part_write(int fd, const void *bytes, size_t length, uint64_t offset)
 {
     for (size_t done = 0; done < length;) {

@@ -32,6 +32,10 @@ int part_open(int folder, const char *name, const struct tree_attributes *of,
  * system does not support such files (NFS, vfat). */
 int part_nameless(int folder, mode_t mode);
 
+/* Open a file that is removed when it is closed, with or without a name before. Return -1 with
+ * errno on failure. */
+int part_scratch(int folder);
+
 /* Write all bytes at `offset`. Return -1 with errno on failure. */
 int part_write(int fd, const void *bytes, size_t length, uint64_t offset);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent_protocol.h"
+#include "descriptors.h"
 #include "tree_part.h"
 
 /* Reject unrequested names: a source asked for `notes` must not send `.bashrc`. */
@@ -79,7 +80,7 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     struct tree_lost lost = {0};
     if (utimensat(folder->fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         lost = (struct tree_lost){"time", errno};
-    tree_sink_not_kept(sink, folder, name, lost);
+    tree_sink_not_kept(sink, folder, name, lost, to);
     if (fstatat(folder->fd, name, &state, AT_SYMLINK_NOFOLLOW) == 0)
         tree_made_add(&sink->made, &state);
     sink->count += !there;
@@ -224,6 +225,8 @@ static void sink_close(struct sink *sink)
     tree_crew_close(&sink->crew);
     if (sink->top)
         tree_folder_leave(sink, sink->top);
+    if (sink->scratch.made)
+        shut(&sink->scratch.fd);
     free(sink->rename);
     tree_made_close(&sink->made);
     tree_hash_close(&sink->hash);

@@ -88,6 +88,11 @@ struct sink {
     struct tree_file *body; /* the one being received */
     struct tree_crew crew;
     struct tree_hash hash;
+    struct tree_scratch { /* file that shows which attributes its file system stores */
+        int fd; /* -1: none could be made */
+        bool made;
+        dev_t device;
+    } scratch;
     struct tree_made made; /* entries that this run has placed or kept */
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
@@ -103,8 +108,17 @@ struct sink {
 /* Print an error about a name in the folder (NULL: at the top) and count it. */
 void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
                         const char *name, const char *what);
-void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, struct tree_lost lost);
+
+/* Report lost metadata, except for a mode that the file system cannot store. */
+void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder, const char *name,
+                        struct tree_lost lost, const struct tree_attributes *to);
+
+/* Return true if the existing entry `is` has the attributes `to`, or those that its file system
+ * makes of them: vfat stores times in steps of 2 s and no modes. */
+bool tree_same_time(struct sink *sink, const struct tree_folder *folder,
+                    const struct tree_attributes *is, const struct tree_attributes *to);
+bool tree_same_mode(struct sink *sink, const struct tree_folder *folder,
+                    const struct tree_attributes *is, const struct tree_attributes *to);
 const char *tree_sink_name(const struct sink *sink, const struct tree_record *record);
 
 /* Open the folder for the names at the top by cp's rules: DST if it is a directory. If it is not,
