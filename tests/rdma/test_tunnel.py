@@ -168,6 +168,27 @@ def test_wireguard_connects_station_site_and_phone(tmp_path: Path) -> None:
             assert "mtu 1420" in show
 
 
+@missing("wg-quick", "wireguard-go")
+def test_wireguard_follows_a_site_to_its_new_address(lan: Lan, tmp_path: Path) -> None:
+    made = tunnel.written("wireguard", lan, tmp_path, endpoint="site.test")
+    config, names = tunnel.config_of(made, "station"), made / "hosts"
+    text = config.read_text()
+    assert "sleep 30" in text and "-lt 150" in text
+    config.write_text(text.replace("sleep 30", "sleep 0.2").replace("-lt 150", "-lt 1"))
+    names.write_text(f"{lan.far} site.test\n")
+    with tunnel.wireguard(made, site=lan.enter, station=tunnel.HERE):
+        site = tunnel.address(made, "site")
+        assert tunnel.reaches(site)
+        lan.roam()
+        names.write_text(f"{lan.far} site.test\n")
+        assert tunnel.reaches(site)
+    hook = ["pgrep", "-f", f"wg show {made.name[7:]} latest"]
+    limit_s = time.monotonic() + 20.0
+    while subprocess.run(hook, capture_output=True).returncode == 0:
+        assert time.monotonic() < limit_s, "it goes on without the tunnel"
+        time.sleep(0.1)
+
+
 @missing("wg-quick", "openvpn")
 def test_configuration_is_accepted_by_the_programs(lan: Lan, tmp_path: Path) -> None:
     made = tunnel.written("wireguard", lan, tmp_path, "--phone")

@@ -79,6 +79,9 @@ CLIENT_TUNING = """\
 # Send at once instead of waiting for more data (Nagle): acknowledgements inside are small.
 socket-flags TCP_NODELAY
 """
+ONLY_FOUR = """\
+# This listens for IPv6 and IPv4. On a machine without IPv6 write tcp4-server.
+"""
 STEPS = """\
 {folder} has both ends of the tunnel {name}, with their keys: keep it private.
 
@@ -96,6 +99,13 @@ STEPS = """\
      [office]
      second = "{site}:/srv/drives"
      window = "22:00-06:00"
+"""
+REFRESH = """\
+# WireGuard looks up the name of the site once, and makes a handshake every two minutes. Look it
+# up again while the last one is older.
+PostUp = while sleep 30; do at=$(wg show %i latest-handshakes | cut -f 2); [ "$at" ] || break; \
+[ $(($(date +%s) - at)) -lt 150 ] || wg set %i peer {peer} endpoint {host}:{port}; \
+done >/dev/null 2>&1 &
 """
 PHONE = """\
 4. Scan this with the WireGuard app of the phone; it then opens the station's page at
@@ -196,14 +206,11 @@ def tunnel_of(arguments: argparse.Namespace) -> Tunnel:
             f'tunnel name "{name[:80]}" refused: expected 1 to 15 of A-Z a-z 0-9 _ -, beginning '
             "with a letter, as it names a network interface"
         )
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        if not HOST.fullmatch(host):
-            raise StationError(
-                f'--endpoint "{host[:80]}" refused: expected a host name or an IP address, such '
-                "as attic.example.org; a port is given with --port"
-            ) from None
+    if not _is_address(host) and not HOST.fullmatch(host):
+        raise StationError(
+            f'--endpoint "{host[:80]}" refused: expected a host name or an IP address, such '
+            "as attic.example.org; a port is given with --port"
+        )
     digest = hashlib.sha256(name.encode()).digest()
     # Not below 10.64: routers, containers and the car's own network use those more often.
     text = arguments.network or f"10.{64 + digest[0] % 128}.{digest[1]}.0/24"
@@ -218,6 +225,14 @@ def tunnel_of(arguments: argparse.Namespace) -> Tunnel:
     return Tunnel(name, host, arguments.port or PORTS[arguments.kind], network)
 
 
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
     """Return the configuration of each end for wg-quick, with new keys. Raises StationError."""
     keys = {
@@ -225,6 +240,8 @@ def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
     }
     addresses = dict(zip(keys, tunnel.network.hosts(), strict=False))
     texts = {}
+    host = f"[{tunnel.endpoint}]" if ":" in tunnel.endpoint else tunnel.endpoint
+    site = _output("wg", "pubkey", given=keys["site"])
     for end, key in keys.items():
         text = (
             f"{HEAD.format(name=tunnel.name, end=end)}[Interface]\n"
@@ -237,6 +254,8 @@ def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
         if end == "site" and phone:
             text += "# Pass packets between phone and station.\n"
             text += "PostUp = sysctl -q -w net.ipv4.conf.%i.forwarding=1\n"
+        if end == "station" and not _is_address(tunnel.endpoint):
+            text += REFRESH.format(peer=site, host=host, port=tunnel.port)
         for peer in [peer for peer in keys if end == "site" and peer != end] or ["site"]:
             allowed = f"{addresses[peer]}/32" if end == "site" or not phone else tunnel.network
             text += (
@@ -244,7 +263,6 @@ def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
                 f"AllowedIPs = {allowed}\n"
             )
         if end != "site":
-            host = f"[{tunnel.endpoint}]" if ":" in tunnel.endpoint else tunnel.endpoint
             text += (
                 f"Endpoint = {host}:{tunnel.port}\n"
                 "# Keep the way through the router open for packets from the site.\n"
@@ -257,13 +275,17 @@ def wireguard(tunnel: Tunnel, phone: bool) -> dict[str, str]:
 def openvpn(tunnel: Tunnel) -> dict[str, str]:
     """Return the configuration of both ends, with new keys. Raises StationError."""
     shared = _output("openvpn", "--genkey", "secret", "/dev/stdout")
-    suffix = "6" if ":" in tunnel.endpoint else ""
+    is_four = _is_address(tunnel.endpoint) and ":" not in tunnel.endpoint
+    only = "" if is_four else ONLY_FOUR
+    # A name may have addresses of both kinds, or change them.
+    listens, dials = ("" if is_four else "6"), ("6" if ":" in tunnel.endpoint else "")
     made = {end: _certified(f"{tunnel.name}-{end}") for end in ("site", "station")}
     net = tunnel.network
     connections = {
-        "site": f"server {net.network_address} {net.netmask}\nproto tcp{suffix}-server\n"
+        "site": f"server {net.network_address} {net.netmask}\n{only}"
+        f"proto tcp{listens}-server\n"
         f"port {tunnel.port}\ndh none\nkeepalive 10 60",
-        "station": f"client\nproto tcp{suffix}-client\nremote {tunnel.endpoint} {tunnel.port}\n"
+        "station": f"client\nproto tcp{dials}-client\nremote {tunnel.endpoint} {tunnel.port}\n"
         "nobind",
     }
     roles = {"site": "This end listens.", "station": "This end connects."}

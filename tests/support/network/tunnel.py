@@ -74,8 +74,17 @@ def wireguard(tunnel: Path, **hosts: Sequence[str]) -> Iterator[None]:
         for end, enter in hosts.items():
             config = config_of(tunnel, end)
             # All ends have one name here, and so would their sockets.
-            alone = "mkdir -p /run/wireguard; mount -t tmpfs none /run/wireguard; exec "
-            words = ["unshare", "--mount", "sh", "-c", f'{alone} wg-quick up "$0"', str(config)]
+            alone = "mkdir -p /run/wireguard; mount -t tmpfs none /run/wireguard; "
+            if (names := tunnel / "hosts").exists():
+                alone += f"mount --bind '{names}' /etc/hosts; "
+            words = [
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                f'{alone} exec wg-quick up "$0"',
+                str(config),
+            ]
             remove = [*enter, "ip", "link", "del", config.stem]
             stack.callback(subprocess.run, remove, capture_output=True)
             done = subprocess.run([*enter, *words], capture_output=True, text=True, timeout=UP_S)

@@ -126,6 +126,36 @@ def test_phone_gets_its_end_as_a_qr(here: Path, capsys: pytest.CaptureFixture[st
 
 
 @needs_wg
+@pytest.mark.parametrize(
+    ("endpoint", "refreshed"), [("attic.example.org", True), ("192.0.2.7", False), ("::7", False)]
+)
+def test_station_looks_up_a_name_again(here: Path, endpoint: str, refreshed: bool) -> None:
+    assert main(["tunnel", "wireguard", "attic", "--phone", "--endpoint", endpoint]) == 0
+    (*hooks,) = values(config("station"), "PostUp")
+    assert len(hooks) == refreshed and not values(config("phone"), "PostUp")
+    key = values(config("station"), "PublicKey")[0]
+    assert all(f"peer {key} endpoint attic.example.org:51820" in hook for hook in hooks)
+    assert all("#" not in hook for hook in hooks), "a comment of wg-quick"
+
+
+@needs_openvpn
+@pytest.mark.parametrize(
+    ("endpoint", "listens", "dials"),
+    [
+        ("attic.example.org", "tcp6-server", "tcp-client"),
+        ("192.0.2.7", "tcp-server", "tcp-client"),
+        ("2001:db8::7", "tcp6-server", "tcp6-client"),
+    ],
+)
+def test_openvpn_uses_each_kind_of_address(
+    here: Path, endpoint: str, listens: str, dials: str
+) -> None:
+    assert main(["tunnel", "openvpn", "attic", "--endpoint", endpoint]) == 0
+    assert f"\nproto {listens}\n" in config("site")
+    assert f"\nproto {dials}\n" in config("station")
+
+
+@needs_wg
 def test_ipv6_endpoint_network_and_port_are_taken(here: Path) -> None:
     argv = ["tunnel", "wireguard", "attic", "--endpoint", "2001:db8::7", "--port", "500"]
     assert main([*argv, "--network", "192.168.77.0/29"]) == 0
