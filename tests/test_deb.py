@@ -200,7 +200,7 @@ def test_sites_package_has_program_units_and_dependencies(debs: Path, tmp_path: 
     said = output(sys.executable, "-m", "fpvsites", "--help", env={"PYTHONPATH": str(modules)})
     assert "fpvsites undo" in said
     depends = output("dpkg-deb", "--field", deb(debs, "fpvsites"), "Depends")
-    assert "dnsmasq-base (>= 2.87)" in depends and "nftables" in depends
+    assert "dnsmasq-base (>= 2.90)" in depends and "nftables" in depends
 
 
 def test_library_package_starts_nothing_and_the_station_needs_no_car(

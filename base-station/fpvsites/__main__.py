@@ -47,7 +47,9 @@ def _change(arguments: argparse.Namespace, change: Change) -> int:
     with state.changing(arguments.state) as states:
         new = change(states, local_now())
     deadline = time.monotonic() + CONFIRM_S
+    # Another change at the same time takes the place of this one, which is in force with it.
     while (report := state.in_force(arguments.state)).at_s != new.at_s:
+        new = state.newest(state.load(arguments.state))
         if time.monotonic() > deadline:
             print(
                 f"fpvsites: saved, not in force after {CONFIRM_S:g} s: does `fpvsites run` run? "

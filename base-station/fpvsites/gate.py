@@ -29,15 +29,17 @@ log = logging.getLogger("fpvsites")
 
 
 def check_programs() -> None:
-    """Raise StationError unless nft and a dnsmasq with nftset are installed."""
+    """Raise StationError unless nft and a dnsmasq with nftset and filter-rr are installed."""
     require("nft", "nftables")
     said = subprocess.run(
         [require("dnsmasq", "dnsmasq-base"), "--version"], capture_output=True, text=True
     ).stdout
-    if not re.search(r"(?<!no-)\bnftset\b", said):
+    number = re.match(r"Dnsmasq version (\d+)\.(\d+)", said)
+    recent = number is not None and tuple(map(int, number.groups())) >= (2, 90)
+    if not recent or not re.search(r"(?<!no-)\bnftset\b", said):
         version = said.partition("\n")[0] or "no version"
         raise StationError(
-            f"dnsmasq has no nftset ({version}): expected 2.87 or newer, built with nftset, as in "
+            f"dnsmasq is too old ({version}): expected 2.90 or newer, built with nftset, as in "
             "Debian 12: sudo apt install dnsmasq-base"
         )
 

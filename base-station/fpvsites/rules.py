@@ -9,12 +9,12 @@ the group's mark. The mark is a hash of the permissions, so a change of them cut
 
 import datetime
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from fpvcar.config import ConfigError, Section
 from fpvcar.runtime.sentences import sentence
-from fpvsites.config import CLOCK, Config, Group, Span, minutes_of
+from fpvsites.config import CLOCK, DAY_MINUTES, Config, Group, Span, minutes_of
 
 Mode = Literal["everything", "sites", "nothing"]
 TABLE = "inet fpvsites"
@@ -34,6 +34,17 @@ BYPASSES = (
 )
 """Names that never resolve, also below an allowed site: public DoH servers, Firefox's canary, which
 turns off its own DoH, and Apple's, which turn off Private Relay."""
+
+
+PRIVATE = (
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+)
 
 
 class Switch(Section, frozen=True):
@@ -63,10 +74,10 @@ class Rules(NamedTuple):
 def switch_until(text: str, now: datetime.datetime) -> float:
     """Return the time of HH:MM today in seconds, UTC. Raises ConfigError."""
     match = CLOCK.fullmatch(text)
-    until = _at(now, minutes_of(match[1], match[2]) if match else -1)
-    if until <= now:
-        raise ConfigError(sentence("sites_time", time=text, now=f"{now:%H:%M}"))
-    return until.timestamp()
+    minutes = minutes_of(match[1], match[2]) if match else -1
+    if until := [at_s for at_s in _instants(now, minutes) if at_s > now.timestamp()]:
+        return until[0]
+    raise ConfigError(sentence("sites_time", time=text, now=f"{now:%H:%M}"))
 
 
 def permission(
@@ -78,25 +89,37 @@ def permission(
     spans, allowed = group.spans, "everything" if group.everything else "sites"
     if spans is None:
         return allowed, None  # type: ignore[return-value]
-    is_open = _open(spans, now)
-    edges = sorted(
-        edge
-        for day in range(8)
-        for span in spans
-        for edge in (_at(now, span.start, day), _at(now, span.end, day))
-        if edge > now
-    )
-    until = next((edge for edge in edges if _open(spans, edge) != is_open), None)
-    return (allowed if is_open else "nothing"), until  # type: ignore[return-value]
+    is_open, now_s = _open(spans, now), now.timestamp()
+    edges = {edge for span in spans for edge in (span.start, span.end)}
+    for day in range(8):
+        for at_s in _changes(now, day, edges):
+            at = datetime.datetime.fromtimestamp(at_s, now.tzinfo)
+            if at_s > now_s and _open(spans, at) != is_open:
+                return (allowed if is_open else "nothing"), at  # type: ignore[return-value]
+    return (allowed if is_open else "nothing"), None  # type: ignore[return-value]
 
 
-def _at(now: datetime.datetime, minutes: int, days: int = 0) -> datetime.datetime:
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return midnight + datetime.timedelta(days=days, minutes=minutes)
+def _changes(now: datetime.datetime, day: int, edges: Iterable[int]) -> list[float]:
+    """Return the instants of a day, sorted, at which a timetable may change: its edges and, if the
+    clocks are set on that day, each half hour."""
+    begin_s, end_s = _instants(now, 0, day)[0], _instants(now, DAY_MINUTES, day)[-1]
+    found = {at_s for minutes in edges for at_s in _instants(now, minutes, day)}
+    if end_s - begin_s != DAY_MINUTES * 60:
+        found |= {begin_s + half_hour * 1800 for half_hour in range(51)}
+    return sorted(found)
+
+
+def _instants(now: datetime.datetime, minutes: int, day: int = 0) -> list[float]:
+    """Return the instants in seconds, UTC, at which the clocks show a time of a day: two if they
+    are set back over it. A time that they skip gets that before and that after."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    wall = midnight + datetime.timedelta(days=day, minutes=minutes)
+    return sorted({wall.replace(fold=fold).timestamp() for fold in (0, 1)})
 
 
 def _open(spans: tuple[Span, ...], now: datetime.datetime) -> bool:
-    minutes = (now - _at(now, 0)).total_seconds() / 60
+    """Return whether a timetable is open at the time that the clocks show."""
+    minutes = now.hour * 60 + now.minute
     return any(now.weekday() in days and start <= minutes < end for days, start, end in spans)
 
 
@@ -140,6 +163,8 @@ def _chain(key: str, mark: int, mode: Mode, until: datetime.datetime | None) -> 
         body.append(f"ct mark set {mark} accept")
     elif mode == "sites":
         body += [
+            # Below an allowed name anyone may answer with an address in the networks beside.
+            f"ip daddr {{ {', '.join(PRIVATE)} }} drop",
             f"ct mark {mark} accept",
             "meta l4proto { tcp, udp } th dport 853 drop",
             # A second answer does not extend an address's timeout. Recent use bridges the time
@@ -217,7 +242,12 @@ def _dnsmasq(config: Config, group: Group, mode: Mode, number: int, key: str) ->
         f"max-ttl={_ask_s(config.keep_s)}",
     ]
     if mode == "sites":
-        lines += ["filter-AAAA", f"nftset=/#/4#{TABLE.replace(' ', '#')}#sites_{key}"]
+        # An HTTPS or SVCB record hints at addresses that no A record opens.
+        lines += [
+            "filter-AAAA",
+            "filter-rr=SVCB,HTTPS",
+            f"nftset=/#/4#{TABLE.replace(' ', '#')}#sites_{key}",
+        ]
         lines += [f"server=/{name}/" for name in BYPASSES]
         lines += [f"server=/{name}/{server}" for name in group.sites for server in config.upstream]
     elif mode == "everything":

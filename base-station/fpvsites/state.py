@@ -42,9 +42,27 @@ class InForce(msgspec.Struct, frozen=True):
     """Key and values of the fault, for the page."""
 
 
+class LocalZone(datetime.tzinfo):
+    """This computer's time zone, with its changes to and from daylight-saving time."""
+
+    def utcoffset(self, wall: datetime.datetime | None) -> datetime.timedelta | None:
+        return wall and wall.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, wall: datetime.datetime | None) -> None:
+        return None
+
+    def tzname(self, wall: datetime.datetime | None) -> str | None:
+        return wall and wall.replace(tzinfo=None).astimezone().tzname()
+
+    def fromutc(self, at: datetime.datetime) -> datetime.datetime:
+        wall = at.replace(tzinfo=datetime.UTC).astimezone()
+        first = wall.replace(tzinfo=self)
+        return first if first.utcoffset() == wall.utcoffset() else first.replace(fold=1)
+
+
 def local_now() -> datetime.datetime:
     """Return the time in this computer's time zone."""
-    return datetime.datetime.now().astimezone()
+    return datetime.datetime.now(LocalZone())
 
 
 def load(folder: Path) -> list[State]:

@@ -19,6 +19,8 @@ from fpvsites.config import Config, Group
 from tests.support.network.sites import (
     DNS,
     GATEWAY,
+    HTTPS,
+    INSIDE,
     MAC,
     NO_SUCH_NAME,
     OTHER,
@@ -83,6 +85,21 @@ def test_encrypted_dns_and_ipv6_do_not_pass(network: Network) -> None:
     assert network.get("fd45::2", "x") == ""
     assert network.fpvsites("off").stdout == "off: all clients reach all sites\n"
     assert network.get("fd45::2", "x") == "x"
+
+
+def test_hint_at_other_addresses_is_left_out(network: Network) -> None:
+    """A browser that reads the hint would not get past the firewall."""
+    assert network.ask("allowed.org", kind=HTTPS) == (0, [])
+    assert network.fpvsites("off").returncode == 0
+    network.wait_for(lambda: network.ask("allowed.org", kind=HTTPS, server=DNS) == (0, [""]))
+
+
+def test_private_address_below_an_allowed_name_is_closed(network: Network) -> None:
+    network.wait_for(lambda: network.visit("allowed.org") == "allowed.org")
+    assert network.ask("inside.allowed.org") == (0, [INSIDE])
+    assert network.get(INSIDE, "x") == ""
+    assert network.fpvsites("off").returncode == 0
+    network.wait_for(lambda: network.get(INSIDE, "x") == "x")
 
 
 def test_address_closes_after_its_time(network: Network) -> None:

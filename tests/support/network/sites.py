@@ -18,6 +18,8 @@ from typing import Self
 
 MAC, STRANGER = "02:00:00:00:53:01", "02:00:00:00:53:09"
 SHARED, OTHER, DNS = "45.0.0.2", "45.0.0.3", "45.0.0.9"
+INSIDE = "192.168.53.2"
+"""Address in a private network between the gateway and the internet."""
 GATEWAY = "10.53.0.1"
 PEOPLE = 65534
 """User and group of the gateway's programs: not root."""
@@ -64,6 +66,8 @@ internet: addr add {SHARED}/24 dev line
 internet: addr add {OTHER}/24 dev line
 internet: addr add {DNS}/24 dev line
 internet: addr add fd45::2/64 dev line nodad
+internet: addr add {INSIDE}/24 dev line
+gateway: addr add 192.168.53.1/24 dev wan
 client: link set wifi up
 gateway: link set lo up
 gateway: link set lan up
@@ -76,6 +80,8 @@ internet: -6 route add default via fd45::1
 """
 """Set-up of the network: HOST: words of `ip`."""
 REFUSED, NO_SUCH_NAME = 5, 3
+HTTPS = 65
+"""Type of a record that names a server's protocols and addresses."""
 
 
 def free(path: Path) -> Path:
@@ -165,7 +171,10 @@ class Network:
         self.start("internet", sys.executable, "-c", WEB)
         names = {"allowed.org": SHARED, "second.org": SHARED, "third.org": OTHER}
         names |= {"dns.google.com": OTHER, "google.com": OTHER}
+        names["inside.allowed.org"] = INSIDE
         records = [f"--host-record={name},{address},fd45::2" for name, address in names.items()]
+        hint = bytes.fromhex("0001 00 0004 0004") + socket.inet_aton(OTHER)  # ipv4hint
+        records += [f"--dns-rr=allowed.org,{HTTPS},{hint.hex()}"]
         dnsmasq = shutil.which("dnsmasq", path="/usr/sbin:/sbin:/usr/bin")
         listen = ["--bind-interfaces", f"--listen-address={DNS}", "--local-ttl=300"]
         options = ["--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts"]

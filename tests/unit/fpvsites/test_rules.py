@@ -2,6 +2,11 @@
 
 import datetime
 import subprocess
+import threading
+import time
+import zoneinfo
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -16,7 +21,7 @@ from fpvsites import gate, state
 from fpvsites.__main__ import main
 from fpvsites.config import Config, Group
 from fpvsites.page import Page
-from fpvsites.rules import Rules, Switch, rules, switch_until
+from fpvsites.rules import Rules, Switch, permission, rules, switch_until
 from fpvstation.errors import StationError, require
 
 ZONE = datetime.timezone(datetime.timedelta(hours=2))
@@ -90,6 +95,97 @@ def test_past_time_is_refused() -> None:
     assert switch_until("24:00", clock("23 09:00")) == clock("24 00:00").timestamp()
 
 
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("now", "until", "utc"),
+    [
+        ("2026-10-25 01:30", "08:00", "2026-10-25 07:00"),
+        ("2027-03-28 01:30", "08:00", "2027-03-28 06:00"),
+        ("2026-10-25 01:30", "02:30", "2026-10-25 00:30"),
+        ("2026-10-25 01:30", "24:00", "2026-10-25 23:00"),
+        ("2027-03-28 00:30", "24:00", "2027-03-28 22:00"),
+    ],
+)
+@pytest.mark.parametrize("zone", [BERLIN, state.LocalZone()])
+def test_clock_change_moves_no_time_of_a_switch(
+    now: str, until: str, utc: str, zone: datetime.tzinfo, berlin: None
+) -> None:
+    begin = datetime.datetime.fromisoformat(now).replace(tzinfo=zone)
+    expected = datetime.datetime.fromisoformat(f"{utc}+00:00")
+    assert switch_until(until, begin) == expected.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("hours", "now", "is_open", "until"),
+    [
+        ("01:00-18:00", "2026-10-24T23:30", True, "2026-10-25T17:00"),
+        ("01:00-18:00", "2027-03-28T00:30", True, "2027-03-28T16:00"),
+        ("20:00-24:00", "2026-10-25T00:00", False, "2026-10-25T19:00"),
+        ("01:00-02:30", "2026-10-25T00:29", True, "2026-10-25T00:30"),
+        ("01:00-02:30", "2026-10-25T00:31", False, "2026-10-25T01:00"),  # 2:00 again
+        ("01:00-02:30", "2026-10-25T01:29", True, "2026-10-25T01:30"),
+        ("01:00-02:30", "2027-03-28T00:59", True, "2027-03-28T01:00"),  # 3:00 after 1:59
+        ("02:15-04:00", "2027-03-28T00:59", False, "2027-03-28T01:00"),
+    ],
+)
+@pytest.mark.parametrize("zone", [BERLIN, state.LocalZone()])
+def test_timetable_follows_the_clocks_when_they_change(
+    hours: str, now: str, is_open: bool, until: str, zone: datetime.tzinfo, berlin: None
+) -> None:
+    group = Group(("02:00:5e:10:00:01",), ("a.org",), hours=(f"Sun {hours}",))
+    begin = datetime.datetime.fromisoformat(f"{now}+00:00").astimezone(zone)
+    mode, end = permission(group, None, begin)
+    assert mode == ("sites" if is_open else "nothing")
+    assert end is not None and f"{end.astimezone(datetime.UTC):%FT%H:%M}" == until
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this computer be in Berlin."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_local_zone_gives_each_instant_back(berlin: None) -> None:
+    for day in ("2026-10-25", "2027-03-28"):
+        begin_s = datetime.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp() - 7200
+        for quarter in range(20):
+            at_s = begin_s + 900 * quarter
+            here = datetime.datetime.fromtimestamp(at_s, state.LocalZone())
+            assert here.timestamp() == at_s
+            assert here.isoformat() == datetime.datetime.fromtimestamp(at_s, BERLIN).isoformat()
+
+
+def test_changes_at_once_are_all_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gate, "check_programs", lambda: None)
+    monkeypatch.setattr("fpvsites.__main__.CONFIRM_S", 60.0)
+    changed(tmp_path, state.applied(CONFIG))
+    over = threading.Event()
+
+    def enforce() -> None:
+        while not over.wait(0.02):
+            newest = state.newest(state.load(tmp_path))
+            state.save(tmp_path / state.IN_FORCE, state.InForce(newest.at_s))
+
+    words = ["everything", "--until", "24:00", "--state", str(tmp_path)]
+    thread = threading.Thread(target=enforce)
+    thread.start()
+    with ThreadPoolExecutor(8) as pool:
+        groups = [("kids", "staff")[number % 2] for number in range(8)]
+        found = list(pool.map(lambda group: main(["allow", group, *words]), groups))
+    over.set()
+    thread.join()
+    assert found == [0] * 8 and len(state.load(tmp_path)) == 9, capsys.readouterr().err
+    assert set(state.load(tmp_path)[-1].switches) == {"kids", "staff"}
+
+
 def changed(folder: Path, change: state.Change) -> state.State:
     with state.changing(folder) as states:
         return change(states, clock("23 09:00"))
@@ -137,7 +233,9 @@ def test_kept_changes_are_bounded(tmp_path: Path) -> None:
     [
         (None, "nft is not installed; sudo apt install nftables"),
         ("", "dnsmasq is not installed; sudo apt install dnsmasq-base"),
-        ("Dnsmasq version 2.85\nno-nftset", r"no nftset \(Dnsmasq version 2.85\): expected 2.87"),
+        ("Dnsmasq version 2.85\nno-nftset", r"too old \(Dnsmasq version 2.85\): expected 2.90"),
+        ("Dnsmasq version 2.89\nnftset", r"too old \(Dnsmasq version 2.89\): expected 2.90"),
+        ("Dnsmasq version 2.90\nno-nftset", r"2.90 or newer, built with nftset"),
     ],
 )
 def test_missing_program_is_named_with_its_package(
