@@ -109,6 +109,7 @@ DRIVES = {
     "car": "Rusty",
     "seat": True,
     "station": True,
+    "to_search": "",
     "parquet": True,
     "grown_up": True,
     "removable": True,

@@ -102,7 +102,11 @@ function update(listing) {
   atStation = listing.station;
   removable = listing.removable;
   show(button('export-parquet'), listing.parquet);
-  for (const id of ['moments', 'weeks']) show(byId(id), listing.station);
+  show(byId('moments'), listing.station);
+  show(byId('weeks'), listing.station && !listing.to_search);
+  show(byId('moments-off'), Boolean(listing.to_search));
+  show(byId('moments-form'), !listing.to_search);
+  setText(byId('moments-command'), listing.to_search);
   if (listing.station) void station().then(() => moments?.update(listing.drivers));
   filter.update(listing.drivers);
   list.update(listing, filter.active);

@@ -21,10 +21,10 @@ export interface FoundDrive {
 }
 /**
  * Some of the drives. `seat`: this is a car, with a seat to go back to; `unread` files
- * are not looked into yet.
+ * are not looked into yet. `to_search` is the command that installs the libraries of searches, '' if they are there.
  */
 export interface Listing {
-  car: string; seat: boolean; station: boolean; parquet: boolean; grown_up: boolean;
+  car: string; seat: boolean; station: boolean; to_search: string; parquet: boolean; grown_up: boolean;
   removable: boolean; editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
   unread: number; copies: Record<string, Copy[]>;
 }

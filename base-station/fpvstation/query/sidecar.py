@@ -14,7 +14,7 @@ reads a Job per line from stdin, and prints its fault, or an empty line.
 
 import contextlib
 import hashlib
-import importlib
+import importlib.util
 import io
 import os
 import sqlite3
@@ -50,6 +50,9 @@ SCHEMA = """
     CREATE INDEX IF NOT EXISTS line_source ON line (source);
 """
 LIBRARIES = "pip install 'fpvcar[query]'"
+PACKAGED = (
+    "sudo -Hu fpvstation pip install --user --break-system-packages 'duckdb==1.5.5' 'pyarrow>=15'"
+)
 
 
 class Job(msgspec.Struct):
@@ -57,6 +60,13 @@ class Job(msgspec.Struct):
 
     stem: str
     segments: list[str] = []
+
+
+def to_install() -> str:
+    """Return the command that installs the libraries of the extra `query`, "" if they are there."""
+    if all(importlib.util.find_spec(name) for name in ("duckdb", "pyarrow")):
+        return ""
+    return PACKAGED if sys.prefix == sys.base_prefix else f"{sys.prefix}/bin/{LIBRARIES}"
 
 
 def library(name: str) -> Any:

@@ -66,12 +66,16 @@ class Tier(NamedTuple):
         ]
 
 
+class Unmeasured(StationError):
+    """No disk has figures yet; the text has the command that measures them."""
+
+
 def plan(demand: Demand, measured: Sequence[Measured]) -> list[Tier]:
     """Return the tiers, fastest first; folders that are gone are left out. Raises
-    StationError."""
+    Unmeasured."""
     present = [figures for figures in measured if os.path.isdir(figures.folder)]
     if not present:
-        raise StationError(sentence("size_unmeasured"))
+        raise Unmeasured(sentence("size_unmeasured"))
     present.sort(key=lambda figures: figures.latency_s)
     return [_tier(demand, figures, present[0]) for figures in present]
 

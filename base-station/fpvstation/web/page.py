@@ -43,6 +43,7 @@ from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
 from fpvstation.mirror.recalls import Recalls
+from fpvstation.query.sidecar import to_install
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
@@ -89,7 +90,9 @@ class Page:
         app.router.add_get("/api/moments", moments.find)
         app.router.add_get("/api/moments/weeks", moments.weeks)
         recordings = RecordingsApi(
-            self._catalogue, ListContext(TITLE, seat=False, station=True), self._rights
+            self._catalogue,
+            ListContext(TITLE, seat=False, station=True, to_search=to_install),
+            self._rights,
         )
         recordings.add_to(app)
         app.router.add_get("/{path:.*}", _page)

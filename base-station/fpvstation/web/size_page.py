@@ -10,7 +10,7 @@ from fpvcar.server.http.languages import translated
 from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import load
-from fpvstation.sizing.plan import CAR_MBIT, LINK_MBIT, Demand, Tier, plan
+from fpvstation.sizing.plan import CAR_MBIT, LINK_MBIT, Demand, Tier, Unmeasured, plan
 
 FIELDS = (
     ("cars", "1", 1.0, 100_000.0),
@@ -71,6 +71,8 @@ def page(query: Mapping[str, str], state: Path, language: str = "en") -> str:
     except Refusal as fault:
         text = translated(language, str(fault), fault.header["X-Refusal"])
         content = f'<p class="fault" role="alert">{html.escape(text)}</p>'
+    except Unmeasured as step:
+        content = f'<p class="hint">{say(str(step))}</p>'
     except StationError as fault:
         content = f'<p class="fault" role="alert">{say(str(fault))}</p>'
     else:

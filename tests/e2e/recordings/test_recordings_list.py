@@ -101,6 +101,7 @@ def answer(route: Route) -> None:
             "car": "Rusty",
             "seat": False,
             "station": False,
+            "to_search": "",
             "parquet": False,
             "grown_up": False,
             "removable": False,
@@ -150,6 +151,23 @@ def test_thousand_drives_are_reached_and_scroll(
     assert median_ms < FRAME_MOST_MS
     page.locator("#list a").last.scroll_into_view_if_needed()
     assert page.locator("#list a").last.is_visible()
+
+
+def test_search_without_libraries_offers_to_install_them(page: Page, url: str) -> None:
+    """The answer is simulated: here the libraries are installed."""
+    line = "pip install 'fpvcar[query]'"
+    listing = {"car": "Station", "seat": False, "station": True, "to_search": line}
+    listing |= {"drivers": [], "drives": [], "more": False, "unread": 0, "copies": {}}
+    page.route("**/api/recordings/drives?*", lambda route: route.fulfill(json=listing))
+    page.goto(url)
+    page.locator("#moments summary").click()
+    assert page.locator("#moments-command").inner_text() == line
+    assert page.locator("#moments-form").is_hidden() and page.locator("#weeks").is_hidden()
+    listing["to_search"] = ""
+    page.reload()
+    page.locator("#moments summary").click()
+    assert page.locator("#moments-form").is_visible() and page.locator("#weeks").is_visible()
+    assert page.locator("#moments-off").is_hidden()
 
 
 def test_strangers_need_code_and_empty_list_gives_advice(page: Page, url: str) -> None:

@@ -159,6 +159,7 @@ export default register({
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Momente finden', month: 'Monat', find: 'Finden', momentsCsv: 'Als CSV speichern',
     momentsHint: 'Alle Bedingungen müssen gleichzeitig gelten. Zum Beispiel vorn näher als 0,3 m und Gas über 50 %: Da fährt das Auto gegen eine Wand. Mit einem Stopp müssen sie in der Sekunde davor gelten.',
+    momentsOff: 'Diese Suche und „Alle Fahrten nach Wochen“ brauchen zwei weitere Bibliotheken (60 MB). So schaltest du sie am Computer der Station ein:',
     momentsFront: 'Vorn näher als (m)', momentsThrottle: 'Gas über (%)', momentsBattery: 'Akku unter (V)', momentsPicture: 'Bild älter als (ms)',
     momentsWorst: {front_m: 'vorn {value}', throttle_share: 'Gas {value}', battery_v: 'Akku {value}', picture_ms: 'Bild {value} alt'},
     momentsStop: 'Stopp', momentsAny: 'Mit oder ohne', momentsStops: 'Jeder Stopp',

@@ -159,6 +159,7 @@ export default register({
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Find moments', month: 'Month', find: 'Find', momentsCsv: 'Save as CSV',
     momentsHint: 'All conditions must hold at the same time. For example, closer than 0.3 m in front and more than 50% throttle: the car drives at a wall. With a stop, they must hold in the second before it.',
+    momentsOff: 'This search and “All drives by week” need two more libraries (60 MB). To switch them on, run this on the station’s computer:',
     momentsFront: 'Closer in front than (m)', momentsThrottle: 'Throttle above (%)', momentsBattery: 'Battery below (V)', momentsPicture: 'Picture older than (ms)',
     momentsWorst: {front_m: 'front {value}', throttle_share: 'throttle {value}', battery_v: 'battery {value}', picture_ms: 'picture {value} old'},
     momentsStop: 'Stop', momentsAny: 'Any or none', momentsStops: 'Any stop',

@@ -159,6 +159,7 @@ export default register({
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Buscar momentos', month: 'Mes', find: 'Buscar', momentsCsv: 'Guardar como CSV',
     momentsHint: 'Todas las condiciones deben cumplirse a la vez. Por ejemplo, menos de 0,3 m por delante con más del 50 % de gas: el coche va contra una pared. Con una parada, deben cumplirse en el segundo anterior.',
+    momentsOff: 'Esta búsqueda y «Todos los trayectos por semana» necesitan dos bibliotecas más (60 MB). Para activarlas, ejecuta esto en el ordenador de la estación:',
     momentsFront: 'Distancia por delante menor que (m)', momentsThrottle: 'Gas por encima de (%)', momentsBattery: 'Batería por debajo de (V)', momentsPicture: 'Imagen más antigua que (ms)',
     momentsWorst: {front_m: 'delante {value}', throttle_share: 'gas {value}', battery_v: 'batería {value}', picture_ms: 'imagen de hace {value}'},
     momentsStop: 'Parada', momentsAny: 'Con o sin parada', momentsStops: 'Cualquier parada',

@@ -159,6 +159,7 @@ export default register({
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Etsi hetkiä', month: 'Kuukausi', find: 'Etsi', momentsCsv: 'Tallenna CSV-tiedostona',
     momentsHint: 'Kaikkien ehtojen on täytyttävä yhtä aikaa. Esimerkiksi edessä alle 0,3 m ja kaasua yli 50 %: auto ajaa seinää päin. Pysäytyksen kanssa ehtojen on täytyttävä sitä edeltävän sekunnin aikana.',
+    momentsOff: 'Tämä haku ja ”Kaikki ajot viikoittain” tarvitsevat vielä kaksi kirjastoa (60 Mt). Ota ne käyttöön suorittamalla tämä aseman tietokoneella:',
     momentsFront: 'Edessä lähempänä kuin (m)', momentsThrottle: 'Kaasu yli (%)', momentsBattery: 'Akku alle (V)', momentsPicture: 'Kuva vanhempi kuin (ms)',
     momentsWorst: {front_m: 'edessä {value}', throttle_share: 'kaasu {value}', battery_v: 'akku {value}', picture_ms: 'kuva {value} vanha'},
     momentsStop: 'Pysäytys', momentsAny: 'Ei väliä', momentsStops: 'Mikä tahansa pysäytys',

@@ -159,6 +159,7 @@ export default register({
     // Search of all recordings of a base station, and its figures of each week.
     moments: 'Trouver des moments', month: 'Mois', find: 'Trouver', momentsCsv: 'Enregistrer en CSV',
     momentsHint: 'Toutes les conditions doivent être remplies en même temps. Par exemple, moins de 0,3 m devant avec plus de 50 % de gaz : la voiture fonce vers un mur. Avec un arrêt, elles doivent être remplies dans la seconde qui le précède.',
+    momentsOff: 'Cette recherche et « Tous les trajets par semaine » ont besoin de deux bibliothèques de plus (60 Mo). Pour les activer, exécute ceci sur l’ordinateur de la station :',
     momentsFront: 'Distance devant inférieure à (m)', momentsThrottle: 'Gaz au-dessus de (%)', momentsBattery: 'Batterie au-dessous de (V)', momentsPicture: 'Image plus vieille que (ms)',
     momentsWorst: {front_m: 'devant {value}', throttle_share: 'gaz {value}', battery_v: 'batterie {value}', picture_ms: 'image vieille de {value}'},
     momentsStop: 'Arrêt', momentsAny: 'Avec ou sans arrêt', momentsStops: 'N’importe quel arrêt',

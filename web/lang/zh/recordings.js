@@ -156,6 +156,7 @@ export default register({
     // Search of all recordings of a base station, and its figures of each week.
     moments: '查找时刻', month: '月份', find: '查找', momentsCsv: '保存为 CSV',
     momentsHint: '所有条件须同时满足。例如，前方距离小于 0.3 米且油门超过 50%，可以找到驶向墙壁的时刻。与停车一起使用时，条件须在停车前一秒内满足。',
+    momentsOff: '此搜索和“按周查看行程”还需要两个库（60 MB）。要启用它们，请在基站的电脑上运行：',
     momentsFront: '前方距离小于（m）', momentsThrottle: '油门高于（%）', momentsBattery: '电池低于（V）', momentsPicture: '画面延迟超过（ms）',
     momentsWorst: {front_m: '前方 {value}', throttle_share: '油门 {value}', battery_v: '电池 {value}', picture_ms: '画面延迟 {value}'},
     momentsStop: '停车', momentsAny: '不限', momentsStops: '任何停车',

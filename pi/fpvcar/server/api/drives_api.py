@@ -46,6 +46,9 @@ class ListContext(NamedTuple):
     station: bool = False
     """True on a base station. The page then requests more: see fpvstation/web/page.py."""
     shown: Callable[[], str] | None = None
+    to_search: Callable[[], str] = str
+    """Returns the command that installs the libraries of a base station's searches, "" if they are
+    there."""
 
 
 class DrivesApi:
@@ -81,6 +84,7 @@ class DrivesApi:
                     "car": context.shown() if context.shown else context.car,
                     "seat": context.seat,
                     "station": context.station,
+                    "to_search": context.to_search(),
                     "grown_up": grown_up,
                     "removable": self._rights.takes_codes,
                     "editable": self._repository.editable,

@@ -1,6 +1,7 @@
 """Page and figures of the station, over a store with drives of two cars."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tests.support.mcaps import McapFile
 from tests.support.recordings import NAME, drive_messages
 from tests.unit.fpvstation.store.test_store import put
 
+DOCS = Path(__file__).resolve().parents[4] / "docs"
 OTHER = NAME.replace("Plague", "Arrow")
 Client = TestClient[Any, Any]
 CHORES = Chores([])
@@ -181,7 +183,24 @@ async def test_size_page_is_served(page: Page) -> None:
     async with ask(page) as client:
         answer = await client.get("/size?cars=2")
         assert answer.content_type == "text/html"
-        assert "no disk was measured yet" in await answer.text()
+        text = await answer.text()
+        assert "no disk was measured yet: fpvstation measure" in text and "fault" not in text
+
+
+async def test_list_has_the_line_that_installs_missing_libraries(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ask(page) as client:
+
+        async def to_search() -> str:
+            return str((await (await client.get("/api/recordings/drives")).json())["to_search"])
+
+        assert await to_search() == ""
+        monkeypatch.setitem(sys.modules, "duckdb", None)
+        assert await to_search() == f"{sys.prefix}/bin/pip install 'fpvcar[query]'"
+        monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+        line = await to_search()
+    assert f"\n    {line} " in DOCS.joinpath("query.md").read_text()
 
 
 # --- Archived drives
