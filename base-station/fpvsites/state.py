@@ -46,13 +46,13 @@ class LocalZone(datetime.tzinfo):
     """This computer's time zone, with its changes to and from daylight-saving time."""
 
     def utcoffset(self, wall: datetime.datetime | None) -> datetime.timedelta | None:
-        return wall and wall.replace(tzinfo=None).astimezone().utcoffset()
+        return wall.replace(tzinfo=None).astimezone().utcoffset() if wall else None
 
     def dst(self, wall: datetime.datetime | None) -> None:
         return None
 
     def tzname(self, wall: datetime.datetime | None) -> str | None:
-        return wall and wall.replace(tzinfo=None).astimezone().tzname()
+        return wall.replace(tzinfo=None).astimezone().tzname() if wall else None
 
     def fromutc(self, at: datetime.datetime) -> datetime.datetime:
         wall = at.replace(tzinfo=datetime.UTC).astimezone()

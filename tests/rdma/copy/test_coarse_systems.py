@@ -63,8 +63,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("library") / "coarse.c"
     source.write_text(LIBRARY)
     built = source.with_suffix(".so")
-    words = ["cc", "-shared", "-fPIC", "-D_FILE_OFFSET_BITS=64", "-o", built, source, "-ldl"]
-    subprocess.run(words, check=True)
+    words = ["cc", "-shared", "-fPIC", "-D_FILE_OFFSET_BITS=64", "-o"]
+    subprocess.run([*words, str(built), str(source), "-ldl"], check=True)
     return built
 
 

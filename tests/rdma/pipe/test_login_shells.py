@@ -1,6 +1,7 @@
 """Login shells of other machines that print before the tool starts, ask, or never start it."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_login_that_starts_no_tool_is_quoted(
 
 
 def test_time_limit_includes_start_of_session(rdma_tools: Path, tmp_path: Path) -> None:
-    started = {}
+    started: dict[str, tuple[Tools, subprocess.Popen[bytes]]] = {}
     for first in ("printf 'Press a key:'; exec sleep 600", "exec sleep 600"):
         place = tmp_path / str(len(started))
         place.mkdir()
