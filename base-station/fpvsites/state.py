@@ -43,7 +43,7 @@ class InForce(msgspec.Struct, frozen=True):
 
 
 class LocalZone(datetime.tzinfo):
-    """This computer's time zone, with its changes to and from daylight-saving time."""
+    """Time zone of this computer, with its changes to and from daylight-saving time."""
 
     def utcoffset(self, wall: datetime.datetime | None) -> datetime.timedelta | None:
         return wall.replace(tzinfo=None).astimezone().utcoffset() if wall else None
