@@ -208,17 +208,18 @@ static void take_login(struct pipe_end *end, size_t length)
 
 static void await_greeting(struct pipe_end *end)
 {
-    const char *newline, *line;
-    while (!end->greeted && end->answers.length &&
-           (newline = memchr(line = end->answers.data, '\n', end->answers.length))) {
-        size_t length = (size_t)(newline - line);
-        int version = greeting_version(line, length);
+    const char *line = end->answers.data, *newline;
+    size_t taken = 0;
+    while (!end->greeted && taken < end->answers.length &&
+           (newline = memchr(line + taken, '\n', end->answers.length - taken))) {
+        int version = greeting_version(line + taken, (size_t)(newline - line) - taken);
         end->greeted = version == AGENT_VERSION;
         if (version && !end->greeted && !end->note)
             end->note = text_of("rdpipe has agent version %d there and %d here: install the "
                                 "same release on both machines", version, AGENT_VERSION);
-        take_login(end, length + 1);
+        taken = (size_t)(newline - line) + 1;
     }
+    take_login(end, taken);
 }
 
 bool pipe_end_next(struct pipe_end *end, struct agent_frame *frame)

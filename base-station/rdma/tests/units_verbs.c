@@ -236,7 +236,7 @@ static void check_a_completion_that_never_comes(void)
         const char *said;
     } rows[] = {
         {{.timeout_ms = SOON_MS}, false, "nothing heard from"},
-        {{.timeout_ms = SOON_MS, .idle_ms = 2 * SOON_MS}, true, "no data for"},
+        {{.timeout_ms = SOON_MS, .idle_ms = 2 * SOON_MS}, true, "no data from"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct end end;
