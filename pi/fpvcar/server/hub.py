@@ -125,7 +125,7 @@ class Hub:
         return self._seat.holds(client)
 
     def lost(self, video: str, share: float | None) -> None:
-        """Store the share of a page's picture packets that was retransmitted."""
+        """Store the share of a page's picture packets that was lost."""
         page = self.page_of(video)
         if page is not None:
             page.lost = share

@@ -1,7 +1,7 @@
-"""Share of a connection's packets that is retransmitted. Pure; times in seconds.
+"""Share of a connection's packets that is lost. Pure; times in seconds.
 
-The kernel retransmits packets that it considers lost. Few of these were only late, and lost
-acknowledgements hardly count, so the share is close to the loss on the way to the page.
+The kernel retransmits packets that it considers lost. Those that were only late are subtracted when
+the peer reports their second copies as duplicates: a round trip later, so a count may fall.
 """
 
 from collections import deque
@@ -22,14 +22,12 @@ class LossMeter:
         self.due_s = float("-inf")
         self._samples: deque[tuple[int, int]] = deque(maxlen=SAMPLES)
 
-    def sample(self, now_s: float, sent: int, resent: int) -> None:
-        """Process the counts of packets sent and retransmitted so far."""
+    def sample(self, now_s: float, sent: int, lost: int) -> None:
+        """Process the counts of packets sent and lost so far."""
         self.due_s = now_s + EVERY_S
-        self._samples.append((sent, resent))
-        first_sent, first_resent = self._samples[0]
-        packets = sent - first_sent
-        lost = (resent - first_resent) / max(1, packets)
-        self.share = min(1.0, lost) if packets >= PACKETS_LEAST else None
+        self._samples.append((sent, lost))
+        first = self._samples[0]
+        self.share = _share(first, (sent, lost)) if sent - first[0] >= PACKETS_LEAST else None
 
     @property
     def recent(self) -> float:
@@ -37,5 +35,9 @@ class LossMeter:
         newest = list(self._samples)[-RECENT_S - 1 :]
         if len(newest) < 2:
             return 0.0
-        (sent, resent), (last_sent, last_resent) = newest[0], newest[-1]
-        return min(1.0, (last_resent - resent) / max(1, last_sent - sent))
+        return _share(newest[0], newest[-1])
+
+
+def _share(first: tuple[int, int], last: tuple[int, int]) -> float:
+    """Return the lost packets per packet sent between two samples."""
+    return min(1.0, max(0, last[1] - first[1]) / max(1, last[0] - first[0]))

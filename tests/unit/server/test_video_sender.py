@@ -1,6 +1,7 @@
 """Sender of units to a viewer: by one connection or two, each of which may be full."""
 
 import asyncio
+import struct
 import time
 from typing import cast
 
@@ -44,6 +45,37 @@ class OpenLink:
 
     def abort(self) -> None:
         self.aborted = True
+
+
+def test_retransmissions_reported_as_duplicates_are_no_losses() -> None:
+    """include/uapi/linux/tcp.h: 50 retransmissions of 1000 segments, 46 of them duplicates."""
+    info = bytearray(248)
+    for at, value in ((100, 50), (156, 1000), (216, 46)):
+        struct.pack_into("=I", info, at, value)
+    link = Link(cast(asyncio.Transport, FixedTransport(bytes(info))))
+    assert link.packets() == (1000, 4)
+
+
+class FixedTransport:
+    """Transport and socket whose TCP_INFO is fixed."""
+
+    def __init__(self, info: bytes) -> None:
+        self._info = info
+
+    def get_extra_info(self, _: str) -> "FixedTransport":
+        return self
+
+    def fileno(self) -> int:
+        return -1
+
+    def setsockopt(self, *_: int) -> None:
+        """Accept any option."""
+
+    def set_write_buffer_limits(self, **_: int) -> None:
+        """Accept any limit."""
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        return self._info[:size]
 
 
 async def test_link_is_polled_between_units_only_at_low_bitrate() -> None:

@@ -1,4 +1,4 @@
-"""Share of retransmitted packets, from counts and seconds."""
+"""Share of lost packets, from counts and seconds."""
 
 from fpvcar.video.packet_loss import EVERY_S, LossMeter
 
@@ -41,3 +41,11 @@ def test_share_is_at_most_one() -> None:
     meter.sample(0.0, 0, 0)
     meter.sample(1.0, 60, 61)
     assert meter.share == 1.0
+
+
+def test_losses_taken_back_are_no_negative_share() -> None:
+    """The peer reports a duplicate a round trip after its retransmission."""
+    meter = LossMeter()
+    meter.sample(0.0, 0, 4)
+    meter.sample(1.0, 100, 0)
+    assert meter.share == meter.recent == 0.0

@@ -64,7 +64,7 @@ class Session(TextSession[up.Upward]):
         self.renames = TokenBucket(RENAMES_PER_S, RENAMES_BURST)
         self.report: up.Report | None = None
         self.lost: float | None = None
-        """Share of its picture packets that was retransmitted lately."""
+        """Share of its picture packets that was lost lately."""
         self.large = self.preferred = ""
         """Camera of the page's large picture, and with priority on the link; "" is the first."""
         self.copies = 0

@@ -21,9 +21,9 @@ NOTSENT_LOWAT_BYTES = 16384
 
 # include/uapi/linux/tcp.h, struct tcp_info: tcpi_rtt (u32, us) at byte 68, tcpi_bytes_acked (u64)
 # at byte 120, tcpi_min_rtt (u32, us) at byte 148; tcpi_total_retrans (u32) at byte 100,
-# tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
-TCP_INFO_BYTES = 160
-TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI")
+# tcpi_data_segs_out (u32) at byte 156, tcpi_dsack_dups (u32) at byte 216. Linux 4.19 and later.
+TCP_INFO_BYTES = 220
+TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI56xI")
 OUTSTANDING = struct.Struct("=i")
 NO_RTT = 0xFFFFFFFF  # no data was acknowledged yet
 TLS_BYTES = 256
@@ -59,10 +59,14 @@ class Link:
         return acked, unacked, least_us / 1e6, max(0, rtt_us - least_us) / 1e6
 
     def packets(self) -> tuple[int, int]:
-        """Return (packets sent so far, packets retransmitted so far)."""
+        """Return (packets sent so far, packets lost so far).
+
+        Retransmissions that the peer reports as duplicates (DSACK, RFC 2883) do not count: their
+        first copies were only late, as those to a busy computer are.
+        """
         info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
-        retransmitted, sent = PACKETS.unpack_from(info)
-        return sent, retransmitted
+        retransmitted, sent, duplicates = PACKETS.unpack_from(info)
+        return sent, max(0, retransmitted - duplicates)
 
     def write(self, taken: int, framed: bytes) -> None:
         """Write a whole WebSocket frame; the kernel has taken `taken` bytes so far.

@@ -251,7 +251,7 @@ async def serve_viewer(
     The id in the URL is no secret. The socket belongs to the page after a hello: `greet` takes its
     client id and returns why it is refused, or None; then `senders` holds the sender under the id
     in the URL. Of a page's sockets only the newest counts: `is_driver()` returns whether the page
-    drives, and `tell_lost` receives the share of retransmitted packets once a second. `large()`
+    drives, and `tell_lost` receives the share of lost packets once a second. `large()`
     returns the sender of the page's large picture, None for the large picture itself.
     """
     name = request.query.get("id", "")
