@@ -56,6 +56,7 @@ class FakeCamera:
 
     state = "ok"
     encoder_hangs = False
+    warning = ""
 
 
 class FakeSenses:

@@ -125,8 +125,9 @@ export interface State {
   grown_up: boolean; driver: string | null; seat_free: boolean; throttle: number; steer: number;
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
   battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
-  guard: Guarding | null; health: Health | null; recording: Recording | null; intercom: boolean;
-  lost: number | null; wait_s: number; asking: Asking | null; sentences: Record<string, string>;
+  camera_warning: string; guard: Guarding | null; health: Health | null;
+  recording: Recording | null; intercom: boolean; lost: number | null; wait_s: number;
+  asking: Asking | null; sentences: Record<string, string>;
 }
 export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;

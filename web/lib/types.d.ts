@@ -15,10 +15,13 @@ export type Shown = (captureUs: number, shownMs: number) => void;
 
 /** What a WebCodecs path does now. */
 export type DecoderState = { kind: 'waiting' } | { kind: 'closed' } | Decoding;
-/** `software`: a software decoder was chosen; `proven`: a picture has come out. */
+/**
+ * `software`: a software decoder was chosen; `proven`: a picture has come out; `gradual`: it
+ * started at a recovery point.
+ */
 export interface Decoding {
   kind: 'decoding'; decoder: VideoDecoder; codec: string; width: number; height: number;
-  software: boolean; proven: boolean;
+  software: boolean; proven: boolean; gradual: boolean;
 }
 
 /** A way from access units to the glass: WebCodecs or Media Source Extensions. */
@@ -26,6 +29,8 @@ export interface PicturePath {
   readonly name: 'webcodecs' | 'mse';
   /** A software decoder, as the browser's choice holds pictures. */
   readonly software?: boolean;
+  /** Has it started at a recovery point, and has no whole picture yet? */
+  readonly gradual: boolean;
   /** Takes one access unit; false if it was dropped. Never throws. */
   push(frame: VideoFrameIn): boolean;
   /** Forgets everything up to the next key frame. */

@@ -4,7 +4,7 @@
  * @param {Situation} situation @param {boolean} driving at the wheel, and the link is up
  */
 export const canMove = ({kind}, driving) =>
-  driving && ['camera', 'encoder', 'battery', 'ready', 'driving'].includes(kind);
+  driving && ['camera', 'encoder', 'coding', 'battery', 'ready', 'driving'].includes(kind);
 /**
  * The page's situation: one of these, never a mix of flags. Pure.
  *
@@ -36,7 +36,7 @@ export function situationOf(page) {
   }
   if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
   if (!['ok', 'none'].includes(state.camera ?? 'ok')) return {kind: 'camera', words: state.camera ?? ''};
-  if (page.pictureOld) return {kind: 'camera', words: ''};
+  if (page.pictureOld) return {kind: 'camera', words: state.camera_warning ?? ''};
   if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy, free: state.seat_free};
   if (!driving && !state.may_drive) return {kind: 'locked'};
   if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
@@ -46,6 +46,7 @@ export function situationOf(page) {
   const sooner = wishing && (stop || limited);
   if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
   if (state.encoder_hangs && !wishing) return {kind: 'encoder'};
+  if (state.camera_warning && !wishing) return {kind: 'coding', words: state.camera_warning};
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
   return {kind: 'driving', limited};
 }

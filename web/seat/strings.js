@@ -96,6 +96,8 @@ export function sentence(it) {
         : {tone: 'calm', title: t.free, text: t.freeText};
     case 'encoder':
       return {tone: 'warn', title: t.encoder, text: t.encoderText};
+    case 'coding':
+      return {tone: 'warn', title: t.coding, text: fill(t.cameraState, {reason: it.words})};
     case 'battery':
       return {tone: 'warn', title: t.battery, text: t.batteryText};
     case 'ready':

@@ -47,6 +47,7 @@ export type Situation =
   | { kind: 'locked' }
   | { kind: 'watching'; driver: string | null; free: boolean }
   | { kind: 'encoder' }
+  | { kind: 'coding'; words: string }
   | { kind: 'battery'; wishing: boolean }
   | { kind: 'ready'; letGo: boolean }
   | { kind: 'driving'; limited: boolean };

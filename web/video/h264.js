@@ -2,6 +2,18 @@
 
 export const NAL = {SLICE: 1, IDR: 5, SEI: 6, SPS: 7, PPS: 8, AUD: 9};
 
+/**
+ * A grey IDR picture of 16x16, with its parameter sets. Chromium refuses a stream that does not
+ * begin with an IDR picture; behind this one a decoder can start at a recovery point.
+ */
+export const PRIMER = Uint8Array.of(
+  0, 0, 0, 1, 0x67, 0x42, 0xc0, 0x0a, 0xda, 0x7b, 0x01, 0x10, 0, 0, 3, 0, 0x10, 0, 0, 3,
+  0x01, 0xe8, 0xf1, 0x22, 0x6a, 0, 0, 0, 1, 0x68, 0xce, 0x0f, 0xc8,
+  0, 0, 1, 0x65, 0x88, 0x84, 0x3a, 0x26, 0x28, 0x0e,
+);
+/** Time stamp of its picture, which is not shown. */
+export const PRIMER_US = -1;
+
 /** @param {Uint8Array} unit */
 export const nalType = (unit) => unit[0] & 0x1f;
 
@@ -164,7 +176,8 @@ function skipOrderCount(bits) {
 }
 
 /**
- * A key frame's parameter sets, codec and size; null without them.
+ * A key frame's parameter sets, codec and size; null without them. `gradual`: it is a recovery
+ * point, and its first pictures may be incomplete.
  * Throws RangeError as readSps does.
  * @param {Uint8Array} unit
  */
@@ -172,5 +185,6 @@ export function readKeyFrame(unit) {
   const nals = splitNals(unit);
   const sps = nals.find((nal) => nalType(nal) === NAL.SPS);
   const pps = nals.find((nal) => nalType(nal) === NAL.PPS);
-  return sps && pps ? {sps, pps, ...readSps(sps)} : null;
+  const gradual = !nals.some((nal) => nalType(nal) === NAL.IDR);
+  return sps && pps ? {sps, pps, gradual, ...readSps(sps)} : null;
 }

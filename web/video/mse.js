@@ -8,7 +8,7 @@
  */
 
 import {fragment, initSegment, joined} from './fmp4.js';
-import {readKeyFrame} from './h264.js';
+import {PRIMER, readKeyFrame} from './h264.js';
 import {HAVE_CURRENT_DATA} from './support.js';
 import {DURATION_US, Timeline} from './timeline.js';
 
@@ -19,6 +19,8 @@ const JUMP_S = 0.25;
 /** To a key frame a jump costs nothing: no other picture is decoded on the way. */
 const JUMP_KEY_S = 0.12;
 const KEEP_S = 4;
+/** So long before a recovery point the primer of h264.js stands. */
+const PRIMER_LEAD_US = 10_000;
 const WAITING_MAX = 30;
 
 /** @typedef {{kind: 'opening', early: VideoFrameIn[]} | {kind: 'waiting' | 'closed'}
@@ -65,6 +67,9 @@ export class MsePath {
     this.newestIsKey = false;
     this.sequence = 0;
     this.hasInit = '';
+    /** Has it started at a recovery point, and has no whole picture yet? */
+    this.gradual = false;
+    this.primerUs = -1;
     this.open();
     this.watch();
   }
@@ -165,6 +170,17 @@ export class MsePath {
     if (this.state.kind !== 'playing' || same) return;
     this.hasInit = init.join();
     this.waiting.push(init);
+    this.gradual = key.gradual;
+    if (key.gradual) this.prime(frame.captureUs - PRIMER_LEAD_US);
+  }
+
+  /** Puts a picture of its own before a recovery point. @param {number} captureUs */
+  prime(captureUs) {
+    this.primerUs = captureUs;
+    this.sequence += 1;
+    const startUs = this.timeline.place(captureUs);
+    const primer = {unit: PRIMER, key: true};
+    this.waiting.push(fragment(primer, this.sequence, startUs, DURATION_US));
   }
 
   /** Appends everything that waits, if no append is running. */
@@ -205,8 +221,10 @@ export class MsePath {
     /** @param {number} mediaS @param {number} glassMs */
     const report = (mediaS, glassMs) => {
       const captureUs = this.timeline.captureUs(mediaS);
-      if (this.state.kind === 'playing' && captureUs !== null && captureUs !== lastUs) {
+      const fresh = captureUs !== lastUs && captureUs !== this.primerUs;
+      if (this.state.kind === 'playing' && captureUs !== null && fresh) {
         lastUs = captureUs;
+        this.gradual = false;
         this.shown(captureUs, glassMs);
       }
     };

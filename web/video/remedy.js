@@ -12,6 +12,8 @@ const WINDOW_MS = 15_000;
 /** So much video without a picture is a fault; a first picture may take longer. */
 const SILENT_MS = 800;
 const START_MS = 1500;
+/** An intra refresh takes up to a few seconds until a picture is whole. */
+const GRADUAL_MS = 8000;
 /** A unit counts as at most this: a camera that paused is no silent decoder. */
 const UNIT_MOST_MS = 150;
 
@@ -31,10 +33,14 @@ export class Remedy {
     this.proven = false;
   }
 
-  /** A unit went in. True if too many did since the last picture. @param {number} nowMs */
-  fed(nowMs) {
+  /**
+   * A unit went in. True if too many did since the last picture.
+   * @param {number} nowMs @param {boolean} [gradual] the decoder started at a recovery point
+   */
+  fed(nowMs, gradual = false) {
     this.silentMs += Math.min(nowMs - this.fedMs, UNIT_MOST_MS);
     this.fedMs = nowMs;
+    if (gradual) return this.silentMs > GRADUAL_MS;
     return this.silentMs > (this.proven ? SILENT_MS : START_MS);
   }
 

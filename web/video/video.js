@@ -141,7 +141,7 @@ export class Video {
       this.count.refused += 1;
       this.sequence = -2;
       this.askKey();
-    } else if (this.remedy.fed(performance.now())) {
+    } else if (this.remedy.fed(performance.now(), this.path.gradual)) {
       this.path.rebuild();
       this.lost(`${this.path.name}: units go in, no picture comes out`);
     }

@@ -8,7 +8,7 @@
  */
 
 import {saved} from '../lib/storage.js';
-import {readKeyFrame} from './h264.js';
+import {PRIMER, PRIMER_US, readKeyFrame} from './h264.js';
 
 /** @import {Shown, VideoFrameIn} from '../lib/types.js' */
 /** @typedef {{codec: string, width: number, height: number}} Format */
@@ -80,9 +80,9 @@ export class WebCodecsPath {
       this.fail(`${waiting} units wait in the decoder`);
       return false;
     }
-    this.held()?.fed(this, this.state, frame.captureUs, nowMs);
+    if (!this.gradual) this.held()?.fed(this, this.state, frame.captureUs, nowMs);
     decoder.decode(new EncodedVideoChunk({
-      type: frame.key ? 'key' : 'delta',
+      type: frame.key && !this.state.gradual ? 'key' : 'delta',
       // Comes back with the picture, as its capture time.
       timestamp: frame.captureUs,
       data: frame.unit,
@@ -114,11 +114,15 @@ export class WebCodecsPath {
         }
       },
     });
-    const {codec, width, height} = key;
-    this.state = {kind: 'decoding', decoder, codec, width, height, software, proven: false};
+    const {codec, width, height, gradual} = key;
+    this.state = {
+      kind: 'decoding', decoder, codec, width, height, software, gradual, proven: false,
+    };
     const hardwareAcceleration = software ? 'prefer-software' : 'no-preference';
     // No description: Annex B. No codedWidth: the SPS says it, cropping included.
     decoder.configure({codec, optimizeForLatency: true, hardwareAcceleration});
+    if (!gradual) return;
+    decoder.decode(new EncodedVideoChunk({type: 'key', timestamp: PRIMER_US, data: PRIMER}));
   }
 
   /** The decoder chosen for a format; '' is the browser's choice. @param {Format} format */
@@ -139,10 +143,15 @@ export class WebCodecsPath {
     return this.state.kind === 'decoding' && this.state.software;
   }
 
+  /** Has it started at a recovery point, and has no whole picture yet? */
+  get gradual() {
+    return this.state.kind === 'decoding' && this.state.gradual && !this.state.proven;
+  }
+
   /** Draws and closes a picture. @param {VideoFrame} picture */
   show(picture) {
     const captureUs = picture.timestamp;
-    if (this.state.kind === 'decoding') {
+    if (this.state.kind === 'decoding' && captureUs !== PRIMER_US) {
       this.state.proven = true;
       this.held()?.pictured(captureUs);
       this.decoded();

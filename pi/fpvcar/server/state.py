@@ -97,6 +97,7 @@ class CarState:
             wheels=self._control.wheels,
             camera=camera,
             encoder_hangs=self._camera.encoder_hangs,
+            camera_warning=self._camera.warning,
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=recording,
@@ -104,7 +105,7 @@ class CarState:
             lost=session.lost,
             wait_s=wait_s,
             asking=self._wheel.asking(session, now_s),
-            sentences=sentences_in(camera, self._control.wheels, *states),
+            sentences=sentences_in(camera, self._camera.warning, self._control.wheels, *states),
         )
 
     def _camera_state(self, session: Session) -> str:

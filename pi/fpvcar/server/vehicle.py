@@ -75,6 +75,10 @@ class Filming(Stateful, Protocol):
     def encoder_hangs(self) -> bool:
         """Whether its pictures are smaller because the board's encoder hangs."""
 
+    @property
+    def warning(self) -> str:
+        """Property of its pictures that some viewers cannot show, and the remedy, or ""."""
+
 
 class Second(Stateful, Protocol):
     """Second camera of the car."""

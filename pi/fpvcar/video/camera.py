@@ -30,6 +30,8 @@ BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
 IN_VAIN_S = {MISSING: 30.0, NO_CAMERA: 5.0}
 """Pauses after exit statuses of our own programs that made no picture. Retries fail until someone
 installs or plugs in the missing part, and each start costs a Pi Zero seconds of its processor."""
+REFUSED_S = 30.0
+"""Pause after a program whose pictures are unusable."""
 CLOSED_S = 0.2
 WELL_S = 5.0
 """Life of a program, with pictures, that resets the back-off."""
@@ -148,6 +150,8 @@ class Camera(Supervisor):
         self._bitrate: int | None = None
         self._began_s = self._bytes_s = self._unit_s = 0.0
         self._synced = self._silent = False
+        self._coding = faults.CodingCheck()
+        self._warned = ""
         self._newest_us: int | None = None
         self._initial_state = self.state
 
@@ -171,6 +175,12 @@ class Camera(Supervisor):
     def encoder_hangs(self) -> bool:
         """Whether the pictures are of libx264 because the board's encoder hangs."""
         return self.state == "ok" and self._choice.software
+
+    @property
+    def warning(self) -> str:
+        """Return the property of the pictures that some viewers cannot show, and the remedy, or an
+        empty text."""
+        return self._coding.warning if self.state == "ok" else ""
 
     def age_s(self, now_s: float) -> float | None:
         """Return the age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
@@ -210,7 +220,7 @@ class Camera(Supervisor):
 
     def begin(self, now_s: float) -> None:
         """Reset for a new start: the first accepted unit is a key frame."""
-        self._splitter = self._new_splitter()
+        self._splitter, self._coding = self._new_splitter(), faults.CodingCheck()
         self._synced = self._silent = False
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
         self._choice.begin(now_s)
@@ -290,10 +300,22 @@ class Camera(Supervisor):
     def _deliver(self, units: Iterable[AccessUnit], now_ns: int) -> None:
         for unit in units:
             self._synced = self._synced or unit.key
-            if self._synced:
+            if self._synced and self._is_usable(unit, now_ns / 1e9):
                 self._unit_s = now_ns / 1e9
                 self._newest_us = unit.capture_us
                 self.state = "ok"
                 self._choice.pictured()
                 for take in self._takers:
                     take(unit)
+
+    def _is_usable(self, unit: AccessUnit, now_s: float) -> bool:
+        """Check a unit's coding; log a new warning. Unusable pictures end the program."""
+        coding = self._coding
+        coding.note(unit, now_s)
+        if coding.refusal:
+            self.back_off.lengthen(REFUSED_S)
+            self.fail(coding.refusal)
+        elif coding.warning and coding.warning != self._warned:
+            log.warning("%s: %s", self._name, coding.warning)
+        self._warned = coding.warning or self._warned
+        return not coding.refusal

@@ -10,12 +10,19 @@ import signal
 
 from fpvcar.runtime.child_process import signal_name
 from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.video import h264, syntax
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.syntax import shape_of
 
 LEASH = "setpriv: failed to execute "
 SOFTWARE = (
     "the board's H.264 encoder hangs, so the pictures are smaller; switch the car off and on again"
 )
 """Fault of a car whose camera uses libx264 instead."""
+CHROMA = ("4:0:0", "4:2:0", "4:2:2", "4:4:4")
+"""Names of the values of chroma_format_idc."""
+KEYS_MOST_S = 4.0
+"""Time without a key frame that is reported: a new viewer would wait so long for a picture."""
 LINE_S = 2.0
 """Time before an exit within which a line on stderr counts as its reason."""
 BEFORE_S = 0.5
@@ -76,6 +83,45 @@ def silent(seconds: float, line: str, ever: bool, encoder: bool = False) -> str:
 def no_key_frame() -> str:
     """Describe a stream without an initial key frame."""
     return sentence("camera_no_key")
+
+
+class CodingCheck:
+    """Check of the properties of the H.264 of one life of a camera program.
+
+    `refusal`: the pictures are not usable. `warning`: some viewers cannot show them.
+    """
+
+    def __init__(self) -> None:
+        self.refusal = ""
+        self.warning = ""
+        self._samples, self._sps = "", b""
+        self._key_s: float | None = None
+
+    def note(self, unit: AccessUnit, now_s: float) -> None:
+        """Process the next unit, received at `now_s`."""
+        lead = h264.lead_of(unit.data)
+        if lead and lead[-1][0] & 31 in h264.SLICES and syntax.is_b_slice(lead[-1]):
+            self.refusal = sentence("camera_b_frames")
+        if unit.key or self._key_s is None:
+            self._key_s = now_s
+            self._check_samples(lead)
+        rare = now_s - self._key_s > KEYS_MOST_S
+        keys = sentence("camera_rare_keys", seconds=f"{KEYS_MOST_S:g}") if rare else ""
+        self.warning = self._samples or keys
+
+    def _check_samples(self, lead: list[bytes]) -> None:
+        sps = next((nal for nal in lead if nal[0] & 31 == h264.SPS), self._sps)
+        if sps == self._sps:
+            return
+        self._sps, self._samples = sps, ""
+        try:
+            shape = shape_of(sps)
+        except ValueError:
+            return
+        bits = 8 + max(shape.luma_more, shape.chroma_more)
+        if shape.chroma > 1 or bits > 8:
+            chroma = CHROMA[min(shape.chroma, 3)]
+            self._samples = sentence("camera_samples", chroma=chroma, bits=bits)
 
 
 def garbage(cause: str) -> str:

@@ -10,6 +10,7 @@ holds a frame until the next one begins.
 
 from msgspec import Struct
 
+from fpvcar.video import syntax
 from fpvcar.wire.video import UNIT_MAX_BYTES
 
 IDR, SEI, SPS, PPS, AUD = 5, 6, 7, 8, 9
@@ -18,6 +19,8 @@ SLICES = frozenset({1, 2, IDR})
 OPENERS = frozenset({SEI, SPS, PPS, AUD, *range(14, 19)})
 """NAL units that, after a slice, begin the next access unit."""
 START_CODE = b"\0\0\1"
+SLICE_HEAD = 16
+"""Bytes of a slice with the fields that are read."""
 SETS_MAX = 64
 """Limit of stored parameter sets; a camera has two."""
 
@@ -25,7 +28,8 @@ SETS_MAX = 64
 class AccessUnit(Struct, frozen=True, gc=False):
     """Encoded picture. `capture_us` is CLOCK_MONOTONIC; `data` is Annex B.
 
-    A key unit has its SPS and PPS in front: a decoder can start there.
+    A key unit has its SPS and PPS in front: a decoder can start there, at an IDR picture or at a
+    recovery point.
     """
 
     key: bool
@@ -44,20 +48,42 @@ def nal_types(unit: bytes) -> list[int]:
     return [nal[0] & 31 for nal in nal_units(unit)]
 
 
-def is_key(unit: bytes) -> bool:
-    """Return whether a decoder can start here: an IDR picture with SPS and PPS before it.
-
-    Stops at the first slice. Pictures of an intra refresh without IDR do not count.
-    """
-    earlier_kinds: set[int] = set()
+def lead_of(unit: bytes) -> list[bytes]:
+    """Return the NAL units up to the first slice, that one cut to its header's first bytes."""
+    lead: list[bytes] = []
     at = unit.find(START_CODE)
     while 0 <= at < len(unit) - 3:
-        kind = unit[at + 3] & 31
-        if kind in SLICES:
-            return kind == IDR and {SPS, PPS} <= earlier_kinds
-        earlier_kinds.add(kind)
-        at = unit.find(START_CODE, at + 3)
-    return False
+        at += len(START_CODE)
+        if unit[at] & 31 in SLICES:
+            return [*lead, unit[at : at + SLICE_HEAD]]
+        end = unit.find(START_CODE, at)
+        lead.append(unit[at : end if end >= 0 else len(unit)].rstrip(b"\0") or b"\0")
+        at = end
+    return lead
+
+
+def is_key(unit: bytes) -> bool:
+    """Return whether a decoder can start here: at an IDR picture or a recovery point, with SPS and
+    PPS before it."""
+    lead = lead_of(unit)
+    kinds = {nal[0] & 31 for nal in lead}
+    if not {SPS, PPS} <= kinds or kinds.isdisjoint(SLICES):
+        return False
+    return IDR in kinds or recovery_frames(lead) is not None
+
+
+def recovery_frames(nals: list[bytes]) -> int | None:
+    """Return the number of pictures after this one until all of the picture is correct; None
+    unless it is a recovery point."""
+    counts = (syntax.recovery_frames(nal) for nal in nals if nal[0] & 31 == SEI)
+    return next((count for count in counts if count is not None), None)
+
+
+def is_gradual(unit: bytes) -> bool:
+    """Return whether a decoder that starts at this key unit has a whole picture only later: an
+    intra refresh."""
+    lead = lead_of(unit)
+    return lead != [] and lead[-1][0] & 31 != IDR and bool(recovery_frames(lead))
 
 
 def _opens(data: bytes | bytearray, at: int) -> bool:
@@ -80,7 +106,7 @@ class ParameterSets:
         self._sets: dict[tuple[int, int], bytes] = {}
 
     def ahead_of(self, unit: bytes) -> bytes:
-        """Return the access unit; if it has an IDR slice, with SPS and PPS in front.
+        """Return the access unit; if a decoder could start at it, with SPS and PPS in front.
 
         The unit's own sets are stored and take precedence. Unknown sets cannot be added: then
         `is_key` stays false.
@@ -90,8 +116,8 @@ class ParameterSets:
         self._sets.update(new_sets)
         while len(self._sets) > SETS_MAX:
             del self._sets[next(iter(self._sets))]
-        idr = any(nal[0] & 31 == IDR for nal in nals)
-        missing = sorted(self._sets.keys() - new_sets.keys()) if idr else []
+        starts = any(nal[0] & 31 == IDR for nal in nals) or recovery_frames(nals) is not None
+        missing = sorted(self._sets.keys() - new_sets.keys()) if starts else []
         if not missing:
             return unit
         lead = [nal for nal in nals[:1] if nal[0] & 31 == AUD]
@@ -192,7 +218,7 @@ class AnnexB:
             self._flushed = self._flushed and not opens
         if self._open:
             self._has_slice = self._has_slice or is_slice
-            self._has_sets = self._has_sets or kind in (SPS, PPS, IDR)
+            self._has_sets = self._has_sets or kind in (SPS, PPS, IDR, SEI)
 
     def _close(self) -> None:
         self._open = self._has_slice = self._has_sets = self._flushed = False

@@ -7,6 +7,9 @@ If the camera answers requests for key frames, at most two units wait. A third d
 key frame is requested when the link has room again: requested at the drop, it would be stale on
 arrival.
 
+A recovery point is a key frame for a viewer that waits for one. For the others it is a unit like
+any other: a decoder that starts at an intra refresh shows incomplete pictures for a second or two.
+
 If the camera does not (any plain program, rpicam-vid, many webcams), a drop freezes the picture
 until the next GOP. Up to BACKLOG_S of units wait instead. The page decodes them faster than they
 were filmed and shows the newest one; a key frame clears the queue. No viewer waits for another.
@@ -26,7 +29,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from fpvcar.video.bitrate import Bitrate, LinkReport
-from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.h264 import AccessUnit, is_gradual
 from fpvcar.video.keys import KeyRequests
 from fpvcar.wire.video import VIDEO_HEADER, pack_video_header
 
@@ -58,11 +61,15 @@ class Source(Protocol):
 
 
 class Frame(Struct, frozen=True):
-    """Access unit for every viewer, packed once: a /ws/video message in its WebSocket frame."""
+    """Access unit for every viewer, packed once: a /ws/video message in its WebSocket frame.
+
+    `gradual`: a decoder can start here, but its first pictures are incomplete.
+    """
 
     key: bool
     capture_us: int
     framed: bytes
+    gradual: bool = False
 
 
 def frame_head(size: int, kind: int) -> bytes:
@@ -114,8 +121,8 @@ class Viewer:
         return self.needs_key or bool(self._waiting)
 
     def offer(self, frame: Frame) -> None:
-        """Queue a unit. A key frame supersedes the units queued before it."""
-        if frame.key:
+        """Queue a unit. A whole key frame supersedes the units queued before it."""
+        if frame.key and (self.needs_key or not frame.gradual):
             self.dropped += len(self._waiting)
             self._waiting.clear()
             self.needs_key = False
@@ -230,7 +237,8 @@ class Stream:
         data = unit.data
         head = frame_head(VIDEO_HEADER.size + len(data), BINARY)
         header = pack_video_header(unit.key, self.sequence - 1, unit.capture_us, len(data))
-        return Frame(unit.key, unit.capture_us, b"".join((head, header, data)))
+        gradual = unit.key and is_gradual(data)
+        return Frame(unit.key, unit.capture_us, b"".join((head, header, data)), gradual)
 
     def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
         """Add a viewer that starts at the newest unit if that is a fresh key frame, or requests

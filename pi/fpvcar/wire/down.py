@@ -72,8 +72,9 @@ class State(Down, tag="state", frozen=True):
     """State of the car for one page, sent 10 times a second and on change.
 
     `nonce` is unpredictable: each wish returns the newest one as `seen`. `role` is "driver" or
-    "watching". `lost` is the recent share of retransmitted packets of its pictures, None while
+    "watching". `lost` is the recent share of lost packets of its pictures, None while
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
+    `camera_warning`: a property of the pictures that some viewers cannot show, and the remedy.
     `wait_s` is the time until the seat is free, unless its driver drives. `sentences` has key and
     values of the texts in it that pages translate: {"starting": "key=starting"}. `intercom`: a
     grown-up has switched it on.
@@ -99,6 +100,7 @@ class State(Down, tag="state", frozen=True):
     wheels: str = "ok"
     camera: str = "ok"
     encoder_hangs: bool = False
+    camera_warning: str = ""
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None

@@ -20,22 +20,29 @@ def encode(
     width: int = 160,
     height: int = 128,
     noise: int = 255,
+    refresh: bool = False,
+    b_frames: int = 0,
+    pixels: str = "yuv420p",
 ) -> tuple[bytes, ...]:
-    """Return access units of a moving picture: constrained baseline, no B-frames.
+    """Return access units of a moving picture: constrained baseline, unless `b_frames` or `pixels`
+    need another profile.
+
+    `refresh`: after the first picture intra refresh replaces IDR pictures.
 
     `noise` is the noise of a pixel, 1 to 255. A large picture with much of it takes megabytes.
     """
     codec = av.CodecContext.create("libx264", "w")
     assert isinstance(codec, av.VideoCodecContext)
-    codec.width, codec.height, codec.pix_fmt = width, height, "yuv420p"
+    codec.width, codec.height, codec.pix_fmt = width, height, pixels
     codec.framerate = Fraction(30)
     parameters = f"slices={slices}:aud={int(aud)}:scenecut=0:keyint={gop}"
+    parameters += f":intra-refresh={int(refresh)}:bframes={b_frames}:b-adapt=0"
     if not repeat_headers:
         codec.flags |= 1 << 22  # AV_CODEC_FLAG_GLOBAL_HEADER
     codec.options = {
         "preset": "ultrafast",
         "tune": "zerolatency",
-        "profile": "baseline",
+        "profile": "high422" if b_frames or pixels != "yuv420p" else "baseline",
         "threads": str(slices),
         "x264-params": parameters,
     }
@@ -47,6 +54,7 @@ def encode(
         picture[: height // 2] = number * 9 % 255
         frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
         units += [bytes(packet) for packet in codec.encode(frame)]
+    units += [bytes(packet) for packet in codec.encode(None)]
     return tuple(units)
 
 

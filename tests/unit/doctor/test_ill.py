@@ -168,6 +168,7 @@ ILL: list[tuple[str, Ill]] = [
     ("recorder", says("nothing is recorded: the folder was replaced by another one")),
     ("running", says("pins: nobody hears the buttons")),
     ("camera", says("camera: lost: it is silent", camera="lost: it is silent")),
+    ("camera-coding", says("camera: its H.264 has 4:2:2 samples")),
     ("camera-encoder", says(f"camera: {faults.SOFTWARE}")),
     ("wifi-power-save", an_answer(rests=True)),
     ("wifi-weak", a_file("proc/net/wireless", rig.WIRELESS.format(dbm=-84))),

@@ -350,3 +350,26 @@ async def test_camera_without_a_program_has_state_none() -> None:
     async with running(camera):
         await asyncio.sleep(0)
         assert camera.state == "none"
+
+
+def film_of(path: Path, units: tuple[bytes, ...]) -> Path:
+    path.write_bytes(b"".join(pack_record(h264.is_key(unit), 0, unit) for unit in units))
+    return path
+
+
+async def test_program_with_b_frames_is_refused_in_words(tmp_path: Path) -> None:
+    film = film_of(tmp_path / "film", encode(frames=12, b_frames=2))
+    async with running(Camera(argv(film, "framed"), True)) as camera:
+        await until(lambda: "-bf 0" in camera.state)
+        assert camera.age_s(time.monotonic()) is None and camera.warning == ""
+
+
+async def test_program_with_422_samples_is_shown_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    film = film_of(tmp_path / "film", encode(frames=10, pixels="yuv422p"))
+    units: list[AccessUnit] = []
+    async with running(Camera(argv(film, "framed"), True), units.append) as camera:
+        await until(lambda: len(units) > 20)
+        assert camera.state == "ok" and "4:2:2" in camera.warning
+    assert caplog.text.count("-pix_fmt yuv420p") == 1, "once in the log"

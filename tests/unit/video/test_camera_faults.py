@@ -3,10 +3,13 @@
 import errno
 import os
 import signal
+from collections.abc import Sequence
 
 import pytest
 
-from fpvcar.video import faults
+from fpvcar.video import faults, h264
+from fpvcar.video.h264 import AccessUnit
+from tests.support.cameras.video_source import encode
 
 LAST_WORDS = {
     "/dev/video0: Device or resource busy": "end the other program",
@@ -50,6 +53,42 @@ def test_last_words_are_quoted_and_followed_by_a_step(line: str, step: str) -> N
 def test_fault_text_has_a_cause_and_a_step(said: str) -> None:
     cause, _, step = said.partition("; ")
     assert cause and step and "ready" not in said and "setpriv" not in said
+
+
+def check(units: Sequence[bytes], step_s: float = 1 / 30) -> faults.CodingCheck:
+    coding = faults.CodingCheck()
+    for number, unit in enumerate(units):
+        coding.note(AccessUnit(h264.is_key(unit), 0, unit), number * step_s)
+    return coding
+
+
+def test_good_coding_has_no_warning() -> None:
+    for units in (encode(frames=40, gop=10), encode(frames=40, gop=10, refresh=True)):
+        coding = check(units, 0.3)
+        assert coding.warning == coding.refusal == ""
+
+
+def test_coding_that_few_viewers_show_is_named_with_the_remedy() -> None:
+    coding = check(encode(frames=40, gop=300), faults.KEYS_MOST_S / 38)
+    assert "no H.264 key frame for 4 s" in coding.warning and "-g 30" in coding.warning
+    for pixels, name in (
+        ("yuv422p", "4:2:2 samples of 8 bits"),
+        ("yuv420p10le", "4:2:0 samples of 10"),
+    ):
+        coding = check(encode(frames=2, pixels=pixels))
+        assert name in coding.warning and "-pix_fmt yuv420p" in coding.warning
+        assert not coding.refusal
+
+
+def test_b_frames_are_refused_within_the_first_pictures() -> None:
+    coding = check(encode(frames=12, b_frames=2)[:6])
+    assert "B-frames" in coding.refusal and "-bf 0" in coding.refusal
+
+
+def test_damaged_parameter_sets_and_slices_are_no_coding_fault() -> None:
+    cut = b"\0\0\1\x67\x64\0\0\1\x68\xce\0\0\1\x65\x88\0\0\1\x41"
+    coding = check([cut, cut, b"\0\0\1\x09\x10", b""])
+    assert coding.warning == coding.refusal == ""
 
 
 def test_present_program_gives_no_fault() -> None:

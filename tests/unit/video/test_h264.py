@@ -181,6 +181,43 @@ def test_nal_types_and_key_frames_are_recognised() -> None:
         assert not h264.is_key(other)
 
 
+def test_recovery_point_starts_a_picture() -> None:
+    """After its first picture an intra refresh has no IDR."""
+    units = split(b"".join(encode(frames=40, gop=10, refresh=True, repeat_headers=False)), [])
+    keys = [number for number, unit in enumerate(units) if h264.is_key(unit)]
+    assert keys == [] and not h264.is_gradual(b""), "its parameter sets are not in the stream"
+    units = split(b"".join(encode(frames=40, gop=10, refresh=True)), [])
+    keys = [number for number, unit in enumerate(units) if h264.is_key(unit)]
+    assert keys == [0, 10, 20, 30]
+    assert [h264.is_gradual(units[number]) for number in keys] == [False, True, True, True]
+    assert decode(units[20:]) >= 10, "from the tenth on whole"
+    only_once = [units[0], *(without_sets(unit) for unit in units[1:])]
+    again = split(b"".join(only_once), [])
+    assert [h264.nal_units(unit) for unit in again] == [h264.nal_units(unit) for unit in units]
+
+
+def without_sets(unit: bytes) -> bytes:
+    nals = [nal for nal in h264.nal_units(unit) if nal[0] & 31 not in (h264.SPS, h264.PPS)]
+    return b"".join(C4 + nal for nal in nals)
+
+
+@pytest.mark.parametrize(
+    ("sei", "frames"),
+    [
+        ("060601", None),
+        ("0606018080", 0),
+        ("06060209c480", 18),
+        ("0601020102060209c480", 18),
+        ("06ff010201", None),
+        ("06060100000080", None),
+        ("06", None),
+        ("0605ff", None),
+    ],
+)
+def test_recovery_point_is_found_among_sei_messages(sei: str, frames: int | None) -> None:
+    assert h264.recovery_frames([bytes.fromhex(sei)]) == frames
+
+
 pieces = st.sampled_from([SPS, PPS, AUD, SEI, IDR, P, P_SECOND, C3, C4, b"\0", b"\1"])
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from fpvcar.video import stream
+from fpvcar.video import h264, stream
 from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Frame, Stream, Viewer
 from fpvcar.wire.video import parse_video
+from tests.support.cameras.video_source import encode
 
 FRAME_S = 1 / 30
 
@@ -81,6 +82,20 @@ def test_unit_is_packed_once_for_all_viewers(bench: Bench) -> None:
     bench.publish("P")
     third = one.next(True, bench.now_s)
     assert third is not None and parse_video(third.framed[2:])[0].sequence == 1
+
+
+def test_recovery_point_starts_waiting_viewers_and_drops_no_units(bench: Bench) -> None:
+    gradual = next(u for u in encode(frames=20, gop=10, refresh=True)[1:] if h264.is_key(u))
+    one = bench.viewer()
+    bench.publish("KP")
+    two = bench.viewer()
+    bench.stream.publish(AccessUnit(True, int(bench.now_s * 1e6), gradual))
+    assert bench.drain(two) == "K" and two.dropped == 0
+    assert (one.waiting, one.dropped, one.needs_key) == (0, 3, True), "two units wait at most"
+    bench.stream.publish(AccessUnit(True, int(bench.now_s * 1e6), gradual))
+    bench.publish("P")
+    bench.stream.publish(AccessUnit(True, int(bench.now_s * 1e6), b"whole"))
+    assert bench.drain(one) == "K" and one.dropped == 5
 
 
 def test_frame_length_is_encoded_as_in_rfc_6455() -> None:

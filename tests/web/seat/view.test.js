@@ -104,6 +104,16 @@ test('hung encoder is shown while the driver rests, and does not stop the car', 
   assert.equal(kind({state: {...state, camera: 'gone'}, wishing: false}), 'camera');
 });
 
+test('coding that some pages cannot show is named at rest, and where the picture is missing', () => {
+  const words = 'its H.264 has 4:2:2 samples';
+  const state = {...driving, camera_warning: words};
+  assert.deepEqual(situationOf(page({state, wishing: false})), {kind: 'coding', words});
+  assert.equal(canMove(situationOf(page({state, wishing: false})), true), true);
+  assert.match(sentence({kind: 'coding', words})?.text ?? '', /The camera: its H.264 has 4:2:2/);
+  assert.equal(kind({state}), 'driving');
+  assert.deepEqual(situationOf(page({state, pictureOld: true})), {kind: 'camera', words});
+});
+
 test('page without a link states only what it knows of the car', () => {
   const link = {kind: 'probing'};
   /** @param {Record<string, unknown>} more */

@@ -162,7 +162,7 @@ test('damaged stream never throws out of the handler, and requests key frames', 
     ageMs: () => 0, changed: () => {},
   }));
   video.path = {
-    name: 'webcodecs', reset: () => {}, rebuild: () => {}, close: () => {},
+    name: 'webcodecs', gradual: false, reset: () => {}, rebuild: () => {}, close: () => {},
     push: (frame) => {
       pushed += 1;
       return orRefused(() => readKeyFrame(frame.unit), RangeError) !== null;

@@ -5,7 +5,7 @@ import {beforeEach, test} from 'node:test';
 
 import {Picture} from '../../../web/recordings/player/picture.js';
 import {MsePath} from '../../../web/video/mse.js';
-import {CUT, DELTA, SMALL, WIDE, frame} from './units.js';
+import {CUT, DELTA, GRADUAL, SMALL, WIDE, frame} from './units.js';
 
 console.warn = () => {};
 class FakeBuffer {
@@ -199,4 +199,19 @@ test('mse: refused type is a fault; cut parameter sets are not', () => {
   sources[0].refuses = true;
   assert.equal(path.push(frame(SMALL, 1)), false);
   assert.match(faults[0], /NotSupportedError/);
+});
+
+test('mse: source that starts at a recovery point gets the primer first', () => {
+  const {path} = mse();
+  sources[0].opens();
+  path.push(frame(GRADUAL, 1_000_000));
+  path.push(frame(DELTA, 1_033_000));
+  const [first] = sources[0].buffers[0].appended;
+  const text = Buffer.from(first).toString('latin1');
+  assert.equal(text.split('moof').length, 3, 'primer and unit');
+  assert.ok(path.gradual && path.timeline.captureUs(0) === path.primerUs);
+  path.rebuild();
+  sources[1].opens();
+  path.push(frame(SMALL, 2_000_000));
+  assert.equal(path.gradual, false);
 });

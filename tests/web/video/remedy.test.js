@@ -26,6 +26,12 @@ test('decoder without output is detected; the first picture may take longer', ()
   assert.ok(later > 500 && later < 1000, `${later}`);
 });
 
+test('intra refresh has longer until its first picture', () => {
+  const remedy = new Remedy();
+  for (let nowMs = 0; nowMs < 5000; nowMs += 33) assert.equal(remedy.fed(nowMs, true), false);
+  assert.equal(remedy.fed(5000), true, 'a decoder that has begun elsewhere is silent');
+});
+
 test('regular pictures or a camera pause are no decoder silence', () => {
   const remedy = new Remedy();
   for (let nowMs = 0; nowMs < 10_000; nowMs += 33) {

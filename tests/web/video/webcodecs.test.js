@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {HeldRemedy} from '../../../web/video/held.js';
+import {PRIMER_US} from '../../../web/video/h264.js';
 import {WebCodecsPath} from '../../../web/video/webcodecs.js';
-import {CUT, DELTA, SMALL, WIDE, frame} from './units.js';
+import {CUT, DELTA, GRADUAL, SMALL, WIDE, frame} from './units.js';
 
 console.warn = () => {};
 /** @type {FakeDecoder[]} */
@@ -222,4 +223,31 @@ test('webcodecs: software with pictures stays after a fault', (context) => {
   play(path, clock);
   assert.deepEqual(accelerations(), ['prefer-software', 'prefer-software']);
   assert.equal(faults.length, 1);
+});
+
+test('webcodecs: decoder that starts at a recovery point gets the primer first', () => {
+  const {path, held} = webcodecs();
+  /** @type {{type: string, timestamp: number}[]} */
+  const chunks = [];
+  const shown = [];
+  const {decode} = FakeDecoder.prototype;
+  FakeDecoder.prototype.decode = function (/** @type {any} */ chunk) {
+    chunks.push(chunk);
+    if (chunk.timestamp === PRIMER_US || chunk.timestamp > 900_000) decode.call(this, chunk);
+  };
+  path.decoded = () => shown.push(0);
+  try {
+    assert.equal(path.push(frame(GRADUAL, 1000)), true);
+    assert.equal(path.gradual && shown.length === 0, true, 'its picture is not shown');
+    for (let us = 34_000; us < 900_000; us += 33_000) path.push(frame(DELTA, us));
+    assert.deepEqual(held, [], 'pictures of an intra refresh come late');
+    path.push(frame(DELTA, 933_000));
+    assert.equal(path.gradual || shown.length !== 1, false);
+    path.push(frame(GRADUAL, 966_000));
+  } finally {
+    FakeDecoder.prototype.decode = decode;
+  }
+  assert.equal(decoders.length, 1);
+  const keys = chunks.filter(({type}) => type === 'key');
+  assert.deepEqual(keys.map(({timestamp}) => timestamp), [PRIMER_US]);
 });

@@ -47,6 +47,7 @@ export default register({
   cameraText: 'Fahr nicht nach dem alten Bild.',
   encoder: 'Kleineres Bild',
   encoderText: 'Der Encoder der Kamera hängt. Schalte das Auto bei Gelegenheit aus und wieder ein.',
+  coding: 'Manche Seiten sehen kein Bild',
   letGo: 'Erst loslassen',
   letGoText: 'Lass Stick und Tasten einmal los, dann fahr.',
   slow: 'Langsam',

@@ -47,6 +47,7 @@ export default register({
   cameraText: 'Do not drive by the old picture.',
   encoder: 'Smaller picture',
   encoderText: 'The camera’s encoder is stuck. Switch the car off and on again when you have time.',
+  coding: 'Some pages see no picture',
   letGo: 'Let go first',
   letGoText: 'Let go of the stick and keys once, then drive.',
   slow: 'Slow',

@@ -47,6 +47,7 @@ export default register({
   cameraText: 'No conduzcas con una imagen antigua.',
   encoder: 'Imagen reducida',
   encoderText: 'El codificador de la cámara se ha bloqueado. Apaga el coche y enciéndelo de nuevo cuando puedas.',
+  coding: 'Algunas páginas no ven la imagen',
   letGo: 'Suelta primero',
   letGoText: 'Suelta una vez el mando y las teclas, y luego conduce.',
   slow: 'Despacio',

@@ -47,6 +47,7 @@ export default register({
   cameraText: 'Älä aja vanhan kuvan mukaan.',
   encoder: 'Pienempi kuva',
   encoderText: 'Kameran kooderi on jumissa. Sammuta auto ja käynnistä se uudelleen, kun sopii.',
+  coding: 'Osa sivuista ei näe kuvaa',
   letGo: 'Päästä ensin irti',
   letGoText: 'Päästä kerran irti ohjaimesta ja näppäimistä ja aja sitten.',
   slow: 'Hitaasti',

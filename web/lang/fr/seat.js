@@ -47,6 +47,7 @@ export default register({
   cameraText: 'Ne conduis pas d’après une vieille image.',
   encoder: 'Image réduite',
   encoderText: 'L’encodeur de la caméra est bloqué. Éteins la voiture et rallume-la quand tu pourras.',
+  coding: 'Certaines pages ne voient pas l’image',
   letGo: 'Lâche d’abord',
   letGoText: 'Lâche une fois le stick et les touches, puis conduis.',
   slow: 'Lentement',

@@ -47,6 +47,7 @@ export default register({
   cameraText: '请不要看着旧画面驾驶。',
   encoder: '画面已缩小',
   encoderText: '摄像头的编码器卡住了。方便时请关闭小车电源再打开。',
+  coding: '部分页面看不到画面',
   letGo: '先松手',
   letGoText: '先松开一次摇杆和按键，再行驶。',
   slow: '慢行',

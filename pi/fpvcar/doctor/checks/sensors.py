@@ -97,6 +97,14 @@ ENCODER_HANGS = Kind(
     "Only a power cut ends that. The car encodes smaller pictures by its processor, if it can.",
     "switch the car off and on again; a restart of its services does not help",
 )
+CODING = Kind(
+    "camera-coding",
+    Severity.WARNING,
+    "No picture, or a late one",
+    "not every browser shows the camera: {fault}",
+    "The camera works, but its H.264 does not suit every viewer.",
+    "change the options of its program: camera.command of the profile, or its own settings",
+)
 FAULT_KINDS: tuple[tuple[str, Kind], ...] = (
     ("wheels: ", WHEELS),
     ("sensor ", SENSOR),
@@ -186,5 +194,9 @@ def camera(facts: Facts) -> Findings:
         fault = facts.camera.fault.removeprefix("lost: ")
         kind = ENCODER_HANGS if facts.encoder else NO_PICTURE
         yield kind.finding(fault=facts.encoder or fault)
-    elif isinstance(facts.running, Running) and f"camera: {SOFTWARE}" in facts.running.faults:
-        yield ENCODER_HANGS.finding(fault=facts.encoder or "it returns no picture")
+    elif isinstance(facts.running, Running):
+        for fault in facts.running.faults:
+            if fault == f"camera: {SOFTWARE}":
+                yield ENCODER_HANGS.finding(fault=facts.encoder or "it returns no picture")
+            elif fault.startswith("camera: "):
+                yield CODING.finding(fault=fault.removeprefix("camera: "))

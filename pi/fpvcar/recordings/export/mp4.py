@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from fpvcar.runtime.units import SECOND_US
 from fpvcar.video import h264
-from fpvcar.video.sps import is_high, shape_of
+from fpvcar.video.syntax import is_high, shape_of
 
 EPOCH_S = 2_082_844_800
 """Offset from 1904, the mp4 epoch, to 1970."""

@@ -120,7 +120,7 @@ class Metrics:
             _seconds(report.picture_ms if report else None),
         )
         yield gauge(
-            "driver_lost_ratio", "Share of picture packets sent again.", page.lost if page else None
+            "driver_lost_ratio", "Share of picture packets lost.", page.lost if page else None
         )
 
     def status(self) -> dict[str, object]:
@@ -136,6 +136,7 @@ class Metrics:
             "wheels": self._control.wheels,
             "camera": self._camera.state,
             "encoder_hangs": self._camera.encoder_hangs,
+            "camera_warning": self._camera.warning,
             "board": self._panel.state,
             "pages": self._hub.reports(),
             "video": [viewer.stats(now_s)._asdict() for viewer in self._stream.viewers],
@@ -165,6 +166,8 @@ class Metrics:
             faults.append(f"camera: {self._camera.state}")
         elif self._camera.encoder_hangs:
             faults.append(f"camera: {SOFTWARE}")
+        elif self._camera.warning:
+            faults.append(f"camera: {self._camera.warning}")
         if self._panel.state != "ok":
             faults.append(f"pins: {self._panel.state}")
         battery = self._senses.battery(now_s)

@@ -68,6 +68,15 @@ def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Logged]:
     ]
 
 
+def test_file_that_begins_at_a_recovery_point_is_exported_whole(tmp_path: Path) -> None:
+    """Only the first file of an intra refresh has an IDR picture."""
+    units = encode(frames=50, gop=10, refresh=True)
+    path = McapFile(said(units[20:])).to(tmp_path / "a.mcap")
+    film = planned(path)
+    assert film.pictures == 30 and film.missing == []
+    assert len(shown(made(film, tmp_path / "a.mp4"))) >= 20, "whole after ten pictures"
+
+
 def test_size_change_within_the_film_is_shown(tmp_path: Path) -> None:
     first = said(encode(30, gop=10))
     other = said(encode(30, gop=10, width=320, height=240), BEGAN_NS + SECOND_NS)

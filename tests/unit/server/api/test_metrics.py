@@ -99,7 +99,9 @@ class Car:
         )
 
     def _camera(self) -> Any:
-        return SimpleNamespace(state="ok", encoder_hangs=False, restarts=2, age_s=lambda _: 0.03)
+        return SimpleNamespace(
+            state="ok", encoder_hangs=False, warning="", restarts=2, age_s=lambda _: 0.03
+        )
 
     def read(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
         """Return Prometheus' view of the figures: by name and labels."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fpvcar.video import h264
-from fpvcar.video.sps import Shape, shape_of
+from fpvcar.video.syntax import Shape, shape_of
 
 
 def sps_of(width: int, height: int, profile: str, pixels: str, **options: str) -> bytes:
