@@ -51,13 +51,18 @@ def overview_of(path: Path) -> Overview:
 def closed_overview(source: Source, tail: Tail) -> Overview | None:
     """Summarise a closed file from its summary, without `about`. Raises RecordError.
 
-    Returns None if the summary has no statistics.
+    Returns None if the summary has no statistics, or does not repeat their channels.
     """
     bodies = {op: body for op, body in tail.records if op == records.STATISTICS}
     if not bodies:
         return None
     counts = parsing.take_counts(bodies[records.STATISTICS])
-    topics = {channel.topic: counts.messages.get(channel.number, 0) for channel in tail.channels}
+    channels = {channel.number: channel.topic for channel in tail.channels}
+    if not counts.messages.keys() <= channels.keys():
+        return None
+    topics: dict[str, int] = {}
+    for number, topic in channels.items():  # several may have one topic
+        topics[topic] = topics.get(topic, 0) + counts.messages.get(number, 0)
     return Overview(counts.start_ns, counts.end_ns, source.size, True, topics, None)
 
 

@@ -4,9 +4,10 @@
          -> Recording: channels, spans of good chunks, damage
          -> messages() -> codec.decode
 
-A chunk is valid if its CRC matches and its records fill it; otherwise all of it is discarded. A
-file that is being written is read up to its current end. The mcap library cannot do this: it
-rejects unclosed files and stops at the first bad chunk.
+A chunk is valid if its CRC matches, if it has one, and its records fill it; otherwise all of it is
+discarded. Messages outside chunks count in files of other writers only: fpvcar writes none. A file
+that is being written is read up to its current end. The mcap library cannot do this: it rejects
+unclosed files and stops at the first bad chunk.
 """
 
 import zlib
@@ -29,7 +30,7 @@ from fpvcar.recordings.mcap.chunks import (
 )
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.mcap.tail import tail_of
-from fpvcar.recordings.mcap.walk import Damage, Record, Walk
+from fpvcar.recordings.mcap.walk import WINDOW, Damage, Record, Walk
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
@@ -55,14 +56,22 @@ class Message(NamedTuple):
     data: bytes
 
 
+LOOSE_MOST = 1024 * 1024
+"""Bytes of a span of messages outside chunks."""
+
+
 class Span(NamedTuple):
-    """Good chunk: position of its record, times and number of its messages."""
+    """Good chunk: position of its record, times and number of its messages.
+
+    `loose`: consecutive message records outside chunks instead.
+    """
 
     at: int
     length: int
     start_ns: int
     end_ns: int
     messages: int
+    loose: bool = False
 
 
 class Recording:
@@ -80,6 +89,8 @@ class Recording:
         self.counts: Counter[str] = Counter()
         """Number of messages by topic."""
         self.about: messages.About | None = None
+        self.unverified = 0
+        """Bytes of messages that no CRC covers, as other writers may store them."""
         self.gaps: list[Gap] = []
         """Gaps in the message numbers of a file written by fpvcar."""
         self.closed = False
@@ -143,13 +154,26 @@ class Recording:
                         yield message
 
     def chunk_bytes(self, span: Span) -> bytes:
-        """Read the whole record of a good chunk unchanged. Raises OSError."""
+        """Read the whole record of a good chunk, or loose messages, unchanged. Raises OSError."""
         return self._source.read(span.at, span.length)
+
+    def head_at(self, at: int) -> tuple[int, int]:
+        """Return opcode and channel of the message index at this position. Raises OSError."""
+        head = self._source.read(at, _HEAD.size + 2).ljust(_HEAD.size + 2, b"\0")
+        return head[0], int.from_bytes(head[_HEAD.size :], "little")
+
+    def data_crc_holds(self) -> bool:
+        """Return whether the data end's CRC is that of all bytes before it. Raises OSError."""
+        crc = 0
+        for at in range(0, self._end, WINDOW):
+            crc = zlib.crc32(self._source.read(at, min(WINDOW, self._end - at)), crc)
+        return crc == int.from_bytes(self.data_end[_HEAD.size :], "little")
 
     def _chunk(self, span: Span) -> Iterator[memoryview]:
         """Yield the bodies of a chunk's messages."""
+        data = self.chunk_bytes(span)
         try:
-            inner = known_chunk(self.chunk_bytes(span)[_HEAD.size :])
+            inner = memoryview(data) if span.loose else known_chunk(data[_HEAD.size :])
         except RecordError:  # was valid in the first scan
             return
         for opcode, body in inner_records(inner):
@@ -175,15 +199,14 @@ class Recording:
         return Walk(self._source, self._end).steps()
 
     def _scan(self) -> None:
-        summary = self.tail
+        summary, loose = self.tail, list[Span]()
         for step in self.walk():
             if isinstance(step, Damage):
                 self.damage.append(step)
             elif step.opcode == records.CHUNK:
                 self._note_chunk(step)
             elif step.opcode == records.MESSAGE:  # in foreign files, or a flipped bit
-                reason = "a message outside of a chunk: no CRC covers it"
-                self.damage.append(Damage(step.at, step.length, reason))
+                _add_loose(loose, step)
             elif step.opcode == records.DATA_END and not self.closed:
                 self.was_closed = True
                 tail = tail_of(self._source, step.at + step.length)  # bytes before it were lost
@@ -192,12 +215,25 @@ class Recording:
                 self._note(step.opcode, step.body)
         if not self.chunks and self.damage and self.damage[0].at == 0:
             raise RecordingError(_no_mcap(self._source))
+        self._note_loose(loose)
         for number, count in self._by_number.items():
             if number in self.channels:
                 self.counts[self.channels[number].topic] += count
         self.about = self.about or about_of(self.metadata)
         if self.about is not None:  # foreign files use their own numbering
             self.gaps = list(self._sequences.all(summary, self._by_number))
+
+    def _note_loose(self, loose: list[Span]) -> None:
+        """Accept the messages outside chunks, except in a file of fpvcar."""
+        if self.about is not None:
+            reason = "a message outside of a chunk: no CRC covers it"
+            self.damage += [Damage(span.at, span.length, reason) for span in loose]
+            self.damage.sort()
+            return
+        self.chunks = sorted([*self.chunks, *loose])
+        for span in loose:
+            self.unverified += span.length
+            self._by_number += Counter(_number_and_time(body)[0] for body in self._chunk(span))
 
     def _note(self, opcode: int, body: bytes | memoryview) -> None:
         if opcode == records.SCHEMA:
@@ -237,6 +273,8 @@ class Recording:
             self.damage.append(Damage(record.at, record.length, reason, repeated=True))
             return
         self._chunk_keys.add(key)
+        if parsing.take_chunk(record.body).crc == 0:
+            self.unverified += record.length
         for body in bodies:
             self._sequences.note(body)
         self._by_number += counts
@@ -253,6 +291,18 @@ class Recording:
         elif opcode == records.CHANNEL:
             channel = parsing.take_channel(body)
             self.channels[channel.number] = channel
+
+
+def _add_loose(spans: list[Span], record: Record) -> None:
+    """Add a message outside chunks to the last span, if it follows, or begin another one."""
+    _, log_ns = _number_and_time(memoryview(record.body))
+    span = Span(record.at, record.length, log_ns, log_ns, 1, loose=True)
+    last = spans[-1] if spans else None
+    if last and last.at + last.length == span.at and last.length < LOOSE_MOST:
+        times = min(last.start_ns, log_ns), max(last.end_ns, log_ns)
+        span = Span(last.at, last.length + span.length, *times, last.messages + 1, loose=True)
+        del spans[-1]
+    spans.append(span)
 
 
 def _number_and_time(body: memoryview) -> tuple[int, int]:

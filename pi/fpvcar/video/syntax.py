@@ -11,11 +11,11 @@ SIDE_MAX = 16888
 LENGTH_MAX = 1024
 """Bytes of an SPS with every scaling list; further bytes are ignored."""
 RECOVERY_POINT = 6
-"""SEI payload type."""
+"""Type of the SEI payload that says where a decoder can start."""
 SEI_MOST = 4096
 """Bytes of an SEI unit that are searched; user data may be longer, and follows."""
 B_SLICES = frozenset({1, 6})
-"""slice_type, table 7-6."""
+"""Values of slice_type, table 7-6, whose pictures refer to later ones."""
 _HIGH = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
 """Profiles whose SPS has chroma and scaling lists."""
 

@@ -263,9 +263,10 @@ def test_malformed_records_raise_damaged() -> None:
         (records.MESSAGE_INDEX, b"\1\0\x05\0\0\0" + bytes(5)),
         (records.METADATA, b"\1\0\0\0\xff\0\0\0\0"),
         (records.FOOTER, b"1"),
-        (records.DATA_END, b"12345"),
+        (records.DATA_END, b"123"),
         (records.ATTACHMENT, bytes(32) + b"\1\0\0\0"),
-        (records.CHUNK_INDEX, bytes(80)),
+        (records.METADATA_INDEX, bytes(17)),
+        (records.CHUNK_INDEX, bytes(30)),
         (records.STATISTICS, b""),
     ):
         with pytest.raises(parsing.RecordError):

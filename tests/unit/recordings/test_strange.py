@@ -51,15 +51,110 @@ def test_foreign_files_are_read(compression: CompressionType) -> None:
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [
-        (theirs(CompressionType.LZ4), "compressed by 'lz4' (expected zstd or none)"),
-        (theirs(CompressionType.NONE, chunked=False), "outside of a chunk"),
-    ],
+    [(theirs(CompressionType.LZ4), "compressed by 'lz4' (expected zstd or none)")],
 )
 def test_unsupported_parts_of_a_file_are_named(data: bytes, words: str) -> None:
     made = recording(data)
     assert list(made.messages()) == [] and made.damage and made.closed
     assert all(words in one.reason for one in made.damage)
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_channels_of_one_topic_are_counted_together(repeat: bool, tmp_path: Path) -> None:
+    path, out = tmp_path / "a.mcap", io.BytesIO()
+    writer = TheirWriter(out, compression=CompressionType.NONE, repeat_channels=repeat)
+    writer.start("", "someone else")
+    for number in range(2):
+        channel = writer.register_channel(messages.LIGHTS, "json", 0, {"number": str(number)})
+        writer.add_message(channel, number, codec.encode(messages.Lights(True)), number)
+    writer.finish()  # type: ignore[no-untyped-call]
+    path.write_bytes(out.getvalue())
+    with reader.read(path) as made:
+        assert made.whole and made.counts == overview_of(path).counts == {"/lights": 2}
+
+
+def test_empty_chunks_and_absent_summaries_are_no_damage() -> None:
+    data = inserted(theirs(CompressionType.NONE), records.DATA_END, raw_chunk())
+    made = recording(data)
+    assert made.whole and made.counts == {"/lights": 40} and made.tail == []
+    assert list(verify.index_faults(made)) == []
+    zeros = recording(inserted(data, records.DATA_END, raw_chunk(bytes(90))))
+    assert [one.reason for one in zeros.damage] == ["a record of opcode 0"]
+    zeros = recording(inserted(data, records.DATA_END, bytes(90)))
+    assert [one.reason for one in zeros.damage][-1] == "unknown record 0x0 of 0 bytes"
+    assert zeros.counts == made.counts
+
+
+def test_chunk_whose_opcode_was_flipped_is_damage() -> None:
+    data = theirs(CompressionType.NONE)
+    made = recording(flipped(data, recording(data).chunks[1].at, 64))
+    assert [one.reason for one in made.damage] == ["a chunk with the opcode 0x46"]
+    assert made.counts == {"/lights": 30}
+
+
+PRIVATE = records.record(0x80, b"hello")
+LATER = records.record(0x33, b"of a later version")
+
+
+def inserted(data: bytes, opcode: int, extra: bytes) -> bytes:
+    """Return a file without summary, with a record before the first one of this opcode."""
+    out, at, done = data[:8], 8, False
+    while True:
+        kind, size = records.HEAD.unpack_from(data, at)
+        if kind == opcode and not done:
+            out, done = out + extra, True
+        out += data[at : at + 9 + size]
+        at += 9 + size
+        if kind == records.DATA_END:
+            return out + records.record(records.FOOTER, bytes(20)) + records.MAGIC
+
+
+@pytest.mark.parametrize("opcode", [records.CHUNK, records.MESSAGE_INDEX, records.DATA_END])
+@pytest.mark.parametrize("extra", [PRIVATE, LATER, PRIVATE + LATER])
+def test_unknown_records_are_skipped_and_cost_no_neighbour(opcode: int, extra: bytes) -> None:
+    data = inserted(theirs(CompressionType.NONE), opcode, extra)
+    made = recording(data)
+    assert made.whole and made.counts == {"/lights": 40}
+    assert list(verify.index_faults(made)) == list(verify.metadata_faults(made)) == []
+    assert sum(1 for _ in make_reader(io.BytesIO(data)).iter_messages()) == 40
+    clean = recording(b"".join(recover.rewritten(made)))
+    assert clean.whole and clean.counts == {"/lights": 40}
+
+
+def test_unknown_fields_behind_the_known_ones_are_ignored() -> None:
+    data, out, at = theirs(CompressionType.NONE), bytearray(records.MAGIC), 8
+    while True:
+        kind, size = records.HEAD.unpack_from(data, at)
+        more = (
+            b"later"
+            if kind in (records.HEADER, records.SCHEMA, records.CHANNEL, records.METADATA)
+            else b""
+        )
+        out += records.record(kind, data[at + 9 : at + 9 + size] + more)
+        at += 9 + size
+        if kind == records.DATA_END:
+            break
+    out += records.record(records.FOOTER, bytes(20)) + records.MAGIC
+    made = recording(bytes(out))
+    assert made.whole and made.counts == {"/lights": 40}
+
+
+def test_messages_outside_chunks_are_read_and_recovered() -> None:
+    made = recording(theirs(CompressionType.NONE, chunked=False))
+    assert (
+        made.whole
+        and made.unverified
+        and [one.log_ns for one in made.messages()] == list(range(40))
+    )
+    clean = recording(b"".join(recover.rewritten(made)))
+    assert clean.whole and not clean.unverified and clean.counts == {"/lights": 40}
+
+
+def test_message_outside_chunks_is_damage_in_a_file_of_fpvcar() -> None:
+    data = file(3)
+    at = recording(data).chunks[1].at
+    made = recording(data[:at] + records.message(1, 0, 0, 0, b"{}") + data[at:])
+    assert [one.reason[:34] for one in made.damage] == ["a message outside of a chunk: no C"]
 
 
 def test_missing_zstandard_package_is_named(

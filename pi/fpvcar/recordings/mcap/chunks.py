@@ -81,6 +81,8 @@ def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
             raise RecordError(f"{end - at} bytes behind a chunk's last record")
         opcode, length = head.unpack_from(inner, at)
         at += head.size
+        if opcode == 0:  # zeros of a file that lost its data
+            raise RecordError("a record of opcode 0")
         if length > end - at:
             raise RecordError(f"a record of {length} bytes where {end - at} are left")
         if opcode == records.MESSAGE and length < records.MESSAGE_FIXED:
@@ -118,7 +120,7 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
 
 
 def good_chunk(body: bytes) -> memoryview:
-    """Return a chunk's records after validation of its CRC and structure.
+    """Return a chunk's records after validation of its CRC, if it has one, and its structure.
 
     Raises RecordError, PackageMissing.
     """
@@ -133,8 +135,6 @@ def known_chunk(body: bytes) -> memoryview:
     `good_chunk`."""
     chunk = parsing.take_chunk(body)
     inner = _uncompressed(chunk)
-    if zlib.crc32(inner) != chunk.crc:
-        raise RecordError(
-            "a chunk's CRC is wrong" if chunk.crc else "a chunk has no CRC to verify it"
-        )
+    if chunk.crc not in (0, zlib.crc32(inner)):
+        raise RecordError("a chunk's CRC is wrong")
     return inner

@@ -1,6 +1,8 @@
 """Parser for MCAP records; records.py shows their layout. Pure; trusts no length.
 
-Every `take_...` gets the body of one record and raises RecordError if it is invalid.
+Every `take_...` gets the body of one record and raises RecordError if it is invalid. Bytes behind
+the known fields are ignored, as a later version of the format may append fields. In chunks and
+their indexes they are errors: a damaged length could swallow the neighbours.
 """
 
 import zlib
@@ -33,11 +35,6 @@ class Fields:
     def left(self) -> int:
         """Number of bytes not read yet."""
         return len(self._body) - self.at
-
-    def end(self) -> None:
-        """Raise RecordError unless all bytes were read."""
-        if self.left:
-            raise RecordError(f"{self.left} bytes more than a record has")
 
     def take(self, size: int) -> memoryview:
         """Read the next `size` bytes."""
@@ -110,7 +107,6 @@ def take_schema(body: bytes | memoryview) -> Schema:
     fields = Fields(body)
     number, name, coding = fields.number(2), fields.text(), fields.text()
     schema = Schema(number, name, coding, bytes(fields.take(fields.number(4))))
-    fields.end()
     return schema
 
 
@@ -119,7 +115,6 @@ def take_channel(body: bytes | memoryview) -> Channel:
     fields = Fields(body)
     channel = Channel(fields.number(2), fields.number(2), fields.text(), fields.text())
     fields.map()
-    fields.end()
     return channel
 
 
@@ -148,7 +143,6 @@ def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
     """Parse a metadata record: its name and its texts. Raises RecordError."""
     fields = Fields(body)
     record = fields.text(), fields.map()
-    fields.end()
     return record
 
 
@@ -163,7 +157,6 @@ def take_counts(body: bytes | memoryview) -> records.Counts:
     while inner.left:
         number = inner.number(2)
         messages[number] = inner.number(8)
-    fields.end()
     return records.Counts(messages, schemas, chunks, start_ns, end_ns)
 
 
@@ -181,7 +174,6 @@ def _check_attachment(body: bytes | memoryview) -> None:
     fields.text()
     fields.take(fields.number(8))
     covered, crc = fields.at, fields.number(4)
-    fields.end()
     if crc not in (0, zlib.crc32(memoryview(body)[:covered])):
         raise RecordError("an attachment's CRC is wrong")
 
@@ -193,7 +185,6 @@ def _check_chunk_index(body: bytes | memoryview) -> None:
     fields.number(8)
     fields.text()
     fields.take(16)
-    fields.end()
 
 
 def _fixed(size: int, texts: int) -> Callable[[bytes | memoryview], None]:
@@ -202,7 +193,6 @@ def _fixed(size: int, texts: int) -> Callable[[bytes | memoryview], None]:
         fields.take(size)
         for _ in range(texts):
             fields.text()
-        fields.end()
 
     return check
 

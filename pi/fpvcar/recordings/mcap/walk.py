@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings.mcap import parsing, records
-from fpvcar.recordings.mcap.chunks import CHUNK_MOST, Source, good_chunk
+from fpvcar.recordings.mcap.chunks import CHUNK_MOST, Source, good_chunk, known_chunk
 from fpvcar.recordings.mcap.parsing import RecordError
 
 WINDOW = 1024 * 1024
-RECORD_MOST = 16 * 1024 * 1024
-"""Limit of any record except a chunk."""
 _HEAD = records.HEAD
 _CHUNK_HEAD = records.CHUNK_OVERHEAD
 
@@ -83,12 +81,14 @@ class Walk:
                 raise RecordError(f"a chunk of {size} bytes (expected <= {CHUNK_MOST})")
             body = self._source.read(at + _HEAD.size, size)
             return Record(at, opcode, length, body, good_chunk(body))
-        if opcode not in records.OPCODES or size > RECORD_MOST:
+        if not _possible(opcode, size):
             raise RecordError(f"unknown record {opcode:#x} of {size} bytes")
         body = self._source.read(at + _HEAD.size, size)
         parsing.check(opcode, body)
+        if opcode not in records.OPCODES and _is_chunk(body):
+            raise RecordError(f"a chunk with the opcode {opcode:#x}")
         if not self._plausible(at + length):
-            raise RecordError(f"record {opcode:#x} ends before an unknown record")
+            raise RecordError(f"record {opcode:#x} ends before bytes that are no record")
         return Record(at, opcode, length, body, memoryview(b""))
 
     def _head(self, at: int) -> tuple[int, int]:
@@ -110,7 +110,8 @@ class Walk:
         if len(head) < _HEAD.size:  # the file was truncated during the read
             return False
         opcode, size = _HEAD.unpack(head)
-        return opcode in records.OPCODES and size <= CHUNK_MOST
+        fits = opcode in records.OPCODES or at + _HEAD.size + size <= self._end
+        return fits and _possible(opcode, size)
 
     def _whole(self, at: int) -> bool:
         """Return True if the record fits by its own length."""
@@ -158,6 +159,20 @@ class Walk:
         except RecordError:
             return False
         return True
+
+
+def _possible(opcode: int, size: int) -> bool:
+    """Return True for the head of a record. Readers skip opcodes that they do not know, private
+    ones (0x80 and above) and those of a later version."""
+    return opcode != 0 and size <= CHUNK_MOST
+
+
+def _is_chunk(body: bytes) -> bool:
+    try:
+        known_chunk(body)
+    except RecordError:
+        return False
+    return True
 
 
 def _sizes_agree(head: bytes, size: int) -> bool:

@@ -135,6 +135,8 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
     size = len(head)
     for span in recording.chunks:
         data = recording.chunk_bytes(span)
+        if span.loose:
+            data = records.chunk_head(span.start_ns, span.end_ns, data) + data
         body = data[records.HEAD.size :]
         try:
             inner = good_chunk(body)

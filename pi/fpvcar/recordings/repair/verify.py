@@ -1,7 +1,7 @@
 """Verification of the data not covered by chunk CRCs, for `fpvcar log`.
 
     metadata           equals the /recording message in the chunks
-    data end           equals the record that fpvcar and `log recover` write
+    data end           has no CRC, as fpvcar writes it, or the right one
     message indexes    each refers to the messages of the chunk before it
     chunk indexes      each entry of the summary is a chunk of the file
 
@@ -45,7 +45,8 @@ def metadata_faults(recording: Recording) -> Iterator[str]:
     if recording.data_end != records.data_end():
         head = records.HEAD.size
         if recording.data_end[:head] == records.data_end()[:head]:
-            yield "its data end has a CRC, which fpvcar never writes: not checked"
+            if not recording.data_crc_holds():
+                yield "its data end has a wrong CRC"
         else:
             yield "no data end before the summary"
 
@@ -111,5 +112,21 @@ def _summary(recording: Recording, chunks: dict[int, _Chunk]) -> Iterator[str]:
             chunk.end_ns,
         ):
             yield f"in the summary: no such chunk at byte {at}"
-    if lines and len(lines) != len(chunks):
+    listed = {at for _, _, at, _ in lines}
+    filled = {at for at, chunk in chunks.items() if chunk.messages}  # others may be left out
+    if lines and not filled <= listed:
         yield f"in the summary: {len(lines)} of {len(chunks)} chunks"
+    for opcode, body in recording.tail:
+        if opcode == records.CHUNK_INDEX:
+            yield from _missing_indexes(recording, body)
+
+
+def _missing_indexes(recording: Recording, body: bytes) -> Iterator[str]:
+    """Compare an entry's positions of message indexes with the records there."""
+    fields = parsing.Fields(body)
+    fields.take(32)
+    places = fields.take(fields.number(4))
+    for number, at in struct.iter_unpack("<HQ", places):
+        head = recording.head_at(at)
+        if head != (records.MESSAGE_INDEX, number):
+            yield f"in the summary: no index of channel {number} at byte {at}"
