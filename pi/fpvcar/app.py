@@ -129,7 +129,10 @@ class Sensors:
         self.ranges, self.battery = Ranges(profile), BatterySensor(profile)
         self.computer = HealthThread(backends.open_computer(recordings))
         self.depth = DepthCamera(depth_camera.argv_of(profile.depth, soc), self.ranges.depth)
-        self.suite = SensorSuite(self.ranges, self.battery, self.computer, lambda: tuner.faults)
+        unreadable = settings.saver.unreadable
+        self.suite = SensorSuite(
+            self.ranges, self.battery, self.computer, lambda: tuner.faults, unreadable
+        )
 
 
 class Driving:

@@ -32,10 +32,13 @@ class Cause(enum.StrEnum):
     WHEELS_STOPPED = "wheels_stopped"
     PINS = "pins"
     DIRECTION = "direction"
+    SETTINGS_LOST = "settings_lost"
 
 
 Reason = Literal["driving", "limited", "guarded", "neutral", "nobody", "stopped"]
-_RANK = {Cause.ESTOP_GROWN_UP: 2, Cause.ESTOP: 1}
+GROWN_UPS = (Cause.ESTOP_GROWN_UP, Cause.SETTINGS_LOST)
+"""Causes of the holds that only a grown-up can clear."""
+_RANK = {**dict.fromkeys(GROWN_UPS, 2), Cause.ESTOP: 1}
 
 
 class Wish(Struct, frozen=True):
@@ -170,7 +173,7 @@ def resume(latches: Latches, grown_up: bool) -> Latches:
     """Return the latches after a deliberate push. The car then waits for a neutral wish."""
     if latches.hold is None:
         return latches
-    if latches.hold.cause == Cause.ESTOP_GROWN_UP and not grown_up:
+    if latches.hold.cause in GROWN_UPS and not grown_up:
         return latches
     return Latches(arm=Cause.HANDOVER, hold=None)
 

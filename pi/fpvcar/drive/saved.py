@@ -4,27 +4,37 @@ picture, the car's name, the intercom.
     Control.step -> Saver.put -> (thread) write_whole -> kept.json -> load
 
 A restart makes nothing looser than the profile. Values equal to the profile's are not written, so a
-changed profile takes effect. Unreadable files are ignored and logged.
+changed profile takes effect. If the file, or its stop, limit or guard is unreadable, the car is
+held, with the strictest limit and guard, until a grown-up's Resume. For other unreadable values the
+profile's apply.
+
+Earlier versions ignore all of a kept.json that has a field or value unknown to them, also its stop.
+So this file keeps its fields for ever. Fields of later versions belong into LATER, where they stay
+unchanged while this version runs.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 
 from fpvcar.config import PLAIN, GuardMode, PersonName, Picture, Profile, Share
-from fpvcar.drive.gate import Cause, Hold
+from fpvcar.drive.gate import GROWN_UPS, Cause, Hold
 from fpvcar.runtime import files, paths
 from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
+LATER = "kept-later.json"
+"""File of the fields that this version does not know."""
 CAR_NAME_MOST = 24
 """Most characters of a car's name, as in a profile."""
 AGAIN_S = 5.0
 """Retry interval after a failed write to the card."""
 GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
+UNREADABLE = (OSError, ValueError, msgspec.DecodeError, RecursionError)
 log = logging.getLogger("fpvcar.saved")
 
 
@@ -35,10 +45,11 @@ class SavedName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instead_of: str
 
 
-class SavedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SavedSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings by grown-ups; None for the profile's value.
 
-    `stopped_by` is the grown-up whose stop holds the car, None without such a stop.
+    `stopped_by` is the grown-up whose stop holds the car, None without such a stop. FILE holds the
+    car after a loss of settings; earlier versions show it as a name.
     """
 
     limit: Share | None = None
@@ -47,6 +58,20 @@ class SavedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     picture: Picture | None = None
     car: SavedName | None = None
     intercom: bool = False
+
+
+STRICTEST = SavedSettings(limit=0.1, guard=GUARD_MODES[-1], stopped_by=FILE)
+"""Settings that replace unreadable ones; the limit is the least on the page."""
+SAFETY = ("limit", "guard", "stopped_by")
+"""Fields whose loss holds the car."""
+
+
+class Loaded(NamedTuple):
+    """Saved settings, the fields of a later version, and the names of unreadable values."""
+
+    settings: SavedSettings
+    unknown: dict[str, msgspec.Raw]
+    unreadable: tuple[str, ...]
 
 
 def limit_of(saved: SavedSettings, profile: Profile) -> float:
@@ -65,7 +90,8 @@ def hold_of(saved: SavedSettings) -> Hold | None:
     """Return the grown-up's stop that holds the car from the start."""
     if saved.stopped_by is None:
         return None
-    return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
+    lost = saved.stopped_by == FILE
+    return Hold(Cause.SETTINGS_LOST if lost else Cause.ESTOP_GROWN_UP, saved.stopped_by)
 
 
 def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | None) -> SavedSettings:
@@ -74,21 +100,38 @@ def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | Non
     return SavedSettings(
         limit if limit < profile.gate.limit else None,
         guard if guard != profile.guard.mode else None,
-        hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
+        hold.by if hold and hold.cause in GROWN_UPS else None,
     )
 
 
-def load(path: Path) -> SavedSettings:
-    """Load the saved settings; return defaults if the file is damaged or foreign."""
+def load(path: Path) -> Loaded:
+    """Load the saved settings; return the strictest values for what is unreadable."""
     try:
-        saved = msgspec.json.decode(path.read_bytes(), type=SavedSettings)
+        fields = _fields(path)
     except FileNotFoundError:
-        return SavedSettings()
-    except (OSError, ValueError, msgspec.DecodeError) as fault:
-        log.warning("%s: %s; using the profile's limit and guard", path, fault)
-        return SavedSettings()
+        return Loaded(SavedSettings(), {}, ())
+    except UNREADABLE as fault:
+        log.error("%s: %s; the car waits for a grown-up's Resume", path, fault)
+        return Loaded(STRICTEST, {}, (FILE,))
+    values: dict[str, Any] = {}
+    unreadable: dict[str, str] = {}
+    for field in msgspec.structs.fields(SavedSettings):
+        if (raw := fields.pop(field.name, None)) is not None:
+            try:
+                values[field.name] = msgspec.json.decode(raw, type=field.type)
+            except UNREADABLE as fault:
+                unreadable[field.name] = str(fault)
+    if lost := {key: getattr(STRICTEST, key) for key in SAFETY if key in unreadable}:
+        values |= {**lost, "stopped_by": values.get("stopped_by") or FILE}
+    saved = SavedSettings(**values)
+    if unreadable or fields:
+        log.error("%s: unreadable: %s; unknown: %s", path, unreadable, ", ".join(fields))
     log.info("loaded the grown-ups' settings: %s", saved)
-    return saved
+    return Loaded(saved, fields, tuple(unreadable))
+
+
+def _fields(path: Path) -> dict[str, msgspec.Raw]:
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
 
 
 def write(path: Path, saved: SavedSettings) -> None:
@@ -99,17 +142,19 @@ def write(path: Path, saved: SavedSettings) -> None:
 class Saver(Worker):
     """Thread that writes the newest settings, since a card may be slow or fail.
 
-    `before` holds the previous run's settings from the directory. Picture settings and name come
-    from other parts of the car than the rest; updating one keeps the others.
+    `before` holds the previous run's settings from the directory, `unreadable` the names of its
+    unreadable values. Picture settings and name come from other parts of the car than the rest;
+    updating one keeps the others.
     """
 
     def __init__(self, directory: Path) -> None:
         super().__init__("saved")
         self._path = directory / FILE
-        self.before = load(self._path)
+        self.before, self._unknown, self.unreadable = load(self._path)
         self._picture, self._car = self.before.picture, self.before.car
         self._intercom = self.before.intercom
-        self._new: SavedSettings | None = None
+        damaged = self._unknown or self.unreadable
+        self._new: SavedSettings | None = self.before if damaged else None
         self._written: SavedSettings | None = None
 
     def put(self, saved: SavedSettings) -> None:
@@ -152,12 +197,22 @@ class Saver(Worker):
 
     def _write(self, settings: SavedSettings) -> None:
         try:
+            if self._unknown:
+                self._keep_unknown()
             write(self._path, settings)
         except OSError as fault:
             self.set_state(f"the grown-ups' settings are lost at a restart: {fault}")
         else:
             self._written = settings
             self.set_state("ok")
+
+    def _keep_unknown(self) -> None:
+        """Move the fields of a later version to their file. Raises OSError."""
+        later, fields = self._path.with_name(LATER), dict[str, msgspec.Raw]()
+        with contextlib.suppress(*UNREADABLE):
+            fields = _fields(later)
+        files.write_whole(later, [msgspec.json.encode(fields | self._unknown)])
+        self._unknown = {}
 
 
 def ships(name: str) -> bool:

@@ -13,7 +13,8 @@ from fpvcar.wire import telemetry
 class SensorSuite:
     """Ranges, battery and the computer's health, each with its age.
 
-    `calibration()` returns the faults of the calibration, which count as health, too.
+    `calibration()` returns the faults of the calibration, which count as health, too. So do
+    `settings`: the names of saved settings that could not be read.
     """
 
     def __init__(
@@ -22,9 +23,11 @@ class SensorSuite:
         battery: BatterySensor,
         health: HealthThread,
         calibration: Callable[[], tuple[str, ...]] = tuple,
+        settings: tuple[str, ...] = (),
     ) -> None:
         self._ranges, self._battery, self._health = ranges, battery, health
         self.calibration = calibration
+        self._unreadable = f"saved settings unreadable: {', '.join(settings)}" if settings else ""
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """Return one entry a range sensor, in the profile's order."""
@@ -35,12 +38,15 @@ class SensorSuite:
         return self._battery.status(now_s)
 
     def health(self, now_s: float) -> telemetry.Health:
-        """Return the health of the computer in the car, with the calibration's faults."""
+        """Return the health of the computer in the car, with faults of settings and
+        calibration."""
         health = self._health.status(now_s)
-        faults = self.calibration()
-        if not faults:
+        faults, keys = (*health.faults, *self.calibration()), health.fault_keys
+        if self._unreadable:
+            faults, keys = (self._unreadable, *faults), ("settings_unreadable", *keys)
+        if faults == health.faults:
             return health
-        return msgspec.structs.replace(health, faults=(*health.faults, *faults))
+        return msgspec.structs.replace(health, faults=faults, fault_keys=keys)
 
     def attend(self, watched: bool) -> None:
         """Read at full rate while pages are open, otherwise twice a second only."""

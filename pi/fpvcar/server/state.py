@@ -2,7 +2,7 @@
 
 from fpvcar import __version__
 from fpvcar.config import Profile
-from fpvcar.drive.gate import Cause, Latches
+from fpvcar.drive.gate import GROWN_UPS, Cause, Latches
 from fpvcar.drive.saved import DisplayName
 from fpvcar.runtime.sentences import ENGLISH, sentence, sentences_in
 from fpvcar.server.settings import Settings
@@ -129,6 +129,6 @@ def stop_of(latches: Latches) -> down.Stop | None:
     """Return the cause that holds a car, the hardest first."""
     if latches.hold is not None:
         cause = latches.hold.cause
-        clears = "grown_up" if cause is Cause.ESTOP_GROWN_UP else "resume"
+        clears = "grown_up" if cause in GROWN_UPS else "resume"
         return down.Stop(cause, clears, latches.hold.by)
     return down.Stop(latches.arm, "neutral") if latches.arm is not None else None

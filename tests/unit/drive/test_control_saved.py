@@ -5,7 +5,8 @@ import pytest
 
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
-from fpvcar.drive.saved import SavedSettings
+from fpvcar.drive.saved import STRICTEST, SavedSettings
+from fpvcar.server.state import stop_of
 from fpvcar.wire.wheels import Status
 from tests.support.control import PROFILE, Rig
 
@@ -61,6 +62,24 @@ def test_saved_stop_holds_before_the_gate_first_runs(rig: Saving) -> None:
     rig.control.estop("Mum", grown_up=True)
     rig.restart()
     assert rig.cause is Cause.ESTOP_GROWN_UP
+
+
+def test_lost_settings_hold_until_a_grown_up_resumes(rig: Saving) -> None:
+    """The hold is in the file, also for a version that knows no other cause than a person."""
+    rig.saved.append(STRICTEST)
+    for _ in range(2):
+        rig.restart()
+        rig.wish(0.0)
+        rig.wish(1.0)
+        assert not rig.moving and rig.cause is Cause.SETTINGS_LOST
+        stop = stop_of(rig.control.decision.latches)
+        assert stop is not None and stop.clears == "grown_up"
+        assert not rig.control.resume(grown_up=False)
+        assert rig.saved[-1].stopped_by == STRICTEST.stopped_by
+    assert rig.control.resume(grown_up=True)
+    rig.restart()
+    rig.drive_off()
+    assert rig.control.limit == STRICTEST.limit, "until a grown-up sets another"
 
 
 def test_stops_of_drivers_and_wheels_are_not_saved(rig: Saving) -> None:

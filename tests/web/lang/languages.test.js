@@ -176,7 +176,7 @@ test('situations have a complete title and text in all languages', async () => {
   const by = {driving: true, byUs: false, mayResume: false, silenceMs: 250};
   /** @type {any[]} */
   const situations = [
-    ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'new'].flatMap(
+    ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'settings_lost', 'new'].flatMap(
       (cause) => ['', 'Ann'].map((name) => ({kind: 'stopped', ...by, stop: {cause, clears: 'neutral', by: name}}))),
     {kind: 'lost', driving: true, stopWaits: false}, {kind: 'lost', driving: false, stopWaits: true},
     {kind: 'late', ms: 320}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'x'},

@@ -156,7 +156,7 @@ test('right to resume depends on role and stop', () => {
 
 test('situations have a sentence; stops give cause and next step', () => {
   const causes = ['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost',
-    'wheels_stopped', 'pins', 'direction', 'something new'];
+    'wheels_stopped', 'pins', 'direction', 'settings_lost', 'something new'];
   for (const cause of causes) {
     for (const clears of ['neutral', 'resume', 'grown_up']) {
       for (const state of [driving, watching]) {
@@ -174,6 +174,7 @@ test('situations have a sentence; stops give cause and next step', () => {
     state: {...driving, stop: {cause, clears: 'resume', by: 'Zoë'}},
   })))?.text ?? '';
   assert.match(says('direction'), /direction of a motor is in doubt.*then press “Resume”\.$/);
+  assert.match(says('settings_lost'), /could not read its saved settings/);
   assert.match(says('estop_grown_up'), /^A grown-up pressed STOP: Zoë\./);
   const ours = situationOf(page({pushedStop: true,
     state: {...driving, stop: {cause: 'estop', clears: 'resume', by: 'somebody'}}}));

@@ -171,6 +171,7 @@ export default register({
     under_voltage_earlier: 'die Spannung war seit dem Start schon zu niedrig: Akku und Kabel prüfen',
     hot: 'der Prozessor ist heiß: {celsius}',
     card_full: 'die Karte ist fast voll: noch {disk} frei',
+    settings_unreadable: 'einige gespeicherte Einstellungen waren unlesbar: Tempolimit, Kollisionsschutz, Bild und Namen prüfen',
     memory_full: 'der Arbeitsspeicher ist fast voll: noch {memory} frei',
     weak_wifi: 'schwaches WLAN: {dbm} dBm',
     card_read_only: 'die Karte ist schreibgeschützt, nichts wird gespeichert: Aufnahmen sichern, dann reparieren oder tauschen',

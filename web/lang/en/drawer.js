@@ -169,6 +169,7 @@ export default register({
     under_voltage_earlier: 'the voltage has been too low since the start: check battery and cable',
     hot: 'the processor is hot: {celsius}',
     card_full: 'the card is nearly full: {disk} left',
+    settings_unreadable: 'some saved settings could not be read: check speed limit, collision guard, picture and name',
     memory_full: 'memory is nearly full: {memory} left',
     weak_wifi: 'weak Wi-Fi: {dbm} dBm',
     card_read_only: 'the card is read-only, so nothing is saved: fetch the recordings, then repair or replace it',

@@ -171,6 +171,7 @@ export default register({
     under_voltage_earlier: 'la tensión ha sido demasiado baja desde el arranque: revisa la batería y el cable',
     hot: 'el procesador está muy caliente: {celsius}',
     card_full: 'la tarjeta está casi llena: quedan {disk}',
+    settings_unreadable: 'algunos ajustes guardados no se pudieron leer: revisa límite de velocidad, protección contra choques, imagen y nombre',
     memory_full: 'la memoria está casi llena: quedan {memory}',
     weak_wifi: 'wifi débil: {dbm} dBm',
     card_read_only: 'la tarjeta es de solo lectura y no se guarda nada: recupera las grabaciones y luego repárala o cámbiala',

@@ -170,6 +170,7 @@ export default register({
     under_voltage_earlier: 'jännite on ollut käynnistyksen jälkeen liian matala: tarkista akku ja johto',
     hot: 'suoritin on kuuma: {celsius}',
     card_full: 'kortti on lähes täynnä: vapaana {disk}',
+    settings_unreadable: 'osaa tallennetuista asetuksista ei voitu lukea: tarkista nopeusrajoitus, törmäyssuoja, kuva ja nimi',
     memory_full: 'muisti on lähes täynnä: vapaana {memory}',
     weak_wifi: 'heikko Wi-Fi: {dbm} dBm',
     card_read_only: 'kortti on kirjoitussuojattu, mitään ei tallenneta: hae tallenteet ja korjaa tai vaihda kortti',

@@ -170,6 +170,7 @@ export default register({
     under_voltage_earlier: 'la tension a été trop basse depuis le démarrage : vérifie la batterie et le câble',
     hot: 'le processeur est très chaud : {celsius}',
     card_full: 'la carte est presque pleine : il reste {disk}',
+    settings_unreadable: 'certains réglages enregistrés sont illisibles : vérifie la limite de vitesse, la protection contre les chocs, l’image et le nom',
     memory_full: 'la mémoire est presque pleine : il reste {memory}',
     weak_wifi: 'Wi-Fi faible : {dbm} dBm',
     card_read_only: 'la carte est en lecture seule, rien n’est enregistré : récupère les enregistrements, puis répare-la ou remplace-la',

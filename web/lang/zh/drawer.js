@@ -163,6 +163,7 @@ export default register({
     under_voltage_earlier: '启动以来电压曾经过低：请检查电池和电源线',
     hot: '处理器过热：{celsius}',
     card_full: '存储卡快满了：剩余 {disk}',
+    settings_unreadable: '部分保存的设置读不出：请检查限速、防撞保护、画面和名字',
     memory_full: '内存快满了：剩余 {memory}',
     weak_wifi: 'Wi-Fi 信号弱：{dbm} dBm',
     card_read_only: '存储卡为只读，无法保存：请先取回录像，再修复或更换',
