@@ -32,7 +32,8 @@ export function situationOf(page) {
     const mayResume = stop.clears === 'grown_up' ? state.grown_up
       : stop.clears === 'resume' && (driving || state.grown_up);
     const byUs = page.pushedStop && stop.cause.startsWith('estop');
-    return {kind: 'stopped', stop, driving, byUs, mayResume, silenceMs: welcome.silence_ms};
+    const leads = mayResume ? null : wayToResume(stop, state, driving);
+    return {kind: 'stopped', stop, driving, byUs, mayResume, leads, silenceMs: welcome.silence_ms};
   }
   if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
   if (!['ok', 'none'].includes(state.camera ?? 'ok')) return {kind: 'camera', words: state.camera ?? ''};
@@ -49,6 +50,17 @@ export function situationOf(page) {
   if (state.camera_warning && !wishing) return {kind: 'coding', words: state.camera_warning};
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
   return {kind: 'driving', limited};
+}
+
+/**
+ * The button that leads to "Resume" on a page without that button: a code, the wheel, or none.
+ * @param {import('../lib/types.js').Stop} stop @param {State} state @param {boolean} driving
+ * @returns {'code' | 'take' | null}
+ */
+function wayToResume(stop, state, driving) {
+  if (stop.clears === 'grown_up') return driving || !state.may_drive ? 'code' : null;
+  if (driving || !state.seat_free) return null;
+  return state.may_drive ? 'take' : 'code';
 }
 
 /**

@@ -47,9 +47,10 @@ function stopReason({stop, byUs, silenceMs}) {
 }
 
 /** The remedy for a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
-function stopRemedy({stop, driving, mayResume}) {
+function stopRemedy({stop, driving, mayResume, leads}) {
   if (stop.clears === 'grown_up' && !mayResume) return t.next.grownUp;
   if (mayResume) return t.next.resume;
+  if (leads) return t.next[leads];
   return driving ? t.next.letGo : t.next.driver;
 }
 

@@ -39,6 +39,7 @@ export type Situation =
   | { kind: 'late'; ms: number }
   | {
       kind: 'stopped'; stop: Stop; driving: boolean; byUs: boolean; mayResume: boolean;
+      leads: 'code' | 'take' | null;
       silenceMs: number;
     }
   | { kind: 'wheels'; words: string }

@@ -173,11 +173,12 @@ test('page uses only texts of its own part', async () => {
 });
 
 test('situations have a complete title and text in all languages', async () => {
-  const by = {driving: true, byUs: false, mayResume: false, silenceMs: 250};
+  const by = {driving: true, byUs: false, mayResume: false, leads: null, silenceMs: 250};
   /** @type {any[]} */
   const situations = [
     ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'settings_lost', 'new'].flatMap(
       (cause) => ['', 'Ann'].map((name) => ({kind: 'stopped', ...by, stop: {cause, clears: 'neutral', by: name}}))),
+    ...['code', 'take'].map((leads) => ({kind: 'stopped', ...by, leads, stop: {cause: 'estop', clears: 'resume', by: 'Ann'}})),
     {kind: 'lost', driving: true, stopWaits: false}, {kind: 'lost', driving: false, stopWaits: true},
     {kind: 'late', ms: 320}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'x'},
     {kind: 'taken', by: 'Ann'}, {kind: 'watching', driver: 'Ann', free: false}, {kind: 'battery', wishing: true},

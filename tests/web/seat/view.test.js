@@ -154,6 +154,29 @@ test('right to resume depends on role and stop', () => {
   assert.equal(may(driving, 'neutral'), false);
 });
 
+test('stop by somebody who has left leads on to Resume', () => {
+  /** @param {Record<string, unknown>} state @param {string} clears */
+  const way = (state, clears) => {
+    const it = situationOf(page({state: {...state, stop: {cause: 'estop', clears, by: 'Ann'}}}));
+    return it.kind === 'stopped' ? [it.leads, it.mayResume, sentence(it)?.text] : [];
+  };
+  const left = {...watching, driver: null, seat_free: true};
+  const locked = {...left, may_drive: false};
+  const by = 'Ann pressed STOP.';
+  assert.deepEqual(way(locked, 'resume'), ['code', false, `${by} No one is driving. Enter the code, then take the wheel.`]);
+  assert.deepEqual(way(left, 'resume'), ['take', false, `${by} No one is driving. Take the wheel to go on.`]);
+  assert.deepEqual(way(locked, 'neutral').slice(0, 2), ['code', false]);
+  assert.deepEqual(way(left, 'neutral').slice(0, 2), ['take', false]);
+  assert.deepEqual(way({...left, grown_up: true}, 'resume').slice(0, 2), [null, true]);
+  const driven = {...locked, driver: 'Ann', seat_free: false};
+  assert.deepEqual(way(driven, 'resume'), [null, false, `${by} Only the driver can resume.`]);
+  assert.deepEqual(way(driving, 'resume').slice(0, 2), [null, true]);
+  for (const state of [locked, driven, driving]) {
+    assert.deepEqual(way(state, 'grown_up'), ['code', false, `${by} A grown-up has to press “Resume”.`]);
+  }
+  assert.equal(way(left, 'grown_up')[0], null);
+});
+
 test('situations have a sentence; stops give cause and next step', () => {
   const causes = ['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost',
     'wheels_stopped', 'pins', 'direction', 'settings_lost', 'something new'];

@@ -26,6 +26,8 @@ export default register({
     grownUp: 'Ein Erwachsener muss „Weiter“ drücken.',
     resume: 'Schau dich um, dann drücke „Weiter“.',
     driver: 'Nur der Fahrer kann „Weiter“ drücken.',
+    take: 'Niemand fährt. Übernimm das Steuer, dann geht es weiter.',
+    code: 'Niemand fährt. Gib den Code ein, dann übernimm das Steuer.',
     letGo: 'Lass den Stick los, dann fahr.',
   },
   stopWaits: 'STOP noch nicht gesendet',

@@ -26,6 +26,8 @@ export default register({
     grownUp: 'A grown-up has to press “Resume”.',
     resume: 'Look around, then press “Resume”.',
     driver: 'Only the driver can resume.',
+    take: 'No one is driving. Take the wheel to go on.',
+    code: 'No one is driving. Enter the code, then take the wheel.',
     letGo: 'Let go of the stick, then drive.',
   },
   stopWaits: 'STOP not sent yet',

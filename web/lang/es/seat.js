@@ -26,6 +26,8 @@ export default register({
     grownUp: 'Un adulto tiene que pulsar «Seguir».',
     resume: 'Mira alrededor y pulsa «Seguir».',
     driver: 'Solo quien conduce puede pulsar «Seguir».',
+    take: 'Nadie conduce. Toma el volante para seguir.',
+    code: 'Nadie conduce. Escribe el código y luego toma el volante.',
     letGo: 'Suelta el mando y luego conduce.',
   },
   stopWaits: 'STOP sin enviar',

@@ -26,6 +26,8 @@ export default register({
     grownUp: 'Aikuisen pitää painaa ”Jatka”.',
     resume: 'Katso ympärillesi ja paina sitten ”Jatka”.',
     driver: 'Vain kuljettaja voi painaa ”Jatka”.',
+    take: 'Kukaan ei aja. Ota ratti, niin matka jatkuu.',
+    code: 'Kukaan ei aja. Anna koodi ja ota sitten ratti.',
     letGo: 'Päästä ohjaimesta irti ja aja sitten.',
   },
   stopWaits: 'SEIS lähettämättä',

@@ -26,6 +26,8 @@ export default register({
     grownUp: 'Un adulte doit appuyer sur « Reprendre ».',
     resume: 'Regarde autour de toi, puis appuie sur « Reprendre ».',
     driver: 'Seul le conducteur peut appuyer sur « Reprendre ».',
+    take: 'Personne ne conduit. Prends le volant pour continuer.',
+    code: 'Personne ne conduit. Entre le code, puis prends le volant.',
     letGo: 'Lâche le stick, puis conduis.',
   },
   stopWaits: 'STOP pas encore envoyé',

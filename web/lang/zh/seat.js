@@ -26,6 +26,8 @@ export default register({
     grownUp: '需要家长按“继续”。',
     resume: '看看四周，再按“继续”。',
     driver: '只有驾驶员可以按“继续”。',
+    take: '没有人驾驶。请接管驾驶后继续。',
+    code: '没有人驾驶。请输入密码，再接管驾驶。',
     letGo: '先松开摇杆，再行驶。',
   },
   stopWaits: '停车指令待发送',

@@ -67,8 +67,9 @@ export class MessageCard {
     const {kind} = situation;
     const {resume, take, code, here} = this.buttons;
     offer(resume, kind === 'stopped' && situation.mayResume);
-    offer(take, mayDrive && 'free' in situation && situation.free);
-    offer(code, kind === 'locked');
+    const leads = kind === 'stopped' ? situation.leads : null;
+    offer(take, leads === 'take' || (mayDrive && 'free' in situation && situation.free));
+    offer(code, kind === 'locked' || leads === 'code');
     offer(here, kind === 'parked');
   }
 }
