@@ -132,14 +132,14 @@ class Page:
         return web.Response(body=msgspec.json.encode(questions), headers=JSON)
 
     async def _answer(self, request: web.Request) -> web.Response:
-        if self._has():
-            raise refused(web.HTTPConflict, Refusal("setup_answered"))
         body = await request.read()
         try:
             answers = parse(body)
-            files.write_whole(self._state / ANSWERS, [body])
+            files.write_whole(self._state / ANSWERS, [body], replace=False)
         except ConfigError as fault:
             raise failed(web.HTTPBadRequest, fault) from None
+        except FileExistsError:
+            raise refused(web.HTTPConflict, Refusal("setup_answered")) from None
         except OSError as fault:
             unsaved = Refusal("setup_unsaved", reason=os_reason(fault))
             raise refused(web.HTTPInternalServerError, unsaved) from None

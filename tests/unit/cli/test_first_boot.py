@@ -1,6 +1,7 @@
 """`fpvcar first-boot` below a folder of the test's own, and its page over HTTP."""
 
 import argparse
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -172,6 +173,27 @@ async def test_answer_brings_the_codes_once(
     assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD
     again = await client.post("/api/first-boot", json=GOOD | {"name": "Other"})
     assert again.status == 409
+    assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD
+
+
+async def test_slow_phone_does_not_replace_another_phones_answers(
+    client: TestClient,  # type: ignore[type-arg]
+    tmp_path: Path,
+) -> None:
+    quick_has_answered = asyncio.Event()
+
+    async def slow_body() -> AsyncIterator[bytes]:
+        body = json.dumps(GOOD | {"name": "Slow"}).encode()
+        yield body[:5]
+        await quick_has_answered.wait()
+        yield body[5:]
+
+    slow = asyncio.create_task(client.post("/api/first-boot", data=slow_body()))
+    await asyncio.sleep(0.01)
+    assert (await client.post("/api/first-boot", json=GOOD)).status == 200
+    quick_has_answered.set()
+    answer = await slow
+    assert answer.status == 409 and answer.headers["X-Refusal"] == "key=setup_answered"
     assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD
 
 
