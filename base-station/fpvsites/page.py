@@ -99,9 +99,10 @@ class Page:
         return web.Response(body=msgspec.json.encode(body), headers=JSON)
 
     async def _switch(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)
+        body = await request.read()
+        self._rights.let_grown_up(request)  # not before: rights may end during a slow upload
         try:
-            order = msgspec.json.decode(await request.read(), type=Order)
+            order = msgspec.json.decode(body, type=Order)
             until_s = switch_until(order.until, local_now())
         except (msgspec.DecodeError, ConfigError) as fault:
             raise failed(web.HTTPBadRequest, fault) from None

@@ -74,6 +74,7 @@ class ExportsApi:
     async def _begin(self, request: web.Request) -> web.Response:
         self._let_in(request)
         export_request = await _parse_request(request)
+        self._let_in(request)  # rights may end during a slow upload
         self._refuse_more()
         make = partial(self._factory.job, export_request, self._clock_s())
         self._beginning += 1
