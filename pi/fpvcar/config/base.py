@@ -16,12 +16,14 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
 PLAIN = (
     "^[^\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f"
-    "\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2064"
+    "\\u0890\\u0891\\u08e2\\u115f\\u1160\\u17b4\\u17b5\\u2800\\u3164\\uffa0"
+    "\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2064"
     "\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\U000110bd\\U000110cd\\U00013430-\\U0001343f"
     "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0001\\U000e0020-\\U000e007f]*\\Z"
 )
 """Pattern for text that has no control and format characters (Unicode Cc, Cf, Zl, Zp). Those
-could forge log lines, drive a terminal, or change the direction in which a name is read."""
+could forge log lines, drive a terminal, or change the direction in which a name is read. Letters
+without a picture, such as U+3164, would make a name invisible."""
 PersonName = Annotated[str, Meta(max_length=32, pattern=PLAIN)]
 """Name that a page shows for its user."""
 

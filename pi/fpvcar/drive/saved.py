@@ -105,7 +105,7 @@ def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | Non
 
 
 def load(path: Path) -> Loaded:
-    """Load the saved settings; return the strictest values for what is unreadable."""
+    """Load the saved settings; the strictest values replace unreadable ones."""
     try:
         fields = _fields(path)
     except FileNotFoundError:

@@ -157,7 +157,7 @@ class Hub:
             session.deny(Error("hello twice", "", "once a socket", "", "hello_twice"), now_s)
             return
         old = self._session_of(hello.client)
-        session.client, session.name = hello.client, hello.name or NAMELESS
+        session.client, session.name = hello.client, hello.name.strip() or NAMELESS
         session.video = self._video_of(hello.client)
         self.sessions.append(session)
         if old is not None:
@@ -179,7 +179,7 @@ class Hub:
 
     def _rename(self, session: Session, message: up.Name, now_s: float) -> None:
         """Give the page's person another name; the wheel stays with its driver."""
-        name = message.name or NAMELESS
+        name = message.name.strip() or NAMELESS
         if name != session.name and session.renames.allow(now_s):
             session.name = name
             self.authorization.note_name(session)

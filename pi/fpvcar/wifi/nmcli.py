@@ -287,6 +287,8 @@ async def _call(program: str, *arguments: str, within_s: float = CALL_S, stdin: 
         )
     except OSError:
         raise RadioFault(NO_NM) from None
+    except ValueError as fault:  # a character that no argument can have
+        raise RadioFault(str(fault)) from None
     try:
         async with asyncio.timeout(within_s):
             out, err = await process.communicate(stdin.encode())

@@ -15,7 +15,15 @@ from fpvcar.wire.errors import WireError
 Phase = Literal["absent", "searching", "known", "opening", "own", "joining", "failed"]
 Security = Literal["open", "key", "other"]
 """Security of a network. `other` is a company network with user names, or WEP, an unsafe method."""
-Ssid = Annotated[str, Meta(min_length=1, max_length=32)]
+Ssid = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=32,
+        pattern="^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ud800-\\udfff]*\\Z",
+    ),
+]
+"""Name of a network, without characters that end an argument of a program or a line of a log."""
 Key = Annotated[str, Meta(max_length=64, pattern=r"^([ -~]{8,63}|[0-9A-Fa-f]{64}|)\Z")]
 """WPA key: 8 to 63 ASCII characters, or 64 hexadecimal digits; empty for an open network."""
 LINE_MAX = 64 * 1024

@@ -43,7 +43,7 @@ ENGLISH = {
     "network, then invite again.",
     "no_wifi": "The Wi-Fi service is not running: see systemctl status fpvcar-network.",
     "driven": "Someone is driving, and the car would stop: give up the wheel first.",
-    "ssid": "The network's name has {count} characters: expected 1 to 32.",
+    "ssid": "The network's name has {count} characters: expected 1 to 32 visible ones.",
     "wifi_key": "The key was refused: expected 8 to 63 letters, digits and symbols.",
     "intercom_https": "The intercom needs https: open the car's https address.",
     # the first boot of a card

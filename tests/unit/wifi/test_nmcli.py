@@ -153,6 +153,12 @@ def test_failed_join_deletes_its_connection(played: Path) -> None:
     assert asked[-1] == f"connection delete id {name}"
 
 
+@pytest.mark.parametrize("ssid", ["x\0", "\ud83d"])
+def test_ssid_that_no_argument_can_hold_fails_the_join_only(played: Path, ssid: str) -> None:
+    with pytest.raises(RadioFault, match="null byte|encode"):
+        asyncio.run(NetworkManager().join(Network(ssid, 80, "key"), "12345678"))
+
+
 def test_unknown_nmcli_error_is_passed_on() -> None:
     assert why("Error: The moon is full.\nHint: wait\n") == "The moon is full"
     assert why("") == "nmcli printed no message"

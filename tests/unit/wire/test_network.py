@@ -52,6 +52,10 @@ def test_state_survives_encoding() -> None:
         b'{"kind":"join","ssid":"a","key":"1234567\\n8"}',
         b'{"kind":"join","ssid":"a","key":"12345678\\n"}',
         b'{"kind":"join","ssid":"a","more":1}',
+        b'{"kind":"join","ssid":"\\u0000"}',
+        b'{"kind":"join","ssid":"a\\nb"}',
+        b'{"kind":"join","ssid":"a\\u2028b"}',
+        b'{"kind":"join","ssid":"\\ud83d"}',
     ],
 )
 def test_unknown_wish_is_refused(line: bytes) -> None:

@@ -32,7 +32,7 @@ export default register({
     no_network: 'Das Auto ist in keinem Netz, ein Handy könnte die Einladung nicht öffnen: Verbinde es erst mit einem Netz.',
     no_wifi: 'Der WLAN-Dienst läuft nicht: systemctl status fpvcar-network zeigt den Grund.',
     driven: 'Jemand fährt gerade, und das Auto würde anhalten: Gib erst das Steuer ab.',
-    ssid: 'Der Name des Netzes hat {count} Zeichen: erlaubt sind 1 bis 32.',
+    ssid: 'Der Name des Netzes hat {count} Zeichen: erlaubt sind 1 bis 32 sichtbare.',
     wifi_key: 'Der Schlüssel wurde abgelehnt: 8 bis 63 Buchstaben, Ziffern und Zeichen, wie auf dem Router.',
     intercom_https: 'Die Sprechanlage braucht https: Öffne die https-Adresse des Autos.',
     setup_far: 'Diese Fragen beantwortest du im eigenen WLAN des Autos oder über ein Kabel: Öffne dort {url}',

@@ -32,7 +32,7 @@ export default register({
     no_network: 'The car is on no network, so a phone could not open the invitation: join a network, then invite again.',
     no_wifi: 'The Wi-Fi service is not running: see systemctl status fpvcar-network.',
     driven: 'Someone is driving, and the car would stop: give up the wheel first.',
-    ssid: 'The network’s name has {count} characters: expected 1 to 32.',
+    ssid: 'The network’s name has {count} characters: expected 1 to 32 visible ones.',
     wifi_key: 'The key was refused: expected 8 to 63 letters, digits and symbols.',
     intercom_https: 'The intercom needs https: open the car’s https address.',
     setup_far: 'Answer these questions over the car’s own Wi-Fi or a cable: open {url} there.',

@@ -32,7 +32,7 @@ export default register({
     no_network: 'El coche no está en ninguna red, así que un teléfono no podría abrir la invitación: conéctalo primero a una red.',
     no_wifi: 'El servicio de wifi no está en marcha: systemctl status fpvcar-network muestra el motivo.',
     driven: 'Alguien está conduciendo y el coche se pararía: cede primero el volante.',
-    ssid: 'El nombre de la red tiene {count} caracteres: se admiten de 1 a 32.',
+    ssid: 'El nombre de la red tiene {count} caracteres: se admiten de 1 a 32 visibles.',
     wifi_key: 'La clave no es válida: de 8 a 63 letras, cifras y signos, como en el router.',
     intercom_https: 'El intercomunicador necesita https: abre la dirección https del coche.',
     setup_far: 'Estas preguntas se responden desde la wifi del propio coche o por cable: abre allí {url}',

@@ -32,7 +32,7 @@ export default register({
     no_network: 'Auto ei ole verkossa, joten puhelin ei voisi avata kutsua: liitä auto ensin verkkoon.',
     no_wifi: 'Wi-Fi-palvelu ei ole käynnissä: systemctl status fpvcar-network kertoo syyn.',
     driven: 'Joku ajaa, ja auto pysähtyisi: luovuta ensin ratti.',
-    ssid: 'Verkon nimessä on {count} merkkiä: sallittu on 1–32.',
+    ssid: 'Verkon nimessä on {count} merkkiä: sallittu on 1–32 näkyvää.',
     wifi_key: 'Avain hylättiin: 8–63 kirjainta, numeroa ja merkkiä, kuten reitittimessä.',
     intercom_https: 'Puheyhteys vaatii https-yhteyden: avaa auton https-osoite.',
     setup_far: 'Näihin kysymyksiin vastataan auton omassa Wi-Fissä tai kaapelilla: avaa siellä {url}',

@@ -32,7 +32,7 @@ export default register({
     no_network: 'La voiture n’est sur aucun réseau, donc un téléphone ne pourrait pas ouvrir l’invitation : connecte-la d’abord à un réseau.',
     no_wifi: 'Le service Wi-Fi n’est pas lancé : systemctl status fpvcar-network en donne la raison.',
     driven: 'Quelqu’un conduit, et la voiture s’arrêterait : cède d’abord le volant.',
-    ssid: 'Le nom du réseau a {count} caractères : il en faut de 1 à 32.',
+    ssid: 'Le nom du réseau a {count} caractères : il en faut de 1 à 32, tous visibles.',
     wifi_key: 'La clé est refusée : de 8 à 63 lettres, chiffres et signes, comme sur la box.',
     intercom_https: 'L’interphone demande https : ouvre l’adresse https de la voiture.',
     setup_far: 'On répond à ces questions depuis le Wi-Fi de la voiture ou par câble : ouvre-y {url}',

@@ -32,7 +32,7 @@ export default register({
     no_network: '小车没有联网，手机无法打开邀请：请先让小车加入网络。',
     no_wifi: 'Wi-Fi 服务没有运行：systemctl status fpvcar-network 会显示原因。',
     driven: '有人正在驾驶，更改会让小车停下：请先交出驾驶权。',
-    ssid: '网络名称有 {count} 个字符：应为 1 到 32 个。',
+    ssid: '网络名称有 {count} 个字符：应为 1 到 32 个可见字符。',
     wifi_key: '密码无效：应为 8 到 63 个字母、数字和符号，与路由器上的一致。',
     intercom_https: '对讲需要 https：请打开小车的 https 地址。',
     setup_far: '请在小车自己的 Wi-Fi 或网线上回答这些问题：在那里打开 {url}',

@@ -24,6 +24,8 @@ STEP_S = 0.02
 TABLES_SHARE = 20
 """Ratio of a recording's size to that of its tables, roughly: the rest is pictures."""
 MISSING_MAX = 50
+NAME_SHOWN = 80
+"""Most characters of an unknown file name in a refusal."""
 ZIP = "application/zip"
 TYPES = {
     "film": ("video/mp4", ".mp4"),
@@ -168,7 +170,7 @@ class JobFactory:
         paths = self._repository.paths(file_names)
         for name in file_names:
             if name not in paths:
-                raise FileNotFoundError(sentence("export_missing", name=name))
+                raise FileNotFoundError(sentence("export_missing", name=name[:NAME_SHOWN]))
         return [paths[name] for name in file_names]
 
     def _opened(self, file_names: Sequence[str], notes: list[str]) -> Iterator[Recording]:

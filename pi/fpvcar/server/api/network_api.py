@@ -67,9 +67,7 @@ class NetworkApi:
         try:  # msgspec does not validate an object built by hand
             msgspec.convert(msgspec.to_builtins(wish), network.Join)
         except msgspec.ValidationError:
-            count = len(ssid)
-            refusal = Refusal("wifi_key") if 1 <= count <= 32 else Refusal("ssid", count=count)
-            raise refused(web.HTTPBadRequest, refusal) from None
+            raise refused(web.HTTPBadRequest, _refusal_of(ssid)) from None
         return self._send(wish)
 
     def _refuse_driven(self) -> None:
@@ -82,3 +80,12 @@ class NetworkApi:
         if not self._client.wish(wish):
             raise refused(web.HTTPServiceUnavailable, Refusal("no_wifi"))
         return web.Response(status=202, headers=JSON, body=b"{}")
+
+
+def _refusal_of(ssid: str) -> Refusal:
+    """Return the refusal of a request to join: the name, or else the key, is invalid."""
+    try:
+        msgspec.convert(ssid, network.Ssid)
+    except msgspec.ValidationError:
+        return Refusal("ssid", count=len(ssid))
+    return Refusal("wifi_key")

@@ -74,7 +74,7 @@ class StationApi:
             raise web.HTTPForbidden(
                 text="Pairing refused over plain http: the key would be seen; ask over https.\n"
             )
-        name = request.headers.get(wire.NAME, "")
+        name = request.headers.get(wire.NAME, "").strip()
         if not 0 < len(name) <= NAME_MOST or not re.match(PLAIN, name):
             raise web.HTTPBadRequest(
                 text=f'{wire.NAME} "{quoted(name)}" refused: expected 1 to {NAME_MOST} '

@@ -17,6 +17,8 @@ PRIVATE = {
 }
 BYTES = {**PRIVATE, "Content-Type": "application/octet-stream"}
 JSON = {**PRIVATE, "Content-Type": "application/json"}
+HEADER_MOST, TEXT_MOST = 4000, 4000
+"""Most characters of a refusal: clients reject header lines above 8190 bytes."""
 T = TypeVar("T")
 
 
@@ -24,14 +26,22 @@ def refused(
     kind: type[web.HTTPException], refusal: Refusal, headers: Mapping[str, str] | None = None
 ) -> web.HTTPException:
     """Return a refusal as an answer."""
-    return kind(text=f"{refusal}\n", headers={**(headers or {}), **refusal.header})
+    return _answer(kind, str(refusal), {**(headers or {}), **refusal.header})
 
 
 def failed(kind: type[web.HTTPException], fault: Exception) -> web.HTTPException:
     """Return a fault as an answer, with key and values of a sentence."""
     text = fault_text(fault)
     sent = sent_as(text)
-    return kind(text=f"{text}\n", headers={"X-Refusal": sent} if sent else {})
+    return _answer(kind, text, {"X-Refusal": sent} if sent else {})
+
+
+def _answer(
+    kind: type[web.HTTPException], text: str, headers: Mapping[str, str]
+) -> web.HTTPException:
+    """Return an answer that clients can read, whatever a request has put into it."""
+    short = {name: value for name, value in headers.items() if len(value) <= HEADER_MOST}
+    return kind(text=f"{text[:TEXT_MOST]}\n", headers=short)
 
 
 def answering(act: Callable[[], T]) -> Callable[[], T]:

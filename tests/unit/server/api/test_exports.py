@@ -3,15 +3,17 @@
 import asyncio
 import csv
 import io
+import json
 import os
 import threading
 import zipfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import av
 import pytest
-from aiohttp import ClientError
+from aiohttp import ClientError, web
 
 from fpvcar.recordings.export import mp4
 from fpvcar.recordings.export.mp4_export import Mp4Export
@@ -20,6 +22,7 @@ from fpvcar.recordings.library.drive_repository import FolderRepository
 from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.server.api import exports
 from fpvcar.server.api.export_jobs import ExportRequest, JobFactory
+from fpvcar.server.api.recordings_rights import RecordingRights
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, McapFile
 from tests.support.recordings import Client, ask, one_drive
@@ -200,6 +203,9 @@ async def test_malformed_export_request_is_refused(folder: Path) -> None:
         assert status == 400 and "gif" in said
         status, said = await refused(b'{"kind": "film", "files": ["../secret.mcap"]}')
         assert status == 404 and "not found" in said
+        answer = await client.post(BASE, json={"kind": "zip", "files": ["x" * 60_000]})
+        assert answer.status == 404 and "x" * 80 in answer.headers["X-Refusal"]
+        assert len(await answer.text()) + len(answer.headers["X-Refusal"]) < 1000
         many = b'{"kind": "film", "files": [' + b'"a",' * 20_000 + b'"a"]}'
         assert (await refused(many))[0] == 413
         assert (await client.get(f"{BASE}/nothing")).status == 404
@@ -216,6 +222,24 @@ async def test_export_needs_the_right_to_see_recordings(folder: Path) -> None:
         assert (await client.get(f"{BASE}/x")).status == 401
         assert (await client.delete(f"{BASE}/x")).status == 401
         assert (await client.get(f"{BASE}/x/file")).status == 401
+
+
+async def test_rights_that_end_during_the_upload_begin_no_export(folder: Path) -> None:
+    checked = asyncio.Event()
+
+    class Ending(RecordingRights):
+        def let_in(self, request: web.Request) -> None:
+            if checked.is_set():
+                raise web.HTTPUnauthorized
+            checked.set()
+
+    async def slow_body() -> AsyncIterator[bytes]:
+        yield b'{"kind": "zip",'
+        await checked.wait()
+        yield f'"files": {json.dumps(NAMES)}}}'.encode()
+
+    async with ask(folder, rights=Ending()) as client:
+        assert (await client.post(BASE, data=slow_body())).status == 401
 
 
 async def test_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:

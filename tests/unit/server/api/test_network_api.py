@@ -91,6 +91,9 @@ async def test_network_join_and_search_refused_while_driving(rig: Rig, act: str)
     [
         ("", "12345678", "0 characters"),
         ("x" * 33, "12345678", "33 characters"),
+        ("\0", "12345678", "1 to 32 visible"),
+        ("x\0", "12345678", "1 to 32 visible"),
+        ("a\nfpvcar: b", "12345678", "1 to 32 visible"),
         ("Home", "short", "8 to 63"),
         ("Home", "x" * 65, "8 to 63"),
         ("Home", "\xe4\xf6\xfc\xdf\xe4\xf6\xfc\xdf", "8 to 63"),

@@ -13,6 +13,7 @@ from fpvcar.runtime import paths
 from fpvcar.runtime.sentences import sentence
 from fpvcar.server.http.languages import translated
 from fpvcar.server.http.pages import HEADERS, errors_as_pages, packed, page_response, seat_response
+from fpvcar.server.http.responses import HEADER_MOST, TEXT_MOST, failed
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -51,6 +52,13 @@ async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
         assert answer.headers[policy] == HEADERS[policy]
     else:
         assert text == "<b>Wait</b>\n" and answer.content_type == "text/plain"
+
+
+def test_refusal_is_short_whatever_the_request_contains() -> None:
+    for name in ("x" * 60_000, "\u3164" * 500):
+        answer = failed(web.HTTPNotFound, OSError(sentence("export_missing", name=name)))
+        assert all(len(line) <= HEADER_MOST for line in answer.headers.values())
+        assert len(answer.text or "") <= TEXT_MOST + 1
 
 
 async def test_error_page_is_in_the_language_of_the_browser() -> None:
