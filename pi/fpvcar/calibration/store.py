@@ -25,7 +25,7 @@ DAMAGED = "damaged"
 log = logging.getLogger("fpvcar.calibration")
 
 
-class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Change(Struct, frozen=True, omit_defaults=True):
     """All values since `utc_s`; `before` is the number of the change that it came from, OWN, or
     FORGOTTEN. `doubts` names the motors with a direction in doubt."""
 
@@ -36,7 +36,7 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     doubts: tuple[str, ...] = ()
 
 
-class History(Struct, frozen=True, forbid_unknown_fields=True):
+class History(Struct, frozen=True):
     """History of all changes, the oldest first; `now` is the number of the current one."""
 
     changes: tuple[Change, ...] = ()
@@ -90,7 +90,7 @@ def load(path: Path, motors: Sequence[str]) -> History:
     """Read the history. A file that cannot be read leaves the profile's own values, and the
     direction of each of these motors in doubt."""
     try:
-        return _checked(msgspec.json.decode(path.read_bytes(), type=History))
+        return _decoded(path.read_bytes())
     except FileNotFoundError:
         return History()
     except (OSError, ValueError, msgspec.DecodeError) as fault:
@@ -99,8 +99,12 @@ def load(path: Path, motors: Sequence[str]) -> History:
         return History((damaged,), 0)
 
 
-def _checked(kept: History) -> History:
-    """Return the history if its numbers are valid. Raises ValueError."""
+def _decoded(text: bytes) -> History:
+    """Return the history if it is complete and its numbers are valid; ignore fields of a later
+    version. Raises ValueError, msgspec.DecodeError."""
+    if not {"changes", "now"} <= msgspec.json.decode(text, type=dict[str, msgspec.Raw]).keys():
+        raise ValueError("no list of changes")
+    kept = msgspec.json.decode(text, type=History)
     count = len(kept.changes)
     if not OWN <= kept.now < count or any(
         not FORGOTTEN <= change.before < number for number, change in enumerate(kept.changes)

@@ -166,6 +166,13 @@ def test_written_calibration_is_loaded_again(tmp_path: Path) -> None:
     assert fitting(BENCH, here.values).values["motors.drive.invert"] is True
 
 
+def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
+    change = '{"utc_s":1,"what":"","values":{"motors.drive.invert":true},"new":1}'
+    (tmp_path / store.FILE).write_text(f'{{"changes":[{change}],"now":0,"new":1}}')
+    read = store.load(tmp_path / store.FILE, MOTORS)
+    assert read.values == {"motors.drive.invert": True} and read.doubts == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [

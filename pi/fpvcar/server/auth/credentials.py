@@ -73,9 +73,8 @@ def load_codes(directory: Path) -> Codes:
 def saved_codes(path: Path) -> Codes | None:
     """Return the codes of a file; None if it is missing, unreadable or damaged."""
     try:
-        saved = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-        codes = Codes(drive=saved["drive"], grown_up=saved["grown_up"])
-    except (OSError, ValueError, msgspec.DecodeError, RecursionError, KeyError):
+        codes = msgspec.json.decode(path.read_bytes(), type=Codes)
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):
         return None
     good = DRIVE_CODE.fullmatch(codes.drive) and GROWN_UP_CODE.fullmatch(codes.grown_up)
     return codes if good else None

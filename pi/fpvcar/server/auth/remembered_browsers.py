@@ -271,13 +271,19 @@ class Devices:
 
 
 def _load(path: Path) -> list[Device]:
+    unreadable = "%s: %s; drivers must enter the code again"
+    devices: list[Device] = []
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[Device])
+        for entry in msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw]):
+            try:
+                devices.append(msgspec.json.decode(entry, type=Device))
+            except (ValueError, msgspec.DecodeError) as fault:  # the others stay
+                log.warning(unreadable, path, fault)
     except FileNotFoundError:
-        return []
+        pass
     except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
-        log.warning("%s: %s; drivers must enter the code again", path, fault)
-        return []
+        log.warning(unreadable, path, fault)
+    return devices
 
 
 def cookie_name(secure: bool) -> str:

@@ -47,6 +47,12 @@ def test_damaged_or_short_codes_are_set_aside_and_replaced(
     assert "kept as codes.json.bad, created again" in caplog.text
 
 
+def test_codes_with_a_field_of_a_later_version_stay(tmp_path: Path) -> None:
+    (tmp_path / "codes.json").write_text('{"drive":"123456","grown_up":"be3k4tbs","days":30}')
+    codes = credentials.load_codes(tmp_path)
+    assert (codes.drive, codes.grown_up) == ("123456", "be3k4tbs")
+
+
 def test_signing_key_is_made_once_and_private(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         first, *others = pool.map(credentials.load_key, [tmp_path] * 4)

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
@@ -128,6 +129,16 @@ def test_damaged_list_is_empty_and_logged(
 ) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
     assert listed(tmp_path).all() == []
+    assert "must enter the code again" in caplog.text
+
+
+def test_entry_of_a_later_version_loses_only_itself(
+    tmp_path: Path, devices: Devices, caplog: pytest.LogCaptureFixture
+) -> None:
+    ann = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
+    entries = [msgspec.to_builtins(ann) | {"new": 1}, msgspec.to_builtins(ann) | {"guest": "week"}]
+    (tmp_path / FILE).write_bytes(msgspec.json.encode(entries))
+    assert listed(tmp_path).all() == [ann]
     assert "must enter the code again" in caplog.text
 
 
