@@ -9,7 +9,7 @@ from fpvcar.drive import gate
 from fpvcar.drive.gate import Cause, Hold
 from fpvcar.runtime.sentences import STARTING, sentence
 from fpvcar.server.auth.access import Rights
-from fpvcar.server.hub import REST_AFTER_S, TIDY_S
+from fpvcar.server.hub import NAMELESS, REST_AFTER_S, TIDY_S
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.wire import down, telemetry, up
@@ -29,6 +29,11 @@ def test_first_visitor_of_the_bench_drives(house: House) -> None:
     ann.drive(1.0)
     assert house.duties[0] > 0.0
     assert ann.state.reason == "driving"
+
+
+def test_blank_name_is_nobodys(house: House) -> None:
+    house.visitor("\u2003 ")
+    assert house.visitor("Bob").state.driver == NAMELESS
 
 
 def test_real_car_has_no_driver_until_a_take() -> None:
