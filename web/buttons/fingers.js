@@ -1,6 +1,6 @@
 /** Fingers, mouse and keys on big buttons: which is on which. A finger may slide. */
 
-import {capture} from '../lib/dom.js';
+import {capture, codeOf} from '../lib/dom.js';
 
 export class Fingers {
   /**
@@ -25,8 +25,8 @@ export class Fingers {
     });
     addEventListener('keydown', (event) => this.key(event));
     addEventListener('keyup', (event) => {
-      if (event.code === 'Space' && buttonOf(event.target) >= 0) event.preventDefault();
-      moved(`key ${event.code}`, -1);
+      if (codeOf(event) === 'Space' && buttonOf(event.target) >= 0) event.preventDefault();
+      moved(`key ${codeOf(event)}`, -1);
     });
     addEventListener('blur', released);
   }
@@ -46,13 +46,14 @@ export class Fingers {
   /** 1 to 6, or Space and Enter on the focused button. @param {KeyboardEvent} event */
   key(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const [, digit] = /^(?:Digit|Numpad)([1-6])$/.exec(event.code) ?? [];
-    const pushes = event.code === 'Space' || event.code === 'Enter';
+    const code = codeOf(event);
+    const [, digit] = /^(?:Digit|Numpad)([1-6])$/.exec(code) ?? [];
+    const pushes = code === 'Space' || code === 'Enter';
     const focused = pushes ? buttonOf(document.activeElement) : -1;
     const button = digit ? Number(digit) - 1 : focused;
     if (button < 0) return;
     event.preventDefault();
-    if (!event.repeat) this.moved(`key ${event.code}`, button);
+    if (!event.repeat) this.moved(`key ${code}`, button);
   }
 }
 

@@ -26,6 +26,29 @@ export const isTextField = (target) => target instanceof HTMLTextAreaElement ||
   (target instanceof HTMLInputElement ? !NOT_TYPED.includes(target.type)
     : target instanceof HTMLElement && target.isContentEditable);
 
+const NAMES = /** @type {Record<string, string>} */ ({
+  Up: 'ArrowUp', Down: 'ArrowDown', Left: 'ArrowLeft', Right: 'ArrowRight', Esc: 'Escape',
+  ' ': 'Space', Spacebar: 'Space',
+});
+const NUMBERS = /** @type {Record<number, string>} */ ({
+  13: 'Enter', 27: 'Escape', 32: 'Space', 37: 'ArrowLeft', 38: 'ArrowUp', 39: 'ArrowRight',
+  40: 'ArrowDown',
+});
+
+/**
+ * The key's code, as on a US keyboard. TV remotes, old web views and some Android keyboards send
+ * none: then by its name or, failing that, its number. '' if unknown.
+ * @param {Pick<KeyboardEvent, 'code' | 'key' | 'keyCode'>} event
+ */
+export function codeOf({code, key, keyCode}) {
+  if (code && code !== 'Unidentified') return code;
+  const letter = String.fromCharCode(keyCode);
+  const name = key && key !== 'Unidentified' ? key
+    : NUMBERS[keyCode] ?? (/[A-Z0-9]/.test(letter) ? letter : '');
+  if (/^[a-z]$/i.test(name)) return `Key${name.toUpperCase()}`;
+  return /^\d$/.test(name) ? `Digit${name}` : NAMES[name] ?? name;
+}
+
 /**
  * Sends all events of a pointer to the element; false if the pointer has gone already.
  * @param {Element} element @param {number} pointerId

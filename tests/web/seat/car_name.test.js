@@ -11,8 +11,9 @@ import {words} from '../lang/translations.js';
 
 /** @import {Situation} from '../../../web/seat/types.js' */
 
-/** @type {{named: boolean, situation: Situation, drove: boolean, later: boolean}} */
-const fresh = {named: false, situation: {kind: 'ready', letGo: false}, drove: false, later: false};
+/** @type {Parameters<typeof asksName>[0]} */
+const fresh = {named: false, situation: {kind: 'ready', letGo: false}, drove: false, later: false,
+  asking: false, focused: false};
 
 test('name is asked for at the wheel of a car at rest, before the first drive', () => {
   assert.ok(asksName(fresh));
@@ -26,6 +27,21 @@ test('name is asked for at the wheel of a car at rest, before the first drive', 
     {kind: 'driving', limited: false}, {kind: 'camera', words: ''}, {kind: 'battery', wishing: false},
   ];
   for (const situation of others) assert.ok(!asksName({...fresh, situation}), situation.kind);
+});
+
+test('card stays while the picture or link is old, and under the fingers of a person', () => {
+  /** @type {Situation[]} */
+  const passing = [{kind: 'camera', words: ''}, {kind: 'late', ms: 300},
+    {kind: 'lost', sinceMs: 0, driving: true, stopWaits: false}];
+  for (const situation of passing) {
+    assert.ok(asksName({...fresh, situation, asking: true}), situation.kind);
+    assert.ok(!asksName({...fresh, situation, asking: true, drove: true}), situation.kind);
+  }
+  /** @type {Situation} */
+  const other = {kind: 'watching', driver: 'Ann', free: false};
+  assert.ok(!asksName({...fresh, situation: other, asking: true}));
+  assert.ok(asksName({...fresh, situation: other, asking: true, focused: true, named: true}));
+  assert.ok(!asksName({...fresh, situation: other, focused: true}));
 });
 
 test('suggested names differ, and the car accepts them in all languages', async () => {

@@ -217,6 +217,7 @@ test('Cmd releases all keys: macOS does not report when a key is lifted under it
 test('letters belong to fields and to shortcuts of the browser', () => {
   const {keys, did, event} = keyboard();
   keys.down(event('KeyW', {target: inputOf('range')}));
+  keys.down(event('Tab', {target: inputOf('range')}));
   keys.down(event('KeyL', {ctrlKey: true}));
   assert.equal(did.set.length + did.commands.length, 0);
   const box = inputOf('checkbox');
@@ -230,6 +231,84 @@ test('letters belong to fields and to shortcuts of the browser', () => {
   keys.down(event('KeyM'));
   keys.down(event('KeyL', {repeat: true}));
   assert.deepEqual(did.commands, ['lights', 'full', 'keys', 'snapshot', 'mark']);
+});
+
+test('keys without a code drive by their name or number, and let go', () => {
+  const {keys, did, event} = keyboard();
+  const remote = [['ArrowUp', 38], ['Up', 0], ['w', 87], ['W', 0], ['Unidentified', 38], ['', 87]];
+  for (const code of ['', 'Unidentified', undefined]) {
+    for (const [key, keyCode] of remote) {
+      keys.down(event('', {code, key, keyCode}));
+      assert.ok(did.set.at(-1).throttle > 0, `${key} ${keyCode}`);
+      keys.up(event('', {code, key, keyCode}));
+      assert.equal(did.set.at(-1).throttle, 0, `${key} ${keyCode}`);
+    }
+  }
+  keys.down(event('', {key: 'Left'}));
+  assert.ok(did.set.at(-1).steer > 0);
+  keys.up(event('', {key: 'Unidentified', keyCode: 0}));
+  assert.equal(did.set.at(-1).steer, 0, 'a release without a name may be any key’s');
+  keys.down(event('', {key: 'l'}));
+  for (const key of [' ', 'Spacebar', 'MediaStop']) keys.down(event('', {key}));
+  keys.down(event('', {key: 'Unidentified', keyCode: 32}));
+  keys.down(event('', {key: 'Esc'}));
+  assert.deepEqual([did.commands, did.stops, did.escapes], [['lights'], 4, 1]);
+  const before = did.set.length;
+  for (const key of ['F1', 'ц', 'GoBack', '']) keys.down(event('', {key, keyCode: 229}));
+  assert.equal(did.set.length, before);
+});
+
+test('after a field vanished typing on drives nothing until a second without keys', () => {
+  const {keys, did, clock, event} = keyboard();
+  /** @param {string} code */
+  const press = (code) => {
+    keys.down(event(code));
+    keys.up(event(code));
+    clock.ms += 300;
+  };
+  for (const target of [inputOf('text'), inputOf('range'), new globalThis.HTMLSelectElement()]) {
+    clock.ms += 5000;
+    keys.down(event('KeyS', {target}));
+    keys.down(event('KeyS', {repeat: true}));  // the field is gone
+    keys.up(event('KeyS'));
+    for (const code of ['KeyW', 'KeyA', 'KeyF', 'KeyL', 'ArrowUp']) press(code);
+    assert.deepEqual([did.set, did.commands], [[], []]);
+    keys.down(event('Space'));
+    keys.up(event('Space'));
+    keys.down(event('KeyD'));
+    clock.ms += 5000;
+    keys.down(event('KeyW'));
+    assert.deepEqual(did.set, [], 'the D is still down');
+    keys.up(event('KeyD'));
+    keys.up(event('KeyW'));
+  }
+  assert.equal(did.stops, 3, 'a stop always counts');
+  clock.ms += 1000;
+  press('KeyW');
+  assert.ok(did.set[0].throttle > 0);
+});
+
+test('field that a person leaves or never typed into lets the next key drive', () => {
+  const {keys, did, event} = keyboard();
+  const target = inputOf('text');
+  const on = /** @type {Record<string, (event: any) => void>} */ ({});
+  keys.listen(/** @type {any} */ ({addEventListener: (/** @type {string} */ name, /** @type {any} */ act) => (on[name] = act)}));
+  for (const code of ['Enter', 'Tab', 'Escape']) {
+    on.focusin({target});
+    keys.down(event('KeyW', {target}));
+    keys.down(event(code, {target}));
+    keys.down(event('KeyW'));
+    keys.up(event('KeyW'));
+  }
+  on.focusin({target});
+  on.pointerdown({target: null});
+  keys.down(event('KeyW'));
+  keys.up(event('KeyW'));
+  assert.equal(did.set.length, 8);
+  on.focusin({target});
+  on.pointerdown({target});
+  keys.down(event('KeyW'));
+  assert.equal(did.set.length, 8, 'vanished before the first letter');
 });
 
 class FakePad extends EventTarget {

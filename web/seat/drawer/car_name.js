@@ -9,12 +9,18 @@ import {toast} from '../toast.js';
 /** @import {State, Upward, Welcome} from '../../lib/types.js' */
 /** @import {Situation} from '../types.js' */
 
+/** Situations that pass by themselves: the card stays. */
+const PASSING = ['camera', 'late', 'lost'];
+
 /**
- * Is the page to ask for a name? Only at the wheel of a car at rest, before the first drive. Pure.
- * @param {{named: boolean, situation: Situation, drove: boolean, later: boolean}} page
+ * Is the page to ask for a name? Only at the wheel of a car at rest, before the first drive, and
+ * on while a person types. Pure.
+ * @param {{named: boolean, situation: Situation, drove: boolean, later: boolean, asking: boolean,
+ *   focused: boolean}} page
  */
-export const asksName = ({named, situation, drove, later}) =>
-  !named && !drove && !later && situation.kind === 'ready' && !situation.letGo;
+export const asksName = ({named, situation, drove, later, asking, focused}) =>
+  (asking && focused) || (!named && !drove && !later &&
+  (situation.kind === 'ready' ? !situation.letGo : asking && PASSING.includes(situation.kind)));
 
 /** @param {() => number} [random] from 0 to 1 */
 export function suggestedCarName(random = Math.random) {
@@ -40,6 +46,7 @@ export class CarName {
     byId('naming-form').addEventListener('submit', (event) => {
       event.preventDefault();
       first.value = this.tell(first.value) || suggestedCarName();
+      if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     });
     button('naming-later').addEventListener('click', () => {
       saved.set('naming', 'later');
@@ -68,7 +75,9 @@ export class CarName {
   /** Ten times a second. @param {Situation} situation @param {State | null} state @param {boolean} drove */
   update(situation, state, drove) {
     const named = this.welcome?.named !== false;
-    show(this.card, asksName({named, situation, drove, later: this.later}));
-    show(byId('car-naming'), state?.grown_up === true || (!named && state?.may_drive === true));
+    const focused = this.card.contains(document.activeElement);
+    show(this.card, asksName({named, situation, drove, later: this.later, asking: !this.card.hidden, focused}));
+    show(byId('car-naming'), document.activeElement === this.field ||
+      state?.grown_up === true || (!named && state?.may_drive === true));
   }
 }

@@ -1,8 +1,8 @@
 /** Arrows and WASD drive; Space stops and Esc escapes, before any focused control gets them.
- * A text field keeps every key but Esc. */
+ * A text field keeps every key but Esc. If it vanishes, typing on does not drive. */
 
 import {steerRamp, throttleRamp} from '../../lib/curves.js';
-import {isTextField} from '../../lib/dom.js';
+import {codeOf, isTextField} from '../../lib/dom.js';
 
 /** @import {Command, Wish} from '../../lib/types.js' */
 
@@ -14,16 +14,21 @@ const COMMANDS = /** @type {Record<string, Command>} */ ({
   KeyL: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark', KeyC: 'camera',
 });
 
-/**
- * Does this focused control, no text field, need arrows and letters for itself?
- * @param {EventTarget | null} target
- */
-export const takesKeys = (target) => target instanceof HTMLSelectElement ||
-  (target instanceof HTMLInputElement && target.type !== 'checkbox') ||
+/** Somebody types on if the next key comes this soon after a field vanished. */
+const TYPING_MS = 1000;
+/** Keys by which a person leaves a field. */
+const LEAVING = ['Enter', 'NumpadEnter', 'Escape', 'Tab'];
+
+/** Do keys change what this focused control holds? @param {EventTarget | null} target */
+const isField = (target) => isTextField(target) || target instanceof HTMLSelectElement ||
+  (target instanceof HTMLInputElement && target.type !== 'checkbox');
+
+/** Does this focused control need arrows and letters for itself? @param {EventTarget | null} target */
+export const takesKeys = (target) => isField(target) ||
   (target instanceof HTMLElement && target.getAttribute('role') === 'tab');
 
-/** @param {KeyboardEvent} event */
-const isSpace = (event) => event.code === 'Space' || event.key === ' ';
+/** A remote's stop button is one, too. @param {KeyboardEvent} event */
+const isStop = (event) => ['Space', 'MediaStop'].includes(codeOf(event)) || event.key === ' ';
 
 export class Keyboard {
   /**
@@ -36,10 +41,18 @@ export class Keyboard {
     this.now = parts.now ?? (() => performance.now());
     /** Since when each direction is held, by key. @type {Map<string, number>} */
     this.held = new Map();
+    /** A field has the keys: nobody has left it since. */
+    this.inField = false;
+    /** Until when typing goes on after a field vanished; 0 if none did. */
+    this.typingMs = 0;
+    /** Keys that went down while typing went on. @type {Set<string>} */
+    this.typed = new Set();
   }
 
   /** @param {Window} window */
   listen(window) {
+    window.addEventListener('focusin', ({target}) => (this.inField ||= isField(target)));
+    window.addEventListener('pointerdown', ({target}) => (this.inField &&= isField(target)), {capture: true});
     window.addEventListener('keydown', (event) => this.down(event), {capture: true});
     window.addEventListener('keyup', (event) => this.up(event), {capture: true});
   }
@@ -51,40 +64,70 @@ export class Keyboard {
 
   /** @param {KeyboardEvent} event */
   down(event) {
-    const escapes = event.key === 'Escape' || event.code === 'Escape';
+    const code = codeOf(event);
+    const escapes = event.key === 'Escape' || code === 'Escape';
     const typing = isTextField(event.target);
-    if (escapes ? !event.isComposing : !typing && isSpace(event)) {
+    const vanished = this.typesOn(event, code);
+    if (escapes ? !event.isComposing : !typing && isStop(event)) {
       swallow(event);
       if (!event.repeat) this.parts[escapes ? 'escape' : 'stop']();
       return;
     }
     // macOS tells no page of a key that is let go while Cmd is down.
     if (event.key === 'Meta') this.letGo();
-    if (event.ctrlKey || event.altKey || event.metaKey || typing ||
+    if (event.ctrlKey || event.altKey || event.metaKey || vanished ||
       takesKeys(event.target)) return;
-    if (MOVES[event.code]) {
+    if (MOVES[code]) {
       swallow(event);
       // A repeat after a stop or a lost focus is an old push, not a new one.
-      if (event.repeat || this.held.has(event.code)) return;
-      this.held.set(event.code, this.now());
+      if (event.repeat || this.held.has(code)) return;
+      this.held.set(code, this.now());
       this.parts.used();
       this.sendWish();
     } else if (!event.repeat) {
-      this.command(event);
+      this.command(event.key, code);
     }
   }
 
-  /** @param {KeyboardEvent} event */
-  command(event) {
-    if (event.key === '?') this.parts.command('keys');
-    else if (COMMANDS[event.code]) this.parts.command(COMMANDS[event.code]);
+  /**
+   * Did the field vanish into which somebody types? Then no key drives until all are up, and
+   * none went down for a second.
+   * @param {KeyboardEvent} event @param {string} code
+   */
+  typesOn({target}, code) {
+    const nowMs = this.now();
+    if (isField(target)) {
+      this.inField = true;
+      this.typingMs = 0;
+    } else if (this.inField) {
+      this.inField = false;
+      this.typingMs = nowMs + TYPING_MS;
+    }
+    if (LEAVING.includes(code)) {
+      this.inField = false;
+      this.typingMs = 0;
+    }
+    if (this.typed.size === 0 && nowMs >= this.typingMs) return false;
+    this.typed.add(code);
+    this.typingMs = nowMs + TYPING_MS;
+    return true;
+  }
+
+  /** @param {string} key @param {string} code */
+  command(key, code) {
+    if (key === '?') this.parts.command('keys');
+    else if (COMMANDS[code]) this.parts.command(COMMANDS[code]);
   }
 
   /** @param {KeyboardEvent} event */
   up(event) {
+    const code = codeOf(event);
     // A button is pushed by the release of Space: that is swallowed as well.
-    if (isSpace(event) && !isTextField(event.target)) swallow(event);
-    if (this.held.delete(event.code)) this.sendWish();
+    if (isStop(event) && !isTextField(event.target)) swallow(event);
+    if (this.typed.delete(code)) this.typingMs = this.now() + TYPING_MS;
+    // A release without a name may be any key's.
+    if (!code) this.letGo();
+    else if (this.held.delete(code)) this.sendWish();
   }
 
   /** Forgets every key, and sends the wish if one drove. */
@@ -97,6 +140,7 @@ export class Keyboard {
   /** Forgets every key. */
   release() {
     this.held.clear();
+    this.typed.clear();
   }
 
   /** Sends the wish; call it often, as keys ramp up. */
