@@ -2,14 +2,15 @@
 
 import {titled} from '../lang/forms.js';
 import {t, fill, percent} from '../lang/words.js';
+import {padName} from '../lib/gamepads.js';
 
 /** @typedef {keyof typeof t.sticks.roles} Role */
 
 export const STICKS = {
   expo: (/** @type {number} */ share) => fill(t.sticks.expo, {much: percent(share)}),
+  dead: (/** @type {number} */ share) => percent(share),
   changeOf: (/** @type {Role} */ role) => fill(t.sticks.changeOf, {role: t.sticks.roles[role]}),
-  here: (/** @type {string} */ id) =>
-    fill(t.sticks.here, {name: id.replace(/\s*\(.*$/, '') || id}),
+  here: (/** @type {string} */ id) => fill(t.sticks.here, {name: padName(id)}),
   pushNow: (/** @type {Role} */ role) => fill(t.sticks.pushNow, {role: t.sticks.roles[role]}),
   role: (/** @type {Role} */ role, /** @type {string} */ part) =>
     titled(t.sticks.roles[role], STICKS.part(part)),

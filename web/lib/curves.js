@@ -1,12 +1,13 @@
 /** Response curves: from thumbs, keys and sticks to -1..1. Pure. */
 
 /**
- * How sticks feel on this device; sticks.js sets it. `expo` is the share of the cubic.
- * Gamepad mapping: "b7" is a button, "a0+" half an axis. While the mapping is being set
- * (`learning`), a gamepad drives nothing.
+ * How sticks feel on this device; sticks.js sets it. `expo` is the share of the cubic, `dead` the
+ * dead zone of a gamepad's axes. Gamepad mapping: "b7" is a button, "a0+" half an axis. While the
+ * mapping is being set (`learning`), a gamepad drives nothing. `use` is the id of the gamepad that
+ * a person chose; '' is the one that moves.
  */
 export const FEEL = {
-  expo: 0.55, leftHanded: false, learning: false,
+  expo: 0.55, dead: 0.12, leftHanded: false, learning: false, use: '',
   pad: {forward: 'b7', back: 'b6', left: 'a0-', right: 'a0+', lights: 'b0', stop: 'b1',
     snapshot: 'b2', mark: 'b3'},
 };
@@ -14,9 +15,11 @@ export const FEEL = {
 /** Loads the valid parts of the saved settings. @param {string} text */
 export function feel(text) {
   try {
-    const {expo, leftHanded, pad} = JSON.parse(text || '{}');
+    const {expo, dead, leftHanded, use, pad} = JSON.parse(text || '{}');
     if (expo >= 0 && expo <= 1) FEEL.expo = expo;
+    if (dead >= 0 && dead <= 0.5) FEEL.dead = dead;
     FEEL.leftHanded = leftHanded === true;
+    FEEL.use = typeof use === 'string' ? use : '';
     for (const role of /** @type {(keyof typeof FEEL.pad)[]} */ (Object.keys(FEEL.pad))) {
       if (/^(b\d{1,2}|a\d{1,2}[+-])$/.test(pad?.[role])) FEEL.pad[role] = pad[role];
     }
@@ -26,14 +29,17 @@ export function feel(text) {
 }
 
 /**
- * How far a button or the half of an axis is pushed, 0..1. Pure.
+ * How far a button or the half of an axis is pushed, 0..1, from where the axis rests. Pure.
  * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {string} of as in FEEL.pad
+ * @param {{low: number, high: number}[]} [rests] where each axis rests
  */
-export function pushed(pad, of) {
+export function pushed(pad, of, rests = []) {
   const index = parseInt(of.slice(1), 10);
   if (of[0] === 'b') return pad.buttons[index]?.value ?? 0;
   const value = pad.axes[index] ?? 0;
-  return Math.max(0, of.endsWith('-') ? -value : value);
+  const {low, high} = rests[index] ?? {low: 0, high: 0};
+  const beyond = of.endsWith('-') ? (low - value) / (1 + low) : (value - high) / (1 - high);
+  return Math.max(0, beyond);
 }
 
 /** @param {number} value */

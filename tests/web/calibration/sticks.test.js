@@ -6,14 +6,15 @@ import {afterEach, test} from 'node:test';
 import '../english.js';
 import {assigned, movedPart, parts} from '../../../web/calibration/sticks.js';
 import {FEEL, feel, stick} from '../../../web/lib/curves.js';
-import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
+import {padWish, pushes} from '../../../web/lib/gamepads.js';
+import {Gamepads} from '../../../web/seat/input/gamepad.js';
 
 const USUAL = structuredClone(FEEL);
 afterEach(() => Object.assign(FEEL, structuredClone(USUAL)));
 
 /** @param {number[]} axes @param {Record<number, number>} [down] */
 const pad = (axes, down = {}) => /** @type {any} */ ({
-  id: 'Pad', axes, buttons: Array.from({length: 17}, (_, index) =>
+  id: 'Pad', index: 0, mapping: 'standard', axes, buttons: Array.from({length: 17}, (_, index) =>
     ({pressed: (down[index] ?? 0) > 0.5, value: down[index] ?? 0})),
 });
 
@@ -69,15 +70,15 @@ test('gamepad does not drive while parts are assigned, but STOP works', () => {
     set: (wish) => wishes.push(wish), stop: () => { stops += 1; }, command: () => { lights += 1; },
     came: () => {}, gone: () => {}, used: () => {}, focused: () => true,
   });
-  pads.read(pad([0, 0]));
+  pads.read([pad([0, 0])]);
   FEEL.learning = true;
-  pads.read(pad([0, 0], {7: 1, 0: 1, 1: 1}));
+  pads.read([pad([0, 0], {7: 1, 0: 1, 1: 1})]);
   assert.deepEqual(wishes.at(-1), {throttle: 0, steer: 0});
   assert.deepEqual([stops, lights], [1, 0]);
   FEEL.learning = false;
-  pads.read(pad([0, 0], {7: 1}));
+  pads.read([pad([0, 0], {7: 1})]);
   assert.deepEqual(wishes.at(-1), {throttle: 0, steer: 0}, 'it has to rest first');
-  pads.read(pad([0, 0]));
-  pads.read(pad([0, 0], {7: 1}));
+  pads.read([pad([0, 0])]);
+  pads.read([pad([0, 0], {7: 1})]);
   assert.equal(wishes.at(-1)?.throttle, 1);
 });

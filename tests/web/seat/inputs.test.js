@@ -1,10 +1,9 @@
-// Curves, keys, gamepad and the merging of wishes.
+// Curves, keys and the merging of wishes.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {clamp, ramp, steerRamp, stick, throttleRamp} from '../../../web/lib/curves.js';
-import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
 import {across, tilt} from '../../../web/seat/input/tilt.js';
 import {Pad} from '../../../web/seat/input/touch.js';
@@ -51,64 +50,6 @@ test('tilt: steers to the lower side from the centre, at any screen rotation', (
   assert.equal(tilt(0, 5, 0, 5), 0);
   assert.equal(tilt(0, 60, 0, 5), -1, 'right hand low steers right');
   assert.equal(tilt(-60, 0, 90, 0), 1);
-});
-
-/** @param {Record<string, any>} more */
-const pad = (more) => /** @type {any} */ ({
-  axes: [0, 0], buttons: Array.from({length: 17}, () => ({pressed: false, value: 0})), ...more,
-});
-
-test('gamepad: triggers drive, the left stick steers', () => {
-  const one = pad({axes: [-1, 0]});
-  one.buttons[7] = {pressed: true, value: 1};
-  assert.deepEqual(padWish(one), {throttle: 1, steer: 1});
-  one.buttons[6] = {pressed: true, value: 1};
-  assert.equal(padWish(one).throttle, 0);
-  assert.deepEqual(padWish({axes: [], buttons: []}), {throttle: 0, steer: 0});
-  const drift = padWish(pad({axes: [0.1]}));
-  assert.ok(Object.is(drift.steer, 0), 'a worn stick does not creep');
-});
-
-test('gamepad: A, B, X and Y count once per push', () => {
-  const one = pad({});
-  one.buttons[1] = {pressed: true, value: 1};
-  const first = pushes(one, new Set());
-  assert.ok(first.stop && first.commands.length === 0);
-  assert.ok(!pushes(one, first.down).stop);
-  assert.ok(!pushes({axes: [], buttons: []}, first.down).stop);
-  for (const index of [0, 2, 3]) one.buttons[index] = {pressed: true, value: 1};
-  const more = pushes(one, first.down);
-  assert.deepEqual([more.stop, more.commands], [false, ['lights', 'snapshot', 'mark']]);
-  assert.deepEqual(pushes(one, more.down).commands, []);
-});
-
-test('gamepad has to rest once in the focused window before it drives', () => {
-  let focused = true;
-  /** @type {number[]} */
-  const asked = [];
-  const gamepads = new Gamepads({
-    set: ({throttle}) => asked.push(throttle), stop: () => {}, command: () => {},
-    came: () => {}, gone: () => {}, used: () => {}, focused: () => focused,
-  });
-  /** @param {number} value */
-  const trigger = (value) => {
-    const one = pad({id: 'a'});
-    one.buttons[7] = {pressed: value > 0, value};
-    gamepads.read(one);
-    return asked.at(-1);
-  };
-  assert.equal(trigger(1), 0, 'it came with its trigger down');
-  trigger(0);
-  assert.equal(trigger(1), 1);
-  focused = false;
-  gamepads.release();
-  assert.equal(trigger(1), 0, 'still held');
-  trigger(0);
-  assert.equal(trigger(1), 0, 'somebody plays in another window');
-  focused = true;
-  assert.equal(trigger(1), 0);
-  trigger(0);
-  assert.equal(trigger(1), 1);
 });
 
 /** A keyboard with a clock, and its recorded effects. */

@@ -1,54 +1,31 @@
-/** The first connected gamepad: unless set otherwise triggers drive, the left stick steers,
- * B stops. */
+/** Gamepads: one drives (unless set otherwise by its triggers and left stick), the B of each stops. */
 
-import {FEEL, clamp, pushed, stick} from '../../lib/curves.js';
+import {FEEL} from '../../lib/curves.js';
+import {PadReading, choosePad, connectedPads, padName} from '../../lib/gamepads.js';
 
 /** @import {Command, Wish} from '../../lib/types.js' */
+/** @typedef {Pick<Gamepad, 'axes' | 'buttons' | 'id' | 'index' | 'mapping'>} Pad */
 
 const LOOK_MS = 500;
 const POLL_MS = 12;
-const DOWN = 0.5;
-const COMMANDS = /** @type {const} */ (['lights', 'snapshot', 'mark']);
-
-/**
- * The wish of a gamepad; positive steer is left. Pure.
- * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {Wish}
- */
-export function padWish(pad) {
-  const {forward, back, left, right} = FEEL.pad;
-  const way = clamp(pushed(pad, forward) - pushed(pad, back));
-  const aside = clamp(pushed(pad, left) - pushed(pad, right));
-  return {throttle: stick(way, 0.04), steer: stick(aside, 0.12)};
-}
-
-/**
- * Whether stop, and which commands, went down since `before`. Pure.
- * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {ReadonlySet<string>} before
- */
-export function pushes(pad, before) {
-  const {stop} = FEEL.pad;
-  const down = new Set([stop, ...COMMANDS.map((name) => FEEL.pad[name])].filter((of) =>
-    pushed(pad, of) > DOWN ||
-    (of.startsWith('b') && pad.buttons[Number(of.slice(1))]?.pressed)));
-  const came = (/** @type {string} */ of) => down.has(of) && !before.has(of);
-  return {down, stop: came(stop), commands: COMMANDS.filter((name) => came(FEEL.pad[name]))};
-}
+/** @type {Readonly<Wish>} */
+const NEUTRAL = {throttle: 0, steer: 0};
 
 export class Gamepads {
   /**
    * @param {{set: (wish: Wish) => void, stop: () => void,
    *   command: (name: Command) => void, came: (name: string) => void, gone: () => void,
-   *   used: () => void, focused?: () => boolean}} parts
+   *   used: () => void, focused?: () => boolean, now?: () => number}} parts
    */
   constructor(parts) {
     this.parts = parts;
     this.focused = parts.focused ?? (() => document.hasFocus());
-    this.id = '';
-    /** @type {ReadonlySet<string>} */
-    this.before = new Set();
+    this.now = parts.now ?? (() => performance.now());
+    /** By the index of the gamepad. @type {Map<number, PadReading>} */
+    this.readings = new Map();
+    /** Index of the one that drives; -1: none. */
+    this.driving = -1;
     this.timer = 0;
-    /** After a stop the sticks must rest once, with the page in focus, before they count. */
-    this.mustRest = false;
   }
 
   /** @param {Window} window */
@@ -68,44 +45,65 @@ export class Gamepads {
     this.timer = 0;
   }
 
-  /** Reads the gamepad, and again soon while one is there. */
+  /** Reads the gamepads, and again soon while one is there. */
   look() {
     clearTimeout(this.timer);
-    const pad = [...navigator.getGamepads()].find((candidate) => candidate && candidate.connected !== false);
-    if (pad) this.read(pad);
-    else if (this.id) this.lose();
-    this.timer = Number(setTimeout(() => this.look(), pad ? POLL_MS : LOOK_MS));
+    const pads = connectedPads();
+    this.read(pads);
+    this.timer = Number(setTimeout(() => this.look(), pads.length ? POLL_MS : LOOK_MS));
   }
 
-  /** @param {Gamepad} pad */
-  read(pad) {
-    if (pad.id !== this.id) {
-      this.id = pad.id;
-      // A gamepad reconnected with its trigger down must rest first.
-      this.mustRest = true;
-      this.parts.came(pad.id.replace(/\s*\(.*$/, '') || pad.id);
-    }
-    const {down, stop, commands} = pushes(pad, this.before);
-    this.before = down;
-    if (stop) this.parts.stop();
-    if (!FEEL.learning) commands.forEach(this.parts.command);
-    this.mustRest ||= FEEL.learning;
-    const wish = padWish(pad);
-    const rests = wish.throttle === 0 && wish.steer === 0;
+  /** @param {Pad[]} pads all that are connected */
+  read(pads) {
+    const nowMs = this.now();
+    this.forget(pads);
+    const read = new Map(pads.map((pad) => [pad.index, this.readingOf(pad).read(pad, nowMs)]));
+    this.choose(pads);
+    if ([...read.values()].some(({stop}) => stop)) this.parts.stop();
+    if (!FEEL.learning) read.get(this.driving)?.commands.forEach(this.parts.command);
+    const reading = this.readings.get(this.driving);
+    if (!reading) return;
+    if (FEEL.learning) reading.release();
     // Unlike keys, sticks reach a page without focus (another game).
-    if (rests) this.mustRest &&= FEEL.learning || !this.focused();
-    else if (!this.mustRest) this.parts.used();
-    this.parts.set(this.mustRest ? {throttle: 0, steer: 0} : wish);
+    const wish = reading.counted(!FEEL.learning && this.focused());
+    if (wish.throttle !== 0 || wish.steer !== 0) this.parts.used();
+    this.parts.set(wish);
   }
 
-  lose() {
-    this.id = '';
-    this.before = new Set();
-    this.parts.set({throttle: 0, steer: 0});
-    this.parts.gone();
+  /** @param {Pad} pad */
+  readingOf({id, index}) {
+    const reading = this.readings.get(index) ?? new PadReading(id);
+    this.readings.set(index, reading);
+    return reading;
+  }
+
+  /** Forgets the gamepads that went away; the car stops without the one that drove. @param {Pad[]} pads */
+  forget(pads) {
+    for (const [index, {id}] of this.readings) {
+      if (pads.some((pad) => pad.index === index && pad.id === id)) continue;
+      this.readings.delete(index);
+      if (index !== this.driving) continue;
+      this.driving = -1;
+      this.parts.set(NEUTRAL);
+      this.parts.gone();
+    }
+  }
+
+  /** @param {Pad[]} pads */
+  choose(pads) {
+    const of = (/** @type {Pad | undefined} */ pad) => this.readings.get(pad?.index ?? -1);
+    const current = pads.find(({index}) => index === this.driving);
+    const {throttle, steer} = of(current)?.counted(false) ?? NEUTRAL;
+    const pad = choosePad(pads, current, (one) => of(one)?.moves === true, throttle !== 0 || steer !== 0);
+    if (!pad || pad === current) return;
+    this.driving = pad.index;
+    // With its trigger down it must rest first.
+    of(pad)?.release();
+    this.parts.set(NEUTRAL);
+    this.parts.came(padName(pad.id));
   }
 
   release() {
-    this.mustRest = this.id !== '';
+    for (const reading of this.readings.values()) reading.release();
   }
 }
