@@ -9,7 +9,7 @@
   const clockUs = () => Math.round((performance.now() - began + 1e6) * 1000);
 
   const played = {
-    welcome: {}, state: {}, units: [], filming: true, linked: true, lateMs: 0,
+    welcome: {}, state: {}, units: [], filming: true, linked: true, refuses: false, lateMs: 0,
     sockets: new Set(),
     /** Starts the car; a test's values in sessionStorage apply from the first message on. */
     begin({welcome, state, film}) {
@@ -38,6 +38,11 @@
 
     open() {
       if (this.readyState !== 0 || !played.linked) return;
+      if (played.refuses || sessionStorage.getItem('refuses')) {
+        this.close();
+        this.onclose?.({code: 1006, reason: ''});
+        return;
+      }
       this.readyState = 1;
       this.onopen?.({});
       const filming = this.url.pathname === '/ws/video';

@@ -14,8 +14,8 @@ from playwright.sync_api import BrowserContext, Page, Route
 from fpvcar.runtime import paths
 from fpvcar.server.http.pages import HEADERS, PAGE_TYPES
 
-SECURE, PLAIN = "http://localhost/", "http://car.local/"
-"""Addresses at which a browser has WebCodecs, or has not."""
+SECURE, PLAIN, HTTPS = "http://localhost/", "http://car.local/", "https://car.local/"
+"""Addresses at which a browser has WebCodecs, has not, and has a certificate to judge."""
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
 _WELCOME, _STATE = (one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2])
@@ -60,7 +60,7 @@ def play(context: BrowserContext, units: Sequence[bytes], welcome: Mapping[str, 
     )
     context.add_init_script(f"{SCRIPT}\nplayed.begin({said});")
     page = context.new_page()
-    for origin in (SECURE, PLAIN):
+    for origin in (SECURE, PLAIN, HTTPS):
         page.route(f"{origin}**", _answer)
     return page
 
@@ -76,5 +76,5 @@ def _answer(route: Route) -> None:
 
 
 def say(page: Page, state: Mapping[str, Any], **more: Any) -> None:
-    """Change the car's messages; `more`: filming, linked, lateMs."""
+    """Change the car's messages; `more`: filming, linked, refuses, lateMs."""
     page.evaluate("([state, more]) => played.say(state, more)", [dict(state), more])

@@ -18,11 +18,11 @@ import {OLD_MS} from '../video/video.js';
 
 /** @param {Page} page @returns {Situation} */
 export function situationOf(page) {
-  const {link, state, welcome, stopWaits} = page;
+  const {link, state, welcome, stopWaits, linkFault: fault} = page;
   if (link.kind === 'parked') return {kind: 'parked'};
-  if (!state || !welcome) return {kind: 'connecting', stopWaits};
+  if (!state || !welcome) return {kind: 'connecting', stopWaits, fault};
   const driving = state.role === 'driver';
-  if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs, driving, stopWaits};
+  if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs, driving, stopWaits, fault};
   const {stop} = state;
   // The car calls a late link "silence"; this card gives the remedy.
   const holds = stop !== null && !['handover', 'silence'].includes(stop.cause);

@@ -13,6 +13,9 @@ export const STRINGS = {
     {grade: t.gradeLong[grade], picture: STRINGS.ms(pictureMs), link: STRINGS.ms(linkMs)}),
   old: (/** @type {number} */ seconds, /** @type {boolean} */ sure) =>
     fill(sure ? t.old : t.oldAtLeast, {seconds: number(seconds, 1)}),
+  /** Why the page gets no new picture; '' if it does not know. */
+  noPicture: (/** @type {{trouble: string, fault: string}} */ {trouble, fault}) => (trouble === 'unsupported' ? t.noVideo
+    : trouble === 'tap' ? t.tapForPicture : trouble ? fill(t.notDecoded, {reason: fault}) : ''),
   drivePercent: (/** @type {number} */ value) => deflection(value, t.drive, t.forward, t.back),
   steerPercent: (/** @type {number} */ value) => deflection(value, t.steer, t.left, t.right),
   /** Remaining charge and voltage; the car computes the charge. */
@@ -54,13 +57,17 @@ function stopRemedy({stop, driving, mayResume, leads}) {
   return driving ? t.next.letGo : t.next.driver;
 }
 
+/** The part that fails while something answers, and the remedy; '' if none is known. @param {import('./types.js').LinkFault | undefined} fault */
+const faultText = (fault) => (fault ? fill(t.linkFaults[fault], {path: location.pathname, host: location.hostname}) : '');
+
 /**
  * Effect of a lost link: the car stops for a driver's silence only.
  * @param {Extract<Situation, {kind: 'lost'}>} situation
  */
-function lostLinkText({driving, stopWaits}) {
-  if (driving) return joined(t.lostDriver, ...stopWaits ? [t.noAnswer] : [t.lostAgain, t.lostLetGo]);
-  return stopWaits ? joined(t.noAnswer, t.lostShout) : joined(t.lostWatcher, t.lostAgain, t.lostStop);
+function lostLinkText({driving, stopWaits, fault}) {
+  const again = faultText(fault) || t.lostAgain;
+  if (driving) return joined(t.lostDriver, ...stopWaits ? [t.noAnswer] : [again, t.lostLetGo]);
+  return stopWaits ? joined(t.noAnswer, t.lostShout) : joined(t.lostWatcher, again, t.lostStop);
 }
 
 /**
@@ -71,7 +78,8 @@ function lostLinkText({driving, stopWaits}) {
 export function sentence(it) {
   switch (it.kind) {
     case 'connecting':
-      return it.stopWaits ? {tone: 'alarm', title: t.stopWaits, text: t.noAnswer}
+      return it.stopWaits ? {tone: 'alarm', title: t.stopWaits, text: joined(t.noAnswer, faultText(it.fault))}
+        : it.fault ? {tone: 'warn', title: t.noLink, text: faultText(it.fault)}
         : {tone: 'calm', title: t.connecting, text: t.connectingText};
     case 'parked':
       return {tone: 'warn', title: t.parked, text: t.parkedText};

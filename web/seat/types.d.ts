@@ -19,6 +19,8 @@ export type LinkState =
   | { kind: 'probing'; sinceMs: number; nextMs: number; inFlight: Probe[] }
   | { kind: 'opening'; deadlineMs: number; opened: boolean }
   | { kind: 'parked'; why: string };
+/** See faultOf in link/link.js. */
+export type LinkFault = '' | 'path' | 'secure' | 'socket' | 'status';
 export type LinkGrade = 'good' | 'slow' | 'none';
 
 /** Callbacks for messages and changes of the link. */
@@ -33,9 +35,9 @@ export interface Listener {
 
 /** The page's situation: one of these, never a mix of flags. */
 export type Situation =
-  | { kind: 'connecting'; stopWaits: boolean }
+  | { kind: 'connecting'; stopWaits: boolean; fault?: LinkFault }
   | { kind: 'parked' }
-  | { kind: 'lost'; sinceMs: number; driving: boolean; stopWaits: boolean }
+  | { kind: 'lost'; sinceMs: number; driving: boolean; stopWaits: boolean; fault?: LinkFault }
   | { kind: 'late'; ms: number }
   | {
       kind: 'stopped'; stop: Stop; driving: boolean; byUs: boolean; mayResume: boolean;
@@ -57,5 +59,5 @@ export type Situation =
 export interface Page {
   link: LinkState; welcome: Welcome | null; state: State | null; lostMs: number;
   lateMs: number | null; takenBy: string | null; pictureOld: boolean; wishing: boolean;
-  pushedStop: boolean; stopWaits: boolean;
+  pushedStop: boolean; stopWaits: boolean; linkFault: LinkFault;
 }

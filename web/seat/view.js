@@ -165,13 +165,12 @@ export class Page {
     // While the car's clock is unknown, it may not be live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
-      video.unsupported ? t.noVideo
-        : this.state?.camera === 'none' ? t.noCamera : t.noPicture);
+      this.state?.camera === 'none' ? t.noCamera : t.noPicture, STRINGS.noPicture(video));
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
       lateMs: this.lateMs, takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
-      pushedStop: this.pushedStop, stopWaits: link.pushedStop.waiting,
+      pushedStop: this.pushedStop, stopWaits: link.pushedStop.waiting, linkFault: link.fault,
     });
     if (!link.up) this.showAged(nowMs);
     card.update(this.situation, this.state?.may_drive === true, nowMs);

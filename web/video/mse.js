@@ -48,15 +48,18 @@ export function playbackRate(behindS) {
 export class MsePath {
   /**
    * @param {{video: HTMLVideoElement, shown: Shown,
-   *   lost: (fault: string) => void, leaving: () => void}} parts
-   *   `leaving`: the element is about to lose its picture
+   *   lost: (fault: string) => void, leaving: () => void,
+   *   blocked?: (blocked: boolean) => void}} parts
+   *   `leaving`: the element is about to lose its picture; `blocked`: the browser plays only after
+   *   a tap, or no longer refuses
    */
-  constructor({video, shown, lost, leaving}) {
+  constructor({video, shown, lost, leaving, blocked = () => {}}) {
     this.name = /** @type {const} */ ('mse');
     this.video = video;
     this.shown = shown;
     this.lost = lost;
     this.leaving = leaving;
+    this.blocked = blocked;
     /** @type {MseState} */
     this.state = {kind: 'waiting'};
     /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -206,12 +209,24 @@ export class MsePath {
   chase() {
     const {video} = this;
     // Browsers pause a muted hidden video, and some do not resume it.
-    if (video.paused) video.play().catch((fault) => console.debug(`video: ${fault}`));
+    if (video.paused) void this.play();
     if (video.seeking) return;
     const behindS = this.fedS - video.currentTime;
     const far = Math.abs(behindS) > JUMP_S || (this.newestIsKey && behindS > JUMP_KEY_S);
     if (far) video.currentTime = this.fedS;
     video.playbackRate = far ? 1 : playbackRate(behindS);
+  }
+
+  /** Plays; in low-power mode some phones refuse that outside the handler of a tap. */
+  async play() {
+    try {
+      await this.video.play();
+      this.blocked(false);
+    } catch (fault) {
+      if (!(fault instanceof DOMException)) throw fault;
+      if (fault.name === 'NotAllowedError') this.blocked(true);
+      else console.debug(`video: ${fault}`);  // AbortError: the source was replaced
+    }
   }
 
   /** Reports each picture when it is on the glass. */

@@ -16,6 +16,8 @@ const LOADS_MAX = 4;
 const RECENT = 300;
 /** An age may be negative by this much before the clock counts as wrong. */
 const CLOCK_OFF_MS = 50;
+/** So many failures without a picture in between: a person is told. */
+const FAULTS_TOLD = 3;
 
 export class Video {
   /**
@@ -44,6 +46,10 @@ export class Video {
     /** Loads after the first screen. @type {import('./held.js').HeldRemedy | null} */
     this.held = null;
     this.fault = '';
+    /** Failures since the last picture. */
+    this.faultsInRow = 0;
+    /** The browser plays only after a tap. */
+    this.blocked = false;
     this.visible = true;
     /** @type {PicturePath | null} */
     this.path = null;
@@ -95,7 +101,22 @@ export class Video {
     }
     /** @type {typeof import('./mse.js')} */
     const {MsePath} = await import(`./mse.js${again}`);
-    return new MsePath({video, shown, lost, leaving: () => this.freeze()});
+    return new MsePath({
+      video, shown, lost, leaving: () => this.freeze(),
+      blocked: (blocked) => (this.blocked = blocked),
+    });
+  }
+
+  /** Plays where the browser waited for a tap: call it from a handler of one. */
+  tapped() {
+    if (this.blocked) void this.path?.play?.();
+  }
+
+  /** Why there is no picture, as far as this page can tell. @returns {'unsupported' | 'tap' | 'decoder' | ''} */
+  get trouble() {
+    if (this.unsupported) return 'unsupported';
+    if (this.blocked && this.path?.name === 'mse') return 'tap';
+    return this.faultsInRow >= FAULTS_TOLD ? 'decoder' : '';
   }
 
   /** Copies the picture of the <video>, which is about to go black, to the canvas. */
@@ -141,7 +162,7 @@ export class Video {
       this.count.refused += 1;
       this.sequence = -2;
       this.askKey();
-    } else if (this.remedy.fed(performance.now(), this.path.gradual)) {
+    } else if (!this.blocked && this.remedy.fed(performance.now(), this.path.gradual)) {
       this.path.rebuild();
       this.lost(`${this.path.name}: units go in, no picture comes out`);
     }
@@ -150,6 +171,8 @@ export class Video {
   /** @param {number} captureUs @param {number} shownMs */
   shown(captureUs, shownMs) {
     this.remedy.pictured();
+    this.faultsInRow = 0;
+    this.blocked = false;
     this.count.shown += 1;
     this.lastCaptureUs = captureUs;
     this.lastShownMs = shownMs;
@@ -174,6 +197,7 @@ export class Video {
     // Browsers take decoders away from pages that sleep: that is no fault of theirs.
     if (!this.visible) return;
     this.count.faults += 1;
+    this.faultsInRow += 1;
     const next = this.path && otherPath(this.path.name);
     if (this.remedy.failed(performance.now()) === 'change' && next) void this.use(next);
     this.askKey();

@@ -24,7 +24,8 @@ window.real = pad('Xbox 360 Controller (STANDARD GAMEPAD)', 1, 'standard', 4, 17
 window.worn = pad('Worn Pad', 2, 'standard', 4, 17);
 worn.axes[0] = 0.14;
 window.order = [];
-window.push = (one, index, value) => Object.assign(one.buttons[index], {value, pressed: value > 0.5});
+window.push = (one, index, value) =>
+  Object.assign(one.buttons[index], {value, pressed: value > 0.5});
 navigator.getGamepads = () => window.order;
 """
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {CarClock, RoundTrips} from '../../../web/seat/link/clock.js';
+import {faultOf} from '../../../web/seat/link/link.js';
 import {Reconnect} from '../../../web/seat/link/reconnect.js';
 
 /** A policy that is up since 0 ms. @param {number} [rttMs] */
@@ -172,6 +173,36 @@ test('car that answers probes but refuses sockets gets few tries', () => {
   assert.equal(policy.state.kind, 'opening');
   policy.heard(ms);
   assert.equal(policy.refusals, 0);
+});
+
+test('refused sockets are known as such only while the car answers', () => {
+  const policy = new Reconnect(0, 5);
+  let ms = 0;
+  /** @param {(id: number) => void} then */
+  const tries = (then) => {
+    for (const end = ms + 9000; ms < end; ms += 50) {
+      for (const act of policy.tick(ms)) if (act.do === 'probe') then(act.id);
+    }
+  };
+  // A socket that hangs is as good as refused.
+  tries((id) => policy.answered(id, ms));
+  assert.ok(policy.refused);
+  tries((id) => policy.unanswered(id));
+  assert.ok(!policy.refused, 'now the car is away');
+  tries((id) => policy.answered(id, ms));
+  assert.ok(policy.refused);
+  tries(() => {});
+  assert.ok(!policy.refused, 'the probes get no answer');
+});
+
+test('part of the way that fails is named', () => {
+  const seen = {refused: true, status: 0, secure: false, path: '/'};
+  assert.equal(faultOf(seen), 'socket');
+  assert.equal(faultOf({...seen, secure: true}), 'secure');
+  assert.equal(faultOf({...seen, secure: true, path: '/car/'}), 'path');
+  assert.equal(faultOf({...seen, refused: false, status: 404, path: '/index.html'}), 'status');
+  assert.equal(faultOf({...seen, refused: false, path: '/car/'}), '', 'still connecting');
+  assert.equal(faultOf({...seen, refused: false}), '');
 });
 
 test('parked link stays closed until it is woken', () => {

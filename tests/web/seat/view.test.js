@@ -10,7 +10,7 @@ import {Page} from '../../../web/seat/view.js';
 import {arc, isFresh, nearness, setStale} from '../../../web/seat/hud/ranges.js';
 import {sparkline} from '../../../web/seat/link/sparkline.js';
 import {aged, canMove, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
-import {sentence} from '../../../web/seat/strings.js';
+import {STRINGS, sentence} from '../../../web/seat/strings.js';
 import {DRAWER_STRINGS} from '../../../web/seat/drawer/drawer-strings.js';
 import {Unlock} from '../../../web/seat/drawer/unlock.js';
 
@@ -23,7 +23,7 @@ const watching = {...driving, role: 'watching', driver: 'Ann'};
 /** @param {Record<string, unknown>} more */
 const page = (more) => /** @type {import('../../../web/seat/types.js').Page} */ ({
   link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, lateMs: null, takenBy: null,
-  pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, ...more,
+  pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, linkFault: '', ...more,
 });
 /** @param {Record<string, unknown>} more */
 const kind = (more) => situationOf(page(more)).kind;
@@ -45,6 +45,26 @@ test('page shows one situation at a time, the worst first', () => {
   assert.equal(kind({state: {...watching, may_drive: false}}), 'locked');
   assert.equal(kind({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}},
     pictureOld: true}), 'stopped');
+});
+
+test('card names the part of the way that fails, before and after the first link', () => {
+  Object.assign(globalThis, {location: {hostname: 'car.local', pathname: '/car/'}});
+  const words = (/** @type {Record<string, unknown>} */ more) => sentence(situationOf(page(more)));
+  const link = {kind: 'probing'};
+  assert.match(words({state: null})?.text ?? '', /^Looking for the car\./);
+  const refused = words({state: null, linkFault: 'secure'});
+  assert.deepEqual([refused?.tone, refused?.title], ['warn', 'No live link']);
+  assert.match(refused?.text ?? '', /over https, .* http:\/\/car\.local,/);
+  assert.match(words({link, linkFault: 'path'})?.text ?? '', /^The car stops by itself\. The car does not work below \/car\/\./);
+  assert.match(words({link, linkFault: 'socket', state: watching})?.text ?? '', /WebSockets.* STOP will be sent/);
+  assert.match(words({state: null, stopWaits: true, linkFault: 'status'})?.text ?? '', /^The car has not answered your STOP.*proxy/);
+});
+
+test('fault that keeps the picture away is put in words', () => {
+  assert.equal(STRINGS.noPicture({trouble: '', fault: 'old news'}), '');
+  assert.match(STRINGS.noPicture({trouble: 'tap', fault: ''}), /^Tap/);
+  assert.match(STRINGS.noPicture({trouble: 'unsupported', fault: ''}), /newer/);
+  assert.match(STRINGS.noPicture({trouble: 'decoder', fault: 'no 4:2:2'}), /\(no 4:2:2\)/);
 });
 
 test('late link is shown with its delay, and that the car waits', () => {

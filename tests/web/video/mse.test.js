@@ -60,17 +60,20 @@ function mse() {
   const video = {
     currentTime: 0, playbackRate: 1, paused: false, seeking: false, src: '',
     removeAttribute: () => {}, requestVideoFrameCallback: () => {},
+    play: async () => {},
     /** @type {null | (() => void)} */
     onerror: null, error: {message: 'decode error'},
   };
   /** @type {string[]} */
   const faults = [];
+  /** @type {boolean[]} */
+  const blocked = [];
   let left = 0;
   const path = new MsePath(/** @type {any} */ ({
     video, shown: () => {}, lost: (/** @type {string} */ fault) => faults.push(fault),
-    leaving: () => (left += 1),
+    leaving: () => (left += 1), blocked: (/** @type {boolean} */ one) => blocked.push(one),
   }));
-  return {path, video, faults, left: () => left};
+  return {path, video, faults, blocked, left: () => left};
 }
 
 beforeEach(() => {
@@ -110,6 +113,23 @@ test('mse: recorded units of a jump wait until the source is open', () => {
     sources[0].buffers[0].done();
   }
   assert.equal(next, jump.length);
+});
+
+test('mse: browser that refuses to play is known, until a tap', async () => {
+  const {path, video, blocked, faults} = mse();
+  video.paused = true;
+  for (const name of ['AbortError', 'NotAllowedError']) {
+    video.play = async () => {
+      throw new DOMException('no', name);
+    };
+    path.chase();
+    await Promise.resolve();
+  }
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual(blocked, [true]);
+  video.play = async () => {};
+  await path.play();
+  assert.deepEqual([blocked, faults], [[true, false], []]);
 });
 
 test('mse: new codec takes a new source and loses no key frame', () => {

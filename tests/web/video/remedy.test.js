@@ -126,3 +126,22 @@ test('hidden page counts no decoder faults', () => {
   for (let count = 0; count < 10; count += 1) video.lost('codec reclaimed');
   assert.equal(video.count.faults, 0);
 });
+
+test('page knows why it has no picture: no path, a tap, a decoder that gives nothing', () => {
+  console.warn = () => {};
+  const video = watching(() => 0);
+  assert.equal(video.trouble, 'unsupported');
+  video.unsupported = false;
+  video.lost('one');
+  video.lost('two');
+  assert.equal(video.trouble, '', 'a decoder may fail once or twice');
+  video.lost('no 4:2:2');
+  assert.deepEqual([video.trouble, video.fault], ['decoder', 'no 4:2:2']);
+  video.blocked = true;
+  video.path = /** @type {any} */ ({name: 'mse', play: () => (video.blocked = false)});
+  assert.equal(video.trouble, 'tap');
+  video.tapped();
+  assert.equal(video.trouble, 'decoder');
+  video.shown(1, 1);
+  assert.equal(video.trouble, '');
+});

@@ -61,6 +61,14 @@ export default register({
 
   connecting: 'Verbindung wird hergestellt',
   connectingText: 'Das Auto wird gesucht. Es sollte innerhalb einer Sekunde antworten. Wenn nicht, prüfe, ob es eingeschaltet und im selben Netz ist.',
+  noLink: 'Keine Live-Verbindung',
+  getTrust: 'Warnung loswerden',
+  linkFaults: {
+    secure: 'Das Auto antwortet, aber dieser Browser verweigert die Live-Verbindung über https, weil er dem Zertifikat des Autos nicht vertraut. Öffne http://{host} oder werde die Warnung los.',
+    socket: 'Das Auto antwortet, aber die Live-Verbindung kommt nicht durch. Ein Proxy, ein VPN oder ein Blocker dazwischen hält WebSockets auf. Lass sie durch oder öffne die eigene Adresse des Autos.',
+    path: 'Unter {path} funktioniert das Auto nicht. Es braucht einen eigenen Namen oder Port. Ändere den Proxy oder öffne die eigene Adresse des Autos.',
+    status: 'Unter dieser Adresse antwortet nicht das Auto. Prüfe den Proxy und ob das Auto eingeschaltet ist.',
+  },
   parked: 'Anderswo geöffnet',
   parkedText: 'Der Fahrersitz ist in einem anderen Tab offen. Fahr dort, oder hol ihn hierher zurück.',
   taken: '{name} hat das Steuer übernommen',
@@ -94,6 +102,8 @@ export default register({
   oldAtLeast: 'Bild ist mindestens {seconds} s alt',
   noPicture: 'Noch kein Bild',
   noCamera: 'Keine Kamera: fahr nur, solange du das Auto siehst',
+  tapForPicture: 'Tippe für das Bild: Dieser Browser wartet darauf.',
+  notDecoded: 'Kein Bild: Dieser Browser kann das Video nicht dekodieren ({reason}). Nimm einen anderen Browser.',
   noVideo: 'Dieser Browser kann das Video nicht zeigen. Nimm einen neueren.',
   drive: 'fahren', forward: 'vor {much}', back: 'zurück {much}',
   steer: 'lenken', left: 'links {much}', right: 'rechts {much}',

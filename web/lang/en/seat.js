@@ -61,6 +61,14 @@ export default register({
 
   connecting: 'Connecting',
   connectingText: 'Looking for the car. It should answer within a second. If not, check that it is switched on and on the same network.',
+  noLink: 'No live link',
+  getTrust: 'Get rid of the warning',
+  linkFaults: {
+    secure: 'The car answers, but this browser refuses its live link over https, because it does not trust the car’s certificate. Open http://{host}, or get rid of the warning.',
+    socket: 'The car answers, but its live link does not come through. A proxy, a VPN or a blocker in between stops WebSockets. Let them through, or open the car’s own address.',
+    path: 'The car does not work below {path}. It needs a name or a port of its own. Change the proxy, or open the car’s own address.',
+    status: 'Something else answers at this address, not the car. Check the proxy, and that the car is switched on.',
+  },
   parked: 'Opened elsewhere',
   parkedText: 'The driver’s seat is open in another tab. Drive there, or move it back here.',
   taken: '{name} took the wheel',
@@ -93,6 +101,8 @@ export default register({
   oldAtLeast: 'picture is at least {seconds} s old',
   noPicture: 'No picture yet',
   noCamera: 'No camera: keep the car in sight',
+  tapForPicture: 'Tap for the picture: this browser waits for it.',
+  notDecoded: 'No picture: this browser cannot decode the video ({reason}). Try another browser.',
   noVideo: 'This browser cannot show the video. Use a newer one.',
   drive: 'drive', forward: 'forward {much}', back: 'back {much}',
   steer: 'steer', left: 'left {much}', right: 'right {much}',

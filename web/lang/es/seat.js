@@ -61,6 +61,14 @@ export default register({
 
   connecting: 'Conectando',
   connectingText: 'Buscando el coche. Debería responder en un segundo. Si no, comprueba que está encendido y en la misma red.',
+  noLink: 'Sin conexión en directo',
+  getTrust: 'Quitar el aviso',
+  linkFaults: {
+    secure: 'El coche responde, pero este navegador rechaza su conexión en directo por https porque no confía en el certificado del coche. Abre http://{host} o quita el aviso.',
+    socket: 'El coche responde, pero su conexión en directo no llega. Un proxy, una VPN o un bloqueador intermedio detiene los WebSockets. Déjalos pasar o abre la dirección propia del coche.',
+    path: 'El coche no funciona bajo {path}. Necesita un nombre o un puerto propio. Cambia el proxy o abre la dirección propia del coche.',
+    status: 'En esta dirección no responde el coche. Revisa el proxy y comprueba que el coche está encendido.',
+  },
   parked: 'Abierto en otro sitio',
   parkedText: 'El asiento del conductor está abierto en otra pestaña. Conduce allí o tráelo aquí.',
   taken: '{name} tomó el volante',
@@ -94,6 +102,8 @@ export default register({
   oldAtLeast: 'la imagen tiene al menos {seconds} s',
   noPicture: 'Aún no hay imagen',
   noCamera: 'Sin cámara: no pierdas de vista el coche',
+  tapForPicture: 'Toca para ver la imagen: este navegador lo espera.',
+  notDecoded: 'Sin imagen: este navegador no puede descodificar el vídeo ({reason}). Prueba otro navegador.',
   noVideo: 'Este navegador no puede mostrar el vídeo. Usa uno más nuevo.',
   drive: 'marcha', forward: 'adelante {much}', back: 'atrás {much}',
   steer: 'dirección', left: 'izquierda {much}', right: 'derecha {much}',

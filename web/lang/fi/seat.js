@@ -61,6 +61,14 @@ export default register({
 
   connecting: 'Yhdistetään',
   connectingText: 'Etsitään autoa. Sen pitäisi vastata sekunnissa. Jos se ei vastaa, tarkista, että se on päällä ja samassa verkossa.',
+  noLink: 'Ei suoraa yhteyttä',
+  getTrust: 'Eroon varoituksesta',
+  linkFaults: {
+    secure: 'Auto vastaa, mutta tämä selain torjuu sen suoran https-yhteyden, koska se ei luota auton varmenteeseen. Avaa http://{host} tai hankkiudu eroon varoituksesta.',
+    socket: 'Auto vastaa, mutta sen suora yhteys ei tule läpi. Välissä oleva välityspalvelin, VPN tai esto-ohjelma pysäyttää WebSocketit. Salli ne tai avaa auton oma osoite.',
+    path: 'Auto ei toimi polussa {path}. Se tarvitsee oman nimen tai portin. Muuta välityspalvelinta tai avaa auton oma osoite.',
+    status: 'Tässä osoitteessa vastaa jokin muu kuin auto. Tarkista välityspalvelin ja se, että auto on päällä.',
+  },
   parked: 'Avattu muualla',
   parkedText: 'Kuljettajan paikka on auki toisessa välilehdessä. Aja siellä tai siirrä se takaisin tänne.',
   taken: '{name} otti ratin',
@@ -93,6 +101,8 @@ export default register({
   oldAtLeast: 'kuva on ainakin {seconds} s vanha',
   noPicture: 'Ei vielä kuvaa',
   noCamera: 'Ei kameraa: pidä auto näkyvissä',
+  tapForPicture: 'Napauta, niin kuva tulee: tämä selain odottaa sitä.',
+  notDecoded: 'Ei kuvaa: tämä selain ei pysty purkamaan videota ({reason}). Kokeile toista selainta.',
   noVideo: 'Tämä selain ei voi näyttää videota. Käytä uudempaa.',
   drive: 'aja', forward: 'eteen {much}', back: 'taakse {much}',
   steer: 'ohjaa', left: 'vasen {much}', right: 'oikea {much}',

@@ -61,6 +61,14 @@ export default register({
 
   connecting: 'Connexion',
   connectingText: 'Recherche de la voiture. Elle devrait répondre en une seconde. Sinon, vérifie qu’elle est allumée et sur le même réseau.',
+  noLink: 'Pas de liaison en direct',
+  getTrust: 'Supprimer l’avertissement',
+  linkFaults: {
+    secure: 'La voiture répond, mais ce navigateur refuse sa liaison en direct par https, car il ne fait pas confiance au certificat de la voiture. Ouvre http://{host}, ou supprime l’avertissement.',
+    socket: 'La voiture répond, mais sa liaison en direct ne passe pas. Un proxy, un VPN ou un bloqueur arrête les WebSockets. Laisse-les passer, ou ouvre l’adresse propre de la voiture.',
+    path: 'La voiture ne marche pas sous {path}. Il lui faut un nom ou un port à elle. Change le proxy, ou ouvre l’adresse propre de la voiture.',
+    status: 'À cette adresse, ce n’est pas la voiture qui répond. Vérifie le proxy, et que la voiture est allumée.',
+  },
   parked: 'Ouvert ailleurs',
   parkedText: 'Le siège du conducteur est ouvert dans un autre onglet. Conduis là-bas, ou ramène-le ici.',
   taken: '{name} a pris le volant',
@@ -94,6 +102,8 @@ export default register({
   oldAtLeast: 'image vieille d’au moins {seconds} s',
   noPicture: 'Pas encore d’image',
   noCamera: 'Pas de caméra : garde la voiture en vue',
+  tapForPicture: 'Touche l’écran pour voir l’image : ce navigateur l’attend.',
+  notDecoded: 'Pas d’image : ce navigateur ne peut pas décoder la vidéo ({reason}). Essaie un autre navigateur.',
   noVideo: 'Ce navigateur ne peut pas afficher la vidéo. Prends-en un plus récent.',
   drive: 'rouler', forward: 'avant {much}', back: 'arrière {much}',
   steer: 'tourner', left: 'gauche {much}', right: 'droite {much}',

@@ -61,6 +61,14 @@ export default register({
 
   connecting: '正在连接',
   connectingText: '正在寻找小车。它应在一秒内响应。如果没有，请检查它是否已开机，是否在同一网络。',
+  noLink: '没有实时连接',
+  getTrust: '消除警告',
+  linkFaults: {
+    secure: '小车有响应，但此浏览器不信任小车的证书，拒绝了 https 实时连接。请打开 http://{host}，或消除警告。',
+    socket: '小车有响应，但实时连接无法通过：中间的代理、VPN 或拦截程序挡住了 WebSocket。请放行，或打开小车自己的地址。',
+    path: '小车不能在 {path} 下使用，它需要自己的名称或端口。请修改代理，或打开小车自己的地址。',
+    status: '此地址上响应的不是小车。请检查代理，并确认小车已开机。',
+  },
   parked: '已在别处打开',
   parkedText: '驾驶座已在另一个标签页中打开。请在那里驾驶，或移回这里。',
   taken: '{name}接管了驾驶',
@@ -91,6 +99,8 @@ export default register({
   oldAtLeast: '画面至少是 {seconds} 秒前的',
   noPicture: '还没有画面',
   noCamera: '没有摄像头：请让小车保持在视线内',
+  tapForPicture: '轻点屏幕以显示画面：此浏览器要求先操作。',
+  notDecoded: '没有画面：此浏览器无法解码视频（{reason}）。请换一个浏览器。',
   noVideo: '这个浏览器无法显示视频。请换用较新的浏览器。',
   drive: '行驶', forward: '前进 {much}', back: '后退 {much}',
   steer: '转向', left: '左 {much}', right: '右 {much}',

@@ -93,13 +93,16 @@ export class Hud {
    * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
    * @param {boolean} sure false: `ageMs` is a lower bound
    * @param {string} none reason for no picture
+   * @param {string} trouble the fault that keeps new pictures away; '' if none is known
    */
-  picture(kind, ageMs, sure, none) {
+  picture(kind, ageMs, sure, none, trouble) {
     setAttr(document.body, 'data-picture', kind);
     show(this.age, kind === 'old');
-    if (kind === 'old' && ageMs !== null) setText(this.age, STRINGS.old(ageMs / 1000, sure));
+    if (kind === 'old' && ageMs !== null) {
+      setText(this.age, STRINGS.old(ageMs / 1000, sure) + (trouble && ` · ${trouble}`));
+    }
     show(this.noPicture, kind === 'none');
-    setText(this.noPicture, none);
+    setText(this.noPicture, trouble || none);
   }
 
   /** Draws the driver's wish at once, before the car answers. @param {Wish} wish */

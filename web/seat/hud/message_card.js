@@ -35,6 +35,7 @@ export class MessageCard {
     setText(this.buttons.take, t.take);
     setText(this.buttons.code, t.enterCode);
     setText(this.buttons.here, t.driveHere);
+    setText(byId('card-trust'), t.getTrust);
     for (const name of /** @type {const} */ (['resume', 'take', 'code', 'here'])) {
       this.buttons[name].addEventListener('click', (event) => {
         // detail 0: pushed by a key. While a driving key is down that is a slip.
@@ -71,6 +72,7 @@ export class MessageCard {
     offer(take, leads === 'take' || (mayDrive && 'free' in situation && situation.free));
     offer(code, kind === 'locked' || leads === 'code');
     offer(here, kind === 'parked');
+    show(byId('card-trust'), 'fault' in situation && situation.fault === 'secure');
   }
 }
 

@@ -54,6 +54,8 @@ export class Link {
     this.pictureMs = -Infinity;
     this.timers = /** @type {number[]} */ ([]);
     this.reportedKind = '';
+    /** Status of an answer that is not the car's; 0 for none. */
+    this.probeStatus = 0;
   }
 
   get state() {
@@ -62,6 +64,12 @@ export class Link {
 
   get up() {
     return this.policy.state.kind === 'up';
+  }
+
+  /** The part that fails while something answers at the car's address; '' if none is known. */
+  get fault() {
+    const {pathname: path, protocol} = location;
+    return faultOf({refused: this.policy.refused, status: this.probeStatus, secure: protocol === 'https:', path});
   }
 
   start() {
@@ -153,6 +161,7 @@ export class Link {
     this.probes.set(id, abort);
     try {
       const answer = await fetch('/api/ping', {cache: 'no-store', signal: abort.signal});
+      this.probeStatus = answer.ok ? 0 : answer.status;
       if (!answer.ok) throw new TypeError(`/api/ping: ${answer.status}`);
       this.act(this.policy.answered(id, performance.now()));
     } catch (fault) {
@@ -258,6 +267,7 @@ export class Link {
     const message = readOrNull(text);
     const wasUp = this.up;
     this.policy.heard(nowMs);
+    this.probeStatus = 0;
     if (!wasUp) {
       this.on.welcomed();
       this.ping();
@@ -281,6 +291,18 @@ export class Link {
     }
     this.on.message(message);
   }
+}
+
+/**
+ * The part of the way that fails: a page below a path, a browser that refuses sockets of https, a
+ * proxy that passes none, a proxy that answers itself. Pure.
+ * @param {{refused: boolean, status: number, secure: boolean, path: string}} seen
+ * @returns {import('../types.js').LinkFault}
+ */
+export function faultOf({refused, status, secure, path}) {
+  if (!refused && status === 0) return '';
+  if (!['/', '/index.html'].includes(path)) return 'path';
+  return status !== 0 ? 'status' : secure ? 'secure' : 'socket';
 }
 
 /** @param {string} text */

@@ -20,6 +20,7 @@ const EARLY_MS = 5;
 const LATE_MS = 50;
 const OPEN_LEAST_MS = 1000;
 const REFUSED_WAIT_MS = 2000;
+const REFUSED_MOST = 3;
 /** Only a page that slept has so long a gap between two ticks. */
 const SLEPT_MS = 250;
 
@@ -31,6 +32,7 @@ export class Reconnect {
   constructor(nowMs, rttMs) {
     this.rttMs = rttMs;
     this.probeId = 0;
+    /** Sockets that did not open, in a row, while probes were answered. */
     this.refusals = 0;
     this.tickMs = nowMs;
     this.lastProbeMs = -Infinity;
@@ -80,7 +82,12 @@ export class Reconnect {
     if (this.state.kind !== 'opening') return [];
     // A car that answers GETs but no socket is full or not ours: do not hammer at it.
     this.refusals += 1;
-    return this.lose(nowMs, this.refusals >= 3 ? REFUSED_WAIT_MS : 0);
+    return this.lose(nowMs, this.refused ? REFUSED_WAIT_MS : 0);
+  }
+
+  /** Does the car answer GETs, and no socket? */
+  get refused() {
+    return this.refusals >= REFUSED_MOST;
   }
 
   /** The car closed us for good. @param {string} why @returns {Act[]} */
@@ -110,7 +117,7 @@ export class Reconnect {
       return unanswered || nowMs - state.heardMs > DEAD_MS ? this.lose(nowMs, 0) : [];
     }
     if (state.kind === 'opening') {
-      return nowMs > state.deadlineMs ? this.lose(nowMs, 0) : [];
+      return nowMs > state.deadlineMs ? this.failed(nowMs) : [];
     }
     return state.kind === 'probing' ? this.probe(state, nowMs) : [];
   }
@@ -149,7 +156,9 @@ export class Reconnect {
   /** A probe failed at once (connection refused). @param {number} id */
   unanswered(id) {
     if (this.state.kind !== 'probing') return;
-    this.state.inFlight = this.state.inFlight.filter((entry) => entry.id !== id);
+    const {inFlight} = this.state;
+    this.state.inFlight = inFlight.filter((entry) => entry.id !== id);
+    if (this.state.inFlight.length < inFlight.length) this.refusals = 0;
   }
 
   /** @param {number} nowMs @param {number} waitMs @returns {Act[]} */
@@ -172,6 +181,7 @@ export class Reconnect {
     const acts = state.inFlight
       .filter((entry) => nowMs - entry.sentMs >= PROBE_GIVE_UP_MS)
       .map((entry) => ({do: 'cancel', id: entry.id}));
+    if (acts.length > 0) this.refusals = 0;
     state.inFlight = state.inFlight.filter((entry) => nowMs - entry.sentMs < PROBE_GIVE_UP_MS);
     if (nowMs + EARLY_MS >= state.nextMs && state.inFlight.length < PROBES_MAX) {
       this.probeId += 1;
