@@ -2,7 +2,7 @@
  * the car's measured speeds. They load when the grown-ups' part is open. */
 
 import {t, fill, number} from '../lang/words.js';
-import {make} from '../lib/dom.js';
+import {make, setAttr} from '../lib/dom.js';
 import {API} from './api.js';
 import {actionButton, row} from './fields.js';
 
@@ -10,6 +10,8 @@ import {actionButton, row} from './fields.js';
 
 /** Less is no limit but a standstill. */
 const LEAST = 0.05;
+/** The car keeps a limit as it was sent. */
+const SAME = 0.002;
 
 /**
  * The share of full throttle that gives a speed, and no more than the profile's limit. Pure.
@@ -32,10 +34,16 @@ export function presets({values, limit}) {
   ];
 }
 
-/** @param {HTMLElement} place @param {(share: number) => void} set */
+/**
+ * @param {HTMLElement} place @param {(share: number) => void} set
+ * @returns {Promise<(share: number) => void>} marks the one in force
+ */
 export async function open(place, set) {
-  const all = await API.all();
-  const buttons = presets(all).map(([label, share], index) =>
+  const made = presets(await API.all());
+  const buttons = made.map(([label, share], index) =>
     actionButton(label, () => set(share), `preset-${index}`));
+  const mark = (/** @type {number} */ limit) => buttons.forEach((one, index) =>
+    setAttr(one, 'aria-pressed', String(Math.abs(made[index][1] - limit) < SAME)));
   place.replaceChildren(make('span', t.presets.title), row(buttons));
+  return mark;
 }

@@ -108,3 +108,11 @@ export function fillStrings(root, texts) {
     if (tLabel) element.setAttribute('aria-label', strings[tLabel]);
   }
 }
+
+/** Lists names and values, if they changed. @param {HTMLElement} list @param {[string, string][]} rows */
+export function fillRows(list, rows) {
+  const text = rows.flat().join('\n');
+  if (list.dataset.words === text) return;
+  list.dataset.words = text;
+  list.replaceChildren(...rows.flatMap(([name, value]) => [make('dt', name), make('dd', value)]));
+}

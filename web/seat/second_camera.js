@@ -49,7 +49,7 @@ export class SecondCamera {
     const place = byId('picture').parentElement;
     const canvas = make('canvas', '');
     const video = make('video', '');
-    Object.assign(video, {muted: true, playsInline: true, autoplay: true, hidden: true});
+    Object.assign(video, {muted: true, playsInline: true, autoplay: true, disablePictureInPicture: true, hidden: true});
     setAttr(canvas, 'role', 'img');
     this.button = make('button', '');
     this.button.id = 'small-picture';

@@ -16,6 +16,11 @@ export const STRINGS = {
   /** Why the page gets no new picture; '' if it does not know. */
   noPicture: (/** @type {{trouble: string, fault: string}} */ {trouble, fault}) => (trouble === 'unsupported' ? t.noVideo
     : trouble === 'tap' ? t.tapForPicture : trouble ? fill(t.notDecoded, {reason: fault}) : ''),
+  /** The limits of a grown-up; t.hudGuard loads later. */
+  max: (/** @type {number} */ limit, /** @type {string} */ mode = '') => {
+    const modes = /** @type {Record<string, string> | undefined} */ (t.hudGuard);
+    return [fill(t.max, {much: percent(limit)}), mode ? modes?.[mode] : ''].filter(Boolean).join(' · ');
+  },
   drivePercent: (/** @type {number} */ value) => deflection(value, t.drive, t.forward, t.back),
   steerPercent: (/** @type {number} */ value) => deflection(value, t.steer, t.left, t.right),
   /** Remaining charge and voltage; the car computes the charge. */

@@ -12,6 +12,9 @@ import {API, Locked, Refused} from '../network/api.js';
  *   now: string, sentences: Record<string, string>}} Status
  */
 
+/** The page came from a car, not from the gateway. */
+class Elsewhere extends Error {}
+
 const EVERY_MS = 3000;
 const HOUR_MIN = 60;
 /** @type {Mode[]} */
@@ -23,6 +26,7 @@ let shown = '';
 async function ask(url, options) {
   const answer = await fetch(url, options);
   if (answer.ok) return withTexts(await answer.json());
+  if (answer.status === 404) throw new Elsewhere();
   const message = await refusalText(answer);
   throw answer.status === 401 ? new Locked(message) : new Refused(message);
 }
@@ -88,12 +92,14 @@ async function settle(answer) {
     update(await answer);
   } catch (fault) {
     const locked = fault instanceof Locked;
+    const elsewhere = fault instanceof Elsewhere;
+    show(byId('seat'), elsewhere);
     show(byId('unlock'), locked);
-    show(byId('switches'), !locked);
-    setText(byId('says'), locked ? t.sites.locked : '');
+    show(byId('switches'), !locked && !elsewhere);
+    setText(byId('says'), locked ? t.sites.locked : elsewhere ? t.sites.elsewhere : '');
     const said = fault instanceof Refused;
     setText(byId('fault'), said ? fault.message : t.sites.silent);
-    show(byId('fault'), !locked);
+    show(byId('fault'), !locked && !elsewhere);
   }
 }
 

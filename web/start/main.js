@@ -60,7 +60,11 @@ async function loop() {
   try {
     const response = await fetch(URL);
     if (response.ok) ask(await response.json());
-    else setText(byId('says'), await refusalText(response));
+    else if (response.status === 404) {
+      setText(byId('says'), t.start.elsewhere);
+      show(byId('seat'), true);
+      return;
+    } else setText(byId('says'), await refusalText(response));
   } catch {
     setText(byId('says'), t.start.silent);
   }

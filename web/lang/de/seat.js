@@ -105,6 +105,7 @@ export default register({
   tapForPicture: 'Tippe für das Bild: Dieser Browser wartet darauf.',
   notDecoded: 'Kein Bild: Dieser Browser kann das Video nicht dekodieren ({reason}). Nimm einen anderen Browser.',
   noVideo: 'Dieser Browser kann das Video nicht zeigen. Nimm einen neueren.',
+  max: 'max. {much}',
   drive: 'fahren', forward: 'vor {much}', back: 'zurück {much}',
   steer: 'lenken', left: 'links {much}', right: 'rechts {much}',
   voltsLow: '{volts} – schwach',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   sites: {
+    seat: 'Fahrersitz', elsewhere: 'Das ist ein Auto. Die Schalter der Websites sind auf dem Gateway.',
     title: 'Websites',
     asking: 'Wird abgefragt …',
     password: 'Passwort',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   start: {
+    seat: 'Fahrersitz', elsewhere: 'Dieses Auto ist schon gestartet.',
     title: 'Der erste Start des Autos',
     asking: 'Warten auf das Auto …',
     three: 'Drei Fragen',

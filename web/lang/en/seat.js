@@ -104,6 +104,7 @@ export default register({
   tapForPicture: 'Tap for the picture: this browser waits for it.',
   notDecoded: 'No picture: this browser cannot decode the video ({reason}). Try another browser.',
   noVideo: 'This browser cannot show the video. Use a newer one.',
+  max: 'max {much}',
   drive: 'drive', forward: 'forward {much}', back: 'back {much}',
   steer: 'steer', left: 'left {much}', right: 'right {much}',
   voltsLow: '{volts} – low',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   sites: {
+    seat: 'Driver’s seat', elsewhere: 'This is a car. The switches of the sites are on the gateway.',
     title: 'Sites',
     asking: 'Loading…',
     password: 'Password',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   start: {
+    seat: 'Driver’s seat', elsewhere: 'This car has been started already.',
     title: 'The car’s first start',
     asking: 'Waiting for the car…',
     three: 'Three questions',

@@ -105,6 +105,7 @@ export default register({
   tapForPicture: 'Toca para ver la imagen: este navegador lo espera.',
   notDecoded: 'Sin imagen: este navegador no puede descodificar el vídeo ({reason}). Prueba otro navegador.',
   noVideo: 'Este navegador no puede mostrar el vídeo. Usa uno más nuevo.',
+  max: 'máx. {much}',
   drive: 'marcha', forward: 'adelante {much}', back: 'atrás {much}',
   steer: 'dirección', left: 'izquierda {much}', right: 'derecha {much}',
   voltsLow: '{volts} – baja',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   sites: {
+    seat: 'Asiento del conductor', elsewhere: 'Esto es un coche. Los interruptores de los sitios están en la pasarela.',
     title: 'Sitios web',
     asking: 'Consultando…',
     password: 'Contraseña',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   start: {
+    seat: 'Asiento del conductor', elsewhere: 'Este coche ya está en marcha.',
     title: 'El primer arranque del coche',
     asking: 'Esperando al coche…',
     three: 'Tres preguntas',

@@ -104,6 +104,7 @@ export default register({
   tapForPicture: 'Napauta, niin kuva tulee: tämä selain odottaa sitä.',
   notDecoded: 'Ei kuvaa: tämä selain ei pysty purkamaan videota ({reason}). Kokeile toista selainta.',
   noVideo: 'Tämä selain ei voi näyttää videota. Käytä uudempaa.',
+  max: 'enintään {much}',
   drive: 'aja', forward: 'eteen {much}', back: 'taakse {much}',
   steer: 'ohjaa', left: 'vasen {much}', right: 'oikea {much}',
   voltsLow: '{volts} – vähissä',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   sites: {
+    seat: 'Kuljettajan paikka', elsewhere: 'Tämä on auto. Sivustojen kytkimet ovat yhdyskäytävässä.',
     title: 'Sivustot',
     asking: 'Kysytään…',
     password: 'Salasana',

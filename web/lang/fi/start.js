@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   start: {
+    seat: 'Kuljettajan paikka', elsewhere: 'Tämä auto on jo käynnistetty.',
     title: 'Auton ensimmäinen käynnistys',
     asking: 'Kysytään autolta…',
     three: 'Kolme kysymystä',

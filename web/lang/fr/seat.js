@@ -105,6 +105,7 @@ export default register({
   tapForPicture: 'Touche l’écran pour voir l’image : ce navigateur l’attend.',
   notDecoded: 'Pas d’image : ce navigateur ne peut pas décoder la vidéo ({reason}). Essaie un autre navigateur.',
   noVideo: 'Ce navigateur ne peut pas afficher la vidéo. Prends-en un plus récent.',
+  max: 'max. {much}',
   drive: 'rouler', forward: 'avant {much}', back: 'arrière {much}',
   steer: 'tourner', left: 'gauche {much}', right: 'droite {much}',
   voltsLow: '{volts} – faible',

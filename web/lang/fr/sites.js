@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   sites: {
+    seat: 'Siège du conducteur', elsewhere: 'Ceci est une voiture. Les réglages des sites sont sur la passerelle.',
     title: 'Sites',
     asking: 'Chargement…',
     password: 'Mot de passe',

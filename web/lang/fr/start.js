@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   start: {
+    seat: 'Siège du conducteur', elsewhere: 'Cette voiture est déjà démarrée.',
     title: 'Le premier démarrage de la voiture',
     asking: 'En attente de la voiture…',
     three: 'Trois questions',

@@ -102,6 +102,7 @@ export default register({
   tapForPicture: '轻点屏幕以显示画面：此浏览器要求先操作。',
   notDecoded: '没有画面：此浏览器无法解码视频（{reason}）。请换一个浏览器。',
   noVideo: '这个浏览器无法显示视频。请换用较新的浏览器。',
+  max: '上限 {much}',
   drive: '行驶', forward: '前进 {much}', back: '后退 {much}',
   steer: '转向', left: '左 {much}', right: '右 {much}',
   voltsLow: '{volts}（低）',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   sites: {
+    seat: '驾驶座', elsewhere: '这是小车。网站开关在网关上。',
     title: '网站',
     asking: '正在查询……',
     password: '密码',

@@ -4,6 +4,7 @@ import {register} from '../words.js';
 
 export default register({
   start: {
+    seat: '驾驶座', elsewhere: '这辆小车已经启动过了。',
     title: '小车首次启动',
     asking: '正在等待小车响应……',
     three: '三个问题',

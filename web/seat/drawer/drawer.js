@@ -5,7 +5,7 @@ import {listed} from '../../lang/forms.js';
 import {loadTexts, number, t} from '../../lang/words.js';
 import {Awake} from '../../lib/awake.js';
 import {
-  button, byId, drawing, fillStrings, input, make, setAttr, setText, show,
+  button, byId, drawing, fillRows, fillStrings, input, make, setAttr, setText, show,
 } from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
 import {App} from './app.js';
@@ -95,6 +95,7 @@ export class Drawer {
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
     this.setLimit = parts.limit;
+    this.markPreset = (/** @type {number} */ _) => {};
     /** @type {State | null} */
     this.last = null;
     /** @type {import('../../calibration/panel.js').Calibration | undefined} */
@@ -143,7 +144,7 @@ export class Drawer {
       this.panels.closeAll();
       this.help.again();
     });
-    button('show-keys').addEventListener('click', () => this.panels.open('keys'));
+    button('show-keys').addEventListener('click', () => this.panels.open('keys', byId('keys-title', HTMLElement)));
     button('show-sticks').addEventListener('click', async () =>
       (await import('../../calibration/sticks.js')).open(this.panels.sheet(t.showSticks, 'sticks')));
     button('show-figures').addEventListener('click', () => this.panels.open('figures', byId('figures-title', HTMLElement)));
@@ -188,7 +189,7 @@ export class Drawer {
    * cookie that a code gives may still be on its way. */
   async loadPresets(tries = 3) {
     try {
-      await (await import('../../calibration/presets.js')).open(byId('presets'), this.setLimit);
+      this.markPreset = await (await import('../../calibration/presets.js')).open(byId('presets'), this.setLimit);
     } catch {
       if (tries > 1) setTimeout(() => this.loadPresets(tries - 1), PRESETS_AGAIN_MS);
     }
@@ -231,7 +232,6 @@ export class Drawer {
   /** @param {State} state */
   state(state) {
     const ranges = state.ranges ?? [];
-    if (state.role === 'driver') this.secure.hide();
     this.ranges.update(state);
     this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);
@@ -243,7 +243,7 @@ export class Drawer {
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
     this.toastFaults(faultsOf(state), faultsOf(this.last));
     this.last = state;
-    fill(byId('car-facts'), this.carRows(state));
+    fillRows(byId('car-facts'), this.carRows(state));
     if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
     this.guard.disabled = ranges.length === 0;
     if (state.grown_up && byId('grown-open').hidden) void this.loadPresets();
@@ -252,6 +252,7 @@ export class Drawer {
     show(byId('car-care'), state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
+    this.markPreset(state.limit);
     const who = state.role === 'driver' ? t.you
       : state.driver === null ? t.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), listed([who, DRAWER_STRINGS.watchers(state.viewers)]));
@@ -329,7 +330,7 @@ export class Drawer {
     setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
     if (byId('figures').hidden) return;
     this.linkHistory.draw();
-    fill(byId('facts'), this.figureRows(figures));
+    fillRows(byId('facts'), this.figureRows(figures));
     this.showDepth();
   }
 
@@ -390,11 +391,3 @@ export class Drawer {
 
 /** @param {State | null} state */
 const faultsOf = (state) => (state?.health ? computerFaults(state.health) : []);
-
-/** @param {HTMLElement} list @param {[string, string][]} rows */
-function fill(list, rows) {
-  const text = rows.flat().join('\n');
-  if (list.dataset.words === text) return;
-  list.dataset.words = text;
-  list.replaceChildren(...rows.flatMap(([name, value]) => [make('dt', name), make('dd', value)]));
-}

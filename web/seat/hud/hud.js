@@ -17,6 +17,8 @@ export class Hud {
     this.battery = byId('battery');
     this.age = byId('age');
     this.noPicture = byId('no-picture');
+    /** The limit in force for the driver. */
+    this.max = '';
     /** Draws the chip's curve, once the drawer has come. @type {(ms: number | null) => void} */
     this.spark = () => {};
   }
@@ -57,6 +59,8 @@ export class Hud {
     setText(byId('wheel-short'), short);
     show(this.wheel, true);
     setAttr(this.lights, 'aria-pressed', String(state.head_lights));
+    this.max = STRINGS.max(state.limit);
+    setText(byId('max'), driving ? STRINGS.max(state.limit, state.guard?.mode) : '');
     this.showBattery(state.battery ?? null);
   }
 
@@ -107,7 +111,7 @@ export class Hud {
 
   /** Draws the driver's wish at once, before the car answers. @param {Wish} wish */
   wish({throttle, steer}) {
-    setText(byId('drive-says'), STRINGS.drivePercent(throttle));
+    setText(byId('drive-says'), throttle === 0 ? `${t.drive} · ${this.max}` : STRINGS.drivePercent(throttle));
     setText(byId('steer-says'), STRINGS.steerPercent(steer));
     setAttr(drawing('gauge-drive'), 'd', throttle ? `M10 22V${(22 - 19 * throttle).toFixed(1)}` : '');
     setAttr(drawing('gauge-steer'), 'd', steer ? `M44 10H${(44 - 40 * steer).toFixed(1)}` : '');

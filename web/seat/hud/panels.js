@@ -5,7 +5,7 @@
 import {byId, make, setAttr, setText, show} from '../../lib/dom.js';
 import {session} from '../../lib/storage.js';
 
-const OVER_MENU = ['unlock', 'sheet', 'figures'];
+const OVER_MENU = ['unlock', 'keys', 'sheet', 'figures'];
 
 export class Panels {
   /** @param {string[]} ids */
