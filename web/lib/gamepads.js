@@ -1,5 +1,5 @@
-/** Gamepads of the browser: which one drives, where its axes rest, which parts are pushed. Pure,
- * but for connectedPads. */
+/** Gamepads of the browser: the driving one, rest positions of axes, pushed parts. Pure, but for
+ * connectedPads. */
 
 import {FEEL, clamp, pushed, stick} from './curves.js';
 

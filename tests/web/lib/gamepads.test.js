@@ -1,4 +1,4 @@
-// Gamepads: which one drives, where its axes rest, and what its buttons do.
+// Gamepads: the driving one, rest positions of axes, pushed buttons.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -90,8 +90,8 @@ export class Keyboard {
   }
 
   /**
-   * Did the field vanish into which somebody types? Then no key drives until all are up, and
-   * none went down for a second.
+   * True while a person types into a field that vanished. No key drives before all are up and a
+   * second has passed without one.
    * @param {KeyboardEvent} event @param {string} code
    */
   typesOn({target}, code) {
