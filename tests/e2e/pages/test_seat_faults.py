@@ -12,7 +12,7 @@ from tests.support.cameras.video_source import encode
 from tests.support.played_answers import PlayedAnswers
 from tests.support.played_car import HTTPS, PLAIN, SECURE, play, say
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 FILM = encode(frames=10, gop=10, width=640, height=480, noise=8)
 NO_AUTOPLAY = """
 const {play} = HTMLMediaElement.prototype;

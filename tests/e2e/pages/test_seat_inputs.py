@@ -10,7 +10,7 @@ from tests.e2e.browser.seat_states import LOOKS, Look, show
 from tests.support.cameras.video_source import encode
 from tests.support.played_car import play, say
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = pytest.mark.e2e
 FILM = encode(frames=10, gop=10, width=640, height=480, noise=8)
 WISH = "JSON.stringify(window.fpvcar.wish)"
 NEUTRAL = '{"throttle":0,"steer":0}'
