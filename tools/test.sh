@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then
 fi
 
 results=$(mktemp -d)
-beside= failed=()
+beside='' failed=()
 trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$results"' EXIT
 # Deciding code, traced, takes twice as long: only the tests needed for its coverage.
 deciding=(
@@ -52,7 +52,7 @@ start() { # NAME COMMAND..: run a part beside others; `finish` prints its output
 
 finish() {
     wait "$beside" || failed+=("$name")
-    beside=
+    beside=''
     cat "$results/beside"
 }
 
