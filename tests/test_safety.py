@@ -38,7 +38,8 @@ ROWS = {
         f"{STOPS}_linux.py::test_gpiochip_motors_stop_in_time[guardian hangs]"
     ],
     "an I2C error on a PCA9685": [
-        f"{STOPS}_hat.py::test_hat_motors_stop_in_time[I2C error, OE wired]"
+        f"{UNIT}/wheels/test_hat.py::test_failed_bus_with_oe_stops_the_car_at_once",
+        f"{UNIT}/wheels/test_hat.py::test_car_stops_when_the_failed_bus_is_back",
     ],
     "`wheels` resumes after a hang": [
         f"{UNIT}/wheels/test_controller.py::test_queued_packets_after_a_stall_move_nothing"

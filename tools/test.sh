@@ -72,7 +72,8 @@ elsewhere=("${deciding[@]/#/--ignore=}" --ignore=tests/test_prose.py) # the last
 if [ "$suite" = quick ]; then
     make -s -C base-station/rdma
     start deciding deciding 'not e2e and not slow'
-    try units "$python" "${run[@]}" "${two[@]}" -m 'not e2e and not slow' "${elsewhere[@]}"
+    try units "$python" "${run[@]}" "${three[@]}" -m 'not e2e and not slow' "${elsewhere[@]}" \
+        tests/{unit,mutation,rdma/units,test_*.py}
     try pages node --test tests/web/*/*.test.js
     finish
     try smoke "$python" "${run[@]}" --durations=5 -m smoke

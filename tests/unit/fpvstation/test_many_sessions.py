@@ -55,6 +55,7 @@ def fill(root: Path, count: int) -> None:
         (folder / "SHA256SUMS").write_text(f"{number:064x}  {name}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 def test_very_many_sessions(tmp_path: Path, soaking: bool) -> None:
     root, count = tmp_path / "store", SESSIONS_SOAK if soaking else SESSIONS

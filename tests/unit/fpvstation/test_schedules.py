@@ -48,6 +48,7 @@ def recorded(dice: Random) -> bytes:
     return b"".join(McapFile(said).chunks())
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 def test_foreign_tools_verify_and_read_stored_segments(
     tmp_path: Path, soaking: bool, seeds: range, monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ def figures(folder: Path, latency_s: float = 1e-4, rate: float = 100 * MB) -> Me
 # --- Measure
 
 
+@pytest.mark.slow
 def test_measure_saves_figures_and_leaves_no_file(
     tmp_path: Path, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,8 @@ import pytest
 from fpvcar.video.camera import Camera, EncoderChoice
 from tests.unit.video.test_camera import argv, running, until
 
+pytestmark = pytest.mark.slow
+
 
 async def test_hung_encoder_is_replaced_by_libx264(film: Path, tmp_path: Path) -> None:
     device, starts = tmp_path / "video11", set[int]()

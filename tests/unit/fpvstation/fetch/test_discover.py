@@ -32,6 +32,7 @@ async def announced(name: str) -> AsyncZeroconf:
     return car
 
 
+@pytest.mark.slow
 async def test_announced_car_is_found_until_it_leaves() -> None:
     name = "Plague-of-the-test"
     car = await announced(name)
@@ -48,6 +49,7 @@ async def test_announced_car_is_found_until_it_leaves() -> None:
     assert not [one for one in await browse(0.5, [LOOPBACK]) if one.name == name]
 
 
+@pytest.mark.slow
 def test_list_of_cars_shows_the_pair_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,7 @@ async def test_other_machines_need_the_password(page: Page, rights: PasswordRigh
         assert (await client.post(URL, data="SELECT 1")).status == 403
 
 
+@pytest.mark.slow
 async def test_long_and_large_queries_end_and_the_page_goes_on(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:

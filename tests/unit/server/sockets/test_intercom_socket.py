@@ -260,6 +260,7 @@ async def test_switching_off_ends_both_programs_at_once(
         assert await reason(ws) == "a grown-up switched it off"
 
 
+@pytest.mark.slow
 async def test_hung_speaker_is_killed_and_nothing_waits_for_it(
     certificates: Path, card: SoundCard
 ) -> None:
@@ -311,6 +312,7 @@ def cut(*ends: Any) -> Iterator[None]:
                 end.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
 
 
+@pytest.mark.slow
 async def test_lost_network_ends_both_programs_and_frees_the_intercom(
     certificates: Path, card: SoundCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_encoder_gives_one_unit_per_frame_without_delay(cameras: list[Camera], b
     assert min(gaps_us) > 80_000
 
 
+@pytest.mark.slow
 @BOARDS
 def test_less_bitrate_makes_smaller_units(cameras: list[Camera], board: str) -> None:
     camera, codec = pi(cameras, board, "--bitrate=4000000"), decoder()
@@ -54,6 +55,7 @@ def test_less_bitrate_makes_smaller_units(cameras: list[Camera], board: str) -> 
     assert sizes[1] < sizes[0] / 2
 
 
+@pytest.mark.slow
 @BOARDS
 def test_look_changes_while_the_camera_runs(cameras: list[Camera], board: str) -> None:
     camera, codec = pi(cameras, board), decoder()
@@ -94,6 +96,7 @@ def test_start_failure_is_explained_in_the_last_line(
     assert said in last and "Traceback" not in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "status", "words"),
     [

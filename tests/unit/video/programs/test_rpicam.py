@@ -53,6 +53,7 @@ def test_old_rpicam_works(cameras: list[Camera]) -> None:
     assert middle(seen(rpicam(cameras, RPICAM_OLD="1"))) == pytest.approx(LEVEL, abs=6)
 
 
+@pytest.mark.slow
 def test_software_option_selects_libx264_and_a_size(cameras: list[Camera], tmp_path: Path) -> None:
     """On a Zero to 4, rpicam-vid's libav would use the encoder that hangs."""
     log = tmp_path / "arguments"

@@ -72,6 +72,7 @@ def test_most_preferred_offered_format_is_used(cameras: list[Camera]) -> None:
         assert f"camera: {expected} 160x120" in camera.end_and_said()
 
 
+@pytest.mark.slow
 def test_h264_with_rare_key_frames_is_encoded_here(cameras: list[Camera]) -> None:
     camera = webcam(cameras, WEBCAM_FORMATS="H264 YUYV", WEBCAM_GOP="100000")
     keys = sum(camera.record().key for _ in range(130))
