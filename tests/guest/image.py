@@ -31,7 +31,7 @@ class Recipe(Prepared):
     release: str
     base: "Recipe | None" = None
     kind = "guest"
-    takes_s = 120.0
+    takes_s = 60.0
 
     @property
     def title(self) -> str:

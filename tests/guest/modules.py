@@ -21,7 +21,7 @@ class Modules(Prepared):
 
     guest: Recipe = PIPES
     kind = "modules"
-    takes_s = 90.0
+    takes_s = 60.0
 
     @property
     def title(self) -> str:

@@ -29,7 +29,7 @@ class Root(Prepared):
     variant: str = "extract"
     kind = "roots"
     sealed = "usr"
-    takes_s = 90.0
+    takes_s = 30.0
 
     @property
     def title(self) -> str:

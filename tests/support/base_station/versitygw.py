@@ -26,7 +26,7 @@ class Versitygw(Prepared):
 
     kind = "versitygw"
     title = f"S3 server (versitygw {VERSION})"
-    takes_s = 200.0
+    takes_s = 90.0
 
     def recipe(self) -> str:
         return f"{MODULE}@{VERSION}"
