@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,8 @@ from tests.rdma.sshd import Sshd
 from tests.support.base_station.versitygw import VERSITYGW
 
 RDMA = Path(__file__).parents[1] / "base-station" / "rdma"
+GUEST = ("tests/rdma/verbs/", "tests/guest_")
+"""Files whose tests share a virtual machine."""
 # No example has a time limit: the machine is shared. `make test` tries the same examples each time,
 # so that a failure has its reason in the change. `make soak` looks for new ones.
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -41,23 +44,34 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("soak" if config.getoption("--soak") else "steady")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    fixtures = getattr(item, "fixturenames", ())
+    if "gateway" in fixtures:
+        item.add_marker(pytest.mark.needs(VERSITYGW))
+        item.add_marker(pytest.mark.slow)
+    if "browser" in fixtures:
+        item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole files to a process of pytest-xdist, and all of the virtual machine to one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Files(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "guest" if file.startswith(GUEST) else file
+
+    return Files(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--soak"):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        if "gateway" in fixtures:
-            item.add_marker(pytest.mark.needs(VERSITYGW))
-            item.add_marker(pytest.mark.slow)
-        if "browser" in fixtures:
-            item.add_marker(pytest.mark.browser)
-        # pytest-xdist runs a group in one process: all tests of the virtual machine, or a file.
-        in_guest = item.get_closest_marker("guest") is not None
-        group = "guest" if in_guest else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: item.get_closest_marker("guest") is None)  # they take longest
 
 

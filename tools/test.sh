@@ -25,7 +25,7 @@ deciding=(
 # A test that hangs fails after 10 minutes, and the others run.
 run=(-m pytest -q -rs --timeout 600 -p no:cacheprovider)
 # Whole files at a time, in the order of tests/conftest.py.
-spread() { printf '%s\n' -n "$1" --dist loadgroup --no-loadscope-reorder; }
+spread() { printf '%s\n' -n "$1" --no-loadscope-reorder; }
 
 # Run a part; keep its closing line and time for the summary.
 part() { # NAME COMMAND..
