@@ -77,12 +77,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def leaks_are_its_own() -> Iterator[None]:
-    """Let a test fail that leaves a socket or transport open in a reference cycle.
+    """Restore the umask, and let a test fail that leaves a socket or transport open in a cycle.
 
     Otherwise the warning would be an error of the later test during which the garbage is collected.
     Only objects of this test are visited, which takes 0.1 ms.
     """
+    mask = os.umask(0o022)
+    os.umask(mask)
     yield
+    os.umask(mask)  # verbs of the programs set it
     gc.collect()
     gc.freeze()
 

@@ -68,6 +68,7 @@ deciding() { # MARKS
 
 mapfile -t two < <(spread 2)
 mapfile -t three < <(spread 3)
+mapfile -t four < <(spread 4)
 elsewhere=("${deciding[@]/#/--ignore=}" --ignore=tests/test_prose.py) # the last: make check
 if [ "$suite" = quick ]; then
     make -s -C base-station/rdma
@@ -83,7 +84,7 @@ else
     start deciding deciding 'not e2e'
     # Chromium aborts its requests when a network interface appears, and pipes and sites make
     # many: so tests with a browser come later.
-    try beside "$python" "${run[@]}" "${three[@]}" --durations=10 \
+    try beside "$python" "${run[@]}" "${four[@]}" --durations=10 \
         -m 'not browser and not alone' "${elsewhere[@]}"
     finish
     try pages node --test tests/web/*/*.test.js
