@@ -33,6 +33,7 @@ part() { # NAME COMMAND..
     shift
     printf '\n== %s\n' "$name"
     "$@" 2>&1 | tee "$results/$name.log" || status=$?
+    [ "$status" -lt 128 ] || exit "$status" # killed: so is the suite
     local closing
     closing=$(grep -E '^(# pass|[0-9].* in [0-9.]+s)' "$results/$name.log" | tail -n 1 |
         sed -E 's/^# pass ([0-9]+)/\1 passed/; s/ in [0-9.]+s.*//') || closing='no result'
