@@ -66,6 +66,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Files(config, log)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failed test at once: its traceback comes at the end, which may be in half an hour."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed at {report.when}: {report.nodeid}", flush=True)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--soak"):
@@ -77,15 +83,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def leaks_are_its_own() -> Iterator[None]:
-    """Restore the umask, and let a test fail that leaves a socket or transport open in a cycle.
+    """Reset the umask, and let a test fail that leaves a socket or transport open in a cycle.
 
     Otherwise the warning would be an error of the later test during which the garbage is collected.
     Only objects of this test are visited, which takes 0.1 ms.
     """
-    mask = os.umask(0o022)
-    os.umask(mask)
+    os.umask(0o022)  # a verb of a program, called by another fixture or test, sets it
     yield
-    os.umask(mask)  # verbs of the programs set it
     gc.collect()
     gc.freeze()
 
