@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A killed child leaves its temporary files; they are removed with these tests.
     tempfile.gettempdir()  # pytest's own folders stay where they are
     scratch = tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True)
+    os.chmod(scratch.name, 0o711)  # programs of other users get files in it
     os.environ["TMPDIR"] = scratch.name
     config.add_cleanup(scratch.cleanup)
     settings.load_profile("soak" if config.getoption("--soak") else "steady")
