@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,8 +16,6 @@ from tests.rdma.sshd import Sshd
 from tests.support.base_station.versitygw import VERSITYGW
 
 RDMA = Path(__file__).parents[1] / "base-station" / "rdma"
-GUEST = ("tests/rdma/verbs/", "tests/guest_")
-"""Files whose tests share a virtual machine."""
 # No example has a time limit: the machine is shared. `make test` tries the same examples each time,
 # so that a failure has its reason in the change. `make soak` looks for new ones.
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,19 +51,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.browser)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give whole files to a process of pytest-xdist, and all of the virtual machine to one."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Files(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "guest" if file.startswith(GUEST) else file
-
-    return Files(config, log)
-
-
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Name a failed test at once: its traceback comes at the end, which may be in half an hour."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
@@ -79,7 +63,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
-    items.sort(key=lambda item: item.get_closest_marker("guest") is None)  # they take longest
 
 
 @pytest.fixture(autouse=True)

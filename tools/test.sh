@@ -24,8 +24,8 @@ deciding=(
 )
 # A test that hangs fails after 10 minutes, and the others run.
 run=(-m pytest -q -rs --timeout 600 -p no:cacheprovider)
-# Whole files at a time, in the order of tests/conftest.py.
-spread() { printf '%s\n' -n "$1" --no-loadscope-reorder; }
+# Whole files at a time, because their tests share fixtures.
+spread() { printf '%s\n' -n "$1" --dist loadfile --no-loadscope-reorder; }
 
 # Run a part; keep its closing line and time for the summary.
 part() { # NAME COMMAND..
@@ -86,8 +86,9 @@ else
     # Chromium aborts its requests when a network interface appears, and pipes and sites make
     # many: so tests with a browser come later.
     try beside "$python" "${run[@]}" "${four[@]}" --durations=10 \
-        -m 'not browser and not alone' "${elsewhere[@]}"
+        -m 'not browser and not alone and not guest' "${elsewhere[@]}"
     finish
+    try guests "$python" "${run[@]}" --durations=10 -m guest
     try pages node --test tests/web/*/*.test.js
     try browser "$python" "${run[@]}" "${two[@]}" --durations=10 -m 'browser and not alone'
     try alone "$python" "${run[@]}" --durations=10 -m alone
@@ -95,7 +96,7 @@ else
 fi
 
 printf '\n== %s suite, %d:%02d minutes\n' "$suite" $((SECONDS / 60)) $((SECONDS % 60))
-for name in pages deciding units smoke beside browser alone; do
+for name in pages deciding units smoke beside guests browser alone; do
     [ ! -f "$results/$name" ] || cat "$results/$name"
 done
 echo "left out: $left"
