@@ -28,6 +28,7 @@ TARGETS = ("run", "test", "test-all", "benchmark", "check", "pipes", "deb", "ima
 NAMES = """
 cp -R /mnt /root/fpvcar
 cd /root/fpvcar
+sed -i '/copy:/d' /etc/apt/sources.list $(find /etc/apt/sources.list.d -name '*.list')
 apt-get -qq update
 mkdir /tmp/bin
 cat >/tmp/bin/apt-get <<'END'
