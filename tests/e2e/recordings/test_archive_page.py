@@ -158,7 +158,7 @@ def bring_back(page: Page, proxy: S3Proxy) -> None:
     proxy.refusals = [(403, "AccessDenied")] * 9
     page.locator("#recall-begin").click()
     until(page, "document.getElementById('recall-says').textContent.includes('Denied')", 30.0)
-    assert "allow these keys s3:ListBucket" in text(page, "recall-says")
+    assert "allow these keys s3:GetObject" in text(page, "recall-says")
     looks(page, "recall-refused", "#recall")
 
     proxy.reset()
