@@ -7,6 +7,7 @@ import socket
 
 from fpvcar.config import ConfigError
 from fpvcar.server.auth import access
+from fpvcar.server.http.listener import listening
 
 HTTP, PINS = 8080, 8888
 """Ports of `make run` without options."""
@@ -53,17 +54,14 @@ def _refusals(host: str, ports: tuple[int, ...]) -> dict[int, int]:
         if not 1 <= port <= 65535:
             raise ConfigError(f"port {port}: expected 1 to 65535")
         try:
-            family, kind, _, _, address = socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            with socket.socket(family, kind) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
+            for probe in listening(host, port):
+                probe.close()
         except OSError as fault:
-            if isinstance(fault, socket.gaierror) or fault.errno == errno.EADDRNOTAVAIL:
-                raise ConfigError(
-                    f"cannot listen on {host} port {port}: {fault.strerror}; try {OTHER_ADDRESS}"
-                ) from None
+            if isinstance(fault, socket.gaierror):
+                reason = f"cannot listen on {host} port {port}: {fault.strerror}"
+                raise ConfigError(f"{reason}; try {OTHER_ADDRESS}") from None
+            if fault.errno == errno.EADDRNOTAVAIL:
+                raise ConfigError(f"{fault.strerror}; try {OTHER_ADDRESS}") from None
             refusals[port] = fault.errno or 0
     return refusals
 

@@ -46,9 +46,10 @@ def test_command_keeps_the_free_port_and_leaves_out_the_usual_one(taken: list[in
     assert said.endswith(f" PIGPIO_PORT={free}") and "STATION" not in said
 
 
-def test_busy_https_port_is_refused_at_a_lan_address(taken: list[int]) -> None:
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_busy_https_port_is_refused_at_a_lan_address(host: str, taken: list[int]) -> None:
     with pytest.raises(ConfigError, match=f" port {taken[0]}: Address already in use"):
-        ports.refuse_busy("0.0.0.0", taken[0] - 1, HOST, free_port())
+        ports.refuse_busy(host, taken[0] - 1, HOST, free_port())
 
 
 def test_free_ports_are_taken() -> None:

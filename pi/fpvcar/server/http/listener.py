@@ -40,6 +40,9 @@ LOSSY = (
 If few bytes are under way, retransmissions keep a constant pace without exponential back-off, and
 start 20 ms after the round-trip time instead of 200 ms.
 """
+ANY = frozenset({"", "0.0.0.0", "::"})
+"""Hosts that mean all addresses of this computer, IPv4 and IPv6: a phone finds NAME.local by
+either."""
 NO_SUCH_NETWORK = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 """Errors of one address among several: without IPv6, "localhost" is 127.0.0.1 alone."""
 log = logging.getLogger("fpvcar.access")
@@ -96,22 +99,7 @@ class Listener:
 
     async def open(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
         """Listen until `close`. Raises OSError if listening fails."""
-        loop = asyncio.get_running_loop()
-        addresses = await loop.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        absent: OSError | None = None
-        listeners = []
-        for family, _, _, _, address in dict.fromkeys(addresses):
-            try:
-                listeners.append(_listening(family, address))
-            except OSError as fault:
-                reason = f"cannot listen on {host} port {port}: {fault.strerror}"
-                absent = OSError(fault.errno, reason)
-                if fault.errno not in NO_SUCH_NETWORK:
-                    raise absent from None
-        if absent is not None and not listeners:
-            raise absent
+        listeners = await asyncio.to_thread(listening, host, port)
         for listener in listeners:
             self._accepting.append(self._start(self._accept_all(listener, context)))
 
@@ -193,6 +181,28 @@ class Listener:
             peer.setblocking(False)
             if plain:
                 peer.send(answer.encode())
+
+
+def listening(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address of a host. Raises OSError."""
+    found = socket.getaddrinfo(
+        None if host in ANY else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listeners: list[socket.socket] = []
+    absent: OSError | None = None
+    for family, _, _, _, address in dict.fromkeys(found):
+        try:
+            listeners.append(_listening(family, address))
+        except OSError as fault:
+            reason = f"cannot listen on {host} port {port}: {fault.strerror}"
+            absent = OSError(fault.errno, reason)
+            if fault.errno not in NO_SUCH_NETWORK:
+                break
+    if absent is not None and (not listeners or absent.errno not in NO_SUCH_NETWORK):
+        for listener in listeners:
+            listener.close()
+        raise absent
+    return listeners
 
 
 def connection_of(connection: socket.socket | asyncio.BaseTransport) -> Hashable:

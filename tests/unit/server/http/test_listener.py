@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import socket
@@ -33,9 +34,9 @@ class Echo(asyncio.Protocol):
         self.transport.write(data)
 
 
-async def said(port: int) -> bytes:
+async def said(port: int, host: str = "127.0.0.1") -> bytes:
     """Return the answer to a newcomer: its own data, or the reason of the refusal."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection(host, port)
     writer.write(b"x")
     async with asyncio.timeout(20.0):
         heard = await reader.read(1000)
@@ -200,6 +201,40 @@ async def test_busy_port_is_named_in_the_error() -> None:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1 port {port}"):
             await Listener(Places(1, 1), Echo).open("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::"])
+async def test_any_address_is_reached_over_both_families(host: str) -> None:
+    port, door = free_port(), Listener(Places(4, 4), Echo)
+    await door.open(host, port)
+    assert [await said(port, peer) for peer in ("127.0.0.1", "::1")] == [b"x", b"x"]
+    await door.close()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+async def test_kernel_without_ipv6_serves_ipv4(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    port, door, real = free_port(), Listener(Places(4, 4), Echo), listener._listening
+
+    def without(family: int, address: tuple[object, ...]) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return real(family, address)
+
+    monkeypatch.setattr(listener, "_listening", without)
+    await door.open(host, port)
+    assert await said(port) == b"x"
+    await door.close()
+
+
+async def test_any_address_with_one_family_busy_opens_nothing() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match=f"cannot listen on :: port {port}: Address already"):
+            await Listener(Places(1, 1), Echo).open("::", port)
+    with socket.socket(socket.AF_INET6) as free:
+        free.bind(("::", port))
 
 
 @contextlib.contextmanager
