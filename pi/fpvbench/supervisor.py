@@ -43,6 +43,7 @@ STREET = {
     "Workshop": Station("workshop", 55),
     "Café": Station(strength=38),
     "Office": Station("", 21, "other"),
+    "Attic": Station("attic attic", 60, hidden=True),
 }
 """Wi-Fi networks in range, with their keys."""
 RADIO_S = 2.0

@@ -14,11 +14,11 @@ const PATIENCE_MS = 5000;
 
 fillStrings(document, t.network);
 setText(byId('says'), t.network.asking);
+/** A network whose beacon has no name. @type {Network} */
+const HIDDEN = {ssid: '', strength: 0, security: 'key'};
 const port = location.port ? `:${location.port}` : '';
 const dialog = byId('join', HTMLDialogElement);
 let shown = '';
-/** @type {Network | null} */
-let chosen = null;
 
 /** @param {NetworkState} state */
 function update(state) {
@@ -47,36 +47,46 @@ function list(networks, busy) {
   if (key === shown) return;
   shown = key;
   const items = networks.map((network) => {
-    const choice = make('button', '');
     const {ssid, strength: share, security} = network;
     const also = security === 'key' ? '' : t.network.security[security];
-    choice.append(make('b', ssid), make('small', listed([strength(share), also])));
-    /** @type {HTMLButtonElement} */ (choice).disabled = busy || security === 'other';
-    choice.addEventListener('click', () => open(network));
-    const item = make('li', '');
-    item.append(choice);
-    return item;
+    return entry([make('b', ssid), make('small', listed([strength(share), also]))],
+      busy || security === 'other', network);
   });
-  byId('list').replaceChildren(...(items.length ? items : [make('li', t.network.nothing)]));
+  if (!items.length) items.push(make('li', t.network.nothing));
+  byId('list').replaceChildren(...items, entry([make('b', t.network.other)], busy, HIDDEN));
+}
+
+/** Makes an entry of the list. @param {Node[]} words @param {boolean} off @param {Network} network */
+function entry(words, off, network) {
+  const choice = make('button', '');
+  choice.append(...words);
+  /** @type {HTMLButtonElement} */ (choice).disabled = off;
+  choice.addEventListener('click', () => open(network));
+  const item = make('li', '');
+  item.append(choice);
+  return item;
 }
 
 /** Asks for the key of a network. @param {Network} network */
 function open(network) {
-  chosen = network;
   const free = network.security === 'open';
-  setText(byId('join-title'), fill(t.network.joinTitle, {ssid: network.ssid}));
-  setText(byId('join-hint'), joined(free ? t.network.openHint : '', t.network.joinHint));
+  const hidden = network === HIDDEN;
+  setText(byId('join-title'), hidden ? t.network.otherTitle : fill(t.network.joinTitle, {ssid: network.ssid}));
+  const hint = hidden ? t.network.otherHint : free ? t.network.openHint : '';
+  setText(byId('join-hint'), joined(hint, t.network.joinHint));
   setText(byId('join-fault'), '');
+  show(byId('ssid-part'), hidden);
   show(byId('key-part'), !free);
+  input('ssid').value = network.ssid;
+  input('ssid').required = hidden;
   input('key').value = '';
-  input('key').required = !free;
+  input('key').required = !free && !hidden;
   dialog.showModal();
 }
 
 async function join() {
-  if (!chosen) return;
   try {
-    await API.join(chosen.ssid, input('key').value);
+    await API.join(input('ssid').value, input('key').value);
     dialog.close();
   } catch (fault) {
     setText(byId('join-fault'), errorText(fault));

@@ -17,6 +17,7 @@ class Station:
     strength: int = 70
     security: Security | None = None
     in_range: bool = True
+    hidden: bool = False
 
     def network(self, ssid: str) -> Network:
         """Return the network as the car's scan lists it."""
@@ -68,7 +69,9 @@ class FakeRadio:
         """Return the networks in range. With its own network open, return the last scan."""
         if self.own is None:
             networks = [
-                station.network(ssid) for ssid, station in self.around.items() if station.in_range
+                station.network(ssid)
+                for ssid, station in self.around.items()
+                if station.in_range and not station.hidden
             ]
             self._scan = sorted(networks, key=lambda network: -network.strength)
         return self._scan

@@ -169,7 +169,9 @@ class NetworkManager:
         name = str(uuid.uuid4())
         management = self._management.get(network.ssid, "wpa-psk" if key else "open")
         # By default a wrong key is tried three times while the phone waits.
-        more = ("connection.autoconnect", "no", "connection.auth-retries", "1")
+        more = ["connection.autoconnect", "no", "connection.auth-retries", "1"]
+        if network.ssid not in self._management:  # hidden: only a probe for its name finds it
+            more += ["802-11-wireless.hidden", "yes"]
         try:
             await self._add(name, network.ssid, management, key, *more)
             await self._up(name, JOIN_S)

@@ -44,6 +44,18 @@ def test_grown_up_joins_network_and_sees_wrong_key(wifi: Page, bench: RunningBen
     until(wifi, f"{says} === 'The car is on the network Home.'")
 
 
+def test_grown_up_joins_hidden_network(wifi: Page, bench: RunningBench) -> None:
+    assert not wifi.locator("#list button", has_text="Attic").count()
+    wifi.locator("#list button").last.click()
+    wifi.locator("#join .primary").click()
+    assert wifi.locator("#ssid").evaluate("input => input.validity.valueMissing")
+    wifi.locator("#ssid").fill("Attic")
+    wifi.locator("#key").fill("attic attic")
+    wifi.locator("#join .primary").click()
+    says = "document.getElementById('says').textContent"
+    until(wifi, f"{says} === 'The car is on the network Attic.'", 60.0)
+
+
 def test_joining_is_refused_during_a_drive(wifi: Page, bench: RunningBench) -> None:
     with Driver(bench.port, name="Ann") as ann:
         wait_for(lambda: bool(ann.state), "no state")

@@ -140,6 +140,18 @@ def test_wpa3_only_network_is_joined_with_sae(played: Path) -> None:
     assert "key-mgmt wpa-psk" in (played / "argv").read_text()
 
 
+@pytest.mark.parametrize(("ssid", "hidden"), [("Home", False), ("Attic", True)])
+def test_network_that_no_scan_has_named_is_probed_for(
+    ssid: str, hidden: bool, played: Path
+) -> None:
+    (played / "list").write_text(" ::70:WPA2\n :Home:60:WPA2\n")
+    radio = NetworkManager()
+    assert [network.ssid for network in asyncio.run(radio.networks())] == ["Home"]
+    asyncio.run(radio.join(Network(ssid, 0, "key"), "12345678"))
+    asked = "802-11-wireless.hidden yes" in (played / "argv").read_text()
+    assert asked == hidden
+
+
 def test_failed_join_deletes_its_connection(played: Path) -> None:
     (played / "up").write_text(
         "Error: Connection activation failed: Secrets were required, but not "

@@ -98,6 +98,14 @@ async def test_wish_to_join_makes_the_network_known(rig: Rig) -> None:
     assert state.ssid == HOME and state.reason == "" and rig.radio.own is None
 
 
+async def test_hidden_network_is_joined_by_its_name(rig: Rig) -> None:
+    rig.radio.around["Attic"] = Station("attic attic", hidden=True)
+    await opened(rig)
+    assert "Attic" not in [one.ssid for one in (await rig.phase("own")).networks]
+    assert rig.client.wish(Join("Attic", "attic attic"))
+    assert (await rig.phase("known")).ssid == "Attic"
+
+
 async def test_wrong_key_reopens_the_own_network_with_the_reason(rig: Rig) -> None:
     await opened(rig)
     rig.radio.takes_s = 0.5
