@@ -47,7 +47,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if "gateway" in fixtures:
         item.add_marker(pytest.mark.needs(VERSITYGW))
         item.add_marker(pytest.mark.slow)
-    if "browser" in fixtures:
+    if not {"browser", "playwright"}.isdisjoint(fixtures):
         item.add_marker(pytest.mark.browser)
 
 
