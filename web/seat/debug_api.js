@@ -26,7 +26,7 @@ export function exposeState({link, page, controls}) {
       return {
         path: video.path?.name ?? 'none', software: video.path?.software === true,
         shown: video.count.shown,
-        dropped: video.count.dropped, keysAsked: video.count.keysAsked,
+        fed: video.count.fed, dropped: video.count.dropped, keysAsked: video.count.keysAsked,
         lastCaptureUs: video.lastCaptureUs, lastShownMs: video.lastShownMs,
         latencyMs: [...video.latencyMs], fps: video.fps(nowMs), ageMs: video.ageMs(nowMs),
         fault: video.fault, faults: video.count.faults, size: video.size,

@@ -49,6 +49,7 @@ const video = new Video({
   video: byId('picture-mse', HTMLVideoElement),
   wanted: new URLSearchParams(location.search).get('path'),
   requestKey: () => link.requestKey(),
+  requestFps: (most) => link.requestFps(most),
   ageMs: (captureUs, nowMs) => link.clock.ageMs(captureUs, nowMs),
   changed: () => {
     if (document.body.dataset.picture !== 'live') page.refresh();

@@ -3,7 +3,7 @@
 
 import {median} from '../lib/median.js';
 import {WireError, parseVideo} from '../lib/wire.js';
-import {Remedy} from './remedy.js';
+import {Rate, Remedy} from './remedy.js';
 import {HAVE_CURRENT_DATA, supports} from './support.js';
 
 /** @import {PicturePath} from '../lib/types.js' */
@@ -14,6 +14,8 @@ const KEY_EVERY_MS = 300;
 const LOAD_AGAIN_MS = 500;
 const LOADS_MAX = 4;
 const RECENT = 300;
+/** Units that measure the rate. */
+const RATE_UNITS = 30;
 /** An age may be negative by this much before the clock counts as wrong. */
 const CLOCK_OFF_MS = 50;
 /** So many failures without a picture in between: a person is told. */
@@ -22,7 +24,7 @@ const FAULTS_TOLD = 3;
 export class Video {
   /**
    * @param {{canvas: HTMLCanvasElement, video: HTMLVideoElement, wanted: string | null,
-   *   requestKey: () => void, ageMs: (captureUs: number, nowMs: number) => number | null,
+   *   requestKey: () => void, requestFps?: (most: number) => void, ageMs: (captureUs: number, nowMs: number) => number | null,
    *   changed: () => void}} parts `changed`: a new picture is on the glass
    */
   constructor(parts) {
@@ -43,6 +45,9 @@ export class Video {
     this.sequence = -1;
     this.keyAskedMs = -Infinity;
     this.remedy = new Remedy();
+    this.rate = new Rate();
+    /** When the last units arrived. @type {number[]} */
+    this.arrivedMs = [];
     /** Loads after the first screen. @type {import('./held.js').HeldRemedy | null} */
     this.held = null;
     this.fault = '';
@@ -157,6 +162,7 @@ export class Video {
     }
     this.sequence = frame.sequence;
     this.count.fed += 1;
+    this.arrived(performance.now());
     if (!this.path.push(frame)) {
       this.count.dropped += 1;
       this.count.refused += 1;
@@ -166,6 +172,26 @@ export class Video {
       this.path.rebuild();
       this.lost(`${this.path.name}: units go in, no picture comes out`);
     }
+  }
+
+  /** @param {number} nowMs */
+  arrived(nowMs) {
+    this.arrivedMs.push(nowMs);
+    if (this.arrivedMs.length > RATE_UNITS) this.arrivedMs.shift();
+    if (this.rate.keptUp(nowMs)) this.parts.requestFps?.(this.rate.most);
+  }
+
+  /**
+   * This device is too slow for its pictures: asks the car for fewer. False if that is no help.
+   * @param {boolean} [sure]
+   */
+  behind(sure) {
+    const nowMs = performance.now();
+    const {length, 0: firstMs = nowMs} = this.arrivedMs;
+    const {most} = this.rate;
+    if (!this.parts.requestFps || !this.rate.behind(nowMs, 1000 * length / Math.max(1, nowMs - firstMs), sure)) return false;
+    if (this.rate.most !== most) this.parts.requestFps(this.rate.most);
+    return true;
   }
 
   /** @param {number} captureUs @param {number} shownMs */
@@ -190,13 +216,20 @@ export class Video {
     this.parts.changed();
   }
 
-  /** A failed path has restarted and needs a key frame. @param {string} fault */
-  lost(fault) {
+  /**
+   * A failed path has restarted and needs a key frame.
+   * @param {string} fault @param {boolean} [behind] it was too slow
+   */
+  lost(fault, behind = false) {
     this.warn(fault);
     this.sequence = -2;
     // Browsers take decoders away from pages that sleep: that is no fault of theirs.
     if (!this.visible) return;
     this.count.faults += 1;
+    if (behind && this.behind()) {
+      this.askKey();
+      return;
+    }
     this.faultsInRow += 1;
     const next = this.path && otherPath(this.path.name);
     if (this.remedy.failed(performance.now()) === 'change' && next) void this.use(next);

@@ -31,9 +31,9 @@ const nameOf = ({codec, width, height}) => `decoder.${codec.slice(0, -2)}.${widt
 
 export class WebCodecsPath {
   /**
-   * @param {{canvas: HTMLCanvasElement, shown: Shown, lost: (fault: string) => void,
+   * @param {{canvas: HTMLCanvasElement, shown: Shown, lost: (fault: string, behind?: boolean) => void,
    *   decoded: () => void, held: () => import('./held.js').HeldRemedy | null}} parts
-   *   `lost`: a key frame is needed; `held`: the remedy, once it has loaded
+   *   `lost`: a key frame is needed, since the decoder failed or is behind; `held`: the remedy, once it has loaded
    */
   constructor({canvas, shown, lost, decoded, held}) {
     this.name = /** @type {const} */ ('webcodecs');
@@ -77,7 +77,7 @@ export class WebCodecsPath {
     if (waiting <= QUEUE_MAX) this.keptUpMs = nowMs;
     const behind = waiting > QUEUE_LIMIT || nowMs - this.keptUpMs > BEHIND_MS;
     if (behind && !frame.key) {
-      this.fail(`${waiting} units wait in the decoder`);
+      this.fail(`${waiting} units wait in the decoder`, true);
       return false;
     }
     if (!this.gradual) this.held()?.fed(this, this.state, frame.captureUs, nowMs);
@@ -177,14 +177,14 @@ export class WebCodecsPath {
     });
   }
 
-  /** @param {string} fault */
-  fail(fault) {
+  /** @param {string} fault @param {boolean} [behind] */
+  fail(fault, behind) {
     const {state} = this;
     if (state.kind === 'decoding' && state.software && !state.proven) {
       this.choose(state, 'browser');
     }
     this.reset();
-    this.lost(fault);
+    this.lost(fault, behind);
   }
 
   reset() {

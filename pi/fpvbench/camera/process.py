@@ -41,9 +41,10 @@ def run(
     Frame times that have passed, or find the pipe not empty, are skipped. The GOP is
     counted in seconds, so that skipped frames do not lengthen it.
     """
-    period_s, due_s, key_s = 1.0 / fps, time.monotonic(), -math.inf
+    due_s, key_s = time.monotonic(), -math.inf
     while not pipes.ended:
         pipes.listen(due_s - time.monotonic())
+        period_s = 1.0 / min(fps, control.fps or fps)
         late = max(math.floor((time.monotonic() - due_s) / period_s), 0)
         due_s += (late + 1) * period_s
         if pipes.ended or not pipes.is_drained():

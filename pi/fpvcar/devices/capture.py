@@ -67,6 +67,9 @@ class EncodedSource(Protocol):
     def set_bitrate(self, bitrate: int) -> None:
         """Set the bits per second from the next frame on."""
 
+    def set_fps(self, most: int) -> None:
+        """Set the most frames per second; the profile's rate stays the upper limit."""
+
     def set_image(self, exposure: Exposure, brightness: float, night: bool) -> None:
         """Set exposure, brightness and night mode; units as in config.Camera."""
 

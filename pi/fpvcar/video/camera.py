@@ -2,7 +2,7 @@
 
     child's stdout -> ChildProcess -> RecordSplitter | AnnexBSplitter -> AccessUnit -> takers
 
-Framed programs (`fpvcar camera ...`) take "key" and "bitrate N" on stdin.
+Framed programs (`fpvcar camera ...`) take "key", "bitrate N" and "fps N" on stdin.
 """
 
 import logging
@@ -147,7 +147,7 @@ class Camera(Supervisor):
         self._start_s = start_s
         self._choice = EncoderChoice(encoder)
         self._splitter = self._new_splitter()
-        self._bitrate: int | None = None
+        self._wishes: dict[str, int] = {}
         self._began_s = self._bytes_s = self._unit_s = 0.0
         self._synced = self._silent = False
         self._coding = faults.CodingCheck()
@@ -198,8 +198,16 @@ class Camera(Supervisor):
     def set_bitrate(self, bitrate: int) -> bool:
         """Request a bitrate in bit/s, now and after a restart. Returns False if it cannot be
         sent now."""
-        self._bitrate = bitrate
-        return self.write_line(f"bitrate {bitrate}")
+        return self._set("bitrate", bitrate)
+
+    def set_fps(self, most: int) -> bool:
+        """Request at most so many pictures a second, now and after a restart. Returns False if it
+        cannot be sent now."""
+        return self._set("fps", most)
+
+    def _set(self, name: str, value: int) -> bool:
+        self._wishes[name] = value
+        return self.write_line(f"{name} {value}")
 
     def rest(self) -> None:
         """Reset the state after a deliberate end of the program."""
@@ -230,9 +238,9 @@ class Camera(Supervisor):
         return [*self.argv, SOFTWARE] if self._choice.software else self.argv
 
     def started(self) -> None:
-        """Send the bitrate, which the new process lacks."""
-        if self._bitrate is not None:
-            self.write_line(f"bitrate {self._bitrate}")
+        """Send bitrate and rate, which the new process lacks."""
+        for name, value in self._wishes.items():
+            self.write_line(f"{name} {value}")
 
     def late(self, now_s: float) -> float | str:
         """Return the time left for the next byte or unit, or the fault if it has expired."""

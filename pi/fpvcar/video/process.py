@@ -2,6 +2,7 @@
 
     stdout: pack_record, one access unit each, written whole
     stdin:  "key" -> the next frame is an IDR; "bitrate N" -> bits per second
+            "fps N" -> at most so many frames a second
             "look EXPOSURE BRIGHTNESS NIGHT" -> from the next frame on
 
 There is no queue: a reader that falls behind misses pictures, then gets a key frame. The process
@@ -25,6 +26,7 @@ from fpvcar.devices.capture import EncoderHangs, NoCamera, PackageMissing
 from fpvcar.runtime.sentences import stderr_line
 from fpvcar.video.image_settings import ImageSettings, parse_image_settings
 from fpvcar.wire.camera import Record, pack_record
+from fpvcar.wire.video import FPS_MOST
 
 FAILED, BAD_OPTIONS, MISSING, NO_CAMERA, ENCODER = 1, 2, 3, 4, 5
 """Exit statuses: the camera failed; invalid options; a missing part of the system to be
@@ -51,6 +53,7 @@ class Control:
     def __init__(self) -> None:
         self.key = False
         self.bitrate: int | None = None
+        self.fps: int | None = None
         self.image: ImageSettings | None = None
         self._rest = b""
 
@@ -68,10 +71,13 @@ class Control:
         if words == [b"key"]:
             self.key = True
             return True
-        if len(words) == 2 and words[0] == b"bitrate" and words[1].isdigit():
-            bitrate = int(words[1][:12])
-            if BITRATES[0] <= bitrate <= BITRATES[1]:
-                self.bitrate = bitrate
+        if len(words) == 2 and words[1].isdigit():
+            number = int(words[1][:12])
+            if words[0] == b"bitrate" and BITRATES[0] <= number <= BITRATES[1]:
+                self.bitrate = number
+                return True
+            if words[0] == b"fps" and 1 <= number <= FPS_MOST:
+                self.fps = number
                 return True
         settings = parse_image_settings(words)
         self.image = settings or self.image
@@ -161,6 +167,9 @@ class Camera(Protocol):
     def set_bitrate(self, bitrate: int) -> None:
         """Set the bits per second from now on, if the camera can."""
 
+    def set_fps(self, most: int) -> None:
+        """Take at most so many frames a second from now on, if the camera can."""
+
     def set_image(self, settings: ImageSettings) -> None:
         """Set exposure, brightness and night from now on, as far as the camera has them."""
 
@@ -194,9 +203,11 @@ def _obey(camera: Camera, control: Control) -> None:
         camera.set_image(control.image)
     if control.bitrate is not None:
         camera.set_bitrate(control.bitrate)
+    if control.fps is not None:
+        camera.set_fps(control.fps)
     if control.key:
         camera.request_key()
-    control.key, control.bitrate, control.image = False, None, None
+    control.key, control.bitrate, control.fps, control.image = False, None, None, None
 
 
 def status_of(fault: Exception) -> int:

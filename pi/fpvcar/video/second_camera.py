@@ -62,6 +62,10 @@ class SecondCamera:
         """Set the bitrate, also of later lives of the program."""
         return self._camera.set_bitrate(bitrate)
 
+    def set_fps(self, most: int) -> bool:
+        """Set the most pictures per second, also of later lives of the program."""
+        return self._camera.set_fps(most)
+
     async def run(self) -> None:
         """Run the program while it is watched, for ever."""
         while True:

@@ -31,7 +31,7 @@ from msgspec import Struct
 from fpvcar.video.bitrate import Bitrate, LinkReport
 from fpvcar.video.h264 import AccessUnit, is_gradual
 from fpvcar.video.keys import KeyRequests
-from fpvcar.wire.video import VIDEO_HEADER, pack_video_header
+from fpvcar.wire.video import FPS_MOST, VIDEO_HEADER, pack_video_header
 
 WAITING_MAX = 2
 """Queued units of one viewer, if the camera answers requests for key frames."""
@@ -58,6 +58,9 @@ class Source(Protocol):
 
     def set_bitrate(self, bitrate: int) -> bool:
         """Request another bitrate, in bit/s."""
+
+    def set_fps(self, most: int) -> bool:
+        """Request at most so many pictures a second."""
 
 
 class Frame(Struct, frozen=True):
@@ -103,6 +106,9 @@ class Viewer:
         self._keys = keys
         self.wake: Callable[[], None] = lambda: None
         self.needs_key = True
+        self.fps_most = FPS_MOST
+        """Most pictures a second that the page can show."""
+        self._tokens, self._token_us = float(FPS_MOST), 0
         self.frames = self.bytes = self.dropped = 0
         self.asked_s: float | None = None
         self._ask_key = ask_key
@@ -127,7 +133,7 @@ class Viewer:
             self._waiting.clear()
             self.needs_key = False
             self._may_ask_again()
-        elif self.needs_key:
+        elif self.needs_key or not self._affords(frame):
             self.dropped += 1
             return
         elif self._waiting and self._is_full(frame):
@@ -136,6 +142,19 @@ class Viewer:
             return
         self._waiting.append(frame)
         self.wake()
+
+    def _affords(self, frame: Frame) -> bool:
+        """Return whether a watcher's page can show one more unit; else it waits for the next key
+        frame, without a request. A driver's page lowers the camera's rate instead."""
+        if self.fps_most == FPS_MOST or self.is_driver():
+            return True
+        passed_s = (frame.capture_us - self._token_us) / 1e6
+        self._token_us = frame.capture_us
+        self._tokens = min(self._tokens + passed_s * self.fps_most, self.fps_most) - 1.0
+        if self._tokens > 0.0:
+            return True
+        self.needs_key, self.asked_s = True, frame.capture_us / 1e6
+        return False
 
     def _is_full(self, frame: Frame) -> bool:
         if self._keys.answered:
@@ -205,6 +224,7 @@ class Stream:
         """Frames, bytes and drops of viewers that have left."""
         self.sequence = 0
         self.bitrate = Bitrate(most_bitrate)
+        self._fps = FPS_MOST
         self._clock_s = clock_s
         self._newest: AccessUnit | None = None
         self._pooled = False
@@ -231,6 +251,7 @@ class Stream:
         if now_s - self._reported_s >= NO_DRIVER_S:
             self._reported_s = math.inf  # until the next report
             self._set_bitrate(self.bitrate.full())
+            self._set_fps(FPS_MOST)
 
     def _frame(self, unit: AccessUnit) -> Frame:
         """Pack the newest unit."""
@@ -259,14 +280,20 @@ class Stream:
         self.gone = (frames + viewer.frames, sent + viewer.bytes, dropped + viewer.dropped)
 
     def report(self, viewer: Viewer, link: LinkReport) -> None:
-        """Process the report of a viewer's link; the driver's link sets the bitrate."""
+        """Process the report of a viewer's link; the driver's sets the bitrate and the rate."""
         if viewer.is_driver():
+            self._set_fps(viewer.fps_most)
             self._reported_s = self._clock_s()
             self._set_bitrate(self.bitrate.update(self._reported_s, link))
 
     def _set_bitrate(self, bitrate: int | None) -> None:
         if bitrate is not None:
             self._source.set_bitrate(bitrate)
+
+    def _set_fps(self, most: int) -> None:
+        if most != self._fps:
+            self._fps = most
+            self._source.set_fps(most)
 
     def _wants_key(self, viewer: Viewer) -> None:
         now_s = self._clock_s()

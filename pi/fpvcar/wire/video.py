@@ -8,11 +8,13 @@
     +-----------------------------------+-----------------+
 
 kind 1: one access unit, Annex B. flags bit 0: key frame (SPS and PPS in front). The browser may
-send two text frames back: "key" (its decoder lost its place), and once, first, the hello of
-/ws/drive. Its `client` links the socket to the page: only a linked socket sets the bitrate and has
-copies. The id in the URL is no secret.
+send three text frames back: "key" (its decoder lost its place), "fps N" (it can show at most N
+pictures a second, 1 to 120), and once, first, the hello of /ws/drive. Its `client` links the socket
+to the page: only a linked socket of the driver sets bitrate and rate of the camera, and has copies.
+The id in the URL is no secret.
 """
 
+import re
 import struct
 from typing import NamedTuple
 
@@ -22,6 +24,9 @@ from fpvcar.wire.errors import VERSION, WireError
 UNIT_MAX_BYTES = 4 * MIB
 """Longest access unit on any wire (a 1280x720 key frame is some 150 kB)."""
 VIDEO_HEADER = struct.Struct("<BBBxIQI")
+FPS_MOST = 120
+"""Highest rate of a camera, and the wish of a page that can show all pictures."""
+FPS = re.compile(r"fps (\d{1,3})\Z")
 KIND_ACCESS_UNIT = 1
 FLAG_KEY = 1
 
@@ -33,6 +38,12 @@ class VideoHeader(NamedTuple):
     sequence: int
     capture_us: int
     length: int
+
+
+def parse_fps(text: object) -> int | None:
+    """Return N of "fps N", None for other texts and other numbers than 1 to FPS_MOST."""
+    match = FPS.match(text) if isinstance(text, str) else None
+    return int(match[1]) if match and 1 <= int(match[1]) <= FPS_MOST else None
 
 
 def pack_video_header(key: bool, sequence: int, capture_us: int, length: int) -> bytes:

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser.seat import until
+from tests.e2e.harness import RunningBench, wait_for
 from tests.support.cameras.video_source import encode
 from tests.support.played_car import PLAIN, SECURE, play
 
@@ -49,6 +50,28 @@ def test_slow_decoding_device_gets_a_message(page: Page) -> None:
     page.add_init_script(SLOW)
     page.goto(SECURE)
     until(page, SAID, 25.0)
+
+
+def test_slow_decoding_driver_gets_fewer_pictures(bench: RunningBench, browser: Browser) -> None:
+    page = browser.new_context().new_page()
+    page.add_init_script(SLOW.replace("delete window.MediaSource;", ""))
+    page.goto(bench.url)
+    until(page, "window.fpvcar?.state?.role === 'driver'")
+    arriving = """async () => {
+        const before = window.fpvcar.video;
+        await new Promise((resolve) => setTimeout(resolve, 3000));
+        const {fed, dropped} = window.fpvcar.video;
+        return [(fed - before.fed) / 3, dropped - before.dropped];
+    }"""
+
+    def keeps_up() -> bool:
+        fps, dropped = page.evaluate(arriving)
+        return 5 < fps < 12 and dropped == 0
+
+    wait_for(keeps_up, "the car sends more pictures than the page can show", 60.0)
+    assert page.evaluate("window.fpvcar.video.path") == "webcodecs"
+    assert not page.evaluate(SAID)
+    page.context.close()
 
 
 @pytest.mark.soak

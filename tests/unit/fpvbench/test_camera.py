@@ -104,6 +104,21 @@ def test_bitrate_changes_on_request(start: Start) -> None:
     assert mean[1] < mean[0] / 2
 
 
+def test_rate_is_lowered_and_raised_on_request(start: Start) -> None:
+    strip = start(*SMALL)
+
+    def gap_us() -> int:
+        """Return the middle one of nine intervals, after the answer to the last request."""
+        times = [strip.record().capture_us for _ in range(13)][3:]
+        return sorted(b - a for a, b in zip(times, times[1:], strict=False))[4]
+
+    usual_us = gap_us()
+    strip.ask("fps 5")
+    assert gap_us() == pytest.approx(200_000, rel=0.2)
+    strip.ask("fps 120")
+    assert gap_us() == pytest.approx(usual_us, rel=0.3)
+
+
 def test_unknown_lines_are_reported_and_ignored(start: Start) -> None:
     strip = start(*SMALL)
     strip.record()

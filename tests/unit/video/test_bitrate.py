@@ -69,6 +69,9 @@ class Car:
         self.changes.append((self.now_s, bitrate))
         return True
 
+    def set_fps(self, most: int) -> bool:
+        return False
+
     def unit(self, number: int) -> AccessUnit:
         """Return the camera's next unit."""
         key = self.key or number % 30 == 0

@@ -130,12 +130,13 @@ async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
     camera = Camera(argv(film, "framed"), True)
     assert not camera.request_key()
     assert not camera.set_bitrate(300_000)
+    assert not camera.set_fps(15)
     async with running(camera, units.append):
         await until(lambda: len(units) >= 3)
         assert camera.process is not None
-        assert "bitrate 300000" in camera.process.last_line
-        assert camera.request_key()
         process = camera.process
+        await until(lambda: "fps 15" in process.last_line)
+        assert camera.request_key()
         await until(lambda: "key" in process.last_line)
         assert camera.set_bitrate(500_000)
         await until(lambda: "bitrate 500000" in process.last_line)

@@ -24,6 +24,7 @@ def test_control_takes_pieces_of_lines() -> None:
     assert control.key and control.bitrate == 300_000
     assert control.feed(b"ate 400000\n\n") == []
     assert control.bitrate == 400_000
+    assert control.feed(b"fps 15\n") == [] and control.fps == 15
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,9 @@ def test_control_takes_pieces_of_lines() -> None:
         "bitrate 10",
         "bitrate 9" + "0" * 300,
         "é",
+        "fps 0",
+        "fps 121",
+        "fps many",
         "look",
         "look normal 0",
         "look nice 0 0",
@@ -48,7 +52,7 @@ def test_control_says_what_it_ignores(line: str) -> None:
     control = process.Control()
     (said,) = control.feed(line.encode() + b"\n")
     assert said.startswith("ignored: ")
-    assert (control.key, control.bitrate, control.image) == (False, None, None)
+    assert (control.key, control.bitrate, control.fps, control.image) == (False, None, None, None)
 
 
 def test_look_line_round_trips() -> None:
@@ -134,6 +138,9 @@ class Coded:
     def set_bitrate(self, bitrate: int) -> None:
         self.asked.append(bitrate)
 
+    def set_fps(self, most: int) -> None:
+        self.asked.append(f"fps {most}")
+
     def set_image(self, look: ImageSettings) -> None:
         self.asked.append(look)
 
@@ -184,11 +191,11 @@ def until(condition: Callable[[], object]) -> None:
 def test_requests_reach_the_camera() -> None:
     camera = Coded()
     with serving(camera) as reader:
-        reader.say("bitrate 300000\nkey\nlook sport 0.5 1\n")
+        reader.say("bitrate 300000\nkey\nfps 9\nlook sport 0.5 1\n")
         camera.give(True, 1)
         assert reader.read() == [1]
-        until(lambda: len(camera.asked) >= 3)
-    assert camera.asked == [ImageSettings("sport", 0.5, True), 300_000, "key"]
+        until(lambda: len(camera.asked) >= 4)
+    assert camera.asked == [ImageSettings("sport", 0.5, True), 300_000, "fps 9", "key"]
 
 
 def test_output_starts_at_a_requested_key_frame() -> None:

@@ -6,7 +6,7 @@ from fpvcar.video import h264, stream
 from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Frame, Stream, Viewer
-from fpvcar.wire.video import parse_video
+from fpvcar.wire.video import FPS_MOST, parse_video
 from tests.support.cameras.video_source import encode
 
 FRAME_S = 1 / 30
@@ -18,6 +18,7 @@ class FakeSource:
     def __init__(self) -> None:
         self.keys: list[float] = []
         self.bitrates: list[int] = []
+        self.rates: list[int] = []
         self.now_s = 0.0
 
     def request_key(self) -> bool:
@@ -28,6 +29,10 @@ class FakeSource:
         self.bitrates.append(bitrate)
         return True
 
+    def set_fps(self, most: int) -> bool:
+        self.rates.append(most)
+        return True
+
 
 class Deaf(FakeSource):
     """Camera that refuses all requests: a plain program, or none."""
@@ -36,6 +41,9 @@ class Deaf(FakeSource):
         return False
 
     def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+    def set_fps(self, most: int) -> bool:
         return False
 
 
@@ -301,6 +309,31 @@ def test_bitrate_follows_only_the_drivers_link(bench: Bench) -> None:
     assert bench.source.bitrates == []
     bench.stream.report(bench.viewer(driver=True), bad)
     assert bench.source.bitrates == [320_000]
+
+
+def test_rate_of_the_camera_follows_the_drivers_page(bench: Bench) -> None:
+    driver, watcher = bench.viewer(driver=True), bench.viewer()
+    driver.fps_most, watcher.fps_most = 15, 5
+    for viewer in (driver, watcher, driver):
+        bench.stream.report(viewer, LinkReport(8e6, 8e6, 0.0, 0))
+    assert bench.source.rates == [15]
+    bench.publish("P" * 100)
+    assert bench.source.rates == [15, FPS_MOST], "no driver's link reports any more"
+
+
+def test_slow_watcher_gets_whole_beginnings_of_gops(bench: Bench) -> None:
+    slow, driver = bench.viewer(), bench.viewer(driver=True)
+    slow.fps_most = driver.fps_most = 10
+    got, asked = "", len(bench.source.keys)
+    for _ in range(10):
+        for kind in "K" + "P" * 29:
+            bench.publish(kind)
+            got += bench.drain(slow)
+            assert bench.drain(driver) == kind, "the camera's rate serves the driver"
+    gops = [f"K{rest}" for rest in got.split("K")[1:]]
+    assert len(gops) == 10 and all(set(gop[1:]) <= {"P"} for gop in gops)
+    assert 8 <= sum(map(len, gops[2:])) / 8 <= 13
+    assert len(bench.source.keys) == asked
 
 
 def test_full_bitrate_returns_without_a_driver(bench: Bench) -> None:

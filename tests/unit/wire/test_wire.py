@@ -22,7 +22,7 @@ from fpvcar.wire.camera import DEPTH_HEADER, RECORD_HEADER, parse_depth_header, 
 from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import encode_downward
 from fpvcar.wire.refusals import Refusal
-from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_video
+from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_fps, parse_video
 from fpvcar.wire.wheels import (
     Setpoint,
     pack_answer,
@@ -113,6 +113,15 @@ def test_video_frames() -> None:
     for one in vectors("video")["refused"]:
         with pytest.raises(WireError):
             parse_video(bytes.fromhex(one["hex"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "fps"),
+    [("fps 1", 1), ("fps 120", 120), ("fps 0", None), ("fps 121", None), ("fps 9\n", None)]
+    + [("fps -5", None), ("fps 1e2", None), ("fps ", None), ("key", None), (b"fps 9", None)],
+)
+def test_rate_that_a_page_can_show(text: object, fps: int | None) -> None:
+    assert parse_fps(text) == fps
 
 
 def test_video_frame_sequence_wraps() -> None:

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import '../english.js';
 import {STRINGS} from '../../../web/seat/strings.js';
 import {HeldPictures} from '../../../web/video/held.js';
-import {Remedy} from '../../../web/video/remedy.js';
+import {FPS_MOST, Rate, Remedy} from '../../../web/video/remedy.js';
 import {Video} from '../../../web/video/video.js';
 
 /** Time until units every `everyMs` are too many without a picture. @param {Remedy} remedy */
@@ -89,9 +89,9 @@ test('damaged units without a picture and camera pauses are no held pictures', (
   }
 });
 
-/** @param {() => number | null} ageMs */
-const watching = (ageMs) => new Video(/** @type {any} */ ({
-  canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs, changed: () => {},
+/** @param {() => number | null} ageMs @param {object} [more] */
+const watching = (ageMs, more) => new Video(/** @type {any} */ ({
+  canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs, changed: () => {}, ...more,
 }));
 
 test('picture age keeps growing when the clock is lost with the link', () => {
@@ -144,4 +144,50 @@ test('page knows why it has no picture: no path, a tap, a decoder that gives not
   assert.equal(video.trouble, 'decoder');
   video.shown(1, 1);
   assert.equal(video.trouble, '');
+});
+
+test('device that falls behind twice asks for half the pictures, down to ten a second', () => {
+  const rate = new Rate();
+  assert.equal(rate.behind(0, 30), true);
+  assert.equal(rate.most, FPS_MOST, 'once is no news');
+  assert.equal(rate.behind(1000, 30), true);
+  assert.equal(rate.most, 15);
+  assert.equal(rate.behind(2000, 30), true, 'the new rate is under way');
+  assert.equal(rate.most, 15);
+  assert.equal(rate.behind(5000, 15), true);
+  assert.equal(rate.most, 10);
+  assert.equal(rate.behind(9000, 10), false, 'fewer are no help');
+});
+
+test('camera that keeps its rate is no help, nor a device that is behind for sure', () => {
+  const rate = new Rate();
+  assert.equal(rate.behind(0, 30, true), true);
+  assert.equal(rate.most, 15);
+  assert.equal(rate.behind(8000, 30, true), false, 'as many arrive as before');
+});
+
+test('higher rate is tried again, later each time that it fails', () => {
+  const rate = new Rate();
+  rate.behind(0, 30, true);
+  assert.equal(rate.keptUp(19_000), false);
+  assert.equal(rate.keptUp(20_000), true);
+  assert.equal(rate.most, 30);
+  rate.behind(24_000, 30, true);
+  assert.equal(rate.most, 15);
+  assert.equal(rate.keptUp(60_000), false);
+  assert.equal(rate.keptUp(64_000), true);
+  assert.equal(rate.keptUp(104_000), true);
+  assert.equal(rate.most, FPS_MOST);
+  assert.equal(rate.keptUp(1e6), false);
+});
+
+test('slow decoder asks for fewer pictures before it changes the path', () => {
+  /** @type {number[]} */
+  const asked = [];
+  const video = watching(() => 0, {requestFps: (/** @type {number} */ most) => asked.push(most)});
+  const nowMs = performance.now();
+  video.arrivedMs = Array.from({length: 30}, (_, index) => nowMs - 33 * (30 - index));
+  for (let times = 0; times < 5; times += 1) video.lost('9 units wait in the decoder', true);
+  assert.equal(asked.length, 1);
+  assert.equal(video.faultsInRow, 0);
 });

@@ -94,6 +94,7 @@ export class Drawer {
     this.shownFaults = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
+    this.askFewer = () => parts.video.behind(true);
     this.setLimit = parts.limit;
     this.markPreset = (/** @type {number} */ _) => {};
     /** @type {State | null} */
@@ -334,10 +335,14 @@ export class Drawer {
     this.showDepth();
   }
 
-  /** Warns if this device is too slow for the picture. @param {Figures} figures */
+  /** Warns if this device is too slow even for fewer pictures. @param {Figures} figures */
   showPace(figures) {
     const before = this.pace.slow;
     const slow = this.pace.second(figures, performance.now());
+    if (slow && !before && this.askFewer()) {
+      this.pace = new Pace();
+      return;
+    }
     const says = byId('pace-says');
     show(says, slow);
     if (!slow) return;

@@ -45,6 +45,8 @@ export class Link {
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
+    /** Most pictures a second that this device can show; 0: all. */
+    this.fpsMost = 0;
     /** For our pictures; unlike `client` it stands in a URL. */
     this.videoId = '';
     /** The newest state or pong on this socket. */
@@ -125,6 +127,12 @@ export class Link {
   /** Asks the car for a key frame. */
   requestKey() {
     if (this.video?.readyState === WebSocket.OPEN) this.video.send('key');
+  }
+
+  /** Asks the car for at most so many pictures a second, now and on each new socket. @param {number} most */
+  requestFps(most) {
+    this.fpsMost = most;
+    if (this.video?.readyState === WebSocket.OPEN) this.video.send(`fps ${most}`);
   }
 
   /** @param {import('../types.js').Act[]} acts */
@@ -210,7 +218,10 @@ export class Link {
     this.frameMs = performance.now();
     this.pictureMs = -Infinity;
     // Shows that this socket is ours; the name in the URL is no secret.
-    socket.onopen = () => socket.send(encode({kind: 'hello', v: VERSION, client: this.client}));
+    socket.onopen = () => {
+      socket.send(encode({kind: 'hello', v: VERSION, client: this.client}));
+      if (this.fpsMost) this.requestFps(this.fpsMost);
+    };
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
       this.arrived(event.data, 0);

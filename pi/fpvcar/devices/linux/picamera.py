@@ -52,7 +52,8 @@ class PiCamera:
     def __init__(self, config: Camera, software: bool = False) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._waiting: deque[EncodedFrame] = deque()
-        self._fps = config.fps
+        self._fps = self._fps_most = config.fps
+        self._image = (config.exposure, config.brightness, config.night)
         self._hangs = False
         self._watch = threading.Timer(FIRST_UNIT_S, self._hang)
         self._watch.daemon = True
@@ -81,7 +82,7 @@ class PiCamera:
         turned = libcamera.Transform(
             hflip=flip in ("horizontal", "both"), vflip=flip in ("vertical", "both")
         )
-        controls = self._image_controls(config.exposure, config.brightness, config.night)
+        controls = self._controls()
         self._camera.configure(
             self._camera.create_video_configuration(
                 main={"format": "YUV420", "size": (config.width, config.height)},
@@ -145,9 +146,16 @@ class PiCamera:
 
     def set_image(self, exposure: Exposure, brightness: float, night: bool) -> None:
         """Apply settings within the next frames, as far as the camera supports them."""
-        self._camera.set_controls(self._image_controls(exposure, brightness, night))
+        self._image = (exposure, brightness, night)
+        self._camera.set_controls(self._controls())
 
-    def _image_controls(self, exposure: Exposure, brightness: float, night: bool) -> dict[str, Any]:
+    def set_fps(self, most: int) -> None:
+        """Lengthen the frame interval to at least that of `most` frames a second."""
+        self._fps = min(self._fps_most, most)
+        self._camera.set_controls(self._controls())
+
+    def _controls(self) -> dict[str, Any]:
+        exposure, brightness, night = self._image
         period_us = round(1e6 / self._fps)
         longest_us = max(period_us, round(NIGHT_S * 1e6)) if night else period_us
         mode = "Long" if night else EXPOSURES[exposure]

@@ -21,6 +21,7 @@ from fpvcar.video.packet_loss import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Frame, Stream, Viewer
 from fpvcar.wire import up
 from fpvcar.wire.errors import WireError
+from fpvcar.wire.video import parse_fps
 
 TEXT_MAX_BYTES = 4096
 CLOSE_S = 1.0
@@ -43,7 +44,7 @@ slow connection does not count: its least round trip may date from a time with a
 """
 STRAINED_S = 0.05
 """Seconds without room for a unit of the large picture until the small picture pauses."""
-EXPECTED = 'expected "key" or the hello of /ws/drive'
+EXPECTED = 'expected "key", "fps 1" to "fps 120", or the hello of /ws/drive'
 log = logging.getLogger("fpvcar.video")
 
 
@@ -312,13 +313,15 @@ async def _listen(
         control = message.type in (WSMsgType.PING, WSMsgType.PONG)
         allowed = meter.allow(time.monotonic())
         ignored = 0 if allowed else ignored + 1
-        key = message.data == "key"
-        if not (control or key):
+        key, fps = message.data == "key", parse_fps(message.data)
+        if not (control or key or fps):
             reason = _refusal(message, hello)
             if reason is not None:
                 return reason
         if allowed and key:
             viewer.wait_for_key()
+        elif allowed and fps:
+            viewer.fps_most = fps
         elif allowed and message.type is WSMsgType.PING:
             await ws.pong(message.data)
         if ignored >= KEYS_ABUSE:

@@ -51,6 +51,10 @@ class PiCamera:
         """Set the bitrate from the next frame on."""
         self._source.set_bitrate(bitrate)
 
+    def set_fps(self, most: int) -> None:
+        """Set the most frames per second."""
+        self._source.set_fps(most)
+
     def set_image(self, settings: ImageSettings) -> None:
         """Set exposure, brightness and night from one of the next frames on."""
         self._source.set_image(*settings)

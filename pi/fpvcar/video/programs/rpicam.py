@@ -166,6 +166,9 @@ class Rpicam:
     def set_bitrate(self, bitrate: int) -> None:
         """Ignore the request: a restart at each change would stop the car."""
 
+    def set_fps(self, most: int) -> None:
+        """Ignore the request, like one for a bitrate."""
+
     def set_image(self, settings: ImageSettings) -> None:
         """Restart rpicam-vid for new image settings."""
         if settings != self._image:

@@ -59,6 +59,7 @@ class Webcam:
         self._source, self._coder, self._gop_s = source, coder, gop_s
         self._key = False
         self._key_s = 0.0
+        self._least_us = self._taken_us = 0
 
     def take(self) -> Iterable[Record]:
         """Return the newest frame's unit; for H.264 the next frame's."""
@@ -66,6 +67,9 @@ class Webcam:
         if frame is None or not frame.data:
             return []
         now_s = time.monotonic()
+        if not self._coder.every and now_s * 1e6 < self._taken_us + self._least_us:
+            return []
+        self._taken_us = round(now_s * 1e6)
         key = self._key or now_s >= self._key_s + self._gop_s
         time_us = min(frame.time_us or round(now_s * 1e6), round(now_s * 1e6))
         record = self._coder.unit(frame.data, time_us, key)
@@ -88,6 +92,13 @@ class Webcam:
         """Set the bitrate of the coder and of the webcam."""
         self._coder.set_bitrate(bitrate)
         self._source.set_bitrate(bitrate)
+
+    def set_fps(self, most: int) -> None:
+        """Encode at most so many frames a second; the webcam's own H.264 keeps its rate.
+
+        Frames may be early by a quarter of the interval.
+        """
+        self._least_us = round(0.75e6 / most)
 
     def set_image(self, settings: ImageSettings) -> None:
         """Set exposure, brightness and night by the webcam's own controls, or else in the coder."""

@@ -75,6 +75,9 @@ class Deaf:
     def set_bitrate(self, bitrate: int) -> bool:
         return False
 
+    def set_fps(self, most: int) -> bool:
+        return False
+
 
 class Car:
     """All sources of the figures, real if they are pure."""

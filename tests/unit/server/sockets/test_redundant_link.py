@@ -30,6 +30,9 @@ class Deaf:
     def set_bitrate(self, bitrate: int) -> bool:
         return False
 
+    def set_fps(self, most: int) -> bool:
+        return False
+
 
 class Page:
     """Page of one browser, and the car behind it."""

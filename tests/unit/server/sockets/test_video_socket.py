@@ -47,6 +47,9 @@ class Car:
     def set_bitrate(self, bitrate: int) -> bool:
         return True
 
+    def set_fps(self, most: int) -> bool:
+        return True
+
     def publish(self) -> None:
         key = self.key or self.stream.sequence % 50 == 0
         self.key = False
@@ -213,15 +216,15 @@ async def test_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("said", "code", "reason"),
     [
-        ("keys", 1008, '"keys" refused (expected "key" or the hello of /ws/drive)'),
-        ("", 1008, '"" refused (expected "key" or the hello of /ws/drive)'),
+        ("keys", 1008, '"keys" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)'),
+        ("", 1008, '"" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)'),
         (
             '{"kind":"take"}',
             1008,
-            '"{"kind":"take"}" refused (expected "key" or the hello of /ws/drive)',
+            '"{"kind":"take"}" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)',
         ),
         (STRANGER, 1008, "hello refused: the id is another page's"),
-        (b"key", 1003, 'binary frame refused (expected "key" or the hello of /ws/drive)'),
+        (b"key", 1003, 'binary frame refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)'),
         ("k" * 5000, 1009, ""),
     ],
 )
@@ -234,6 +237,16 @@ async def test_bad_message_closes_the_viewer_with_code_and_reason(
             await take(viewer, 1000)
         assert (viewer.close_code, viewer.close_reason) == (code, reason)
     await until(lambda: not car.stream.viewers)
+
+
+async def test_page_says_how_many_pictures_it_can_show(car: Car) -> None:
+    async with car.viewer() as viewer:
+        await viewer.send("fps 12")
+        await until(lambda: car.stream.viewers[0].fps_most == 12)
+        await viewer.send("fps 0")
+        with pytest.raises(websockets.ConnectionClosed):
+            await take(viewer, 1000)
+    assert viewer.close_code == 1008
 
 
 async def test_flood_of_key_requests_closes_the_viewer(car: Car) -> None:

@@ -55,6 +55,19 @@ def test_less_bitrate_makes_smaller_units(cameras: list[Camera], board: str) -> 
     assert sizes[1] < sizes[0] / 2
 
 
+@BOARDS
+def test_rate_is_lowered_while_the_camera_runs(cameras: list[Camera], board: str) -> None:
+    camera = pi(cameras, board, "--fps=20")
+    camera.record()
+    camera.ask("fps 5")
+    camera.ask("look sport 0.5 0")
+    times = [camera.record().capture_us for _ in range(9)][5:]
+    assert min(b - a for a, b in zip(times, times[1:], strict=False)) > 160_000
+    camera.ask("fps 120")
+    times = [camera.record().capture_us for _ in range(9)][5:]
+    assert min(b - a for a, b in zip(times, times[1:], strict=False)) < 100_000
+
+
 @pytest.mark.slow
 @BOARDS
 def test_look_changes_while_the_camera_runs(cameras: list[Camera], board: str) -> None:

@@ -58,6 +58,14 @@ def test_brightness_changes_while_the_camera_runs(cameras: list[Camera], control
     assert middle(luma(decode(decoder(), record.unit))) > LEVEL + 30
 
 
+def test_fewer_frames_are_encoded_on_request(cameras: list[Camera]) -> None:
+    camera = webcam(cameras, "--fps=20")
+    camera.record()
+    camera.ask("fps 5")
+    times = [camera.record().capture_us for _ in range(8)][3:]
+    assert min(b - a for a, b in zip(times, times[1:], strict=False)) > 120_000
+
+
 def test_night_is_brighter(cameras: list[Camera]) -> None:
     assert middle(seen(webcam(cameras, "--night"))) > LEVEL + 20
     dark = webcam(cameras, "--night", WEBCAM_CONTROLS="night")
