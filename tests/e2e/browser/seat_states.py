@@ -132,6 +132,8 @@ def show(page: Page, look: Look) -> None:
         until(page, "window.fpvcar.state.role === 'driver'")
     say(page, look.says, **look.more)
     for selector in look.push:
+        if selector == "#show-keys":  # shown once a key has driven
+            page.evaluate("document.body.dataset.input = 'keys'")
         page.locator(selector).click()
     until(page, look.shows)
     if look.more.get("filming") is False:

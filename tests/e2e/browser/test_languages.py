@@ -86,6 +86,7 @@ def test_words_of_each_language_fit_their_buttons(
     page.locator("#sticks [data-testid=expo]").wait_for()
     assert page.evaluate(CUT) == []
     page.locator("[data-close=sheet]").click()
+    page.evaluate("document.body.dataset.input = 'keys'")
     page.locator("#show-keys").click()
     page.locator("#keys").wait_for(state="visible")
     assert page.evaluate(CUT) == []

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.e2e
 PANELS = {"menu": CAR, "keys": (*DRIVE, "#show-keys"), "unlock": (*GROWN_UPS, "#grown-code")}
 """Panels of the seat, and the buttons that open each."""
 TABS = {
-    "drive": {"name", "beeps", "show-sticks", "show-intro", "show-keys"},
+    "drive": {"name", "beeps", "show-sticks", "show-intro"},
     "picture": {
         "whole",
         "path",
@@ -128,6 +128,17 @@ def turn(page: Page, size: str) -> None:
 def opened(panel: str) -> str:
     """Return the expression that is true while the panel is open."""
     return f"!document.getElementById('{panel}').hidden"
+
+
+def test_phone_gets_no_keys_until_one_is_pushed(phone: Page) -> None:
+    turn(phone, "390x844")
+    show(phone, Look(WELL, opened("menu"), push=DRIVE))
+    keys = phone.locator("#show-keys")
+    expect(keys).to_be_hidden()
+    phone.locator("[data-close=menu]").click()
+    phone.keyboard.press("ArrowUp")
+    open_menu(phone, "drive")
+    expect(keys).to_be_visible()
 
 
 @pytest.mark.parametrize("panel", PANELS)

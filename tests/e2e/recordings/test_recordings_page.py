@@ -192,6 +192,7 @@ def test_phone_shows_the_list_then_the_drive(browser: Browser, bench: RunningBen
     page.locator("#list a").first.tap()
     until(page, "window.recordings.lines.length >= 6")
     assert page.locator("#list").is_hidden()
+    assert page.locator("[data-t=keysHint]").is_hidden(), "a phone has no keys"
     assert page.evaluate(f"{root}.scrollWidth") <= 320
     for name in ("#play", "#previous", "#next", "#speed", "#back"):
         box = page.locator(name).bounding_box()
