@@ -34,6 +34,8 @@ class Change(Struct, frozen=True, omit_defaults=True):
     values: dict[str, bool | float | tuple[float, ...]]
     before: int = OWN
     doubts: tuple[str, ...] = ()
+    later: dict[str, msgspec.Raw] = {}
+    """Fields of a later version."""
 
 
 class History(Struct, frozen=True):
@@ -41,6 +43,8 @@ class History(Struct, frozen=True):
 
     changes: tuple[Change, ...] = ()
     now: int = OWN
+    later: dict[str, msgspec.Raw] = {}
+    """Fields of a later version."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -69,13 +73,21 @@ class History(Struct, frozen=True):
         changes = (*self.changes, Change(utc_s, what, dict(values), self.now, doubts))
         if len(changes) > CHANGES_MOST:
             changes = tuple(_renumbered(change) for change in changes[1:])
-        return History(changes, len(changes) - 1)
+        return msgspec.structs.replace(self, changes=changes, now=len(changes) - 1)
 
     def undone(self) -> "History":
         """Return the history before the current change; unchanged if that is unknown."""
         if not self.undoable:
             return self
-        return History(self.changes, self.changes[self.now].before)
+        return msgspec.structs.replace(self, now=self.changes[self.now].before)
+
+
+class _Saved(Struct):
+    """History in its file, its changes not decoded yet."""
+
+    changes: list[msgspec.Raw]
+    now: int
+    later: dict[str, msgspec.Raw] = {}
 
 
 def _renumbered(change: Change) -> Change:
@@ -100,11 +112,13 @@ def load(path: Path, motors: Sequence[str]) -> History:
 
 
 def _decoded(text: bytes) -> History:
-    """Return the history if it is complete and its numbers are valid; ignore fields of a later
-    version. Raises ValueError, msgspec.DecodeError."""
+    """Return the history if it is complete and its numbers are valid. Raises ValueError,
+    msgspec.DecodeError."""
     if not {"changes", "now"} <= msgspec.json.decode(text, type=dict[str, msgspec.Raw]).keys():
         raise ValueError("no list of changes")
-    kept = msgspec.json.decode(text, type=History)
+    saved = files.decoded(text, _Saved)
+    changes = tuple(files.decoded(change, Change) for change in saved.changes)
+    kept = History(changes, saved.now, saved.later)
     count = len(kept.changes)
     if not OWN <= kept.now < count or any(
         not FORGOTTEN <= change.before < number for number, change in enumerate(kept.changes)
@@ -124,4 +138,5 @@ def _changed_s(path: Path) -> float:
 
 def write(path: Path, kept: History) -> None:
     """Write the whole file or nothing, also if the power fails. Raises OSError."""
-    files.write_whole(path, [msgspec.json.encode(kept)])
+    saved = _Saved([files.encoded(change) for change in kept.changes], kept.now, kept.later)
+    files.write_whole(path, [files.encoded(saved)])

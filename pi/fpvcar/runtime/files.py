@@ -12,7 +12,11 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
+
+Record = TypeVar("Record", bound=msgspec.Struct)
 TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.new")
 """Names that `write_whole` leaves behind when it is killed."""
 
@@ -81,3 +85,21 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def decoded(text: bytes | msgspec.Raw, kind: type[Record]) -> Record:
+    """Decode a JSON object; fields of a later version go into the struct's field `later`.
+
+    Raises ValueError, msgspec.DecodeError, RecursionError.
+    """
+    fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    later = {name: raw for name, raw in fields.items() if name not in kind.__struct_fields__}
+    record = msgspec.json.decode(text, type=kind)
+    return msgspec.structs.replace(record, later=later) if later else record
+
+
+def encoded(record: msgspec.Struct) -> msgspec.Raw:
+    """Encode a struct as a JSON object, with its `later` fields as they were read."""
+    fields = msgspec.json.decode(msgspec.json.encode(record), type=dict[str, msgspec.Raw])
+    fields.pop("later", None)
+    return msgspec.Raw(msgspec.json.encode(record.later | fields))  # type: ignore[attr-defined]

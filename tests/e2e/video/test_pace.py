@@ -66,7 +66,7 @@ def test_slow_decoding_driver_gets_fewer_pictures(bench: RunningBench, browser: 
 
     def keeps_up() -> bool:
         fps, dropped = page.evaluate(arriving)
-        return 5 < fps < 12 and dropped == 0
+        return bool(5 < fps < 12 and dropped == 0)
 
     wait_for(keeps_up, "the car sends more pictures than the page can show", 60.0)
     assert page.evaluate("window.fpvcar.video.path") == "webcodecs"

@@ -1,5 +1,6 @@
 """Calibrated values over a profile: bounds, undo, dates, files, a servo's pulses."""
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,16 @@ def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
     (tmp_path / store.FILE).write_text(f'{{"changes":[{change}],"now":0,"new":1}}')
     read = store.load(tmp_path / store.FILE, MOTORS)
     assert read.values == {"motors.drive.invert": True} and read.doubts == ()
+
+
+def test_fields_of_a_later_version_are_written_back(tmp_path: Path) -> None:
+    change = '{"utc_s":1,"what":"","values":{},"new":[1, 2]}'
+    path = tmp_path / store.FILE
+    path.write_text(f'{{"changes":[{change}],"now":0,"also":{{"x":null}}}}')
+    store.write(path, store.load(path, MOTORS).changed("invert", {"invert": True}, 2.0).undone())
+    saved = json.loads(path.read_bytes())
+    assert saved["also"] == {"x": None} and saved["now"] == 0
+    assert [one.get("new") for one in saved["changes"]] == [[1, 2], None]
 
 
 @pytest.mark.parametrize(

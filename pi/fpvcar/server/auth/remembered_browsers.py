@@ -60,6 +60,8 @@ class Device(msgspec.Struct):
     """MAC of the guest's unused token; empty after use."""
     numbers_below: int = 0
     """Upper bound of the request numbers that a base station may have used."""
+    later: dict[str, msgspec.Raw] = {}
+    """Fields of a later version."""
 
     def rights(self, now_s: float) -> Rights:
         """Return the current rights of this device."""
@@ -226,7 +228,7 @@ class Devices:
         async with self._writing:
             self._changed.clear()
             self._saved_s = now_s
-            text = msgspec.json.encode(self.all())
+            text = msgspec.json.encode([files.encoded(device) for device in self.all()])
             error = ""
             try:
                 await asyncio.to_thread(files.write_whole, self._path, [text])
@@ -276,7 +278,7 @@ def _load(path: Path) -> list[Device]:
     try:
         for entry in msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw]):
             try:
-                devices.append(msgspec.json.decode(entry, type=Device))
+                devices.append(files.decoded(entry, Device))
             except (ValueError, msgspec.DecodeError) as fault:  # the others stay
                 log.warning(unreadable, path, fault)
     except FileNotFoundError:

@@ -265,6 +265,26 @@ def test_unreadable_titles_file_is_set_aside(tmp_path: Path, wrong: bytes) -> No
     assert (tmp_path / ".titles.bad").read_bytes() == wrong
 
 
+def test_unreadable_title_or_deletion_loses_only_itself(tmp_path: Path) -> None:
+    bob, _, ann = drives = drives_of(files([(0.0, 170.0, "Ann"), (300.0, 350.0, "Bob")], 360.0))
+    there = [part.name for drive in drives for part in drive.parts]
+    Titles(tmp_path).name(ann, "To the kitchen", there)
+    Titles(tmp_path).name(bob, "Back", there)
+    path = tmp_path / TITLES
+    notes = json.loads(path.read_bytes())
+    notes |= {"drive-9": 7}
+    notes[next(iter(notes))] += [["later", {"emoji": 1}]]
+    path.write_text(text := json.dumps(notes))
+    titles = Titles(tmp_path)
+    assert named(titles.named(drives)) == ["Back", "", "To the kitchen"]
+    titles.name(bob, "", there)
+    assert named(Titles(tmp_path).named(drives)) == ["", "", "To the kitchen"]
+    assert (tmp_path / ".titles.bad").read_text() == text
+    (tmp_path / DELETED).write_text('{"drive-9": [[1, 2], [5.0, 0.0, 9.0]]}')
+    entry = msgspec.structs.replace(files(None, 50.0)[0], name="drive-9.mcap", start_ms=5.0)
+    assert DeletionRegister(tmp_path).gone()(entry, 1.0, 8.0)
+
+
 def test_titles_on_a_failing_card_hide_no_drive(tmp_path: Path) -> None:
     (tmp_path / TITLES).mkdir()
     (drive,) = drives_of(files(None, 50.0))

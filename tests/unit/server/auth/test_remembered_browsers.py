@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 import ssl
 import stat
@@ -138,7 +139,11 @@ def test_entry_of_a_later_version_loses_only_itself(
     ann = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     entries = [msgspec.to_builtins(ann) | {"new": 1}, msgspec.to_builtins(ann) | {"guest": "week"}]
     (tmp_path / FILE).write_bytes(msgspec.json.encode(entries))
-    assert listed(tmp_path).all() == [ann]
+    (read,) = listed(tmp_path).all()
+    assert read == msgspec.structs.replace(ann, later=read.later)
+    asyncio.run((again := listed(tmp_path)).save(0.0))
+    assert json.loads((tmp_path / FILE).read_bytes())[0]["new"] == 1, "written back unchanged"
+    assert again.get(ann.id) == read
     assert "must enter the code again" in caplog.text
 
 

@@ -216,7 +216,11 @@ async def test_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("said", "code", "reason"),
     [
-        ("keys", 1008, '"keys" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)'),
+        (
+            "keys",
+            1008,
+            '"keys" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)',
+        ),
         ("", 1008, '"" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)'),
         (
             '{"kind":"take"}',
@@ -224,7 +228,11 @@ async def test_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.Monk
             '"{"kind":"take"}" refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)',
         ),
         (STRANGER, 1008, "hello refused: the id is another page's"),
-        (b"key", 1003, 'binary frame refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)'),
+        (
+            b"key",
+            1003,
+            'binary frame refused (expected "key", "fps 1" to "fps 120", or the hello of /ws/drive)',
+        ),
         ("k" * 5000, 1009, ""),
     ],
 )
