@@ -44,7 +44,7 @@ slow connection does not count: its least round trip may date from a time with a
 """
 STRAINED_S = 0.05
 """Seconds without room for a unit of the large picture until the small picture pauses."""
-EXPECTED = 'expected "key", "fps 1" to "fps 120", or the hello of /ws/drive'
+EXPECTED = 'expected "key", "fps N" or a hello'
 log = logging.getLogger("fpvcar.video")
 
 
