@@ -67,6 +67,14 @@ deciding() { # MARKS
         )"
 }
 
+pages() { # one dot per test; a fault in full
+    local status=0
+    node --test --test-reporter=dot --test-reporter-destination=stdout \
+        --test-reporter=tap --test-reporter-destination="$results/tap" tests/web/*/*.test.js || status=$?
+    sed -n '/^ *not ok/,/^ *\.\.\./p; /^# pass/p' "$results/tap"
+    return "$status"
+}
+
 mapfile -t two < <(spread 2)
 mapfile -t three < <(spread 3)
 mapfile -t four < <(spread 4)
@@ -76,7 +84,7 @@ if [ "$suite" = quick ]; then
     start deciding deciding 'not e2e and not slow'
     try units "$python" "${run[@]}" "${three[@]}" -m 'not e2e and not slow' "${elsewhere[@]}" \
         tests/{unit,mutation,rdma/units,test_*.py}
-    try pages node --test tests/web/*/*.test.js
+    try pages pages
     finish
     try smoke "$python" "${run[@]}" --durations=5 -m smoke
     left="slow units, processes, browsers, pipes and guests: make test-all (45 minutes)"
@@ -89,7 +97,7 @@ else
         -m 'not browser and not alone and not guest' "${elsewhere[@]}"
     finish
     try guests "$python" "${run[@]}" --durations=10 -m guest
-    try pages node --test tests/web/*/*.test.js
+    try pages pages
     try browser "$python" "${run[@]}" "${two[@]}" --durations=10 -m 'browser and not alone'
     try alone "$python" "${run[@]}" --durations=10 -m alone
     left="hours of video, fuzzing, power cuts, guests with systemd, the card image: make soak"
