@@ -17,7 +17,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -66,12 +66,16 @@ SAFETY = ("limit", "guard", "stopped_by")
 """Fields whose loss holds the car."""
 
 
-class Loaded(NamedTuple):
-    """Saved settings, the fields of a later version, and the names of unreadable values."""
+class LoadedSettings(SavedSettings, frozen=True):
+    """Settings as loaded, with the fields of a later version and the names of unreadable values."""
 
-    settings: SavedSettings
-    unknown: dict[str, msgspec.Raw]
-    unreadable: tuple[str, ...]
+    later: dict[str, msgspec.Raw] = {}
+    unreadable: tuple[str, ...] = ()
+
+    def settings(self) -> SavedSettings:
+        """Return the settings alone, as they are written."""
+        fields = SavedSettings.__struct_fields__
+        return SavedSettings(**{name: getattr(self, name) for name in fields})
 
 
 def limit_of(saved: SavedSettings, profile: Profile) -> float:
@@ -104,15 +108,15 @@ def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | Non
     )
 
 
-def load(path: Path) -> Loaded:
+def load(path: Path) -> LoadedSettings:
     """Load the saved settings; the strictest values replace unreadable ones."""
     try:
         fields = _fields(path)
     except FileNotFoundError:
-        return Loaded(SavedSettings(), {}, ())
+        return LoadedSettings()
     except UNREADABLE as fault:
         log.error("%s: %s; the car waits for a grown-up's Resume", path, fault)
-        return Loaded(STRICTEST, {}, (FILE,))
+        return LoadedSettings(**msgspec.structs.asdict(STRICTEST), unreadable=(FILE,))
     values: dict[str, Any] = {}
     unreadable: dict[str, str] = {}
     for field in msgspec.structs.fields(SavedSettings):
@@ -123,11 +127,11 @@ def load(path: Path) -> Loaded:
                 unreadable[field.name] = str(fault)
     if lost := {key: getattr(STRICTEST, key) for key in SAFETY if key in unreadable}:
         values |= {**lost, "stopped_by": values.get("stopped_by") or FILE}
-    saved = SavedSettings(**values)
+    saved = LoadedSettings(**values, later=fields, unreadable=tuple(unreadable))
     if unreadable or fields:
         log.error("%s: unreadable: %s; unknown: %s", path, unreadable, ", ".join(fields))
-    log.info("loaded the grown-ups' settings: %s", saved)
-    return Loaded(saved, fields, tuple(unreadable))
+    log.info("loaded the grown-ups' settings: %s", saved.settings())
+    return saved
 
 
 def _fields(path: Path) -> dict[str, msgspec.Raw]:
@@ -150,7 +154,9 @@ class Saver(Worker):
     def __init__(self, directory: Path) -> None:
         super().__init__("saved")
         self._path = directory / FILE
-        self.before, self._unknown, self.unreadable = load(self._path)
+        loaded = load(self._path)
+        self.before, self._unknown = loaded.settings(), loaded.later
+        self.unreadable = loaded.unreadable
         self._picture, self._car = self.before.picture, self.before.car
         self._intercom = self.before.intercom
         damaged = self._unknown or self.unreadable
