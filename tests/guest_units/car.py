@@ -113,7 +113,7 @@ class Car:
         self.pins = pins
         self.check("dpkg -i /share/fpvcar*.deb /share/python3-fpvcar*.deb")
         self.check(f"sh /share/tests/guest_units/{pins}.sh")
-        self.check("fpvcar setup --board mx1508 --name Elbow")
+        self.check("fpvcar setup --board mx1508 --name Elbow --resistors")
 
     def check(self, command: str) -> str:
         return self.guest.check(command, LONG_S)

@@ -161,7 +161,7 @@ def healthy(root: Path) -> Path:
     """Make a card of a healthy car: Raspberry Pi OS, and `setup`."""
     for name, text in FILES.items():
         put(root, name, text)
-    words = ["setup", "--root", str(root), "--board=mx1508", "--name=Rusty"]
+    words = ["setup", "--root", str(root), "--board=mx1508", "--name=Rusty", "--resistors"]
     assert setup.main(parser().parse_args(words)) == 0
     profile = (root / raspberry_pi_os.PROFILE).read_text()
     profile = profile.replace("[battery]\n", "[battery]\naddress = 0x40\n")

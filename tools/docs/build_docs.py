@@ -42,10 +42,10 @@ def printed(*arguments: str, typed: Sequence[str] = ()) -> str:
 
 
 def setup() -> str:
-    """Return the output of setup on a fresh card, with both questions answered."""
+    """Return the output of setup on a fresh card, with all questions answered."""
     with tempfile.TemporaryDirectory() as root:
         put(Path(root), BOOT, "dtparam=audio=on\n")
-        output = printed("setup", "--root", root, typed=("mx1508", "Rusty"))
+        output = printed("setup", "--root", root, typed=("mx1508", "Rusty", "yes", "yes"))
         return output.replace(root, "")
 
 

@@ -244,6 +244,11 @@ def _setups(verb: Verb) -> None:
         help="country of the Wi-Fi, for its channels: DE, GB, ... (default: unchanged)",
     )
     setup.add_argument(
+        "--resistors",
+        action="store_true",
+        help="confirm the resistors in the motors' leads, instead of a question for each",
+    )
+    setup.add_argument(
         "--keep-journal",
         action="store_true",
         help="keep the system's journal on the card, across power cuts (64 MB at most)",

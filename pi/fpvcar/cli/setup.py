@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from fpvcar.calibration.export import with_key
 from fpvcar.cli.profile import heading, shipped
-from fpvcar.config import ConfigError, profiles
+from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.config.pwm import over_peak
 from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, RUNTIME, UNITS, pwm_lines
 from fpvcar.devices import backends
 from fpvcar.runtime import files
@@ -94,10 +96,11 @@ class Run(Protocol):
 @dataclass(frozen=True)
 class Answers:
     """Answers to the questions. `board` "": the profile stays unchanged. `journal`: keep it on the
-    card. `country` "": the Wi-Fi's country stays unchanged."""
+    card. `country` "": the Wi-Fi's country stays unchanged. `keys`: values of the profile."""
 
     board: str
     name: str
+    keys: tuple[tuple[str, str], ...] = ()
     journal: bool = False
     country: str = ""
 
@@ -116,7 +119,12 @@ def countries() -> list[str]:
 
 
 def ask(
-    board: str, name: str, root: Path, read: Callable[[str], str], country: str = ""
+    board: str,
+    name: str,
+    root: Path,
+    read: Callable[[str], str],
+    country: str = "",
+    resistors: bool = False,
 ) -> Answers:
     """Ask for values that the options left open; an existing profile stays unless a board is given.
 
@@ -142,14 +150,31 @@ def ask(
         name = read(f"The car's name ({default})? ").strip() or default
     if not HOST.fullmatch(name):
         raise ConfigError(sentence("setup_name", name=name))
-    return Answers(board, name, country=country)
+    fitted = _resistors(chosen, root, (lambda _: "yes") if resistors else read)
+    return Answers(board, name, tuple(fitted), country=country)
+
+
+def _resistors(
+    profile: Profile, root: Path, read: Callable[[str], str]
+) -> Iterator[tuple[str, str]]:
+    """Ask for the resistor of each motor that is not driven without one; yield keys and values."""
+    for over in over_peak(profile, backends.most_hz(backends.backend_of(profile, root))):
+        ohm = f"{over.resistor_ohm:g}"
+        needed = f"{ohm} Ω, {over.resistor_w(over.resistor_ohm)} W, in a lead of {over.place}"
+        if read(f"Is the resistor soldered in ({needed}; yes, no)? ").strip() in ("yes", "y"):
+            yield f"{over.place}.resistor_ohm", ohm
+        else:
+            print(f"  {over}")
 
 
 def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
     """Yield each file that setup owns or changes, with its required text."""
     profile = root / PROFILE
     source = boards()[answers.board] if answers.board else profile
-    yield profile, named(source.read_text(encoding="utf-8"), answers.name)
+    toml = named(source.read_text(encoding="utf-8"), answers.name)
+    for key, value in answers.keys:
+        toml = with_key(toml, key, value)
+    yield profile, toml
     yield from system_files(root, answers.journal, profiles.load(source).pins.pwm)
     if answers.country:
         yield (
@@ -314,7 +339,8 @@ def main(arguments: Any, run: Run = run_program) -> int:
         undo(root, run)
         return 0
     read = input if sys.stdin.isatty() else _default
-    answers = ask(arguments.board, arguments.name, root, read, arguments.country)
+    options = arguments.country, arguments.resistors
+    answers = ask(arguments.board, arguments.name, root, read, *options)
     carry_out(replace(answers, journal=arguments.keep_journal), root, run)
     return 0
 

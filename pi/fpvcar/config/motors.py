@@ -44,13 +44,11 @@ class DcMotor(Motor, frozen=True):
     """Share of the duty that holds. A motor that steers against its stop draws its stall current
     for as long as it is held there."""
     winding_ohm: Annotated[float, Meta(ge=0.1, le=100)] = 0.68
-    """Resistance of the motor, plus that of a resistor in its lead; the default is that of an
-    FA-130. A PWM below 2000 Hz drives full battery / (this + the bridge's) through a stalled
-    motor in each pulse. A profile is refused if that exceeds an MX1508's peak current of 2 A."""
-
-    def stall_a(self, supply_v: float) -> float:
-        """Return the current of a slow PWM pulse into the stalled motor."""
-        return supply_v / (self.winding_ohm + self.bridge_ohm)
+    """Resistance of the motor; the default is that of an FA-130. A PWM below 2000 Hz drives full
+    battery / (this + `resistor_ohm` + the bridge's) through a stalled motor in each pulse. The
+    car does not drive if that exceeds an MX1508's peak current of 2 A."""
+    resistor_ohm: Annotated[float, Meta(ge=0, le=100)] = 0.0
+    """Resistance of a resistor in the motor's lead. Set it only after soldering the resistor."""
 
     @property
     def bridge_ohm(self) -> float:

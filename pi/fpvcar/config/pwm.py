@@ -6,6 +6,7 @@ from typing import NamedTuple
 from fpvcar.config.base import ConfigError
 from fpvcar.config.motors import L298n, Mx1508, ServoMotor
 from fpvcar.config.schema import Profile
+from fpvcar.runtime.sentences import sentence
 
 PWM_GROUPS = ((12, 18), (13, 19))
 """GPIO that share a channel of the PWM of a Pi Zero to 4."""
@@ -15,6 +16,9 @@ RESISTORS = [
     for ohm in (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)
 ]
 """Series E12 from 0.1 to 82 Ω."""
+MOST_HZ = 100
+"""Fastest PWM of the kernel's pins, made by a thread. Two motors then have 400 edges per second:
+1.3 % of a core of a busy x86-64; a Zero 2 W is ten times slower."""
 SMOOTH_HZ = 2000
 """PWM frequency below which the current of a small motor (0.34 mH) follows each pulse."""
 
@@ -32,25 +36,35 @@ class OverPeak(NamedTuple):
     top_duty: float
 
     @property
-    def cure(self) -> str:
-        """Remedy as text, for messages: resistor, battery or board."""
-        ohm = self.bridge_ohm + self.winding_ohm
-        resistor_ohm = next(each for each in RESISTORS if each >= self.supply_v / self.peak_a - ohm)
-        lost_w = (self.supply_v / (ohm + resistor_ohm)) ** 2 * resistor_ohm * self.top_duty
-        most_v = self.peak_a * ohm
-        return (
-            f"a resistor of {resistor_ohm:g} Ω for {math.ceil(lost_w)} W in the motor's lead (then "
-            f"{self.place}.winding_ohm = {self.winding_ohm + resistor_ohm:.4g}); or a battery of "
-            f"at most {math.floor(most_v * 10) / 10:g} V when full; or PWM of 4000 Hz: pigpiod "
-            "(not on a Pi 5), or the kernel's PWM (pins.pwm); or a motor HAT"
-        )
+    def resistor_ohm(self) -> float:
+        """Resistor of the series E12 that limits the current to the bridge's peak."""
+        least = self.supply_v / self.peak_a - self.bridge_ohm - self.winding_ohm
+        return next(ohm for ohm in RESISTORS if ohm >= least)
+
+    def resistor_w(self, ohm: float) -> int:
+        """Return the power that a resistor must bear while the motor is stalled."""
+        stall_a = self.supply_v / (self.bridge_ohm + self.winding_ohm + ohm)
+        return math.ceil(stall_a**2 * ohm * self.top_duty)
+
+    @property
+    def most_v(self) -> float:
+        """Voltage of a full battery that needs no resistor, rounded down."""
+        return math.floor(self.peak_a * (self.bridge_ohm + self.winding_ohm) * 10) / 10
+
+    def values(self) -> dict[str, str | int]:
+        """Return the values of its sentences."""
+        return {
+            "place": self.place,
+            "hz": self.hz,
+            "stall_a": f"{self.stall_a:.1f}",
+            "supply_v": f"{self.supply_v:g}",
+            "peak_a": f"{self.peak_a:g}",
+            "ohm": f"{self.resistor_ohm:g}",
+            "watts": self.resistor_w(self.resistor_ohm),
+        }
 
     def __str__(self) -> str:
-        return (
-            f"{self.place}: PWM pulses at {self.hz} Hz draw {self.stall_a:.1f} A from "
-            f"{self.supply_v:g} V if the motor stalls; the peak current of an MX1508 is "
-            f"{self.peak_a:g} A; use {self.cure}"
-        )
+        return sentence("lead_resistor", **self.values())
 
 
 def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
@@ -64,15 +78,20 @@ def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
     ]
 
 
-def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
-    """Return the motors that would, if stalled, draw PWM pulses above their bridge's limit."""
+def over_peak(profile: Profile, most_hz: int | None, bare: bool = False) -> list[OverPeak]:
+    """Return the motors that would, if stalled, draw PWM pulses above their bridge's limit.
+
+    `bare`: without the resistors that the profile names.
+    """
     supply_v = profile.battery.full_v
     overloads = []
     for name, motor in profile.motors.named:
         if not isinstance(motor, Mx1508):
             continue
         hz, place = _hz(profile, motor, most_hz), f"motors.{name}"
-        stall_a, peak_a = motor.stall_a(supply_v), motor.peak_a
+        resistor_ohm = 0.0 if bare else motor.resistor_ohm
+        stall_a = supply_v / (motor.bridge_ohm + motor.winding_ohm + resistor_ohm)
+        peak_a = motor.peak_a
         if hz < SMOOTH_HZ and stall_a > peak_a:
             ohms = motor.bridge_ohm, motor.winding_ohm
             top_duty = min(1.0, motor.max_volts / profile.battery.lowest_v)

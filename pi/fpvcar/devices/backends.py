@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fpvcar.config import Camera, HatServo, L298n, Motor, MotorHat, Mx1508, Profile, Servo
-from fpvcar.config.pwm import over_peak
+from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
@@ -76,11 +76,7 @@ def pins_backend(profile: Profile) -> BackEnd:
 
 def most_hz(backend: BackEnd) -> int | None:
     """The fastest PWM of a back end's pins; None where the profile's bounds are it."""
-    if backend == "pigpio":
-        return None
-    from fpvcar.devices.linux.pulses import MOST_HZ
-
-    return MOST_HZ
+    return None if backend == "pigpio" else MOST_HZ
 
 
 def backend_of(profile: Profile, root: Path) -> BackEnd:
@@ -231,7 +227,10 @@ def pwm_reason(profile: Profile, root: Path) -> str:
 
 def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     """Open the motors, switched off, with their dead man armed. State files live in
-    `runtime`. Raises PinsFault, also if a bridge cannot carry the pulses of a software PWM."""
+    `runtime`. Raises PinsFault, also if a bridge cannot carry the pulses of a slow PWM."""
+    backend = pins_backend(profile)
+    for overload in over_peak(profile, most_hz(backend)):
+        raise PinsRefused(str(overload))
     if profile.motors.on_hat:
         from fpvcar.devices.motors.hat_board import HatBoard
 
@@ -242,11 +241,9 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
             lambda pins: motor_drivers(profile, pins),
             runtime / "guardian.lock",
         )
-    if pins_backend(profile) == "linux":
+    if backend == "linux":
         from fpvcar.devices.linux.gpio import LinuxBoard
 
-        for overload in over_peak(profile, most_hz("linux")):
-            raise PinsRefused(str(overload))
         lock = runtime / "guardian.lock"
         return LinuxBoard(profile, lambda pins: motor_drivers(profile, pins), lock)
     from fpvcar.devices.pigpio.dead_man import PigpioBoard

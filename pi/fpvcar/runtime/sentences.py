@@ -93,6 +93,9 @@ ENGLISH = {
     "strict": "a motor would run on when its process dies: add the line dtparam=strict_gpiod to "
     "/boot/firmware/config.txt (sudo fpvcar setup does) and reboot; to drive all the same: "
     "--unsafe, or pins.unsafe = true",
+    "lead_resistor": "{place} is not driven: PWM pulses at {hz} Hz draw {stall_a} A from "
+    "{supply_v} V if the motor stalls, and its bridge bears {peak_a} A; solder a resistor of {ohm} "
+    "Ω for {watts} W into the motor's lead, then confirm it: sudo fpvcar setup",
     # camera
     "camera_renewed": "its settings were changed; it is restarted",
     "camera_again": "it is started again",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fpvcar import config
 from fpvcar.config import profiles
-from fpvcar.config.pwm import over_peak, slow_pulses
+from fpvcar.config.pwm import slow_pulses
 from fpvcar.devices import backends
 from fpvcar.runtime import mlock
 from fpvcar.wheels.controller import Wheels
@@ -41,9 +41,8 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
 
 
 def warn_of_pulses(profile: config.Profile) -> None:
-    """Log a warning for each PWM that this computer's back end cuts, or that exceeds a bridge."""
-    hz = backends.most_hz(backends.pins_backend(profile))
-    for warning in (*slow_pulses(profile, hz), *over_peak(profile, hz)):
+    """Log a warning for each PWM that this computer's back end cuts."""
+    for warning in slow_pulses(profile, backends.most_hz(backends.pins_backend(profile))):
         log.warning("%s", warning)
 
 

@@ -16,6 +16,7 @@ from fpvcar.config import (
     Ultrasound,
 )
 from fpvcar.config.checks import LOWEST_DOWN
+from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
 from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
@@ -66,7 +67,7 @@ def plan_of(profile: Profile, title: str) -> Plan:
         *_cameras(profile),
     )
     supply = (*_supply(profile, motors), *_other_buses(profile))
-    return Plan(title, supply, parts, tuple(_actuators(motors)))
+    return Plan(title, supply, parts, tuple(_actuators(profile, motors)))
 
 
 def _names(profile: Profile) -> tuple[str, str]:
@@ -229,10 +230,12 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     return Part(PCA9685, tuple(terminals), f"{kind}, {chip.address:#x}")
 
 
-def _actuators(motors: dict[str, AnyMotor]) -> Iterator[Part]:
-    """Yield motors and servos; each lead begins at its driver."""
+def _actuators(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
+    """Yield motors and servos; each lead begins at its driver, or at a resistor behind that."""
     mx1508, l298n = iter("AB"), iter((1, 3))
-    for name, motor in motors.items():
+    most_hz = None if profile.pins.backend == "pigpio" else MOST_HZ
+    needed = {over.place: over for over in over_peak(profile, most_hz, bare=True)}
+    for key, (name, motor) in zip(profile.motors.names, motors.items(), strict=True):
         match motor:
             case Mx1508():
                 letter = next(mx1508)
@@ -245,12 +248,27 @@ def _actuators(motors: dict[str, AnyMotor]) -> Iterator[Part]:
             case _:
                 yield Part(f"{name} servo", _servo(motor))
                 continue
+        over = needed.get(f"motors.{key}")
+        if over is not None:
+            ohm = max(motor.resistor_ohm, over.resistor_ohm)
+            resistor, watts = f"{ohm:g} Ω, {name}", over.resistor_w(ohm)
+            lead = Terminal("1", starts[0], plan.BATTERY, "", (_resistor_note(over),))
+            yield Part(resistor, (lead, Terminal("2")), f"≥ {watts} W")
+            starts[0] = End(resistor, "2")
         notes = (_motor_note(motor),)
         leads = (
             Terminal(str(lead), start, plan.BATTERY, "", notes)
             for lead, start in enumerate(starts, 1)
         )
         yield Part(name, tuple(leads), "100 nF across")
+
+
+def _resistor_note(over: OverPeak) -> str:
+    return (
+        f"Resistor in one lead of the motor: without it a stalled motor draws {over.stall_a:.1f} A "
+        f"in each pulse, and the {MX1508} bears {over.peak_a:g} A. It gets hot. The car drives "
+        "after you confirm it: sudo fpvcar setup."
+    )
 
 
 def _motor_note(motor: DcMotor) -> str:

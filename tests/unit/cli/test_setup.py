@@ -9,7 +9,7 @@ import pytest
 
 from fpvcar.cli import setup
 from fpvcar.cli.command_line import parser
-from fpvcar.config import ConfigError, L298n, profiles, raspberry_pi_os
+from fpvcar.config import ConfigError, L298n, Mx1508, profiles, raspberry_pi_os
 from fpvcar.devices import backends
 from fpvcar.runtime.paths import OLD_NAMES
 
@@ -352,3 +352,37 @@ def test_setup_announces_the_new_name_and_accepts_the_old_one(card: Path) -> Non
     assert set(old_names.read_text().split()) == {"raspberrypi", socket.gethostname()}
     assert old_names.stat().st_mode & 0o444 == 0o444
     assert ("systemctl", "restart", "systemd-journald.service") in ran
+
+
+@pytest.mark.parametrize(
+    ("typed", "fitted"), [(("yes", "y"), (2.2, 2.2)), (("no", "yes"), (0, 2.2)), (("", ""), (0, 0))]
+)
+def test_setup_asks_for_the_resistor_of_each_motor_above_its_bridge(
+    card: Path, typed: tuple[str, ...], fitted: tuple[float, ...]
+) -> None:
+    questions, lines = [], iter(typed)
+
+    def read(question: str) -> str:
+        questions.append(question)
+        return next(lines)
+
+    answers = setup.ask("mx1508", "Rusty", card, read)
+    assert len(questions) == 2 and all(
+        "2.2 Ω, 4 W, in a lead of motors." in text for text in questions
+    )
+    setup.write(list(setup.steps(answers, card)))
+    motors = profiles.load(card / raspberry_pi_os.PROFILE).motors.pair
+    assert tuple(motor.resistor_ohm for motor in motors if isinstance(motor, Mx1508)) == fitted
+
+
+def test_setup_option_confirms_resistors_and_asks_no_more(
+    card: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup.main(setting_up(card, "--board=mx1508", "--name=Rusty"))
+    assert "motors.drive is not driven" in capsys.readouterr().out
+    setup.main(setting_up(card, "--resistors"))
+    before = all_files(card)
+    assert before[raspberry_pi_os.PROFILE].count("resistor_ohm = 2.2") == 2
+    capsys.readouterr()
+    setup.main(setting_up(card))
+    assert all_files(card) == before and not capsys.readouterr().out

@@ -32,7 +32,7 @@ def test_wiring_prints_pins_and_table(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["wiring", "mx1508", "--pins"]) == 0
     assert "green, MX1508 IN1 GPIO 17 [11]" in capsys.readouterr().out
     assert main(["wiring", "mx1508", "--table"]) == 0
-    assert "pin 11 (GPIO 17)   MX1508 IN1" in capsys.readouterr().out
+    assert "pin 11 (GPIO 17)      MX1508 IN1" in capsys.readouterr().out
 
 
 def test_wiring_writes_a_file(tmp_path: Path) -> None:

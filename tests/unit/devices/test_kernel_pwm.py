@@ -39,6 +39,7 @@ BOARD = (
     f"motors.drive.forward = {FORWARD}",
     f"motors.drive.reverse = {REVERSE}",
     "motors.drive.pwm_hz = 1000",
+    "motors.drive.winding_ohm = 5",
     "motors.steer.winding_ohm = 5",
 )
 

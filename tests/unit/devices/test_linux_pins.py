@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from fpvcar.config import Profile, profiles
+from fpvcar.config.pwm import MOST_HZ
 from fpvcar.devices import backends
 from fpvcar.devices.linux import gpio, gpiochip, strict
 from fpvcar.devices.linux import pulses as linux_pulses
 from fpvcar.devices.linux.gpio import LinuxBoard, LinuxPins
-from fpvcar.devices.linux.pulses import MOST_HZ, Pulses, Schedule
+from fpvcar.devices.linux.pulses import Pulses, Schedule
 from fpvcar.devices.pins import PinsLost, PinsRefused
 from fpvcar.runtime import paths
 

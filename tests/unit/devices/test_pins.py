@@ -288,9 +288,18 @@ def test_dead_man_lets_go_of_all_enables(chip: Chip, pins: PigpioPins) -> None:
     until(lambda: not any(duties()), START_S, "it does not stop")
 
 
-def _bench_board(chip: Chip, runtime: Path) -> MotorBoard:
-    profile = profiles.load(BENCH, [f"pins.port = {chip.port}"])
+def _bench_board(chip: Chip, runtime: Path, *overrides: str) -> MotorBoard:
+    profile = profiles.load(BENCH, [f"pins.port = {chip.port}", *overrides])
     return backends.open_motors(profile, runtime)
+
+
+def test_wheels_do_not_drive_a_motor_above_its_bridge(chip: Chip, tmp_path: Path) -> None:
+    """The process runs on, and sends the sentence that names the resistor."""
+    slow = ("motors.drive.pwm_hz = 800", "motors.steer.pwm_hz = 800")
+    fitted = (f"motors.{name}.resistor_ohm = 2.2" for name in ("drive", "steer"))
+    with pytest.raises(PinsRefused, match=r"^motors\.drive is not driven: .* resistor of 2\.2 Ω"):
+        _bench_board(chip, tmp_path, *slow)
+    _bench_board(chip, tmp_path, *slow, *fitted).close()
 
 
 def test_pigpio_board_close_while_moving_switches_off_and_frees_the_script(

@@ -56,11 +56,11 @@ def a_word(start: str, old: str, new: str) -> Ill:
     return ill
 
 
-DRIVE_OHM = "dead_band = 0.14\nmax_volts = 3.0\nwinding_ohm = 2.88"
+DRIVE_OHM = "[motors.drive]          # FA-130 type, 3 V, on a pack of 7.5 V\nresistor_ohm = 2.2"
 
 
 def slow_on_pigpio(root: Path, machine: PlayedMachine) -> None:
-    change(root, DRIVE_OHM, "pwm_hz = 800\n" + DRIVE_OHM.replace("2.88", "0.68"))
+    change(root, DRIVE_OHM, DRIVE_OHM.replace("resistor_ohm = 2.2", "pwm_hz = 800"))
     machine.back_end = "pigpio"
 
 
@@ -150,8 +150,8 @@ ILL: list[tuple[str, Ill]] = [
     ),
     ("pins", an_answer(pins_answer=Broken("pigpiod at 127.0.0.1 port 8888: refused"))),
     ("pin-held", an_answer(held={24: "spi0 CS0"})),
-    ("pwm-peak-refused", in_profile(DRIVE_OHM, DRIVE_OHM.replace("2.88", "0.68"))),
-    ("pwm-peak", slow_on_pigpio),
+    ("pwm-peak-refused", in_profile(DRIVE_OHM, DRIVE_OHM.replace("2.2", "0"))),
+    ("pwm-peak-refused", slow_on_pigpio),
     ("pwm-absent", with_kernel_pwm),
     ("pwm-reboot", not_rebooted),
     ("pull-up", a_word("pinctrl", "24: ip    pd", "24: ip    pu")),

@@ -231,13 +231,26 @@ def test_missing_pigpiod_is_logged_with_a_retry(tmp_path: Path) -> None:
         process.communicate()
 
 
-@pytest.mark.parametrize(("backend", "lines"), [("linux", 4), ("pigpio", 0)])
-def test_wheels_logs_pulses_that_are_cut_or_exceed_the_bridge(
+def test_wheels_without_a_needed_resistor_run_and_refuse_to_move(tmp_path: Path) -> None:
+    with Rig(tmp_path, overrides=["motors.drive.pwm_hz = 800"]) as rig:
+        client = Client(rig.runtime)
+
+        def reason() -> str:
+            refused = client.send(0.0)
+            assert refused is not None and refused.reason == WheelsReason.PINS_LOST
+            return client.why
+
+        until(lambda: bool(reason()), START_S, "no reason")
+        assert "a resistor of 2.2 Ω" in client.why
+        rig.stays(0.1)
+        client.close()
+
+
+@pytest.mark.parametrize(("backend", "lines"), [("linux", 2), ("pigpio", 0)])
+def test_wheels_logs_pulses_that_are_cut(
     backend: str, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    strong = (f"motors.{name}.winding_ohm = 0.68" for name in ("drive", "steer"))
-    overrides = [f'pins.backend = "{backend}"', *strong]
-    profile = profiles.load(paths.HARDWARE / "mx1508.toml", overrides)
+    profile = profiles.load(paths.HARDWARE / "mx1508.toml", [f'pins.backend = "{backend}"'])
     warn_of_pulses(profile)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == lines

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from fpvcar.config import checks
-from fpvcar.wiring import parts
+from fpvcar.wiring import parts, tables
 from fpvcar.wiring.plan import PI, USES, End, Plan, Wire, gpio
 from tests.unit.wiring.cars import CARS
 
@@ -165,7 +165,7 @@ def test_wire_colours_have_one_use_each() -> None:
 
 
 def test_motors_are_wired_to_their_half_of_the_driver() -> None:
-    assert ways("mx1508", "Steering") == {"1": "MX1508 MOTOR-B 1", "2": "MX1508 MOTOR-B 2"}
+    assert ways("bench", "Steering") == {"1": "MX1508 MOTOR-B 1", "2": "MX1508 MOTOR-B 2"}
     assert ways("l298n", "Steering") == {"1": "L298N OUT3", "2": "L298N OUT4"}
     assert ways("differential", "Right motor")["1"] == "MX1508 MOTOR-B 1"
     assert ways("two-boards", "Drive motor")["2"] == "L298N OUT2"
@@ -248,3 +248,32 @@ def test_cameras_are_named() -> None:
     names = [part.name for part in plan("low-pins").all()]
     assert "Webcam" in names and "Depth camera" in names
     assert "Camera" in [part.name for part in plan("mx1508").all()]
+
+
+@pytest.mark.parametrize(
+    ("name", "motor", "output"),
+    [
+        ("mx1508", "Drive motor", "MOTOR-A 1"),
+        ("mx1508", "Steering", "MOTOR-B 1"),
+        ("zero-w", "Steering", "MOTOR-B 1"),
+        ("mx1508-servo", "Drive motor", "MOTOR-A 1"),
+    ],
+)
+def test_motor_above_the_peak_of_its_bridge_has_a_resistor_in_one_lead(
+    name: str, motor: str, output: str
+) -> None:
+    """A part of its own: its wires are two lines to tick off."""
+    resistor = f"2.2 Ω, {motor}"
+    assert ways(name, resistor) == {"1": f"MX1508 {output}"}
+    assert ways(name, motor)["1"] == f"{resistor} 2"
+    assert ways(name, motor)["2"].startswith("MX1508 MOTOR-")
+    (part,) = (part for part in plan(name).all() if part.name == resistor)
+    assert part.about == "≥ 4 W"
+    assert "draws 3.7 A" in ends(name)[f"{resistor} 1"].notes[0]
+    table = tables.wires(plan(name)).splitlines()
+    assert sum(resistor in line for line in table) == 2
+
+
+@pytest.mark.parametrize("name", ["differential", "l298n", "motor-hat", "bench", "rig"])
+def test_motor_within_the_peak_of_its_bridge_has_no_resistor(name: str) -> None:
+    assert not any("2.2 Ω" in part.name for part in plan(name).all())

@@ -75,6 +75,7 @@ export default register({
     guardian_hangs: 'der Wächter der Motoren hängt',
     guardian_gone: 'der Wächter der Motoren ist weg',
     strict: 'ein Motor liefe weiter, wenn sein Programm stirbt: Füge die Zeile dtparam=strict_gpiod in /boot/firmware/config.txt ein (sudo fpvcar setup tut das) und starte neu; trotzdem fahren: --unsafe oder pins.unsafe = true',
+    lead_resistor: '{place} wird nicht angetrieben: PWM-Pulse mit {hz} Hz ziehen {stall_a} A aus {supply_v} V, wenn der Motor blockiert, und seine Brücke verträgt {peak_a} A; löte einen Widerstand von {ohm} Ω für {watts} W in die Motorleitung, dann bestätige ihn: sudo fpvcar setup',
     camera_renewed: 'ihre Einstellungen wurden geändert; sie startet neu',
     camera_again: 'sie startet neu',
     camera_memory: 'sie startet neu; war das keine Absicht, ist der Arbeitsspeicher knapp',

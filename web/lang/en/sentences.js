@@ -75,6 +75,7 @@ export default register({
     guardian_hangs: 'the guardian of the motors hangs',
     guardian_gone: 'the guardian of the motors is gone',
     strict: 'a motor would run on when its process dies: add the line dtparam=strict_gpiod to /boot/firmware/config.txt (sudo fpvcar setup does) and reboot; to drive all the same: --unsafe, or pins.unsafe = true',
+    lead_resistor: '{place} is not driven: PWM pulses at {hz} Hz draw {stall_a} A from {supply_v} V if the motor stalls, and its bridge bears {peak_a} A; solder a resistor of {ohm} Ω for {watts} W into the motor’s lead, then confirm it: sudo fpvcar setup',
     camera_renewed: 'its settings were changed; it is restarted',
     camera_again: 'it is started again',
     camera_memory: 'it is started again; if that was not on purpose, memory is short',

@@ -75,6 +75,7 @@ export default register({
     guardian_hangs: 'el guardián de los motores está colgado',
     guardian_gone: 'el guardián de los motores ha desaparecido',
     strict: 'un motor seguiría en marcha al morir su programa: añade la línea dtparam=strict_gpiod a /boot/firmware/config.txt (lo hace sudo fpvcar setup) y reinicia; para conducir de todos modos: --unsafe, o pins.unsafe = true',
+    lead_resistor: '{place} no se mueve: los pulsos a {hz} Hz piden {stall_a} A de {supply_v} V si el motor se bloquea, y su puente aguanta {peak_a} A; suelda una resistencia de {ohm} Ω para {watts} W en el cable del motor, y luego confírmala: sudo fpvcar setup',
     camera_renewed: 'se cambiaron sus ajustes; se está reiniciando',
     camera_again: 'se está reiniciando',
     camera_memory: 'se está reiniciando; si no fue a propósito, falta memoria',

@@ -75,6 +75,7 @@ export default register({
     guardian_hangs: 'moottorien vartija on jumissa',
     guardian_gone: 'moottorien vartija on poissa',
     strict: 'moottori jäisi päälle, kun sen ohjelma kuolee: lisää rivi dtparam=strict_gpiod tiedostoon /boot/firmware/config.txt (sudo fpvcar setup tekee sen) ja käynnistä uudelleen; jos ajat silti: --unsafe tai pins.unsafe = true',
+    lead_resistor: '{place} ei liiku: {hz} Hz:n pulssit vievät {stall_a} A {supply_v} V:n jännitteestä, jos moottori jumittuu, ja sen silta kestää {peak_a} A; juota moottorin johtoon {ohm} Ω:n vastus, joka kestää {watts} W, ja vahvista se: sudo fpvcar setup',
     camera_renewed: 'sen asetukset muuttuivat; se käynnistyy uudelleen',
     camera_again: 'se käynnistyy uudelleen',
     camera_memory: 'se käynnistyy uudelleen; jos tämä ei ollut tarkoitus, muisti on vähissä',

@@ -75,6 +75,7 @@ export default register({
     guardian_hangs: 'le gardien des moteurs est bloqué',
     guardian_gone: 'le gardien des moteurs a disparu',
     strict: 'un moteur resterait allumé à la mort de son programme : ajoute la ligne dtparam=strict_gpiod à /boot/firmware/config.txt (sudo fpvcar setup le fait) et redémarre ; pour rouler quand même : --unsafe, ou pins.unsafe = true',
+    lead_resistor: '{place} n’est pas commandé : des impulsions à {hz} Hz tirent {stall_a} A sous {supply_v} V si le moteur cale, et son pont supporte {peak_a} A ; soude une résistance de {ohm} Ω pour {watts} W dans le fil du moteur, puis confirme-la : sudo fpvcar setup',
     camera_renewed: 'ses réglages ont changé ; elle redémarre',
     camera_again: 'elle redémarre',
     camera_memory: 'elle redémarre ; si ce n’était pas voulu, la mémoire manque',

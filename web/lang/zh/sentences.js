@@ -75,6 +75,7 @@ export default register({
     guardian_hangs: '电机的守护进程卡住了',
     guardian_gone: '电机的守护进程不见了',
     strict: '程序退出后电机会继续转：请在 /boot/firmware/config.txt 中加入 dtparam=strict_gpiod（sudo fpvcar setup 会写入）并重启；仍要驾驶：--unsafe 或 pins.unsafe = true',
+    lead_resistor: '{place} 不会被驱动：电机堵转时，{hz} Hz 的 PWM 脉冲会从 {supply_v} V 产生 {stall_a} A，而驱动桥只能承受 {peak_a} A；请在电机引线中焊入 {ohm} Ω、{watts} W 的电阻，然后用 sudo fpvcar setup 确认',
     camera_renewed: '设置已更改，正在重新启动',
     camera_again: '正在重新启动',
     camera_memory: '正在重新启动；如果不是有意为之，就是内存不足',

@@ -14,10 +14,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from fpvcar.config import Profile, raspberry_pi_os
+from fpvcar.config.pwm import MOST_HZ
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.linux import gpiochip, pins_off, strict
 from fpvcar.devices.linux.kernel_pwm import KernelPwm
-from fpvcar.devices.linux.pulses import MOST_HZ, Pulses
+from fpvcar.devices.linux.pulses import Pulses
 from fpvcar.devices.pins import Edge, MotorDriver, Pins, PinsFault, PinsLost
 from fpvcar.runtime.sentences import os_reason, sentence
 

@@ -18,9 +18,6 @@ from dataclasses import dataclass
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime.sentences import sentence
 
-MOST_HZ = 100
-"""Two motors then have 400 edges per second: 1.3 % of a core of a busy x86-64; a
-Zero 2 W is ten times slower."""
 PRIORITY = 10
 SWITCH_S = 0.0002
 """Longest hold of the interpreter's lock by another thread when an edge is due."""

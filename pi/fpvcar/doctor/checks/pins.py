@@ -92,24 +92,17 @@ PWM_REBOOT_NEEDED = Kind(
     "The kernel's PWM makes the pulses of the pins in pins.pwm; without it the car waits.",
     "sudo reboot; if this remains, look for its reason: sudo vclog --msg",
 )
-PEAK_REFUSED = Kind(
+OVER_PEAK = Kind(
     "pwm-peak-refused",
     Severity.FAULT,
     "The car does not move",
-    "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls; the "
-    "peak current of its bridge is {peak_a:g} A",
+    "{place}: PWM pulses at {hz} Hz draw {stall_a} A if the motor stalls; the "
+    "peak current of its bridge is {peak_a} A",
     "The car refuses to drive it: an overloaded bridge overheats, and if it fails, its motor "
     "may stay on.",
-    "use {cure}, in {path}",
-)
-OVER_PEAK = Kind(
-    "pwm-peak",
-    Severity.WARNING,
-    "The car does not move",
-    "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls; the "
-    "peak current of its bridge is {peak_a:g} A",
-    "An overloaded bridge overheats; if it fails, its motor may stay on.",
-    "use {cure}, in {path}",
+    "solder a resistor of {ohm} Ω for {watts} W into the motor's lead, then confirm it: sudo "
+    "fpvcar setup. Or use a battery of at most {most_v} V when full; or PWM of 4000 Hz: pigpiod "
+    "(not on a Pi 5), or for one motor the kernel's (pins.pwm); or a motor HAT",
 )
 DEAD_MAN_UNTESTED = Kind(
     "dead-man",
@@ -217,15 +210,7 @@ def pulses(facts: Facts) -> Findings:
             yield NO_PWM.finding(fault=facts.pwm.fault, lines=", ".join(lines))
     hz = backends.most_hz(facts.backend)
     for over in over_peak(facts.profile, hz):
-        kind = OVER_PEAK if hz is None else PEAK_REFUSED
-        yield kind.finding(
-            place=over.place,
-            hz=over.hz,
-            stall_a=over.stall_a,
-            peak_a=over.peak_a,
-            cure=over.cure,
-            path=facts.profile_path,
-        )
+        yield OVER_PEAK.finding(**over.values(), most_v=f"{over.most_v:g}")
 
 
 def _motor_places(profile: Profile) -> list[tuple[int, str]]:
