@@ -126,6 +126,10 @@ ENGLISH = {
     "make its encoder send one each second (ffmpeg: -g 30)",
     "camera_b_frames": "its H.264 has B-frames, which are late and out of order; switch them off "
     "(ffmpeg: -bf 0)",
+    "camera_fields": "its H.264 is interlaced, which browsers show in stripes; make it progressive "
+    "(ffmpeg: -vf yadif)",
+    "camera_format": "its program sends {format}; it needs plain H.264 (Annex B) on stdout "
+    "(ffmpeg: -c:v libx264 -f h264)",
     "camera_samples": "its H.264 has {chroma} samples of {bits} bits, which few browsers show; "
     "make its encoder use 4:2:0 and 8 bits (ffmpeg: -pix_fmt yuv420p)",
     "camera_garbage": "its program does not send valid H.264 ({reason})",

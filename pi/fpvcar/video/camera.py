@@ -150,6 +150,7 @@ class Camera(Supervisor):
         self._wishes: dict[str, int] = {}
         self._began_s = self._bytes_s = self._unit_s = 0.0
         self._synced = self._silent = False
+        self._head = b""
         self._coding = faults.CodingCheck()
         self._warned = ""
         self._newest_us: int | None = None
@@ -230,6 +231,7 @@ class Camera(Supervisor):
         """Reset for a new start: the first accepted unit is a key frame."""
         self._splitter, self._coding = self._new_splitter(), faults.CodingCheck()
         self._synced = self._silent = False
+        self._head = b""
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
         self._choice.begin(now_s)
 
@@ -291,6 +293,12 @@ class Camera(Supervisor):
             self.if_quiet(CLOSED_S, self.fail, faults.closed())
             return
         self._bytes_s = self._bytes_s or now_ns / 1e9
+        if not self.framed and len(self._head) <= faults.TS_BYTES:
+            self._head += data[: faults.TS_BYTES + 1]
+            if fault := faults.foreign_format(self._head):
+                self.back_off.lengthen(REFUSED_S)
+                self.fail(fault)
+                return
         try:
             self._deliver(self._splitter.feed(data, now_ns // 1000), now_ns)
         except WireError as fault:

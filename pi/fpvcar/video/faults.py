@@ -12,7 +12,7 @@ from fpvcar.runtime.child_process import signal_name
 from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.video import h264, syntax
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.syntax import shape_of
+from fpvcar.video.syntax import Shape, shape_of
 
 LEASH = "setpriv: failed to execute "
 SOFTWARE = (
@@ -21,6 +21,22 @@ SOFTWARE = (
 """Fault of a car whose camera uses libx264 instead."""
 CHROMA = ("4:0:0", "4:2:0", "4:2:2", "4:4:4")
 """Names of the values of chroma_format_idc."""
+SIGNS = (
+    ("MP4", 4, b"ftyp"),
+    ("MP4", 4, b"moof"),
+    ("Matroska", 0, b"\x1a\x45\xdf\xa3"),
+    ("FLV", 0, b"FLV"),
+    ("AVI", 0, b"RIFF"),
+    ("Ogg", 0, b"OggS"),
+    ("MJPEG", 0, b"\xff\xd8\xff"),
+    ("IVF", 0, b"DKIF"),
+    ("YUV4MPEG", 0, b"YUV4MPEG2"),
+)
+"""Formats by the bytes at an offset, as in file(1)."""
+TS_BYTES = 188
+"""Bytes of a packet of MPEG-TS; each begins with "G" (ISO/IEC 13818-1, 2.4.3.2)."""
+HEVC = (b"\x40\x01", b"\x42\x01", b"\x46\x01")
+"""Heads of the VPS, SPS and AUD of H.265; no NAL unit of H.264 begins so."""
 KEYS_MOST_S = 4.0
 """Time without a key frame that is reported: a new viewer would wait so long for a picture."""
 LINE_S = 2.0
@@ -85,6 +101,19 @@ def no_key_frame() -> str:
     return sentence("camera_no_key")
 
 
+def foreign_format(head: bytes) -> str:
+    """Return the fault of a plain program whose output begins like another format than Annex B;
+    empty if it does not."""
+    names = (name for name, at, sign in SIGNS if head[at : at + len(sign)] == sign)
+    name = next(names, "")
+    if head[:1] == b"G" and head[TS_BYTES : TS_BYTES + 1] == b"G":
+        name = "MPEG-TS"
+    start = head.find(h264.START_CODE, 0, 4) + len(h264.START_CODE)
+    if head[start : start + 2] in HEVC and head.startswith(b"\0\0"):
+        name = "H.265"
+    return sentence("camera_format", format=name) if name else ""
+
+
 class CodingCheck:
     """Check of the properties of the H.264 of one life of a camera program.
 
@@ -94,34 +123,39 @@ class CodingCheck:
     def __init__(self) -> None:
         self.refusal = ""
         self.warning = ""
-        self._samples, self._sps = "", b""
+        self._format, self._sps, self._shape = "", b"", Shape(0, 0)
         self._key_s: float | None = None
 
     def note(self, unit: AccessUnit, now_s: float) -> None:
         """Process the next unit, received at `now_s`."""
         lead = h264.lead_of(unit.data)
-        if lead and lead[-1][0] & 31 in h264.SLICES and syntax.is_b_slice(lead[-1]):
-            self.refusal = sentence("camera_b_frames")
         if unit.key or self._key_s is None:
             self._key_s = now_s
-            self._check_samples(lead)
+            self._check_format(lead)
+        if lead and lead[-1][0] & 31 in h264.SLICES:
+            if syntax.is_b_slice(lead[-1]):
+                self.refusal = sentence("camera_b_frames")
+            elif syntax.is_field(lead[-1], self._shape):
+                self.refusal = sentence("camera_fields")
         rare = now_s - self._key_s > KEYS_MOST_S
         keys = sentence("camera_rare_keys", seconds=f"{KEYS_MOST_S:g}") if rare else ""
-        self.warning = self._samples or keys
+        self.warning = self._format or keys
 
-    def _check_samples(self, lead: list[bytes]) -> None:
+    def _check_format(self, lead: list[bytes]) -> None:
         sps = next((nal for nal in lead if nal[0] & 31 == h264.SPS), self._sps)
         if sps == self._sps:
             return
-        self._sps, self._samples = sps, ""
+        self._sps, self._format = sps, ""
         try:
-            shape = shape_of(sps)
+            self._shape = shape = shape_of(sps)
         except ValueError:
             return
         bits = 8 + max(shape.luma_more, shape.chroma_more)
         if shape.chroma > 1 or bits > 8:
             chroma = CHROMA[min(shape.chroma, 3)]
-            self._samples = sentence("camera_samples", chroma=chroma, bits=bits)
+            self._format = sentence("camera_samples", chroma=chroma, bits=bits)
+        elif shape.number_bits:
+            self._format = sentence("camera_fields")
 
 
 def garbage(cause: str) -> str:

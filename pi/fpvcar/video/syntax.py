@@ -22,13 +22,14 @@ _HIGH = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135}
 
 class Shape(NamedTuple):
     """Cropped size of the picture; `chroma` is chroma_format_idc, `..._more` the bits of a
-    sample above eight."""
+    sample above eight; `number_bits` the length of frame_num, 0 if no picture is a field."""
 
     width: int
     height: int
     chroma: int = 1
     luma_more: int = 0
     chroma_more: int = 0
+    number_bits: int = 0
 
 
 class Bits:
@@ -66,7 +67,7 @@ def shape_of(sps: bytes) -> Shape:
     bits = Bits(sps[4:LENGTH_MAX].replace(b"\0\0\3", b"\0\0"))
     bits.ue()  # seq_parameter_set_id
     samples = _take_high(bits) if is_high(sps) else (1, 0, 0)
-    bits.ue()  # log2_max_frame_num_minus4
+    number_bits = bits.ue() + 4
     _skip_order_count(bits)
     bits.ue()  # max_num_ref_frames
     bits.u(1)  # gaps_in_frame_num_value_allowed_flag
@@ -80,7 +81,7 @@ def shape_of(sps: bytes) -> Shape:
         height -= (2 if chroma == 1 else 1) * fields * (bits.ue() + bits.ue())
     if not (0 < width <= SIDE_MAX and 0 < height <= SIDE_MAX):
         raise ValueError(f"an SPS of {width}x{height} (expected at most {SIDE_MAX})")
-    return Shape(width, height, *samples)
+    return Shape(width, height, *samples, 0 if frames_only else number_bits)
 
 
 def _take_high(bits: Bits) -> tuple[int, int, int]:
@@ -139,6 +140,18 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     while at < len(data) and data[at] == 255:
         value, at = value + 255, at + 1
     return value + (data[at] if at < len(data) else 0), at + 1
+
+
+def is_field(nal: bytes, shape: Shape) -> bool:
+    """Return whether this slice belongs to a field, half the lines of a picture."""
+    bits = Bits(nal[1:16].replace(b"\0\0\3", b"\0\0"))
+    try:
+        for _ in range(3):  # first_mb_in_slice, slice_type, pic_parameter_set_id
+            bits.ue()
+        bits.u(shape.number_bits)
+        return shape.number_bits > 0 and bits.u(1) == 1
+    except ValueError:
+        return False
 
 
 def is_b_slice(nal: bytes) -> bool:

@@ -23,9 +23,10 @@ def encode(
     refresh: bool = False,
     b_frames: int = 0,
     pixels: str = "yuv420p",
+    interlaced: bool = False,
 ) -> tuple[bytes, ...]:
-    """Return access units of a moving picture: constrained baseline, unless `b_frames` or `pixels`
-    need another profile.
+    """Return access units of a moving picture: constrained baseline, unless `b_frames`, `pixels` or
+    `interlaced` need another profile.
 
     `refresh`: after the first picture intra refresh replaces IDR pictures.
 
@@ -37,12 +38,14 @@ def encode(
     codec.framerate = Fraction(30)
     parameters = f"slices={slices}:aud={int(aud)}:scenecut=0:keyint={gop}"
     parameters += f":intra-refresh={int(refresh)}:bframes={b_frames}:b-adapt=0"
+    parameters += ":tff=1" if interlaced else ""
+    other = b_frames or interlaced or pixels != "yuv420p"
     if not repeat_headers:
         codec.flags |= 1 << 22  # AV_CODEC_FLAG_GLOBAL_HEADER
     codec.options = {
         "preset": "ultrafast",
         "tune": "zerolatency",
-        "profile": "high422" if b_frames or pixels != "yuv420p" else "baseline",
+        "profile": "high422" if other else "baseline",
         "threads": str(slices),
         "x264-params": parameters,
     }

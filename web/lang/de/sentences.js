@@ -102,6 +102,8 @@ export default register({
     camera_no_key: 'ihr Programm sendet kein H.264-Schlüsselbild; nötig ist reines H.264 (Annex B) auf stdout mit einem Schlüsselbild pro Sekunde',
     camera_rare_keys: 'seit {seconds} s kein H.264-Schlüsselbild, deshalb wartet eine neue Seite auf ihr Bild; lass ihren Encoder eines pro Sekunde senden (ffmpeg: -g 30)',
     camera_b_frames: 'ihr H.264 hat B-Bilder, die zu spät und in falscher Reihenfolge kommen; schalte sie ab (ffmpeg: -bf 0)',
+    camera_fields: 'ihr H.264 hat Halbbilder, die Browser als Streifen zeigen; stell sie auf Vollbilder um (ffmpeg: -vf yadif)',
+    camera_format: 'ihr Programm sendet {format}; nötig ist reines H.264 (Annex B) auf stdout (ffmpeg: -c:v libx264 -f h264)',
     camera_samples: 'ihr H.264 hat {chroma}-Abtastung mit {bits} Bit, die wenige Browser zeigen; lass ihren Encoder 4:2:0 und 8 Bit verwenden (ffmpeg: -pix_fmt yuv420p)',
     camera_garbage: 'ihr Programm sendet kein gültiges H.264 ({reason})',
     camera_closed: 'ihr Programm hat seine Ausgabe geschlossen',

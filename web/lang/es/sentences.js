@@ -102,6 +102,8 @@ export default register({
     camera_no_key: 'su programa no envía fotogramas clave H.264; hace falta H.264 puro (Annex B) por stdout, con un fotograma clave por segundo',
     camera_rare_keys: 'sin fotograma clave H.264 desde hace {seconds} s, así que una página nueva espera su imagen; haz que su codificador envíe uno por segundo (ffmpeg: -g 30)',
     camera_b_frames: 'su H.264 tiene fotogramas B, que llegan tarde y desordenados; desactívalos (ffmpeg: -bf 0)',
+    camera_fields: 'su H.264 es entrelazado y los navegadores lo muestran a rayas; hazlo progresivo (ffmpeg: -vf yadif)',
+    camera_format: 'su programa envía {format}; hace falta H.264 simple (Annex B) en stdout (ffmpeg: -c:v libx264 -f h264)',
     camera_samples: 'su H.264 tiene muestras {chroma} de {bits} bits, que pocos navegadores muestran; haz que su codificador use 4:2:0 y 8 bits (ffmpeg: -pix_fmt yuv420p)',
     camera_garbage: 'su programa no envía H.264 válido ({reason})',
     camera_closed: 'su programa cerró su salida',

@@ -102,6 +102,8 @@ export default register({
     camera_no_key: 'sen ohjelma ei lähetä H.264-avainkuvia; tarvitaan pelkkää H.264:ää (Annex B) stdoutiin, avainkuva joka sekunti',
     camera_rare_keys: 'ei H.264-avainkuvaa {seconds} sekuntiin, joten uusi sivu odottaa kuvaansa; aseta sen kooderi lähettämään avainkuva joka sekunti (ffmpeg: -g 30)',
     camera_b_frames: 'sen H.264:ssä on B-kuvia, jotka tulevat myöhässä ja väärässä järjestyksessä; poista ne käytöstä (ffmpeg: -bf 0)',
+    camera_fields: 'sen H.264 on lomitettua, ja selaimet näyttävät sen raitoina; muuta se progressiiviseksi (ffmpeg: -vf yadif)',
+    camera_format: 'sen ohjelma lähettää muotoa {format}; tarvitaan pelkkä H.264 (Annex B) vakiotulosteeseen (ffmpeg: -c:v libx264 -f h264)',
     camera_samples: 'sen H.264:ssä on {bits}-bittisiä {chroma}-näytteitä, joita harva selain näyttää; aseta sen kooderi käyttämään 4:2:0:aa ja 8 bittiä (ffmpeg: -pix_fmt yuv420p)',
     camera_garbage: 'sen ohjelma ei lähetä kelvollista H.264:ää ({reason})',
     camera_closed: 'sen ohjelma sulki tulosteensa',

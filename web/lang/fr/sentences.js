@@ -102,6 +102,8 @@ export default register({
     camera_no_key: 'son programme n’envoie pas d’image clé H.264 ; il faut du H.264 brut (Annex B) sur stdout, avec une image clé par seconde',
     camera_rare_keys: 'aucune image clé H.264 depuis {seconds} s, donc une nouvelle page attend son image ; règle son encodeur pour en envoyer une par seconde (ffmpeg : -g 30)',
     camera_b_frames: 'son H.264 contient des images B, tardives et dans le désordre ; désactive-les (ffmpeg : -bf 0)',
+    camera_fields: 'son H.264 est entrelacé et les navigateurs le montrent en rayures ; rends-le progressif (ffmpeg : -vf yadif)',
+    camera_format: 'son programme envoie du {format} ; il faut du H.264 simple (Annex B) sur stdout (ffmpeg : -c:v libx264 -f h264)',
     camera_samples: 'son H.264 a des échantillons {chroma} de {bits} bits, que peu de navigateurs affichent ; règle son encodeur sur 4:2:0 et 8 bits (ffmpeg : -pix_fmt yuv420p)',
     camera_garbage: 'son programme n’envoie pas de H.264 valide ({reason})',
     camera_closed: 'son programme a fermé sa sortie',

@@ -102,6 +102,8 @@ export default register({
     camera_no_key: '程序没有发送 H.264 关键帧；需要在 stdout 上输出纯 H.264（Annex B），每秒一个关键帧',
     camera_rare_keys: '已有 {seconds} 秒没有 H.264 关键帧，新打开的页面要等画面；请让编码器每秒发送一个关键帧（ffmpeg：-g 30）',
     camera_b_frames: '它的 H.264 含有 B 帧，画面会延迟且乱序；请关闭 B 帧（ffmpeg：-bf 0）',
+    camera_fields: '它的 H.264 是隔行扫描，浏览器会显示条纹；请改为逐行扫描（ffmpeg：-vf yadif）',
+    camera_format: '程序发送的是 {format}；需要在标准输出上发送纯 H.264（Annex B）（ffmpeg：-c:v libx264 -f h264）',
     camera_samples: '它的 H.264 采样为 {chroma}、{bits} 位，很少有浏览器能显示；请让编码器使用 4:2:0 和 8 位（ffmpeg：-pix_fmt yuv420p）',
     camera_garbage: '程序发送的不是有效的 H.264（{reason}）',
     camera_closed: '程序关闭了输出',

@@ -1,0 +1,135 @@
+"""Streams of foreign programs: each is shown, recorded and exported right, or refused in words that
+name the property and the encoder's option."""
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import av
+import pytest
+
+from fpvcar.recordings.export.mp4_export import Mp4Export
+from fpvcar.video import faults, h264, syntax
+from fpvcar.video.access_unit_records import AnnexBSplitter
+from fpvcar.video.camera import Camera
+from fpvcar.video.h264 import AccessUnit
+from tests.support.cameras.video_source import encode
+from tests.support.mcaps import McapFile
+from tests.unit.recordings.export.test_mp4_export import made, planned, said, shown
+from tests.unit.video.test_camera import running, until
+
+FRAMES = 40
+HEVC = b"\0\0\0\1\x40\1\x0c\1\xff\xff"
+"""Beginning of an H.265 stream: its VPS."""
+
+
+def muxed(name: str, codec: str = "libx264") -> bytes:
+    """Return a film in a container."""
+    there = io.BytesIO()
+    with av.open(there, "w", format=name) as container:
+        stream = container.add_stream(codec, rate=30)
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height = 64, 64
+        stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        for _ in range(8):
+            container.mux(stream.encode(av.VideoFrame(64, 64, stream.pix_fmt)))
+        container.mux(stream.encode(None))
+    return there.getvalue()
+
+
+def sets_once(units: Sequence[bytes]) -> list[bytes]:
+    """Return the units with SPS and PPS before the first one only."""
+    others = [
+        [nal for nal in h264.nal_units(unit) if nal[0] & 31 not in (h264.SPS, h264.PPS)]
+        for unit in units[1:]
+    ]
+    return [units[0], *(b"".join(b"\0\0\0\1" + nal for nal in nals) for nals in others)]
+
+
+REFUSED: dict[str, Callable[[], bytes]] = {
+    "MPEG-TS": lambda: muxed("mpegts"),
+    "MP4": lambda: muxed("mp4"),
+    "Matroska": lambda: muxed("matroska"),
+    "FLV": lambda: muxed("flv"),
+    "AVI": lambda: muxed("avi"),
+    "MJPEG": lambda: muxed("mjpeg", "mjpeg"),
+    "IVF": lambda: b"DKIF" + bytes(40),
+    "YUV4MPEG": lambda: b"YUV4MPEG2 W64 H64 F30:1\n" + bytes(400),
+    "H.265": lambda: HEVC + bytes(300),
+    "-bf 0": lambda: b"".join(encode(frames=12, b_frames=2)),
+    "Annex B": lambda: bytes(100_000),
+}
+"""Words of the refusal, and the stream."""
+SHOWN: dict[str, Callable[[], Sequence[bytes]]] = {
+    "intra refresh": lambda: encode(FRAMES, gop=10, refresh=True),
+    "one IDR picture": lambda: encode(FRAMES, gop=1000),
+    "parameter sets once": lambda: sets_once(encode(FRAMES, gop=10)),
+    "two slices": lambda: encode(FRAMES, gop=10, slices=2),
+    "delimiters": lambda: encode(FRAMES, gop=10, aud=True),
+    "changed size": lambda: encode(20, gop=10) + encode(20, gop=10, width=320, height=240),
+    "4:2:2": lambda: encode(FRAMES, gop=10, pixels="yuv422p"),
+    "10 bits": lambda: encode(FRAMES, gop=10, pixels="yuv420p10le"),
+    "interlaced frames": lambda: encode(FRAMES, gop=10, interlaced=True),
+}
+WARNED = {
+    "one IDR picture": "ffmpeg: -g 30",
+    "4:2:2": "ffmpeg: -pix_fmt yuv420p",
+    "10 bits": "ffmpeg: -pix_fmt yuv420p",
+    "interlaced frames": "ffmpeg: -vf yadif",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+async def test_unusable_stream_is_refused_with_the_option(words: str, tmp_path: Path) -> None:
+    film = tmp_path / "film"
+    film.write_bytes(REFUSED[words]())
+    units: list[AccessUnit] = []
+    command = ["sh", "-c", 'cat "$0"; sleep 60', str(film)]
+    async with running(Camera(command, False, silence_s=0.5), units.append) as camera:
+        await until(lambda: camera.state.startswith("lost") and words in camera.state)
+        assert "ffmpeg" in camera.state or "H.264" in camera.state
+    assert words == "-bf 0" or not units
+
+
+def split(stream: bytes, chunk: int) -> list[AccessUnit]:
+    """Return the units of a plain program that writes chunks of this size."""
+    splitter, units = AnnexBSplitter(), list[AccessUnit]()
+    for at in range(0, len(stream), chunk):
+        units += splitter.feed(stream[at : at + chunk], at)
+    return units + splitter.idle()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_unusual_stream_is_recorded_and_exported_whole(name: str, tmp_path: Path) -> None:
+    units = split(b"".join(SHOWN[name]()), 4093)
+    assert len(units) == FRAMES and units[0].key
+    coding = faults.CodingCheck()
+    for number, unit in enumerate(units):
+        coding.note(unit, number * 0.12)
+    assert coding.refusal == ""
+    assert WARNED.get(name, "") in coding.warning and bool(coding.warning) == (name in WARNED)
+    assert not faults.foreign_format(units[0].data)
+    recording = McapFile(said(tuple(unit.data for unit in units))).to(tmp_path / "a.mcap")
+    film: Mp4Export = planned(recording)
+    assert film.pictures == FRAMES and film.missing == []
+    found = shown(made(film, tmp_path / "a.mp4"))
+    times = [time for time, _, _ in found]
+    assert len(found) == FRAMES and times == sorted(set(times))
+    sizes = {(width, height) for _, width, height in found}
+    assert sizes == ({(160, 128), (320, 240)} if name == "changed size" else {(160, 128)})
+
+
+@pytest.mark.parametrize(("field", "refused"), [(0, False), (1, True)])
+def test_fields_are_refused(field: int, refused: bool) -> None:
+    """x264 makes no fields: a slice header by hand, behind an SPS of interlaced frames."""
+    first = encode(2, interlaced=True)[0]
+    sps = next(nal for nal in h264.nal_units(first) if nal[0] & 31 == h264.SPS)
+    number_bits = syntax.shape_of(sps).number_bits
+    assert number_bits >= 4
+    bits = f"1{'00110'}1{'0' * number_bits}{field}".ljust(40, "1")
+    slice_ = b"\x65" + int(bits, 2).to_bytes(5, "big")
+    coding = faults.CodingCheck()
+    coding.note(
+        AccessUnit(True, 0, b"\0\0\0\1" + sps + b"\0\0\1\x68\xce" + b"\0\0\1" + slice_), 0.0
+    )
+    assert ("-vf yadif" in coding.refusal) == refused
