@@ -49,7 +49,8 @@ class Guarding(Struct, frozen=True):
     """State of the collision guard; the car is to stand `stop_m` before an obstacle.
 
     `ahead` and `back` are the shares of full throttle that it allows (in mode "warn": would allow),
-    `ahead_by` and `back_by` the sensors with the smallest shares.
+    `ahead_by` and `back_by` the sensors with the smallest shares. Unless the car's speed is
+    `measured`, it helps only a little, and the car is slow.
     """
 
     mode: str
@@ -58,6 +59,7 @@ class Guarding(Struct, frozen=True):
     back: float = 1.0
     ahead_by: str = ""
     back_by: str = ""
+    measured: bool = True
 
 
 class Health(Struct, frozen=True):

@@ -58,7 +58,7 @@ export default register({
   beeps: 'Beim Rückwärtsfahren piepen (langer Ton: kein Messwert)',
   voice: 'Warnungen vorlesen',
   guard: 'Kollisionsschutz',
-  hudGuard: {off: 'Schutz aus', warn: 'Schutz warnt', limit: 'Schutz hilft'},
+  hudGuard: {off: 'Schutz aus', warn: 'Schutz warnt', limit: 'Schutz hilft', unmeasured: 'Schutz hilft nur wenig: kalibriere das Tempo'},
   guardOff: 'aus: tut nichts',
   guardWarn: 'warnt: du bremst',
   guardLimit: 'hilft: bremst und hält an',

@@ -58,7 +58,7 @@ export default register({
   beeps: 'Beep while reversing (a long beep: no reading)',
   voice: 'Speak warnings',
   guard: 'Collision guard',
-  hudGuard: {off: 'guard off', warn: 'guard warns', limit: 'guard helps'},
+  hudGuard: {off: 'guard off', warn: 'guard warns', limit: 'guard helps', unmeasured: 'guard helps only a little: calibrate the speed'},
   guardOff: 'off: does nothing',
   guardWarn: 'warns: you brake',
   guardLimit: 'helps: slows and stops',

@@ -58,7 +58,7 @@ export default register({
   beeps: 'Pitar al dar marcha atrás (pitido largo: sin lectura)',
   voice: 'Leer los avisos en voz alta',
   guard: 'Protección contra choques',
-  hudGuard: {off: 'protección apagada', warn: 'protección avisa', limit: 'protección ayuda'},
+  hudGuard: {off: 'protección apagada', warn: 'protección avisa', limit: 'protección ayuda', unmeasured: 'protección ayuda poco: calibra la velocidad'},
   guardOff: 'apagada: no hace nada',
   guardWarn: 'avisa: frenas tú',
   guardLimit: 'ayuda: frena y se para',

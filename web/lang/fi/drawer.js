@@ -58,7 +58,7 @@ export default register({
   beeps: 'Piippaa peruutettaessa (pitkä ääni: ei lukemaa)',
   voice: 'Lue varoitukset ääneen',
   guard: 'Törmäyssuoja',
-  hudGuard: {off: 'suoja pois', warn: 'suoja varoittaa', limit: 'suoja auttaa'},
+  hudGuard: {off: 'suoja pois', warn: 'suoja varoittaa', limit: 'suoja auttaa', unmeasured: 'suoja auttaa vain vähän: kalibroi nopeus'},
   guardOff: 'pois: ei tee mitään',
   guardWarn: 'varoittaa: sinä jarrutat',
   guardLimit: 'auttaa: auto jarruttaa',

@@ -58,7 +58,7 @@ export default register({
   beeps: 'Bip en marche arrière (bip long : pas de mesure)',
   voice: 'Lire les alertes à voix haute',
   guard: 'Protection contre les chocs',
-  hudGuard: {off: 'protection désactivée', warn: 'la protection alerte', limit: 'la protection aide'},
+  hudGuard: {off: 'protection désactivée', warn: 'la protection alerte', limit: 'la protection aide', unmeasured: 'la protection aide peu : calibre la vitesse'},
   guardOff: 'non : ne fait rien',
   guardWarn: 'alerte : tu freines',
   guardLimit: 'aide : ralentit et s’arrête',

@@ -58,7 +58,7 @@ export default register({
   beeps: '倒车时鸣响（长音：没有读数）',
   voice: '语音播报警告',
   guard: '防撞保护',
-  hudGuard: {off: '防撞关', warn: '防撞提醒', limit: '防撞辅助'},
+  hudGuard: {off: '防撞关', warn: '防撞提醒', limit: '防撞辅助', unmeasured: '防撞作用有限：请校准速度'},
   guardOff: '关：不提醒，不刹车',
   guardWarn: '提醒：你来刹车',
   guardLimit: '辅助：小车自动减速并停下',
