@@ -86,11 +86,12 @@ class Card(Struct, frozen=True):
     """Health of the storage card; None is "unknown here".
 
     `used` is the used share of its rated life, as reported by the card; a card over 1 is past its
-    end.
+    end. `volatile`: the recordings are in memory, and lost at power-off.
     """
 
     used: float | None = None
     read_only: bool | None = None
+    volatile: bool | None = None
 
 
 class Recording(Struct, frozen=True):
