@@ -12,6 +12,7 @@ export interface Range {
 }
 export interface Guarding {
   mode: string; stop_m: number; ahead: number; back: number; ahead_by: string; back_by: string;
+  measured: boolean;
 }
 export interface Health {
   faults: string[]; celsius: number | null; throttled: number | null; wifi_dbm: number | null;

@@ -17,8 +17,9 @@ export const STRINGS = {
   noPicture: (/** @type {{trouble: string, fault: string}} */ {trouble, fault}) => (trouble === 'unsupported' ? t.noVideo
     : trouble === 'tap' ? t.tapForPicture : trouble ? fill(t.notDecoded, {reason: fault}) : ''),
   /** The limits of a grown-up; t.hudGuard loads later. */
-  max: (/** @type {number} */ limit, /** @type {string} */ mode = '') => {
+  max: (/** @type {number} */ limit, /** @type {{mode: string, measured?: boolean} | null} */ guard = null) => {
     const modes = /** @type {Record<string, string> | undefined} */ (t.hudGuard);
+    const mode = guard?.mode === 'limit' && guard.measured === false ? 'unmeasured' : guard?.mode;
     return [fill(t.max, {much: percent(limit)}), mode ? modes?.[mode] : ''].filter(Boolean).join(' · ');
   },
   drivePercent: (/** @type {number} */ value) => deflection(value, t.drive, t.forward, t.back),

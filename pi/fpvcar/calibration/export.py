@@ -2,11 +2,13 @@
 
 import re
 
-from fpvcar.calibration.values import Value, Values
+from fpvcar.calibration.values import SPEED, Value, Values
 
 
 def written(toml: str, values: Values) -> str:
     """Return the profile's text with these values."""
+    if SPEED in values:
+        toml = with_key(toml, "guard.measured", "true")
     for key, value in sorted(values.items()):
         toml = with_key(toml, key, _text(value))
     return toml

@@ -16,6 +16,8 @@ Values = Mapping[str, Value]
 MOST_OFFSET_M = 0.15
 """Largest offset of a range sensor that calibration keeps. With a larger one the guard would let
 the car touch an obstacle, because its default `stop_m` is the same distance."""
+SPEED = "guard.top_mps"
+"""Value that makes the guard's figures those of this car."""
 GONE = "no longer in the profile"
 
 
@@ -77,6 +79,8 @@ def overridden(profile: Profile, values: Values) -> Profile:
         for name in path:
             place = place[name]
         place[last] = value
+    if SPEED in values:
+        raw["guard"]["measured"] = True
     tuned = profiles.parse(raw)
     if tuned.battery.empty_v != profile.battery.empty_v:
         battery = msgspec.structs.replace(tuned.battery, floor_v=profile.battery.lowest_v)

@@ -142,7 +142,8 @@ def ask(
         raise ConfigError(sentence("setup_board", board=board, boards=", ".join(available)))
     if not board and not profile.exists():
         raise ConfigError(f"no board: give --board, one of {', '.join(available)}")
-    chosen = profiles.load(available[board] if board else profile)
+    source = available[board] if board else profile
+    chosen = profiles.load(source)
     if reason := backends.daemon_reason(chosen, root):
         raise ConfigError(f"{profile}: {reason}")
     default = chosen.car.name
@@ -151,7 +152,8 @@ def ask(
     if not HOST.fullmatch(name):
         raise ConfigError(sentence("setup_name", name=name))
     fitted = _resistors(chosen, root, (lambda _: "yes") if resistors else read)
-    return Answers(board, name, tuple(fitted), country=country)
+    keys = (*fitted, *_guard(chosen, profiles.read_toml(source)))
+    return Answers(board, name, keys, country=country)
 
 
 def _resistors(
@@ -165,6 +167,14 @@ def _resistors(
             yield f"{over.place}.resistor_ohm", ohm
         else:
             print(f"  {over}")
+
+
+def _guard(profile: Profile, raw: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the keys that switch the guard on where range sensors have none yet."""
+    measures = any(profile.sensors.every()) or profile.depth.source != "none"
+    if "guard" in raw or profile.rig.loops or not measures:
+        return ()
+    return ("guard.mode", '"limit"'), ("guard.measured", "false")
 
 
 def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:

@@ -205,7 +205,11 @@ class Guard(Section, frozen=True):
     """Collision guard. Directions that no range sensor covers are unguarded."""
 
     mode: GuardMode = "off"
-    """"off", "warn" (the page shows it) or "limit" (throttle, too)."""
+    """"off", "warn" (the page shows it) or "limit" (throttle, too). `fpvcar setup` writes "limit"
+    for a car with range sensors."""
+    measured: bool = True
+    """Whether `top_mps` and `brake_mps2` are this car's. Without that "limit" also limits throttle
+    to 0.4. `fpvcar setup` writes false; calibration of the speed sets it."""
     stop_m: Annotated[float, Meta(ge=0.02, le=2)] = 0.15
     """Distance at which the car is to stop in front of an obstacle."""
     top_mps: Annotated[float, Meta(gt=0, le=10)] = 1.4

@@ -8,7 +8,8 @@ class ComputerReadings(NamedTuple):
 
     `wireless` is /proc/net/wireless, `bit_rate` in bit/s, `disk_b` the free bytes of
     the folder `disk`; `life_times` and `ends` are life_time and pre_eol_info of each
-    card, `mounts` is /proc/self/mounts; `interface` is the name of the Wi-Fi interface.
+    card, `mounts` is /proc/self/mounts, `board` a Raspberry Pi's name; `interface` is the
+    name of the Wi-Fi interface.
     """
 
     throttled: str | None = None
@@ -23,6 +24,7 @@ class ComputerReadings(NamedTuple):
     life_times: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     mounts: str | None = None
+    board: str | None = None
     disk: str = ""
     utc_s: float | None = None
     interface: str | None = None

@@ -105,6 +105,7 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         encoder=programs.encoder_line(machine.command),
         computer=computer._replace(utc_s=machine.utc_s()),
         state=str(paths.state),
+        recordings=str(recordings),
         writable=machine.writable(paths.state),
         speed=machine.speed(_nearest(recordings)),
         old_recordings=_old_recordings(recordings),

@@ -116,6 +116,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     computer: ComputerReadings
     state: str
+    recordings: str
     writable: Answer
     """Whether the car may write its codes."""
     speed: CardSpeed | Unasked

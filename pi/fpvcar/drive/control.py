@@ -35,6 +35,8 @@ IDLE_TICK_S = 0.1
 """Tick without a driver; short enough that the lease of resting wheels never expires."""
 WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak; more current would crash the computer."""
+UNMEASURED_LIMIT = 0.4
+"""Share of full throttle while the guard counts on a speed that nobody measured."""
 NO_PINS = sentence("pins_silent")
 log = logging.getLogger("fpvcar.gate")
 
@@ -189,15 +191,17 @@ class Control:
     def guarding(self) -> Guarding:
         """Return the share of full throttle that the collision guard allows, and the limiting
         sensors."""
+        settings = self._profile.guard
         if self.guard_mode == "off":
-            return Guarding(self.guard_mode, self._profile.guard.stop_m)
+            return Guarding(self.guard_mode, settings.stop_m, measured=settings.measured)
         return Guarding(
             self.guard_mode,
-            self._profile.guard.stop_m,
+            settings.stop_m,
             self.free.ahead,
             self.free.back,
             self._guard.ahead_by,
             self._guard.back_by,
+            settings.measured,
         )
 
     def wish_age_s(self, now_s: float) -> float | None:
@@ -329,9 +333,11 @@ class Control:
         return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
 
     def limit_now(self, now_s: float) -> float:
-        """Return the current speed limit; it is lower while the supply is weak."""
+        """Return the current speed limit. It is lower while the supply is weak, and while the
+        guard counts on a speed that nobody measured."""
         weak = self._inputs.weak(now_s)
-        return min(self.limit, WEAK_LIMIT) if weak else self.limit
+        unmeasured = self.guard_mode == "limit" and not self._profile.guard.measured
+        return min(self.limit, WEAK_LIMIT if weak else 1.0, UNMEASURED_LIMIT if unmeasured else 1.0)
 
     def _free(self, now_s: float) -> Free:
         if self.guard_mode == "off":

@@ -5,6 +5,7 @@ system read-only after errors, even during a drive.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from fpvcar.devices.computer import ComputerReadings
 from fpvcar.wire.telemetry import Card
@@ -27,7 +28,8 @@ def card_of(readings: ComputerReadings) -> Card:
     used = max(lives, default=None)
     if max(ends, default=0) >= SPARE_80:
         used = max(used or 0.0, WORN)
-    return Card(used, read_only(readings.mounts, readings.disk))
+    where = readings.mounts, readings.disk
+    return Card(used, read_only(*where), volatile(*where) if readings.board else None)
 
 
 def _lives(text: str) -> Iterator[float]:
@@ -46,9 +48,29 @@ def _hex(text: str) -> Iterator[int]:
 
 
 def read_only(mounts: str | None, path: str) -> bool | None:
-    """Return whether the file system of `path` is mounted read-only, by /proc/self/mounts; of
-    two mounts at one place the later one counts."""
-    best, verdict = -1, None
+    """Return whether the file system of `path` is mounted read-only."""
+    mount = mount_of(mounts, path)
+    return None if mount is None else "ro" in mount.options
+
+
+def volatile(mounts: str | None, path: str) -> bool | None:
+    """Return whether files at `path` are lost at power-off: in memory, or in an overlay over a
+    root that is never written."""
+    mount = mount_of(mounts, path)
+    return None if mount is None else mount.kind in ("tmpfs", "overlay")
+
+
+class Mount(NamedTuple):
+    """Kind and options of a mounted file system."""
+
+    kind: str
+    options: list[str]
+
+
+def mount_of(mounts: str | None, path: str) -> Mount | None:
+    """Return the file system of `path`, by /proc/self/mounts; of two mounts at one place the
+    later one counts."""
+    best, found = -1, None
     for line in (mounts or "").splitlines():
         fields = line.split()
         if len(fields) < 4:
@@ -58,8 +80,8 @@ def read_only(mounts: str | None, path: str) -> bool | None:
             place = place.replace(escaped, plain)
         within = path == place or path.startswith(place.rstrip("/") + "/")
         if within and len(place) >= best:
-            best, verdict = len(place), "ro" in fields[3].split(",")
-    return verdict
+            best, found = len(place), Mount(fields[2], fields[3].split(","))
+    return found
 
 
 def faults(card: Card) -> dict[str, str]:
@@ -69,6 +91,11 @@ def faults(card: Card) -> dict[str, str]:
         reasons["card_read_only"] = (
             "the card is read-only, nothing is saved: dmesg has the reason; fetch the "
             "recordings, then sudo fsck it or replace it"
+        )
+    if card.volatile:
+        reasons["card_volatile"] = (
+            "recordings are not kept after power-off: they are in memory (tmpfs or overlay); see "
+            'docs/install.md, "A root that is never written"'
         )
     if card.used is not None and card.used >= WORN:
         reasons["card_worn"] = (

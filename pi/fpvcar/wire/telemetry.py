@@ -49,7 +49,8 @@ class Guarding(Struct, frozen=True):
     """State of the collision guard; the car is to stand `stop_m` before an obstacle.
 
     `ahead` and `back` are the shares of full throttle that it allows (in mode "warn": would allow),
-    `ahead_by` and `back_by` the sensors with the smallest shares.
+    `ahead_by` and `back_by` the sensors with the smallest shares. Unless the car's speed is
+    `measured`, it helps only a little, and the car is slow.
     """
 
     mode: str
@@ -58,6 +59,7 @@ class Guarding(Struct, frozen=True):
     back: float = 1.0
     ahead_by: str = ""
     back_by: str = ""
+    measured: bool = True
 
 
 class Health(Struct, frozen=True):
@@ -84,11 +86,12 @@ class Card(Struct, frozen=True):
     """Health of the storage card; None is "unknown here".
 
     `used` is the used share of its rated life, as reported by the card; a card over 1 is past its
-    end.
+    end. `volatile`: the recordings are in memory, and lost at power-off.
     """
 
     used: float | None = None
     read_only: bool | None = None
+    volatile: bool | None = None
 
 
 class Recording(Struct, frozen=True):

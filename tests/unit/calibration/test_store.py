@@ -61,8 +61,10 @@ def test_exported_profile_has_values_and_comments() -> None:
         "motors.drive.invert": True,
         "speeds.child_mps": 0.7,
         "battery.curve": (0.0, 0.5, 1.0),
+        "guard.top_mps": 1.1,
     }
-    text = written(text_of("bench"), values)
+    unmeasured = with_key(text_of("bench"), "guard.measured", "false")
+    text = written(unmeasured, values)
     assert "# FA-130 type" in text and "dead_band = 0.1235        #" in text
     profile = profiles.parse(tomllib.loads(text))
     tuned = overridden(BENCH, {**values, DEAD: 0.1235})

@@ -386,3 +386,27 @@ def test_setup_option_confirms_resistors_and_asks_no_more(
     capsys.readouterr()
     setup.main(setting_up(card))
     assert all_files(card) == before and not capsys.readouterr().out
+
+
+def test_setup_switches_the_guard_on_for_a_car_with_range_sensors(card: Path) -> None:
+    """A mode in the profile stays, and a car without range sensors gets none."""
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    path = card / raspberry_pi_os.PROFILE
+    assert "[guard]" not in path.read_text()
+    sensor = f"{path.read_text()}\n[sensors.tof.front]\npower = 4\n"
+    path.write_text(sensor)
+    assert profiles.load(path).guard.mode == "off", "an upgrade changes nothing"
+    setup.main(setting_up(card))
+    guard = profiles.load(path).guard
+    assert guard.mode == "limit" and not guard.measured
+    path.write_text(f'{sensor}\n[guard]\nmode = "warn"\n')
+    setup.main(setting_up(card))
+    assert profiles.load(path).guard.mode == "warn"
+
+
+@pytest.mark.parametrize("name", setup.boards())
+def test_shipped_car_with_range_sensors_has_the_guard_on(name: str) -> None:
+    profile = profiles.load(setup.boards()[name])
+    sensors = any(profile.sensors.every()) and not profile.rig.loops
+    assert profile.guard.mode == ("limit" if sensors else "off")
+    assert profile.guard.measured is not sensors

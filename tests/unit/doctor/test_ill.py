@@ -182,6 +182,8 @@ ILL: list[tuple[str, Ill]] = [
     ("throttled", a_file(rig.THROTTLED, "2\n")),
     ("hot", a_file(HOT, "83100\n")),
     ("memory", a_file("proc/meminfo", "MemAvailable: 12000 kB\n")),
+    ("recordings-volatile", a_file("proc/self/mounts", "overlayroot / overlay rw 0 0\n")),
+    ("recordings-volatile", a_file("proc/self/mounts", "tmpfs / tmpfs rw 0 0\n")),
     ("card-read-only", a_file("proc/self/mounts", "/dev/mmcblk0p2 / ext4 ro 0 0\n")),
     ("card-worn", a_file(WORN, "0x0a 0x0b\n")),
     ("state", an_answer(written=Broken("Input/output error"))),

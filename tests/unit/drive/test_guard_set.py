@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from fpvcar.calibration.values import overridden
 from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
 from fpvcar.wire import telemetry, up
@@ -106,6 +107,25 @@ def test_wish_age_counts_from_its_arrival_until_let_go() -> None:
     assert rig.control.wish_age_s(rig.now_ns / 1e9 + 0.1) == pytest.approx(0.1)
     rig.control.let_go()
     assert rig.control.wish_age_s(rig.now_ns / 1e9) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "measured", "share"),
+    [("limit", False, 0.4), ("limit", True, 1.0), ("warn", False, 1.0), ("off", False, 1.0)],
+)
+def test_guard_with_unmeasured_speed_caps_the_throttle_until_calibration(
+    mode: GuardMode, measured: bool, share: float
+) -> None:
+    settings = msgspec.structs.replace(PROFILE.guard, measured=measured)
+    profile = msgspec.structs.replace(PROFILE, guard=settings)
+    rig = Rig(seen=(wall(9.0),))
+    rig.control.tune(profile)
+    rig.control.guard(mode)
+    rig.drive_off()
+    assert rig.control.decision.throttle == pytest.approx(share)
+    assert rig.control.guarding().measured is measured
+    rig.control.tune(overridden(profile, {"guard.top_mps": 1.1}))
+    assert rig.control.limit_now(0.0) == 1.0 and rig.control.guarding().measured
 
 
 # --- controlled by the page ---

@@ -95,8 +95,8 @@ def test_every_fault_has_a_text_on_the_page() -> None:
     )
     texts = (paths.WEB / "lang" / "en" / "drawer.js").read_text(encoding="utf-8")
     earlier = health_of(WELL._replace(throttled="10000")).fault_keys
-    keys = (*health_of(ill).fault_keys, *earlier, "card_read_only")
-    assert len(keys) == 12
+    keys = (*health_of(ill).fault_keys, *earlier, "card_read_only", "card_volatile")
+    assert len(keys) == 13
     for key in keys:
         assert f"    {key}: '" in texts
 

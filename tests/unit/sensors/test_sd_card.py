@@ -80,6 +80,29 @@ def test_later_of_two_mounts_at_a_place_counts() -> None:
     assert read_only(None, "/home") is None
 
 
+@pytest.mark.parametrize(
+    ("mount", "lost"),
+    [
+        ("/dev/mmcblk0p3 /var/lib/fpvcar ext4 rw 0 0", False),
+        ("overlayroot / overlay rw 0 0", True),
+        ("/media/root-rw/overlay/var /var/lib/fpvcar overlay rw 0 0", True),
+        ("tmpfs /var/lib/fpvcar tmpfs rw 0 0", True),
+    ],
+)
+@pytest.mark.parametrize("board", ["Raspberry Pi 4 Model B", None])
+def test_recordings_in_memory_of_a_pi_are_a_fault(
+    mount: str, lost: bool, board: str | None
+) -> None:
+    """A development machine may have all of its files in an overlay."""
+    readings = ComputerReadings(
+        mounts=f"/dev/mmcblk0p2 / ext4 rw 0 0\n{mount}\n",
+        disk="/var/lib/fpvcar/recordings",
+        board=board,
+    )
+    expected = ("card_volatile",) if lost and board else ()
+    assert health_of(readings).fault_keys == expected
+
+
 def test_card_faults_name_the_next_step() -> None:
     health = health_of(
         ComputerReadings(
@@ -96,7 +119,7 @@ def test_card_faults_name_the_next_step() -> None:
 
 
 def test_good_or_unknown_card_is_no_fault() -> None:
-    assert faults(Card()) == faults(Card(0.8, False)) == {}
+    assert faults(Card()) == faults(Card(0.8, False, False)) == {}
 
 
 @pytest.mark.parametrize(

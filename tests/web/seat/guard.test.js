@@ -46,6 +46,14 @@ test('guard message is absent if the guard does not act', () => {
   assert.equal(alarm({guard: undefined}), null);
 });
 
+test('limits of a grown-up name the guard, and that it helps little with an unmeasured speed', () => {
+  assert.equal(STRINGS.max(0.5, guard), 'max 50% · guard helps');
+  assert.equal(STRINGS.max(0.5, {...guard, measured: true}), 'max 50% · guard helps');
+  const little = 'guard helps only a little: calibrate the speed';
+  assert.equal(STRINGS.max(0.5, {...guard, measured: false}), `max 50% · ${little}`);
+  assert.equal(STRINGS.max(0.5, {...guard, mode: 'off', measured: false}), 'max 50% · guard off');
+});
+
 test('guard in warn mode asks the driver to brake', () => {
   const warn = {...guard, mode: 'warn'};
   const said = alarm({guard: warn, reason: 'driving', throttle: 0.41});

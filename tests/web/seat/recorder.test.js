@@ -24,6 +24,7 @@ test('recording line shows its duration and the remaining room', () => {
   assert.match(recorderTexts(recording(), null, 350_000).text, /, room for 8\u00a0hours more, then/);
   assert.match(recorderTexts(recording({free_mb: 900}), null, 350_000).text, /, room for 42\u00a0minutes more, then/);
   assert.equal(recorderTexts(recording({free_mb: null}), null).text, 'Recording for 1:15');
+  assert.equal(recorderTexts(recording(), null, 0, true).text, 'Recording for 1:15, not kept after power-off');
   assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
 });
 

@@ -65,6 +65,7 @@ export default register({
       'card-full': {what: 'SD 卡快满了：{place} 剩余 {free} MB', why: '存储卡满后录像会停止。', mend: '请把录像复制到其他电脑并在页面上删除；sudo journalctl --vacuum-size=50M; sudo apt clean'},
       'card-no-room': {what: 'SD 卡已满：{place} 剩余 {free} MB', why: '小车无法写入密码和证书，因此不能启动。', mend: 'sudo journalctl --vacuum-size=50M; sudo apt clean；然后删除 {place} 中的录像'},
       'card-read-only': {what: 'SD 卡为只读：{place}', why: '内核发现错误，或以只读方式挂载：无法保存任何数据。', mend: '请用 dmesg 查看原因；复制录像，然后运行 sudo fsck 或更换存储卡'},
+      'recordings-volatile': {what: '断电后不保留录像：{place} 在内存中（tmpfs 或 overlay）', why: '没有 recurse=0 的 overlay 也会覆盖录像所在的分区。', mend: '请先复制录像；然后在 cmdline.txt 中写入 overlayroot=tmpfs:recurse=0，再 sudo reboot：docs/install.md'},
       state: {what: '无法写入 {place}：{fault}', why: '小车的密码、证书和录像都存放在那里。', mend: 'sudo apt install --reinstall fpvcar（设置所有者）；df -h {place}'},
       'card-worn': {what: 'SD 卡已老化：寿命已用 {used}', why: '它随时可能损坏并丢失全部数据。', mend: '请复制录像并更换存储卡'},
       'card-slow': {what: 'SD 卡太慢：{mb_per_s} MB/s，最长一次写入 {longest_s} 秒', why: '录像可能有缺失。', mend: '请使用 A1 或 A2 级存储卡，或 U 盘：在 {path} 中设置 recording.directory'},

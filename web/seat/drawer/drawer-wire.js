@@ -11,6 +11,7 @@ const RANGE = {
 };
 const GUARD = {
   mode: anyText, stop_m: any, ahead: any, back: any, ahead_by: anyText, back_by: anyText,
+  measured: maybe(flag),
 };
 const PERSON = {
   id: anyText, name: anyText, where: anyText, grown_up: flag, drives: flag, you: flag,

@@ -17,13 +17,14 @@ const MARK_MOST = 64;
  * @param {Recording} now
  * @param {Recording | null} before
  * @param {number} [bytesPerS] rate of the pictures, 0 if unknown
+ * @param {boolean} [volatile] recordings are lost at power-off
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
-export function recorderTexts(now, before, bytesPerS = 0) {
+export function recorderTexts(now, before, bytesPerS = 0, volatile = false) {
   const texts = t.recorder;
   const says = DRAWER_STRINGS.recorder;
   const fine = now.state === 'ok';
-  const room = now.free_mb === null ? '' : says.room(now.free_mb, bytesPerS, now.station);
+  const room = volatile ? texts.volatile : now.free_mb === null ? '' : says.room(now.free_mb, bytesPerS, now.station);
   const text = !fine ? says.bad(now.state)
     : listed([now.on ? says.on(clock(now.seconds)) : texts.off, room]);
   const broke = !fine && now.state !== before?.state;
@@ -111,7 +112,8 @@ export class RecorderPanel {
     show(this.box, now !== null && state.may_drive);
     show(this.dot, now !== null);
     if (now === null) return;
-    const {tone, text, news, alarm} = recorderTexts(now, this.last, this.bytesPerS);
+    const {tone, text, news, alarm} = recorderTexts(now, this.last, this.bytesPerS,
+      state.health?.fault_keys?.includes('card_volatile'));
     setAttr(this.dot, 'data-tone', tone);
     setAttr(this.dot, 'aria-label', t.recorder.tones[tone]);
     setAttr(this.dot, 'title', t.recorder.tones[tone]);

@@ -60,7 +60,7 @@ export class Hud {
     show(this.wheel, true);
     setAttr(this.lights, 'aria-pressed', String(state.head_lights));
     this.max = STRINGS.max(state.limit);
-    setText(byId('max'), driving ? STRINGS.max(state.limit, state.guard?.mode) : '');
+    setText(byId('max'), driving ? STRINGS.max(state.limit, state.guard) : '');
     this.showBattery(state.battery ?? null);
   }
 

@@ -14,6 +14,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.devices.computer import ComputerReadings
 
 VCGENCMD_S = 1.0
@@ -49,6 +50,7 @@ class Machine:
             life_times=self._cards("life_time"),
             ends=self._cards("pre_eol_info"),
             mounts=self._text("proc/self/mounts"),
+            board=self._text(MODEL),
             disk=str(self._disk),
             utc_s=time.time(),
             interface=name,

@@ -82,6 +82,15 @@ READ_ONLY = Kind(
     "The kernel found errors, or it was mounted read-only: no data is saved.",
     "read dmesg for the reason; copy the recordings, then run sudo fsck or replace the card",
 )
+VOLATILE = Kind(
+    "recordings-volatile",
+    Severity.FAULT,
+    "Nothing is recorded",
+    "recordings are not kept after power-off: {place} is in memory (tmpfs or overlay)",
+    "An overlay without recurse=0 also covers the partition of the recordings.",
+    "copy the recordings; then overlayroot=tmpfs:recurse=0 in cmdline.txt, and sudo reboot: "
+    "docs/install.md",
+)
 NOT_WRITABLE = Kind(
     "state",
     Severity.FAULT,
@@ -171,11 +180,13 @@ def memory(facts: Facts) -> Findings:
 
 
 def card_room(facts: Facts) -> Findings:
-    """Check the free space, and that the card is writable."""
+    """Check the free space, and that the card is writable and keeps recordings."""
     card, place = sd_card.card_of(facts.computer), facts.state
     if card.read_only:
         yield READ_ONLY.finding(place=place)
         return
+    if facts.model is not None and sd_card.volatile(facts.computer.mounts, facts.recordings):
+        yield VOLATILE.finding(place=facts.recordings)
     free = computer.health_of(facts.computer).disk_free_mb
     if free is None:
         yield Unasked(f"{place}: missing or not readable")
