@@ -103,6 +103,21 @@ def test_missing_real_pi_is_said_once_and_in_the_same_words(page: Path) -> None:
     assert OTHER_WORDS.findall(text.replace(NEVER_RUN, "")) == []
 
 
+def test_benchmarks_begin_with_plain_lines_have_a_value_per_cell_and_mark_misses() -> None:
+    text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    firsts = re.findall(r"^- \*\*(\w[\w ]*)", text, re.M)
+    assert firsts == ["On a Pi", "On a PC", "Beside WebRTC", "Worst", "Missed"]
+    rows = re.findall(r"^\| .*(?= \|$)", text, re.M)
+    assert len(rows) > 50
+    for row in rows:
+        for cell in row.split(" | ")[1:]:
+            values = re.findall(
+                r"(?<![\w.,])\d[\d.,]*(?: to \d[\d.,]*)?", re.sub("`.*?`", "", cell)
+            )
+            assert len(values) <= 1, row
+        assert row.count("**") == 2 * row.count(": missed"), row
+
+
 def test_pictures_are_shown_by_pages_and_small() -> None:
     shown = set()
     for page in PAGES:

@@ -24,12 +24,9 @@ def files(name: str) -> dict[str, str]:
         "",
         f"<!-- Written by `make docs` from hardware/{path.name}. -->",
         "",
-        f"{heading(path)}. [Which wire goes where](../../README.md#which-wire-goes-where) explains",
-        "the drawings.",
+        f"{heading(path)}. [Legend](../../README.md#which-wire-goes-where).",
         "",
-        "<p>",
         *images,
-        "</p>",
     ]
     drawn = {f"{stem}.svg": text for stem, text in sheets.items()}
     return {PAGE: "\n".join(page) + "\n", **drawn}
