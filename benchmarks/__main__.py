@@ -56,7 +56,6 @@ PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "query": query.rows,
     "tunnel": tunnel.rows,
 }
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INTERRUPTED = 130
 BROKEN = "broke off"
 
@@ -180,7 +179,7 @@ def main() -> int:
     figures = written(results)
     options.json.write_text(json.dumps(figures) + "\n")
     print(f"written to {options.json}")
-    pictures = options.pictures or (PICTURES if set(parts) == set(PARTS) else None)
+    pictures = options.pictures or (draw.TARGET if set(parts) == set(PARTS) else None)
     if pictures is not None:
         for path in draw.everything(figures, pictures):
             print(f"drawn {path}")

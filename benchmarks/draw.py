@@ -1,4 +1,4 @@
-"""Plots of a benchmark's results: `python -m benchmarks.draw benchmark.json DIR`.
+"""Plots of a benchmark's results: `python -m benchmarks.draw`.
 
     bench-latency.png    age of the picture on the screen, compared with the baselines
     bench-stops.png      from each failure to motors off, and the design's limit
@@ -6,10 +6,10 @@
 The background is white, for legibility on a dark page. The same figures give the same bytes.
 """
 
+import argparse
 import itertools
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -139,6 +139,8 @@ def stops(figure: Figure, figures: Figures) -> bool:
     return True
 
 
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+WHERE = "emulated, on a PC"
 PICTURES: dict[str, tuple[str, Callable[[Figure, Figures], bool]]] = {
     "bench-latency.png": ("Age of a picture on the screen", latency),
     "bench-stops.png": ("Time from a failure to motors off", stops),
@@ -155,7 +157,7 @@ def everything(figures: Figures, directory: Path) -> list[Path]:
             if not draw(figure, figures):
                 continue
             origin = f"{figures['machine']}, {figures['date']}"
-            figure.suptitle(title, fontsize=13, fontweight="bold")
+            figure.suptitle(f"{title}: {WHERE}", fontsize=13, fontweight="bold")
             figure.supxlabel(origin, fontsize=7.5, color="#666666")
             path = directory / name
             figure.savefig(path, format="png", metadata={"Software": None, "Title": origin})
@@ -164,12 +166,13 @@ def everything(figures: Figures, directory: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Draw a benchmark.json into a directory."""
-    if len(sys.argv) != 3:
-        print("usage: python -m benchmarks.draw benchmark.json DIR", file=sys.stderr)
-        return os.EX_USAGE
-    figures = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    for path in everything(figures, Path(sys.argv[2])):
+    """Draw the results of `make benchmark`."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.draw", description=main.__doc__)
+    parser.add_argument("json", type=Path, nargs="?", default=Path("benchmark.json"))
+    parser.add_argument("directory", type=Path, nargs="?", default=TARGET)
+    options = parser.parse_args()
+    figures = json.loads(options.json.read_text(encoding="utf-8"))
+    for path in everything(figures, options.directory):
         print(f"drawn {path}")
     return 0
 

@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "hardware").glob("*.md")),
+    *sorted((ROOT / "hardware").rglob("*.md")),
     ROOT / "tests" / "README.md",
 )
 README_LINES = 150
@@ -49,6 +49,13 @@ PLOTS = "bench-*.png"
 PICTURES_BYTES = 1_000_000
 """Limit for all pictures of `make pictures` together: each clone of the tree fetches each
 version."""
+NEVER_RUN = "Never run on a real Pi"
+OTHER_WORDS = re.compile(
+    r"\b(?:not|never|nothing|no)\b[^.:|]{0,40}\b(?:on metal|real hardware|real (?:Raspberry )?Pi)\b"
+    r"|\bmetal has\b|\bno real car has\b|\bno (?:one|figure)? ?of them is of a Pi\b"
+    r"|\b(?:none|no car) has been built\b",
+    re.I,
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 
 
@@ -87,6 +94,28 @@ def test_cited_sources_match_footnotes(page: Path) -> None:
     named = re.findall(r"^\[\^(\w+)\]: ", text, re.M)
     cited = set(re.findall(r"\[\^(\w+)\](?!: )", text))
     assert sorted(cited) == sorted(named)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_missing_real_pi_is_said_once_and_in_the_same_words(page: Path) -> None:
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    assert text.count(NEVER_RUN) <= 1
+    assert OTHER_WORDS.findall(text.replace(NEVER_RUN, "")) == []
+
+
+def test_benchmarks_begin_with_plain_lines_have_a_value_per_cell_and_mark_misses() -> None:
+    text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    firsts = re.findall(r"^- \*\*(\w[\w ]*)", text, re.M)
+    assert firsts == ["On a Pi", "On a PC", "Beside WebRTC", "Worst", "Missed"]
+    rows = re.findall(r"^\| .*(?= \|$)", text, re.M)
+    assert len(rows) > 50
+    for row in rows:
+        for cell in row.split(" | ")[1:]:
+            values = re.findall(
+                r"(?<![\w.,])\d[\d.,]*(?: to \d[\d.,]*)?", re.sub("`.*?`", "", cell)
+            )
+            assert len(values) <= 1, row
+        assert row.count("**") == 2 * row.count(": missed"), row
 
 
 def test_pictures_are_shown_by_pages_and_small() -> None:

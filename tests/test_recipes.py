@@ -43,7 +43,7 @@ from fpvcar.wiring import drawing, parts
 
 profile = bench("sensors.tf_luna.left = {bearing_deg = 90}")
 assert "left" in Ranges(profile).readings()
-assert "TF-Luna left" in drawing.svg(parts.plan_of(profile, "bench"))
+assert "tf-luna-left" in drawing.sheets(parts.plan_of(profile, "bench"))
 *_, option = attached.options_of(profile)
 bus, make = attached.i2c_device(option)
 soc.create(path := __import__("pathlib").Path("soc"))

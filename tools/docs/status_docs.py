@@ -27,7 +27,7 @@ ENVIRONMENTS = {
 HEAD = """
 ## Tested environments
 
-No part has met real hardware yet: no Raspberry Pi, no motor, no sensor, no camera, no RDMA card.
+Never run on a real Pi, nor with a real motor, sensor, camera or RDMA card.
 
 | part | tested on |
 |---|---|

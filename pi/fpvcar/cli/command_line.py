@@ -215,8 +215,8 @@ def _setups(verb: Verb) -> None:
     _root(profile, "root file system of the board to propose or check a profile for (default: /)")
     wiring = verb("wiring", verbs.wiring, "Draw the wiring of a profile")
     wiring.epilog = (
-        "Draws the header of the Pi, the parts and each wire in its colour as SVG, to view "
-        "in a browser or print: fpvcar wiring mx1508 --out mx1508.svg"
+        "Draws an overview, the header of the Pi, and sheets of the parts with their wires in "
+        "colour as SVG, to view on a phone or print: fpvcar wiring mx1508 --out wires"
     )
     wiring.add_argument("name", metavar="PROFILE", help="file, or name of a shipped profile")
     forms = wiring.add_mutually_exclusive_group()
@@ -227,7 +227,17 @@ def _setups(verb: Verb) -> None:
         forms.add_argument(
             f"--{form}", dest="form", action="store_const", const=form, default="drawing", help=text
         )
-    wiring.add_argument("--out", type=Path, metavar="FILE", help="output file (default: stdout)")
+    forms.add_argument(
+        "--sheet",
+        default="overview",
+        help="print this drawing: overview (the default), pi, or parts, such as supply",
+    )
+    wiring.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE or FOLDER",
+        help="output file (default: stdout); a name without an ending: folder for all drawings",
+    )
     setup = verb("setup", verbs.setup, "Set up this Raspberry Pi as a car (needs root)")
     setup.epilog = (
         "Writes /etc/fpvcar/car.toml from the profile of the board, enables I2C, camera "

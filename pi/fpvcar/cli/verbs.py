@@ -179,7 +179,9 @@ def wiring(arguments: argparse.Namespace) -> int:
     """Draw the wires of a profile."""
     from fpvcar.cli import pipes, wiring
 
-    return pipes.quietly(lambda: wiring.run(arguments.name, arguments.form, arguments.out))
+    return pipes.quietly(
+        lambda: wiring.run(arguments.name, arguments.form, arguments.sheet, arguments.out)
+    )
 
 
 def network(arguments: argparse.Namespace) -> int:

@@ -4,19 +4,30 @@ import sys
 from pathlib import Path
 
 from fpvcar.cli.profile import shipped
-from fpvcar.config import profiles
+from fpvcar.config import ConfigError, profiles
 from fpvcar.wiring import drawing, parts, tables
 
-FORMS = {"drawing": drawing.svg, "pins": tables.pins, "table": tables.wires}
+TABLES = {"pins": tables.pins, "table": tables.wires}
 
 
-def run(name: str, form: str, out: Path | None) -> int:
-    """Write one of FORMS; return the exit status. Raises ConfigError, OSError."""
+def run(name: str, form: str, sheet: str, out: Path | None) -> int:
+    """Write a table, a sheet, or all sheets into a folder; return the exit status. Raises
+    ConfigError, OSError."""
     path = shipped().get(name, Path(name))
-    text = FORMS[form](parts.plan_of(profiles.load(path), path.stem))
-    if out is None:
-        sys.stdout.write(text)
+    plan = parts.plan_of(profiles.load(path), path.stem)
+    sheets = {} if form in TABLES else drawing.sheets(plan)
+    if sheets and out is not None and not out.suffix:
+        out.mkdir(exist_ok=True)
+        files = {out / f"{name}.svg": text for name, text in sheets.items()}
+    elif sheets and sheet not in sheets:
+        raise ConfigError(f"no sheet {sheet!r}: the sheets are {', '.join(sheets)}")
     else:
-        out.write_text(text, encoding="utf-8")
-        print(f"wrote {out}", file=sys.stderr)
+        text = sheets[sheet] if sheets else TABLES[form](plan)
+        if out is None:
+            sys.stdout.write(text)
+            return 0
+        files = {out: text}
+    for file, text in files.items():
+        file.write_text(text, encoding="utf-8")
+        print(f"wrote {file}", file=sys.stderr)
     return 0

@@ -1,272 +1,201 @@
-"""Drawing of a plan as SVG: the header in its real layout, the parts beside it, a line per wire.
+"""Drawings of a plan: an overview, the Pi's header in its layout, and a sheet per kind of part.
 
-The SVG is written as text: the same plan gives the same bytes, and a car needs no library for it.
+A sheet has a row for each wire: the other end on the left, the part's terminal on the right.
 """
 
-import textwrap
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
+from typing import NamedTuple
 
-from fpvcar.wiring import layout, tables
-from fpvcar.wiring.header import PINS, Pin
-from fpvcar.wiring.layout import MARGIN, MARK_W, PILL_H, PILL_W, PITCH, VIA_W, Box, WireEnd
-from fpvcar.wiring.plan import BATTERY, FIVE_V, GROUND, PI, THREE_V, USES, End, Plan, Terminal, Use
-
-INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
-FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
-RAILS = {"3V3": THREE_V, "5V": FIVE_V, "GND": GROUND}
-DARK = ("black", "brown", "blue", "violet", "green", "red")
-"""Wire colours that need white letters."""
-FOOT_LINE = 17
-NUMBER_W = 30
-TITLE_W, NAME_W, ABOUT_W, LABEL_W, NOTE_W = 9.0, 8.0, 7.0, 6.0, 6.2
-"""Average widths of a character in pixels, in the widest font that a browser may choose."""
-MARKS = (
-    "The mark of a wire: a number is its pin of the header, a letter stands for any other wire. "
-    "Wires of one colour differ by it: write it on a flag at both ends."
+from fpvcar.wiring import overview, shapes, tables
+from fpvcar.wiring.header import PINS, ROWS, Pin
+from fpvcar.wiring.plan import (
+    BATTERY,
+    FIVE_V,
+    GROUND,
+    PI,
+    THREE_V,
+    End,
+    Part,
+    Plan,
+    Terminal,
+    Use,
+    Wire,
 )
-UNTRIED = "Not tried on metal yet: look twice before the battery goes on."
+from fpvcar.wiring.shapes import INK, MARGIN, PALE, PAPER, SMALL, WIDTH, cut, rect, text
+
+RAILS = {"3V3": THREE_V, "5V": FIVE_V, "GND": GROUND}
+TOP = 58
+PITCH = 38
+OTHER_W, PART_X = 132, 254
+"""Width of the other ends, left edge of the part."""
+MARK_X, VIA_X, VIA_W = 160, 176, 72
+"""Middle of the marks; place of components in a wire."""
+PIN_PITCH, PIN_W, PIN_H, PIN_GAP = 30, 78, 24, 4
+NOTE_X = 48
+HEADING_H, ABOUT_W = 24, 110
+LETTERS = {"µ": "u", "Ω": "ohm"}
 
 
-def svg(plan: Plan) -> str:
-    """Return the drawing. It sets no size: a browser fits it to the screen, or to one page."""
-    places = layout.lay_out(plan)
-    foot, height = _foot(plan, places)
-    size = f'width="{places.width}" height="{height}"'
-    lines = [
-        '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'viewBox="0 0 {places.width} {height}" font-family={quoteattr(FONT)}>',
-        f"<title>{_safe(plan.title)}: wiring</title>",
-        f'<rect {size} fill="{PAPER}"/>',
-        _text(MARGIN, 28, plan.title, 18, bold=True),
-        _text(MARGIN, 48, "The Pi's 40 pins as they lie, its USB sockets below.", 12),
-        *_header(plan),
-        *("".join(_track(track, places)) for track in places.tracks),
-        *_marks(plan, places),
-        *("".join(_box(box, plan)) for box in places.boxes),
-        *foot,
-        "</svg>",
+class Row(NamedTuple):
+    """Terminal, the wire there, and the end of the wire at another part."""
+
+    terminal: Terminal
+    wire: Wire | None = None
+    other: End | None = None
+
+
+def sheets(plan: Plan) -> dict[str, str]:
+    """Return name -> drawing: "overview", "pi", "supply", and one for each kind of part."""
+    drawn = {"overview": overview.draw(plan), "pi": _header(plan)}
+    kinds = {"Supply": [part for part in plan.supply if part.terminals]}
+    for part in (*plan.parts, *plan.motors):
+        if part.terminals:
+            kinds.setdefault(_kind(part), []).append(part)
+    for kind, alike in kinds.items():
+        if alike:
+            title = alike[0].name if len(alike) == 1 else kind
+            name = stem(title)
+            drawn[f"{name}-{len(drawn)}" if name in drawn else name] = _sheet(plan, title, alike)
+    return drawn
+
+
+def _kind(part: Part) -> str:
+    """Return the common start of alike names: "LED" of "LED head", "2.2 Ω" of "2.2 Ω, Steering"."""
+    before, comma, _ = part.name.partition(",")
+    return before if comma else part.name.partition(" ")[0]
+
+
+def stem(name: str) -> str:
+    """Return the file name of a part's sheet without its ending."""
+    letters = (LETTERS.get(char, char.lower() if char.isalnum() else " ") for char in name)
+    return "-".join("".join(letters).split()) or "part"
+
+
+def _title(plan: Plan, name: str, about: str) -> list[str]:
+    shown = cut(name, WIDTH - 2 * MARGIN, shapes.TITLE, bold=True)
+    below = cut(", ".join(filter(None, (plan.title, about))), WIDTH - 2 * MARGIN, shapes.TEXT)
+    return [text(MARGIN, 26, shown, shapes.TITLE, bold=True), text(MARGIN, 44, below)]
+
+
+def _rows(plan: Plan, part: Part) -> list[Row]:
+    """Return the wires at each terminal, first those that end there."""
+    rows = []
+    for terminal in part.terminals:
+        here = End(part.name, terminal.name)
+        ends = [Row(terminal, wire, wire.start) for wire in plan.wires() if wire.end == here]
+        starts = [Row(terminal, wire, wire.end) for wire in plan.wires() if wire.start == here]
+        rows += [*ends, *starts] or [Row(terminal)]
+    return rows
+
+
+def _sheet(plan: Plan, title: str, alike: list[Part]) -> str:
+    """Return a sheet of parts: their wires, and the notes on them."""
+    alone = len(alike) == 1
+    elements = _title(plan, title, alike[0].about if alone else "")
+    y = TOP
+    for part in alike:
+        if not alone:
+            name = cut(part.name, WIDTH - 2 * MARGIN - ABOUT_W, shapes.NAME, bold=True)
+            elements.append(text(MARGIN, y + 16, name, shapes.NAME, bold=True))
+            elements.append(text(WIDTH - MARGIN, y + 16, part.about, SMALL, anchor="end"))
+            y += HEADING_H
+        rows = _rows(plan, part)
+        elements += ['<g class="part">', *_box(plan, rows, y), "</g>"]
+        y += PITCH * len(rows)
+    y += 24
+    terminals = [terminal for part in alike for terminal in part.terminals]
+    numbers = tables.numbered(plan)
+    for note in dict.fromkeys(note for terminal in terminals for note in terminal.notes):
+        elements.append(text(MARGIN, y, f"({numbers[note]})", bold=True))
+        drawn, y = shapes.wrapped(note, NOTE_X, y)
+        elements += drawn
+    return shapes.sheet(f"{plan.title}: {title}", elements, y)
+
+
+def _box(plan: Plan, rows: list[Row], top: int) -> Iterator[str]:
+    """Yield a part with its wires; a dark bar joins those of one terminal."""
+    yield rect(PART_X, top, WIDTH - MARGIN - PART_X, PITCH * len(rows), PALE)
+    for at, row in enumerate(rows):
+        y = top + PITCH * at + PITCH // 2
+        if at and rows[at - 1].terminal == row.terminal:
+            yield rect(PART_X - 4, y - PITCH + 4, 8, PITCH - 8, INK)
+        yield from _row(plan, row, y)
+
+
+def _row(plan: Plan, row: Row, y: int) -> Iterator[str]:
+    """Yield the wire of a row, and the texts at its ends."""
+    x, room = PART_X + 10, WIDTH - MARGIN - PART_X - 14
+    below = "leave open"
+    if row.wire is not None and row.other is not None:
+        notes = tables.numbered(plan)
+        numbers = ", ".join(str(notes[note]) for note in row.terminal.notes)
+        below = row.wire.use.colour + (f" ({numbers})" if numbers else "")
+        yield from _wire(row.wire, row.other, plan.marks()[row.wire.start], y)
+    yield '<g class="terminal">'
+    yield shapes.dot(PART_X, y)
+    name = cut(row.terminal.name, room, shapes.NAME, bold=True)
+    yield text(x, y, name, shapes.NAME, bold=True)
+    yield text(x, y + 13, below, SMALL)
+    yield "</g>"
+
+
+def _wire(wire: Wire, other: End, mark: str, y: int) -> Iterator[str]:
+    """Yield a line, with its mark and the component in it, from its other end."""
+    heavy = wire.start.part != PI and wire.use in (BATTERY, GROUND, FIVE_V)
+    yield '<g class="wire">'
+    yield shapes.line(f"M{MARGIN + OTHER_W} {y}H{PART_X}", wire.use.rgb, 5 if heavy else 3)
+    yield shapes.pill(MARK_X, y, mark)
+    if wire.via:
+        yield rect(VIA_X, y - 9, VIA_W, 18, PAPER)
+        yield text(VIA_X + VIA_W // 2, y + 4, wire.via, SMALL, anchor="middle")
+    first, second, fill, ink = other.part, other.terminal, PALE, INK
+    if other.part == PI:
+        first, second = f"pin {other.terminal}", PINS[int(other.terminal) - 1].name
+        fill, ink = wire.use.rgb, PAPER if wire.use.colour in shapes.DARK else INK
+    yield rect(MARGIN, y - 16, OTHER_W, 32, fill)
+    x, room = MARGIN + 7, OTHER_W - 12
+    yield text(x, y - 2, cut(first, room, shapes.TEXT), fill=ink)
+    yield text(x, y + 12, cut(second, room, shapes.TEXT, bold=True), bold=True, fill=ink)
+    yield "</g>"
+
+
+def _header(plan: Plan) -> str:
+    """Return the sheet of the Pi: each pin in the colour of its wire, and the wire's other end."""
+    wires: dict[str, list[Wire]] = {str(pin.number): [] for pin in PINS}
+    for wire in plan.wires():
+        if wire.start.part == PI:
+            wires[wire.start.terminal].append(wire)
+    elements = [
+        *_title(plan, "Header of the Pi", "the USB sockets below"),
+        *("".join(_pin(pin, wires[str(pin.number)])) for pin in PINS),
     ]
-    return "\n".join(lines) + "\n"
+    return shapes.sheet(f"{plan.title}: header", elements, TOP + PIN_PITCH * ROWS + MARGIN)
 
 
-def _text(
-    x: int,
-    y: int,
-    text: str,
-    size: int,
-    *,
-    bold: bool = False,
-    anchor: str = "start",
-    fill: str = INK,
-) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    alignment = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return (
-        f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{weight}{alignment}>'
-        f"{_safe(text)}</text>"
-    )
-
-
-def _safe(text: str) -> str:
-    """Return text for XML, which allows no control characters."""
-    return escape("".join(char if char.isprintable() else "?" for char in text))
-
-
-def _header(plan: Plan) -> Iterator[str]:
-    """Yield each pin as a field in the colour of its wire; a free supply pin has a coloured
-    edge."""
-    uses = {wire.start: wire.use for wire in plan.wires()}
-    for pin in PINS:
-        use = uses.get(End(PI, str(pin.number)))
-        x, y = layout.pill(pin.number)
-        fill = PALE if use is None else use.rgb
-        ink = PAPER if use is not None and use.colour in DARK else INK
-        even = pin.number % 2 == 0
-        number = _text(
-            x + 8 if even else x + PILL_W - 8,
-            y + 14,
-            str(pin.number),
-            12,
-            bold=use is not None,
-            anchor="start" if even else "end",
-            fill=ink,
-        )
-        name = _text(
-            x + PILL_W - 8 if even else x + 8,
-            y + 14,
-            pin.name,
-            12,
-            bold=use is not None,
-            anchor="end" if even else "start",
-            fill=ink,
-        )
-        field = _rect(x, y, PILL_W, PILL_H, fill, _border(pin, use))
-        yield f'<g class="pin" data-pin="{pin.number}">{field}{number}{name}</g>'
+def _pin(pin: Pin, wires: list[Wire]) -> Iterator[str]:
+    """Yield a pin as a field; a free supply pin has a coloured edge."""
+    row, even = divmod(pin.number - 1, 2)
+    use = wires[0].use if wires else None
+    inner, outer = ("start", "end") if even else ("end", "start")
+    left = WIDTH // 2 + (PIN_GAP // 2 if even else -PIN_GAP // 2 - PIN_W)
+    near, far = (left + 5, left + PIN_W - 5) if even else (left + PIN_W - 5, left + 5)
+    y = TOP + PIN_PITCH * row
+    ink = PAPER if use is not None and use.colour in shapes.DARK else INK
+    yield f'<g class="pin" data-pin="{pin.number}">'
+    yield rect(left, y, PIN_W, PIN_H, PALE if use is None else use.rgb, _border(pin, use))
+    yield text(near, y + 16, str(pin.number), bold=bool(wires), anchor=inner, fill=ink)
+    yield text(far, y + 16, pin.name, SMALL, anchor=outer, fill=ink)
+    if wires:
+        beside = left + PIN_W + 6 if even else left - 6
+        first, second = wires[0].end.part, wires[0].end.terminal
+        if len(wires) > 1:
+            first, second = f"{len(wires)} wires", wires[0].use.colour
+        room = WIDTH // 2 - PIN_GAP // 2 - PIN_W - 6 - MARGIN // 2
+        yield text(beside, y + 10, cut(first, room, SMALL), SMALL, anchor=inner)
+        yield text(beside, y + 22, cut(second, room, SMALL), SMALL, anchor=inner)
+    yield "</g>"
 
 
 def _border(pin: Pin, use: Use | None) -> str:
     rail = RAILS.get(pin.name)
     return INK if rail is None or use is not None else rail.rgb
-
-
-def _rect(x: int, y: int, width: int, height: int, fill: str, line: str) -> str:
-    return (
-        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="4" '
-        f'fill="{fill}" stroke="{line}"/>'
-    )
-
-
-def _ends(track: layout.Track, places: layout.Layout) -> list[WireEnd]:
-    ends = [places.spots[track.start, wire.end] for wire in track.wires]
-    return [places.spots[None, track.start], *ends]
-
-
-def _track(track: layout.Track, places: layout.Layout) -> Iterator[str]:
-    """Yield a line with a dark edge, so that white wires and crossings are visible."""
-    ends = _ends(track, places)
-    use = track.wires[0].use
-    heavy = track.start.part != PI and use in (BATTERY, GROUND, FIVE_V)
-    width = 5 if heavy else 3
-    ys = sorted(spot.line for spot in ends)
-    way = " ".join(
-        [
-            f"M{track.x} {ys[0]}V{ys[-1]}",
-            *(
-                f"M{spot.x} {spot.y}"
-                + (f"V{spot.line}" if spot.line != spot.y else "")
-                + f"H{track.x}"
-                for spot in ends
-            ),
-        ]
-    )
-    names = ", ".join(str(wire.end) for wire in track.wires)
-    yield '<g class="wire" fill="none" stroke-linejoin="round" stroke-linecap="square">'
-    yield f"<title>{_safe(f'{use.colour}: {track.start} to {names}')}</title>"
-    yield f'<path d="{way}" stroke="{INK}" stroke-width="{width + 2}"/>'
-    yield f'<path d="{way}" stroke="{use.rgb}" stroke-width="{width}"/>'
-    for spot in ends:
-        if ys[0] < spot.line < ys[-1] and len(ends) > 2:
-            yield (
-                f'<circle cx="{track.x}" cy="{spot.line}" r="4" fill="{use.rgb}" stroke="{INK}"/>'
-            )
-    yield "</g>"
-
-
-def _marks(plan: Plan, places: layout.Layout) -> Iterator[str]:
-    """Yield the mark of each wire at its terminals, and in its vertical line if there is room."""
-    marks, taken = plan.marks(), list[tuple[int, int]]()
-    for track in places.tracks:
-        lines = [spot.line for spot in _ends(track, places)]
-        middle = (min(lines) + max(lines)) // 2
-        room = range(min(lines) + 12, max(lines) - 11)
-        crossing = _lines_across(track.x, places)
-        for y in sorted(room, key=lambda y: abs(y - middle)):
-            if all(abs(y - line) > 8 for line in crossing) and all(
-                abs(y - other_y) > 12 or abs(track.x - x) > MARK_W for x, other_y in taken
-            ):
-                taken.append((track.x, y))
-                yield _mark(track.x, y, marks[track.start])
-                break
-    for box in places.boxes:
-        for row, (terminal, start) in enumerate(box.rows()):
-            spot = box.spot(row)
-            net = start or End(box.part.name, terminal.name)
-            if net in marks:
-                away = MARK_W // 2 + 1 + (VIA_W - 8 if terminal.via else 0)
-                x = spot.x - away if spot.right else spot.x + away
-                yield _mark(x, spot.y, marks[net])
-
-
-def _lines_across(x: int, places: layout.Layout) -> list[int]:
-    """Return the heights of all lines that cross or end at a vertical line."""
-    return [
-        spot.line
-        for track in places.tracks
-        for spot in _ends(track, places)
-        if min(spot.x, track.x) - MARK_W < x < max(spot.x, track.x) + MARK_W
-    ]
-
-
-def _mark(x: int, y: int, mark: str) -> str:
-    width = 6 * len(mark) + 4
-    return (
-        f'<g class="mark">{_rect(x - width // 2, y - 7, width, 13, PAPER, INK)}'
-        f"{_text(x, y + 3, mark, 10, bold=True, anchor='middle')}</g>"
-    )
-
-
-def _box(box: Box, plan: Plan) -> Iterator[str]:
-    """Yield a part: its name, and its terminals at the edge with the wires."""
-    yield '<g class="part">'
-    yield _rect(box.x, box.y, box.width, box.height, PALE, INK)
-    room = box.width - 28 - ABOUT_W * len(box.part.about)
-    name = _cut(box.part.name, room / TITLE_W)
-    yield _text(box.x + 10, box.y + 17, name, 14, bold=True)
-    if box.part.about:
-        right = box.x + box.width - 10
-        yield _text(right, box.y + 17, box.part.about, 12, anchor="end")
-    last: WireEnd | None = None
-    for row, (terminal, start) in enumerate(box.rows()):
-        spot = box.spot(row)
-        if terminal.also is not None:
-            if last is not None:
-                yield _rect(spot.x - 4, last.y + 4, 8, spot.y - last.y - 8, INK, INK)
-            last = None if last else spot
-        yield from _terminal(spot, box.width, terminal, _label(plan, box, terminal, start))
-    yield "</g>"
-
-
-def _terminal(spot: WireEnd, width: int, terminal: Terminal, label: str) -> Iterator[str]:
-    """Yield a terminal: its name beside the wire, and the wire's origin at the other side."""
-    inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
-    name = _cut(terminal.name, (width - 24 - LABEL_W * len(label)) / NAME_W)
-    yield f'<circle cx="{spot.x}" cy="{spot.y}" r="4" fill="{PAPER}" stroke="{INK}"/>'
-    yield _text(spot.x + 10 * inwards, spot.y + 5, name, 13, bold=True, anchor=near)
-    if label:
-        yield _text(spot.x + (width - 8) * inwards, spot.y + 4, label, 11, anchor=far)
-    if terminal.via:
-        x = spot.x - VIA_W + 4 if spot.right else spot.x + 8
-        yield _rect(x, spot.y - 9, VIA_W - 12, 18, PAPER, INK)
-        yield _text(x + (VIA_W - 12) // 2, spot.y + 4, terminal.via, 11, anchor="middle")
-
-
-def _label(plan: Plan, box: Box, terminal: Terminal, start: End | None) -> str:
-    """Return the wire's origin and colour as text: "11 · GPIO 17 · green"."""
-    marks, notes = plan.marks(), tables.numbered(plan)
-    if start is None:
-        return "" if End(box.part.name, terminal.name) in marks else "leave open"
-    origin = str(start)
-    if start.part == PI:
-        origin = PINS[int(start.terminal) - 1].name
-    numbers = "".join(f" ({notes[note]})" for note in terminal.notes)
-    return f"{marks[start]} · {origin} · {terminal.use.colour}{numbers}"
-
-
-def _cut(text: str, most: float) -> str:
-    """Shorten a user-chosen name to the available room."""
-    return text if len(text) <= most else text[: int(most) - 1] + "…"
-
-
-def _foot(plan: Plan, places: layout.Layout) -> tuple[list[str], int]:
-    """Return the legend of the colours with the notes, and the lower end of the drawing."""
-    used = {wire.use for wire in plan.wires()}
-    y = places.bottom + PITCH
-    lines: list[str] = []
-    for use in (use for use in USES if use in used):
-        lines.append(_rect(MARGIN, y - 9, 30, 8, use.rgb, INK))
-        lines.append(_text(MARGIN + 38, y, f"{use.colour}: {use.meaning}", 12))
-        y += FOOT_LINE
-    y += FOOT_LINE // 2
-    for line in textwrap.wrap(MARKS, int((places.width - 2 * MARGIN) / NOTE_W)):
-        lines.append(_text(MARGIN, y, line, 12))
-        y += FOOT_LINE
-    y += FOOT_LINE // 2
-    room = int((places.width - 2 * MARGIN - NUMBER_W) / NOTE_W)
-    for note, number in tables.numbered(plan).items():
-        lines.append(_text(MARGIN, y, f"({number})", 12, bold=True))
-        for line in textwrap.wrap(note, room):
-            lines.append(_text(MARGIN + NUMBER_W, y, line, 12))
-            y += FOOT_LINE
-    lines.append(_text(MARGIN, y + 8, UNTRIED, 12, bold=True))
-    return lines, y + 8 + MARGIN

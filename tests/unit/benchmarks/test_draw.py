@@ -7,6 +7,7 @@ import pytest
 from benchmarks import draw
 from benchmarks.__main__ import written
 from benchmarks.rows import Aim, Curve, Result, row
+from matplotlib.figure import Figure
 
 SIZE_MOST = 150_000
 
@@ -50,6 +51,20 @@ def test_draws_all_small_and_the_same_each_time(tmp_path: Path) -> None:
         assert len(data) < SIZE_MOST, path.name
         assert data.startswith(b"\x89PNG")
         assert f"{figures['machine']}, {figures['date']}".encode() in data
+
+
+def test_one_command_draws_the_pictures_of_the_docs_with_their_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(Figure, "suptitle", lambda self, title, **style: titles.append(title))
+    monkeypatch.setattr(draw, "TARGET", tmp_path / "pictures")
+    monkeypatch.chdir(tmp_path)
+    Path("benchmark.json").write_text(json.dumps(written(results())))
+    monkeypatch.setattr("sys.argv", ["draw"])
+    assert draw.main() == 0
+    assert sorted(path.name for path in draw.TARGET.iterdir()) == sorted(draw.PICTURES)
+    assert len(titles) == 2 and all(title.endswith(": emulated, on a PC") for title in titles)
 
 
 def test_draws_only_what_was_measured(tmp_path: Path) -> None:

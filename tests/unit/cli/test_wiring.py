@@ -41,6 +41,20 @@ def test_wiring_writes_a_file(tmp_path: Path) -> None:
     assert "L298N" in out.read_text(encoding="utf-8")
 
 
+def test_wiring_writes_all_drawings_into_a_folder(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert main(["wiring", "l298n", "--out", str(tmp_path / "wires")]) == 0
+    names = {path.name for path in (tmp_path / "wires").iterdir()}
+    assert {"overview.svg", "pi.svg", "l298n.svg", "steering.svg"} < names
+
+
+def test_wiring_prints_the_sheet_of_a_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wiring", "mx1508", "--sheet", "steering"]) == 0
+    assert "MOTOR-B 1" in capsys.readouterr().out
+    assert main(["wiring", "mx1508", "--sheet", "servo"]) == 2
+    assert "no sheet 'servo': the sheets are overview, pi, supply" in capsys.readouterr().err
+
+
 def test_unknown_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wiring", "mx1509"]) == 2
     assert "`fpvcar profile list` lists" in capsys.readouterr().err
