@@ -251,7 +251,7 @@ def _actuators(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
         over = needed.get(f"motors.{key}")
         if over is not None:
             ohm = max(motor.resistor_ohm, over.resistor_ohm)
-            resistor, watts = f"{ohm:g} Ω, {name}", over.resistor_w(ohm)
+            resistor, watts = f"{ohm:g} Ω, {key}", over.resistor_w(ohm)
             lead = Terminal("1", starts[0], plan.BATTERY, "", (_resistor_note(over),))
             yield Part(resistor, (lead, Terminal("2")), f"≥ {watts} W")
             starts[0] = End(resistor, "2")

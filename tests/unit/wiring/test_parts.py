@@ -263,7 +263,7 @@ def test_motor_above_the_peak_of_its_bridge_has_a_resistor_in_one_lead(
     name: str, motor: str, output: str
 ) -> None:
     """A part of its own: its wires are two lines to tick off."""
-    resistor = f"2.2 Ω, {motor}"
+    resistor = f"2.2 Ω, {'drive' if motor == 'Drive motor' else 'steer'}"
     assert ways(name, resistor) == {"1": f"MX1508 {output}"}
     assert ways(name, motor)["1"] == f"{resistor} 2"
     assert ways(name, motor)["2"].startswith("MX1508 MOTOR-")
