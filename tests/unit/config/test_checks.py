@@ -51,12 +51,14 @@ def test_impossible_buttons_are_refused(red: dict[str, Any], words: str) -> None
     assert words in str(fault.value)
 
 
-def test_four_to_six_buttons_or_none() -> None:
+def test_three_to_six_buttons_or_none() -> None:
     assert len(profiles.parse(minimal(buttons=four())).buttons) == 4
     assert profiles.parse(minimal()).buttons == {}
     few = four()
     del few["red"]
-    with pytest.raises(ConfigError, match="buttons: 3 defined; expected 4 to 6"):
+    assert len(profiles.parse(minimal(buttons=few)).buttons) == 3
+    del few["blue"]
+    with pytest.raises(ConfigError, match="buttons: 2 defined; expected 3 to 6"):
         profiles.parse(minimal(buttons=few))
     more = {
         "purple": {"colour": "purple", "shape": "diamond"},
