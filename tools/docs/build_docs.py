@@ -21,6 +21,8 @@ from fpvcar.doctor.report import Report
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "build.md"
 WIDTH = 88
+BOARD = "mx1508-sensors"
+"""Profile that the guide builds."""
 
 
 def printed(*arguments: str, typed: Sequence[str] = ()) -> str:
@@ -45,7 +47,7 @@ def setup() -> str:
     """Return the output of setup on a fresh card, with both questions answered."""
     with tempfile.TemporaryDirectory() as root:
         put(Path(root), BOOT, "dtparam=audio=on\n")
-        output = printed("setup", "--root", root, typed=("mx1508", "Rusty"))
+        output = printed("setup", "--root", root, typed=(BOARD, "Rusty"))
         return output.replace(root, "")
 
 
@@ -65,7 +67,7 @@ def fresh_car() -> Report:
 def page() -> str:
     """Return the full text of docs/build.md."""
     outputs = {
-        "fpvcar wiring mx1508 --pins": printed("wiring", "mx1508", "--pins"),
+        f".venv/bin/fpvcar wiring {BOARD} --pins": printed("wiring", BOARD, "--pins"),
         "sudo fpvcar setup": setup(),
         "sudo fpvcar doctor": report.text(fresh_car(), WIDTH),
     }
