@@ -14,7 +14,7 @@ import pytest
 from fpvcar import __version__
 from fpvcar.cli.setup import boards
 from fpvcar.config import profiles
-from fpvcar.config.raspberry_pi_os import UNITS
+from fpvcar.config.raspberry_pi_os import PORTAL, UNITS
 from fpvcar.doctor.checks import board
 from tests.support.debs import CAR
 
@@ -141,8 +141,9 @@ def test_unpacked_program_runs(unpacked: Path) -> None:
 
 def test_package_has_units_users_and_helper(unpacked: Path) -> None:
     units = unpacked / "lib/systemd/system"
-    for name in (*UNITS, "fpvcar-pins-off@.service", "pigpiod.service.d/fpvcar.conf"):
+    for name in (*UNITS, PORTAL, "fpvcar-portal.service", "fpvcar-pins-off@.service"):
         assert (units / name).is_file(), name
+    assert (units / "pigpiod.service.d/fpvcar.conf").is_file()
     for name in ("sysusers.d", "tmpfiles.d"):
         assert (unpacked / "usr/lib" / name / "fpvcar.conf").is_file(), name
     assert (unpacked / "lib/udev/rules.d/60-fpvcar.rules").is_file()

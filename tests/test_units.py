@@ -101,7 +101,7 @@ def test_unit_exposure_stays_within_limit(tree: Path, name: str) -> None:
 
 
 def test_port_80_is_open_in_the_own_network_only() -> None:
-    socket, service = (UNITS / f"fpvcar-portal.{kind}" for kind in ("socket", "service"))
+    socket, service = (UNITS / f"portal/fpvcar-portal.{kind}" for kind in ("socket", "service"))
     assert re.findall("^ListenStream=(.*)$", socket.read_text(), re.M) == [f"{OWN_ADDRESS}:80"]
     for path in (socket, service):
         allowed = dict(re.findall("^IPAddress(Allow|Deny)=(.*)$", path.read_text(), re.M))

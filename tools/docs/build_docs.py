@@ -66,11 +66,7 @@ def fresh_car() -> Report:
 
 def page() -> str:
     """Return the full text of docs/build.md."""
-    outputs = {
-        f".venv/bin/fpvcar wiring {BOARD} --pins": printed("wiring", BOARD, "--pins"),
-        "sudo fpvcar setup": setup(),
-        "sudo fpvcar doctor": report.text(fresh_car(), WIDTH),
-    }
+    outputs = {"sudo fpvcar setup": setup(), "sudo fpvcar doctor": report.text(fresh_car(), WIDTH)}
     parts = {key: f"```text\n{text.rstrip()}\n```" for key, text in outputs.items()}
     return filled(PAGE.read_text(encoding="utf-8"), parts)
 
