@@ -14,7 +14,7 @@ import pytest
 from fpvcar import __version__
 from fpvcar.cli.setup import boards
 from fpvcar.config import profiles
-from fpvcar.config.raspberry_pi_os import UNITS
+from fpvcar.config.raspberry_pi_os import PORTAL, UNITS
 from fpvcar.doctor.checks import board
 from tests.support.debs import CAR
 
@@ -79,6 +79,28 @@ def test_broken_index_of_one_architecture_leaves_the_other_packages(
     assert "fpvcar_0.0.1_all.deb" not in names
 
 
+def test_default_builds_for_this_computer_without_cross_compilers(tmp_path: Path) -> None:
+    """A Raspberry Pi builds its own packages: a Debian of 1 GB has no place on its card."""
+    environment = {name: text for name, text in os.environ.items() if name != "ARCHES"}
+    done = subprocess.run(
+        [ROOT / "tools" / "deb.sh", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={
+            **environment,
+            "BUILD": "any",
+            "MIRROR": "http://127.0.0.1:9",
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    architecture = output("dpkg", "--print-architecture").strip()
+    (built,) = (tmp_path / "out").iterdir()
+    assert built.name == f"rdpipe_{__version__}_{architecture}.deb"
+    assert not (tmp_path / "cache").exists()
+
+
 def test_version_comes_from_the_program(debs: Path) -> None:
     assert output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Version").strip() == __version__
 
@@ -119,8 +141,9 @@ def test_unpacked_program_runs(unpacked: Path) -> None:
 
 def test_package_has_units_users_and_helper(unpacked: Path) -> None:
     units = unpacked / "lib/systemd/system"
-    for name in (*UNITS, "fpvcar-pins-off@.service", "pigpiod.service.d/fpvcar.conf"):
+    for name in (*UNITS, PORTAL, "fpvcar-portal.service", "fpvcar-pins-off@.service"):
         assert (units / name).is_file(), name
+    assert (units / "pigpiod.service.d/fpvcar.conf").is_file()
     for name in ("sysusers.d", "tmpfiles.d"):
         assert (unpacked / "usr/lib" / name / "fpvcar.conf").is_file(), name
     assert (unpacked / "lib/udev/rules.d/60-fpvcar.rules").is_file()

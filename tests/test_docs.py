@@ -309,3 +309,13 @@ def test_faults_on_a_page_of_a_station_have_a_key() -> None:
     modules += [station / "errors.py", station / "housekeeping.py"]
     found = {str(file.relative_to(ROOT)): english_faults(file) for file in modules}
     assert {name: functions for name, functions in found.items() if functions} == NOT_ON_A_PAGE
+
+
+def test_guide_shows_the_car_it_builds() -> None:
+    """Wires, sessions and findings are of one profile."""
+    text, car = build_docs.PAGE.read_text("utf-8"), build_docs.BOARD
+    profile = profiles.load(paths.HARDWARE / f"{car}.toml")
+    assert set(re.findall(r"pictures/([\w-]+)/", text)) == {car}
+    assert set(re.findall(r"fpvcar wiring ([\w-]+)", text)) == {car}
+    ranges = {f"sensors.{kind}.{name}" for kind, name, _ in profile.sensors.every()}
+    assert ranges >= set(re.findall(r"sensors\.\w+\.\w+", text)) != set()

@@ -64,6 +64,7 @@ class Command(NamedTuple):
     page: str
     words: str
     mark: bool
+    on_pi: bool
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
@@ -86,7 +87,8 @@ def commands() -> list[Command]:
             if language == "sh" and line:
                 words, _, comment = line.partition(" # ")
                 mark = MARK.search(comment) is not None
-                found.append(Command(page.name, words.strip(), mark))
+                on_pi = "needs a Pi" in comment
+                found.append(Command(str(page.relative_to(ROOT)), words.strip(), mark, on_pi))
     return found
 
 
@@ -230,3 +232,18 @@ def test_replay_page_of_a_recording_opens(recorded: Path) -> None:
             assert process.wait(10) == 130
         finally:
             process.kill()
+
+
+CLONE = re.compile(r"git clone|build\.md#1-try-it-without-a-car|\]\(#1-try-it-without-a-car\)")
+"""How to get the code, or the link to it."""
+
+
+@pytest.mark.parametrize("page", PAGES[:-1], ids=lambda page: page.stem)
+def test_page_with_commands_of_the_clone_says_how_to_get_it(page: Path) -> None:
+    """A shell finds neither make's targets nor a program of .venv elsewhere."""
+    text = page.read_text(encoding="utf-8")
+    here = [one for one in COMMANDS if one.page == str(page.relative_to(ROOT))]
+    in_clone = [one for one in here if re.match(r"(sudo )?(make |tools/|\.venv/)", one.words)]
+    assert not in_clone or CLONE.search(text), in_clone[0]
+    bare = [one for one in here if re.match("fpv(car|station) ", one.words) and not one.on_pi]
+    assert not bare or ".venv/bin/fpv" in text, bare[0]

@@ -11,6 +11,7 @@ import pytest
 from fpvcar.cli import setup
 from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.pins_off_client import MOTOR_PINS
+from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvsites.__main__ import STATE
 from fpvsites.__main__ import command_line as sites_command_line
 from fpvstation.__main__ import command_line
@@ -21,6 +22,7 @@ OURS = (
     "fpvcar-wheels.service",
     "fpvcar-pins-off@.service",
     "fpvcar-network.service",
+    "fpvcar-portal.service",
     "fpvcar-first-boot.service",
 )
 STATION = ("fpvstation.service", "fpvstation-verify.service")
@@ -76,7 +78,8 @@ def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_systemd_understands_every_line(tree: Path) -> None:
     units = [tree / "pigpiod.service", *(tree / one for one in (*OURS, *STATION, *SITES))]
-    others = [tree / "fpvcar-pins-off.socket", tree / "fpvstation-verify.timer"]
+    names = ("fpvcar-pins-off.socket", "fpvcar-portal.socket", "fpvstation-verify.timer")
+    others = [tree / name for name in names]
     done = analyze("verify", "--man=no", *units, *others)
     ours = [line for line in done.stderr.splitlines() if str(tree) in line]
     assert ours == [] and done.returncode == 0, done.stderr
@@ -95,6 +98,15 @@ def test_unit_exposure_stays_within_limit(tree: Path, name: str) -> None:
         "security", "--offline=true", "--no-pager", f"--threshold={most * 10:.0f}", tree / name
     )
     assert "Overall exposure level" in done.stdout and done.returncode == 0, done.stdout
+
+
+def test_port_80_is_open_in_the_own_network_only() -> None:
+    socket, service = (UNITS / f"portal/fpvcar-portal.{kind}" for kind in ("socket", "service"))
+    assert re.findall("^ListenStream=(.*)$", socket.read_text(), re.M) == [f"{OWN_ADDRESS}:80"]
+    for path in (socket, service):
+        allowed = dict(re.findall("^IPAddress(Allow|Deny)=(.*)$", path.read_text(), re.M))
+        assert allowed == {"Deny": "any", "Allow": "10.42.0.0/24"}, path.name
+    assert "CapabilityBoundingSet=\n" in service.read_text(), "systemd opens the port"
 
 
 def test_fpvcar_unit_permits_capset_for_camera() -> None:

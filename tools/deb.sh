@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the packages into DIR (build/deb): the car's and the station's, in Python; rdpipe for
-# this computer, and for the Raspberry Pi's arm64 and armhf with Trixie's cross compilers. A
-# build that fails stops no other one: it is named, and the exit status is 1.
+# Builds the packages of this computer into DIR (build/deb): the car's and the station's, in
+# Python; rdpipe for its architecture. A build that fails stops no other one: it is named, and
+# the exit status is 1.
 #   tools/deb.sh [DIR]
-# BUILD=all: without rdpipe; BUILD=any: only rdpipe. ARCHES='arm64': only this Pi architecture.
+# BUILD=all: without rdpipe; BUILD=any: only rdpipe.
+# ARCHES='arm64 armhf': rdpipe also for these, with Trixie's cross compilers.
 # MIRROR=http://...: address of Debian's packages, instead of that in this computer's apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -111,7 +112,7 @@ printf 'fpvcar (%s) trixie; urgency=medium\n\n  * See the commits.\n\n -- %s  %s
 [ "$build" = any ] || attempt "the Python packages (fpvcar, fpvstation, ...)" native all
 if [ "$build" != all ]; then
     attempt "rdpipe for this computer" native any
-    for arch in ${ARCHES-arm64 armhf}; do
+    for arch in ${ARCHES:-}; do
         # this computer may have one of the Pi's architectures
         [ "$arch" = "$(dpkg --print-architecture)" ] || attempt "rdpipe for $arch" cross "$arch"
     done

@@ -25,6 +25,9 @@ files() {
     for path in systemd/fpvcar*.service systemd/fpvcar*.socket systemd/*.service.d/*.conf; do
         printf '%s %s\n' "$path" "$units/${path#systemd/}"
     done
+    for path in systemd/portal/*; do
+        printf '%s %s\n' "$path" "$units/${path##*/}"
+    done
     printf '%s %s\n' systemd/fpvcar.sysusers /etc/sysusers.d/fpvcar.conf \
         systemd/fpvcar.tmpfiles /etc/tmpfiles.d/fpvcar.conf \
         systemd/fpvcar.udev /etc/udev/rules.d/60-fpvcar.rules \

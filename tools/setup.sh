@@ -124,7 +124,9 @@ pipes=("${compilers[@]}" openssh-server)
 fuzzers=(clang libclang-rt-dev groff-base rsync)
 # Packages to build the Debian packages of the car and of the pipes.
 debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
-    python3-hatchling mmdebstrap debian-archive-keyring)
+    python3-hatchling)
+# Packages to make the Debian of cross compilers.
+cross=(mmdebstrap debian-archive-keyring)
 # Packages for a guest with modules that this kernel lacks: Soft-RoCE, i2c-stub, vivid.
 guest=(qemu-system-x86 qemu-system-arm mmdebstrap kmod e2fsprogs openssh-client)
 # Packages for Debian roots of other architectures: tests/roots.
@@ -164,7 +166,8 @@ test)
     ;;
 test-all | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${guest[@]}" "${roots[@]}" \
-        "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${programs[@]}"
+        "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${cross[@]}" \
+        "${programs[@]}"
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
     # So is the tuned WebRTC sender of benchmarks/baselines/rival.
     command -v go >/dev/null || packages golang-go
@@ -190,11 +193,11 @@ pipes)
     environment requirements-dev.lock
     ;;
 deb)
-    packages "${debs[@]}"
+    packages "${debs[@]}" ${ARCHES:+"${cross[@]}"}
     packages "${compilers[@]}" || say "no compiler: rdpipe for this computer will be missing"
     ;;
 image)
-    packages "${debs[@]}" "${image[@]}"
+    packages "${debs[@]}" "${cross[@]}" "${image[@]}"
     ;;
 *)
     echo "usage: tools/setup.sh run|test|test-all|benchmark|check|pipes|deb|image" >&2

@@ -75,6 +75,13 @@ def test_joined_phone_gets_the_wifi_page(car: Car) -> None:
     assert "<title>fpvcar: Wi-Fi</title>" in phone(car, "page")
 
 
+def test_phone_without_internet_is_led_to_the_page(car: Car) -> None:
+    """Each system opens the answer by itself. Only this network has the redirect."""
+    assert set(phone(car, "probe").splitlines()) == {"302 http://10.42.0.1:8080/"}
+    elsewhere = "ss -Hlnt sport = :80"
+    assert [line.split()[3] for line in car.check(elsewhere).splitlines()] == ["10.42.0.1:80"]
+
+
 def test_wrong_key_is_reported_in_own_network(car: Car) -> None:
     said = joined(car, "not the right key")
     assert (said["phase"], said["ssid"]) == ("own", "Home")

@@ -64,14 +64,6 @@ FILES = {
         )
     ),
 }
-PARTS = """
-[sensors.tof.front]
-
-[sensors.ultrasound.rear]
-trigger = 5
-echo = 6
-bearing_deg = 180
-"""
 UNIT = "Id={}\nLoadState=loaded\nActiveState=active\nNRestarts=0\nWatchdogUSec=5s\n"
 SAID: dict[str, str | Unasked] = {
     "systemctl show --property=Id": "\n".join(map(UNIT.format, raspberry_pi_os.UNITS)),
@@ -161,11 +153,8 @@ def healthy(root: Path) -> Path:
     """Make a card of a healthy car: Raspberry Pi OS, and `setup`."""
     for name, text in FILES.items():
         put(root, name, text)
-    words = ["setup", "--root", str(root), "--board=mx1508", "--name=Rusty", "--resistors"]
+    words = ["setup", "--root", str(root), "--board=mx1508-sensors", "--name=Rusty", "--resistors"]
     assert setup.main(parser().parse_args(words)) == 0
-    profile = (root / raspberry_pi_os.PROFILE).read_text()
-    profile = profile.replace("[battery]\n", "[battery]\naddress = 0x40\n")
-    put(root, raspberry_pi_os.PROFILE, profile + PARTS)
     return root
 
 

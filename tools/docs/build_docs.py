@@ -21,6 +21,8 @@ from fpvcar.doctor.report import Report
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "build.md"
 WIDTH = 88
+BOARD = "mx1508-sensors"
+"""Profile that the guide builds."""
 
 
 def printed(*arguments: str, typed: Sequence[str] = ()) -> str:
@@ -45,7 +47,7 @@ def setup() -> str:
     """Return the output of setup on a fresh card, with all questions answered."""
     with tempfile.TemporaryDirectory() as root:
         put(Path(root), BOOT, "dtparam=audio=on\n")
-        output = printed("setup", "--root", root, typed=("mx1508", "Rusty", "yes", "yes"))
+        output = printed("setup", "--root", root, typed=(BOARD, "Rusty", "yes", "yes"))
         return output.replace(root, "")
 
 
@@ -64,11 +66,7 @@ def fresh_car() -> Report:
 
 def page() -> str:
     """Return the full text of docs/build.md."""
-    outputs = {
-        "fpvcar wiring mx1508 --pins": printed("wiring", "mx1508", "--pins"),
-        "sudo fpvcar setup": setup(),
-        "sudo fpvcar doctor": report.text(fresh_car(), WIDTH),
-    }
+    outputs = {"sudo fpvcar setup": setup(), "sudo fpvcar doctor": report.text(fresh_car(), WIDTH)}
     parts = {key: f"```text\n{text.rstrip()}\n```" for key, text in outputs.items()}
     return filled(PAGE.read_text(encoding="utf-8"), parts)
 

@@ -42,7 +42,7 @@ A profile that is wrong is refused with the place, the value and what would do:
 - pins in `pins.pwm` that have no PWM or share one, or that are one of two inputs of a motor
 - two devices with one address on an I2C bus, and a second VL53L0X without `power`
 - two range sensors with one name; a name has letters, digits and -, 24 at most
-- two buttons with one colour or one shape; there are four to six buttons, or none
+- two buttons with one colour or one shape; there are three to six buttons, or none
 - battery voltages out of order: `empty_v` <= `nominal_v` <= `full_v`; an `empty_v` with
   which a motor's driver does not work
 - a `camera.exposure` where a Pi's own camera is not the source

@@ -135,9 +135,9 @@ def _services(verb: Verb) -> None:
     network.epilog = (
         "serve: run the service, through NetworkManager. show: print the current network and, "
         "once you agree, the key of the car's own network with a QR code: "
-        "sudo fpvcar network show"
+        "sudo fpvcar network show. portal: redirect to the page, started by systemd"
     )
-    network.add_argument("action", choices=["serve", "show"])
+    network.add_argument("action", choices=["serve", "show", "portal"])
     network.add_argument(
         "--key", action="store_true", help="show the key without asking, for a program or printer"
     )

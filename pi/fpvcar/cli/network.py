@@ -1,7 +1,8 @@
 """Verb `fpvcar network`: the Wi-Fi service of the car, and its state.
 
 serve: the service (fpvcar-network.service). show: the current network, and the car's own network
-with its key and a QR code for a phone's camera.
+with its key and a QR code for a phone's camera. portal: the redirect to the page in the car's own
+network (fpvcar-portal.service).
 """
 
 import asyncio
@@ -37,10 +38,26 @@ def show(key: bool = False) -> int:
 
 def serve_car(name: str, opens: bool) -> int:
     """Run the service. `opens`: the car may open a network of its own. Raises OSError."""
-    activated = os.environ.get("LISTEN_PID") == str(os.getpid())
-    path = paths.runtime_directory() / SOCKET
-    address = socket.socket(fileno=LISTEN_FD) if activated else path
+    address = _activated() or paths.runtime_directory() / SOCKET
     return asyncio.run(_serve(name, opens, address))
+
+
+def lead() -> int:
+    """Redirect the requests at the unit's socket to the page. Raises ConfigError."""
+    from fpvcar.wifi import portal
+
+    listener = _activated()
+    if listener is None:
+        raise ConfigError("network portal: fpvcar-portal.socket starts it")
+    asyncio.run(portal.serve(listener))
+    return 0
+
+
+def _activated() -> socket.socket | None:
+    """Return the socket of the unit that started this process, None without one."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return None
+    return socket.socket(fileno=LISTEN_FD)
 
 
 async def _serve(name: str, opens: bool, address: Path | socket.socket) -> int:

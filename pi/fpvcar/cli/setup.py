@@ -24,12 +24,20 @@ from fpvcar.calibration.export import with_key
 from fpvcar.cli.profile import heading, shipped
 from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.config.pwm import over_peak
-from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, RUNTIME, UNITS, pwm_lines
+from fpvcar.config.raspberry_pi_os import (
+    CONFIG_TXT,
+    PIN_DAEMON,
+    PORTAL,
+    PROFILE,
+    RUNTIME,
+    UNITS,
+    pwm_lines,
+)
 from fpvcar.devices import backends
 from fpvcar.runtime import files
 from fpvcar.runtime.paths import OLD_NAMES
 from fpvcar.runtime.sentences import sentence
-from fpvcar.wifi.radio import OWN
+from fpvcar.wifi.radio import OWN, OWN_ADDRESS
 
 BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
 BLOCK = f"""\
@@ -46,6 +54,7 @@ dtparam=strict_gpiod
 DETECT = re.compile(r"(?m)^camera_auto_detect=[01]")
 MODULES = "etc/modules-load.d/fpvcar.conf"
 WIFI = "etc/NetworkManager/conf.d/fpvcar.conf"
+NAMES = "etc/NetworkManager/dnsmasq-shared.d/fpvcar.conf"
 SYSCTL = "etc/sysctl.d/90-fpvcar.conf"
 AVAHI = "etc/avahi/services/fpvcar.service"
 CLOUD = "etc/cloud/cloud.cfg.d/99-fpvcar.cfg"
@@ -72,6 +81,9 @@ OWN_FILES = {
     "# sensors on /dev/i2c-N, cameras on /dev/videoN and /dev/mediaN.\ni2c-dev\nvideodev\n",
     WIFI: "# Power save delays some commands by a second or more.\n"
     "[connection]\nwifi.powersave=2\n",
+    NAMES: "# In the car's own Wi-Fi every name is the car: a phone opens its page by itself.\n"
+    "# No other server is asked, for an IPv6 address neither.\n"
+    f"address=/#/{OWN_ADDRESS}\nlocal=/#/\n",
     SYSCTL: "# Retransmit a lost packet 30 ms after a round trip, not 200.\n"
     "# The minus ignores the error of Linux before 6.11.\n-net.ipv4.tcp_rto_min_us = 30000\n",
     AVAHI: ANNOUNCED,
@@ -300,6 +312,8 @@ def start(answers: Answers, root: Path, run: Run) -> None:
     daemon = backends.pins_backend(profile) == "pigpio"
     if daemon and not run("systemctl", "enable", "--quiet", "--now", PIN_DAEMON):
         print("  no pin daemon here: sudo apt install pigpio (on Bookworm)")
+    if not run("systemctl", "enable", "--quiet", "--now", PORTAL):
+        print("  in the car's own Wi-Fi no page opens by itself: another program has port 80")
     run("systemctl", "enable", "--quiet", *UNITS)
     if not run("systemctl", "restart", *UNITS):
         print("  not started: see systemctl status fpvcar-wheels fpvcar")
@@ -317,7 +331,7 @@ def _accept(name: str, root: Path) -> None:
 
 def undo(root: Path, run: Run) -> None:
     """Revert the changes of setup outside of its own folder."""
-    run("systemctl", "disable", "--quiet", "--now", *UNITS)
+    run("systemctl", "disable", "--quiet", "--now", *UNITS, PORTAL)
     run("nmcli", "connection", "delete", "id", OWN)
     for name in (*OWN_FILES, COUNTRY):
         (root / name).unlink(missing_ok=True)

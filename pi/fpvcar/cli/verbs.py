@@ -190,6 +190,8 @@ def network(arguments: argparse.Namespace) -> int:
 
     if arguments.action == "show":
         return network.show(arguments.key)
+    if arguments.action == "portal":
+        return network.lead()
     if not arguments.profile.exists():  # before the answers of the first boot
         return network.serve_car(socket.gethostname(), opens=True)
     profile = profiles.load(arguments.profile, arguments.overrides)

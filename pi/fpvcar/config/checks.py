@@ -21,7 +21,7 @@ from fpvcar.config.pwm import refuse_kernel_pwm
 from fpvcar.config.schema import Battery, Button, Camera, Profile
 from fpvcar.config.sensors import Tof
 
-BUTTON_COUNT = (4, 6)
+BUTTON_COUNT = (3, 6)
 """Smallest and largest number of buttons that fit a child's page."""
 FIXED_PINS = {0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)"}
 """Pins that no part may use; pigpiod refuses them, too."""

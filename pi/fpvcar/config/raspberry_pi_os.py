@@ -23,6 +23,8 @@ UNITS = (
     "fpvcar-network.socket",
     "fpvcar-network.service",
 )
+PORTAL = "fpvcar-portal.socket"
+"""Unit that a car can do without: another program may have port 80."""
 PIN_DAEMON = "pigpiod.service"
 HATS = (0x60, 0x6F)
 """Addresses of a PCA9685 on motor HATs: Adafruit's, its clones'."""

@@ -340,7 +340,7 @@ class Profile(Section, frozen=True):
     pca9685: Pca9685 = Pca9685()
     lights: Lights = Lights()
     buttons: dict[str, Button] = {}
-    """Buttons in their order on the page, four to six; without this section it shows four."""
+    """Buttons in their order on the page, three to six; without this section it shows four."""
     sensors: Sensors = Sensors()
     camera: Camera = Camera()
     cameras: dict[str, Camera] = {}

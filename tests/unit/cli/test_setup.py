@@ -153,8 +153,9 @@ def test_undo_leaves_the_profile_only(card: Path) -> None:
     assert setup.main(setting_up(card, "--undo"), run) == 0
     left = all_files(card)
     assert left.pop(raspberry_pi_os.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
+    units = (*raspberry_pi_os.UNITS, raspberry_pi_os.PORTAL)
     assert ran == [
-        ("systemctl", "disable", "--quiet", "--now", *raspberry_pi_os.UNITS),
+        ("systemctl", "disable", "--quiet", "--now", *units),
         ("nmcli", "connection", "delete", "id", "fpvcar-own"),
     ]
 

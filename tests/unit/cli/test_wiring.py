@@ -1,8 +1,8 @@
 """`fpvcar wiring`: a shipped profile or a file, as drawing or text."""
 
 import os
-from collections.abc import Iterator
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest

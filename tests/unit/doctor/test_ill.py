@@ -135,7 +135,7 @@ ILL: list[tuple[str, Ill]] = [
         "pin-shared",
         both(
             a_file("boot/firmware/cmdline.txt", "console=serial0,115200\n"),
-            in_profile("trigger = 5", "trigger = 14"),
+            in_profile("trigger = 20", "trigger = 14"),
         ),
     ),
     ("version", an_answer(car=Running("0.0.9", "ok"))),
@@ -314,7 +314,7 @@ def test_unchecked_part_is_not_reported_as_well(tmp_path: Path) -> None:
 
 
 def test_sleeping_sensor_is_not_missing(tmp_path: Path) -> None:
-    change(healthy(tmp_path), "[sensors.tof.front]", "[sensors.tof.front]\npower = 16")
+    change(healthy(tmp_path), "[sensors.tof.front]", "[sensors.tof.front]\npower = 12")
     machine = PlayedMachine()
     machine.present = {(1, 0x40)}
     assert keys(tmp_path, machine) == ["i2c-missing"]

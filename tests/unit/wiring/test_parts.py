@@ -1,11 +1,14 @@
 """Wires of a profile: each GPIO once, no battery wire on the Pi, one colour per use."""
 
+import re
 from collections import Counter, defaultdict
 
 import pytest
 
 from fpvcar.config import checks
+from fpvcar.runtime import paths
 from fpvcar.wiring import parts, tables
+from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI, USES, End, Plan, Wire, gpio
 from tests.unit.wiring.cars import CARS
 
@@ -89,6 +92,31 @@ def test_unused_pins_have_wires_only_for_supply_and_bus(name: str) -> None:
     for wire in plan(name).wires():
         if wire.start.part == PI and str(wire.start) not in used:
             assert rails[str(wire.start)] == wire.use.colour
+
+
+def test_car_of_the_guide_leaves_pins_of_the_image_free() -> None:
+    """SPI would short a button; console and sound would switch LEDs and motors."""
+    profile = CARS["mx1508-sensors"]
+    assert {number for number, _ in checks.used_pins(profile, "")}.isdisjoint(USED_BY_THE_IMAGE)
+    driven = [number for number, key in checks.used_pins(profile, "") if not key.endswith("button")]
+    assert min(driven) >= checks.LOWEST_DOWN, "pulled down while the Pi starts"
+    assert profile.guard.mode == "limit" and profile.gate.blind == "stop"
+
+
+def test_car_of_the_guide_has_its_parts_in_the_shopping_list() -> None:
+    text = (paths.HARDWARE / "parts.md").read_text("utf-8")
+    section = text.partition("\n## The car of the guide\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| (.+) \| (\d)(?: each)? \|$", section, re.M))
+    named = " ".join(rows)
+    car = plan("mx1508-sensors")
+    in_line = Counter(wire.via for wire in car.wires())
+    assert int(rows["10 kΩ: pull-downs of the driver's inputs"]) == in_line["pull-down"]
+    assert int(rows["330 Ω: LEDs"]) == in_line["330 Ω"] and in_line["divider"] == 1
+    motors = sum("100 nF" in part.about for part in car.all())
+    assert int(rows["100 nF: motors"]) == int(rows["2.2 Ω, 5 W: leads of the motors"]) == motors
+    for part in car.parts:
+        word = part.name.removeprefix("Button ").split()[0].rstrip(",")
+        assert word in named or word in ("Camera", "470"), part.name
 
 
 @pytest.mark.parametrize("name", CARS)
