@@ -45,6 +45,9 @@ export function playbackRate(behindS) {
   return Math.round(Math.max(0.7, Math.min(4, rate)) * 100) / 100;
 }
 
+/** So many paints of a playing video without a callback of the browser: it makes none. */
+const SILENT_PAINTS = 30;
+
 export class MsePath {
   /**
    * @param {{video: HTMLVideoElement, shown: Shown,
@@ -243,27 +246,30 @@ export class MsePath {
         this.shown(captureUs, glassMs);
       }
     };
-    if ('requestVideoFrameCallback' in video) {
+    // WebKitGTK has the callback, and makes no calls for a live source.
+    let silentPaints = 'requestVideoFrameCallback' in video ? 0 : SILENT_PAINTS;
+    if (silentPaints === 0) {
       /** @type {VideoFrameRequestCallback} */
       const each = (_, about) => {
+        silentPaints = -Infinity;
         if (this.state.kind === 'closed') return;
         report(about.mediaTime, Math.max(about.expectedDisplayTime, performance.now()));
         video.requestVideoFrameCallback(each);
       };
       video.requestVideoFrameCallback(each);
-    } else {
-      // The newest fragment at or before the play position is on the glass.
-      const each = () => {
-        if (this.state.kind === 'closed') return;
-        // A position that was only asked for shows nothing yet.
-        const {seeking, readyState, currentTime} = this.video;
-        if (!seeking && readyState >= HAVE_CURRENT_DATA) {
-          report(Math.min(this.timeline.newestS, currentTime), performance.now());
-        }
-        requestAnimationFrame(each);
-      };
-      requestAnimationFrame(each);
     }
+    // The newest fragment at or before the play position is on the glass.
+    const each = () => {
+      if (this.state.kind === 'closed' || silentPaints < 0) return;
+      // A position that was only asked for shows nothing yet.
+      const {seeking, readyState, currentTime} = this.video;
+      if (!seeking && readyState >= HAVE_CURRENT_DATA) {
+        silentPaints += currentTime > 0 ? 1 : 0;
+        if (silentPaints > SILENT_PAINTS) report(Math.min(this.timeline.newestS, currentTime), performance.now());
+      }
+      requestAnimationFrame(each);
+    };
+    requestAnimationFrame(each);
   }
 
   /** @param {string} fault */

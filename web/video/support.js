@@ -1,4 +1,4 @@
-/** The video paths that this browser supports; WebCodecs is there on https and localhost. */
+/** The video paths that this browser supports. WebCodecs needs https or localhost, except in WebKitGTK. */
 export const supports = {
   webcodecs: () => 'VideoDecoder' in globalThis,
   mse: () => 'MediaSource' in globalThis || 'ManagedMediaSource' in globalThis,

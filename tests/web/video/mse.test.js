@@ -55,14 +55,17 @@ class FakeSource extends EventTarget {
   }
 }
 
-function mse() {
+/** @param {object} [more] of the video */
+function mse(more) {
   sources.length = 0;
+  /** @type {number[]} */
+  const shown = [];
   const video = {
     currentTime: 0, playbackRate: 1, paused: false, seeking: false, src: '',
     removeAttribute: () => {}, requestVideoFrameCallback: () => {},
     play: async () => {},
     /** @type {null | (() => void)} */
-    onerror: null, error: {message: 'decode error'},
+    onerror: null, error: {message: 'decode error'}, readyState: 2, ...more,
   };
   /** @type {string[]} */
   const faults = [];
@@ -70,13 +73,23 @@ function mse() {
   const blocked = [];
   let left = 0;
   const path = new MsePath(/** @type {any} */ ({
-    video, shown: () => {}, lost: (/** @type {string} */ fault) => faults.push(fault),
+    video, shown: (/** @type {number} */ captureUs) => shown.push(captureUs), lost: (/** @type {string} */ fault) => faults.push(fault),
     leaving: () => (left += 1), blocked: (/** @type {boolean} */ one) => blocked.push(one),
   }));
-  return {path, video, faults, blocked, left: () => left};
+  return {path, video, faults, blocked, shown, left: () => left};
+}
+
+/** @type {(() => void)[]} */
+let paints = [];
+function paint() {
+  const now = paints;
+  paints = [];
+  for (const each of now) each();
 }
 
 beforeEach(() => {
+  paints = [];
+  Object.assign(globalThis, {requestAnimationFrame: (/** @type {() => void} */ each) => paints.push(each)});
   Object.assign(globalThis, {MediaSource: FakeSource});
   URL.createObjectURL = () => 'blob:';
   URL.revokeObjectURL = () => {};
@@ -234,4 +247,39 @@ test('mse: source that starts at a recovery point gets the primer first', () => 
   sources[1].opens();
   path.push(frame(SMALL, 2_000_000));
   assert.equal(path.gradual, false);
+});
+
+test('mse: pictures are reported though the browser makes no calls for them', () => {
+  const {path, video, shown} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 1000));
+  sources[0].buffers[0].done();
+  for (let times = 0; times < 40; times += 1) paint();
+  assert.deepEqual(shown, [], 'nothing plays yet');
+  video.currentTime = path.timeline.newestS + 0.001;
+  for (let times = 0; times < 29; times += 1) paint();
+  assert.deepEqual(shown, [], 'a call may still come');
+  paint();
+  paint();
+  assert.deepEqual(shown, [1000]);
+  path.push(frame(DELTA, 34_000));
+  video.currentTime = path.timeline.newestS + 0.001;
+  paint();
+  assert.deepEqual(shown, [1000, 34_000]);
+});
+
+test('mse: calls of the browser alone count where it makes them', () => {
+  /** @type {((nowMs: number, about: object) => void)[]} */
+  const calls = [];
+  const {path, video, shown} = mse({requestVideoFrameCallback: (/** @type {any} */ each) => calls.push(each)});
+  sources[0].opens();
+  path.push(frame(SMALL, 1000));
+  sources[0].buffers[0].done();
+  video.currentTime = path.timeline.newestS + 0.001;
+  calls[0](0, {mediaTime: path.timeline.newestS, expectedDisplayTime: 0});
+  assert.deepEqual(shown, [1000]);
+  path.push(frame(DELTA, 34_000));
+  video.currentTime = path.timeline.newestS + 0.001;
+  for (let times = 0; times < 60; times += 1) paint();
+  assert.deepEqual(shown, [1000]);
 });
