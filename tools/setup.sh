@@ -173,13 +173,11 @@ test-all | benchmark)
     command -v go >/dev/null || packages golang-go
     # Tunnels between two hosts; wireguard-go is for kernels without WireGuard.
     packages openvpn wireguard-tools wireguard-go
-    # Firefox decodes H.264 with the system's libavcodec. iperf3 and rclone are compared with
-    # the pipes.
-    if [ "$1" = benchmark ]; then
-        packages firefox-esr libavcodec-extra iperf3 rclone
-    else
-        shell
-    fi
+    # Firefox decodes H.264 with the system's libavcodec, WebKitGTK with GStreamer's.
+    packages firefox-esr libavcodec-extra webkit2gtk-driver gstreamer1.0-libav \
+        gstreamer1.0-plugins-good xvfb
+    # iperf3 and rclone are compared with the pipes.
+    if [ "$1" = benchmark ]; then packages iperf3 rclone; else shell; fi
     libraries
     ;;
 check)

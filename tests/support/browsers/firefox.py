@@ -5,7 +5,7 @@
     us <- {"type": "event", ...}                               (no subscriptions)
 
 Playwright can control only its own build of Firefox. `Tab` has the few methods of Playwright's
-interface that the benchmark needs.
+interface that are needed.
 """
 
 import contextlib
@@ -15,15 +15,16 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import wait_for
-from tests.support.ports import free_port
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
+
+from tests.e2e.harness import wait_for
+from tests.support.ports import free_port
 
 # Timer resolution of a microsecond instead of a millisecond, and no pages besides ours.
 PREFERENCES = {
@@ -40,10 +41,11 @@ KEYS = {"ArrowUp": "\ue013", "ArrowDown": "\ue015"}
 
 
 class Keys:
-    """Keyboard of a tab, with Playwright's interface."""
+    """Keyboard of a tab, with Playwright's interface. `perform` takes a source of WebDriver's input
+    actions."""
 
-    def __init__(self, tab: "Tab") -> None:
-        self._tab = tab
+    def __init__(self, perform: Callable[[dict[str, object]], object]) -> None:
+        self._perform = perform
 
     def down(self, key: str) -> None:
         """Press a key and hold it."""
@@ -55,8 +57,12 @@ class Keys:
 
     def _act(self, kind: str, key: str) -> None:
         actions = [{"type": kind, "value": KEYS.get(key, key)}]
-        source = {"type": "key", "id": "keys", "actions": actions}
-        self._tab.command("input.performActions", context=self._tab.context, actions=[source])
+        self._perform({"type": "key", "id": "keys", "actions": actions})
+
+    def press(self, key: str) -> None:
+        """Press and release a key."""
+        self.down(key)
+        self.up(key)
 
 
 class Locator:
@@ -75,8 +81,9 @@ class Tab:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket, self._count, self.context = socket, 0, ""
-        self.keyboard = Keys(self)
-        about = self.command("session.new", capabilities={})["capabilities"]
+        self.keyboard = Keys(self._perform)
+        wanted = {"alwaysMatch": {"acceptInsecureCerts": True}}
+        about = self.command("session.new", capabilities=wanted)["capabilities"]
         self.version = str(about["browserVersion"])
         self.context = self.command("browsingContext.getTree")["contexts"][0]["context"]
 
@@ -92,6 +99,9 @@ class Tab:
         if answer["type"] == "error":
             raise RuntimeError(f"{method}: {answer['error']}: {answer['message']}")
         return answer["result"]
+
+    def _perform(self, source: dict[str, object]) -> None:
+        self.command("input.performActions", context=self.context, actions=[source])
 
     def goto(self, url: str) -> None:
         """Open a page, wait until it is loaded, and give it the focus."""

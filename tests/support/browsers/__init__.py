@@ -1,0 +1,1 @@
+"""Browsers that Playwright does not control: Debian's Firefox and WebKitGTK."""
