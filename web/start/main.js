@@ -75,6 +75,7 @@ byId('questions').addEventListener('submit', async (event) => {
   event.preventDefault();
   const answers = {
     board: select('board').value, name: input('name').value.trim(), country: select('country').value,
+    resistors: input('resistors').checked,
   };
   try {
     const response = await fetch(URL, {method: 'POST', body: JSON.stringify(answers)});

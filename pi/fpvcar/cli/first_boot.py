@@ -65,11 +65,13 @@ FAR = Refusal("setup_far", url=f"http://{OWN_ADDRESS}:8080/")
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Answers of the page, with the limits of `fpvcar setup`."""
+    """Answers of the page, with the limits of `fpvcar setup`. `resistors`: those in the motors'
+    leads are soldered in."""
 
     board: str
     name: str
     country: str
+    resistors: bool = False
 
 
 def parse(body: bytes) -> setup.Answers:
@@ -78,9 +80,10 @@ def parse(body: bytes) -> setup.Answers:
         answers = msgspec.json.decode(body, type=Answers)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise ConfigError(f"answers: {fault}; expected board, name and country") from None
-    if not all(msgspec.structs.astuple(answers)):
+    board, name, country = answers.board, answers.name, answers.country
+    if not (board and name and country):
         raise ConfigError(sentence("setup_missing"))
-    return setup.ask(answers.board, answers.name, Path("/"), lambda _: "", answers.country)
+    return setup.ask(board, name, Path("/"), lambda _: "", country, answers.resistors)
 
 
 def near(address: str | None) -> bool:

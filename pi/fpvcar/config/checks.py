@@ -12,6 +12,7 @@ from fpvcar.config.motors import (
     HAT_CHANNELS,
     DcMotor,
     HatServo,
+    L298n,
     MotorHat,
     Motors,
     Mx1508,
@@ -25,6 +26,8 @@ BUTTON_COUNT = (3, 6)
 """Smallest and largest number of buttons that fit a child's page."""
 FIXED_PINS = {0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)"}
 """Pins that no part may use; pigpiod refuses them, too."""
+L298N_LEAST_V, L298N_MOST_V = 7.0, 12.0
+"""Supply with which the 5 V regulator of an L298N module works: its jumper is on."""
 LOWEST_DOWN = 9
 """Lowest GPIO that is pulled down from the chip's reset on (see LowGpio)."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
@@ -59,7 +62,14 @@ def refuse_clashes(profile: Profile) -> None:
 
 def warnings(profile: Profile) -> list[str]:
     """Return warnings about valid but risky settings."""
-    return [
+    low_v, high_v = profile.battery.empty_v, profile.battery.full_v
+    jumper = [
+        f"motors.{name}: battery.empty_v = {low_v:g}, full_v = {high_v:g}: an L298N module with "
+        f"its 5V jumper needs {L298N_LEAST_V:g} V, and bears {L298N_MOST_V:g} V"
+        for name, motor in profile.motors.named
+        if isinstance(motor, L298n) and not L298N_LEAST_V <= low_v < high_v <= L298N_MOST_V
+    ]
+    return jumper + [
         f"{place} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
         "ground, or use GPIO 9 to 27"

@@ -234,5 +234,5 @@ class Pca9685(Section, frozen=True):
     """Frequency of all 16 outputs, as they share one prescaler. The default is 50 with a servo,
     which needs 40 to 60, and otherwise 1526: motors at 50 Hz growl and draw more."""
     oe: Gpio | None = None
-    """Output to the chip's OE, if it is wired, with 10 kΩ from there to 3.3 V: it stops the
+    """Output to the chip's OE, if it is wired, with 1 kΩ from there to 3.3 V: it stops the
     motors when the bus fails."""

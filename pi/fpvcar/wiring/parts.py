@@ -15,7 +15,7 @@ from fpvcar.config import (
     Tof,
     Ultrasound,
 )
-from fpvcar.config.checks import LOWEST_DOWN
+from fpvcar.config.checks import L298N_LEAST_V, L298N_MOST_V, LOWEST_DOWN
 from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
 from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -45,9 +45,15 @@ OWN_5V = "A servo needs its own 5 V regulator, never the 5 V of the Pi."
 ONE_TERMINAL = "One terminal with two wires: it connects the ground of the Pi to the battery's."
 SOCKET = "The regulator's USB plug goes into the Pi's power socket."
 JUMPERS = "Remove the jumpers from ENA and ENB."
-LOGIC_JUMPER = "Leave the 5V jumper on, as the L298N makes its own 5 V; the 5V terminal stays open."
+LOGIC_JUMPER = (
+    f"Leave the 5V jumper on: the module makes its own 5 V from {L298N_LEAST_V:g} to "
+    f"{L298N_MOST_V:g} V. The 5V terminal stays open."
+)
 ON_HEADER = "A HAT sits on all 40 pins and uses only these."
-OE_UP = "10 kΩ from OE to 3.3 V: the outputs are off until the program runs."
+OE_UP = (
+    "1 kΩ from OE to 3.3 V: the outputs are off until the program runs. Measure first, with the "
+    "power off, from OE to ground: below 3 kΩ the level is too low, so leave OE open."
+)
 IN_LEAD = "In the + lead of the battery, before the driver and the regulator."
 
 
@@ -320,6 +326,11 @@ def _ranges(profile: Profile) -> Iterator[Part]:
         yield RANGE_PARTS[kind](name, sensor)
 
 
+def led_ohms(colour: str) -> str:
+    """Return the resistor of an LED at 3.3 V. White and blue ones need 3 V themselves."""
+    return "100 Ω" if colour in ("white", "blue", "purple") else "330 Ω"
+
+
 def _buttons(profile: Profile) -> Iterator[Part]:
     for name, button in profile.buttons.items():
         terminals: list[Terminal] = []
@@ -327,7 +338,8 @@ def _buttons(profile: Profile) -> Iterator[Part]:
             contact = _gpio("contact 1", button.button, plan.INPUT)
             terminals += [contact, _ground("contact 2")]
         if button.led is not None:
-            terminals += [_gpio("LED +", button.led, plan.LED, "330 Ω"), _ground("LED -")]
+            ohms = led_ohms(button.colour)
+            terminals += [_gpio("LED +", button.led, plan.LED, ohms), _ground("LED -")]
         if terminals:
             yield Part(f"Button {name}", tuple(terminals))
 
@@ -344,7 +356,8 @@ def _lights(profile: Profile) -> Iterator[Part]:
     }
     for name, leds in lists.items():
         for i, led in enumerate(leds, 1):
-            legs = (_gpio("long leg", led, plan.LED, "330 Ω"), _ground("short leg"))
+            ohms = led_ohms("white" if name == "head" else "red")
+            legs = (_gpio("long leg", led, plan.LED, ohms), _ground("short leg"))
             yield Part(f"LED {name} {i}" if len(leds) > 1 else f"LED {name}", legs)
 
 

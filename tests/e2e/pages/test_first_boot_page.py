@@ -40,13 +40,16 @@ def test_answers_bring_the_codes_and_end_the_service(page: Page, tmp_path: Path)
     service = subprocess.Popen(words, env={**os.environ, "STATE_DIRECTORY": str(tmp_path)})
     try:
         wait_for(lambda: listens(port), "the service does not listen", 20.0)
+        page.set_viewport_size({"width": 390, "height": 700})
         page.goto(f"http://localhost:{port}/")
         page.locator("#questions").wait_for(state="visible")
         assert page.locator("#country").input_value() == "FI"
         assert "Suomi" in page.locator("#country").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert violations(page) == []
         page.locator("#board").select_option("l298n")
         page.locator("#name").fill("Rusty")
+        page.locator("#resistors").check()
         page.locator("#questions button").click()
         page.locator("#answer").wait_for(state="visible")
         codes = json.loads((tmp_path / "codes.json").read_text())
@@ -58,4 +61,5 @@ def test_answers_bring_the_codes_and_end_the_service(page: Page, tmp_path: Path)
     finally:
         service.kill()
         service.wait()
-    assert json.loads((tmp_path / first_boot.ANSWERS).read_text())["name"] == "Rusty"
+    answers = json.loads((tmp_path / first_boot.ANSWERS).read_text())
+    assert answers["name"] == "Rusty" and answers["resistors"] is True

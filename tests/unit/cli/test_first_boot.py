@@ -107,6 +107,13 @@ def test_apply_again_after_a_power_cut_completes_the_setup(image: Path) -> None:
     assert ran.calls and not (image / STATE / first_boot.ANSWERS).exists()
 
 
+@pytest.mark.parametrize("soldered", [True, False])
+def test_resistors_of_the_page_are_in_the_profile(image: Path, soldered: bool) -> None:
+    answered(image, GOOD | {"board": "mx1508", "resistors": soldered})
+    assert first_boot.main(arguments("apply", image), Ran()) == 0
+    assert (image / PROFILE).read_text().count("resistor_ohm = 2.2") == 2 * soldered
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

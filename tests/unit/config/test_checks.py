@@ -227,7 +227,22 @@ def test_inputs_pulled_up_at_start_are_warned_of() -> None:
     assert said.startswith("motors.drive.forward = 8: GPIO 0 to 8 are pulled up")
     behind = {"driver": "l298n", "enable": 12, "forward": 7, "reverse": 8}
     motors = usual["motors"] | {"drive": behind}
-    assert checks.warnings(profiles.parse(minimal(motors=motors))) == []
+    full = {"full_v": 9.6, "nominal_v": 8.0, "empty_v": 7.0}
+    assert checks.warnings(profiles.parse(minimal(motors=motors, battery=full))) == []
+
+
+@pytest.mark.parametrize(
+    ("empty_v", "full_v", "risky"), [(6.2, 8.4, 1), (7.0, 12.0, 0), (7.0, 12.6, 1)]
+)
+def test_l298n_beyond_its_5v_jumper_is_warned_of(empty_v: float, full_v: float, risky: int) -> None:
+    behind = {"driver": "l298n", "enable": 12, "forward": 17, "reverse": 27}
+    motors = minimal()["motors"] | {"drive": behind}
+    battery = {"full_v": full_v, "nominal_v": 7.5, "empty_v": empty_v}
+    profile = profiles.parse(minimal(motors=motors, battery=battery))
+    said = checks.warnings(profile)
+    assert len(said) == risky
+    assert all("5V jumper needs 7 V, and bears 12 V" in text for text in said)
+    assert not checks.warnings(profiles.load(HARDWARE / "l298n.toml"))
 
 
 def _mx1508(**more: object) -> Profile:

@@ -215,6 +215,9 @@ def test_echo_has_a_divider_and_led_a_resistor() -> None:
     echo = ends("bench")["HC-SR04 rear Echo"]
     assert echo.via == "divider" and "2 kΩ" in echo.notes[0]
     assert ends("bench")["Button red LED +"].via == "330 Ω"
+    assert ends("bench")["Button blue LED +"].via == "100 Ω", "it needs 3 V itself"
+    assert ends("bench")["LED head 1 long leg"].via == "100 Ω"
+    assert ends("bench")["LED rear long leg"].via == "330 Ω"
     assert ends("bench")["Button red contact 1"].via == ""
 
 
@@ -269,7 +272,8 @@ def test_inputs_that_are_pulled_up_and_pins_of_the_image_have_a_note() -> None:
     assert parts.PULLED_UP in wires["MX1508 IN1"].notes
     assert parts.PULLED_UP not in wires["MX1508 IN2"].notes
     assert any("SPI" in note for note in ends("bench")["Button red contact 1"].notes)
-    assert any("10 kΩ" in note for note in ends("hat-servo")["PCA9685 OE"].notes)
+    assert any(note.startswith("1 kΩ") for note in ends("hat-servo")["PCA9685 OE"].notes)
+    assert "from 7 to 12 V" in ends("l298n")["L298N GND"].notes[1]
 
 
 def test_cameras_are_named() -> None:

@@ -14,6 +14,7 @@ export default register({
     board: 'Platine: das Profil, das zur Verdrahtung des Autos passt',
     name: 'Name: Buchstaben (A–Z), Ziffern und Bindestriche; daraus wird NAME.local',
     country: 'Land: für die Kanäle des WLANs',
+    resistors: 'Die Widerstände der Zeichnung sind in die Motorleitungen gelötet',
     go: 'Auto starten',
     once: 'Schreib dir das auf; das Auto zeigt es nur einmal',
     drive: 'Fahrcode',

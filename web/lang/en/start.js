@@ -14,6 +14,7 @@ export default register({
     board: 'Board: the profile closest to your wiring',
     name: 'Name: letters, digits and hyphens; the car’s address will be NAME.local',
     country: 'Country: sets the channels of the Wi-Fi',
+    resistors: 'The resistors of the drawing are soldered into the motors’ leads',
     go: 'Start the car',
     once: 'Write this down: the car shows it only once',
     drive: 'Drive code',

@@ -14,6 +14,7 @@ export default register({
     board: 'Placa: el perfil más parecido al cableado del coche',
     name: 'Nombre: letras (A–Z), cifras y guiones; será NOMBRE.local',
     country: 'País: para los canales de la wifi',
+    resistors: 'Las resistencias del dibujo están soldadas en los cables de los motores',
     go: 'Arrancar el coche',
     once: 'Apunta esto; el coche lo muestra una sola vez',
     drive: 'Código de conducción',

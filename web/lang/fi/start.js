@@ -14,6 +14,7 @@ export default register({
     board: 'Piirilevy: profiili, joka on lähimpänä auton johdotusta',
     name: 'Nimi: kirjaimia (A–Z), numeroita ja yhdysviivoja; siitä tulee NIMI.local',
     country: 'Maa: Wi-Fin kanavia varten',
+    resistors: 'Piirroksen vastukset on juotettu moottorien johtoihin',
     go: 'Käynnistä auto',
     once: 'Kirjoita tämä muistiin; auto näyttää sen vain kerran',
     drive: 'Ajokoodi',

@@ -14,6 +14,7 @@ export default register({
     board: 'Carte mère : le profil le plus proche du câblage de la voiture',
     name: 'Nom : lettres (A–Z), chiffres et traits d’union ; il devient NOM.local',
     country: 'Pays : pour les canaux du Wi-Fi',
+    resistors: 'Les résistances du schéma sont soudées dans les fils des moteurs',
     go: 'Démarrer la voiture',
     once: 'Note ceci : la voiture ne le montre qu’une fois',
     drive: 'Code de conduite',

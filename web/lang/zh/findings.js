@@ -47,7 +47,7 @@ export default register({
       wheels: {what: '`fpvcar wheels` 没有响应：{fault}', why: '它控制电机；没有它小车不能移动。', mend: '请按提示处理；否则：systemctl status fpvcar-wheels'},
       recorder: {what: '无法录像：{fault}', why: '小车仍可行驶，但行程不会录像。', mend: '请清理空间或检查 SD 卡；见 docs/troubleshooting.md 的 Nothing is recorded'},
       running: {what: '运行中的小车报告故障：{fault}', why: '/healthz 中有同样的消息。', mend: '消息和处理方法见 docs/troubleshooting.md'},
-      camera: {what: '摄像头没有画面：{fault}', why: '没有新画面时，小车会停下或慢行，取决于 gate.blind。', mend: '请按提示处理；否则断电后检查摄像头排线两端（触点朝下）'},
+      camera: {what: '摄像头没有画面：{fault}', why: '没有新画面时，小车会停下或慢行，取决于 gate.blind。', mend: '请按提示处理；否则断电后检查摄像头排线两端；Pi 一端的触点朝向：Pi 3 和 4 朝 HDMI 接口，Pi 5 朝以太网接口，Zero 朝电路板'},
       'camera-coding': {what: '并非所有浏览器都能显示摄像头画面：{fault}', why: '摄像头工作正常，但它的 H.264 不适合所有观看者。', mend: '请修改其程序的选项：配置文件中的 camera.command，或它自身的设置'},
       'camera-encoder': {what: '主板的 H.264 编码器卡住了：{fault}', why: '只有断电才能恢复。在此之前，小车会尽量用处理器编码较小的画面。', mend: '请关闭小车电源再打开；重启服务没有用'},
       'wifi-power-save': {what: 'Wi-Fi 省电已开启（{interface}）', why: '这会让部分指令和画面延迟一秒或更久。', mend: 'sudo fpvcar setup，然后 sudo reboot；在此之前：sudo iw dev {interface} set power_save off'},

@@ -14,6 +14,7 @@ export default register({
     board: '主板：选最接近小车接线的配置',
     name: '名字：字母（A–Z）、数字和连字符；它会成为“名字.local”',
     country: '国家或地区：决定 Wi-Fi 信道',
+    resistors: '接线图中的电阻已焊入电机引线',
     go: '启动小车',
     once: '请记下来，小车只显示一次',
     drive: '驾驶密码',

@@ -87,7 +87,9 @@ NO_PICTURE = Kind(
     "No picture, or a late one",
     "no picture from the camera: {fault}",
     "Without a fresh picture the car stops or slows down, depending on gate.blind.",
-    "follow the message; else check both ends of the camera cable (contacts down), with power off",
+    "follow the message; else check both ends of the camera cable, with power off. At the Pi its "
+    "contacts face the HDMI socket on a Pi 3 or 4, the Ethernet socket on a Pi 5, and the board on "
+    "a Zero",
 )
 ENCODER_HANGS = Kind(
     "camera-encoder",

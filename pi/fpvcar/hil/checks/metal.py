@@ -122,7 +122,7 @@ CHECKS = (
     _by_hand(
         "metal-oe",
         "OE of the HAT is wired to pca9685.oe.",
-        "Pull the wire of OE from the Pi while a lifted wheel turns: the 10 kΩ to 3.3 V stop it.",
+        "Pull the wire of OE from the Pi while a lifted wheel turns: the 1 kΩ to 3.3 V stops it.",
     ),
     _by_hand(
         "metal-save-pts",
