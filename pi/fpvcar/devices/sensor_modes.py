@@ -2,8 +2,8 @@
 
 Neither picamera2 nor rpicam-vid counts the field of view when it chooses a mode: at 640x480 the
 Camera Module 2 would show 39 % of its width. Sizes, rates and crops are those of `rpicam-hello
---list-cameras`; a readout is lines x line time of the driver (raspberrypi/linux
-drivers/media/i2c).
+--list-cameras` in public reports; some kernels print other rates for OV5647 and IMX477. A readout
+is lines x line time of the driver (raspberrypi/linux drivers/media/i2c).
 """
 
 import math
@@ -84,9 +84,8 @@ WHOLE = 0.95
 
 
 def sensor_of(model: str) -> Sensor | None:
-    """Return the sensor of this name; its variants without infrared filter or colours have the
-    same modes."""
-    return SENSORS.get(model.removesuffix("_noir").removesuffix("_mono"))
+    """Return the sensor of this name; its variant without infrared filter has the same modes."""
+    return SENSORS.get(model.removesuffix("_noir"))
 
 
 def visible(sensor: Sensor, mode: Mode, camera: Camera) -> tuple[float, float]:

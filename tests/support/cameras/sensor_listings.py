@@ -1,11 +1,14 @@
-"""Lists of the sensors' modes as `rpicam-hello --list-cameras` prints them: name, size and depth,
-then by raw format each size, most frames per second and crop. Copied from public reports, apart
-from the product's own table."""
+"""Lists of the sensors' modes in the form of `rpicam-hello --list-cameras`: name, size and depth,
+then by raw format each size, most frames per second and crop.
+
+Written for the tests, then compared with lists in public reports of 2022 to 2026. Other kernels
+print other rates: 58.92 fps for the OV5647's 640x480, and 45.19 fps for the IMX477's 2028x1520.
+"""
 
 import re
 
 OV5647 = """ov5647 [2592x1944 10-bit GBRG]
-'SGBRG10_CSI2P' : 640x480 [62.49 fps - (16, 0)/2560x1920 crop]
+'SGBRG10_CSI2P' : 640x480 [62.50 fps - (16, 0)/2560x1920 crop]
                   1296x972 [46.34 fps - (0, 0)/2592x1944 crop]
                   1920x1080 [32.81 fps - (348, 434)/1928x1080 crop]
                   2592x1944 [15.63 fps - (0, 0)/2592x1944 crop]"""
@@ -28,7 +31,7 @@ IMX477 = """imx477 [4056x3040 12-bit RGGB]
                   2028x1520 [40.01 fps - (0, 0)/4056x3040 crop]
                   4056x3040 [10.00 fps - (0, 0)/4056x3040 crop]"""
 IMX296 = """imx296 [1456x1088 10-bit RGGB]
-'SBGGR10_CSI2P' : 1456x1088 [60.38 fps - (0, 0)/1456x1088 crop]"""
+'SRGGB10_CSI2P' : 1456x1088 [60.38 fps - (0, 0)/1456x1088 crop]"""
 IMX500 = """imx500 [4056x3040 10-bit RGGB]
 'SRGGB10_CSI2P' : 2028x1520 [30.02 fps - (0, 0)/4056x3040 crop]
                   4056x3040 [10.00 fps - (0, 0)/4056x3040 crop]"""

@@ -62,7 +62,7 @@ def test_whole_view_at_any_rate(name: str, view: tuple[int, int]) -> None:
         ("imx500", 60, "fast", (2028, 1520, 10), 30),
         ("ov5647", 60, "whole", (640, 480, 10), 60),
         ("imx708_wide_noir", 30, "fast", (2304, 1296, 10), 30),
-        ("imx296_mono", 60, "whole", (1456, 1088, 10), 60),
+        ("imx296", 60, "whole", (1456, 1088, 10), 60),
     ],
 )
 def test_mode_and_rate(
