@@ -247,6 +247,7 @@ class Pages:
             hub=hub,
             recorder=car.feed,
             panel=car.panel,
+            mode=cameras.picture.mode,
         )
         self.network = network = NetworkClient(
             options.runtime / NETWORK,

@@ -12,7 +12,7 @@ from fpvcar.calibration.export import with_key
 from fpvcar.config import ConfigError, checks, profiles
 from fpvcar.config.pwm import over_peak, slow_pulses
 from fpvcar.config.raspberry_pi_os import HATS, METERS, MODEL
-from fpvcar.devices import backends
+from fpvcar.devices import backends, sensor_modes
 from fpvcar.devices.i2c import ENABLE
 from fpvcar.runtime import paths
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -93,6 +93,8 @@ def check(path: Path, root: Path) -> bool:
             user = USED_BY_THE_IMAGE[gpio]
             print(f"{path}: warning: {place} = {gpio}: also used by {user}")
     print(f"{path}: valid")
+    if profile.camera.source in ("picamera2", "rpicam") and not profile.camera.command:
+        print("\n".join(sensor_modes.table(profile.camera)))
     return True
 
 

@@ -50,6 +50,7 @@ from fpvcar.config.schema import (
     Server as Server,
     Shape as Shape,
     Speeds as Speeds,
+    View as View,
 )
 from fpvcar.config.sensors import (
     Depth as Depth,

@@ -19,6 +19,7 @@ GuardMode = Literal["off", "warn", "limit"]
 """Modes of the guard, the least strict first."""
 Flip = Literal["none", "horizontal", "vertical", "both"]
 Exposure = Literal["normal", "sport", "long"]
+View = Literal["whole", "fast"]
 PixelWidth = Annotated[int, Meta(ge=64, le=1920, multiple_of=2)]
 PixelHeight = Annotated[int, Meta(ge=64, le=1080, multiple_of=2)]
 FramesPerS = Annotated[float, Meta(ge=1, le=120)]
@@ -151,6 +152,9 @@ class Camera(Mounted, frozen=True):
     """Height of the picture, even; a `command` gets it by its own arguments."""
     fps: FramesPerS = 30.0
     """Frames per second; a `command` gets them by its own arguments."""
+    view: View = "whole"
+    """Sensor mode of a Pi's camera: "whole" shows the widest view and lowers `fps` to the mode's
+    limit; "fast" keeps `fps`, if a mode with a part of the view has it."""
     bitrate: Annotated[int, Meta(ge=100_000, le=25_000_000)] = 2_000_000
     """Highest bitrate; a slower link to the driver lowers it."""
     gop_s: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -166,7 +170,7 @@ class Camera(Mounted, frozen=True):
     night: bool = False
     """Night mode: exposure up to 0.1 s, bright in the dark, at 10 frames per second."""
     fov_deg: Annotated[float, Meta(ge=10, le=150)] | None = None
-    """Horizontal field of view of the picture at `width` and `height`; recordings then
+    """Horizontal field of view of the picture at `width`, `height` and `view`; recordings then
     have the camera's intrinsics, for a lens that does not bend straight lines."""
 
 
@@ -176,6 +180,7 @@ class Picture(Section, frozen=True, omit_defaults=True):
     width: PixelWidth | None = None
     height: PixelHeight | None = None
     fps: FramesPerS | None = None
+    view: View | None = None
     flip: Flip | None = None
     exposure: Exposure | None = None
     brightness: Brightness | None = None

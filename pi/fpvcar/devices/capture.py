@@ -57,6 +57,10 @@ class EncodedSource(Protocol):
     fd: int
     """Descriptor that is readable when a frame is ready."""
     size: tuple[int, int]
+    fps: float
+    """Frames per second, at most those of the sensor's mode."""
+    sensor: str
+    """Name of the sensor; "" if the camera has none."""
 
     def frames(self) -> list[EncodedFrame]:
         """Return the frames since the last call."""

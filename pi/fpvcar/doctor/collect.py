@@ -17,7 +17,7 @@ from fpvcar import __version__
 from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.config import raspberry_pi_os as image
 from fpvcar.config.checks import used_pins
-from fpvcar.devices import backends
+from fpvcar.devices import backends, sensor_modes
 from fpvcar.devices.backends import BackEnd
 from fpvcar.devices.i2c import ENABLE
 from fpvcar.doctor import programs
@@ -81,6 +81,7 @@ def facts(paths: Paths, machine: Machine) -> Facts:
     answering = _answering(machine, profile)
     gpios = sorted({gpio for gpio, _ in used_pins(profile, "")}) if known else []
     recordings = _recordings(paths, profile)
+    camera = _camera(machine, profile, running)
     return Facts(
         version=__version__,
         model=model.rstrip("\0\n") if model is not None else None,
@@ -101,7 +102,8 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         turned=_turned(paths, machine, profile),
         buses=_buses(root, profile, machine),
         answering=answering,
-        camera=_camera(machine, profile, running),
+        camera=camera,
+        mode=_mode(profile, running, camera),
         encoder=programs.encoder_line(machine.command),
         computer=computer._replace(utc_s=machine.utc_s()),
         state=str(paths.state),
@@ -269,6 +271,17 @@ def _camera(machine: Machine, profile: Profile | str, running: Running | Unasked
             return Unasked("the profile has no camera")
         return Works() if running.camera == "ok" else Broken(running.camera)
     return INVALID_PROFILE if isinstance(profile, str) else machine.camera(profile)
+
+
+def _mode(
+    profile: Profile | str, running: Running | Unasked, camera: Answer
+) -> sensor_modes.ModeReport | None:
+    """Return the mode of the sensor from the running car, or by the sensor of a trial."""
+    if isinstance(running, Running):
+        return running.mode
+    if isinstance(camera, Works) and camera.sensor and not isinstance(profile, str):
+        return sensor_modes.report(camera.sensor, profile.camera)
+    return None
 
 
 def _recordings(paths: Paths, profile: Profile | str) -> Path:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fpvcar.config import Profile
 from fpvcar.devices.computer import ComputerReadings
+from fpvcar.devices.sensor_modes import ModeReport
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 
 
@@ -29,6 +30,8 @@ class Running(Struct, frozen=True):
     version: str
     camera: str
     faults: tuple[str, ...] = ()
+    mode: ModeReport | None = None
+    """Mode of the camera's sensor."""
 
 
 class Pin(Struct, frozen=True):
@@ -111,6 +114,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     answering: frozenset[tuple[int, int]] | Unasked
     """Each (bus, address) that answers."""
     camera: Answer
+    mode: ModeReport | None
+    """Mode of the camera's sensor; None if the camera reports no sensor."""
     encoder: str
     """Last line of the kernel about a hung H.264 encoder since the boot, or ""."""
 

@@ -59,7 +59,9 @@ class Unasked(Struct, frozen=True):
 
 
 class Works(Struct, frozen=True):
-    """Good answer of a part."""
+    """Good answer of a part; `sensor`: name of a Pi's camera sensor, if the answer has it."""
+
+    sensor: str = ""
 
 
 class Broken(Struct, frozen=True):

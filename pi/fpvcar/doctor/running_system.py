@@ -25,6 +25,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.backends import BackEnd
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.pins import PinsFault
+from fpvcar.devices.sensor_modes import ModeReport
 from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 from fpvcar.runtime.units import MB
@@ -119,10 +120,11 @@ class RunningSystem:
             status = msgspec.json.decode(_get(f"{url}/api/status"))
             health = _get(f"{url}/healthz").decode(errors="replace")
             version, camera = status["version"], status["camera"]
-        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            mode = msgspec.convert(status.get("mode"), ModeReport | None)
+        except (OSError, msgspec.MsgspecError, KeyError, TypeError):
             return Unasked(f"fpvcar run does not answer at {url}/")
         faults = () if health == "ok\n" else tuple(health.splitlines())
-        return Running(str(version), str(camera), faults)
+        return Running(str(version), str(camera), faults, mode)
 
     def trip(self) -> DeadManTest | Unasked:
         """Feed the dead man, then stop feeding it; the car does not move."""
@@ -304,7 +306,7 @@ async def _one_picture(camera: filming.Camera) -> Works | Broken:
         if time.monotonic() > until_s:
             break
         await asyncio.wait([seen, job], timeout=0.1, return_when="FIRST_COMPLETED")
-    result = Works() if seen.done() else Broken(camera.state)
+    result = Works(camera.sensor) if seen.done() else Broken(camera.state)
     job.cancel()
     await asyncio.gather(job, return_exceptions=True)
     return result

@@ -64,9 +64,11 @@ class ChildProcess:
         on_bytes: Callable[[bytes], None],
         rest_s: Callable[[], float] = lambda: 0.0,
         stdin_bytes: int = 0,
+        on_line: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Start the program. After each read, output stays in the pipe for `rest_s()`.
 
+        `on_line` gets each line on its stderr.
         `stdin_bytes`: size of the pipe to its stdin, 0 for the kernel's default.
         """
         self.last_line = ""
@@ -75,7 +77,7 @@ class ChildProcess:
         """CLOCK_MONOTONIC at the reading of that line."""
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
-        self._on_bytes, self._rest_s = on_bytes, rest_s
+        self._on_bytes, self._rest_s, self._on_line = on_bytes, rest_s, on_line
         self._resting: asyncio.TimerHandle | None = None
         self._errors = b""
         self._fds: set[int] = set()
@@ -212,6 +214,7 @@ class ChildProcess:
         text = text_of_line(line.decode("utf-8", "replace").strip())
         if text:
             self.last_line, self.last_line_s = text[:LINE_MAX], time.monotonic()
+            self._on_line(self.last_line)
 
     def _on_exit(self) -> None:
         """Handle the death of the leader before it is reaped: kill the rest of its group."""
@@ -282,6 +285,9 @@ class Supervisor(ABC):
     @abstractmethod
     def receive(self, data: bytes) -> None:
         """Handle the child's output; b"": it closed its stdout."""
+
+    def reported(self, line: str) -> None:  # noqa: B027 # optional hook
+        """Process a line of the program's stderr."""
 
     @abstractmethod
     def late(self, now_s: float) -> float | str:
@@ -359,7 +365,9 @@ class Supervisor(ABC):
         if (reason := self.not_started(program, None)) is not None:
             return reason
         try:
-            self.process = ChildProcess(self.command(), self._talks, self._receive, self.rest_s)
+            self.process = ChildProcess(
+                self.command(), self._talks, self._receive, self.rest_s, on_line=self.reported
+            )
         except OSError as fault:
             return self.not_started(program, fault) or str(fault)
         self.started()

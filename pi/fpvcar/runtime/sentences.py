@@ -135,6 +135,17 @@ ENGLISH = {
     "camera_garbage": "its program does not send valid H.264 ({reason})",
     "camera_closed": "its program closed its output",
     # a camera's own program
+    "camera_mode": "{sensor}: {width} × {height}, {bits} bits; the picture is {degrees}° wide, "
+    "{across} % × {down} % of the sensor; up to {fps} frames per second, readout {readout} ms",
+    "camera_mode_lens": "{sensor}: {width} × {height}, {bits} bits; the picture has {across} % × "
+    "{down} % of the sensor, its angle depends on the lens; up to {fps} frames per second, "
+    "readout {readout} ms",
+    "camera_mode_unknown": "{sensor}: a sensor without a table of modes; its program chooses one, "
+    "and the picture may show a part of the view",
+    "camera_rate_fast": 'the whole view has {most} of {fps} frames per second; the view "fast" '
+    "has {fast}, with {across} % × {down} % of the sensor",
+    "camera_rate_most": "this sensor has at most {most} of {fps} frames per second; choose a lower "
+    "rate",
     "capture_none": "{program} finds no camera {number}; check the ribbon cable, then "
     "`rpicam-hello --list-cameras`",
     "capture_busy": "the camera cannot be opened: {reason}; end the other program that has it",

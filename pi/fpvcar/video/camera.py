@@ -18,7 +18,7 @@ from fpvcar.runtime.sentences import STARTING, sentence
 from fpvcar.video import faults, options
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.process import ENCODER, MISSING, NO_CAMERA
+from fpvcar.video.process import ENCODER, MISSING, NO_CAMERA, PREFIX, SENSOR_WORD
 from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
@@ -44,6 +44,7 @@ PROCESSES = {
 FIRMWARE_ENCODER = Path("/dev/video11")
 """H.264 encoder of a Pi Zero to 4, as picamera2 and rpicam-apps name it."""
 SOFTWARE = "--software"
+SENSOR = f"{PREFIX}{SENSOR_WORD}"
 SILENT_STARTS = 2
 RETRY_S, SILENT_S = 600.0, 30.0
 """Time after which a start uses the board's encoder again, and the pause after neither encoder made
@@ -144,6 +145,8 @@ class Camera(Supervisor):
         self._watched: Callable[[], bool] = lambda: True
         self.state: str = STARTING if argv else "none"
         """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
+        self.sensor = ""
+        """Sensor of a Pi's camera as libcamera names it, or "" before the program reports it."""
         self._start_s = start_s
         self._choice = EncoderChoice(encoder)
         self._splitter = self._new_splitter()
@@ -243,6 +246,11 @@ class Camera(Supervisor):
         """Send bitrate and rate, which the new process lacks."""
         for name, value in self._wishes.items():
             self.write_line(f"{name} {value}")
+
+    def reported(self, line: str) -> None:
+        """Accept the name of the sensor."""
+        if self.framed and line.startswith(SENSOR):
+            self.sensor = line.removeprefix(SENSOR)
 
     def late(self, now_s: float) -> float | str:
         """Return the time left for the next byte or unit, or the fault if it has expired."""

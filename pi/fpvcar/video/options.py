@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from fpvcar.config import Camera, Exposure, Flip
+from fpvcar.config import Camera, Exposure, Flip, View
 
 FORMATS = ("auto", "h264", "yuyv", "mjpeg")
 KEYS = (
@@ -20,6 +20,7 @@ KEYS = (
     "width",
     "height",
     "fps",
+    "view",
     "bitrate",
     "gop_s",
     "flip",
@@ -27,7 +28,8 @@ KEYS = (
     "brightness",
     "night",
 )
-BENCH_KEYS = tuple(key for key in KEYS if key not in ("device", "format", "exposure"))
+REAL_KEYS = ("device", "format", "view", "exposure")
+BENCH_KEYS = tuple(key for key in KEYS if key not in REAL_KEYS)
 USUAL = Camera()
 UNASKED_GOP_S = 0.5
 """Longest GOP of an encoder that may not answer requests for key frames: a viewer that lost a
@@ -67,6 +69,12 @@ def parser(prog: str, about: str) -> argparse.ArgumentParser:
     parser.add_argument("--width", type=int, default=USUAL.width)
     parser.add_argument("--height", type=int, default=USUAL.height)
     parser.add_argument("--fps", type=float, default=USUAL.fps)
+    parser.add_argument(
+        "--view",
+        choices=get_args(View),
+        default=USUAL.view,
+        help="whole: widest view; fast: the rate comes first; of a Pi's camera",
+    )
     parser.add_argument("--bitrate", type=int, default=USUAL.bitrate, help="bit/s")
     parser.add_argument("--gop-s", type=float, default=USUAL.gop_s, help="between two key frames")
     parser.add_argument(

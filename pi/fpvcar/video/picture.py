@@ -5,26 +5,32 @@ SetPicture -> PictureSettings.change -> Camera.adjust   "look ..." to the proces
                                      -> save          for the next run
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Picture, Profile
+from fpvcar.runtime.sentences import sentences_in
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.image_settings import image_settings_of
+from fpvcar.video.options import within_software
+
+if TYPE_CHECKING:
+    from fpvcar.devices.sensor_modes import ModeReport
 
 ALL = tuple(Picture.__struct_fields__)
-NO_EXPOSURE = tuple(name for name in ALL if name != "exposure")
+NOT_PI = tuple(name for name in ALL if name not in ("view", "exposure"))
 ABLE = {
     "picamera2": ALL,
     "rpicam": ALL,
-    "v4l2": NO_EXPOSURE,
-    "bench": NO_EXPOSURE,
-    "stamped": NO_EXPOSURE,
-    "strip": NO_EXPOSURE,
+    "v4l2": NOT_PI,
+    "bench": NOT_PI,
+    "stamped": NOT_PI,
+    "strip": NOT_PI,
     "none": (),
 }
 """Settings of each source; a webcam chooses its exposure itself."""
@@ -51,9 +57,15 @@ def with_picture(profile: Profile, picture: Picture | None) -> Profile:
     names = settable_keys(profile.camera)
     values = {name: value for name, value in set_fields(picture).items() if name in names}
     camera = msgspec.structs.replace(profile.camera, **values)
-    if (camera.width, camera.height) != (profile.camera.width, profile.camera.height):
-        camera = msgspec.structs.replace(camera, fov_deg=None)  # another size may be cropped
+    if _crop(camera) != _crop(profile.camera):
+        camera = msgspec.structs.replace(camera, fov_deg=None)
     return msgspec.structs.replace(profile, camera=camera)
+
+
+def _crop(camera: CameraConfig) -> tuple[object, ...]:
+    """Return the settings on which the visible part of the sensor depends."""
+    fps = camera.fps if camera.view == "fast" else None
+    return camera.width, camera.height, camera.view, fps
 
 
 class PictureSettings:
@@ -103,7 +115,24 @@ class PictureSettings:
             }
         )
 
+    def mode(self) -> "ModeReport | None":
+        """Return the sensor's mode in words; None before the camera program reports a sensor."""
+        if not self._camera.sensor:
+            return None
+        from fpvcar.devices import sensor_modes  # not above: only a Pi's camera has it
+
+        camera = self._profile.camera
+        if self._camera.encoder_hangs:
+            camera = within_software(camera, os.cpu_count() or 1)
+        return sensor_modes.report(self._camera.sensor, camera)
+
     def as_json(self) -> dict[str, object]:
         """Return the settings for /api/picture, and the names of the adjustable ones."""
-        camera = self._profile.camera
-        return {"can": settable_keys(camera), **{name: getattr(camera, name) for name in ALL}}
+        camera, mode = self._profile.camera, self.mode()
+        texts = [text for text in (mode.text, mode.rate) if text] if mode else []
+        return {
+            "can": settable_keys(camera),
+            **{name: getattr(camera, name) for name in ALL},
+            "mode": texts,
+            "sentences": sentences_in(*texts),
+        }

@@ -36,6 +36,8 @@ STATUSES: dict[type[Exception], int] = {
     NoCamera: NO_CAMERA,
     EncoderHangs: ENCODER,
 }
+PREFIX, SENSOR_WORD = "camera: ", "sensor "
+"""Beginnings of each line on stderr, and of the report of a Pi's sensor."""
 BITRATES = (50_000, 25_000_000)
 BEHIND_S = 0.15
 """Time for which an encoder's units wait for a reader before some are skipped."""
@@ -44,7 +46,7 @@ ASK_AGAIN_S = 0.5
 
 def report(text: str) -> None:
     """Print one line on stderr."""
-    print(f"camera: {text}", file=sys.stderr, flush=True)
+    print(f"{PREFIX}{text}", file=sys.stderr, flush=True)
 
 
 class Control:

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from fpvcar.config import Camera
+from fpvcar.devices import sensor_modes
+from fpvcar.runtime.sentences import sentences_in
 from tests.e2e.browser.seat import (
     at_the_wheel,
     go_on,
@@ -44,6 +47,24 @@ def test_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
     until(page, "window.fpvcar.video.size?.[0] === 320", 30.0)
     kept = (bench.state / "kept.json").read_text()
     assert '"picture":{"width":320,"height":240,"night":true}' in kept
+
+
+def test_page_shows_view_and_mode_of_a_pi_camera(page: Page, bench: RunningBench) -> None:
+    report = sensor_modes.report("imx708", Camera(fps=60))
+    can = {"can": ["fps", "view"], "fps": 60, "view": "whole", "mode": [report.text, report.rate]}
+    asked = can | {"sentences": sentences_in(report.text, report.rate)}
+    page.route("**/api/picture", lambda route: route.fulfill(json=asked))
+    page.add_init_script("localStorage.setItem('fpvcar.language', 'de')")
+    at_the_wheel(page, bench.url)
+    grown_up(page, bench)
+    open_menu(page, "picture")
+    settings = page.get_by_test_id("picture-settings")
+    settings.locator("summary").click()
+    page.get_by_test_id("picture-view").wait_for(state="visible")
+    shown = settings.inner_text().replace("\xa0", " ")
+    assert "das Bild ist 52° breit, 75 % × 100 % des Sensors" in shown
+    assert "die ganze Sicht hat 56 von 60" in shown
+    assert violations(page) == []
 
 
 def rear_pids(bench: RunningBench) -> list[int]:

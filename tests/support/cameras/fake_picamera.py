@@ -1,9 +1,9 @@
 """Process of `fpvcar camera picamera2`: the real picamera2 over a stand-in for libcamera, and
 for /dev/video11 if the board has one.
 
-The environment: PICAMERA_BOARD ("zero" or "pi5"), PICAMERA_COUNT, PICAMERA_BUSY,
-PICAMERA_HANG_AFTER (frames), PICAMERA_MISSING (not installed), PICAMERA_ENCODER ("silent", or the
-errno of its refusal).
+The environment: PICAMERA_BOARD ("zero" or "pi5"), PICAMERA_COUNT, PICAMERA_BUSY, PICAMERA_SENSOR,
+PICAMERA_LOG (a file for the sensor's mode), PICAMERA_HANG_AFTER (frames), PICAMERA_MISSING (not
+installed), PICAMERA_ENCODER ("silent", or the errno of its refusal).
 """
 
 import fcntl

@@ -13,15 +13,19 @@ import threading
 import time
 from collections import deque
 from enum import Enum, IntEnum
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+
+from tests.support.cameras import sensor_listings
 
 LEVEL = 100
 LEVEL_MOST = 100
 """Level that Brightness 1 adds."""
 GAIN_LONG = 20
+SENSOR = os.environ.get("PICAMERA_SENSOR", "imx219")
 
 
 class StreamRole(Enum):
@@ -145,8 +149,8 @@ class FrameBuffer:
 
 
 class SensorConfiguration:
-    bit_depth = 0
-    output_size = Size()
+    def __init__(self) -> None:
+        self.bit_depth, self.output_size = 0, Size()
 
 
 class Request:
@@ -170,10 +174,16 @@ class Request:
 
 
 class StreamFormats:
-    pixel_formats: ClassVar = [PixelFormat("SRGGB10_CSI2P")]
+    """Raw formats and sizes of the sensor's modes."""
 
-    def sizes(self, _: PixelFormat) -> list[Size]:
-        return [Size(1640, 1232), Size(3280, 2464)]
+    def __init__(self) -> None:
+        self._modes = sensor_listings.modes(SENSOR)
+        names = dict.fromkeys(name for name, *_ in self._modes)
+        self.pixel_formats = [PixelFormat(name) for name in names]
+
+    def sizes(self, pixel_format: PixelFormat) -> list[Size]:
+        name = str(pixel_format)
+        return [Size(*size) for mode, size, _, _ in self._modes if mode == name]
 
 
 class StreamConfiguration:
@@ -210,7 +220,7 @@ class CameraConfiguration(list[StreamConfiguration]):
 
 
 class Camera:
-    """Camera module with an IMX219."""
+    """Camera module with the sensor SENSOR."""
 
     id = "/base/soc/i2c0mux/i2c@1/imx219@10"
 
@@ -225,7 +235,7 @@ class Camera:
                 ("NoiseReductionMode", 0, 4, 0),
             )
         }
-        self.properties = {ControlId("Model"): "imx219", ControlId("ColorFilterArrangement"): 0}
+        self.properties = {ControlId("Model"): SENSOR, ControlId("ColorFilterArrangement"): 0}
         self._queued: deque[Request] = deque()
         self._set: dict[str, Any] = {}
         self._thread: threading.Thread | None = None
@@ -242,7 +252,12 @@ class Camera:
         return CameraConfiguration(StreamConfiguration() for _ in roles)
 
     def configure(self, configuration: CameraConfiguration) -> int:
-        self._orientation = configuration.orientation
+        self._orientation, mode = configuration.orientation, configuration.sensor_config
+        assert mode is not None
+        if "PICAMERA_LOG" in os.environ:
+            size = mode.output_size
+            text = f"{size.width}x{size.height}:{mode.bit_depth}"
+            Path(os.environ["PICAMERA_LOG"]).write_text(text)
         return 0
 
     def create_request(self, cookie: int) -> Request:

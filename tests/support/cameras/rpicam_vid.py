@@ -6,7 +6,7 @@ Each buffer is one datagram, split at 65,507 bytes; on a Pi 5 libav sends, in pi
 takes no request. The environment: RPICAM_BOARD ("zero", "pi5"), RPICAM_OLD (no --low-latency and no
 libav), RPICAM_NONE (no camera), RPICAM_MISSING, RPICAM_HANG_AFTER, RPICAM_DIE_AFTER,
 RPICAM_SETS_APART, RPICAM_NOISE (of a pixel: units of many datagrams), RPICAM_SKIP (a datagram that
-is lost), RPICAM_LOG (a file for its arguments).
+is lost), RPICAM_LOG (a file for its arguments), RPICAM_SENSOR.
 """
 
 import argparse
@@ -25,16 +25,18 @@ import numpy as np
 
 from fpvcar.video import h264
 from fpvcar.video.programs.encoder import Encoder
+from tests.support.cameras.sensor_listings import listing
 
 HARDWARE_MOST, LIBAV_USUAL = 65_507, 1472
 LEVEL = 100
 VALUES = (
     "timeout width height framerate bitrate intra codec profile denoise buffer-count "
     "exposure brightness libav-format libav-video-codec verbose metadata metadata-format camera "
-    "output"
+    "output mode"
 ).split()
-FLAGS = ["nopreview", "inline", "flush", "hflip", "vflip"]
+FLAGS = ["list-cameras", "nopreview", "inline", "flush", "hflip", "vflip"]
 ENV = os.environ
+MODULE = "tests.support.cameras.rpicam_vid"
 
 
 def fail(words: str) -> NoReturn:
@@ -112,7 +114,7 @@ def film(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = Parser(add_help=False, allow_abbrev=False)
     old = bool(ENV.get("RPICAM_OLD"))
-    for name in [name for name in VALUES if not (old and name == "libav-video-codec")]:
+    for name in [name for name in VALUES if not (old and name in ("libav-video-codec", "mode"))]:
         parser.add_argument(f"--{name}")
     for name in FLAGS if old else [*FLAGS, "low-latency"]:
         parser.add_argument(f"--{name}", action="store_true")
@@ -124,6 +126,10 @@ def main() -> None:
     options = parser.parse_args()
     if "RPICAM_LOG" in ENV:
         Path(ENV["RPICAM_LOG"]).open("a").write(" ".join(sys.argv[1:]) + "\n")
+    if options.list_cameras:
+        none = bool(ENV.get("RPICAM_NONE"))
+        print("No cameras available!" if none else listing(ENV.get("RPICAM_SENSOR", "imx219")))
+        return
     if ENV.get("RPICAM_NONE"):
         fail("no cameras available")
     signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
@@ -131,7 +137,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if any(word.startswith("--output") or word == "--help" for word in sys.argv):
+    if any(word.startswith(("--output", "--help", "--list-cameras")) for word in sys.argv):
         main()
         sys.exit(0)
     from fpvcar.video.programs import rpicam
@@ -139,7 +145,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         if not ENV.get("RPICAM_MISSING"):
             stand_in = Path(folder) / "rpicam-vid"
-            stand_in.write_text(f'#!/bin/sh\nexec {sys.executable} {__file__} "$@"\n')
+            stand_in.write_text(f'#!/bin/sh\nexec {sys.executable} -m {MODULE} "$@"\n')
             stand_in.chmod(0o755)
         ENV["PATH"] = f"{folder}:{ENV['PATH']}"
         sys.exit(rpicam.main())

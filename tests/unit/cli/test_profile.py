@@ -1,5 +1,6 @@
 """`fpvcar profile`: shipped profiles, complete profiles, profiles that fit this board."""
 
+import re
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -57,6 +58,8 @@ def test_check_names_warnings_and_refused_files(
     assert said.count(": valid\n") == 2
     assert "motors.steer.signal = 18: also used by sound, if it is on" in said
     assert "mx1508.toml: warning: motors.drive.pwm_hz = 4000: limited to 100 Hz" in said
+    for size, sensor in (("2304x1296:10", "imx708_wide"), ("1640x1232:10", "imx219")):
+        assert re.search(rf"\n{sensor} .* {size} .* ms\n", said)
     bad = tmp_path / "bad.toml"
     bad.write_text('[car]\nname = "A"\n')
     assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1

@@ -15,7 +15,9 @@ import pytest
 from fpvcar import __version__
 from fpvcar.cli import doctor, setup
 from fpvcar.cli.command_line import parser
+from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import raspberry_pi_os
+from fpvcar.devices import sensor_modes
 from fpvcar.devices.linux import computer as linux_computer
 from fpvcar.doctor import checks
 from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
@@ -87,6 +89,10 @@ def an_answer(**values: Any) -> Ill:
 
 def says(*faults: str, camera: str = "ok") -> Ill:
     return an_answer(car=Running(__version__, camera, faults))
+
+
+def running_with(mode: sensor_modes.ModeReport) -> Ill:
+    return an_answer(car=Running(__version__, "ok", (), mode))
 
 
 def both(*ills: Ill) -> Ill:
@@ -168,6 +174,8 @@ ILL: list[tuple[str, Ill]] = [
     ("recorder", says("nothing is recorded: the folder was replaced by another one")),
     ("running", says("pins: nobody hears the buttons")),
     ("camera", says("camera: lost: it is silent", camera="lost: it is silent")),
+    ("camera-rate", running_with(sensor_modes.report("imx708", CameraConfig(fps=60)))),
+    ("camera-sensor", running_with(sensor_modes.report("ov9281", CameraConfig()))),
     ("camera-coding", says("camera: its H.264 has 4:2:2 samples")),
     ("camera-encoder", says(f"camera: {faults.SOFTWARE}")),
     ("wifi-power-save", an_answer(rests=True)),
@@ -320,6 +328,17 @@ def test_sleeping_sensor_is_not_missing(tmp_path: Path) -> None:
     assert keys(tmp_path, machine) == ["i2c-missing"]
     machine.car = Unasked("it does not run")
     assert keys(tmp_path, machine) == []
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_mode_of_the_camera_is_in_the_first_line(tmp_path: Path, runs: bool) -> None:
+    machine, mode = PlayedMachine(), sensor_modes.report("imx219", CameraConfig())
+    running_with(mode)(tmp_path, machine)
+    if not runs:
+        machine.car, machine.filming = Unasked("it does not run"), Works("imx219")
+    seen = examined(healthy(tmp_path), machine)
+    assert f"; camera {mode.text}" in seen.about
+    assert "camera" in seen.well
 
 
 @pytest.mark.parametrize(

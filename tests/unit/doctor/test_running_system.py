@@ -1,13 +1,18 @@
 """Doctor's checks of a running machine: an emulated pin daemon, real processes."""
 
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
+import msgspec
 import pytest
 
 from fpvbench.world.bridge import Wiring
-from fpvcar.config import Profile, profiles
+from fpvcar.config import Camera, Profile, profiles
+from fpvcar.devices import sensor_modes
 from fpvcar.doctor.facts import DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Unasked, Works
 from fpvcar.doctor.running_system import RunningSystem
@@ -150,6 +155,33 @@ def test_camera_check_passes_only_with_a_picture(tmp_path: Path) -> None:
     assert asked.camera(profile) == Works()
     broken = profiles.load(BENCH, ['camera.command = ["false"]'])
     assert "ended with status 1" in str(asked.camera(broken))
+
+
+class Status(BaseHTTPRequestHandler):
+    """Car that answers with its state."""
+
+    status: ClassVar[dict[str, object]] = {}
+
+    def do_GET(self) -> None:
+        body = b"ok\n" if self.path == "/healthz" else msgspec.json.encode(self.status)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_running_car_reports_the_mode_of_its_sensor(tmp_path: Path) -> None:
+    mode = sensor_modes.report("imx708", Camera(fps=60))
+    with HTTPServer(("127.0.0.1", 0), Status) as car:
+        threading.Thread(target=car.serve_forever, daemon=True).start()
+        asked = RunningSystem([], [tmp_path], car.server_port)
+        Status.status = {"version": "1", "camera": "ok"}
+        assert asked.running() == Running("1", "ok"), "an earlier version"
+        Status.status["mode"] = mode
+        assert asked.running() == Running("1", "ok", (), mode)
+        car.shutdown()
 
 
 def test_bench_camera_or_no_camera_is_not_checked(tmp_path: Path) -> None:

@@ -55,6 +55,19 @@ def alive(pid: int) -> bool:
         return False
 
 
+async def test_sensor_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PICAMERA_SENSOR", "imx708_wide")
+    program = [sys.executable, "-m", "tests.support.cameras.fake_picamera", "--width=320"]
+    camera = Camera(program, True)
+    assert camera.sensor == ""
+    async with running(camera):
+        await until(lambda: camera.state == "ok" and camera.sensor)
+    assert camera.sensor == "imx708_wide"
+    foreign = Camera(["true"], False)
+    foreign.reported("camera: sensor imx219")
+    assert foreign.sensor == "", "not a program of the car"
+
+
 @pytest.mark.parametrize("mode", ["framed", "plain", "dribble"])
 async def test_units_arrive_whole(film: Path, mode: str) -> None:
     units: list[AccessUnit] = []

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -59,6 +60,33 @@ def test_field_of_view_other_size_is_unknown_until_back() -> None:
     assert picture.change(Picture(flip="both")) is None
     assert heard == [(320, None), (640, 70.0), (640, 70.0)]
     assert kept[0].width == 320 and kept[-1] == Picture(flip="both")
+
+
+def test_field_of_view_of_another_mode_is_unknown() -> None:
+    own = profile("picamera2", fov_deg=52.0)
+
+    def fov_deg(**values: Any) -> float | None:
+        return with_picture(own, Picture(**values)).camera.fov_deg
+
+    assert fov_deg(fps=60.0) == 52.0, "the whole view has the same angle at any rate"
+    assert fov_deg(view="fast") is None
+    own = profile("picamera2", fov_deg=36.0, view="fast", fps=60.0)
+    assert fov_deg(fps=30.0) is None
+    assert fov_deg(brightness=0.5) == 36.0
+
+
+def test_mode_follows_the_reported_sensor() -> None:
+    picture, camera, _ = settings(profile("picamera2", fps=60.0))
+    assert picture.as_json()["mode"] == [] and picture.mode() is None
+    camera.reported("camera: sensor imx708")
+    mode, rate = cast("list[str]", picture.as_json()["mode"])
+    assert mode.startswith("imx708: 2304 × 1296") and "56 of 60" in rate
+    assert set(cast("dict[str, str]", picture.as_json()["sentences"])) == {mode, rate}
+    assert picture.change(Picture(view="fast")) is None
+    assert "--view=fast" in camera.argv and camera.ends
+    assert len(cast("list[str]", picture.as_json()["mode"])) == 1
+    camera.reported("camera: sensor ov9281")
+    assert "ov9281: a sensor without" in str(picture.as_json()["mode"])
 
 
 def test_look_change_is_sent_to_the_running_camera() -> None:

@@ -19,8 +19,8 @@ test('size is parsed into two numbers', () => {
 });
 
 test('unknown or malformed picture setting is not sent', () => {
-  assert.match(encode({kind: 'picture', to: {night: true, fps: 25}}), /"night":true/);
-  for (const to of [{zoom: 2}, {width: 641}, {flip: 'over'}, {night: 1}, null]) {
+  assert.match(encode({kind: 'picture', to: {night: true, view: 'fast'}}), /"view":"fast"/);
+  for (const to of [{zoom: 2}, {width: 641}, {flip: 'over'}, {view: 'wide'}, {night: 1}, null]) {
     assert.throws(() => encode(/** @type {any} */ ({kind: 'picture', to})), /picture refused/);
   }
 });

@@ -109,11 +109,13 @@ export default register({
   },
   pictureSettings: {
     title: 'Bildeinstellungen',
-    hint: 'Bei neuer Größe, Bildrate oder Spiegelung startet die Kamera neu: Das Auto hält kurz an.',
+    hint: 'Bei neuer Größe, Bildrate, Sicht oder Spiegelung startet die Kamera neu: Das Auto hält kurz an.',
     silent: 'Das Auto hat seine Bildeinstellungen nicht gesendet. Schließ dieses Fenster und öffne es wieder.',
     none: 'Diese Kamera hat keine Einstellungen: Das Profil startet ein eigenes Kameraprogramm.',
     size: 'Größe',
     rate: 'Bilder pro Sekunde',
+    view: 'Sichtfeld',
+    views: {whole: 'ganz: so breit, wie der Sensor sieht', fast: 'schnell: Die Bildrate geht vor'},
     flip: 'Bild spiegeln',
     flips: {
       none: 'nein', horizontal: 'links und rechts', vertical: 'oben und unten',

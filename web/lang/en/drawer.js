@@ -109,11 +109,13 @@ export default register({
   },
   pictureSettings: {
     title: 'Picture settings',
-    hint: 'A new size, rate or flip restarts the camera: the car stops for a moment.',
+    hint: 'A new size, rate, view or flip restarts the camera: the car stops for a moment.',
     silent: 'The car did not send its picture settings. Close this and open it again.',
     none: 'This camera has no settings: the profile starts its own camera program.',
     size: 'Size',
     rate: 'Frames per second',
+    view: 'Field of view',
+    views: {whole: 'whole: as wide as the sensor sees', fast: 'fast: the frame rate comes first'},
     flip: 'Flip the picture',
     flips: {
       none: 'no', horizontal: 'left and right', vertical: 'top and bottom',

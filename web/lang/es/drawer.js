@@ -109,11 +109,13 @@ export default register({
   },
   pictureSettings: {
     title: 'Ajustes de imagen',
-    hint: 'Al cambiar el tamaño, los fotogramas por segundo o el volteo, la cámara se reinicia: el coche se para un momento.',
+    hint: 'Al cambiar el tamaño, los fotogramas por segundo, el campo de visión o el volteo, la cámara se reinicia: el coche se para un momento.',
     silent: 'El coche no envió sus ajustes de imagen. Cierra esto y ábrelo de nuevo.',
     none: 'Esta cámara no tiene ajustes: el perfil arranca su propio programa de cámara.',
     size: 'Tamaño',
     rate: 'Fotogramas por segundo',
+    view: 'Campo de visión',
+    views: {whole: 'completo: todo lo que ve el sensor', fast: 'rápido: primero los fotogramas por segundo'},
     flip: 'Voltear la imagen',
     flips: {
       none: 'no', horizontal: 'izquierda y derecha', vertical: 'arriba y abajo',

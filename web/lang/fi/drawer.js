@@ -109,11 +109,13 @@ export default register({
   },
   pictureSettings: {
     title: 'Kuvan asetukset',
-    hint: 'Kun koko, kuvataajuus tai kääntö vaihtuu, kamera käynnistyy uudelleen: auto pysähtyy hetkeksi.',
+    hint: 'Kun koko, kuvataajuus, näkymä tai kääntö vaihtuu, kamera käynnistyy uudelleen: auto pysähtyy hetkeksi.',
     silent: 'Auto ei lähettänyt kuvan asetuksia. Sulje tämä ja avaa uudelleen.',
     none: 'Tällä kameralla ei ole asetuksia: profiili käynnistää oman kameraohjelman.',
     size: 'Koko',
     rate: 'Kuvia sekunnissa',
+    view: 'Näkymä',
+    views: {whole: 'koko: niin leveä kuin kenno näkee', fast: 'nopea: kuvataajuus ensin'},
     flip: 'Käännä kuva',
     flips: {
       none: 'ei', horizontal: 'vasen ja oikea', vertical: 'ylä ja ala',

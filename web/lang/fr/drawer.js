@@ -109,11 +109,13 @@ export default register({
   },
   pictureSettings: {
     title: 'Réglages de l’image',
-    hint: 'Quand la taille, le nombre d’images par seconde ou le sens de l’image change, la caméra redémarre : la voiture s’arrête un instant.',
+    hint: 'Quand la taille, le nombre d’images par seconde, le champ de vision ou le sens de l’image change, la caméra redémarre : la voiture s’arrête un instant.',
     silent: 'La voiture n’a pas envoyé ses réglages d’image. Ferme cette fenêtre et rouvre-la.',
     none: 'Cette caméra n’a pas de réglages : le profil lance son propre programme de caméra.',
     size: 'Taille',
     rate: 'Images par seconde',
+    view: 'Champ de vision',
+    views: {whole: 'entier : tout ce que voit le capteur', fast: 'rapide : le nombre d’images d’abord'},
     flip: 'Retourner l’image',
     flips: {
       none: 'non', horizontal: 'gauche et droite', vertical: 'haut et bas',

@@ -106,11 +106,13 @@ export default register({
   },
   pictureSettings: {
     title: '画面设置',
-    hint: '更改大小、帧率或翻转时，摄像头会重新启动，小车会停一会儿。',
+    hint: '更改大小、帧率、视野或翻转时，摄像头会重新启动，小车会停一会儿。',
     silent: '小车没有发来画面设置。请关闭后重新打开。',
     none: '这个摄像头没有设置项：配置启动了它自己的程序。',
     size: '大小',
     rate: '帧率',
+    view: '视野',
+    views: {whole: '完整：传感器看到的全部宽度', fast: '快速：帧率优先'},
     flip: '翻转画面',
     flips: {
       none: '不翻转', horizontal: '左右', vertical: '上下', both: '都翻：摄像头倒装',

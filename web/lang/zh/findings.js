@@ -50,6 +50,8 @@ export default register({
       camera: {what: '摄像头没有画面：{fault}', why: '没有新画面时，小车会停下或慢行，取决于 gate.blind。', mend: '请按提示处理；否则断电后检查摄像头排线两端；Pi 一端的触点朝向：Pi 3 和 4 朝 HDMI 接口，Pi 5 朝以太网接口，Zero 朝电路板'},
       'camera-coding': {what: '并非所有浏览器都能显示摄像头画面：{fault}', why: '摄像头工作正常，但它的 H.264 不适合所有观看者。', mend: '请修改其程序的选项：配置文件中的 camera.command，或它自身的设置'},
       'camera-encoder': {what: '主板的 H.264 编码器卡住了：{fault}', why: '只有断电才能恢复。在此之前，小车会尽量用处理器编码较小的画面。', mend: '请关闭小车电源再打开；重启服务没有用'},
+      'camera-rate': {what: '摄像头比配置文件慢：{reason}', why: '传感器读出整个画面比读出一部分慢。', mend: '请在画面设置中选择视野和帧率，或配置文件中的 camera.view 和 camera.fps'},
+      'camera-sensor': {what: '小车没有其摄像头的模式：{reason}', why: '摄像头工作正常。小车有树莓派官方摄像头的传感器表。', mend: '请与 `rpicam-still` 的画面比较；camera.command 可以指定模式'},
       'wifi-power-save': {what: 'Wi-Fi 省电已开启（{interface}）', why: '这会让部分指令和画面延迟一秒或更久。', mend: 'sudo fpvcar setup，然后 sudo reboot；在此之前：sudo iw dev {interface} set power_save off'},
       'wifi-weak': {what: 'Wi-Fi 信号弱：{dbm} dBm', why: '低于 {least} dBm 会丢包：画面卡住，小车停下。', mend: '请靠近路由器驾驶，或使用小车自己的网络：docs/install.md'},
       'wifi-channel': {what: '小车 Wi-Fi 的信道 {channel} 上还有 {rivals} 个强信号网络', why: '同一信道的网络会互相等待，部分画面会延迟。', mend: '请把路由器改到其他信道（1、6 或 11），或在 Pi 支持时改用 5 GHz'},

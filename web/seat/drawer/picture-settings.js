@@ -1,6 +1,7 @@
-/** The switch of the map, and the picture's settings, for grown-ups: size, rate, flip, exposure,
- * brightness, night. They load with the drawer; settings the camera lacks are hidden. */
+/** The switch of the map, and the picture's settings, for grown-ups: size, rate, view, flip,
+ * exposure, brightness, night. They load with the drawer; settings the camera lacks are hidden. */
 
+import {withTexts} from '../../lang/forms.js';
 import {t} from '../../lang/words.js';
 import {button, byId, input, make, show} from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
@@ -8,10 +9,12 @@ import {UP} from '../../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 
 /** @import {PictureChange, State, Upward} from '../../lib/types.js' */
-/** @typedef {Required<PictureChange> & {can: string[]}} Settings */
+/** @typedef {Required<PictureChange> & {can: string[], mode: string[]}} Settings */
 
 const SIZES = ['320 × 240', '640 × 480', '960 × 720', '1280 × 720', '1920 × 1080'];
 const RATES = [10, 15, 20, 25, 30, 60];
+/** @type {Settings['view'][]} */
+const VIEWS = ['whole', 'fast'];
 /** @type {Settings['flip'][]} */
 const FLIPS = ['none', 'horizontal', 'vertical', 'both'];
 /** @type {Settings['exposure'][]} */
@@ -25,6 +28,7 @@ const within = (/** @type {number} */ low, /** @type {number} */ high, /** @type
 /** Values the car accepts per setting. @type {Record<string, (value: unknown) => boolean>} */
 const TAKEN = {
   width: within(64, 1920, 2), height: within(64, 1080, 2), fps: within(1, 120, 0),
+  view: (value) => VIEWS.some((view) => view === value),
   flip: (value) => FLIPS.some((flip) => flip === value),
   exposure: (value) => EXPOSURES.some((exposure) => exposure === value),
   brightness: within(-1, 1, 0), night: (value) => typeof value === 'boolean',
@@ -111,7 +115,7 @@ export class PictureSettings {
     try {
       const answer = await fetch('/api/picture');
       if (!answer.ok) throw new TypeError(String(answer.status));
-      this.render(/** @type {Settings} */ (await answer.json()));
+      this.render(/** @type {Settings} */ (await withTexts(await answer.json())));
     } catch {
       this.fields.replaceChildren(make('p', t.pictureSettings.silent));
       show(this.hint, false);
@@ -134,6 +138,8 @@ export class PictureSettings {
         (value) => this.set(sizeOf(value)))],
       ['fps', select('rate', texts.rate, withNow(RATES, now.fps), now.fps, DRAWER_STRINGS.perSecond,
         (value) => this.set({fps: value}))],
+      ['view', select('view', texts.view, VIEWS, now.view, (value) => textOf(texts.views, value),
+        (value) => this.set({view: value}))],
       ['flip', select('flip', texts.flip, FLIPS, now.flip, (value) => textOf(texts.flips, value),
         (value) => this.set({flip: value}))],
       ['exposure', select('exposure', texts.exposure, EXPOSURES, now.exposure,
@@ -143,7 +149,8 @@ export class PictureSettings {
       ['night', check(texts.night, now.night, (on) => this.set({night: on}))],
     ];
     const shown = rows.filter(([name]) => now.can.includes(name)).map(([, row]) => row);
-    this.fields.replaceChildren(...(shown.length ? shown : [make('p', texts.none)]));
+    const mode = now.mode.map((text) => make('p', text));
+    this.fields.replaceChildren(...(shown.length ? shown : [make('p', texts.none)]), ...mode);
     show(this.hint, shown.length > 0);
   }
 }

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from fpvcar.config import NIGHT_S, Camera, Exposure
+from fpvcar.devices import sensor_modes
 from fpvcar.devices.capture import (
     CaptureError,
     EncodedFrame,
@@ -29,6 +30,7 @@ from fpvcar.devices.capture import (
     PackageMissing,
 )
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
+from fpvcar.devices.sensor_modes import Mode
 from fpvcar.runtime.sentences import os_reason, sentence
 
 INSTALL = "sudo apt install --no-install-recommends python3-picamera2"
@@ -52,7 +54,6 @@ class PiCamera:
     def __init__(self, config: Camera, software: bool = False) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._waiting: deque[EncodedFrame] = deque()
-        self._fps = self._fps_most = config.fps
         self._image = (config.exposure, config.brightness, config.night)
         self._hangs = False
         self._watch = threading.Timer(FIRST_UNIT_S, self._hang)
@@ -79,26 +80,34 @@ class PiCamera:
         import libcamera
 
         flip = config.flip
+        config, mode = self._with_mode(config)
         turned = libcamera.Transform(
             hflip=flip in ("horizontal", "both"), vflip=flip in ("vertical", "both")
         )
-        controls = self._controls()
-        self._camera.configure(
-            self._camera.create_video_configuration(
-                main={"format": "YUV420", "size": (config.width, config.height)},
-                raw=None,
-                buffer_count=_buffers(),
-                transform=turned,
-                controls=controls,
-                display=None,
-                queue=False,
-            )
+        wanted = self._camera.create_video_configuration(
+            main={"format": "YUV420", "size": (config.width, config.height)},
+            raw=None,
+            buffer_count=_buffers(),
+            transform=turned,
+            controls=self._controls(),
+            display=None,
+            queue=False,
         )
+        if mode is not None:  # as an argument, picamera2 0.3.12 would refuse it
+            wanted["sensor"] = {"output_size": (mode.width, mode.height), "bit_depth": mode.bits}
+        self._camera.configure(wanted)
         self.size: tuple[int, int] = self._camera.camera_configuration()["main"]["size"]
         self._encoder = _encoder(picamera2, config, software, self._watch)
         self.software = hasattr(self._encoder, "reopen_at")
         output = _output(picamera2, self._receive)
         self._camera.start_recording(self._encoder, output)
+
+    def _with_mode(self, config: Camera) -> tuple[Camera, Mode | None]:
+        """Return the sensor's mode, and the settings within its rate."""
+        self.sensor = str(self._camera.camera_properties.get("Model", ""))
+        config, mode = sensor_modes.within_mode(self.sensor, config)
+        self._fps = self.fps = config.fps
+        return config, mode
 
     # In picamera2's thread
 
@@ -151,7 +160,7 @@ class PiCamera:
 
     def set_fps(self, most: int) -> None:
         """Lengthen the frame interval to at least that of `most` frames a second."""
-        self._fps = min(self._fps_most, most)
+        self._fps = min(self.fps, most)
         self._camera.set_controls(self._controls())
 
     def _controls(self) -> dict[str, Any]:

@@ -51,4 +51,6 @@ def examine(facts: Facts) -> Report:
     car = "A car" if isinstance(profile, str) else profile.car.name
     board = facts.model or "a computer that is no Raspberry Pi"
     about = f"{car}, on {board}, {facts.os.name}; fpvcar {facts.version}"
+    if facts.mode is not None and facts.mode.known:
+        about += f"; camera {facts.mode.text}"
     return report_of(about, ((part, act(facts)) for part, act in PARTS))

@@ -107,6 +107,22 @@ CODING = Kind(
     "The camera works, but its H.264 does not suit every viewer.",
     "change the options of its program: camera.command of the profile, or its own settings",
 )
+CAMERA_RATE = Kind(
+    "camera-rate",
+    Severity.NOTE,
+    "No picture, or a late one",
+    "the camera is slower than its profile: {reason}",
+    "A sensor reads its whole area at a lower rate than a part of it.",
+    "choose view and rate in the picture settings, or camera.view and camera.fps of the profile",
+)
+CAMERA_SENSOR = Kind(
+    "camera-sensor",
+    Severity.NOTE,
+    "No picture, or a late one",
+    "the car has no modes for its camera: {reason}",
+    "The camera works. The car has a table of the sensors in Raspberry Pi's own cameras.",
+    "compare the picture with the view of `rpicam-still`; a camera.command can name a mode",
+)
 FAULT_KINDS: tuple[tuple[str, Kind], ...] = (
     ("wheels: ", WHEELS),
     ("sensor ", SENSOR),
@@ -189,7 +205,11 @@ def _finding(fault: str) -> Finding:
 
 
 def camera(facts: Facts) -> Findings:
-    """Check that the camera makes a picture."""
+    """Check that the camera makes a picture, of the whole view at the profile's rate."""
+    if facts.mode is not None and not facts.mode.known:
+        yield CAMERA_SENSOR.finding(reason=facts.mode.text)
+    elif facts.mode is not None and facts.mode.rate:
+        yield CAMERA_RATE.finding(reason=facts.mode.rate)
     if isinstance(facts.camera, Unasked):
         yield facts.camera
     elif isinstance(facts.camera, Broken):

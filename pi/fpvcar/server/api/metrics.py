@@ -8,7 +8,9 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
+
+import msgspec
 
 from fpvcar import __version__
 from fpvcar.drive.control import Control
@@ -23,6 +25,9 @@ from fpvcar.video.camera import Camera
 from fpvcar.video.faults import SOFTWARE
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry
+
+if TYPE_CHECKING:
+    from fpvcar.devices.sensor_modes import ModeReport
 
 PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -46,11 +51,12 @@ class Metrics:
         hub: Hub,
         recorder: Recorder,
         panel: Stateful,
+        mode: Callable[[], "ModeReport | None"],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create the metrics; `car` is its name, and the panel reports the connection to its
-        pins."""
-        self._car, self._control, self._senses = car, control, senses
+        pins, and `mode` returns the mode of the camera's sensor."""
+        self._car, self._control, self._senses, self._mode = car, control, senses, mode
         self._stream, self._camera, self._hub = stream, camera, hub
         self._recorder, self._panel = recorder, panel
         self._clock_s = clock_s
@@ -137,6 +143,7 @@ class Metrics:
             "camera": self._camera.state,
             "encoder_hangs": self._camera.encoder_hangs,
             "camera_warning": self._camera.warning,
+            "mode": msgspec.to_builtins(self._mode()),
             "board": self._panel.state,
             "pages": self._hub.reports(),
             "video": [viewer.stats(now_s)._asdict() for viewer in self._stream.viewers],

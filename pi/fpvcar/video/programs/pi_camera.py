@@ -14,7 +14,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, EncodedSource, EncoderHangs
 from fpvcar.video import options
 from fpvcar.video.image_settings import ImageSettings
-from fpvcar.video.process import Control, Pipes, report, serve, status_of
+from fpvcar.video.process import SENSOR_WORD, Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
 
@@ -70,7 +70,8 @@ def main(argv: list[str] | None = None) -> int:
     pipes = Pipes(sys.stdin.fileno(), pictures, control)
     try:
         with contextlib.closing(backends.open_pi_camera(config, software)) as source:
-            report(f"{source.size[0]}x{source.size[1]} at {config.fps:g} fps")
+            report(f"{SENSOR_WORD}{source.sensor}")
+            report(f"{source.size[0]}x{source.size[1]} at {source.fps:g} fps")
             serve(PiCamera(source, config.gop_s), pipes, control)
     except EncoderHangs as fault:
         os._exit(status_of(fault))  # picamera2 would stop the encoder, and wait for it

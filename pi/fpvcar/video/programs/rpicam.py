@@ -10,6 +10,7 @@ second.
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -18,12 +19,13 @@ from collections.abc import Iterable
 
 from fpvcar.config import NIGHT_S
 from fpvcar.config import Camera as CameraConfig
+from fpvcar.devices import sensor_modes
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.sentences import sentence
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
-from fpvcar.video.process import Control, Pipes, report, serve, status_of
+from fpvcar.video.process import SENSOR_WORD, Control, Pipes, report, serve, status_of
 from fpvcar.video.programs.datagrams import Receiver, Stamps
 from fpvcar.wire.camera import Record
 
@@ -31,6 +33,9 @@ PROGRAMS = ("rpicam-vid", "libcamera-vid")
 PACKAGE = "sudo apt install rpicam-apps-lite"
 NO_CAMERA = "no cameras available"
 LIBAV_CODEC = "--libav-video-codec"
+LIST = "--list-cameras"
+LISTED = re.compile(r"(?m)^(\d+) : (\w+) \[")
+"""Line of a camera: "0 : imx219 [3280x2464 10-bit RGGB] (/base/soc/i2c0mux/i2c@1/imx219@10)"."""
 LEAST_BITRATE = 300_000
 """Limit below which the firmware's encoder may hang (rpicam-apps #664)."""
 BUFFERS = 3
@@ -48,18 +53,21 @@ def command(
     port: int,
     metadata: str,
     software: bool = False,
+    sensor: str = "",
 ) -> list[str]:
     """Return the command line. `help_text`: the program's help; `metadata`: the path of the
-    metadata pipe; `software`: libx264 encodes.
+    metadata pipe; `software`: libx264 encodes; `sensor`: its name, or "".
 
     The exposure fills the frame time, so at night the rate is lower. libav, which sends on a Pi 5,
     needs the size of a datagram as an option.
     """
+    config, mode = sensor_modes.within_mode(sensor, config)
     fps = min(config.fps, 1.0 / NIGHT_S) if image.night else config.fps
     values = {
         "--timeout": 0,
         "--width": config.width,
         "--height": config.height,
+        "--mode": f"{mode.width}:{mode.height}:{mode.bits}:P" if mode else "",
         "--framerate": f"{fps:g}",
         "--bitrate": max(config.bitrate, LEAST_BITRATE),
         "--intra": options.unasked_gop(config.gop_s, fps),
@@ -97,15 +105,32 @@ class Rpicam:
         if not paths:
             raise PackageMissing(sentence("not_installed", program=PROGRAMS[0], command=PACKAGE))
         self._program, self._config, self._software = paths[0], config, software
-        usage = subprocess.run(
-            [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S
-        )
-        self._help = usage.stdout + usage.stderr
+        self._help = self._output("--help")
+        self._sensor = self._listed_sensor()
+        if self._sensor:
+            report(f"{SENSOR_WORD}{self._sensor}")
         if software and LIBAV_CODEC not in self._help:
             raise PackageMissing(sentence("capture_no_x264"))
         self._events = select.epoll()
         self.fd = self._events.fileno()
         self._start(image_settings_of(config))
+
+    def _output(self, option: str) -> str:
+        """Return the text that the program prints for an option. Raises CaptureError."""
+        argv = [self._program, option]
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=HELP_S)
+        except subprocess.TimeoutExpired:
+            silence = sentence("camera_silent", seconds=f"{HELP_S:g}")
+            raise CaptureError(sentence("says", place=" ".join(argv), reason=silence)) from None
+        return done.stdout + done.stderr
+
+    def _listed_sensor(self) -> str:
+        """Return the sensor of this camera; "" if the program has no list, or no mode."""
+        if not all(option in self._help for option in (LIST, "--mode")):
+            return ""
+        sensors: dict[str, str] = dict(LISTED.findall(self._output(LIST)))
+        return sensors.get(self._config.device or "0", "")
 
     def _start(self, image: ImageSettings) -> None:
         self._image, self._last_line, self._synced, self._lost = image, "", False, 0
@@ -122,6 +147,7 @@ class Rpicam:
             self._receiver.port,
             f"/dev/fd/{write_end}",
             self._software,
+            self._sensor,
         )
         self._child = subprocess.Popen(
             with_pdeathsig(argv),

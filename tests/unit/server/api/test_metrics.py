@@ -98,6 +98,7 @@ class Car:
             self.house.hub,
             self.recorder,
             self.panel,
+            lambda: None,
             lambda: self.house.now_s,
         )
 

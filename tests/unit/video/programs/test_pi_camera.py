@@ -1,6 +1,7 @@
 """Command `fpvcar camera picamera2`: the real picamera2 0.3.38 with both of its encoders."""
 
 import errno
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,51 @@ def test_picture_is_the_sensors_without_padding(cameras: list[Camera], board: st
     assert corner(picture) == ("top", "left")
     turned = seen(pi(cameras, board, "--flip=both"))
     assert corner(turned) == ("bottom", "right")
+
+
+MODES = {
+    "ov5647": ("640x480:10", "640x480:10"),
+    "imx219": ("1640x1232:10", "640x480:10"),
+    "imx708": ("2304x1296:10", "1536x864:10"),
+    "imx708_wide": ("2304x1296:10", "1536x864:10"),
+    "imx477": ("2028x1520:12", "1332x990:10"),
+    "imx296": ("1456x1088:10", "1456x1088:10"),
+    "imx500": ("2028x1520:10", "2028x1520:10"),
+}
+"""Sensor -> mode of the whole view at 30 frames per second, and of the fast one at 120."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sensor", MODES)
+def test_picamera2_configures_the_mode_of_the_view(
+    cameras: list[Camera], tmp_path: Path, sensor: str
+) -> None:
+    """picamera2's own selection code runs over the sensor's printed modes."""
+    log = tmp_path / "mode"
+    env = {"PICAMERA_SENSOR": sensor, "PICAMERA_LOG": str(log)}
+    fast = ("--view=fast", "--fps=120")
+    for words, mode in zip(((), fast), MODES[sensor], strict=True):
+        camera = pi(cameras, "pi5", *words, **env)
+        camera.record()
+        assert log.read_text() == mode
+        assert f"camera: sensor {sensor}\n" in camera.end_and_said()
+
+
+def test_picamera2_chooses_the_mode_of_an_unknown_sensor(
+    cameras: list[Camera], tmp_path: Path
+) -> None:
+    log = tmp_path / "mode"
+    camera = pi(cameras, "pi5", PICAMERA_SENSOR="imx999", PICAMERA_LOG=str(log))
+    camera.record()
+    assert log.read_text() == "640x480:10", "39 % of the width of an IMX219"
+
+
+def test_rate_is_lowered_to_the_mode(cameras: list[Camera]) -> None:
+    camera = pi(cameras, "pi5", "--fps=90", PICAMERA_SENSOR="imx500")
+    camera.ask("fps 120")
+    times = [camera.record().capture_us for _ in range(9)]
+    assert min(b - a for a, b in zip(times, times[1:], strict=False)) > 30_000
+    assert "at 30 fps" in camera.end_and_said()
 
 
 @BOARDS

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from fpvcar import config
+from fpvcar.devices.capture import CaptureError
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
+from fpvcar.video.programs import rpicam as rpicam_program
 from fpvcar.video.programs.rpicam import command
+from tests.support.cameras import sensor_listings
 from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.cameras.rpicam_vid import LEVEL
 
@@ -47,6 +50,44 @@ def test_command_uses_only_options_from_the_help() -> None:
     assert words[words.index("--framerate") + 1] == "10"
     assert words[words.index("--exposure") + 1] == "long"
     assert words[words.index("--intra") + 1] == "5"
+
+
+@pytest.mark.parametrize("name", sensor_listings.LISTS)
+def test_command_names_a_listed_mode(name: str) -> None:
+    """rpicam-vid takes the mode that --mode describes best: a listed one exactly."""
+    look = ImageSettings("normal", 0.0, False)
+    listed = {
+        f"{width}:{height}:{int(''.join(filter(str.isdigit, form.split('_')[0])))}:P"
+        for form, (width, height), _, _ in sensor_listings.modes(name)
+    }
+    for fps in (30.0, 60.0, 120.0):
+        wanted = config.Camera(fps=fps)
+        options = "--mode --framerate"
+        words = command("rpicam-vid", options, wanted, look, 4000, "/dev/fd/9", sensor=name)
+        assert words[words.index("--mode") + 1] in listed
+    plain = command("rpicam-vid", options, wanted, look, 4000, "/dev/fd/9", sensor="imx999")
+    assert "--mode" not in plain and plain[plain.index("--framerate") + 1] == "120"
+
+
+def test_mode_is_of_the_listed_sensor(cameras: list[Camera], tmp_path: Path) -> None:
+    log = tmp_path / "arguments"
+    env = {"RPICAM_LOG": str(log), "RPICAM_SENSOR": "imx708_wide"}
+    camera = rpicam(cameras, "--fps=90", **env)
+    camera.record()
+    assert "--mode 2304:1296:10:P --framerate 56 " in log.read_text()
+    assert "camera: sensor imx708_wide\n" in camera.end_and_said()
+
+
+def test_program_that_does_not_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "rpicam-vid"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(rpicam_program, "PROGRAMS", (str(program),))
+    monkeypatch.setattr(rpicam_program, "HELP_S", 0.2)
+    with pytest.raises(CaptureError, match="rpicam-vid --help: it has sent nothing for 0.2 s"):
+        rpicam_program.Rpicam(config.Camera())
 
 
 def test_old_rpicam_works(cameras: list[Camera]) -> None:
