@@ -35,6 +35,10 @@ HIDE = """
 Object.defineProperty(document, 'visibilityState', {value: 'hidden'});
 document.dispatchEvent(new Event('visibilitychange'));
 """
+THREE = """
+document.querySelector('.cell:last-child').remove();
+document.querySelector('.stage').dataset.count = '3';
+"""
 SIZES = [(320, 568), (390, 844), (844, 390), (768, 1024), (1280, 800)]
 
 
@@ -185,6 +189,10 @@ def test_page_fills_screens_of_all_sizes_and_passes_axe(
     # begins another one that stays unplayed.
     page.locator("#game").click()
     until(page, "window.fpvcar.mode === 'free'", 2.0 * PATIENCE_S)
+    page.evaluate(THREE)
+    page.set_viewport_size({"width": 844, "height": 390})
+    boxes = [one.bounding_box() for one in page.locator(".big").all()]
+    assert len(boxes) == 3 and len({box and round(box["y"]) for box in boxes}) == 1, "one row"
     context.close()
 
 

@@ -55,7 +55,7 @@ def test_prepared_image_asks_and_has_no_profile(image: Path) -> None:
     assert first_boot.main(arguments("prepare", image), ran) == 0
     assert ran.calls == [("systemctl", f"--root={image}", "enable", "--quiet", first_boot.UNIT)]
     assert not (image / PROFILE).exists() and not (image / setup.AVAHI).exists()
-    for name in (*first_boot.OWN_FILES, setup.MODULES, setup.WIFI):
+    for name in (*first_boot.OWN_FILES, setup.MODULES, setup.WIFI, setup.NAMES):
         assert (image / name).exists()
     for name in ("boot/firmware/config.txt", f"{setup.FIRMWARE}-custom"):
         assert "\ndtparam=strict_gpiod\n" in (image / name).read_text()
