@@ -263,7 +263,7 @@ def recordings(browser: Browser, home: Path) -> None:
         at_s = int(float(page.locator("#scrub").get_attribute("max") or "0")) - 8
         page.locator("#scrub").fill(str(at_s))
         until(page, f"Math.abs(window.recordings.shownS - {at_s}) < 0.2")
-        second = page.locator(".plot").nth(1).bounding_box()
+        second = page.locator("#plots .plot").nth(1).bounding_box()
         assert second is not None
         height = second["y"] + second["height"] + 16
         clip: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": height}
