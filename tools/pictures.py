@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -36,12 +37,17 @@ from tests.e2e.pages.test_doctor_page import ROUTE, looked
 from tests.e2e.recordings.test_station_page import serving
 from tools import picture_file
 from tools.docs.build_docs import fresh_car
+from tools.picture_part import shown, whole
 
 from fpvcar.doctor.report import as_json
 from fpvcar.server.auth.access import lan_address
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-PLOTS: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": 1300}
+SCALE = 2
+"""Pixels of a picture per pixel of the page, in each direction."""
+TRIES = 5
+STEADY_S = 3.0
+"""Time without a change after which the battery's charge has settled."""
 PHONE, DESKTOP = (390, 844), (1280, 720)
 ANDROID = (
     "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -51,12 +57,29 @@ LONG_S = 90.0
 DRIVES = """document.body.dataset.situation === 'driving' &&
   document.body.dataset.picture === 'live'"""
 QUIET = "document.getElementById('toasts').childElementCount === 0"
+STOPPED = "document.body.dataset.situation === 'stopped'"
+
+
+class CameraStop(Exception):
+    """Error: this busy machine's camera was late and has stopped the car."""
 
 
 def keep(page: Page, name: str, screenshot: bytes = b"") -> None:
-    """Write the current screenshot of the page, or the given one."""
-    picture_file.write(page, TARGET / f"{name}.png", screenshot)
+    """Write the current screenshot of the page without cut elements, or the given one."""
+    picture_file.write(
+        page, TARGET / f"{name}.png", screenshot or page.screenshot(clip=whole(page))
+    )
     print(f"docs/pictures/{name}.png")
+
+
+def settle(page: Page) -> None:
+    """Wait until the charge on the page has followed the voltage of the standing car."""
+    charge, since_s = 0, time.monotonic()
+    while time.monotonic() - since_s < STEADY_S:
+        page.wait_for_timeout(100)
+        now = int(page.locator("#battery").inner_text().partition("%")[0])
+        if abs(now - charge) > 1:
+            charge, since_s = now, time.monotonic()
 
 
 @contextmanager
@@ -75,6 +98,7 @@ def screen(browser: Browser, size: tuple[int, int] = PHONE, fingers: bool = True
     """Open a separate browser context that accepts the car's certificate."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
+        device_scale_factor=SCALE,
         has_touch=fingers,
         is_mobile=fingers,
         ignore_https_errors=True,
@@ -92,6 +116,7 @@ def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home
         thumbs = Thumbs(page.context, page) if fingers else None
         for _ in range(20):
             until(page, QUIET)
+            settle(page)
             with driving(page, thumbs):
                 page.wait_for_timeout(400)
                 fine = page.evaluate(f"{DRIVES} && {QUIET}")
@@ -105,7 +130,7 @@ def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home
             raise OSError(f"{name}: this machine is too busy to drive")
         if size == PHONE:
             page.locator("#stop").click()
-            page.wait_for_timeout(800)
+            settle(page)
             keep(page, "stopped-phone")
 
 
@@ -171,12 +196,6 @@ def named(page: Page, name: str) -> None:
     page.locator("#name").press("Enter")
 
 
-def shown(page: Page, part: str) -> None:
-    """Scroll this element to the top of the screen."""
-    page.locator(part).evaluate("(one) => one.scrollIntoView({block: 'start'})")
-    page.wait_for_timeout(300)
-
-
 def menu(browser: Browser, home: Path) -> None:
     """Take the menu as a grown-up uses it on the first evening."""
     with started(home, GUARD) as bench, screen(browser) as page:
@@ -218,12 +237,15 @@ def buttons(browser: Browser, home: Path) -> None:
 
 
 def driven(page: Page, url: str) -> None:
-    """Drive for a short time."""
+    """Drive for a short time. Raises CameraStop."""
     at_the_wheel(page, url)
+    settle(page)
     for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight") * 2:
         page.keyboard.down(key)
         page.wait_for_timeout(700)
         page.keyboard.up(key)
+        if page.evaluate(STOPPED):
+            raise CameraStop
 
 
 def recordings(browser: Browser, home: Path) -> None:
@@ -241,8 +263,11 @@ def recordings(browser: Browser, home: Path) -> None:
         at_s = int(float(page.locator("#scrub").get_attribute("max") or "0")) - 8
         page.locator("#scrub").fill(str(at_s))
         until(page, f"Math.abs(window.recordings.shownS - {at_s}) < 0.2")
-        plots = page.screenshot(full_page=True, clip=PLOTS)
-        keep(page, "recordings", plots)
+        second = page.locator("#plots .plot").nth(1).bounding_box()
+        assert second is not None
+        height = second["y"] + second["height"] + 16
+        clip: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": height}
+        keep(page, "recordings", page.screenshot(full_page=True, clip=clip))
 
 
 def station(browser: Browser, home: Path) -> None:
@@ -299,10 +324,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         for names, take in ALBUM.items():
             if chosen and not set(chosen) & set(names):
                 continue
-            folder = Path(home) / names[0]
-            folder.mkdir()
-            take(browser, folder)
+            taken(take, browser, Path(home) / names[0])
     return 0
+
+
+def taken(take: Take, browser: Browser, home: Path) -> None:
+    """Take pictures with a new bench for each drive that the camera stops."""
+    home.mkdir()
+    for number in range(TRIES):
+        folder = home / str(number)
+        folder.mkdir()
+        try:
+            take(browser, folder)
+        except CameraStop:
+            continue
+        return
+    raise OSError(f"{home.name}: this machine is too busy to drive")
 
 
 if __name__ == "__main__":

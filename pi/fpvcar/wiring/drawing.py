@@ -154,7 +154,7 @@ def _wire(wire: Wire, other: End, mark: str, y: int) -> Iterator[str]:
         fill, ink = wire.use.rgb, PAPER if wire.use.colour in shapes.DARK else INK
     yield rect(MARGIN, y - 16, OTHER_W, 32, fill)
     x, room = MARGIN + 7, OTHER_W - 12
-    yield text(x, y - 2, cut(first, room, shapes.TEXT), fill=ink)
+    yield text(x, y - 2, cut(first, room, SMALL), SMALL, fill=ink)
     yield text(x, y + 12, cut(second, room, shapes.TEXT, bold=True), bold=True, fill=ink)
     yield "</g>"
 
