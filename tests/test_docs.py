@@ -131,13 +131,13 @@ def test_pictures_are_shown_by_pages_and_small() -> None:
     assert sum(one.stat().st_size for one in taken) <= PICTURES_BYTES
 
 
-def test_pictures_are_taken_anew_if_the_camera_stops_the_drive(tmp_path: Path) -> None:
+def test_pictures_are_taken_again_after_a_stopped_drive(tmp_path: Path) -> None:
     folders: list[Path] = []
 
     def take(browser: object, folder: Path) -> None:
         folders.append(folder)
         if len(folders) < 3:
-            raise pictures.CameraStop
+            raise pictures.StoppedDrive
 
     pictures.taken(take, cast("Browser", None), tmp_path / "one")
     assert [folder.name for folder in folders] == ["0", "1", "2"]
@@ -146,7 +146,7 @@ def test_pictures_are_taken_anew_if_the_camera_stops_the_drive(tmp_path: Path) -
 
 
 def never(browser: object, folder: Path) -> None:
-    raise pictures.CameraStop
+    raise pictures.StoppedDrive
 
 
 def test_picture_is_stale_when_page_has_other_words(tmp_path: Path) -> None:

@@ -10,7 +10,11 @@ SCROLL = """(part, by) => {
 CUT = """() => {
   const parts = [...document.querySelectorAll(
     'button, input, select, li, p, h1, h2, h3, h4, dd, summary, canvas, img, svg')];
-  return parts.map((part) => {
+  const scrolls = (box) => box.scrollHeight > box.clientHeight + 1 && (
+    box === document.scrollingElement || /auto|scroll/.test(getComputedStyle(box).overflowY));
+  const scroller = (box) => !box || scrolls(box) ? box : scroller(box.parentElement);
+  const shown = parts.filter((part) => part.offsetHeight !== 0 && scroller(part.parentElement));
+  return shown.map((part) => {
     const {left, top, right, bottom} = part.getBoundingClientRect();
     const seen = (y) => part.contains(document.elementFromPoint((left + right) / 2, y));
     let covered = 2;
@@ -19,7 +23,7 @@ CUT = """() => {
     return {top, covered: covered > 2 ? covered : 0, cut};
   }).filter(({cut}) => cut);
 }"""
-"""Elements of which one end is off the screen or below a bar: the upper one by `covered` pixels."""
+"""Elements that are scrolled half off the screen or below a bar; `covered`: pixels of the top."""
 
 
 def whole(page: Page) -> FloatRect:

@@ -60,8 +60,8 @@ QUIET = "document.getElementById('toasts').childElementCount === 0"
 STOPPED = "document.body.dataset.situation === 'stopped'"
 
 
-class CameraStop(Exception):
-    """Error: this busy machine's camera was late and has stopped the car."""
+class StoppedDrive(Exception):
+    """Error: this busy machine has stopped the car, such as by a late camera."""
 
 
 def keep(page: Page, name: str, screenshot: bytes = b"") -> None:
@@ -237,7 +237,7 @@ def buttons(browser: Browser, home: Path) -> None:
 
 
 def driven(page: Page, url: str) -> None:
-    """Drive for a short time. Raises CameraStop."""
+    """Drive for a short time. Raises StoppedDrive."""
     at_the_wheel(page, url)
     settle(page)
     for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight") * 2:
@@ -245,7 +245,13 @@ def driven(page: Page, url: str) -> None:
         page.wait_for_timeout(700)
         page.keyboard.up(key)
         if page.evaluate(STOPPED):
-            raise CameraStop
+            raise StoppedDrive
+
+
+def unstopped(page: Page) -> None:
+    """Check the list of drives. Raises StoppedDrive if it shows a stop."""
+    if re.search(r"\d stop", page.locator("#list").inner_text()):
+        raise StoppedDrive
 
 
 def recordings(browser: Browser, home: Path) -> None:
@@ -258,6 +264,7 @@ def recordings(browser: Browser, home: Path) -> None:
         page.wait_for_timeout(6000)
         page.goto(f"{bench.url}recordings")
         until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
+        unstopped(page)
         page.locator("#list a").first.click()
         until(page, "window.recordings.lines.length >= 10")
         at_s = int(float(page.locator("#scrub").get_attribute("max") or "0")) - 8
@@ -265,7 +272,7 @@ def recordings(browser: Browser, home: Path) -> None:
         until(page, f"Math.abs(window.recordings.shownS - {at_s}) < 0.2")
         second = page.locator("#plots .plot").nth(1).bounding_box()
         assert second is not None
-        height = second["y"] + second["height"] + 16
+        height = second["y"] + second["height"] + 6
         clip: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": height}
         keep(page, "recordings", page.screenshot(full_page=True, clip=clip))
 
@@ -279,6 +286,7 @@ def station(browser: Browser, home: Path) -> None:
         page.goto(match.group())
         until(page, "document.body.innerText.includes('stored here')", LONG_S)
         until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
+        unstopped(page)
         keep(page, "station-phone")
     (home / "station.toml").touch()
     for sums in (home / "store").rglob("SHA256SUMS"):
@@ -329,14 +337,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def taken(take: Take, browser: Browser, home: Path) -> None:
-    """Take pictures with a new bench for each drive that the camera stops."""
+    """Take pictures with a new bench after each stopped drive."""
     home.mkdir()
     for number in range(TRIES):
         folder = home / str(number)
         folder.mkdir()
         try:
             take(browser, folder)
-        except CameraStop:
+        except StoppedDrive:
             continue
         return
     raise OSError(f"{home.name}: this machine is too busy to drive")

@@ -27,7 +27,9 @@ def page(browser: Browser) -> Iterator[Page]:
 def test_picture_ends_above_a_cut_element(page: Page) -> None:
     page.set_content(f"<body style='margin: 0'>{button(100)}{button(250)}{button(99)}")
     assert picture_part.whole(page) == {"x": 0, "y": 0, "width": 300, "height": 348}
-    page.set_content(f"<body style='margin: 0'>{button(100)}{button(250)}")
+    hidden = "<button style='display: none'></button><p></p>"
+    over = "<div style='position: fixed; top: 300px; left: 0; width: 300px; height: 50px'></div>"
+    page.set_content(f"<body style='margin: 0'>{hidden}{button(100)}{button(250)}{over}")
     assert picture_part.whole(page)["height"] == 400
 
 
