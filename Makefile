@@ -25,7 +25,7 @@ help:
 	@echo "                V=1 prints the progress of all parts, too"
 	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
 	@echo "make test       the quick tests: units, and a smoke of everything (6 minutes on two cores)"
-	@echo "make test-all   every test: processes, browsers, pipes, virtual machines (45 minutes)"
+	@echo "make test-all   every test: processes, browsers, pipes, virtual machines (40 minutes)"
 	@echo "make check      format, lint, types: Python, page, shell, C"
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"

@@ -87,7 +87,7 @@ if [ "$suite" = quick ]; then
     try pages pages
     finish
     try smoke "$python" "${run[@]}" --durations=5 -m smoke
-    left="slow units, processes, browsers, pipes and guests: make test-all (45 minutes)"
+    left="slow units, processes, browsers, pipes and guests: make test-all (40 minutes)"
 else
     make -s -j2 -C base-station/rdma all storm
     start deciding deciding 'not e2e'
