@@ -50,6 +50,16 @@ chown -R driver: /root/fpvcar && mv /root/fpvcar /home/driver
 runuser -u driver -- make -C /home/driver/fpvcar test
 """
 
+DEB = """
+cp -R /mnt /root/fpvcar
+cd /root/fpvcar
+make deb
+apt-get -qq install ./build/deb/fpvcar_*.deb ./build/deb/python3-fpvcar_*.deb >/dev/null
+fpvcar setup --board mx1508-sensors --name Rusty --resistors --root /tmp/card || true
+fpvcar profile check /tmp/card/etc/fpvcar/car.toml
+"""
+"""Commands of docs/build.md, 5, on the Pi; setup writes a card, as no Pi runs here."""
+
 
 def test_make_run_opens_a_car_on_a_bare_debian(tree: Path) -> None:
     script = RUN.format(port=free_port(), pins=free_port())
@@ -63,6 +73,13 @@ def test_each_package_that_setup_asks_for_is_in_debian(tree: Path) -> None:
     said = STRANGER.discard(tree, "bash", "-c", script, timeout_s=RUN_S)
     assert "E: " not in said, said
     assert said.count("installing Debian packages: ") >= len(TARGETS)
+
+
+@pytest.mark.long
+def test_guide_builds_and_installs_the_packages_of_its_car(tree: Path) -> None:
+    said = STRANGER.discard(tree, "bash", "-euc", DEB, timeout_s=TEST_S)
+    print(said[-3000:])
+    assert "/tmp/card/etc/fpvcar/car.toml: valid" in said
 
 
 @pytest.mark.long

@@ -95,6 +95,8 @@ export class MsePath {
     this.video.src = this.url;
     source.addEventListener('sourceopen', () => {
       if (this.source !== source || this.state.kind !== 'opening') return;
+      // Safari ends a live source without a duration at the end of its buffer.
+      source.duration = Infinity;
       const {early} = this.state;
       this.state = {kind: 'waiting'};
       if (!early.every((frame) => this.push(frame))) this.lost('lost while it opened');

@@ -40,6 +40,7 @@ class FakeSource extends EventTarget {
     /** @type {FakeBuffer[]} */
     this.buffers = [];
     this.refuses = false;
+    this.duration = NaN;
     sources.push(this);
   }
 
@@ -101,6 +102,7 @@ test('mse: opened source gets the units since the key frame', () => {
   assert.equal(path.push(frame(SMALL, 1000)), true);
   assert.equal(path.push(frame(DELTA, 34_000)), true);
   sources[0].opens();
+  assert.equal(sources[0].duration, Infinity, 'Safari would end it');
   const [buffer] = sources[0].buffers;
   assert.equal(buffer.appended.length, 1, 'init and key frame');
   buffer.done();
