@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fpvcar.runtime import files
@@ -202,3 +203,23 @@ def test_file_has_its_owner_before_its_name(
     monkeypatch.setattr(os, "replace", replace)
     files.write_whole(tmp_path / "file", [b"x"], owner=owner)
     assert owners == [owner] and (tmp_path / "file").read_bytes() == b"x"
+
+
+class Note(msgspec.Struct):
+    """Record of today's version."""
+
+    text: str
+    later: dict[str, msgspec.Raw] = {}
+
+
+def test_fields_of_a_later_version_are_written_back() -> None:
+    text = b'{"new":{"a":[1]},"text":"hello"}'
+    note = files.decoded(text, Note)
+    assert note.text == "hello" and list(note.later) == ["new"]
+    note.text = "changed"
+    assert msgspec.json.decode(files.encoded(note)) == {"new": {"a": [1]}, "text": "changed"}
+    plain = files.decoded(b'{"text":"x"}', Note)
+    assert plain == Note("x") and bytes(files.encoded(plain)) == b'{"text":"x"}'
+    for bad in (b"[]", b"{", b'{"text":1}'):
+        with pytest.raises((ValueError, msgspec.DecodeError)):
+            files.decoded(bad, Note)
