@@ -36,7 +36,7 @@ IDLE_TICK_S = 0.1
 WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak; more current would crash the computer."""
 UNMEASURED_LIMIT = 0.4
-"""Share of full throttle while the guard counts on a speed that nobody measured."""
+"""Share of full throttle while the guard counts on an unmeasured speed."""
 NO_PINS = sentence("pins_silent")
 log = logging.getLogger("fpvcar.gate")
 
@@ -334,7 +334,7 @@ class Control:
 
     def limit_now(self, now_s: float) -> float:
         """Return the current speed limit. It is lower while the supply is weak, and while the
-        guard counts on a speed that nobody measured."""
+        guard counts on an unmeasured speed."""
         weak = self._inputs.weak(now_s)
         unmeasured = self.guard_mode == "limit" and not self._profile.guard.measured
         return min(self.limit, WEAK_LIMIT if weak else 1.0, UNMEASURED_LIMIT if unmeasured else 1.0)
