@@ -45,7 +45,7 @@ from fpvstation.web import password
 from fpvstation.web.page import Page
 from fpvstation.web.password import PasswordCheck, PasswordRights
 
-AGAIN_S, REFUSED_S = 2.0, 60.0
+AGAIN_S, REFUSED_S, PAIRED_S = 2.0, 60.0, 20.0
 CONNECTIONS = 64
 ID_FILE = "store"
 BESIDE = "this computer"
@@ -126,13 +126,17 @@ async def run(options: Options) -> None:
         connections = Places(CONNECTIONS, CONNECTIONS)
         print_url = partial(_greet, endpoint, root)
         site = Site(page.application, connections, endpoint, print_url)
-        endless = {"fetching": scheduler.run(), "page": _serve(site), "chores": chores.run()}
+        paired = asyncio.Event()
+        fetching = _after(paired, scheduler.run)
+        endless = {"fetching": fetching, "page": _serve(site), "chores": chores.run()}
         endless["recalls"] = recalls.run()
         if places:
             endless["offices"] = offices.run()
         ending = {"watchdog": _feed_watchdog()}
         if options.beside:
-            ending["pairing"] = _pair_beside(options.beside, cars)
+            ending["pairing"] = _pair_beside(options.beside, cars, paired)
+        else:
+            paired.set()
         try:
             await until(stop, endless, ending)
         finally:
@@ -292,8 +296,19 @@ def lock_store(root: Path) -> Iterator[None]:
         os.close(lock)
 
 
+async def _after(paired: asyncio.Event, run: Callable[[], Awaitable[None]]) -> None:
+    """Run once the car beside is paired, since its address may be new, or after PAIRED_S."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PAIRED_S):
+            await paired.wait()
+    await run()
+
+
 async def _pair_beside(
-    url: str, cars: Cars, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    url: str,
+    cars: Cars,
+    paired: asyncio.Event,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Pair with a car of this machine and user; its code is readable here."""
     logged = ""
@@ -305,6 +320,7 @@ async def _pair_beside(
                 pairing = await client.pair(url, "", codes.grown_up, BESIDE)
                 cars.add(pairing, url, "")
                 log.info("paired with %s", pairing.car)
+            paired.set()
             return
         except CarFault:
             wait_s = AGAIN_S

@@ -42,13 +42,33 @@ async def test_pairing_beside_retries_and_leaves_code_tries_to_others(
 
     monkeypatch.setattr(client, "pair", pair)
     cars = Cars(tmp_path)
-    await asyncio.wait_for(service._pair_beside(URL, cars, sleep), 20.0)
+    paired, fetched = asyncio.Event(), asyncio.Event()
+
+    async def fetch() -> None:
+        assert cars.all(), "the car's address may be new"
+        fetched.set()
+
+    fetching = asyncio.create_task(service._after(paired, fetch))
+    await asyncio.wait_for(service._pair_beside(URL, cars, paired, sleep), 20.0)
+    await asyncio.wait_for(fetching, 20.0)
+    assert fetched.is_set()
     refused_s = service.REFUSED_S
     assert slept == [service.AGAIN_S, refused_s, refused_s, refused_s]
     assert 60.0 / refused_s < 5.0, "tries of the code a minute, which others need"
     assert [car.name for car in cars.all()] == ["Plague"]
     for words in ("grown-up code", "cannot be read", "nobody thought of it"):
         assert words in caplog.text
+
+
+async def test_fetching_begins_without_the_car_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "PAIRED_S", 0.05)
+    began = asyncio.Event()
+
+    async def fetch() -> None:
+        began.set()
+
+    await asyncio.wait_for(service._after(asyncio.Event(), fetch), 20.0)
+    assert began.is_set()
 
 
 async def test_watchdog_of_the_unit_is_fed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
