@@ -73,7 +73,10 @@ PICTURE = {
     "exposure": "normal",
     "brightness": 0.0,
     "night": False,
-    "can": ["width", "fps", "flip", "exposure", "brightness", "night"],
+    "can": ["width", "fps", "view", "flip", "exposure", "brightness", "night"],
+    "view": "whole",
+    "mode": ["imx219: 1640x1232, 10 bits, 100 % x 100 % of it, 62° wide, at most 41.85 fps"],
+    "sentences": {},
 }
 TRUST = {"https_port": 8081, "name": "Rusty's own authority", "fingerprint": "9f" * 32}
 NETWORK = {
