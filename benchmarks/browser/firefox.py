@@ -4,11 +4,11 @@ import shutil
 from collections.abc import Iterator
 
 from tests.e2e.harness import RunningBench, wait_for
-from tests.support.browsers.firefox import Tab, firefox
 
 from benchmarks.browser import glass
 from benchmarks.browser.control import press_to_pin
 from benchmarks.browser.video import CANVAS, FPS, VIDEO, source
+from benchmarks.rdma.bidi import Tab, firefox
 from benchmarks.rig import NOTE_PRESS, Settings, running, say
 from benchmarks.rows import Note, Result, Row, row
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from benchmarks.rdma.bidi import Tab, firefox
 
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.links.phone import drive_code
-from tests.support.browsers.firefox import Tab, firefox
 from tests.support.browsers.webkit import WebKitTab, webkit
 from tests.support.lan import Lan
 

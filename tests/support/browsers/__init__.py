@@ -1,1 +1,1 @@
-"""Browsers that Playwright does not control: Debian's Firefox and WebKitGTK."""
+"""Browsers that Playwright does not control; for Firefox: benchmarks/rdma/bidi.py."""

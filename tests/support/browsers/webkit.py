@@ -16,8 +16,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rdma.bidi import Keys
+
 from tests.e2e.harness import wait_for
-from tests.support.browsers.firefox import Keys
 from tests.support.ports import free_port
 
 DRIVER = "/usr/bin/WebKitWebDriver"
@@ -27,7 +28,7 @@ EVALUATE = """const done = arguments[arguments.length - 1];
 
 
 class WebKitTab:
-    """Tab of a MiniBrowser, with the interface of firefox.py's."""
+    """Tab of a MiniBrowser, with the interface of bidi.py's."""
 
     def __init__(self, port: int) -> None:
         self._port, self._session = port, ""

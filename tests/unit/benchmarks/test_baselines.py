@@ -8,11 +8,11 @@ import av
 import pytest
 from benchmarks.baselines.mjpeg import SOI, Example, Recipe, encoder
 from benchmarks.baselines.webrtc import StripTrack
+from benchmarks.rdma.bidi import Tab
 from websockets.sync.client import ClientConnection
 
 from fpvbench.camera import strip
 from fpvbench.camera.picture import Strip
-from tests.support.browsers.firefox import Tab
 
 
 def test_recipe_is_a_picture_behind_and_example_is_not() -> None:

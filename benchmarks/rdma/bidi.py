@@ -20,11 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from websockets.exceptions import WebSocketException
-from websockets.sync.client import ClientConnection, connect
-
 from tests.e2e.harness import wait_for
 from tests.support.ports import free_port
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
 
 # Timer resolution of a microsecond instead of a millisecond, and no pages besides ours.
 PREFERENCES = {
