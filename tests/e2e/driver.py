@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from fpvcar.wire.errors import VERSION
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.hostile.attacks import frame
 
 
@@ -234,6 +234,21 @@ def free(driver: Driver) -> None:
         return ready and stop is None
 
     wait_for(freed, f"still held: {driver.state}", 20.0, every_s=0.03)
+
+
+def set_off(driver: Driver, watch: PinWatch) -> None:
+    """Push the stick until the motors turn.
+
+    The wheels of a machine that was busy for a moment rightly wait for a neutral stick. As a
+    person would, this lets go and pushes again.
+    """
+    for _ in range(6):
+        driver.drive(1.0, 0.0)
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: watch.now.driving, "", 3.0, every_s=0.001)
+            return
+        free(driver)
+    raise AssertionError(f"the car does not drive: {driver.state}")
 
 
 def make_whole(bench: RunningBench) -> None:

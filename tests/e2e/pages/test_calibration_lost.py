@@ -10,7 +10,7 @@ import pytest
 
 from fpvcar.calibration import store
 from fpvcar.server.api.recordings_rights import CODE
-from tests.e2e.driver import Driver, sit_down
+from tests.e2e.driver import Driver, set_off, sit_down
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.stops.stopping import reason
 
@@ -61,5 +61,4 @@ def test_damaged_calibration_holds_car_until_directions_are_kept(tmp_path: Path)
                 assert post(bench, f"set?key={key}&value=false", code) == 200
             driver.say(kind="resume")
             wait_for(lambda: reason(bench) is None, "the car is still held")
-            driver.drive(1.0, 0.0)
-            wait_for(lambda: watch.now.driving, "the car does not drive")
+            set_off(driver, watch)

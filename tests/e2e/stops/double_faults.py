@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.driver import free, make_whole, sit_down
+from tests.e2e.driver import free, make_whole, set_off, sit_down
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.stops.ground import Ground
 from tests.e2e.stops.stopping import reason, stood_still
@@ -135,8 +135,7 @@ def off_after_s(
     with ground.driver("direct") as driver, bench.watch() as watch:
         sit_down(driver)
         free(driver)
-        driver.drive(1.0, 0.0)
-        wait_for(lambda: watch.now.driving, "does not drive", every_s=0.001)
+        set_off(driver, watch)
         try:
             faults.bring(pair[0])
             time.sleep(gap_s)

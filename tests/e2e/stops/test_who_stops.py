@@ -19,8 +19,8 @@ from playwright.sync_api import Browser
 from fpvcar.devices import backends
 from fpvcar.runtime import watchdog
 from fpvcar.wheels.client import MUTE_NS
-from tests.e2e.driver import Driver, free, sit_down, stand_up
-from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, usual_s, wait_for
+from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
+from tests.e2e.harness import STRIP, RunningBench, started, usual_s, wait_for
 from tests.e2e.stops import browser_causes, causes
 from tests.e2e.stops.ground import Ground, Scene, open_ground
 from tests.e2e.stops.stopping import SPOILT_MOST, Cause, Run, reason
@@ -147,15 +147,9 @@ def test_car_under_browser_stops_in_time(
     assert max(taken_s) <= cause.limit_s, taken_s
 
 
-def forward(driver: Driver, watch: PinWatch) -> None:
-    """Drive off and wait until the pins show it."""
-    driver.drive(1.0, 0.0)
-    wait_for(lambda: watch.now.driving, "the car does not drive", every_s=0.001)
-
-
 def test_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> None:
     with bench.watch() as watch:
-        forward(driver, watch)
+        set_off(driver, watch)
         driver.drive(0.0, 0.0)
         wait_for(lambda: watch.now.duties == (0, 0, 0, 0), "does not let go")
         last = [sample.duties[:2] for sample in watch.samples[-4:]]
@@ -166,21 +160,21 @@ def test_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> No
 
 def test_neutral_wish_after_silence_resumes_driving(bench: RunningBench, driver: Driver) -> None:
     with bench.watch() as watch:
-        forward(driver, watch)
+        set_off(driver, watch)
         driver.sending = False
         wait_for(lambda: driver.stop_cause() == "silence", "no reason")
         driver.sending = True
         time.sleep(0.3)
         assert not watch.now.driving, "a held stick may not go on by itself"
         driver.drive(0.0, 0.0)
-        forward(driver, watch)
+        set_off(driver, watch)
 
 
 def test_reconnecting_client_has_its_seat_back(bench: RunningBench) -> None:
     with bench.watch() as watch, Driver(bench.port) as driver:
         sit_down(driver)
         free(driver)
-        forward(driver, watch)
+        set_off(driver, watch)
     with Driver(bench.port, client=driver.client) as back:
         wait_for(lambda: bool(back.state), "no state")
         assert back.state["role"] == "driver"
@@ -189,7 +183,7 @@ def test_reconnecting_client_has_its_seat_back(bench: RunningBench) -> None:
 
 def test_neutral_alone_never_clears_an_estop(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Bob") as watcher, bench.watch() as watch:
-        forward(driver, watch)
+        set_off(driver, watch)
         watcher.say(kind="estop")
         wait_for(lambda: driver.stop_cause() == "estop", "no reason")
         assert driver.state["stop"]["by"] == "Bob"
@@ -241,7 +235,7 @@ def test_blocked_run_loop_is_restarted_by_watchdog(bench: RunningBench) -> None:
     with Driver(bench.port) as driver, bench.watch() as watch:
         sit_down(driver)
         free(driver)
-        forward(driver, watch)
+        set_off(driver, watch)
         said, pid = len(bench.log()), bench.pid("run")
         bench.kill("run", signal.SIGUSR1)
         wait_for(lambda: not watch.now.driving, "drives on")
@@ -255,7 +249,7 @@ def test_killed_wheels_leave_the_pin_daemon_running(bench: RunningBench, driver:
     """The daemon's restart would cost sensors, buttons and 4 s."""
     pid, said = bench.pid("pigpiod"), len(bench.log())
     with bench.watch() as watch:
-        forward(driver, watch)
+        set_off(driver, watch)
         bench.kill("wheels", signal.SIGKILL)
         wait_for(lambda: not watch.now.driving, "drives on")
         wait_for(lambda: "gate: wheels: ok" in bench.log()[said:], "no wheels", 10.0)
@@ -314,7 +308,7 @@ def test_car_runs_on_without_the_stand_in(tmp_path_factory: pytest.TempPathFacto
     ):
         wait_for(lambda: driver.state.get("role") == "driver", "no seat")
         free(driver)
-        forward(driver, watch)
+        set_off(driver, watch)
         bare.kill("pigpiod", signal.SIGSTOP)
         time.sleep(1.0)
         assert watch.now.driving, "something else stopped the car"
