@@ -18,11 +18,10 @@ from websockets.asyncio.client import connect
 
 from fpvcar.server.http.endpoints import CROWDED_LOGS
 from fpvcar.server.http.limits import LINES_BURST, LINES_PER_S
-from tests.e2e.driver import Driver, free, sit_down, stand_up
+from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
 from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
 from tests.e2e.hostile.fuzzers import EACH, TLS, enough
 from tests.e2e.hostile.test_hostile import GROWTH_MB, descriptors, start
-from tests.e2e.stops.test_who_stops import forward
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
@@ -88,7 +87,7 @@ def test_run_survives_fuzzed_http_sockets_handshakes_and_tls(
         with Driver(bench.port) as driver, bench.watch() as watch:
             sit_down(driver)
             free(driver)
-            forward(driver, watch)
+            set_off(driver, watch)
             stand_up(driver)
         assert bench.pid("run") == run and "Traceback" not in bench.log()
     told = Counter(line.partition(": ")[0] for line in lines if STRANGERS.search(line))

@@ -13,11 +13,10 @@ import pytest
 from benchmarks.memory import resident_mb
 from websockets.exceptions import ConnectionClosed
 
-from tests.e2e.driver import Driver, free, open_socket, sit_down
+from tests.e2e.driver import Driver, free, open_socket, set_off, sit_down
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 from tests.e2e.hostile.attacks import ATTACKS
 from tests.e2e.hostile.fuzzers import FUZZERS
-from tests.e2e.stops.test_who_stops import forward
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.soak]
 
@@ -192,7 +191,7 @@ def test_flood_of_drive_messages_by_watcher_moves_nothing(
         )
         assert not any(sample.driving for sample in watch.samples)
         assert driver.stop_cause() is None
-        forward(driver, watch)
+        set_off(driver, watch)
         driver.drive(0.0, 0.0)
 
 
