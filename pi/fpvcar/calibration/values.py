@@ -129,10 +129,13 @@ def with_new(profile: Profile, holding: Values, new: Values) -> Profile:
 
 
 def differing(own: Profile, tuned: Profile) -> dict[str, Value]:
-    """Return the values that differ from the own profile."""
-    before = settings(own)
+    """Return the values that differ from the own profile, and a speed newly measured, even if
+    it is the same."""
+    before, measured = settings(own), tuned.guard.measured and not own.guard.measured
     return {
-        key: setting.value for key, setting in settings(tuned).items() if setting != before[key]
+        key: setting.value
+        for key, setting in settings(tuned).items()
+        if setting != before[key] or (measured and key == SPEED)
     }
 
 

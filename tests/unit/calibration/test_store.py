@@ -13,7 +13,16 @@ from fpvcar.calibration.calibrator import AWAY_S, Calibrator
 from fpvcar.calibration.export import with_key, written
 from fpvcar.calibration.steps import CarState
 from fpvcar.calibration.store import CHANGES_MOST, OWN, Change, History
-from fpvcar.calibration.values import GONE, Value, fitting, overridden, settings, with_new
+from fpvcar.calibration.values import (
+    GONE,
+    SPEED,
+    Value,
+    differing,
+    fitting,
+    overridden,
+    settings,
+    with_new,
+)
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.drive import mixing
@@ -69,6 +78,14 @@ def test_exported_profile_has_values_and_comments() -> None:
     profile = profiles.parse(tomllib.loads(text))
     tuned = overridden(BENCH, {**values, DEAD: 0.1235})
     assert profile == tuned
+
+
+def test_exported_profile_keeps_a_measured_speed_that_equals_its_own() -> None:
+    toml = with_key(text_of("bench"), "guard.measured", "false")
+    own = profiles.parse(tomllib.loads(toml))
+    tuned = overridden(own, {SPEED: own.guard.top_mps})
+    assert tuned.guard.measured and differing(own, own) == {}
+    assert profiles.parse(tomllib.loads(written(toml, differing(own, tuned)))) == tuned
 
 
 def test_key_replaces_only_its_own_line() -> None:
