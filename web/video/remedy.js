@@ -22,6 +22,8 @@ const UNIT_MOST_MS = 150;
 export const FPS_MOST = 120;
 /** With fewer pictures a driver steers badly. */
 const FPS_LEAST = 10;
+/** A camera that sends more than this multiple of the requested rate keeps its own. */
+const KEPT = 1.25;
 /** Time for a new rate to arrive and to empty the decoder. */
 const SETTLE_MS = 3000;
 const AGAIN_MS = 20_000;
@@ -47,7 +49,7 @@ export class Rate {
     this.behindMs = nowMs;
     if (nowMs - this.changedMs < SETTLE_MS || (!sure && sinceMs > WINDOW_MS)) return true;
     const next = Math.max(FPS_LEAST, Math.round(fps / 2));
-    if (next >= Math.min(this.most, fps)) return false;
+    if (next >= Math.min(this.most, fps) || fps > KEPT * this.most) return false;
     this.againMs = this.raised ? Math.min(2 * this.againMs, AGAIN_MOST_MS) : AGAIN_MS;
     this.raised = false;
     this.most = next;
