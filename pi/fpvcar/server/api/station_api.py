@@ -132,7 +132,8 @@ class StationApi:
             ]
             segments.sort(key=lambda file: file.name)
             more = len(segments) > most
-            card = shutil.disk_usage(self._folder)
+            folders = (self._folder, *self._folder.parents)
+            card = shutil.disk_usage(next(filter(Path.exists, folders)))
             return wire.Listing(
                 self._car, segments[:most], more, self._driven(), card.free, card.total
             )
