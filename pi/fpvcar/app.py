@@ -8,6 +8,7 @@ import asyncio
 import functools
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,7 @@ from fpvcar.server.hub import Hub
 from fpvcar.server.routes import Api, Media, Server
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
+from fpvcar.video.frame_rate import FrameRate
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
@@ -99,13 +101,14 @@ class Settings:
 class Cameras:
     """Cameras whose pictures people see, and their streams."""
 
-    def __init__(self, settings: Settings, soc: Path | None) -> None:
+    def __init__(self, settings: Settings, soc: Path | None, hot: Callable[[], bool]) -> None:
         profile, saver = settings.profile, settings.saver
         self.first = Camera(*argv_of(profile, soc), encoder=firmware_encoder(profile.camera))
         self.picture = PictureSettings(
             settings.written, saver.before.picture, soc, self.first, saver.put_picture
         )
         self.stream = Stream(self.first, profile.camera.bitrate)
+        self.rate = FrameRate(self.stream, self.first, self.picture.within_limits, hot)
         self.second = None
         if profile.cameras:
             from fpvcar.video.second_camera import second_camera  # not above: most cars have none
@@ -174,8 +177,8 @@ class Car:
         self.settings = Settings(profile)
         profile = self.settings.profile
         self.recordings = paths.recordings_directory(profile.recording.directory)
-        self.cameras = Cameras(self.settings, options.soc)
         self.sensors = Sensors(self.settings, options.soc, self.recordings)
+        self.cameras = Cameras(self.settings, options.soc, self.sensors.computer.hot)
         sources = Sources(
             ranges=self.sensors.ranges.status,
             measured=self.sensors.ranges.measured,
@@ -360,6 +363,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
                     cameras.first.film,
                     cameras.stream.publish,
                     feed.picture,  # after publish, so that viewers do not wait for the recorder
+                    cameras.rate.take,
                     watched=lambda: bool(cameras.stream.viewers) or control.driven(),
                 ),
             ),

@@ -56,7 +56,7 @@ class FakeCamera:
 
     state = "ok"
     encoder_hangs = False
-    warning = ""
+    warning = lowered_rate = ""
 
 
 class FakeSenses:

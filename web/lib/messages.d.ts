@@ -127,7 +127,7 @@ export interface State {
   grown_up: boolean; driver: string | null; seat_free: boolean; throttle: number; steer: number;
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
   battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
-  camera_warning: string; guard: Guarding | null; health: Health | null;
+  camera_warning: string; lowered_rate: string; guard: Guarding | null; health: Health | null;
   recording: Recording | null; intercom: boolean; lost: number | null; wait_s: number;
   asking: Asking | null; sentences: Record<string, string>;
 }

@@ -151,7 +151,8 @@ class Camera(Mounted, frozen=True):
     height: PixelHeight = 480
     """Height of the picture, even; a `command` gets it by its own arguments."""
     fps: FramesPerS = 30.0
-    """Frames per second; a `command` gets them by its own arguments."""
+    """Frames per second; a `command` gets them by its own arguments. Above 30 the car falls to 30
+    while heat, load or the link ask for it."""
     view: View = "whole"
     """Sensor mode of a Pi's camera: "whole" shows the widest view and lowers `fps` to the mode's
     limit; "fast" keeps `fps`, if a mode with a part of the view has it."""

@@ -146,6 +146,13 @@ ENGLISH = {
     "has {fast}, with {across} % × {down} % of the sensor",
     "camera_rate_most": "this sensor has at most {most} of {fps} frames per second; choose a lower "
     "rate",
+    "rate_heat": "the processor is hot or slowed down",
+    "rate_load": "only {count} of {fps} arrived: the car is busy, or a webcam needs more light",
+    "rate_link": "the driver's link is slow",
+    "rate_lowered": "{least} instead of {fps} frames per second: {reason}; the car tries {fps} "
+    "again by itself",
+    "rate_kept": "{fps} frames per second are too many: {reason}; this camera cannot change its "
+    "rate while it runs, so choose {least}",
     "capture_none": "{program} finds no camera {number}; check the ribbon cable, then "
     "`rpicam-hello --list-cameras`",
     "capture_busy": "the camera cannot be opened: {reason}; end the other program that has it",

@@ -36,6 +36,8 @@ NOW = (
     (CAPPED, "capped", "the processor's frequency is limited now"),
     (WARM, "warm", "the processor is warm: it has slowed down a little"),
 )
+SLOWED = frozenset(("throttled", "capped", "hot"))
+"""Keys of the faults of a hot or slowed processor."""
 EARLIER = "there was under-voltage since the start: check battery and cable"
 
 
@@ -167,6 +169,10 @@ class HealthThread(Worker):
         """Return whether the last reading shows under-voltage."""
         bits = self._last[0].throttled if self._last is not None else None
         return bool((bits or 0) & UNDER_VOLTAGE)
+
+    def hot(self) -> bool:
+        """Return whether the last reading shows a hot or slowed processor."""
+        return self._last is not None and not SLOWED.isdisjoint(self._last[0].fault_keys)
 
     def lost(self) -> None:
         """Drop the figures, which are unknown now."""

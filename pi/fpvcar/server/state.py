@@ -71,7 +71,8 @@ class CarState:
         battery, ranges = self._senses.battery(now_s), self._senses.ranges(now_s)
         stop, recording = self.stop(), self.recording
         camera = self._camera_state(session).removeprefix("lost: ")
-        states = [reading.state for reading in ranges]
+        states = [self._camera.warning, self._camera.lowered_rate, self._control.wheels]
+        states += [reading.state for reading in ranges]
         states += [part.state for part in (battery, recording) if part]
         if stop and stop.cause == Cause.WHEELS_STOPPED:
             states.append(_wheels_reason(stop.by))
@@ -98,6 +99,7 @@ class CarState:
             camera=camera,
             encoder_hangs=self._camera.encoder_hangs,
             camera_warning=self._camera.warning,
+            lowered_rate=self._camera.lowered_rate,
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=recording,
@@ -105,7 +107,7 @@ class CarState:
             lost=session.lost,
             wait_s=wait_s,
             asking=self._wheel.asking(session, now_s),
-            sentences=sentences_in(camera, self._camera.warning, self._control.wheels, *states),
+            sentences=sentences_in(camera, *states),
         )
 
     def _camera_state(self, session: Session) -> str:

@@ -79,6 +79,10 @@ class Filming(Stateful, Protocol):
     def warning(self) -> str:
         """Property of its pictures that some viewers cannot show, and the remedy, or ""."""
 
+    @property
+    def lowered_rate(self) -> str:
+        """Reason for a lower rate than the set one, or ""."""
+
 
 class Second(Stateful, Protocol):
     """Second camera of the car."""

@@ -18,7 +18,15 @@ from fpvcar.runtime.sentences import STARTING, sentence
 from fpvcar.video import faults, options
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.process import ENCODER, MISSING, NO_CAMERA, PREFIX, SENSOR_WORD
+from fpvcar.video.process import (
+    ANY_RATE,
+    ENCODER,
+    FIXED_RATE,
+    MISSING,
+    NO_CAMERA,
+    PREFIX,
+    SENSOR_WORD,
+)
 from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
@@ -147,6 +155,10 @@ class Camera(Supervisor):
         """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
         self.sensor = ""
         """Sensor of a Pi's camera as libcamera names it, or "" before the program reports it."""
+        self.keeps_rate = False
+        """Whether the program ignores requests for another rate."""
+        self.lowered_rate = ""
+        """Reason for a lower rate than the set one, by frame_rate.py, or ""."""
         self._start_s = start_s
         self._choice = EncoderChoice(encoder)
         self._splitter = self._new_splitter()
@@ -233,7 +245,7 @@ class Camera(Supervisor):
     def begin(self, now_s: float) -> None:
         """Reset for a new start: the first accepted unit is a key frame."""
         self._splitter, self._coding = self._new_splitter(), faults.CodingCheck()
-        self._synced = self._silent = False
+        self._synced = self._silent = self.keeps_rate = False
         self._head = b""
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
         self._choice.begin(now_s)
@@ -248,9 +260,11 @@ class Camera(Supervisor):
             self.write_line(f"{name} {value}")
 
     def reported(self, line: str) -> None:
-        """Accept the name of the sensor."""
+        """Accept the name of the sensor, and the report of a fixed rate."""
         if self.framed and line.startswith(SENSOR):
             self.sensor = line.removeprefix(SENSOR)
+        elif self.framed and line in (f"{PREFIX}{FIXED_RATE}", f"{PREFIX}{ANY_RATE}"):
+            self.keeps_rate = line.endswith(FIXED_RATE)
 
     def late(self, now_s: float) -> float | str:
         """Return the time left for the next byte or unit, or the fault if it has expired."""

@@ -16,6 +16,7 @@ from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Picture, Profile
 from fpvcar.runtime.sentences import sentences_in
 from fpvcar.video.camera import Camera, argv_of
+from fpvcar.video.frame_rate import STEADY_FPS
 from fpvcar.video.image_settings import image_settings_of
 from fpvcar.video.options import within_software
 
@@ -121,15 +122,27 @@ class PictureSettings:
             return None
         from fpvcar.devices import sensor_modes  # not above: only a Pi's camera has it
 
+        return sensor_modes.report(self._camera.sensor, self._encodable())
+
+    def within_limits(self) -> CameraConfig:
+        """Return the settings, with a high rate lowered to that of encoder and sensor."""
+        camera = self._encodable()
+        if self._camera.sensor and camera.fps > STEADY_FPS:
+            from fpvcar.devices import sensor_modes
+
+            camera, _ = sensor_modes.within_mode(self._camera.sensor, camera)
+        return camera
+
+    def _encodable(self) -> CameraConfig:
         camera = self._profile.camera
-        if self._camera.encoder_hangs:
-            camera = within_software(camera, os.cpu_count() or 1)
-        return sensor_modes.report(self._camera.sensor, camera)
+        hangs = self._camera.encoder_hangs
+        return within_software(camera, os.cpu_count() or 1) if hangs else camera
 
     def as_json(self) -> dict[str, object]:
         """Return the settings for /api/picture, and the names of the adjustable ones."""
         camera, mode = self._profile.camera, self.mode()
-        texts = [text for text in (mode.text, mode.rate) if text] if mode else []
+        texts = [mode.text, mode.rate] if mode else []
+        texts = [text for text in (*texts, self._camera.lowered_rate) if text]
         return {
             "can": settable_keys(camera),
             **{name: getattr(camera, name) for name in ALL},

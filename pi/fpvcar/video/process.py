@@ -38,6 +38,8 @@ STATUSES: dict[type[Exception], int] = {
 }
 PREFIX, SENSOR_WORD = "camera: ", "sensor "
 """Beginnings of each line on stderr, and of the report of a Pi's sensor."""
+FIXED_RATE, ANY_RATE = "fixed rate", "any rate"
+"""Reports of a camera that ignores "fps N", and of one that no longer does."""
 BITRATES = (50_000, 25_000_000)
 BEHIND_S = 0.15
 """Time for which an encoder's units wait for a reader before some are skipped."""

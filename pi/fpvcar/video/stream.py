@@ -224,7 +224,7 @@ class Stream:
         """Frames, bytes and drops of viewers that have left."""
         self.sequence = 0
         self.bitrate = Bitrate(most_bitrate)
-        self._fps = FPS_MOST
+        self.fps_wish = self._fps_limit = self._fps = FPS_MOST
         self._clock_s = clock_s
         self._newest: AccessUnit | None = None
         self._pooled = False
@@ -290,8 +290,14 @@ class Stream:
         if bitrate is not None:
             self._source.set_bitrate(bitrate)
 
-    def _set_fps(self, most: int) -> None:
-        if most != self._fps:
+    def limit_fps(self, most: int) -> None:
+        """Limit the camera's rate, whatever the driver's page requests."""
+        self._fps_limit = most
+        self._set_fps(self.fps_wish)
+
+    def _set_fps(self, wish: int) -> None:
+        self.fps_wish = wish
+        if (most := min(wish, self._fps_limit)) != self._fps:
             self._fps = most
             self._source.set_fps(most)
 

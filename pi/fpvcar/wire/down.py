@@ -75,6 +75,7 @@ class State(Down, tag="state", frozen=True):
     "watching". `lost` is the recent share of lost packets of its pictures, None while
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
     `camera_warning`: a property of the pictures that some viewers cannot show, and the remedy.
+    `lowered_rate`: the reason why the camera has fewer pictures per second than its settings.
     `wait_s` is the time until the seat is free, unless its driver drives. `sentences` has key and
     values of the texts in it that pages translate: {"starting": "key=starting"}. `intercom`: a
     grown-up has switched it on.
@@ -101,6 +102,7 @@ class State(Down, tag="state", frozen=True):
     camera: str = "ok"
     encoder_hangs: bool = False
     camera_warning: str = ""
+    lowered_rate: str = ""
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None

@@ -261,19 +261,29 @@ def test_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("bits", "weak"), [("50001", True), ("1", True), ("50000", False), ("e", False)]
+    ("bits", "weak", "hot"),
+    [
+        ("50001", True, False),
+        ("1", True, False),
+        ("50000", False, False),
+        ("e", False, True),
+        ("2", False, True),
+        ("8", False, False),
+    ],
 )
-def test_supply_is_weak_while_the_firmware_says_so(tmp_path: Path, bits: str, weak: bool) -> None:
+def test_supply_is_weak_and_processor_hot_while_the_firmware_says_so(
+    tmp_path: Path, bits: str, weak: bool, hot: bool
+) -> None:
     put(tmp_path, "sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
     thread = HealthThread(Machine(tmp_path))
-    assert not thread.weak(), "nobody has looked yet"
+    assert not thread.weak() and not thread.hot(), "nobody has looked yet"
 
     def pause(seconds: float) -> None:
         thread.ending = True
 
     thread.pause = pause  # type: ignore[method-assign]
     thread.live()
-    assert thread.weak() is weak
+    assert thread.weak() is weak and thread.hot() is hot
 
 
 def test_supply_without_a_detector_is_not_weak(tmp_path: Path) -> None:

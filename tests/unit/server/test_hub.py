@@ -404,15 +404,23 @@ def test_state_has_key_and_values_of_its_faults(
     assert ann.state.sentences == {}
     fault = sentence("camera_silent", seconds=2)
     monkeypatch.setattr(house.vehicle.camera, "state", f"lost: {fault}", raising=False)
+    slow = sentence("rate_heat")
+    monkeypatch.setattr(house.vehicle.camera, "lowered_rate", slow, raising=False)
     house.control.wheels = STARTING
     hold = Hold(Cause.WHEELS_STOPPED, "bad message")
     house.control.step(gate.hold(house.control.decision.latches, hold))
     house.now_s += 0.1
     house.hub.broadcast()
     state = ann.state
-    assert state.camera == fault and state.stop and state.stop.by == "bad message"
+    assert (
+        state.lowered_rate == slow
+        and state.camera == fault
+        and state.stop
+        and state.stop.by == "bad message"
+    )
     assert state.sentences == {
         fault: "key=camera_silent&seconds=2",
+        slow: "key=rate_heat",
         "starting": "key=starting",
         "bad message": "key=wheels_bad_message",
     }

@@ -1,4 +1,4 @@
-"""Link meter and bitrate controller, against a simulated link."""
+"""Link meter and bitrate controller, against a simulated link; lost packets, from counts."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -8,6 +8,7 @@ import pytest
 
 from fpvcar.video.bitrate import LEAST_BITRATE, Bitrate, LinkMeter, LinkReport, Precedence
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.packet_loss import EVERY_S, LossMeter
 from fpvcar.video.stream import Stream, Viewer
 
 TICK_S = 0.005
@@ -324,3 +325,54 @@ def test_pauses_of_the_small_picture_grow_while_the_link_is_too_slow() -> None:
     now_s += 60.0
     assert precedence.yields(now_s, strained=True)
     assert not precedence.yields(now_s + 2.1, strained=False), "a good minute forgives"
+
+
+# --- share of lost packets ---
+
+
+def test_share_covers_the_last_five_seconds() -> None:
+    meter = LossMeter()
+    assert meter.due_s < 0.0 and meter.share is None
+    shares: list[float | None] = []
+    for second in range(12):
+        lost = 10 * min(second, 4)  # 4 seconds of 10 of 100, and no more
+        meter.sample(float(second), 100 * second, lost)
+        shares.append(meter.share)
+    assert meter.due_s == 11.0 + EVERY_S
+    assert shares[:6] == [None, 0.1, 0.1, 0.1, 0.1, 0.08]
+    assert shares[9:] == [0.0, 0.0, 0.0]
+
+
+def test_recent_share_covers_three_seconds() -> None:
+    meter = LossMeter()
+    assert meter.recent == 0.0
+    shares: list[float] = []
+    for second in range(7):
+        meter.sample(float(second), 10 * second, min(second, 2))
+        shares.append(meter.recent)
+    assert shares == [0.0, 0.1, 0.1, 2 / 30, 1 / 30, 0.0, 0.0]
+
+
+def test_share_is_none_for_few_packets() -> None:
+    meter = LossMeter()
+    meter.sample(0.0, 0, 0)
+    meter.sample(1.0, 49, 20)
+    assert meter.share is None
+    meter.sample(2.0, 50, 20)
+    assert meter.share == 0.4
+
+
+def test_share_is_at_most_one() -> None:
+    """The kernel counts a retransmission when it is sent; the two figures are not read at once."""
+    meter = LossMeter()
+    meter.sample(0.0, 0, 0)
+    meter.sample(1.0, 60, 61)
+    assert meter.share == 1.0
+
+
+def test_losses_taken_back_are_no_negative_share() -> None:
+    """The peer reports a duplicate a round trip after its retransmission."""
+    meter = LossMeter()
+    meter.sample(0.0, 0, 4)
+    meter.sample(1.0, 100, 0)
+    assert meter.share == meter.recent == 0.0

@@ -85,8 +85,20 @@ def test_mode_follows_the_reported_sensor() -> None:
     assert picture.change(Picture(view="fast")) is None
     assert "--view=fast" in camera.argv and camera.ends
     assert len(cast("list[str]", picture.as_json()["mode"])) == 1
+    camera.lowered_rate = "30 instead of 60"
+    assert cast("list[str]", picture.as_json()["mode"])[1:] == ["30 instead of 60"]
+    camera.lowered_rate = ""
     camera.reported("camera: sensor ov9281")
     assert "ov9281: a sensor without" in str(picture.as_json()["mode"])
+
+
+def test_rate_within_limits_is_that_of_sensor_and_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture, camera, _ = settings(profile("picamera2", fps=60.0))
+    assert picture.within_limits().fps == 60.0
+    camera.reported("camera: sensor imx708")
+    assert picture.within_limits().fps == 56.0
+    monkeypatch.setattr(Camera, "encoder_hangs", True)
+    assert picture.within_limits().fps <= 20.0
 
 
 def test_look_change_is_sent_to_the_running_camera() -> None:

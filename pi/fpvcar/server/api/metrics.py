@@ -143,6 +143,7 @@ class Metrics:
             "camera": self._camera.state,
             "encoder_hangs": self._camera.encoder_hangs,
             "camera_warning": self._camera.warning,
+            "lowered_rate": self._camera.lowered_rate,
             "mode": msgspec.to_builtins(self._mode()),
             "board": self._panel.state,
             "pages": self._hub.reports(),

@@ -25,7 +25,7 @@ from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.sentences import sentence
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
-from fpvcar.video.process import SENSOR_WORD, Control, Pipes, report, serve, status_of
+from fpvcar.video.process import FIXED_RATE, SENSOR_WORD, Control, Pipes, report, serve, status_of
 from fpvcar.video.programs.datagrams import Receiver, Stamps
 from fpvcar.wire.camera import Record
 
@@ -109,6 +109,7 @@ class Rpicam:
         self._sensor = self._listed_sensor()
         if self._sensor:
             report(f"{SENSOR_WORD}{self._sensor}")
+        report(FIXED_RATE)
         if software and LIBAV_CODEC not in self._help:
             raise PackageMissing(sentence("capture_no_x264"))
         self._events = select.epoll()

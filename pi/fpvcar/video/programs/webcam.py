@@ -20,7 +20,7 @@ from fpvcar.devices.capture import CaptureError, PackageMissing, WebcamSource
 from fpvcar.runtime.sentences import sentence
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
-from fpvcar.video.process import Control, Pipes, report, serve, status_of
+from fpvcar.video.process import ANY_RATE, FIXED_RATE, Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
 GOP_MOST_S = 2.5
@@ -182,6 +182,7 @@ def film(config: CameraConfig, formats: Sequence[str], pipes: Pipes, control: Co
     source = backends.open_webcam(config.device, formats, config.width, config.height, config.fps)
     with contextlib.closing(source):
         report(f"{source.format} {source.width}x{source.height}")
+        report(FIXED_RATE if source.format == H264 else ANY_RATE)
         source.set_bitrate(config.bitrate)
         source.set_gop(options.unasked_gop(config.gop_s, config.fps))
         coder = coder_of(source, config, software_settings(source, image_settings_of(config)))

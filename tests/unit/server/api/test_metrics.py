@@ -104,7 +104,12 @@ class Car:
 
     def _camera(self) -> Any:
         return SimpleNamespace(
-            state="ok", encoder_hangs=False, warning="", restarts=2, age_s=lambda _: 0.03
+            state="ok",
+            encoder_hangs=False,
+            warning="",
+            lowered_rate="",
+            restarts=2,
+            age_s=lambda _: 0.03,
         )
 
     def read(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:

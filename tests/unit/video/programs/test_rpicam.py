@@ -75,7 +75,10 @@ def test_mode_is_of_the_listed_sensor(cameras: list[Camera], tmp_path: Path) -> 
     camera = rpicam(cameras, "--fps=90", **env)
     camera.record()
     assert "--mode 2304:1296:10:P --framerate 56 " in log.read_text()
-    assert "camera: sensor imx708_wide\n" in camera.end_and_said()
+    said = camera.end_and_said()
+    assert (
+        "camera: sensor imx708_wide\n" in said and f"{process.PREFIX}{process.FIXED_RATE}\n" in said
+    )
 
 
 def test_program_that_does_not_answer_is_named(

@@ -77,7 +77,9 @@ def test_most_preferred_offered_format_is_used(cameras: list[Camera]) -> None:
     for options, expected in (([], "H264"), (["--format=mjpeg"], "MJPG")):
         camera = webcam(cameras, *options, WEBCAM_FORMATS=own)
         camera.record()
-        assert f"camera: {expected} 160x120" in camera.end_and_said()
+        said = camera.end_and_said()
+        assert f"camera: {expected} 160x120" in said
+        assert ("camera: fixed rate" in said) == (expected == "H264")
 
 
 @pytest.mark.slow
@@ -87,7 +89,7 @@ def test_h264_with_rare_key_frames_is_encoded_here(cameras: list[Camera]) -> Non
     assert keys >= 2
     said = camera.end_and_said()
     assert "had no key frame for 2.5 s: encoding it here" in said
-    assert "camera: YUYV 160x120" in said
+    assert "camera: YUYV 160x120" in said and said.index("fixed rate") < said.index("any rate")
 
 
 def test_keys_that_a_slow_reader_missed_are_not_rare() -> None:
