@@ -98,7 +98,7 @@ export class SecondCamera {
     if (drawer) {
       // Its figures are differences.
       drawer.lastReport = {bytes: video.count.bytes, atMs: performance.now()};
-      drawer.pace = new Pace();
+      drawer.notes.pace = new Pace();
     }
     this.tell();
     this.apply();

@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 from fpvcar.config import Camera
 from fpvcar.devices import sensor_modes
 from fpvcar.runtime.sentences import sentences_in
+from fpvcar.wire.video import parse_video
 from tests.e2e.browser.seat import (
     at_the_wheel,
     go_on,
@@ -20,7 +21,8 @@ from tests.e2e.browser.seat import (
     until,
     violations,
 )
-from tests.e2e.harness import STRIP, RunningBench, wait_for
+from tests.e2e.driver import open_socket
+from tests.e2e.harness import FEW, STRIP, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP, '--set=cameras.rear = {source = "strip", width = 322, height = 240, fps = 10}')
@@ -75,6 +77,26 @@ def rear_pids(bench: RunningBench) -> list[int]:
             if b"--view=rear" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found
+
+
+def test_hot_car_films_fewer_pictures_and_says_so(page: Page, tmp_path: Path) -> None:
+    firmware = tmp_path / "vcgencmd"
+    firmware.write_text("#!/bin/sh\necho throttled=0x4\n")
+    firmware.chmod(0o755)
+    env = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    bench = RunningBench(tmp_path, STRIP, *FEW, "--set=camera.fps = 60", env=env)
+    try:
+        at_the_wheel(page, bench.wait_ready().url)
+        until(page, "window.fpvcar.state.lowered_rate?.includes('hot')")
+        open_menu(page, "picture")
+        assert "30 instead of 60" in page.inner_text("#rate-says")
+        with open_socket(bench.port, "/ws/video") as socket:
+            units = [socket.recv(20.0) for _ in range(60)]
+        first, *_, last = [parse_video(unit)[0] for unit in units if isinstance(unit, bytes)]
+        assert 59e6 / (last.capture_us - first.capture_us) < 33.0, "fewer on a busy machine"
+    finally:
+        bench.stop()
+        print(bench.log())
 
 
 @pytest.mark.smoke

@@ -98,6 +98,7 @@ export default register({
   tooSlow: 'Dieses Gerät ist zu langsam für das Video: Alle {interval} kommt ein Bild, aber nur alle {decode} wird eines angezeigt. Fahr langsam. {first}, nimm einen anderen Browser oder bitte einen Erwachsenen um ein kleineres Bild (camera.width im Profil des Autos).',
   tooSlowClose: 'Schließ andere Programme und Tabs',
   tooSlowSecure: 'Öffne die https-Adresse des Autos',
+  fewer: 'Dieses Gerät ist zu langsam für mehr: Es bittet das Auto um höchstens {fps} Bilder pro Sekunde.',
 
   intercom: {
     label: 'Sprechanlage: durch das Auto sprechen und mithören',

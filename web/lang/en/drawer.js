@@ -98,6 +98,7 @@ export default register({
   tooSlow: 'This device is too slow for the video: a picture arrives every {interval}, but is shown only every {decode}. Drive slowly. {first}, try another browser, or ask a grown-up for a smaller picture (camera.width in the car’s profile).',
   tooSlowClose: 'Close other programs and tabs',
   tooSlowSecure: 'Open the car’s https address',
+  fewer: 'This device is too slow for more: it asks the car for at most {fps} pictures per second.',
 
   intercom: {
     label: 'Intercom: talk and listen through the car',

@@ -98,6 +98,7 @@ export default register({
   tooSlow: 'Este dispositivo es demasiado lento para el vídeo: llega una imagen cada {interval}, pero solo se muestra una cada {decode}. Ve despacio. {first}, prueba otro navegador o pide a un adulto una imagen más pequeña (camera.width en el perfil del coche).',
   tooSlowClose: 'Cierra otros programas y pestañas',
   tooSlowSecure: 'Abre la dirección https del coche',
+  fewer: 'Este dispositivo no da para más: pide al coche como máximo {fps} imágenes por segundo.',
 
   intercom: {
     label: 'Intercomunicador: hablar y escuchar a través del coche',

@@ -98,6 +98,7 @@ export default register({
   tooSlow: 'Tämä laite on liian hidas videolle: kuva saapuu {interval} välein, mutta näkyy vain {decode} välein. Aja hitaasti. {first}, kokeile toista selainta tai pyydä aikuiselta pienempi kuva (camera.width auton profiilissa).',
   tooSlowClose: 'Sulje muita ohjelmia ja välilehtiä',
   tooSlowSecure: 'Avaa auton https-osoite',
+  fewer: 'Tämä laite ei ehdi enempää: se pyytää autolta enintään {fps} kuvaa sekunnissa.',
 
   intercom: {
     label: 'Puheyhteys: puhu ja kuuntele auton kautta',

@@ -98,6 +98,7 @@ export default register({
   tooSlow: 'Cet appareil est trop lent pour la vidéo : une image arrive toutes les {interval}, mais une seule s’affiche toutes les {decode}. Roule lentement. {first}, essaie un autre navigateur, ou demande à un adulte une image plus petite (camera.width dans le profil de la voiture).',
   tooSlowClose: 'Ferme d’autres programmes et onglets',
   tooSlowSecure: 'Ouvre l’adresse https de la voiture',
+  fewer: 'Cet appareil ne suit pas : il demande à la voiture {fps} images par seconde au plus.',
 
   intercom: {
     label: 'Interphone : parler et écouter par la voiture',

@@ -95,6 +95,7 @@ export default register({
   tooSlow: '本设备太慢，跟不上视频：每 {interval}收到一幅画面，每 {decode}才显示一幅。请慢行。{first}，换个浏览器试试，或请家长把画面调小（小车配置里的 camera.width）。',
   tooSlowClose: '关闭其他程序和标签页',
   tooSlowSecure: '打开小车的 https 地址',
+  fewer: '本设备速度不够：每秒最多向小车请求 {fps} 幅画面。',
 
   intercom: {
     label: '对讲：通过小车说话和收听',

@@ -34,6 +34,7 @@ Object.assign(UP, {
 Object.assign(DOWN.state, {
   ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD))),
   wait_s: maybe(any), asking: maybe(orNull(object(ASKING))), intercom: maybe(flag),
+  lowered_rate: maybe(anyText),
 });
 Object.assign(DOWN, {car_name: {car: anyText}, people: {people: list(PERSON), unsaved: maybe(anyText)}});
 

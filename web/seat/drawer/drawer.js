@@ -12,16 +12,15 @@ import {App} from './app.js';
 import {Asking} from '../hud/asking.js';
 import {Beeps, behindM, rhythm} from '../hud/beeps.js';
 import {CarName} from './car_name.js';
-import {DRAWER_STRINGS, computerFaults, computerText, healthRows, paceText} from './drawer-strings.js';
+import {DRAWER_STRINGS, computerFaults, computerText, healthRows} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {IntercomSwitch} from '../intercom/switch.js';
 import {Tilt} from '../input/tilt.js';
 import {LinkHistory, spark} from '../link/link_history.js';
 import {MarkButtons} from './marks.js';
 import {ownName} from './own_name.js';
-import {Pace} from '../link/pace.js';
 import {Panels, Tabs} from '../hud/panels.js';
-import {PictureSettings} from './picture-settings.js';
+import {PictureNotes, PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults, setStale} from '../hud/ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
@@ -82,7 +81,7 @@ export class Drawer {
    *   link: import('../link/link.js').Link, tilt: (steer: number) => void}} parts
    */
   constructor(parts) {
-    this.pace = new Pace();
+    this.notes = new PictureNotes(() => parts.video);
     this.lastReport = {bytes: parts.video.count.bytes, atMs: performance.now()};
     this.linkHistory = new LinkHistory();
     this.limit = input('limit');
@@ -94,7 +93,6 @@ export class Drawer {
     this.shownFaults = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
-    this.askFewer = () => parts.video.behind(true);
     this.setLimit = parts.limit;
     this.markPreset = (/** @type {number} */ _) => {};
     /** @type {State | null} */
@@ -238,6 +236,7 @@ export class Drawer {
     this.recorder.update(state);
     this.marks.update(state);
     this.picture.update(state);
+    this.notes.update(state);
     this.asking.update(state);
     this.intercom.update(state);
     const back = this.beeping.checked && this.reversing();
@@ -326,29 +325,13 @@ export class Drawer {
   /** Takes the figures of another second. @param {Figures} figures */
   second(figures) {
     this.linkHistory.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
-    this.showPace(figures);
+    this.notes.second(figures);
     this.people.second(!byId('menu').hidden && this.last?.grown_up === true);
     setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
     if (byId('figures').hidden) return;
     this.linkHistory.draw();
     fillRows(byId('facts'), this.figureRows(figures));
     this.showDepth();
-  }
-
-  /** Warns if this device is too slow even for fewer pictures. @param {Figures} figures */
-  showPace(figures) {
-    const before = this.pace.slow;
-    const slow = this.pace.second(figures, performance.now());
-    if (slow && !before && this.askFewer()) {
-      this.pace = new Pace();
-      return;
-    }
-    const says = byId('pace-says');
-    show(says, slow);
-    if (!slow) return;
-    const text = paceText(this.pace, isSecureContext);
-    setText(says, text);
-    if (!before) toast(text, 'warn');
   }
 
   /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */

@@ -1,12 +1,16 @@
-/** The switch of the map, and the picture's settings, for grown-ups: size, rate, view, flip,
- * exposure, brightness, night. They load with the drawer; settings the camera lacks are hidden. */
+/** The switch of the map, notes about fewer pictures, and the picture's settings, for grown-ups: size,
+ * rate, view, flip, exposure, brightness, night. They load with the drawer; settings the camera lacks
+ * are hidden. */
 
 import {withTexts} from '../../lang/forms.js';
-import {t} from '../../lang/words.js';
-import {button, byId, input, make, show} from '../../lib/dom.js';
+import {fill, number, t} from '../../lang/words.js';
+import {button, byId, input, make, setText, show} from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
 import {UP} from '../../lib/wire.js';
-import {DRAWER_STRINGS} from './drawer-strings.js';
+import {FPS_MOST} from '../../video/remedy.js';
+import {Pace} from '../link/pace.js';
+import {toast} from '../toast.js';
+import {DRAWER_STRINGS, paceText} from './drawer-strings.js';
 
 /** @import {PictureChange, State, Upward} from '../../lib/types.js' */
 /** @typedef {Required<PictureChange> & {can: string[], mode: string[]}} Settings */
@@ -85,6 +89,45 @@ class PathSwitch {
     this.map = PathMap && this.box.checked ? new PathMap() : null;
     for (const element of [this.clear, byId('path-map')]) show(element, this.map !== null);
   }
+}
+
+/** Notes about fewer pictures: for a slow device, or by the car. */
+export class PictureNotes {
+  /** @param {() => Pick<import('../../video/video.js').Video, 'behind' | 'rate'>} video the large picture's */
+  constructor(video) {
+    this.video = video;
+    this.pace = new Pace();
+    this.most = FPS_MOST;
+    this.lowered = '';
+  }
+
+  /**
+   * Another second: asks for fewer pictures if this device is too slow, and says so.
+   * @param {import('../link/pace.js').Counts} counts
+   */
+  second(counts) {
+    const before = this.pace.slow;
+    const video = this.video();
+    const slow = this.pace.second(counts, performance.now());
+    if (slow && !before && video.behind(true)) this.pace = new Pace();
+    const {most} = video.rate;
+    if (this.pace.slow) note('pace-says', paceText(this.pace, isSecureContext), !before);
+    else note('pace-says', most < FPS_MOST ? fill(t.fewer, {fps: number(most)}) : '', most < this.most);
+    this.most = most;
+  }
+
+  /** Shows why the camera has fewer pictures than its settings. @param {import('../../lib/types.js').State} state */
+  update({lowered_rate: lowered = ''}) {
+    note('rate-says', lowered, lowered !== this.lowered);
+    this.lowered = lowered;
+  }
+}
+
+/** @param {string} id @param {string} text @param {boolean} news */
+function note(id, text, news) {
+  show(byId(id), text !== '');
+  setText(byId(id), text);
+  if (text && news) toast(text, 'warn');
 }
 
 export class PictureSettings {
