@@ -25,13 +25,17 @@ class Unit(Struct, frozen=True):
 
 
 class Running(Struct, frozen=True):
-    """State reported by `fpvcar run`; `faults` as /healthz lists them."""
+    """State reported by `fpvcar run`; `faults` as /healthz lists them.
+
+    `lowered_rate`: reason for a lower frame rate than the set one, or "".
+    """
 
     version: str
     camera: str
     faults: tuple[str, ...] = ()
     mode: ModeReport | None = None
     """Mode of the camera's sensor."""
+    lowered_rate: str = ""
 
 
 class Pin(Struct, frozen=True):

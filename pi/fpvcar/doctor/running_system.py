@@ -121,10 +121,11 @@ class RunningSystem:
             health = _get(f"{url}/healthz").decode(errors="replace")
             version, camera = status["version"], status["camera"]
             mode = msgspec.convert(status.get("mode"), ModeReport | None)
+            lowered_rate = str(status.get("lowered_rate", ""))
         except (OSError, msgspec.MsgspecError, KeyError, TypeError):
             return Unasked(f"fpvcar run does not answer at {url}/")
         faults = () if health == "ok\n" else tuple(health.splitlines())
-        return Running(str(version), str(camera), faults, mode)
+        return Running(str(version), str(camera), faults, mode, lowered_rate)
 
     def trip(self) -> DeadManTest | Unasked:
         """Feed the dead man, then stop feeding it; the car does not move."""

@@ -124,6 +124,13 @@ ILL: list[tuple[str, Ill]] = [
         ),
     ),
     ("board-slow", a_file(MODEL, "Raspberry Pi Zero W Rev 1.1\0")),
+    (
+        "board-busy",
+        both(
+            a_file(MODEL, "Raspberry Pi 5 Model B Rev 1.0\0"),
+            in_profile("[camera]\n", "[camera]\nfps = 60\n"),
+        ),
+    ),
     ("system", a_file("etc/os-release", "VERSION_CODENAME=buster\n")),
     (
         "package",
@@ -175,6 +182,7 @@ ILL: list[tuple[str, Ill]] = [
     ("running", says("pins: nobody hears the buttons")),
     ("camera", says("camera: lost: it is silent", camera="lost: it is silent")),
     ("camera-rate", running_with(sensor_modes.report("imx708", CameraConfig(fps=60)))),
+    ("camera-lowered", an_answer(car=Running(__version__, "ok", lowered_rate="30 instead of 60"))),
     ("camera-sensor", running_with(sensor_modes.report("ov9281", CameraConfig()))),
     ("camera-coding", says("camera: its H.264 has 4:2:2 samples")),
     ("camera-encoder", says(f"camera: {faults.SOFTWARE}")),

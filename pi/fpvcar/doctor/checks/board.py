@@ -8,6 +8,7 @@ from fpvcar.config import Profile, checks
 from fpvcar.config.raspberry_pi_os import RP1_BOARD
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Findings, Kind, Severity, Unasked
+from fpvcar.video.frame_rate import STEADY_FPS
 
 NO_PI = "this is no Raspberry Pi"
 BOARDS = (
@@ -61,6 +62,14 @@ SLOW_BOARD = Kind(
     "camera.fps = {fps:g} on a {model}",
     "Its single core handles 15 frames per second; at higher rates all frames are late.",
     "set camera.fps = 15 in {path}, then sudo systemctl restart fpvcar",
+)
+BUSY_BOARD = Kind(
+    "board-busy",
+    Severity.NOTE,
+    "No picture, or a late one",
+    "camera.fps = {fps:g} on a {model}",
+    "It has no H.264 encoder, so its processor encodes and gets hot; then the car falls to 30.",
+    "fit a cooler, or set camera.fps = 30 in {path}, then sudo systemctl restart fpvcar",
 )
 UNSUPPORTED_SYSTEM = Kind(
     "system",
@@ -148,9 +157,11 @@ def board(facts: Facts) -> Findings:
         return
     if RP1_BOARD.match(model) and facts.backend == "pigpio":
         yield PIGPIO_UNSUPPORTED.finding(model=model, path=facts.profile_path)
-    slow = model.startswith(ONE_CORE) and profile.camera.fps > ONE_CORE_FPS
-    if slow and profile.camera.source != "none":
-        yield SLOW_BOARD.finding(model=model, fps=profile.camera.fps, path=facts.profile_path)
+    fps = profile.camera.fps if profile.camera.source != "none" else 0.0
+    if model.startswith(ONE_CORE) and fps > ONE_CORE_FPS:
+        yield SLOW_BOARD.finding(model=model, fps=fps, path=facts.profile_path)
+    if RP1_BOARD.match(model) and fps > STEADY_FPS:
+        yield BUSY_BOARD.finding(model=model, fps=fps, path=facts.profile_path)
 
 
 def system(facts: Facts) -> Findings:

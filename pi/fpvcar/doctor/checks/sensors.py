@@ -115,6 +115,14 @@ CAMERA_RATE = Kind(
     "A sensor reads its whole area at a lower rate than a part of it.",
     "choose view and rate in the picture settings, or camera.view and camera.fps of the profile",
 )
+CAMERA_LOWERED = Kind(
+    "camera-lowered",
+    Severity.NOTE,
+    "No picture, or a late one",
+    "the camera has a lower rate than its settings: {reason}",
+    "Half the frames need half of the processor's time and of the Wi-Fi's.",
+    "let it cool, or move closer; or set 30 in the picture settings",
+)
 CAMERA_SENSOR = Kind(
     "camera-sensor",
     Severity.NOTE,
@@ -210,6 +218,8 @@ def camera(facts: Facts) -> Findings:
         yield CAMERA_SENSOR.finding(reason=facts.mode.text)
     elif facts.mode is not None and facts.mode.rate:
         yield CAMERA_RATE.finding(reason=facts.mode.rate)
+    if isinstance(facts.running, Running) and facts.running.lowered_rate:
+        yield CAMERA_LOWERED.finding(reason=facts.running.lowered_rate)
     if isinstance(facts.camera, Unasked):
         yield facts.camera
     elif isinstance(facts.camera, Broken):
