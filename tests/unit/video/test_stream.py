@@ -321,6 +321,15 @@ def test_rate_of_the_camera_follows_the_drivers_page(bench: Bench) -> None:
     assert bench.source.rates == [15, FPS_MOST], "no driver's link reports any more"
 
 
+def test_lower_limit_of_page_and_car_wins(bench: Bench) -> None:
+    driver = bench.viewer(driver=True)
+    for limit, wish in ((30, FPS_MOST), (30, 15), (10, 15), (FPS_MOST, 15)):
+        bench.stream.limit_fps(limit)
+        driver.fps_most = wish
+        bench.stream.report(driver, LinkReport(8e6, 8e6, 0.0, 0))
+    assert bench.source.rates == [30, 15, 10, 15]
+
+
 def test_slow_watcher_gets_whole_beginnings_of_gops(bench: Bench) -> None:
     slow, driver = bench.viewer(), bench.viewer(driver=True)
     slow.fps_most = driver.fps_most = 10
