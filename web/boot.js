@@ -1,13 +1,14 @@
 /** Loads the page again if it did not arrive whole, as when a phone has just joined the
- * Wi-Fi. A classic script: a module that fails takes the others with it. */
-addEventListener('error', ({target}) => {
-  const needed = target instanceof HTMLScriptElement ||
-    (target instanceof HTMLLinkElement && target.rel === 'stylesheet');
-  const again = () => fetch(location.href).then(
-    () => location.reload(),
-    () => setTimeout(again, 1000),  // reloaded now, it would be the browser's error page
-  );
-  if (needed) setTimeout(again, 1000);
+ * Wi-Fi. A classic script, and a part of the page itself: a request can fail, and a module that
+ * fails takes the others with it. */
+const reload = () => fetch(location.href).then(
+  () => location.reload(),
+  () => setTimeout(reload, 1000),  // reloaded now, it would be the browser's error page
+);
+addEventListener('error', function lost({target}) {
+  if (!(target instanceof HTMLScriptElement || (target instanceof HTMLLinkElement && target.rel === 'stylesheet'))) return;
+  removeEventListener('error', lost, true);
+  setTimeout(reload, 1000);
 }, true);
 
 /** The browser's install prompt; app.js offers it later. */

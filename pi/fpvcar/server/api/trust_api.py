@@ -12,11 +12,10 @@ from aiohttp import web
 from fpvcar.server.auth import credentials
 from fpvcar.server.http.banner import in_url
 from fpvcar.server.http.endpoints import Address
-from fpvcar.server.http.pages import HEADERS, page_response
+from fpvcar.server.http.pages import POLICY, page_response
 from fpvcar.server.http.responses import PRIVATE
 
 BASE = "/api/trust"
-POLICY = "Content-Security-Policy"
 ABSENT = "There is no https here, so there is nothing to trust.\n"
 
 
@@ -39,7 +38,7 @@ class TrustApi:
         page = page_response(self._web_root, "trust.html")
         https_origin = f"https://{in_url(request.url.host or '')}:{self._port}"
         own = "connect-src 'self'"
-        page.headers[POLICY] = HEADERS[POLICY].replace(own, f"{own} {https_origin}")
+        page.headers[POLICY] = page.headers[POLICY].replace(own, f"{own} {https_origin}")
         return page
 
     async def _about(self, request: web.Request) -> web.Response:

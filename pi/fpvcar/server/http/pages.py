@@ -3,7 +3,9 @@
 Shared by the car's own server and `fpvcar replay --page`.
 """
 
+import base64
 import functools
+import hashlib
 import html
 import re
 from collections.abc import Awaitable, Callable, Iterable
@@ -26,11 +28,12 @@ PAGE_TYPES = {
     ".webmanifest": "application/manifest+json",
 }
 PACKED = ("text/html", "text/javascript", "text/css")
+POLICY = "Content-Security-Policy"
 HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": (
+    POLICY: (
         "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
         "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
         "frame-ancestors 'none'"
@@ -55,6 +58,7 @@ background: var(--plate) }}</style>
 """
 WORD = re.compile(r"^  (\w+): '([^'\\]*)',$", re.MULTILINE)
 PLACE = re.compile(r'data-t="(\w+)">(?=<)')
+BOOT = ' src="boot.js"'
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -115,7 +119,7 @@ def packed(request: web.Request, answer: web.Response | web.FileResponse) -> web
     return answer
 
 
-def page_response(root: Path, name: str) -> web.FileResponse:
+def page_response(root: Path, name: str) -> web.Response | web.FileResponse:
     """Return a file of the page; `root` is resolved. Raises HTTPNotFound."""
     path = root / name.replace("\0", "?")
     kind = PAGE_TYPES.get(path.suffix)
@@ -126,6 +130,8 @@ def page_response(root: Path, name: str) -> web.FileResponse:
         exists = False
     if kind is None or not exists:
         raise refused(web.HTTPNotFound, Refusal("page_missing", path=f"/{_shown(name)}"))
+    if path.suffix == ".html":
+        return _page(root, path.read_text("utf-8"))
     headers = {**HEADERS, "Content-Type": kind, "Vary": "Accept-Encoding"}
     return web.FileResponse(path, headers=headers)
 
@@ -139,8 +145,22 @@ def seat_response(root: Path, accepted: str) -> web.Response:
     language = language_of(accepted, root)
     files = [root / "lang" / tag / "seat.js" for tag in ("en", language)]
     times = tuple(path.stat().st_mtime_ns for path in (root / "index.html", *files))
-    headers = {**HEADERS, "Vary": "Accept-Encoding, Accept-Language"}
-    text = _worded(root / "index.html", language, *files, times)
+    page = _page(root, _worded(root / "index.html", language, *files, times))
+    page.headers["Vary"] += ", Accept-Language"
+    return page
+
+
+def _page(root: Path, text: str) -> web.Response:
+    """Put boot.js into the text of a page.
+
+    It loads the page again after a lost request, so it must not be a request itself.
+    """
+    headers = {**HEADERS, "Vary": "Accept-Encoding"}
+    if BOOT in text:
+        script = (root / "boot.js").read_text("utf-8")
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        text = re.sub(rf"<script{BOOT}(.*?)>", lambda tag: f"<script{tag[1]}>{script}", text)
+        headers[POLICY] += f"; script-src 'self' 'sha256-{digest}'"
     return web.Response(text=text, content_type="text/html", headers=headers)
 
 

@@ -1,7 +1,9 @@
 """Error pages for requests that the car refuses."""
 
 import asyncio
+import base64
 import gzip
+import hashlib
 import re
 from pathlib import Path
 
@@ -12,7 +14,14 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.runtime import paths
 from fpvcar.runtime.sentences import sentence
 from fpvcar.server.http.languages import translated
-from fpvcar.server.http.pages import HEADERS, errors_as_pages, packed, page_response, seat_response
+from fpvcar.server.http.pages import (
+    HEADERS,
+    POLICY,
+    errors_as_pages,
+    packed,
+    page_response,
+    seat_response,
+)
 from fpvcar.server.http.responses import HEADER_MOST, TEXT_MOST, failed
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -48,8 +57,7 @@ async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
     if page:
         assert answer.content_type == "text/html" and "dark light" in text
         assert "&lt;b&gt;Wait" in text and "<b>" not in text
-        policy = "Content-Security-Policy"
-        assert answer.headers[policy] == HEADERS[policy]
+        assert answer.headers[POLICY] == HEADERS[POLICY]
     else:
         assert text == "<b>Wait</b>\n" and answer.content_type == "text/plain"
 
@@ -113,6 +121,21 @@ def test_seat_page_has_english_words_for_missing_ones(tmp_path: Path) -> None:
     )
     text = seat_response(tmp_path, "nl").text
     assert text == '<html lang="nl"><b data-t="stop">HALT</b><i data-t="menu">A &amp; B</i>'
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in paths.WEB.glob("*.html")))
+def test_page_contains_the_script_that_loads_it_again(name: str) -> None:
+    answer = page_response(paths.WEB.resolve(), name)
+    assert isinstance(answer, web.Response) and answer.text
+    scripts = re.findall(r"<script(.*?)>(.*?)</script>", answer.text, re.DOTALL)
+    if name == "offline.html":
+        return
+    [(attributes, script)] = scripts
+    assert "src" not in attributes and script == (paths.WEB / "boot.js").read_text()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'self' 'sha256-{digest}'" in answer.headers[POLICY]
+    if '<link rel="stylesheet"' in answer.text:
+        assert answer.text.index("<script") < answer.text.index('<link rel="stylesheet"')
 
 
 async def test_packed_page_file_leaves_the_connection_in_order() -> None:
