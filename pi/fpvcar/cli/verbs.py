@@ -51,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     with without_authorities():
         from fpvcar import app
+    from fpvcar.devices import backends
 
+    if arguments.soc is not None:
+        backends.refuse_real_devices()
     profile = profiles.load(arguments.profile, arguments.overrides)
     for warning in checks.warnings(profile):
         logging.getLogger("fpvcar.profile").warning("%s", warning)
@@ -77,8 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def wheels(arguments: argparse.Namespace) -> int:
     """Switch the motors, until a signal."""
+    from fpvcar.devices import backends
     from fpvcar.wheels.__main__ import main
 
+    if arguments.emulated:
+        backends.refuse_real_devices()
     unsafe = ["pins.unsafe = true"] if arguments.unsafe else []
     profile = profiles.load(arguments.profile, [*arguments.overrides, *unsafe])
     return main(profile, paths.runtime_directory(), not arguments.emulated)

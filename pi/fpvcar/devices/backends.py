@@ -5,6 +5,10 @@ profile. Callers use the protocols beside this file.
 """
 
 import contextlib
+import errno
+import os
+import re
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,6 +43,7 @@ DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
 """Motor type in the profile -> its driver."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BackEnd = Literal["pigpio", "linux"]
+REAL_DEVICES = re.compile(r"/dev/(gpio|i2c|spidev)|/sys/(class|devices|bus)/.*pwm")
 ANSWER_S = 0.5
 """Time limit for an answer while nothing moves: only a thread waits, not the car."""
 MOTORS_ANSWER_S = 0.1
@@ -46,6 +51,20 @@ MOTORS_ANSWER_S = 0.1
 PROOF_S = 0.15
 """Time for pigpiod to confirm that the motors are off. Their process has then been mute
 for 0.25 s, and a helper needs up to 0.5 s of a 1 GHz core, of 1 s in all."""
+
+
+def refuse_real_devices() -> None:
+    """Let each later open of this computer's pins, PWM and I2C buses fail, in this process and its
+    forks. An emulated car may run on a Pi, whose pins belong to a real one."""
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
+            return
+        path = os.fsdecode(arguments[0])
+        if REAL_DEVICES.match(path):
+            raise OSError(errno.ENXIO, "an emulated car uses no device of this computer", path)
+
+    sys.addaudithook(refuse)
 
 
 def load(profile: Profile) -> None:

@@ -2,13 +2,17 @@
 gpiochip: tests/guest_sensors/inside_gpio.py."""
 
 import ctypes
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
+from fpvcar.cli.command_line import parser
 from fpvcar.config import Profile, profiles
 from fpvcar.config.pwm import MOST_HZ
 from fpvcar.devices import backends
@@ -315,3 +319,47 @@ def test_pulses_come_until_the_stop_and_then_no_more(chip: FakeChip) -> None:
     assert chip.sets[:4] == [{FORWARD: 1}, {FORWARD: 0}] * 2
     pins.close()
     assert len(chip.sets) == count and chip.sets[-1] == {FORWARD: 0}
+
+
+REFUSED = """
+from pathlib import Path
+from fpvcar.devices import backends
+from fpvcar.devices.linux import gpiochip, pins_off
+from fpvcar.devices.linux.i2c import SmbusI2c
+backends.refuse_real_devices()
+for device in (
+    lambda: gpiochip.Chip(Path("/dev/gpiochip0")),
+    lambda: SmbusI2c(1, 0x40),
+    lambda: pins_off.put("/sys/class/pwm/pwmchip0/export", 0),
+    lambda: pins_off.hat_off(1, 0x60),
+    lambda: open(pins_off.DEVICE, "r+b"),
+):
+    try:
+        device()
+    except Exception as fault:
+        print(fault)
+"""
+
+
+@pytest.mark.parametrize("words", [["wheels", "--emulated"], ["run", "--soc=soc"]], ids=" ".join)
+def test_verb_of_an_emulated_car_refuses_devices_first(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(Exception):
+        """Raised instead of the refusal, which a process cannot take back."""
+
+    monkeypatch.setattr(backends, "refuse_real_devices", Mock(side_effect=Refusing))
+    monkeypatch.setattr(profiles, "load", Mock(side_effect=AssertionError("not refused")))
+    arguments = parser().parse_args(words)
+    with pytest.raises(Refusing):
+        arguments.act(arguments)
+
+
+def test_emulated_car_opens_no_device_of_this_computer() -> None:
+    done = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True)
+    refusals = done.stdout.splitlines()
+    assert len(refusals) == 5, done.stdout + done.stderr
+    for refusal, path in zip(
+        refusals, ("gpiochip0", "i2c-1", "pwmchip0", "i2c-1", "gpiomem"), strict=True
+    ):
+        assert path in refusal and "an emulated car uses no device of this computer" in refusal
