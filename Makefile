@@ -6,6 +6,7 @@ PIGPIO_PORT ?= 8888
 BROWSER ?= 1
 SEED ?= 1
 CAMERA ?=
+PINS ?=
 RECORDINGS ?=
 WIRE ?=
 PIPE_DIR ?=
@@ -22,6 +23,7 @@ help:
 	@echo "                PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
 	@echo "                STATION=0 without a base station; STATION_PORT=8100 STORE=DIR (~/fpvstation) STORE_GB=10"
+	@echo "                PINS=kernel on an emulated kernel's pins, as a packaged car; PINS=pigpio"
 	@echo "                V=1 prints the progress of all parts, too"
 	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
 	@echo "make test       the quick tests: units, and a smoke of everything (6 minutes on two cores)"
@@ -43,6 +45,7 @@ run: export PIGPIO_PORT := $(PIGPIO_PORT)
 run: export BROWSER := $(BROWSER)
 run: export SEED := $(SEED)
 run: export CAMERA := $(CAMERA)
+run: export PINS := $(PINS)
 run: export RECORDINGS := $(RECORDINGS)
 run: export WIRE := $(WIRE)
 run: export PIPE_DIR := $(PIPE_DIR)

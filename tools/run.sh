@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts the bench with the variables of `make run`: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
-# RECORDINGS, WIRE, PIPE_DIR, V; and a base station with STATION, STATION_PORT, STORE,
+# PINS, RECORDINGS, WIRE, PIPE_DIR, V; and a base station with STATION, STATION_PORT, STORE,
 # STORE_GB, STORE_CHANGED.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +19,9 @@ if [ -n "${RECORDINGS:-}" ]; then
 import json, os
 print(json.dumps(os.path.abspath(os.path.expanduser(os.environ["RECORDINGS"]))))')
     arguments+=(--set "recording.directory = $folder")
+fi
+if [ -n "${PINS:-}" ]; then
+    arguments+=(--pins "$PINS")
 fi
 for pins in ${WIRE:-}; do
     arguments+=(--wire "$pins")

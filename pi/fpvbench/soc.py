@@ -6,6 +6,7 @@ keeps a PWM running after the death of pigpiod. Each field has one writer:
     field                   written by                          read by
     pin mode, pull, out     pigpiod emulator, pinctrl stand-in  world
     pin pwm                 pigpiod emulator                    world
+    pin out, pwm            the line's owner (kernel.py)        world
     pin external, outside   any player of the world (drive)     pigpiod emulator
     world                   world                               camera, I2C models
     hat                     PCA9685 model, pinctrl stand-in     world

@@ -21,11 +21,12 @@ from pathlib import Path
 
 import msgspec
 
-from fpvbench import attached, ports
+from fpvbench import attached, kernel, ports
 from fpvbench import soc as chip
 from fpvbench.pigpiod.nets import wire
 from fpvbench.units import Unit, UnitFailed, leash, let_go
-from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.config import BENCH_PINS, ConfigError, Profile, profiles
+from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import QUIET
 from fpvcar.server.http.banner import greeting, in_url, open_page, reachable
@@ -47,8 +48,6 @@ STREET = {
 }
 """Wi-Fi networks in range, with their keys."""
 RADIO_S = 2.0
-PLAYED_PINS = "FPVCAR_BENCH_PLAYED_PINS"
-"""Set by tests that also emulate the kernel's pins."""
 log = logging.getLogger("fpvbench")
 
 
@@ -73,6 +72,8 @@ class Options:
     """Whether all parts log their progress, too."""
     also: tuple[str, ...] = ()
     """Module that runs beside the car, with its options."""
+    pins: str = ""
+    """Pins and I2C: a key of BENCH_PINS, or "" for the profile's own."""
 
 
 class Bench:
@@ -89,6 +90,9 @@ class Bench:
         files = ["--profile", str(options.profile)]
         profile_args = [*files, *(f"--set={line}" for line in options.overrides)]
         soc = ["--soc", str(self.soc_path)]
+        if profile.pins.backend == "linux":
+            kernel.create(runtime, profile.pins.pwm)
+        car = "fpvbench.kernel" if profile.pins.backend == "linux" else "fpvcar"
 
         def unit(name: str, *argv: str, nice: int = 0) -> Unit:
             return Unit(name, argv, env, self._note_pids, nice=nice)
@@ -109,12 +113,10 @@ class Bench:
             *(f"--set={line}" for line in options.really),
             f"--seed={options.seed}",
         )
-        self.wheels = unit(
-            "wheels", "fpvcar", "wheels", *profile_args, "--emulated", nice=NEAR_PINS
-        )
+        self.wheels = unit("wheels", car, "wheels", *profile_args, "--emulated", nice=NEAR_PINS)
         self.run = unit(
             "run",
-            "fpvcar",
+            car,
             "run",
             *profile_args,
             *soc,
@@ -129,6 +131,8 @@ class Bench:
         options = ["--host", profile.pins.host, "--port", str(profile.pins.port)]
         options += ["--pipe-dir", str(self.options.pipe_dir or self.runtime / "dev")]
         options += [f"--wire={pins}" for pins in self.options.wires]
+        if profile.pins.backend == "linux":
+            options += ["--kernel", str(self.runtime / kernel.SOCKET)]
         return [*options, *attached.options_of(profile)]
 
     def _note_pids(self) -> None:
@@ -234,14 +238,22 @@ async def _ready(host: str, port: int) -> None:
                 return
 
 
-def _emulated(profile: Profile) -> Iterator[str]:
-    """Yield overrides for hardware that the bench replaces: pins, a HAT's bus, a
-    camera. Never the kernel's pins: on a Pi they belong to a real car."""
-    if profile.pins.backend != "pigpio" and PLAYED_PINS not in os.environ:
-        yield 'pins.backend = "pigpio"'
+def emulated_pins(profile: Profile, pins: str) -> Iterator[str]:
+    """Yield overrides for a back end of pins and I2C; "auto" would look at this computer."""
+    backend = BENCH_PINS.get(pins, profile.pins.backend)
+    backend = "pigpio" if backend == "auto" else backend
+    yield f'pins.backend = "{backend}"'
+    if pins or backend == "pigpio" or profile.i2c.backend == "auto":
+        yield f'i2c.backend = "{backend}"'
+    if backend == "pigpio":
         yield "pins.pwm = []"
-    if profile.i2c.backend == "auto" or (profile.motors.on_hat and profile.i2c.backend == "linux"):
-        yield 'i2c.backend = "pigpio"'
+    elif pins:  # the profile's motors are wired for pigpiod's faster PWM
+        for overload in over_peak(profile, MOST_HZ):
+            yield f"{overload.place}.resistor_ohm = {overload.resistor_ohm}"
+
+
+def _emulated(profile: Profile) -> Iterator[str]:
+    """Yield overrides for cameras that the bench replaces."""
     if profile.camera.source in ("picamera2", "rpicam"):
         yield 'camera.source = "bench"'
     for name, camera in profile.cameras.items():
@@ -253,9 +265,9 @@ async def run(options: Options) -> int:
     """Run the bench until Ctrl-C. Raises ConfigError if it cannot start."""
     profile = profiles.load(options.profile, options.overrides)
     profiles.load(options.profile, [*options.overrides, *options.really])
-    if emulated := tuple(_emulated(profile)):
-        options = replace(options, overrides=(*options.overrides, *emulated))
-        profile = profiles.load(options.profile, options.overrides)
+    emulated = (*emulated_pins(profile, options.pins), *_emulated(profile))
+    options = replace(options, overrides=(*options.overrides, *emulated))
+    profile = profiles.load(options.profile, options.overrides)
     for pair in options.wires:
         try:
             wire(pair)

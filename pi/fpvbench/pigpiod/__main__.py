@@ -116,6 +116,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar=SPI,
         help="a device on an SPI bus; SHARE: an input's voltage, 0 to 1",
     )
+    parser.add_argument(
+        "--kernel", type=Path, metavar="SOCKET", help="also emulate the kernel's gpiochip and I2C"
+    )
     return parser.parse_args(argv)
 
 
@@ -145,7 +148,8 @@ def _soc(path: Path | None) -> Iterator[chip.Soc]:
 
 async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
     """Run the daemon until SIGTERM or SIGINT. Raises OSError, ValueError."""
-    server = Server(Daemon(soc, _attached(options, soc), clock_us()))
+    attached_devices = _attached(options, soc)
+    server = Server(Daemon(soc, attached_devices, clock_us()))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -155,6 +159,12 @@ async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
         options.pipe_dir.mkdir(parents=True, exist_ok=True)
         pipe = CommandPipe(options.pipe_dir, server.execute, clock_us)
         pipe.open()
+    kernel = None
+    if options.kernel is not None:
+        from fpvbench.pigpiod.kernel import Kernel  # not above: it would delay other starts
+
+        kernel = Kernel(server, attached_devices.buses)
+        kernel.listen(options.kernel)
     listener = await server.listen(options.host, options.port)
     port = listener.sockets[0].getsockname()[1]
     if log_level() <= logging.INFO:
@@ -163,6 +173,8 @@ async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
     listener.close()
     if pipe is not None:
         pipe.close()
+    if kernel is not None:
+        kernel.close()
     server.close()
 
 

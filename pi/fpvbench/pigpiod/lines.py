@@ -48,6 +48,8 @@ class Lines:
         """Function that advances the pins' self-acting source to a time, or None."""
         self.listeners: dict[int, Callable[[int, int], None]] = {}
         """Called with (time, level) when the program changes an output."""
+        self.reported: set[int] = set()
+        """Outputs that another process sets; their edges come by `emit`, with the exact times."""
 
     def level(self, gpio: int, now_us: int) -> int:
         """Return the pin's level now (of bank 2 too)."""
@@ -87,8 +89,8 @@ class Lines:
 
     def pulse(self, gpio: int, start_us: int, length_us: int, level: int) -> None:
         """Record a pulse that the program puts on an output."""
-        self._emit(gpio, start_us, level)
-        self._emit(gpio, start_us + length_us, 1 - level)
+        self.emit(gpio, start_us, level)
+        self.emit(gpio, start_us + length_us, 1 - level)
 
     def latch(self, on: int, off: int, at_us: int) -> None:
         """Set and clear level registers for a wave: neither mode nor PWM changes."""
@@ -100,7 +102,7 @@ class Lines:
                     pin = self._pins[gpio]
                     pin.out = level
                     if pin.mode == chip.MODE_OUTPUT:
-                        self._emit(gpio, at_us, level)
+                        self.emit(gpio, at_us, level)
 
     def watches(self, bits: int) -> bool:
         """Return whether one of these pins is monitored, wired, or has a listener."""
@@ -201,7 +203,7 @@ class Lines:
         if train and pin.mode == train.mode:
             return train.level(now_us)
         if pin.mode == chip.MODE_OUTPUT:
-            return int(pin.out)
+            return self._word >> gpio & 1 if gpio in self.reported else int(pin.out)
         if external is None:
             external = pin.external
         return self._driven.get(gpio) if external == chip.FLOATING else int(external)
@@ -216,7 +218,7 @@ class Lines:
             for time_us, gpio, external in changes:
                 if gpio < USER_GPIO and self._pins[gpio].mode != chip.MODE_OUTPUT:
                     level = self._net_level(gpio, time_us, external)
-                    self._emit(gpio, time_us, level)
+                    self.emit(gpio, time_us, level)
 
     def _play_until(self, now_us: int) -> None:
         while self._future and self._future[0][0] <= now_us:
@@ -224,7 +226,7 @@ class Lines:
             self._driven[gpio] = level
             pin = self._pins[gpio]
             if pin.mode != chip.MODE_OUTPUT and pin.external == chip.FLOATING:
-                self._emit(gpio, time_us, level)
+                self.emit(gpio, time_us, level)
 
     def _watched(self, gpio: int) -> bool:
         return bool(self.monitored & self._nets.bits.get(gpio, 1 << gpio))
@@ -236,10 +238,10 @@ class Lines:
         if self._pins[gpio].mode == train.mode:
             after_us = max(self._drawn_us[gpio], until_us - BUFFER_US)
             for time_us, level in train.edges(after_us, until_us):
-                self._emit(gpio, time_us, level)
+                self.emit(gpio, time_us, level)
         self._drawn_us[gpio] = until_us
 
-    def _emit(self, gpio: int, time_us: int, level: int) -> None:
+    def emit(self, gpio: int, time_us: int, level: int) -> None:
         """Record the level of a driven pin, and of the pins wired to it."""
         self._note(gpio, time_us, level)
         for member in self._nets.members.get(gpio, ()):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fpvcar import __version__
 from fpvcar.cli import verbs
+from fpvcar.config import BENCH_PINS
 from fpvcar.config.raspberry_pi_os import PROFILE
 from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import within
@@ -183,6 +184,7 @@ def _bench(verb: Verb) -> None:
         metavar="DIR",
         help="folder for its pipes pigpio and pigout (default: /dev)",
     )
+    _pins(bench)
     bench.add_argument(
         "--really",
         action="append",
@@ -296,6 +298,16 @@ def _doctor(verb: Verb) -> None:
     )
     doctor.add_argument("--port", type=PORT, default=8080, help="HTTP port of fpvcar run")
     _root(doctor, "check the files below DIR, the root of an SD card that is not booted")
+
+
+def _pins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pins",
+        choices=BENCH_PINS,
+        default="",
+        help="pins and I2C of the emulated car: those of a kernel or of a pigpiod (default: as in "
+        "the profile)",
+    )
 
 
 def _hil(verb: Verb) -> None:

@@ -16,6 +16,8 @@ from fpvcar import config
 from fpvcar.config import checks, profiles
 from fpvcar.runtime import paths
 
+PROGRAM = "fpvcar"
+"""Module that runs a verb in a process of its own; the bench's kernel has another."""
 CAMERAS = {
     "picamera2": "fpvcar.video.programs.pi_camera",
     "rpicam": "fpvcar.video.programs.rpicam",
@@ -66,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         (
             sys.executable,
             "-m",
-            "fpvcar",
+            PROGRAM,
             "doctor",
             "--json",
             f"--port={arguments.port}",
@@ -111,6 +113,7 @@ def bench(arguments: argparse.Namespace) -> int:
         tuple(arguments.really),
         verbose,
         tuple(arguments.also),
+        arguments.pins,
     )
     status: int = asyncio.run(supervisor.run(options))
     return status

@@ -3,6 +3,7 @@
 # ruff: noqa: I001  # one block per module; `as` marks the names as public
 
 from fpvcar.config.base import (
+    BENCH_PINS as BENCH_PINS,
     bench_module as bench_module,
     ConfigError as ConfigError,
     Gpio as Gpio,

@@ -1,6 +1,6 @@
 """Base types of a profile: bounded values, tables, errors."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -26,6 +26,8 @@ could forge log lines, drive a terminal, or change the direction in which a name
 without a picture, such as U+3164, would make a name invisible."""
 PersonName = Annotated[str, Meta(max_length=32, pattern=PLAIN)]
 """Name that a page shows for its user."""
+BENCH_PINS: dict[str, Literal["pigpio", "linux"]] = {"pigpio": "pigpio", "kernel": "linux"}
+"""Pins that a bench can emulate -> their back end in the profile."""
 
 
 class ConfigError(ValueError):

@@ -7,53 +7,31 @@ by nothing: the guardian switches it off, the next `wheels` or the helper.
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from fpvbench.supervisor import PLAYED_PINS
 from tests.e2e.harness import RunningBench
-from tests.e2e.stops import hat_causes
+from tests.e2e.stops import causes, hat_causes
 from tests.e2e.stops.causes import signalled
-from tests.e2e.stops.gpio_kernel import GpioKernel
-from tests.e2e.stops.ground import BLOCKABLE, Scene
+from tests.e2e.stops.ground import Scene
 from tests.e2e.stops.stopping import Cause
 
-OPTIONS = (
-    '--set=pins.backend = "linux"',
-    '--set=i2c.backend = "pigpio"',
-    "--set=buttons = {}",
-    "--set=lights = {}",
-    "--set=sensors = {}",
-    "--set=motors.drive.winding_ohm = 5",
-    "--set=motors.steer.winding_ohm = 5",
-)
-"""The bench's car without the parts that `run` has on pins, and with motors for 100 Hz."""
+OPTIONS = ("--pins=kernel",)
 PWM_PINS = (12, 13)
 PWM_OPTIONS = (
     *OPTIONS,
+    '--set=pins.backend = "linux"',
+    "--set=buttons.green.button = 17",
+    "--set=lights.rear = [27]",
     f"--set=pins.pwm = {list(PWM_PINS)}",
     f"--set=motors.drive.forward = {PWM_PINS[0]}",
     f"--set=motors.drive.reverse = {PWM_PINS[1]}",
     "--set=motors.drive.pwm_hz = 1000",
 )
+"""The drive motor on pins with a PWM, in exchange for its own."""
 
 
-class LinuxBench(RunningBench):
-    """A bench whose `wheels` has a gpiochip."""
-
-    def __init__(self, home: Path, *options: str, env: dict[str, str]) -> None:
-        self.kernel = GpioKernel(home / "run")
-        env |= {"PYTHONPATH": str(BLOCKABLE.parent / "gpiochip"), PLAYED_PINS: "1"}
-        super().__init__(home, *options, env=env)
-
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Stop the bench, then the kernel."""
-        try:
-            return super().stop(number)
-        finally:
-            self.kernel.close()
-
-
-class PwmBench(LinuxBench):
+class PwmBench(RunningBench):
     """A bench whose drive motor has the kernel's PWM."""
 
     def __init__(self, home: Path, *options: str, env: dict[str, str]) -> None:
@@ -90,18 +68,31 @@ def _mend(scene: Scene) -> None:
         file.unlink()
 
 
-CAUSES: tuple[Cause[Scene], ...] = (
-    Cause(
-        "wheels ended",
-        0.30,
-        "wheels_stopped",
-        signalled("wheels", signal.SIGTERM),
-        logged="fpvcar.wheels: stopped: exit",
-    ),
+GUARDIAN: tuple[Cause[Scene], ...] = (
+    causes.row("wheels ended"),
     *(cause for cause in hat_causes.CAUSES if "I2C" not in cause.name),
 )
+"""Rows of a car with a guardian."""
+CAUSES: tuple[Cause[Scene], ...] = tuple(
+    {
+        cause.name: cause for cause in (*causes.CAUSES, *GUARDIAN) if "pigpiod" not in cause.name
+    }.values()
+)
+"""All rows that this car has; some give another reason than with pigpiod."""
+BENCH_CAUSES: tuple[Cause[Scene], ...] = (
+    replace(causes.row("pigpiod killed"), name="bench's kernel killed"),
+    Cause(
+        "bench's kernel hangs",
+        0.50,
+        "pins",
+        signalled("pigpiod", signal.SIGSTOP),
+        signalled("pigpiod", signal.SIGCONT),
+        logged="fpvcar.wheels: lost the pins",
+    ),
+)
+"""No rows of a real kernel, which cannot fail alone: a broken bench may not drive on either."""
 BOTH_KILLED: Cause[Scene] = Cause("wheels and guardian killed", 1.0, "wheels_lost", _both_killed)
 PWM_FAILS: Cause[Scene] = Cause("PWM fails", 0.5, "pins", _break, _mend, logged="asked the helper")
-PWM_CAUSES: tuple[Cause[Scene], ...] = (*CAUSES, BOTH_KILLED, PWM_FAILS)
+PWM_CAUSES: tuple[Cause[Scene], ...] = (*GUARDIAN, BOTH_KILLED, PWM_FAILS)
 SAMPLE = ("wheels killed", "wheels stopped", BOTH_KILLED.name, PWM_FAILS.name)
 """Rows of the PWM that every run of the tests measures."""

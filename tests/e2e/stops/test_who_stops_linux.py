@@ -19,14 +19,14 @@ PWM_SMOKE = ("wheels stopped", linux_causes.BOTH_KILLED.name)
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     """A bench with a gpiochip, for all tests of this file."""
-    home, kind = tmp_path_factory.mktemp("gpio"), linux_causes.LinuxBench
-    with open_ground(home, STRIP, *linux_causes.OPTIONS, kind=kind) as made:
+    home = tmp_path_factory.mktemp("gpio")
+    with open_ground(home, STRIP, *linux_causes.OPTIONS) as made:
         yield made
         print(made.bench.log())
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("cause", rows(linux_causes.CAUSES, SMOKE))
+@pytest.mark.parametrize("cause", rows((*linux_causes.CAUSES, *linux_causes.BENCH_CAUSES), SMOKE))
 def test_gpiochip_motors_stop_in_time(ground: Ground, cause: Cause[Scene], soaking: bool) -> None:
     runs = SOAK_RUNS if soaking else RUNS
     taken_s = [

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from fpvbench.kernel_pwm import PI_3, RP1, FakePwm
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.linux import gpiochip, kernel_pwm, pins_off
@@ -25,7 +26,6 @@ from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
 from fpvcar.runtime import paths
 from fpvcar.wheels.pins_off_client import write_pins
 from tests.support.pins import pwm_contract
-from tests.support.pins.fake_pwm import PI_3, RP1, FakePwm
 from tests.support.pins.wheels import START_S, until
 from tests.unit.devices.test_linux_pins import FakeChip
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fpvbench.kernel_pwm import FakePwm
 from fpvcar import __version__
 from fpvcar.cli import doctor, setup
 from fpvcar.cli.command_line import parser
@@ -26,7 +27,6 @@ from fpvcar.runtime.paths import HARDWARE
 from fpvcar.video import faults
 from tests.support import doctor as rig
 from tests.support.doctor import GONE, PlayedMachine, change, examined, healthy, put
-from tests.support.pins.fake_pwm import FakePwm
 
 Ill = Callable[[Path, PlayedMachine], object]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fpvbench import supervisor, units
-from fpvcar.config import ConfigError, profiles
+from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.runtime import arguments, paths
 
 
@@ -114,29 +115,41 @@ def test_invalid_wire_is_refused(wire: str) -> None:
         asyncio.run(supervisor.run(options))
 
 
-@pytest.mark.parametrize("backend", ["auto", "linux", "pigpio"])
-def test_bench_on_a_pi_drives_no_real_pins(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
-    asked = (f'pins.backend = "{backend}"',)
-    path = paths.HARDWARE / "bench.toml"
-
-    def driven() -> str:
-        emulated = supervisor._emulated(profiles.load(path, asked))
-        return profiles.load(path, (*asked, *emulated)).pins.backend
-
-    monkeypatch.delenv(supervisor.PLAYED_PINS, raising=False)
-    assert driven() == "pigpio"
-    monkeypatch.setenv(supervisor.PLAYED_PINS, "1")
-    assert driven() == backend
-
-
-def test_bench_replaces_the_kernel_pwm_of_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(supervisor.PLAYED_PINS, raising=False)
-    path, asked = (
-        paths.HARDWARE / "mx1508-servo.toml",
-        ('pins.backend = "linux"', "pins.pwm = [18]"),
+def chosen(name: str, pins: str, *asked: str) -> Profile:
+    """Return a profile as the bench emulates it with --pins."""
+    path = paths.HARDWARE / name
+    return profiles.load(
+        path, (*asked, *supervisor.emulated_pins(profiles.load(path, asked), pins))
     )
-    emulated = supervisor._emulated(profiles.load(path, asked))
-    assert profiles.load(path, (*asked, *emulated)).pins.pwm == ()
+
+
+@pytest.mark.parametrize(
+    ("backend", "pins", "expected"),
+    [
+        ("auto", "", "pigpio"),
+        ("pigpio", "", "pigpio"),
+        ("linux", "", "linux"),
+        ("pigpio", "kernel", "linux"),
+        ("linux", "pigpio", "pigpio"),
+    ],
+)
+def test_bench_drives_the_emulated_pins_of_a_profile(
+    backend: str, pins: str, expected: str
+) -> None:
+    made = chosen("bench.toml", pins, f'pins.backend = "{backend}"')
+    assert made.pins.backend == expected
+    assert made.i2c.backend == (expected if pins else "pigpio")
+
+
+def test_pigpiod_has_no_kernel_pwm() -> None:
+    asked = ('pins.backend = "linux"', "pins.pwm = [18]")
+    assert chosen("mx1508-servo.toml", "kernel", *asked).pins.pwm == (18,)
+    assert chosen("mx1508-servo.toml", "pigpio", *asked).pins.pwm == ()
+
+
+def test_motors_have_resistors_for_slow_pulses_on_the_kernels_pins() -> None:
+    assert over_peak(chosen("bench.toml", "pigpio"), MOST_HZ)
+    assert not over_peak(chosen("bench.toml", "kernel"), MOST_HZ)
 
 
 def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
