@@ -17,8 +17,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from fpvbench import kernel
 from fpvbench import soc as chip
 from fpvbench.outside import drive
+from fpvbench.supervisor import emulated_pins
 from fpvcar.config import Profile, profiles
 from fpvcar.devices.pins import OpenEdges
 from fpvcar.hil import browsers
@@ -238,13 +240,14 @@ class BenchRig(GpioRig):
 
 @contextlib.contextmanager
 def bench(
-    profile: Path, overrides: Overrides, home: Path, person: bool = False
+    profile: Path, overrides: Overrides, home: Path, person: bool = False, pins: str = ""
 ) -> Iterator[BenchRig]:
-    """Start a bench and yield it when it is ready; stop it afterwards. Raises
-    OSError with the last lines of its log."""
+    """Start a bench and yield it when it is ready; stop it afterwards. `pins`: as its option.
+    Raises OSError with the last lines of its log."""
     port, _, pigpio_port = free_ports(3)
     runtime, log = home / "run", home / "log"
     lines = (STRIP, f"pins.port = {pigpio_port}", *overrides)
+    lines += tuple(emulated_pins(profiles.load(profile, lines), pins))
     wire_options = [f"--wire={first},{second}" for first, second in wires(profiles.load(profile))]
     argv = [
         sys.executable,
@@ -275,8 +278,10 @@ def bench(
         )
         if process.poll() is not None:
             raise OSError(f"the bench ended: {log.read_text(errors='replace')[-500:]}")
-        pigpio = 'pins.backend = "pigpio"'
-        yield BenchRig(profile, (*lines, pigpio), runtime, port, person)
+        rig = BenchRig(profile, lines, runtime, port, person)
+        if rig.profile.pins.backend == "linux":
+            kernel.install(runtime)
+        yield rig
     finally:
         process.send_signal(signal.SIGTERM)
         try:

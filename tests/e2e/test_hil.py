@@ -18,6 +18,7 @@ import pytest
 
 from fpvbench import hil_rig
 from fpvbench.hil_rig import BenchRig, bench
+from fpvcar.config import BENCH_PINS
 from fpvcar.devices.pins import OpenEdges
 from fpvcar.hil import browsers, results, runner
 from fpvcar.hil.checks import CHECKS, camera
@@ -51,8 +52,9 @@ def figures(found: Report | list[Result]) -> str:
 
 
 @pytest.mark.smoke
-def test_hil_measures_the_bench_and_writes_a_report(tmp_path: Path) -> None:
-    words = command("--only", SHORT, "--report", str(tmp_path))
+@pytest.mark.parametrize("pins", BENCH_PINS)
+def test_hil_measures_the_bench_and_writes_a_report(tmp_path: Path, pins: str) -> None:
+    words = command("--pins", pins, "--only", SHORT, "--report", str(tmp_path))
     done = subprocess.run(words, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stdout + done.stderr
     made = report(tmp_path)

@@ -332,6 +332,7 @@ def _hil(verb: Verb) -> None:
         help="write report.html, .json and .xml (JUnit) to DIR, compared with the previous "
         "report in DIR",
     )
+    _pins(hil)
     hil.add_argument("--metal", action="store_true", help="measure the car of this computer")
     hil.add_argument(
         "--port", type=PORT, default=8080, help="HTTP port of fpvcar run, with --metal"

@@ -90,9 +90,9 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
         return
     bench = importlib.import_module(bench_module("rig")).bench
     with tempfile.TemporaryDirectory(prefix="fpvcar-hil-") as home:
-        overrides = tuple(arguments.overrides)
+        overrides, pins = tuple(arguments.overrides), arguments.pins
         path = arguments.profile or rig
-        with bench(path, overrides, Path(home), arguments.browser) as bench_rig:
+        with bench(path, overrides, Path(home), arguments.browser, pins) as bench_rig:
             yield bench_rig
 
 

@@ -105,6 +105,7 @@ class GpioRig:
             "load": profile.battery.address is None,
             "flash": rig.led is None,
             "photodiode": rig.photodiode is None,
+            "pin daemon": backends.pins_backend(profile) == "linux",
             "camera": profile.camera.source == "none" and not profile.camera.command,
         }
         needed = {
@@ -116,6 +117,7 @@ class GpioRig:
             "load": "no INA219 (battery.address)",
             "flash": "no LED on a pin rig.led",
             "photodiode": "no light sensor on a pin rig.photodiode",
+            "pin daemon": "no pigpiod: the kernel drives the pins",
             "camera": "no camera (camera.source)",
         }
         return needed[part] if missing.get(part, False) else ""

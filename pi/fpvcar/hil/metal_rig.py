@@ -67,10 +67,8 @@ class MetalRig(GpioRig):
         rig = self.profile.rig
         absent = {
             "processes": "" if os.geteuid() == 0 else "not root: sudo fpvcar hil",
-            "pin daemon": "no pigpiod: the kernel drives the pins"
-            if self._linux
-            else ""
-            if self._metal
+            "pin daemon": ""
+            if self._linux or self._metal
             else "the check ends pigpiod, which reads the pins",
             "browser": "" if self.person else "no browser: hil --browser",
             "photodiode": "" if self.person else "no page below the light sensor: hil --browser",
