@@ -11,12 +11,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.e2e.stops import browser_causes, causes, doctor_causes, double_faults, stopping
+from tests.e2e.stops import (
+    browser_causes,
+    causes,
+    doctor_causes,
+    double_faults,
+    linux_causes,
+    stopping,
+)
 from tests.e2e.stops.ground import Ground, open_ground
 from tests.support.pins.wheels import Chip
 
 from benchmarks.rig import Settings
 from benchmarks.rows import Aim, Result, Row, row
+from fpvcar.hil.stop_causes import BY_NAME
 
 
 def proves(clean: int) -> str:
@@ -33,6 +41,7 @@ def rows(settings: Settings) -> Iterator[Result]:
         for cause in filter(causes.possible, causes.CAUSES):
             runs = [causes.run_one(ground, cause) for _ in range(settings.runs)]
             yield _row(cause.name, runs, cause.limit_s, cause.guard)
+        yield from _kernels(home / "kernel", settings.runs)
         yield from _pairs(ground, settings.runs)
         yield from _doctors(home, settings.runs)
         browser = stack.enter_context(settings.chromium())
@@ -40,6 +49,16 @@ def rows(settings: Settings) -> Iterator[Result]:
         for browser_cause in browser_causes.CAUSES:
             runs = [browser_causes.run_one(seat, browser_cause) for _ in range(settings.runs)]
             yield _row(browser_cause.name, runs, browser_cause.limit_s, browser_cause.guard)
+
+
+def _kernels(home: Path, count: int) -> Iterator[Row]:
+    """Measure the causes of `fpvcar hil` on a car that drives the kernel's pins."""
+    home.mkdir()
+    with open_ground(home, *linux_causes.OPTIONS) as ground:
+        for cause in linux_causes.CAUSES:
+            if cause.name in BY_NAME:
+                runs = [causes.run_one(ground, cause) for _ in range(count)]
+                yield _row(f"{cause.name}, kernel's pins", runs, cause.limit_s, cause.guard)
 
 
 def _doctors(home: Path, count: int) -> Iterator[Row]:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.hil import stop_causes
+from tests.e2e.stops import causes
+
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = "smoke or not (e2e or slow)"
 """The marks of the tests that `make test` runs."""
@@ -95,6 +98,10 @@ def test_table_of_tests_has_each_row_of_the_page() -> None:
 def test_row_has_a_test_in_the_quick_suite(row: str, collected: list[str]) -> None:
     missing = [test for test in ROWS[row] if not any(one.startswith(test) for one in collected)]
     assert missing == []
+
+
+def test_tests_and_benchmark_measure_each_stop_of_hil() -> None:
+    assert {cause.name for cause in causes.CAUSES} >= stop_causes.BY_NAME.keys()
 
 
 def test_quick_suite_runs_these_marks() -> None:

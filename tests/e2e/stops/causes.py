@@ -16,6 +16,7 @@ from typing import Any
 
 from fpvbench import soc as chip
 from fpvcar.config import profiles
+from fpvcar.hil import stop_causes
 from fpvcar.runtime import paths
 from fpvcar.server.http.limits import BYTES_BURST, BYTES_PER_S
 from tests.e2e.driver import Driver, free, make_whole, sit_down
@@ -42,18 +43,33 @@ SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 
 
 def signalled(unit: str, number: signal.Signals) -> Callable[[Scene], int]:
-    """Return a failure: a unit of the bench gets a signal."""
-    return lambda scene: scene.bench.kill(unit, number)
+    """Return a failure: a unit of the bench, or its cameras, gets a signal."""
 
-
-def _cameras(number: signal.Signals) -> Callable[[Scene], int]:
     def act(scene: Scene) -> int:
+        if unit != "camera":
+            return scene.bench.kill(unit, number)
         pids, now_ns = scene.bench.cameras(), time.monotonic_ns()
         for pid in pids:
             os.kill(pid, number)
         return now_ns
 
     return act
+
+
+def _shared(
+    name: str,
+    fail: Callable[[Scene], int] | None = None,
+    mend: Callable[[Scene], object] = lambda scene: None,
+    **more: Any,
+) -> Cause[Scene]:
+    """Return the row of a cause that `fpvcar hil` measures, too: name, limit, and the stop cause
+    that the car shows."""
+    cause = stop_causes.BY_NAME[name]
+    if fail is None:
+        fail = signalled(cause.unit, cause.number)
+    if cause.hung:
+        mend = signalled(cause.unit, signal.SIGCONT)
+    return Cause(name, cause.limit_s, cause.shown[0], fail, mend, **more)
 
 
 def _done(act: Callable[[Scene], object]) -> Callable[[Scene], int]:
@@ -158,14 +174,9 @@ def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
     return act
 
 
-CONT = signal.SIGCONT
 CAUSES: tuple[Cause[Scene], ...] = (
-    Cause(
-        "finger lifts",
-        ONE_FRAME_S,
-        None,
-        _done(lambda s: s.driver.drive(0.0, 0.0)),
-        logged="fpvcar.gate: neutral",
+    _shared(
+        "finger lifts", _done(lambda s: s.driver.drive(0.0, 0.0)), logged="fpvcar.gate: neutral"
     ),
     Cause(
         "Wi-Fi loses every packet",
@@ -175,10 +186,8 @@ CAUSES: tuple[Cause[Scene], ...] = (
         lambda s: _lan(s).find(),
         way="lan",
     ),
-    Cause(
+    _shared(
         "half-open socket",
-        0.30,
-        "silence",
         _done(lambda s: s.ground.link.stall()),
         lambda s: s.ground.link.mend(),
         way="link",
@@ -192,16 +201,10 @@ CAUSES: tuple[Cause[Scene], ...] = (
     ),
     Cause("page lies about what it saw", LATE_S, "silence", _done(_lying), _honest),
     Cause("page frozen behind its own flood", LATE_S, "silence", _done(_frozen)),
-    Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
-    Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()), way="link"),
+    _shared("only heartbeats", _done(_only_pings), _speak),
+    _shared("connection reset", _done(lambda s: s.ground.link.cut()), way="link"),
     Cause("socket closed", 0.30, "silence", _done(lambda s: s.driver.abandon())),
-    Cause(
-        "run killed",
-        0.05,
-        "handover",
-        signalled("run", signal.SIGKILL),
-        logged="fpvcar.wheels: stopped: closed",
-    ),
+    _shared("run killed", logged="fpvcar.wheels: stopped: closed"),
     Cause(
         "run ended",
         0.05,
@@ -210,15 +213,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
         _live,
         logged="fpvcar.wheels: stopped: closed",
     ),
-    Cause(
-        "run stopped",
-        0.15,
-        "wheels_stopped",
-        signalled("run", signal.SIGSTOP),
-        signalled("run", CONT),
-        logged="fpvcar.wheels: deadline of",
-        deaf=True,
-    ),
+    _shared("run stopped", logged="fpvcar.wheels: deadline of", deaf=True),
     Cause(
         "run's loop blocked",
         0.15,
@@ -226,13 +221,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
         signalled("run", signal.SIGUSR2),
         logged="fpvcar.wheels: deadline of",
     ),
-    Cause(
-        "wheels killed",
-        0.30,
-        "wheels_lost",
-        signalled("wheels", signal.SIGKILL),
-        logged="the wheels process is absent",
-    ),
+    _shared("wheels killed", logged="the wheels process is absent"),
     Cause(
         "wheels ended",
         0.30,
@@ -241,14 +230,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
         _live,
         logged="fpvcar.wheels: stopped: exit",
     ),
-    Cause(
-        "wheels stopped",
-        0.30,
-        "wheels_lost",
-        signalled("wheels", signal.SIGSTOP),
-        signalled("wheels", CONT),
-        logged="the wheels process is hung",
-    ),
+    _shared("wheels stopped", logged="the wheels process is hung"),
     Cause(
         "wheels' loop blocked",
         0.30,
@@ -256,35 +238,10 @@ CAUSES: tuple[Cause[Scene], ...] = (
         signalled("wheels", signal.SIGUSR2),
         logged="the wheels process is hung",
     ),
-    Cause(
-        "pigpiod killed",
-        0.50,
-        "pins",
-        signalled("pigpiod", signal.SIGKILL),
-        logged="fpvcar.wheels: lost the pins",
-    ),
-    Cause(
-        "pigpiod hangs",
-        0.50,
-        "pins",
-        signalled("pigpiod", signal.SIGSTOP),
-        logged="asked the helper",
-    ),
-    Cause(
-        "camera hangs",
-        0.30,
-        "blind",
-        _cameras(signal.SIGSTOP),
-        _cameras(CONT),
-        logged="fpvcar.gate: stopped: blind",
-    ),
-    Cause(
-        "camera killed",
-        0.30,
-        "blind",
-        _cameras(signal.SIGKILL),
-        logged="fpvcar.gate: stopped: blind",
-    ),
+    _shared("pigpiod killed", logged="fpvcar.wheels: lost the pins"),
+    _shared("pigpiod hangs", logged="asked the helper"),
+    _shared("camera hangs", logged="fpvcar.gate: stopped: blind"),
+    _shared("camera killed", logged="fpvcar.gate: stopped: blind"),
     Cause("range sensor without power", 0.30, None, _done(_without_power), _let_go, guard="limit"),
     Cause(
         "range sensor's wire off",

@@ -10,12 +10,12 @@ import subprocess
 import time
 from functools import partial
 from pathlib import Path
-from signal import SIGKILL
 
 from fpvcar.devices import backends
-from fpvcar.hil.checks.stops import Cause, stopped
+from fpvcar.hil.checks.stops import stopped
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, CheckFailed, MissingPart, Rig
+from fpvcar.hil.stop_causes import BY_NAME
 
 NONE = Limit(0.0, "faults", "the data sheet, or the program's own documentation")
 BUSY_S = 5.0
@@ -37,8 +37,7 @@ def _loaded(rig: Rig) -> Measured:
     for worker in workers:
         worker.start()
     try:
-        cause = Cause(lambda rig, page: rig.signal("wheels", SIGKILL), ("wheels_lost",))
-        return stopped(cause, rig)
+        return stopped(BY_NAME["wheels killed"], rig)
     finally:
         for worker in workers:
             worker.terminate()
@@ -98,10 +97,7 @@ CHECKS = (
         "A PWM that a killed pigpiod leaves running is stopped by its unit's ExecStopPost.",
         Limit(0.50, "s", "docs/safety.md"),
         ("metal", "loops", "processes", "pin daemon"),
-        partial(
-            stopped,
-            Cause(lambda rig, page: rig.signal("pigpiod", SIGKILL), ("pins", "wheels_stopped")),
-        ),
+        partial(stopped, BY_NAME["pigpiod killed"]),
         metal=True,
     ),
     Check(
