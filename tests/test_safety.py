@@ -65,6 +65,10 @@ ROWS = {
     "a calibrated motor direction is lost": [
         f"{UNIT}/calibration/test_store.py::test_damaged_file_leaves_all_directions_in_doubt"
     ],
+    "the calibration's step *Resistor*": [
+        f"{UNIT}/calibration/test_resistor.py::test_missing_resistor_holds_the_car_until",
+        f"{UNIT}/calibration/test_resistor.py::test_step_limits_each_wish_to_ten_percent_duty",
+    ],
     "the helper starts late": [
         f"{UNIT}/devices/test_pins_off.py::test_late_helper_leaves_the_pins_of_a_newer_wheels"
     ],

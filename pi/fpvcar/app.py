@@ -94,7 +94,9 @@ class Settings:
         self.name = DisplayName(self.car, before.car, self.saver.put_name, ships(self.car))
         self.written, pictured = profile, with_picture(profile, before.picture)
         self.calibration = self.folder / store.FILE
-        self.tuner = Calibrator(pictured, store.load(self.calibration, pictured.motors.names))
+        kept = store.load(self.calibration, pictured.motors.names)
+        most_hz = backends.most_hz(backends.pins_backend(profile))
+        self.tuner = Calibrator(pictured, kept, most_hz)
         self.profile = self.tuner.profile
 
 

@@ -23,7 +23,7 @@ class Rig:
     changes: int = 0
     seen: tuple[telemetry.Range, ...] = ()
     weak: bool = False
-    in_doubt: bool = False
+    in_doubt: Cause | None = None
     inputs: Inputs = field(init=False)
     control: Control = field(init=False)
 

@@ -17,7 +17,7 @@ import {refusalText} from '../lang/forms.js';
  *   words?: string[], runs?: (SpeedRun | StraightRun)[], setting?: number, side?: string,
  *   centre_us?: number, left_deg?: number, right_deg?: number, throttle?: number,
  *   shares?: Record<string, number>, range_m?: number | null, target_m?: number, near?: boolean,
- *   volts?: number | null}} Step
+ *   volts?: number | null, ohm?: number, needs_ohm?: number, watts?: number}} Step
  */
 
 /** The car refused the request; the message has the reason. */

@@ -20,7 +20,7 @@ const ASK_MS = 100;
 const LEFT_AT = 'calibration';
 /** @type {[keyof typeof t.calibration.groups, string[]][]} */
 const GROUPS = [
-  ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
+  ['floor', ['resistor']], ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
   ['still', ['distance', 'battery']],
 ];
 

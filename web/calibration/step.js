@@ -139,7 +139,7 @@ export class StepView {
     this.step = step;
     this.driving = driving;
     this.held(this.finger);
-    const still = STILL.includes(step.kind);
+    const still = STILL.includes(step.kind), verified = step.kind === 'resistor' && step.phase === 'done';
     if (!ASKS[step.kind]?.includes(step.phase) && !ODD.includes(step.phase)) [this.at, this.answered] = [0, false];
     const asks = this.asks();
     const screen = asks && SCREENS[step.kind] ? this.screens[this.at] : undefined;
@@ -157,7 +157,7 @@ export class StepView {
       for (const [index, button] of this.answers.querySelectorAll('button').entries()) setText(button, STRINGS.answer(words[index] ?? ''));
     }
     this.wait(step);
-    setText(this.forward, this.asksMore() || step.phase === 'right' ? t.calibration.next : t.calibration.skip);
+    setText(this.forward, this.asksMore() || step.phase === 'right' || verified ? t.calibration.next : t.calibration.skip);
     show(this.confirm, ODD.includes(step.phase));
     const runs = (step.runs ?? []).map((run) => STRINGS.run(run));
     if (this.runs.dataset.words !== runs.join()) {
@@ -202,6 +202,7 @@ export class StepView {
       actionButton(STRINGS.answer(word), () => say(word), `say-${word}`);
     const many = (/** @type {string[]} */ all) => row(all.map((word) => answer(word)), 'row answers');
     switch (step.kind) {
+      case 'resistor': return many([]);
       case 'direction': return many(step.words ?? []);
       case 'dead_band': return many(['turns']);
       case 'battery': return row([onScreen('kind', row(['lithium', 'nimh', 'line'].map((word) =>

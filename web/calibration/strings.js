@@ -28,12 +28,13 @@ export const STRINGS = {
   place: (/** @type {number} */ at, /** @type {number} */ count) =>
     fill(t.calibration.place, {at: number(at + 1), count: number(count)}),
   /** @param {Step} step @param {string} [screen] a question among those of the phase */
-  phase: ({kind, phase, fault = '', offset_m: off, volts, expected_v: expected, target_m: target}, screen = phase) => {
+  phase: ({kind, phase, fault = '', offset_m: off, volts, expected_v: expected, target_m: target, ohm, needs_ohm: needs, watts}, screen = phase) => {
     if (phase === 'failed') return fill(t.calibration.failed, {fault});
     const phases = /** @type {Record<string, object>} */ (t.calibration.phases);
     return fill(named(phases[kind] ?? {}, screen) ?? phase, {
       target: unit(target ?? 0, 'meter', 2),
       off: unit((off ?? 0) * 100, 'centimeter', 1), volts: number(volts ?? 0, 2), expected: number(expected ?? 0, 2),
+      ohm: number(ohm ?? 0, 1), needs: number(needs ?? 0, 1), watts: number(watts ?? 0),
     });
   },
   when: (/** @type {number} */ utcS) => when(utcS * 1000),

@@ -29,7 +29,7 @@ LIMITS = {
 ANY_STOP = "any"
 STOPS = (
     *(ANY_STOP, "handover", "silence", "blind", "estop", "estop_grown_up"),
-    *("wheels_lost", "wheels_stopped", "pins", "direction", "settings_lost"),
+    *("wheels_lost", "wheels_stopped", "pins", "direction", "resistor", "settings_lost"),
 )
 """Causes of stops, as in the gate of the car, and any."""
 MONTH = re.compile("[0-9]{4}-(0[1-9]|1[0-2])")

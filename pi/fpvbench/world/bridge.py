@@ -52,7 +52,7 @@ class Losses(NamedTuple):
     """Voltage loss of a bridge: a constant `drop_v`, and its resistance."""
 
     ohm: float = 1.6
-    """MX1508: both switches of the path together; it drops 1.6 V/A."""
+    """MX1508: both switches of the path together; it drops 1.6 V/A. With the resistor in a lead."""
     drop_v: float = 0.0
     pwm_hz: float = 4000.0
 
@@ -115,7 +115,8 @@ class Wiring:
         if not isinstance(motor, DcMotor):
             return Losses()
         hz = self._hat_hz if isinstance(motor, MotorHat) else motor.pwm_hz
-        return CHIPS[type(motor)].losses._replace(pwm_hz=hz)
+        losses = CHIPS[type(motor)].losses
+        return losses._replace(pwm_hz=hz, ohm=losses.ohm + motor.resistor_ohm)
 
     def bridges(self, soc: Soc) -> Bridges:
         """Return the state of the bridges for the present pins."""

@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 from fpvbench.world.bridge import Bridge, Losses
+from fpvcar.config.pwm import SMOOTH_HZ
 
 MEASURED_OHM = 0.68 + 1.6
 """Resistance of motor and MX1508 at which the stiction and friction voltages were measured."""
@@ -54,6 +55,22 @@ class Motor(NamedTuple):
             driven = 0.0
         shorted_v = math.copysign(max(abs(emf_v) - self.losses.drop_v, 0.0), emf_v)
         return driven - state.brake * shorted_v / self.ohm
+
+    def drawn_a(self, state: Bridge, battery_v: float, speed: float) -> float:
+        """Return the mean current from the battery. A slow pulse starts at 0, and the diodes
+        return its end to the battery."""
+        if self.losses.pwm_hz >= SMOOTH_HZ or state.coast <= 0.0 or not state.drive:
+            return max(state.drive * self.current_a(state, battery_v, speed), 0.0)
+        emf_v = math.copysign(self.ke * speed, state.drive * speed)
+        on_v = max(battery_v - self.losses.drop_v, 0.0)
+        tau_s, pulse_s = self.henry / self.ohm, abs(state.drive) / self.losses.pwm_hz
+        goal_a, back_a = (on_v - emf_v) / self.ohm, (on_v + emf_v) / self.ohm
+        peak_a = goal_a * -math.expm1(-pulse_s / tau_s)
+        if peak_a <= 0.0 or back_a <= 0.0:
+            return 0.0
+        back_s = tau_s * math.log1p(peak_a / back_a)
+        drawn_as = goal_a * pulse_s - tau_s * peak_a - (tau_s * peak_a - back_a * back_s)
+        return max(drawn_as * self.losses.pwm_hz, 0.0)
 
     def peak_a(self, state: Bridge, battery_v: float, speed: float) -> float:
         """Return the steady-state current at the end of each pulse, the load of

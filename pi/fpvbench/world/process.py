@@ -121,7 +121,7 @@ class World:
         self.data.ctrl[0] = self.data.ctrl[1] = 0.0 if stands else torque
         self.model.dof_frictionloss[first] = friction
         self.model.dof_frictionloss[second] = friction
-        return max(state.drive * amps, 0.0)
+        return motor.drawn_a(state, volts, speed)
 
     def _sides(self, bridges: Bridges, volts: float) -> float:
         """Drive each rear wheel by its own motor, with glides in front. Returns battery A."""
@@ -138,7 +138,7 @@ class World:
             stands = abs(speed) < STANDS_RAD_S and abs(torque) < friction
             self.data.ctrl[side] = 0.0 if stands else torque
             self.model.dof_frictionloss[wheel] = friction
-            drawn_a += max(state.drive * amps, 0.0)
+            drawn_a += motor.drawn_a(state, volts, speed)
             peaks_a.append(motor.peak_a(state, volts, speed))
         self.peak_a = max(peaks_a)
         return drawn_a

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fpvcar.calibration import driving_steps, static_steps, values
-from fpvcar.calibration.motors import DeadBand, Direction
+from fpvcar.calibration.motors import DeadBand, Direction, LeadResistor, limited, verifiable
 from fpvcar.calibration.steps import CarState, FailedStep, Step, Wish
 from fpvcar.calibration.store import History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
+from fpvcar.drive.gate import Cause
 from fpvcar.wire.refusals import Refusal
 
 log = logging.getLogger("fpvcar.calibration")
@@ -21,16 +22,23 @@ AWAY_S = 8.0
 """Time without a request from the page after which its step ends."""
 
 
+def _resistor(name: str) -> str:
+    """Return the name of a doubt: this motor lacks its resistor. Older versions ignore it."""
+    return f"{name}.resistor"
+
+
 class Calibrator:
     """Calibrator of one car.
 
     `own` is the profile as written, `profile` the same with the kept values. `apply` switches the
     car to another profile. `doubts` names the motors with a direction in doubt, because a
-    calibrated direction was lost.
+    calibrated direction was lost, `missing` those found without their resistor. `most_hz` is the
+    fastest PWM of the pins; None: unlimited.
     """
 
-    def __init__(self, own: Profile, before: History) -> None:
+    def __init__(self, own: Profile, before: History, most_hz: int | None = None) -> None:
         self.own = own
+        self._resistors = dict(verifiable(own, most_hz))
         self.apply: Callable[[Profile], None] = lambda profile: None
         self.step: Step | None = None
         self._kind = self._of = ""
@@ -44,8 +52,9 @@ class Calibrator:
         self._fitted = fitting(self.own, new.values)
         self.profile = overridden(self.own, self._fitted.values)
         motors = self.own.motors
-        lost = {*new.doubts, *values.in_doubt(motors, self._fitted)}
-        self.doubts = tuple(name for name in motors.names if name in lost)
+        self._lost = {*new.doubts, *values.in_doubt(motors, self._fitted)}
+        self.doubts = tuple(name for name in motors.names if name in self._lost)
+        self.missing = tuple(name for name in self._resistors if _resistor(name) in self._lost)
         self.faults = tuple(self._complaints())
         for complaint in self.faults:
             log.warning("%s", complaint)
@@ -60,13 +69,28 @@ class Calibrator:
                 f"calibration: direction of {', '.join(self.doubts)} in doubt: the car "
                 "does not drive; calibrate “Direction”"
             )
+        for name in self.missing:
+            over = self._resistors[name]
+            yield (
+                f"calibration: motors.{name} lacks its resistor of {over.resistor_ohm:g} Ω for "
+                f"{over.resistor_w(over.resistor_ohm)} W: the car does not drive; solder it into "
+                "the motor's lead, then calibrate “Resistor”"
+            )
 
     @property
-    def in_doubt(self) -> bool:
-        """True while the car must not drive: a motor's direction is in doubt, and the step that
-        determines it is not under way."""
+    def in_doubt(self) -> Cause | None:
+        """Doubt for which the car must not drive: a motor's direction, or a missing resistor.
+
+        None during the step that settles it. The one of a resistor limits all motors.
+        """
+        if isinstance(self.step, LeadResistor) and self.step.phase == "hold":
+            return None
+        if self.missing:
+            return Cause.RESISTOR
         determining = self.step is not None and self._kind == "direction"
-        return bool(self.doubts) and not (determining and self._of in self.doubts)
+        if self.doubts and not (determining and self._of in self.doubts):
+            return Cause.DIRECTION
+        return None
 
     # Steps
 
@@ -74,6 +98,8 @@ class Calibrator:
         """Yield (kind, subject) for each step available on this car."""
         motors = self.own.motors
         pairs = tuple(zip(motors.names, motors.pair, strict=True))
+        for name in self._resistors if self.own.battery.address is not None else ():
+            yield "resistor", name
         for name, _ in pairs:
             yield "direction", name
         for name, motor in pairs:
@@ -103,6 +129,7 @@ class Calibrator:
     def _new_step(self, kind: str, of: str) -> Step:
         profile = self.profile
         makers: dict[str, Callable[[], Step]] = {
+            "resistor": lambda: LeadResistor(profile, of, self._resistors[of]),
             "direction": lambda: Direction(profile.motors, of, of in self.doubts),
             "dead_band": lambda: DeadBand(profile.motors, of),
             "ends": lambda: driving_steps.SteeringEnds(profile),
@@ -120,6 +147,18 @@ class Calibrator:
         self.step.update(car)
         if car.now_s - self._last_request_s > AWAY_S and not car.moves:
             self.end()
+
+    def record(self, utc_s: float) -> bool:
+        """Keep the result of a step for a resistor; return whether that changed the history."""
+        step, of = self.step, self._of
+        if not isinstance(step, LeadResistor) or step.phase not in ("done", "missing"):
+            return False
+        if (step.phase == "missing") == (of in self.missing):
+            return False
+        doubts = tuple(sorted(self._lost ^ {_resistor(of)}))
+        self._load(self.history.changed(f"resistor {of}", self._fitted.values, utc_s, doubts))
+        self.step = step
+        return True
 
     def fail(self, fault: Exception) -> None:
         """Replace a step that raised an error by one that reports the error and moves nothing."""
@@ -191,7 +230,7 @@ class Calibrator:
     def _change(self, label: str, new: dict[str, Value], utc_s: float) -> None:
         current = self._fitted.values
         with_new(self.own, current, new)
-        doubts = tuple(name for name in self.doubts if f"motors.{name}.invert" not in new)
+        doubts = tuple(sorted(name for name in self._lost if f"motors.{name}.invert" not in new))
         self._set_history(self.history.changed(label, {**current, **new}, utc_s, doubts))
 
     def _set_history(self, new: History) -> None:
@@ -201,6 +240,8 @@ class Calibrator:
     def _tune(self) -> None:
         trial = self.step.trial if self.step is not None else {}
         tuned = with_new(self.own, self._fitted.values, trial)
+        if isinstance(self.step, LeadResistor):
+            tuned = limited(tuned)
         if tuned != self._applied:  # an unneeded `apply` would reset the guard's memory
             self._applied = tuned
             self.apply(tuned)

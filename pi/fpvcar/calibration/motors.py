@@ -1,12 +1,18 @@
-"""Steps for one motor: its direction, and the duty at which it starts to turn. Pure."""
+"""Steps for one motor: its resistor, its direction, the duty at which it starts to turn. Pure."""
 
-from collections.abc import Sequence
+import math
+import statistics
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from fpvcar.calibration.estimates import MotionDetector
 from fpvcar.calibration.steps import CarState, DriveTimer, Wish, dc, wish_for
 from fpvcar.calibration.values import Value
-from fpvcar.config import Motors
+from fpvcar.config import DcMotor, Motors, Profile
+from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
 from fpvcar.drive.mixing import top_duty
 from fpvcar.wire.refusals import Refusal
 
@@ -22,6 +28,107 @@ FIRST_DUTY, MOST_DUTY = 0.02, 0.6
 REST_S = 1.0
 TRIES = ("coarse", "fine")
 """Phases in which the motor is driven."""
+RESISTOR_DUTY, RESISTOR_S, SETTLE_S = 0.1, 2.0, 0.3
+"""Largest duty of the step, the time for which its current is measured, and the time before."""
+READINGS = 10
+PRESENT_SHARE = 0.9
+"""Share of full_v / peak_a below which the resistor is missing."""
+
+
+def verifiable(profile: Profile, most_hz: int | None) -> Iterator[tuple[str, OverPeak]]:
+    """Yield the motors whose claimed resistor `LeadResistor` can verify.
+
+    `wheels` changes the duty of a motor with `hold`; pulses above MOST_HZ end before the current
+    of a coil has risen.
+    """
+    for over in over_peak(profile, most_hz, bare=True):
+        name = over.place.removeprefix("motors.")
+        motor = dc(profile.motors, name)
+        if motor.resistor_ohm and motor.hold == 1.0 and over.hz <= MOST_HZ:
+            yield name, over
+
+
+def limited(profile: Profile) -> Profile:
+    """Return the profile with no motor above RESISTOR_DUTY, whatever the wish and its sender."""
+    most_v = RESISTOR_DUTY * profile.battery.lowest_v
+    motors = {
+        name: replace(motor, max_volts=min(motor.max_volts, most_v))
+        for name, motor in profile.motors.named
+        if isinstance(motor, DcMotor)
+    }
+    return replace(profile, motors=replace(profile.motors, **motors))
+
+
+class LeadResistor:
+    """Step that verifies the resistor in a motor's lead: battery current at 10 % duty and at rest.
+
+    Without the resistor a stalled motor may draw more than its bridge bears, so the step drives by
+    a `limited` profile. A dead band above that limit gives the same duty for each wish.
+    """
+
+    def __init__(self, profile: Profile, name: str, over: OverPeak) -> None:
+        self.found, self.phase = dict[str, Value](), "hold"
+        self._motors, self._name, self._over = profile.motors, name, over
+        self._resistor_ohm = dc(profile.motors, name).resistor_ohm
+        _, self.trial = wish_for(profile.motors, name, 0.0, 1.0)
+        self.trial |= {
+            f"motors.{other}.dead_band": 1.0 if other == name else 0.0
+            for other, motor in profile.motors.named
+            if isinstance(motor, DcMotor)
+        }
+        if profile.motors.differential:
+            self.trial["motors.balance"] = 0.0
+        self._held, self._read_s, self._ohm = DriveTimer(), -math.inf, 0.0
+        self._rest, self._driven = deque[float](maxlen=3 * READINGS), list[tuple[float, float]]()
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """Return a wish to move; neutral until the rest is measured, and at the end."""
+        if self.phase != "hold" or len(self._rest) < READINGS:
+            return Wish()
+        return wish_for(self._motors, self._name, RESISTOR_DUTY, limit)[0]
+
+    def update(self, car: CarState) -> None:
+        """Process the state of the car, and each new reading of its battery."""
+        self._held.update(car)
+        if not car.moves:
+            self._driven.clear()
+        now = car.battery
+        if self.phase != "hold" or now is None:
+            return
+        if now.volts is None or now.amps is None or now.age_s is None:
+            return
+        if car.now_s - now.age_s > self._read_s:
+            self._read_s = car.now_s - now.age_s + 0.01
+            if self._held.rest_s - now.age_s >= SETTLE_S:
+                self._rest.append(now.amps)
+            elif self._held.held_s - now.age_s >= SETTLE_S:
+                self._driven.append((now.amps, sum(map(abs, car.duties)) * now.volts))
+        if self._held.held_s >= RESISTOR_S + SETTLE_S:
+            enough = min(len(self._rest), len(self._driven)) >= READINGS
+            self.phase = self._result() if enough else "nothing"
+
+    def _result(self) -> str:
+        """Compare the resistance; "nothing" for little current, or for one within two standard
+        errors of the limit."""
+        driven, rest, over = [amps for amps, _ in self._driven], self._rest, self._over
+        amps = statistics.fmean(driven) - statistics.fmean(rest)
+        noise_a = (statistics.stdev(one) / math.sqrt(len(one)) for one in (driven, rest))
+        volts = statistics.fmean(volts for _, volts in self._driven)
+        limit_a = volts / (PRESENT_SHARE * over.supply_v / over.peak_a)
+        least_a = 0.5 * volts / (over.bridge_ohm + over.winding_ohm + self._resistor_ohm)
+        if amps < least_a or abs(amps - limit_a) < 2.0 * math.hypot(*noise_a):
+            return "nothing"
+        self._ohm = volts / amps
+        return "missing" if amps > limit_a else "done"
+
+    def answer(self, word: str, figures: Sequence[float]) -> None:
+        """Raise ValueError: this step has no questions."""
+        raise ValueError(f'"{word[:20]}" refused: this step has no questions')
+
+    def figures(self) -> dict[str, Any]:
+        """Return the measured resistance, and the resistor that the motor needs."""
+        ohm = self._over.resistor_ohm
+        return {"ohm": self._ohm, "needs_ohm": ohm, "watts": self._over.resistor_w(ohm)}
 
 
 class Direction:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from fpvcar.calibration.values import Value
 from fpvcar.config import DcMotor, Motors
 from fpvcar.wire.refusals import Refusal
-from fpvcar.wire.telemetry import Range
+from fpvcar.wire.telemetry import Battery, Range
 
 
 class CarState(NamedTuple):
@@ -25,6 +25,7 @@ class CarState(NamedTuple):
     duties: tuple[float, ...]
     ranges: Sequence[Range] = ()
     volts: float | None = None
+    battery: Battery | None = None
 
     @property
     def moves(self) -> bool:

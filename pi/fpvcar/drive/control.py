@@ -76,8 +76,8 @@ class Inputs(NamedTuple):
     ranges: Callable[[float], Sequence[Range]]
     weak: Callable[[float], bool] = lambda now_s: False
     """True during under-voltage, as reported by the computer or by the battery's sensor."""
-    in_doubt: Callable[[], bool] = lambda: False
-    """True while the direction of a motor is in doubt, so that the car must not drive."""
+    in_doubt: Callable[[], Cause | None] = lambda: None
+    """Doubt about a motor for which the car must not drive."""
 
 
 class Control:
@@ -327,8 +327,8 @@ class Control:
             # to drive then turns it into a fault that latches.
             trying = self._wish is not None and not self._wish.neutral
             fault = fault if trying else None
-        if fault is None and self._inputs.in_doubt():
-            fault = Cause.DIRECTION
+        if fault is None:
+            fault = self._inputs.in_doubt()
         age_s = self._inputs.picture_age_s(now_s)
         return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
 

@@ -32,6 +32,7 @@ class Cause(enum.StrEnum):
     WHEELS_STOPPED = "wheels_stopped"
     PINS = "pins"
     DIRECTION = "direction"
+    RESISTOR = "resistor"
     SETTINGS_LOST = "settings_lost"
 
 

@@ -1,10 +1,11 @@
-"""Loss of a calibrated motor direction: the car stands until it is calibrated again."""
+"""Loss of a calibrated motor direction, a missing resistor: the car stands until it is settled."""
 
 import json
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,18 +19,23 @@ pytestmark = pytest.mark.e2e
 API = "api/calibration"
 
 
-def post(bench: RunningBench, path: str, code: str) -> int:
-    """Status of a request by a grown-up."""
+def cookie(bench: RunningBench) -> str:
+    """Cookie of a grown-up."""
+    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
     unlock = urllib.request.Request(
         f"{bench.url}api/recordings/unlock", method="POST", headers={CODE: code}
     )
     with urllib.request.urlopen(unlock, timeout=10) as answer:
-        cookie = answer.headers["Set-Cookie"].partition(";")[0]
+        return str(answer.headers["Set-Cookie"].partition(";")[0])
+
+
+def ask(bench: RunningBench, path: str, who: str, method: str = "POST") -> Any:
+    """Answer to a request by a grown-up."""
     request = urllib.request.Request(
-        f"{bench.url}{API}/{path}", method="POST", headers={"Cookie": cookie}
+        f"{bench.url}{API}/{path}", method=method, headers={"Cookie": who}
     )
     with urllib.request.urlopen(request, timeout=10) as answer:
-        return int(answer.status)
+        return json.load(answer)
 
 
 def faults(bench: RunningBench) -> str:
@@ -54,11 +60,40 @@ def test_damaged_calibration_holds_car_until_directions_are_kept(tmp_path: Path)
             assert not any(sample.driving for sample in watch.samples)
             assert reason(bench) == "direction"
             assert "direction of drive, steer in doubt" in faults(bench)
-            code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+            who = cookie(bench)
             driver.drive(0.0, 0.0)
             for motor in ("drive", "steer"):
                 key = f"motors.{motor}.invert"
-                assert post(bench, f"set?key={key}&value=false", code) == 200
+                assert ask(bench, f"set?key={key}&value=false", who)["values"]
             driver.say(kind="resume")
             wait_for(lambda: reason(bench) is None, "the car is still held")
             set_off(driver, watch)
+
+
+@pytest.mark.parametrize(("really", "phase"), [("2.2", "done"), ("0.0", "missing")])
+def test_step_finds_whether_the_resistor_is_there(tmp_path: Path, really: str, phase: str) -> None:
+    lines = (
+        "motors.drive.pwm_hz = 100",
+        "motors.drive.resistor_ohm = 2.2",
+        'gate.blind = "ignore"',
+    )
+    options = [
+        *(f"--set={line}" for line in lines),
+        f"--really=motors.drive.resistor_ohm = {really}",
+    ]
+    with started(tmp_path, *SMALL, *options) as bench:
+        with Driver(bench.port) as driver:
+            sit_down(driver)
+            who = cookie(bench)
+            step = ask(bench, "begin?step=resistor&of=drive", who)
+            ends_s = time.monotonic() + 30.0
+            while step["phase"] == "hold" and time.monotonic() < ends_s:
+                driver.drive(step["wish"]["throttle"], step["wish"]["steer"])
+                time.sleep(0.1)
+                step = ask(bench, "step", who, "GET")
+            driver.drive(0.0, 0.0)
+            assert step["phase"] == phase, step
+            assert reason(bench) == (None if phase == "done" else "resistor")
+            if phase == "missing":
+                assert "motors.drive lacks its resistor of 2.2" in faults(bench)
+                assert '"drive.resistor"' in (bench.state / store.FILE).read_text()

@@ -264,20 +264,21 @@ def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
         rig.drive_off()
 
 
-def test_motor_in_doubt_holds_the_car_until_it_is_settled(rig: Rig) -> None:
+@pytest.mark.parametrize("cause", [Cause.DIRECTION, Cause.RESISTOR])
+def test_motor_in_doubt_holds_the_car_until_it_is_settled(rig: Rig, cause: Cause) -> None:
     rig.drive_off()
-    rig.in_doubt = True
+    rig.in_doubt = cause
     rig.tick()
-    assert not rig.moving and rig.cause is Cause.DIRECTION
+    assert not rig.moving and rig.cause is cause
     rig.control.resume(grown_up=True)
     rig.wish(0.0)
     rig.wish(1.0)
-    assert not rig.moving and rig.cause is Cause.DIRECTION, "still in doubt"
+    assert not rig.moving and rig.cause is cause, "still in doubt"
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
     rig.control.resume(grown_up=True)
     assert str(rig.cause) == "pins", "a fault of the pins is said first"
     rig.answer(Status.APPLIED)
-    rig.in_doubt = False
+    rig.in_doubt = None
     rig.tick()
     assert not rig.moving
     rig.control.resume(grown_up=False)

@@ -197,6 +197,25 @@ def test_fast_pwm_spares_the_bridge_of_a_stalled_motor(hz: int, bears: bool) -> 
     assert motor.peak_a(mx1508(FULL, 0), 7.5, 1000.0) < stalled
 
 
+@pytest.mark.parametrize(("resistor_ohm", "seen_ohm"), [(0.0, 2.8), (2.2, 4.9)])
+def test_battery_current_of_slow_pulses_shows_the_resistance(
+    resistor_ohm: float, seen_ohm: float
+) -> None:
+    losses = CHIPS[Mx1508].losses
+    motor = Motor(losses=losses._replace(pwm_hz=100, ohm=losses.ohm + resistor_ohm))
+    for state in (mx1508(0.1, 0), mx1508(0, 0.1)):
+        drawn_a = motor.drawn_a(state, 7.5, 0.0)
+        assert 0.1 * 7.5 / drawn_a == pytest.approx(seen_ohm, rel=0.02)
+    steps, coil_a, mean_a = 100_000, 0.0, 0.0
+    for step in range(steps):  # one period, integrated
+        volts = 7.5 if step < steps / 10 else -7.5
+        coil_a = max(0.0, coil_a + (volts - motor.ohm * coil_a) / motor.henry * 0.01 / steps)
+        mean_a += math.copysign(coil_a, volts) / steps
+    assert motor.drawn_a(mx1508(0.1, 0), 7.5, 0.0) == pytest.approx(mean_a, rel=0.001)
+    assert motor.drawn_a(mx1508(0.1, 0), 7.5, 1e4) == 0.0, "faster than its voltage"
+    assert motor.drawn_a(mx1508(1.0, 0), 7.5, 0.0) == pytest.approx(7.5 / motor.ohm)
+
+
 def test_at_the_frequency_of_servos_each_pulse_is_a_stall() -> None:
     stall_a = 7.5 / (0.68 + 0.5)
     for hz, least in ((50, 0.99), (1526, 0.4)):

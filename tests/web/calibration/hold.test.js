@@ -93,6 +93,7 @@ test('values and changes have names', () => {
   assert.equal(STRINGS.name('motors.balance'), 'Balance, + slows the left side');
   assert.equal(STRINGS.name('sensors.tof.front.offset_m'), 'Sensor “front”: offset (m)');
   assert.equal(STRINGS.change('dead_band drive'), 'Lowest power: drive motor');
+  assert.equal(STRINGS.change('resistor drive'), 'Resistor: drive motor');
   assert.equal(STRINGS.change('guard.top_mps'), 'Speed at full throttle (m/s)');
   assert.equal(STRINGS.value(true), 'yes');
   assert.equal(STRINGS.value([0, 0.5, 1]), '0%, 50%, 100%');

@@ -176,7 +176,7 @@ test('situations have a complete title and text in all languages', async () => {
   const by = {driving: true, byUs: false, mayResume: false, leads: null, silenceMs: 250};
   /** @type {any[]} */
   const situations = [
-    ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'settings_lost', 'new'].flatMap(
+    ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'resistor', 'settings_lost', 'new'].flatMap(
       (cause) => ['', 'Ann'].map((name) => ({kind: 'stopped', ...by, stop: {cause, clears: 'neutral', by: name}}))),
     ...['code', 'take'].map((leads) => ({kind: 'stopped', ...by, leads, stop: {cause: 'estop', clears: 'resume', by: 'Ann'}})),
     {kind: 'lost', driving: true, stopWaits: false}, {kind: 'lost', driving: false, stopWaits: true},

@@ -199,7 +199,7 @@ test('stop by somebody who has left leads on to Resume', () => {
 
 test('situations have a sentence; stops give cause and next step', () => {
   const causes = ['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost',
-    'wheels_stopped', 'pins', 'direction', 'settings_lost', 'something new'];
+    'wheels_stopped', 'pins', 'direction', 'resistor', 'settings_lost', 'something new'];
   for (const cause of causes) {
     for (const clears of ['neutral', 'resume', 'grown_up']) {
       for (const state of [driving, watching]) {

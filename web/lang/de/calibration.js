@@ -18,6 +18,7 @@ export default register({
       curve: 'Ladung, von leerer bis voller Spannung', offset_m: 'Versatz (m)',
     },
     titles: {
+      resistor: 'Widerstand: {part}',
       direction: 'Drehrichtung: {part}',
       dead_band: 'Kleinste Leistung: {part}',
       ends: 'Lenkung: Mitte und Anschläge',
@@ -28,6 +29,12 @@ export default register({
     },
     // Texts of a step in each phase.
     phases: {
+      resistor: {
+        hold: 'Stell das Auto auf den Boden und warte zwei Sekunden. Halte dann den Knopf drei Sekunden gedrückt; dreht sich ein Rad, halte es fest. Der Strom des Akkus zeigt, ob der Widerstand da ist.',
+        done: 'Der Widerstand ist da: {ohm} Ω mit Motor und Treiber. Es gibt nichts zu behalten.',
+        missing: 'Der Widerstand fehlt: {ohm} Ω mit Motor und Treiber, ein blockierter Motor zieht also zu viel Strom. Das Auto fährt erst, wenn ein Widerstand von {needs} Ω für {watts} W in der Motorleitung sitzt und dieser Schritt ihn findet.',
+        nothing: 'Es wurde nichts Eindeutiges gemessen. Ist der Strom der Motoren eingeschaltet? Geh zurück und beginne den Schritt neu.',
+      },
       direction: {
         hold: 'Stell das Auto auf eine Kiste, die Räder in der Luft. Halte den Knopf gedrückt: Der Motor dreht langsam, dann schneller. Lass los, wenn du die Richtung gesehen hast.',
         turns: 'Der Motor dreht immer schneller. Lass los, wenn du die Richtung gesehen hast.',

@@ -39,6 +39,7 @@ export default register({
       estop_grown_up: 'STOP von einem Erwachsenen gedrückt', wheels_lost: 'Motorsteuerung antwortet nicht',
       wheels_stopped: 'Motorsteuerung hat angehalten', pins: 'Motor-Pins antworten nicht',
       direction: 'Richtung eines Motors unsicher', handover: 'Fahrerwechsel',
+      resistor: 'Widerstand eines Motors fehlt',
       settings_lost: 'gespeicherte Einstellungen unlesbar',
     },
     countOfMarks: {one: '{count}\u00a0Markierung', other: '{count}\u00a0Markierungen'},

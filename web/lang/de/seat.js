@@ -19,6 +19,7 @@ export default register({
     wheels_stopped_by: 'Die Räder haben von selbst angehalten: {why}.',
     pins: 'Die Motor-Pins antworten nicht mehr. Die Motoren sind aus.',
     direction: 'Die Richtung eines Motors ist unsicher: Seine Kalibrierung ging verloren. Ein Erwachsener muss „Drehrichtung“ kalibrieren.',
+    resistor: 'Einem Motor fehlt sein Widerstand, er würde zu viel Strom ziehen. Löte ihn in die Motorleitung; dann muss ein Erwachsener „Widerstand“ kalibrieren.',
     settings_lost: 'Das Auto konnte seine gespeicherten Einstellungen nicht lesen: STOP oder Tempolimit eines Erwachsenen sind vielleicht verloren. Prüfe Tempolimit und Kollisionsschutz im Menü.',
   },
   youStopped: 'Du hast STOP gedrückt.',

@@ -18,6 +18,7 @@ export default register({
       curve: 'charge, from empty to full voltage', offset_m: 'offset (m)',
     },
     titles: {
+      resistor: 'Resistor: {part}',
       direction: 'Direction: {part}',
       dead_band: 'Lowest power: {part}',
       ends: 'Steering: centre and ends',
@@ -28,6 +29,12 @@ export default register({
     },
     // Texts of a step in each phase.
     phases: {
+      resistor: {
+        hold: 'Put the car on the floor and wait two seconds. Then hold the button for three seconds; if a wheel turns, hold it. The battery’s current shows whether the resistor is there.',
+        done: 'The resistor is there: {ohm} Ω with motor and driver. There is nothing to keep.',
+        missing: 'The resistor is missing: {ohm} Ω with motor and driver, so a stalled motor draws too much. The car does not drive until a resistor of {needs} Ω for {watts} W is in the motor’s lead and this step finds it.',
+        nothing: 'Nothing clear was measured. Is the motor’s supply switched on? Go back and start the step again.',
+      },
       direction: {
         hold: 'Put the car on a box, with its wheels in the air. Hold the button: the motor turns slowly, then faster. Let go when you have seen the direction.',
         turns: 'The motor turns faster and faster. Let go when you have seen the direction.',

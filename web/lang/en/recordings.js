@@ -39,6 +39,7 @@ export default register({
       estop_grown_up: 'STOP pressed by a grown-up', wheels_lost: 'motor controller not responding',
       wheels_stopped: 'motor controller stopped', pins: 'motor pins not responding',
       direction: 'a motor’s direction in doubt', handover: 'change of driver',
+      resistor: 'a motor’s resistor missing',
       settings_lost: 'saved settings unreadable',
     },
     countOfMarks: {one: '{count}\u00a0mark', other: '{count}\u00a0marks'},

@@ -19,6 +19,7 @@ export default register({
     wheels_stopped_by: 'The wheels stopped by themselves: {why}.',
     pins: 'The motor pins stopped responding. Motors are off.',
     direction: 'The direction of a motor is in doubt: its calibration was lost. A grown-up has to calibrate “Direction”.',
+    resistor: 'A motor lacks its resistor, and would draw too much. Solder it into the motor’s lead; then a grown-up has to calibrate “Resistor”.',
     settings_lost: 'The car could not read its saved settings: a grown-up’s STOP or speed limit may be lost. Check speed limit and collision guard in the menu.',
   },
   youStopped: 'You pressed STOP.',

@@ -20,6 +20,7 @@ export default register({
       curve: 'carga, de batería vacía a llena', offset_m: 'desfase (m)',
     },
     titles: {
+      resistor: 'Resistencia: {part}',
       direction: 'Sentido: {part}',
       dead_band: 'Potencia mínima: {part}',
       ends: 'Dirección: centro y topes',
@@ -30,6 +31,12 @@ export default register({
     },
     // Texts of a step in each phase.
     phases: {
+      resistor: {
+        hold: 'Pon el coche en el suelo y espera dos segundos. Después mantén pulsado el botón tres segundos; si una rueda gira, sujétala. La corriente de la batería muestra si la resistencia está.',
+        done: 'La resistencia está: {ohm} Ω con motor y controlador. No hay nada que guardar.',
+        missing: 'Falta la resistencia: {ohm} Ω con motor y controlador, así que un motor bloqueado pide demasiada corriente. El coche no se mueve hasta que haya una resistencia de {needs} Ω para {watts} W en el cable del motor y este paso la encuentre.',
+        nothing: 'No se midió nada claro. ¿Está encendida la alimentación del motor? Vuelve atrás y empieza el paso de nuevo.',
+      },
       direction: {
         hold: 'Pon el coche sobre una caja, con las ruedas en el aire. Mantén pulsado el botón: el motor gira despacio, luego más rápido. Suelta cuando hayas visto el sentido.',
         turns: 'El motor gira cada vez más rápido. Suelta cuando hayas visto el sentido.',

@@ -39,6 +39,7 @@ export default register({
       estop_grown_up: 'STOP pulsado por un adulto', wheels_lost: 'el control de los motores no responde',
       wheels_stopped: 'el control de los motores se paró', pins: 'los pines de los motores no responden',
       direction: 'sentido de un motor dudoso', handover: 'cambio de conductor',
+      resistor: 'falta la resistencia de un motor',
       settings_lost: 'ajustes guardados ilegibles',
     },
     countOfMarks: {one: '{count}\u00a0marca', other: '{count}\u00a0marcas'},

@@ -19,6 +19,7 @@ export default register({
     wheels_stopped_by: 'Las ruedas se pararon solas: {why}.',
     pins: 'Los pines de los motores dejaron de responder. Los motores están apagados.',
     direction: 'El sentido de un motor es dudoso: su calibración se perdió. Un adulto tiene que calibrar «Sentido».',
+    resistor: 'A un motor le falta su resistencia y pediría demasiada corriente. Suéldala en el cable del motor; después un adulto tiene que calibrar «Resistencia».',
     settings_lost: 'El coche no pudo leer sus ajustes guardados: quizá se perdió el STOP o el límite de velocidad de un adulto. Revisa en el menú el límite de velocidad y la protección contra choques.',
   },
   youStopped: 'Pulsaste STOP.',

@@ -18,6 +18,7 @@ export default register({
       curve: 'varaus tyhjästä täyteen jännitteeseen', offset_m: 'siirtymä (m)',
     },
     titles: {
+      resistor: 'Vastus: {part}',
       direction: 'Pyörimissuunta: {part}',
       dead_band: 'Pienin teho: {part}',
       ends: 'Ohjaus: keskikohta ja ääriasennot',
@@ -28,6 +29,12 @@ export default register({
     },
     // Texts of a step in each phase.
     phases: {
+      resistor: {
+        hold: 'Laske auto lattialle ja odota kaksi sekuntia. Pidä sitten nappia painettuna kolme sekuntia; jos pyörä pyörii, pidä siitä kiinni. Akun virta näyttää, onko vastus paikallaan.',
+        done: 'Vastus on paikallaan: {ohm} Ω moottorin ja ohjaimen kanssa. Tallennettavaa ei ole.',
+        missing: 'Vastus puuttuu: {ohm} Ω moottorin ja ohjaimen kanssa, joten jumittunut moottori vie liikaa virtaa. Auto ei aja, ennen kuin moottorin johdossa on {needs} Ω:n vastus, joka kestää {watts} W, ja tämä vaihe löytää sen.',
+        nothing: 'Mitään selvää ei mitattu. Onko moottorin virta kytketty? Palaa takaisin ja aloita vaihe uudelleen.',
+      },
       direction: {
         hold: 'Nosta auto laatikon päälle, pyörät ilmassa. Pidä nappia painettuna: moottori pyörii hitaasti, sitten nopeammin. Päästä irti, kun olet nähnyt suunnan.',
         turns: 'Moottori pyörii yhä nopeammin. Päästä irti, kun olet nähnyt suunnan.',

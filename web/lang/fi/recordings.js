@@ -39,6 +39,7 @@ export default register({
       estop_grown_up: 'aikuinen painoi SEIS', wheels_lost: 'moottorinohjaus ei vastaa',
       wheels_stopped: 'moottorinohjaus pysähtyi', pins: 'moottorien nastat eivät vastaa',
       direction: 'moottorin suunta epävarma', handover: 'kuljettaja vaihtui',
+      resistor: 'moottorin vastus puuttuu',
       settings_lost: 'tallennettuja asetuksia ei voitu lukea',
     },
     countOfMarks: {one: '{count}\u00a0merkki', other: '{count}\u00a0merkkiä'},

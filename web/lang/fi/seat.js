@@ -19,6 +19,7 @@ export default register({
     wheels_stopped_by: 'Pyörät pysähtyivät itsestään: {why}.',
     pins: 'Moottorien nastat eivät enää vastaa. Moottorit ovat pois päältä.',
     direction: 'Moottorin suunta on epävarma: sen kalibrointi katosi. Aikuisen pitää kalibroida ”Pyörimissuunta”.',
+    resistor: 'Moottorilta puuttuu vastus, ja se veisi liikaa virtaa. Juota vastus moottorin johtoon; sitten aikuisen pitää kalibroida ”Vastus”.',
     settings_lost: 'Auto ei voinut lukea tallennettuja asetuksiaan: aikuisen SEIS tai nopeusrajoitus on voinut kadota. Tarkista valikosta nopeusrajoitus ja törmäyssuoja.',
   },
   youStopped: 'Painoit SEIS.',

@@ -20,6 +20,7 @@ export default register({
       curve: 'charge, de la batterie vide à la batterie pleine', offset_m: 'décalage (m)',
     },
     titles: {
+      resistor: 'Résistance : {part}',
       direction: 'Sens : {part}',
       dead_band: 'Puissance minimale : {part}',
       ends: 'Direction : centre et butées',
@@ -30,6 +31,12 @@ export default register({
     },
     // Texts of a step in each phase.
     phases: {
+      resistor: {
+        hold: 'Pose la voiture au sol et attends deux secondes. Garde ensuite le bouton appuyé trois secondes ; si une roue tourne, retiens-la. Le courant de la batterie montre si la résistance est là.',
+        done: 'La résistance est là : {ohm} Ω avec moteur et pilote. Il n’y a rien à garder.',
+        missing: 'La résistance manque : {ohm} Ω avec moteur et pilote, donc un moteur calé tire trop de courant. La voiture ne roule pas tant qu’une résistance de {needs} Ω pour {watts} W n’est pas dans le fil du moteur et que cette étape ne l’a pas trouvée.',
+        nothing: 'Rien de net n’a été mesuré. L’alimentation du moteur est-elle allumée ? Reviens en arrière et recommence l’étape.',
+      },
       direction: {
         hold: 'Pose la voiture sur une boîte, les roues en l’air. Garde le bouton appuyé : le moteur tourne lentement, puis plus vite. Lâche quand tu as vu le sens.',
         turns: 'Le moteur tourne de plus en plus vite. Lâche quand tu as vu le sens.',

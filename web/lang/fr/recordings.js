@@ -39,6 +39,7 @@ export default register({
       estop_grown_up: 'appui d’un adulte sur STOP', wheels_lost: 'la commande des moteurs ne répond pas',
       wheels_stopped: 'la commande des moteurs s’est arrêtée', pins: 'les broches des moteurs ne répondent pas',
       direction: 'sens d’un moteur incertain', handover: 'changement de conducteur',
+      resistor: 'résistance d’un moteur manquante',
       settings_lost: 'réglages enregistrés illisibles',
     },
     countOfMarks: {one: '{count}\u00a0repère', other: '{count}\u00a0repères'},

@@ -19,6 +19,7 @@ export default register({
     wheels_stopped_by: 'Les roues se sont arrêtées toutes seules : {why}.',
     pins: 'Les broches des moteurs ne répondent plus. Les moteurs sont coupés.',
     direction: 'Le sens d’un moteur est incertain : son étalonnage est perdu. Un adulte doit étalonner « Sens ».',
+    resistor: 'Il manque la résistance d’un moteur, qui tirerait trop de courant. Soude-la dans le fil du moteur ; ensuite un adulte doit étalonner « Résistance ».',
     settings_lost: 'La voiture n’a pas pu lire ses réglages enregistrés : le STOP ou la limite de vitesse d’un adulte est peut-être perdu. Vérifie dans le menu la limite de vitesse et la protection contre les chocs.',
   },
   youStopped: 'Tu as appuyé sur STOP.',

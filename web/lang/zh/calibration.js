@@ -18,6 +18,7 @@ export default register({
       curve: '电量，从空电压到满电压', offset_m: '偏差（m）',
     },
     titles: {
+      resistor: '电阻：{part}',
       direction: '转动方向：{part}',
       dead_band: '最低功率：{part}',
       ends: '转向：中位和极限',
@@ -28,6 +29,12 @@ export default register({
     },
     // Texts of a step in each phase.
     phases: {
+      resistor: {
+        hold: '把小车放在地上，等两秒，再按住按钮三秒；如果车轮转动，请用手按住它。电池的电流会显示电阻在不在。',
+        done: '电阻在：连同电机和驱动板共 {ohm} Ω。没有需要保存的内容。',
+        missing: '缺少电阻：连同电机和驱动板共 {ohm} Ω，电机堵转时电流会过大。请在电机引线中焊入 {needs} Ω、{watts} W 的电阻；这一步测到电阻之前，小车不会行驶。',
+        nothing: '没有测到明确的结果。电机的电源打开了吗？请返回并重新开始这一步。',
+      },
       direction: {
         hold: '把小车架在盒子上，车轮悬空。按住按钮，电机会先慢后快地转。看清方向后松手。',
         turns: '电机越转越快。看清方向后松手。',

@@ -39,6 +39,7 @@ export default register({
       estop_grown_up: '家长按了“停”', wheels_lost: '电机控制器没有响应',
       wheels_stopped: '电机控制器已停止', pins: '电机引脚没有响应',
       direction: '电机方向不确定', handover: '更换驾驶员',
+      resistor: '电机缺少电阻',
       settings_lost: '保存的设置读不出',
     },
     countOfMarks: {other: '{count} 个标记'},

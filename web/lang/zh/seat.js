@@ -19,6 +19,7 @@ export default register({
     wheels_stopped_by: '车轮自行停下了：{why}。',
     pins: '电机引脚停止响应。电机已关闭。',
     direction: '有个电机的方向不确定：校准数据已丢失。请家长校准“转动方向”。',
+    resistor: '有个电机缺少电阻，电流会过大。请把电阻焊入电机引线，然后请家长校准“电阻”。',
     settings_lost: '小车读不出保存的设置：家长按的“停”或限速可能已丢失。请在菜单里检查限速和防撞保护。',
   },
   youStopped: '你按了“停”。',

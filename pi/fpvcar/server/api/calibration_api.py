@@ -194,14 +194,20 @@ class CalibrationApi:
 
     async def _wrote(self) -> web.Response:
         """Write the current values. Raises HTTPInsufficientStorage."""
+        try:
+            await self._save()
+        except Refusal as refusal:
+            raise refused(web.HTTPInsufficientStorage, refusal) from None
+        return _json(self._tuner.as_json())
+
+    async def _save(self) -> None:
+        """Write the current values. Raises Refusal."""
         async with self._writing:  # an older state never overwrites a newer one
             kept: History = self._tuner.history
             try:
                 await asyncio.to_thread(write, self._file, kept)
             except OSError as fault:
-                refusal = Refusal("not_saved", reason=fault)
-                raise refused(web.HTTPInsufficientStorage, refusal) from None
-        return _json(self._tuner.as_json())
+                raise Refusal("not_saved", reason=fault) from None
 
     # --- input of the step ---
 
@@ -210,6 +216,8 @@ class CalibrationApi:
         while self._tuner.step is not None:
             try:
                 self._tuner.update(self._car_state())
+                if self._tuner.record(self._utc_s()):
+                    await self._save()
             except Exception as fault:
                 self._tuner.fail(fault)
             await asyncio.sleep(SEE_S)
@@ -224,6 +232,7 @@ class CalibrationApi:
             control.duties,
             self._senses.ranges(now_s),
             self._volts(now_s),
+            self._senses.battery(now_s),
         )
 
     def _volts(self, now_s: float) -> float | None:

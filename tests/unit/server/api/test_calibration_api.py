@@ -13,6 +13,7 @@ import pytest
 from fpvcar import config
 from fpvcar.calibration import store
 from fpvcar.calibration.calibrator import Calibrator
+from fpvcar.calibration.steps import CarState
 from fpvcar.calibration.store import History
 from fpvcar.config import profiles
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
@@ -143,6 +144,36 @@ async def test_step_that_raises_fails_with_its_fault_and_zero_wish(rig: Rig) -> 
         assert rig.profile == PROFILE, "its trial is over"
         begun = await said(client, "begin?step=dead_band&of=drive")
         assert begun["phase"] == "coarse"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_result_that_a_step_records_is_written(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    assert rig.tuner.history == store.History()
+    kept = rig.tuner.history.changed("resistor drive", {}, 7.0, ("drive.resistor",))
+
+    cars: list[CarState] = []
+    monkeypatch.setattr(rig.tuner, "update", cars.append)
+
+    def record(utc_s: float) -> bool:
+        new, rig.tuner.history = kept != rig.tuner.history, kept
+        return utc_s == 7.0 and new
+
+    monkeypatch.setattr(rig.tuner, "record", record)
+    if fails:
+        rig.file.mkdir()
+    async with rig.ask() as client:
+        step = await said(client, "begin?step=speed")
+        async with asyncio.timeout(20.0):
+            while not rig.file.exists() or (fails and step["phase"] != "failed"):
+                step = await (await client.get(f"{BASE}/step")).json()
+    assert cars[0].battery == FakeSenses().battery(7.0)
+    assert rig.tuner.history == kept
+    if fails:
+        assert "until the car restarts" in step["fault"]
+    else:
+        assert store.load(rig.file, MOTORS) == kept
 
 
 async def test_values_are_set_by_hand(rig: Rig) -> None:
