@@ -100,7 +100,10 @@ def begins_unit(data: bytes) -> bool:
 
 
 class ParameterSets:
-    """Store of the last SPS and PPS of each id; inserts them before key frames."""
+    """Store of the last SPS and PPS of each id; inserts them before key frames.
+
+    Each SPS promises pictures in order: see `syntax.in_order`.
+    """
 
     def __init__(self) -> None:
         self._sets: dict[tuple[int, int], bytes] = {}
@@ -111,14 +114,15 @@ class ParameterSets:
         The unit's own sets are stored and take precedence. Unknown sets cannot be added: then
         `is_key` stays false.
         """
-        nals = nal_units(unit)
+        found = nal_units(unit)
+        nals = [syntax.in_order(nal) if nal[0] & 31 == SPS else nal for nal in found]
         new_sets = {_set_id(nal): nal for nal in nals if nal[0] & 31 in (SPS, PPS)}
         self._sets.update(new_sets)
         while len(self._sets) > SETS_MAX:
             del self._sets[next(iter(self._sets))]
         starts = any(nal[0] & 31 == IDR for nal in nals) or recovery_frames(nals) is not None
         missing = sorted(self._sets.keys() - new_sets.keys()) if starts else []
-        if not missing:
+        if not missing and nals == found:
             return unit
         lead = [nal for nal in nals[:1] if nal[0] & 31 == AUD]
         tail = nals[len(lead) :]

@@ -1,9 +1,10 @@
 """Parser of H.264 fields: SPS, SEI messages and slice headers. Pure; trusts no length.
 
-ITU-T H.264: SPS in section 7.3.2.1.1, SEI messages in 7.3.2.3.1, the recovery point in D.1.8, slice
-headers in 7.3.3; web/video/h264.js is the page's counterpart.
+ITU-T H.264: SPS in section 7.3.2.1.1, its VUI in E.1.1, SEI messages in 7.3.2.3.1, the recovery
+point in D.1.8, slice headers in 7.3.3; web/video/h264.js is the page's counterpart.
 """
 
+import re
 from typing import NamedTuple
 
 SIDE_MAX = 16888
@@ -16,6 +17,12 @@ SEI_MOST = 4096
 """Bytes of an SEI unit that are searched; user data may be longer, and follows."""
 B_SLICES = frozenset({1, 6})
 """Values of slice_type, table 7-6, whose pictures refer to later ones."""
+EXTENDED_SAR = 255
+"""aspect_ratio_idc of a sample whose sides follow, table E-1."""
+NO_VUI = "1" + 8 * "0"
+"""VUI parameters without content, up to bitstream_restriction_flag."""
+RESTRICTION = "1" + "1" + "011" + "010" + 2 * "000010001" + "1"
+"""bitstream_restriction_flag, the values that E.2.1 infers, and max_num_reorder_frames 0."""
 _HIGH = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
 """Profiles whose SPS has chroma and scaling lists."""
 
@@ -37,7 +44,12 @@ class Bits:
 
     def __init__(self, data: bytes) -> None:
         self._bits = int.from_bytes(data, "big")
-        self._left = 8 * len(data)
+        self._left = self._count = 8 * len(data)
+
+    @property
+    def taken(self) -> str:
+        """Bits read so far, as digits."""
+        return f"{self._bits:0{self._count}b}"[: self._count - self._left]
 
     def u(self, count: int) -> int:
         self._left -= count
@@ -63,13 +75,45 @@ def is_high(sps: bytes) -> bool:
 
 def shape_of(sps: bytes) -> Shape:
     """Parse a whole NAL unit. Raises ValueError."""
-    # Behind the header: profile, constraints, level; 00 00 03 escapes 00 00.
-    bits = Bits(sps[4:LENGTH_MAX].replace(b"\0\0\3", b"\0\0"))
+    return _take_shape(_bits_of(sps), sps)[0]
+
+
+def in_order(sps: bytes) -> bytes:
+    """Return the SPS with max_num_reorder_frames 0, for a stream without B-frames.
+
+    A decoder may hold a whole buffer of pictures if the SPS does not promise that; the hardware
+    decoders of Chromium do. A damaged SPS is returned unchanged.
+    """
+    bits = _bits_of(sps)
+    try:
+        references = _take_shape(bits, sps)[1]
+        head = bits.taken + NO_VUI
+        if bits.u(1):
+            _skip_vui(bits)
+            head = bits.taken
+            if bits.u(1) and _reordered(bits) == 0:
+                return sps
+    except ValueError:
+        return sps
+    code = f"{references + 1:b}"  # max_dec_frame_buffering, an Exp-Golomb code
+    digits = f"{head}{RESTRICTION}{'0' * (len(code) - 1)}{code}1"
+    size = -(-len(digits) // 8)
+    data = int(digits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
+    return sps[:4] + re.sub(rb"\0\0(?=[\0-\3])", b"\0\0\3", data)
+
+
+def _bits_of(sps: bytes) -> Bits:
+    """Return a reader behind the header, profile, constraints and level; 00 00 03 escapes 00 00."""
+    return Bits(sps[4:LENGTH_MAX].replace(b"\0\0\3", b"\0\0"))
+
+
+def _take_shape(bits: Bits, sps: bytes) -> tuple[Shape, int]:
+    """Read up to the VUI; return also max_num_ref_frames. Raises ValueError."""
     bits.ue()  # seq_parameter_set_id
     samples = _take_high(bits) if is_high(sps) else (1, 0, 0)
     number_bits = bits.ue() + 4
     _skip_order_count(bits)
-    bits.ue()  # max_num_ref_frames
+    references = bits.ue()
     bits.u(1)  # gaps_in_frame_num_value_allowed_flag
     columns, rows, frames_only = bits.ue() + 1, bits.ue() + 1, bits.u(1)
     fields = 2 - frames_only
@@ -81,7 +125,7 @@ def shape_of(sps: bytes) -> Shape:
         height -= (2 if chroma == 1 else 1) * fields * (bits.ue() + bits.ue())
     if not (0 < width <= SIDE_MAX and 0 < height <= SIDE_MAX):
         raise ValueError(f"an SPS of {width}x{height} (expected at most {SIDE_MAX})")
-    return Shape(width, height, *samples, 0 if frames_only else number_bits)
+    return Shape(width, height, *samples, 0 if frames_only else number_bits), references
 
 
 def _take_high(bits: Bits) -> tuple[int, int, int]:
@@ -116,6 +160,47 @@ def _skip_order_count(bits: Bits) -> None:
         bits.se()  # offset_for_top_to_bottom_field
         for _ in range(bits.ue()):
             bits.se()
+
+
+def _skip_vui(bits: Bits) -> None:
+    """Skip VUI parameters up to bitstream_restriction_flag, section E.1.1."""
+    if bits.u(1) and bits.u(8) == EXTENDED_SAR:
+        bits.u(32)  # sar_width, sar_height
+    if bits.u(1):
+        bits.u(1)  # overscan_appropriate_flag
+    if bits.u(1):
+        bits.u(4)  # video_format, video_full_range_flag
+        if bits.u(1):
+            bits.u(24)  # colours
+    if bits.u(1):
+        bits.ue()  # chroma_sample_loc_type_top_field
+        bits.ue()  # chroma_sample_loc_type_bottom_field
+    if bits.u(1):
+        bits.u(65)  # num_units_in_tick, time_scale, fixed_frame_rate_flag
+    buffered = False
+    for _ in range(2):  # nal_hrd, vcl_hrd
+        if bits.u(1):
+            _skip_hrd(bits)
+            buffered = True
+    bits.u(1 + buffered)  # low_delay_hrd_flag, pic_struct_present_flag
+
+
+def _skip_hrd(bits: Bits) -> None:
+    count = bits.ue() + 1
+    bits.u(8)  # bit_rate_scale, cpb_size_scale
+    for _ in range(count):
+        bits.ue()  # bit_rate_value_minus1
+        bits.ue()  # cpb_size_value_minus1
+        bits.u(1)  # cbr_flag
+    bits.u(20)  # lengths of delays and of time_offset
+
+
+def _reordered(bits: Bits) -> int:
+    """Return max_num_reorder_frames, behind bitstream_restriction_flag."""
+    bits.u(1)  # motion_vectors_over_pic_boundaries_flag
+    for _ in range(4):  # max_bytes_per_pic_denom to log2_max_mv_length_vertical
+        bits.ue()
+    return bits.ue()
 
 
 def recovery_frames(nal: bytes) -> int | None:

@@ -17,6 +17,7 @@ from tests.support.cameras.video_source import encode
 from tests.support.mcaps import McapFile
 from tests.unit.recordings.export.test_mp4_export import made, planned, said, shown
 from tests.unit.video.test_camera import running, until
+from tests.unit.video.test_syntax import without_vui
 
 FRAMES = 40
 HEVC = b"\0\0\0\1\x40\1\x0c\1\xff\xff"
@@ -46,6 +47,17 @@ def sets_once(units: Sequence[bytes]) -> list[bytes]:
     return [units[0], *(b"".join(b"\0\0\0\1" + nal for nal in nals) for nals in others)]
 
 
+def no_vui(units: Sequence[bytes]) -> list[bytes]:
+    """Return the units with an SPS that promises nothing about the order of pictures."""
+    return [
+        b"".join(
+            b"\0\0\0\1" + (without_vui(nal) if nal[0] & 31 == h264.SPS else nal)
+            for nal in h264.nal_units(unit)
+        )
+        for unit in units
+    ]
+
+
 REFUSED: dict[str, Callable[[], bytes]] = {
     "MPEG-TS": lambda: muxed("mpegts"),
     "MP4": lambda: muxed("mp4"),
@@ -70,6 +82,7 @@ SHOWN: dict[str, Callable[[], Sequence[bytes]]] = {
     "4:2:2": lambda: encode(FRAMES, gop=10, pixels="yuv422p"),
     "10 bits": lambda: encode(FRAMES, gop=10, pixels="yuv420p10le"),
     "interlaced frames": lambda: encode(FRAMES, gop=10, interlaced=True),
+    "no VUI": lambda: no_vui(encode(FRAMES, gop=10)),
 }
 WARNED = {
     "one IDR picture": "ffmpeg: -g 30",
@@ -117,6 +130,20 @@ def test_unusual_stream_is_recorded_and_exported_whole(name: str, tmp_path: Path
     assert len(found) == FRAMES and times == sorted(set(times))
     sizes = {(width, height) for _, width, height in found}
     assert sizes == ({(160, 128), (320, 240)} if name == "changed size" else {(160, 128)})
+
+
+def held(units: Sequence[bytes]) -> int:
+    """Return the number of pictures held by a decoder that obeys the SPS, as hardware does."""
+    decoder = av.CodecContext.create("h264", "r")
+    assert isinstance(decoder, av.VideoCodecContext)
+    decoder.thread_count, decoder.options = 1, {"strict": "strict"}
+    return next(count for count, unit in enumerate(units) if decoder.decode(av.Packet(unit)))
+
+
+def test_decoder_holds_no_picture_of_a_stream_without_vui() -> None:
+    units = no_vui(encode(FRAMES, gop=10))
+    assert held(units) > 2
+    assert held([unit.data for unit in split(b"".join(units), 4093)]) == 0
 
 
 @pytest.mark.parametrize(("field", "refused"), [(0, False), (1, True)])
