@@ -72,6 +72,9 @@ class AnnexBSplitter:
     in blocks and a rest, and a pipe passes on whole writes: a read that does not end between two
     blocks has then read a whole unit. This is trusted after TRUSTED units in a row for which it
     was true, until it is false once.
+
+    A program that never flushes (stdio, `ffmpeg -flush_packets 0`) writes full blocks only, and
+    keeps the rest of a unit in its buffer: after a full block a silence ends no unit.
     """
 
     def __init__(self) -> None:
@@ -107,7 +110,7 @@ class AnnexBSplitter:
         self._read_bytes += len(data)
         sizes = (self._splitter.pending, len(data), self._read_bytes)
         self._ended = all(size % BLOCK_BYTES for size in sizes)
-        if self._ended and self._ends is not None and self._ends >= TRUSTED:
+        if self._ended and self._trusts:
             units += self._flush()
         return units
 
@@ -115,7 +118,13 @@ class AnnexBSplitter:
         """Return the open unit, if there is one."""
         if self._ended:
             self._learn(True)
+        elif self._read_bytes % BLOCK_BYTES == 0 and not self._trusts:
+            return []
         return self._flush()
+
+    @property
+    def _trusts(self) -> bool:
+        return self._ends is not None and self._ends >= TRUSTED
 
     def _learn(self, ended: bool) -> None:
         """Count or refute the guess that the last read ended a unit."""

@@ -137,6 +137,18 @@ def test_any_chunks_give_the_same_units_after_a_piece_of_one(sizes: list[int]) -
     assert got + [unit.data for unit in splitter.idle()] == units
 
 
+@pytest.mark.parametrize("block", [BLOCK_BYTES, 8 * BLOCK_BYTES])
+def test_full_buffer_of_a_program_ends_no_unit(block: int) -> None:
+    """The silence lasts until the next picture fills the buffer: `ffmpeg -flush_packets 0`, and
+    every program that prints by stdio without a flush."""
+    units = film(60)
+    splitter, got = AnnexBSplitter(), []
+    for data in written(b"".join(units), block):
+        got += [*splitter.feed(data, 0), *splitter.idle()]
+    assert [unit.data for unit in got] == units
+    assert splitter.idle_s is None, "the rest of the last one came by itself"
+
+
 def test_program_that_begins_to_write_pieces_loses_one_unit() -> None:
     units = film(60)
     splitter = trusting(units)
