@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from fpvcar import config
 from fpvcar.config import ConfigError, Profile
 from fpvcar.runtime.child_process import BackOff, Supervisor
@@ -169,6 +171,7 @@ class Camera(Supervisor):
         self._coding = faults.CodingCheck()
         self._warned = ""
         self._newest_us: int | None = None
+        self._stamp_us = 0
         self._initial_state = self.state
 
     async def film(
@@ -340,11 +343,20 @@ class Camera(Supervisor):
             self._synced = self._synced or unit.key
             if self._synced and self._is_usable(unit, now_ns / 1e9):
                 self._unit_s = now_ns / 1e9
+                unit = self._ascending(unit)
                 self._newest_us = unit.capture_us
                 self.state = "ok"
                 self._choice.pictured()
                 for take in self._takers:
                     take(unit)
+
+    def _ascending(self, unit: AccessUnit) -> AccessUnit:
+        """Return the unit with a later stamp than the last one. Units of one read have the same;
+        a film and a decoder take each time once."""
+        self._stamp_us = max(unit.capture_us, self._stamp_us + 1)
+        if unit.capture_us == self._stamp_us:
+            return unit
+        return msgspec.structs.replace(unit, capture_us=self._stamp_us)
 
     def _is_usable(self, unit: AccessUnit, now_s: float) -> bool:
         """Check a unit's coding; log a new warning. Unusable pictures end the program."""

@@ -2,19 +2,22 @@
 name the property and the encoder's option."""
 
 import io
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import av
 import pytest
 
+from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.video import faults, h264, syntax
 from fpvcar.video.access_unit_records import AnnexBSplitter
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire.camera import pack_record
 from tests.support.cameras.video_source import encode
-from tests.support.mcaps import McapFile
+from tests.support.mcaps import BEGAN_NS, McapFile
 from tests.unit.recordings.export.test_mp4_export import made, planned, said, shown
 from tests.unit.video.test_camera import running, until
 from tests.unit.video.test_syntax import without_vui
@@ -144,6 +147,61 @@ def test_decoder_holds_no_picture_of_a_stream_without_vui() -> None:
     units = no_vui(encode(FRAMES, gop=10))
     assert held(units) > 2
     assert held([unit.data for unit in split(b"".join(units), 4093)]) == 0
+
+
+STALLED = encode(FRAMES, gop=FRAMES, noise=4)
+BURST = 8
+SECOND_US = 1_000_000
+CLOCKS = {
+    "stands still": FRAMES * [-SECOND_US],
+    "jumps back": [*range(20), *range(-SECOND_US, 20 - SECOND_US)],
+    "jumps ahead": [*range(-SECOND_US, 20 - SECOND_US), *range(2**50, 2**50 + 20)],
+}
+"""Stamps of a program's pictures, us from now."""
+
+
+def pieces_of(name: str) -> list[bytes]:
+    """Return the writes of a program whose pictures or clock stall."""
+    now_us = time.monotonic_ns() // 1000
+    stamps_us = [now_us + stamp_us for stamp_us in CLOCKS.get(name, FRAMES * [0])]
+    records = list(map(pack_record, map(h264.is_key, STALLED), stamps_us, STALLED))
+    writes = records if name in CLOCKS else STALLED
+    return [b"".join(writes[at : at + BURST]) for at in range(0, FRAMES, BURST)]
+
+
+@pytest.mark.parametrize("name", ["bursts", *CLOCKS])
+async def test_stalled_pictures_are_recorded_and_exported_whole(name: str, tmp_path: Path) -> None:
+    """No picture waits for a clock, and no time comes twice."""
+    for number, piece in enumerate(pieces_of(name)):
+        (tmp_path / f"piece-{number}").write_bytes(piece)
+    script = 'for piece in "$0"/piece-*; do cat "$piece"; sleep 0.1; done; sleep 60'
+    units: list[AccessUnit] = []
+    command = ["sh", "-c", script, str(tmp_path)]
+    async with running(Camera(command, name in CLOCKS), units.append) as camera:
+        await until(lambda: len(units) == FRAMES)
+        assert camera.state == "ok"
+    stamps_us = [unit.capture_us for unit in units]
+    assert stamps_us == sorted(set(stamps_us)), "each time once"
+    assert stamps_us[-1] <= time.monotonic_ns() // 1000
+    pictures = [
+        one._replace(
+            data=codec.encode(messages.Picture(BEGAN_NS + 1000 * unit.capture_us, unit.data))
+        )
+        for one, unit in zip(said(tuple(unit.data for unit in units)), units, strict=True)
+    ]
+    film = planned(McapFile(pictures).to(tmp_path / "a.mcap"))
+    assert film.pictures == FRAMES and film.missing == []
+
+
+def test_recorded_pictures_of_one_time_are_exported_whole(tmp_path: Path) -> None:
+    """Earlier versions recorded the pictures of a burst with one time."""
+    units = encode(FRAMES, gop=FRAMES)
+    picture = [codec.encode(messages.Picture(BEGAN_NS, unit)) for unit in units]
+    recorded = [one._replace(data=data) for one, data in zip(said(units), picture, strict=True)]
+    film = planned(McapFile(recorded).to(tmp_path / "a.mcap"))
+    assert film.pictures == FRAMES and film.missing == []
+    times = [time for time, _, _ in shown(made(film, tmp_path / "a.mp4"))]
+    assert len(times) == FRAMES
 
 
 @pytest.mark.parametrize(("field", "refused"), [(0, False), (1, True)])

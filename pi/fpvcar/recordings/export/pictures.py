@@ -17,6 +17,8 @@ LEAD_NS = 2 * SECOND_NS
 """Approximate maximum distance to the previous key frame: a camera sends one a second."""
 LATE_NS = SECOND_NS // 2
 """Maximum delay between capture and recording of a unit."""
+APART_NS = 1000
+"""Distance of pictures that were recorded with the same time."""
 STRETCH_MOST = 32 * MIB
 """Limit of picture bytes in memory: four times 30 s at 2 Mbit/s."""
 
@@ -32,12 +34,14 @@ class Frame(NamedTuple):
 class DecodableFilter:
     """Filter for decodable /camera messages of one recording.
 
-    Passes pictures from the first key frame on; after a gap, from the next key frame on.
+    Passes pictures from the first key frame on; after a gap, from the next key frame on. Pictures
+    with the same time are put APART_NS apart.
     """
 
     def __init__(self) -> None:
         self._waiting = True
         self._last: int | None = None
+        self._capture_ns, self._more_ns = -1, 0
 
     def frame(self, message: Message) -> Frame | None:
         """Return the picture of the next message; None if it cannot be decoded."""
@@ -55,7 +59,10 @@ class DecodableFilter:
         self._waiting = self._waiting and not key
         if self._waiting:
             return None
-        return Frame(picture.capture_ns or message.log_ns, key, picture.unit)
+        capture_ns = picture.capture_ns or message.log_ns
+        self._more_ns = self._more_ns + APART_NS if capture_ns == self._capture_ns else 0
+        self._capture_ns = capture_ns
+        return Frame(capture_ns + self._more_ns, key, picture.unit)
 
 
 def frames(
