@@ -37,7 +37,5 @@ export interface PicturePath {
   reset(): void;
   /** Makes a new decoder, as this one is broken, and waits for the next key frame. */
   rebuild(): void;
-  /** Plays, from the handler of a tap. */
-  play?(): Promise<void>;
   close(): void;
 }

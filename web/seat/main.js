@@ -254,10 +254,6 @@ addEventListener('pageshow', (event) => {
   link.wake();
   wakeUp();
 });
-// Low-power phones play a video only from the handler of a tap or key.
-for (const gesture of ['click', 'keydown']) {
-  addEventListener(gesture, () => [video, page.secondCamera?.video].forEach((one) => one?.tapped()), {capture: true});
-}
 addEventListener('contextmenu', (event) => event.preventDefault());
 addEventListener('gesturestart', (event) => event.preventDefault());
 

@@ -63,6 +63,9 @@ export class MsePath {
     this.lost = lost;
     this.leaving = leaving;
     this.blocked = blocked;
+    this.gesture = () => {
+      if (this.state.kind !== 'closed') void this.play();
+    };
     /** @type {MseState} */
     this.state = {kind: 'waiting'};
     /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -222,15 +225,17 @@ export class MsePath {
     video.playbackRate = far ? 1 : playbackRate(behindS);
   }
 
-  /** Plays; in low-power mode some phones refuse that outside the handler of a tap. */
+  /** Plays; in low-power mode some phones refuse that outside the handler of a tap or key. */
   async play() {
     try {
       await this.video.play();
       this.blocked(false);
     } catch (fault) {
       if (!(fault instanceof DOMException)) throw fault;
-      if (fault.name === 'NotAllowedError') this.blocked(true);
-      else console.debug(`video: ${fault}`);  // AbortError: the source was replaced
+      if (fault.name === 'NotAllowedError') {
+        this.blocked(true);
+        for (const kind of ['click', 'keydown']) addEventListener(kind, this.gesture, {capture: true, once: true});
+      } else console.debug(`video: ${fault}`);  // AbortError: the source was replaced
     }
   }
 

@@ -112,11 +112,6 @@ export class Video {
     });
   }
 
-  /** Plays where the browser waited for a tap: call it from a handler of one. */
-  tapped() {
-    if (this.blocked) void this.path?.play?.();
-  }
-
   /** Why there is no picture, as far as this page can tell. @returns {'unsupported' | 'tap' | 'decoder' | ''} */
   get trouble() {
     if (this.unsupported) return 'unsupported';

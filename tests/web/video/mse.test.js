@@ -5,6 +5,7 @@ import {beforeEach, test} from 'node:test';
 
 import {Picture} from '../../../web/recordings/player/picture.js';
 import {MsePath} from '../../../web/video/mse.js';
+import {supports} from '../../../web/video/support.js';
 import {CUT, DELTA, GRADUAL, SMALL, WIDE, frame} from './units.js';
 
 console.warn = () => {};
@@ -130,8 +131,11 @@ test('mse: recorded units of a jump wait until the source is open', () => {
   assert.equal(next, jump.length);
 });
 
-test('mse: browser that refuses to play is known, until a tap', async () => {
+test('mse: browser that refuses to play is known, and plays from the next tap', async () => {
   const {path, video, blocked, faults} = mse();
+  /** @type {Map<string, () => void>} */
+  const gestures = new Map();
+  Object.assign(globalThis, {addEventListener: (/** @type {string} */ kind, /** @type {() => void} */ act) => gestures.set(kind, act)});
   video.paused = true;
   for (const name of ['AbortError', 'NotAllowedError']) {
     video.play = async () => {
@@ -142,9 +146,40 @@ test('mse: browser that refuses to play is known, until a tap', async () => {
   }
   await new Promise((resolve) => setTimeout(resolve));
   assert.deepEqual(blocked, [true]);
-  video.play = async () => {};
-  await path.play();
-  assert.deepEqual([blocked, faults], [[true, false], []]);
+  assert.deepEqual([...gestures.keys()], ['click', 'keydown']);
+  let plays = 0;
+  video.play = async () => {
+    plays += 1;
+  };
+  gestures.get('click')?.();
+  await Promise.resolve();
+  assert.deepEqual([plays, blocked, faults], [1, [true, false], []]);
+  path.close();
+  gestures.get('keydown')?.();
+  assert.equal(plays, 1, 'the path is closed');
+});
+
+test('mse: iPhone with ManagedMediaSource alone plays', () => {
+  let remote = true;
+  class Managed extends FakeSource {
+    opens() {
+      if (!remote) super.opens();
+    }
+  }
+  Reflect.deleteProperty(globalThis, 'MediaSource');
+  Object.assign(globalThis, {ManagedMediaSource: Managed});
+  try {
+    assert.ok(supports.mse());
+    const {path, video, faults} = mse();
+    // It opens only where remote playback is off.
+    remote = /** @type {any} */ (video).disableRemotePlayback !== true;
+    sources[0].opens();
+    assert.equal(path.push(frame(SMALL, 1000)), true);
+    assert.equal(sources[0].buffers[0].appended.length, 1);
+    assert.deepEqual([sources[0].duration, faults], [Infinity, []]);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'ManagedMediaSource');
+  }
 });
 
 test('mse: new codec takes a new source and loses no key frame', () => {
