@@ -87,7 +87,12 @@ def write(out: BinaryIO, paths: Sequence[Path], report: Report, true_rate: bool)
 def pictures_of(paths: Sequence[Path], report: Report) -> Iterator[Picture]:
     """Yield all pictures of these files; `report` gets their losses."""
     files = one_by_one(in_order(paths, report.say, report.lost), report.say)
-    frames = (frame for recording in report.judged(files) for frame in pictures.frames(recording))
+    decodable = pictures.DecodableFilter()
+    frames = (
+        frame
+        for recording in report.judged(files)
+        for frame in pictures.frames(recording, decodable=decodable)
+    )
     return decoded(frames, report.lost)
 
 

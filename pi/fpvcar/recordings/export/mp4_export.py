@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, sample_of, sets_of
-from fpvcar.recordings.export.pictures import LEAD_NS, Frame
+from fpvcar.recordings.export.pictures import LEAD_NS, DecodableFilter, Frame
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.sentences import sentence
@@ -180,25 +180,22 @@ class Mp4Export:
     ) -> Iterator[FilmPicture]:
         """Yield the pictures of the film; every call yields the same pictures."""
         timeline = Timeline(missed, doubled)
-        for recording in self._opened():
-            for frame in self._leading(recording, missed):
-                picture = timeline.picture(frame)
-                if picture is not None:
-                    yield picture
+        for frame in self._leading(missed):
+            picture = timeline.picture(frame)
+            if picture is not None:
+                yield picture
 
-    def _leading(self, recording: Recording, missed: Callable[[int], None]) -> Iterator[Frame]:
-        """Yield a file's pictures, beginning with the last key frame before the time range."""
+    def _leading(self, missed: Callable[[int], None]) -> Iterator[Frame]:
+        """Yield decodable pictures, beginning with the last key frame before the time range."""
         start_ns, end_ns = self._time_range
-        lead: list[Frame] = []
-        began = recording.start_ns >= start_ns
-        for frame in pictures.frames(recording, max(0, start_ns - LEAD_NS), end_ns, missed):
-            if began:
-                yield frame
-                continue
-            lead = [frame] if frame.key else [*lead, frame]
-            if frame.capture_ns >= start_ns:
-                yield from lead
-                began = True
+        lead, decodable = list[Frame](), DecodableFilter()
+        for recording in self._opened():
+            from_ns = max(0, start_ns - LEAD_NS)
+            for frame in pictures.frames(recording, from_ns, end_ns, missed, decodable):
+                lead = [frame] if frame.key else [*lead, frame]
+                if frame.capture_ns >= start_ns:
+                    yield from lead
+                    lead = []
 
 
 def _size(nals: list[bytes]) -> int:

@@ -1,7 +1,8 @@
 """Decodable pictures of a recording. See messages.CAMERA.
 
 The pictures begin with a key frame. After a gap (a damaged chunk, or units dropped by the recorder)
-they resume at the next key frame.
+they resume at the next key frame. A file that goes on where the last one ended needs none: cameras
+with rare key frames make such files.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,22 +33,28 @@ class Frame(NamedTuple):
 
 
 class DecodableFilter:
-    """Filter for decodable /camera messages of one recording.
+    """Filter for decodable /camera messages of one or more files.
 
     Passes pictures from the first key frame on; after a gap, from the next key frame on. Pictures
     with the same time are put APART_NS apart.
     """
 
     def __init__(self) -> None:
-        self._waiting = True
-        self._last: int | None = None
+        self._waiting = self._begins = True
+        self._last = -1
         self._capture_ns, self._more_ns = -1, 0
+
+    def next_file(self) -> None:
+        """Begin another file: its first picture has the number after the last one, or is a key
+        frame."""
+        self._begins, self._capture_ns = True, -1
 
     def frame(self, message: Message) -> Frame | None:
         """Return the picture of the next message; None if it cannot be decoded."""
-        if self._last is not None and message.sequence > self._last + 1:
+        step = message.sequence - self._last
+        if step > 1 or (self._begins and step != 1):
             self._waiting = True
-        self._last = message.sequence
+        self._last, self._begins = message.sequence, False
         try:
             picture = codec.decode(messages.CAMERA, message.data)
         except messages.FormatError:
@@ -70,12 +77,15 @@ def frames(
     start_ns: int = 0,
     end_ns: int = EVER_NS,
     missed: Callable[[int], None] = lambda _: None,
+    decodable: DecodableFilter | None = None,
 ) -> Iterator[Frame]:
     """Yield the decodable pictures in this time range. Raises OSError.
 
-    `missed` is called with the time of every other picture.
+    `missed` is called with the time of every other picture. `decodable`: the filter of the files
+    before this one.
     """
-    decodable = DecodableFilter()
+    decodable = decodable or DecodableFilter()
+    decodable.next_file()
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
         frame = decodable.frame(message)
         if frame is None:

@@ -57,14 +57,15 @@ class RecordingTables:
         """Number of rows by topic."""
         self.unread = 0
         """Number of messages that could not be decoded."""
-        self._timeline, self._recording = Timeline(), ""
+        self._timeline, self._decodable, self._recording = Timeline(), DecodableFilter(), ""
 
     def add(self, recording: Recording) -> Iterator[int]:
         """Add a recording's messages; yield the size of each. Raises OSError.
 
         Pictures that the film leaves out have no row.
         """
-        about, decodable = recording.about, DecodableFilter()
+        about = recording.about
+        self._decodable.next_file()
         name = about.recording if about else ""
         if name != self._recording:  # the clock may have been set: start a new film
             self._timeline, self._recording = Timeline(), name
@@ -80,7 +81,7 @@ class RecordingTables:
                 self.unread += 1
                 decoded = None
             if topic == messages.CAMERA:
-                frame = decodable.frame(message)
+                frame = self._decodable.frame(message)
                 if frame is None or self._timeline.picture(frame) is None:
                     continue
             if decoded is None:

@@ -47,6 +47,16 @@ def test_raw_pictures_equal_those_of_the_film(files: list[Path], tmp_path: Path)
     assert said == [f"-f rawvideo -pixel_format {decode.FORM} -video_size 160x128"]
 
 
+def test_raw_pictures_continue_in_a_file_without_key_frame(tmp_path: Path) -> None:
+    pictures = list(mcaps.pictures(2.0, gop=1000))
+    files = [
+        McapFile(pictures[:30]).to(tmp_path / "a.mcap"),
+        McapFile(pictures[30:], segment=2, sequence_from=30).to(tmp_path / "b.mcap"),
+    ]
+    report = export.Report(lambda words: None)
+    assert decode.write(io.BytesIO(), files, report, False) == len(pictures)
+
+
 def test_raw_of_a_damaged_file_exits_3_unless_partial(files: list[Path], tmp_path: Path) -> None:
     made = McapFile([*mcaps.pictures(3.0, gop=15)])
     bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)

@@ -327,15 +327,29 @@ def test_camera_table_has_a_row_for_each_picture_of_the_film(tmp_path: Path) -> 
     bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
     twice = tmp_path / "copy.mcap"
     twice.write_bytes(bad.read_bytes())
-    files = [bad, twice]
-    assert export.run("mp4", tmp_path / "out.mp4", files, False) == INCOMPLETE
-    assert export.run("csv", tmp_path / "out", files, False) == INCOMPLETE
-    times_us, _ = film(tmp_path / "out.mp4")
-    table = rows(tmp_path / "out" / "camera.csv")
+    assert pictures_of_both(tmp_path, [bad, twice], INCOMPLETE) < SECONDS * mcaps.FPS
+
+
+def test_camera_table_continues_in_a_file_without_key_frame(tmp_path: Path) -> None:
+    pictures = list(mcaps.pictures(SECONDS, gop=1000))
+    files = [
+        McapFile(pictures[:60]).to(tmp_path / "a.mcap"),
+        McapFile(pictures[60:], segment=2, sequence_from=60).to(tmp_path / "b.mcap"),
+    ]
+    assert pictures_of_both(tmp_path, files, 0) == len(pictures)
+
+
+def pictures_of_both(folder: Path, files: list[Path], status: int) -> int:
+    """Export film and tables; return the number of pictures, which have the same times in both."""
+    assert export.run("mp4", folder / "out.mp4", files, False) == status
+    assert export.run("csv", folder / "out", files, False) == status
+    times_us, _ = film(folder / "out.mp4")
+    table = rows(folder / "out" / "camera.csv")
     began_s = BEGAN_NS / SECOND_NS
     assert [round((utc_s(row) - began_s) * 1e6) for row in table] == [
         pytest.approx(us, abs=2) for us in times_us
     ]
+    return len(table)
 
 
 def utc_s(row: dict[str, str]) -> float:

@@ -132,6 +132,25 @@ def test_stretch_begins_with_the_key_frame_before_it(
     assert film.missing == []
 
 
+@pytest.mark.parametrize(
+    ("sequence_from", "start_s", "count"),
+    [(60, 0.0, 120), (61, 0.0, 60), (30, 0.0, 60), (60, 2.0, 120), (60, 2.5, 0)],
+)
+def test_file_without_key_frame_continues_the_file_before_it(
+    tmp_path: Path, sequence_from: int, start_s: float, count: int
+) -> None:
+    """A camera with rare key frames makes such files; a lost picture between them ends the film."""
+    pictures = list(mcaps.pictures(4.0, gop=120))
+    paths = [
+        McapFile(pictures[:60]).to(tmp_path / "a.mcap"),
+        McapFile(pictures[60:], segment=2, sequence_from=sequence_from).to(tmp_path / "b.mcap"),
+    ]
+    film = planned(*paths, start_ns=BEGAN_NS + round(start_s * SECOND_NS))
+    assert film.pictures == count
+    assert film.left_out == {120: 0, 60: 60, 0: 45}[count]
+    assert [one.frame.key for one in film._shown()].count(True) == bool(count)
+
+
 def test_left_out_pictures_are_counted_before_first_byte(tmp_path: Path) -> None:
     mcap_file = McapFile(list(mcaps.pictures(4.0, gop=45)))
     path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
