@@ -42,6 +42,9 @@ IN_VAIN_S = {MISSING: 30.0, NO_CAMERA: 5.0}
 installs or plugs in the missing part, and each start costs a Pi Zero seconds of its processor."""
 REFUSED_S = 30.0
 """Pause after a program whose pictures are unusable."""
+KEYLESS_S = 30.0
+"""Age of the last key frame from which a request restarts a program that takes no requests. The
+picture stops for a moment for all viewers; key frames up to 10 s apart are common."""
 CLOSED_S = 0.2
 WELL_S = 5.0
 """Life of a program, with pictures, that resets the back-off."""
@@ -166,7 +169,7 @@ class Camera(Supervisor):
         self._splitter = self._new_splitter()
         self._wishes: dict[str, int] = {}
         self._began_s = self._bytes_s = self._unit_s = 0.0
-        self._synced = self._silent = False
+        self._synced = self._silent = self._key_wanted = False
         self._head = b""
         self._coding = faults.CodingCheck()
         self._warned = ""
@@ -209,9 +212,10 @@ class Camera(Supervisor):
 
     def request_key(self) -> bool:
         """Request a key frame. Returns False if the program cannot receive requests or is not
-        running."""
+        running. A program that cannot, and has made none for KEYLESS_S, is restarted."""
         if self.process is not None:  # a new viewer may have arrived
             self.process.hurry()
+        self._key_wanted = not self.framed
         return self.write_line("key")
 
     def set_bitrate(self, bitrate: int) -> bool:
@@ -248,7 +252,7 @@ class Camera(Supervisor):
     def begin(self, now_s: float) -> None:
         """Reset for a new start: the first accepted unit is a key frame."""
         self._splitter, self._coding = self._new_splitter(), faults.CodingCheck()
-        self._synced = self._silent = self.keeps_rate = False
+        self._synced = self._silent = self._key_wanted = self.keeps_rate = False
         self._head = b""
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
         self._choice.begin(now_s)
@@ -362,9 +366,12 @@ class Camera(Supervisor):
         """Check a unit's coding; log a new warning. Unusable pictures end the program."""
         coding = self._coding
         coding.note(unit, now_s)
+        self._key_wanted = self._key_wanted and not unit.key
         if coding.refusal:
             self.back_off.lengthen(REFUSED_S)
             self.fail(coding.refusal)
+        elif self._key_wanted and coding.keyless_s > KEYLESS_S:
+            self.fail(faults.rare_keys(KEYLESS_S))
         elif coding.warning and coding.warning != self._warned:
             log.warning("%s: %s", self._name, coding.warning)
         self._warned = coding.warning or self._warned

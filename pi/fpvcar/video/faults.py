@@ -101,6 +101,11 @@ def no_key_frame() -> str:
     return sentence("camera_no_key")
 
 
+def rare_keys(seconds: float) -> str:
+    """Describe a stream without a key frame for so long."""
+    return sentence("camera_rare_keys", seconds=f"{seconds:g}")
+
+
 def foreign_format(head: bytes) -> str:
     """Return the fault of a plain program whose output begins like another format than Annex B;
     empty if it does not."""
@@ -123,6 +128,8 @@ class CodingCheck:
     def __init__(self) -> None:
         self.refusal = ""
         self.warning = ""
+        self.keyless_s = 0.0
+        """Time since the last key frame."""
         self._format, self._sps, self._shape = "", b"", Shape(0, 0)
         self._key_s: float | None = None
 
@@ -137,8 +144,8 @@ class CodingCheck:
                 self.refusal = sentence("camera_b_frames")
             elif syntax.is_field(lead[-1], self._shape):
                 self.refusal = sentence("camera_fields")
-        rare = now_s - self._key_s > KEYS_MOST_S
-        keys = sentence("camera_rare_keys", seconds=f"{KEYS_MOST_S:g}") if rare else ""
+        self.keyless_s = now_s - self._key_s
+        keys = rare_keys(KEYS_MOST_S) if self.keyless_s > KEYS_MOST_S else ""
         self.warning = self._format or keys
 
     def _check_format(self, lead: list[bytes]) -> None:

@@ -11,10 +11,12 @@ import pytest
 
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export.mp4_export import Mp4Export
+from fpvcar.video import camera as video_camera
 from fpvcar.video import faults, h264, syntax
 from fpvcar.video.access_unit_records import AnnexBSplitter
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Stream
 from fpvcar.wire.camera import pack_record
 from tests.support.cameras.video_source import encode
 from tests.support.mcaps import BEGAN_NS, McapFile
@@ -169,14 +171,19 @@ def pieces_of(name: str) -> list[bytes]:
     return [b"".join(writes[at : at + BURST]) for at in range(0, FRAMES, BURST)]
 
 
+def writing(pieces: Sequence[bytes], folder: Path) -> list[str]:
+    """Return a program that writes these pieces, 0.1 s apart."""
+    for number, piece in enumerate(pieces):
+        (folder / f"piece-{number}").write_bytes(piece)
+    script = 'for piece in "$0"/piece-*; do cat "$piece"; sleep 0.1; done; sleep 60'
+    return ["sh", "-c", script, str(folder)]
+
+
 @pytest.mark.parametrize("name", ["bursts", *CLOCKS])
 async def test_stalled_pictures_are_recorded_and_exported_whole(name: str, tmp_path: Path) -> None:
     """No picture waits for a clock, and no time comes twice."""
-    for number, piece in enumerate(pieces_of(name)):
-        (tmp_path / f"piece-{number}").write_bytes(piece)
-    script = 'for piece in "$0"/piece-*; do cat "$piece"; sleep 0.1; done; sleep 60'
     units: list[AccessUnit] = []
-    command = ["sh", "-c", script, str(tmp_path)]
+    command = writing(pieces_of(name), tmp_path)
     async with running(Camera(command, name in CLOCKS), units.append) as camera:
         await until(lambda: len(units) == FRAMES)
         assert camera.state == "ok"
@@ -191,6 +198,28 @@ async def test_stalled_pictures_are_recorded_and_exported_whole(name: str, tmp_p
     ]
     film = planned(McapFile(pictures).to(tmp_path / "a.mcap"))
     assert film.pictures == FRAMES and film.missing == []
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_program_without_later_key_frames_is_restarted_for_a_viewer_that_waits(
+    waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(video_camera, "KEYLESS_S", 0.2)
+    camera = Camera(writing(pieces_of("bursts"), tmp_path), False)
+    stream, units = Stream(camera), list[AccessUnit]()
+
+    def take(unit: AccessUnit) -> None:
+        units.append(unit)
+        stream.publish(unit)
+
+    async with running(camera, take):
+        await until(lambda: len(units) > BURST)
+        if waits:
+            viewer = stream.add_viewer(lambda: False)
+            await until(lambda: viewer.waiting)
+        await until(lambda: len(units) >= FRAMES)
+    assert sum(unit.key for unit in units) == 1 + waits
+    assert ("ffmpeg: -g 30" in caplog.text) == waits
 
 
 def test_recorded_pictures_of_one_time_are_exported_whole(tmp_path: Path) -> None:
