@@ -35,7 +35,7 @@ PREFERENCES = {
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
 }
-KEYS = {"ArrowUp": "\ue013", "ArrowDown": "\ue015"}
+KEYS = {"ArrowUp": "\ue013", "ArrowDown": "\ue015", "Enter": "\ue007"}
 """WebDriver's code points for keys that have no character."""
 
 
@@ -64,6 +64,38 @@ class Keys:
         self.up(key)
 
 
+class Finger:
+    """Finger on a page, at CSS pixels of the viewport. `perform` is as for Keys.
+
+    Firefox makes touches of it. WebKitGTK's driver makes the pointer events of a mouse.
+    """
+
+    def __init__(self, perform: Callable[[dict[str, object]], object]) -> None:
+        self._perform = perform
+
+    def down(self, x: float, y: float) -> None:
+        """Put the finger on the page and hold it there."""
+        self._act(_to(x, y), {"type": "pointerDown", "button": 0})
+
+    def move(self, x: float, y: float) -> None:
+        """Move the finger, without lifting it."""
+        self._act(_to(x, y))
+
+    def up(self) -> None:
+        """Lift the finger."""
+        self._act({"type": "pointerUp", "button": 0})
+
+    def _act(self, *actions: dict[str, object]) -> None:
+        touch = {"pointerType": "touch"}
+        self._perform(
+            {"type": "pointer", "id": "finger", "parameters": touch, "actions": list(actions)}
+        )
+
+
+def _to(x: float, y: float) -> dict[str, object]:
+    return {"type": "pointerMove", "x": round(x), "y": round(y), "origin": "viewport"}
+
+
 class Locator:
     """First element that matches a selector."""
 
@@ -80,7 +112,7 @@ class Tab:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket, self._count, self.context = socket, 0, ""
-        self.keyboard = Keys(self._perform)
+        self.keyboard, self.finger = Keys(self._perform), Finger(self._perform)
         wanted = {"alwaysMatch": {"acceptInsecureCerts": True}}
         about = self.command("session.new", capabilities=wanted)["capabilities"]
         self.version = str(about["browserVersion"])

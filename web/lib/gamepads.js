@@ -15,7 +15,7 @@ const STILL_MS = 300;
 const REST_MOST = 0.3;
 const COMMANDS = /** @type {const} */ (['lights', 'snapshot', 'mark']);
 
-/** Browsers have gamepads on https and localhost only; a frame may be denied them. */
+/** Some browsers have gamepads on https and localhost only; a frame may be denied them. */
 export const hasGamepads = () => 'getGamepads' in navigator;
 
 /** @returns {Gamepad[]} */

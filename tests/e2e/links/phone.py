@@ -15,6 +15,16 @@ from tests.support.lan import Lan
 
 CURRENT_MS = 300
 """A picture this young counts as current."""
+OFFERS = """({
+    picture: window.fpvcar.video.path,
+    gamepads: 'getGamepads' in navigator,
+    microphone: 'mediaDevices' in navigator,
+    app: 'serviceWorker' in navigator,
+})"""
+"""Expression for the browser's parts of the seat; docs/access.md has the table."""
+PLAIN = {"picture": "mse", "gamepads": True, "microphone": False, "app": False}
+SECURE = {"picture": "webcodecs", "gamepads": True, "microphone": True, "app": True}
+"""Values of OFFERS over http at an address, except in WebKitGTK, and over https."""
 
 
 @contextmanager

@@ -30,13 +30,6 @@ LEAST_FPS, AGE_MS = 4, 1000
 be 2 s old at the end."""
 
 
-@pytest.fixture(scope="module")
-def lan() -> Iterator[Lan]:
-    """Two hosts and a cable."""
-    with Lan() as made:
-        yield made
-
-
 @pytest.fixture(scope="module", params=["webcodecs", "mse"])
 def opened_far(
     request: pytest.FixtureRequest,

@@ -35,13 +35,6 @@ SAYS = "document.getElementById('weak-says')"
 
 
 @pytest.fixture(scope="module")
-def lan() -> Iterator[Lan]:
-    """Two hosts and a cable."""
-    with Lan() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def opened_far(
     bench: RunningBench, lan: Lan, playwright: Playwright, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Page]:

@@ -15,8 +15,8 @@ from fpvcar.config import profiles
 from fpvcar.runtime import paths
 from tests.e2e.browser.seat import grown_up, holds, opened, probe, stands, until, violations
 from tests.e2e.conftest import SHELL
-from tests.e2e.harness import SMALL, RunningBench, started, wait_for
-from tests.e2e.links.phone import drive_code, on_the_lan, take_wheel
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.links.phone import OFFERS, PLAIN, SECURE, drive_code, on_the_lan, take_wheel
 from tests.support.lan import Lan
 
 pytestmark = [
@@ -24,20 +24,6 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
-
-
-@pytest.fixture(scope="module")
-def lan() -> Iterator[Lan]:
-    """A host with one cable to this one."""
-    with Lan() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def lan_bench(tmp_path_factory: pytest.TempPathFactory, lan: Lan) -> Iterator[RunningBench]:
-    """A bench that is open to the LAN."""
-    with started(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0", *SMALL) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +92,13 @@ def test_https_is_offered_and_gives_the_phone_webcodecs(
     phone: Page, lan: Lan, lan_bench: RunningBench
 ) -> None:
     opened(phone, f"http://{lan.near}:{lan_bench.port}/")
+    assert phone.evaluate(OFFERS) == PLAIN
     phone.locator("#intro-ok").click()  # the first visit's help comes first
     with phone.expect_navigation():
         phone.locator("#secure-go").click()
     assert phone.url == f"https://{lan.near}:{lan_bench.port + 1}/"
     until(phone, "window.fpvcar?.video.path === 'webcodecs'")
+    assert phone.evaluate(OFFERS) == SECURE
 
 
 def test_guest_drives_by_invitation_until_grown_up_ends_it(

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,22 @@ def listens(port: int) -> bool:
     return True
 
 
-def test_answers_bring_the_codes_and_end_the_service(page: Page, tmp_path: Path) -> None:
+@contextmanager
+def serving(state: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run the service of a first boot; yield it and its port."""
     port = free_port()
     words = [sys.executable, "-m", "fpvcar", "first-boot", "serve", "--port", str(port)]
-    service = subprocess.Popen(words, env={**os.environ, "STATE_DIRECTORY": str(tmp_path)})
+    service = subprocess.Popen(words, env={**os.environ, "STATE_DIRECTORY": str(state)})
     try:
         wait_for(lambda: listens(port), "the service does not listen", 20.0)
+        yield service, port
+    finally:
+        service.kill()
+        service.wait()
+
+
+def test_answers_bring_the_codes_and_end_the_service(page: Page, tmp_path: Path) -> None:
+    with serving(tmp_path) as (service, port):
         page.set_viewport_size({"width": 390, "height": 700})
         page.goto(f"http://localhost:{port}/")
         page.locator("#questions").wait_for(state="visible")
@@ -58,8 +69,5 @@ def test_answers_bring_the_codes_and_end_the_service(page: Page, tmp_path: Path)
         assert page.locator("#by-name").get_attribute("href") == "http://rusty.local:8080/"
         assert violations(page) == []
         assert service.wait(20.0) == 0
-    finally:
-        service.kill()
-        service.wait()
     answers = json.loads((tmp_path / first_boot.ANSWERS).read_text())
     assert answers["name"] == "Rusty" and answers["resistors"] is True

@@ -16,7 +16,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rdma.bidi import Keys
+from benchmarks.rdma.bidi import Finger, Keys
 
 from tests.e2e.harness import wait_for
 from tests.support.ports import free_port
@@ -32,7 +32,7 @@ class WebKitTab:
 
     def __init__(self, port: int) -> None:
         self._port, self._session = port, ""
-        self.keyboard = Keys(lambda source: self._ask("POST", "/actions", {"actions": [source]}))
+        self.keyboard, self.finger = Keys(self._perform), Finger(self._perform)
         program = str(next(Path("/usr/lib").glob("*/webkit2gtk-4.1/MiniBrowser")))
         options = {
             "acceptInsecureCerts": True,
@@ -50,6 +50,9 @@ class WebKitTab:
         if isinstance(answer, dict) and "error" in answer:
             raise RuntimeError(f"{path}: {answer['error']}: {answer['message']}")
         return answer
+
+    def _perform(self, source: dict[str, object]) -> None:
+        self._ask("POST", "/actions", {"actions": [source]})
 
     def goto(self, url: str) -> None:
         """Open a page and wait until it is loaded."""
