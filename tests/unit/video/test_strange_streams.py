@@ -74,6 +74,7 @@ REFUSED: dict[str, Callable[[], bytes]] = {
     "YUV4MPEG": lambda: b"YUV4MPEG2 W64 H64 F30:1\n" + bytes(400),
     "H.265": lambda: HEVC + bytes(300),
     "-bf 0": lambda: b"".join(encode(frames=12, b_frames=2)),
+    "-g 30": lambda: b"".join(encode(FRAMES, gop=1000)[1:]),
     "Annex B": lambda: bytes(100_000),
 }
 """Words of the refusal, and the stream."""

@@ -99,7 +99,7 @@ export default register({
     camera_killed: 'ihr Programm wurde abgebrochen ({signal})',
     camera_silent: 'sie hat seit {seconds} s nichts gesendet',
     camera_never: 'sie hat seit ihrem Start vor {seconds} s nichts gesendet',
-    camera_no_key: 'ihr Programm sendet kein H.264-Schlüsselbild; nötig ist reines H.264 (Annex B) auf stdout mit einem Schlüsselbild pro Sekunde',
+    camera_no_key: 'ihr Programm sendet kein H.264-Schlüsselbild; nötig ist reines H.264 (Annex B) auf stdout mit einem Schlüsselbild pro Sekunde (ffmpeg: -c:v libx264 -g 30 -f h264)',
     camera_rare_keys: 'seit {seconds} s kein H.264-Schlüsselbild, deshalb wartet eine neue Seite auf ihr Bild; lass ihren Encoder eines pro Sekunde senden (ffmpeg: -g 30)',
     camera_b_frames: 'ihr H.264 hat B-Bilder, die zu spät und in falscher Reihenfolge kommen; schalte sie ab (ffmpeg: -bf 0)',
     camera_fields: 'ihr H.264 hat Halbbilder, die Browser als Streifen zeigen; stell sie auf Vollbilder um (ffmpeg: -vf yadif)',

@@ -99,7 +99,7 @@ export default register({
     camera_killed: 'its program was killed ({signal})',
     camera_silent: 'it has sent nothing for {seconds} s',
     camera_never: 'it has sent nothing since its start, {seconds} s ago',
-    camera_no_key: 'its program sends no H.264 key frame; it needs plain H.264 (Annex B) on stdout, with a key frame each second',
+    camera_no_key: 'its program sends no H.264 key frame; it needs plain H.264 (Annex B) on stdout, with a key frame each second (ffmpeg: -c:v libx264 -g 30 -f h264)',
     camera_rare_keys: 'no H.264 key frame for {seconds} s, so a new page waits for its picture; make its encoder send one each second (ffmpeg: -g 30)',
     camera_b_frames: 'its H.264 has B-frames, which are late and out of order; switch them off (ffmpeg: -bf 0)',
     camera_fields: 'its H.264 is interlaced, which browsers show in stripes; make it progressive (ffmpeg: -vf yadif)',

@@ -99,7 +99,7 @@ export default register({
     camera_killed: 'su programa fue interrumpido ({signal})',
     camera_silent: 'no envía nada desde hace {seconds} s',
     camera_never: 'no ha enviado nada desde que arrancó, hace {seconds} s',
-    camera_no_key: 'su programa no envía fotogramas clave H.264; hace falta H.264 puro (Annex B) por stdout, con un fotograma clave por segundo',
+    camera_no_key: 'su programa no envía fotogramas clave H.264; hace falta H.264 puro (Annex B) por stdout, con un fotograma clave por segundo (ffmpeg: -c:v libx264 -g 30 -f h264)',
     camera_rare_keys: 'sin fotograma clave H.264 desde hace {seconds} s, así que una página nueva espera su imagen; haz que su codificador envíe uno por segundo (ffmpeg: -g 30)',
     camera_b_frames: 'su H.264 tiene fotogramas B, que llegan tarde y desordenados; desactívalos (ffmpeg: -bf 0)',
     camera_fields: 'su H.264 es entrelazado y los navegadores lo muestran a rayas; hazlo progresivo (ffmpeg: -vf yadif)',

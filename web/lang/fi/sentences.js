@@ -99,7 +99,7 @@ export default register({
     camera_killed: 'sen ohjelma keskeytettiin ({signal})',
     camera_silent: 'se ei ole lähettänyt mitään {seconds} s aikana',
     camera_never: 'se ei ole lähettänyt mitään käynnistyksestään asti, {seconds} s',
-    camera_no_key: 'sen ohjelma ei lähetä H.264-avainkuvia; tarvitaan pelkkää H.264:ää (Annex B) stdoutiin, avainkuva joka sekunti',
+    camera_no_key: 'sen ohjelma ei lähetä H.264-avainkuvia; tarvitaan pelkkää H.264:ää (Annex B) stdoutiin, avainkuva joka sekunti (ffmpeg: -c:v libx264 -g 30 -f h264)',
     camera_rare_keys: 'ei H.264-avainkuvaa {seconds} sekuntiin, joten uusi sivu odottaa kuvaansa; aseta sen kooderi lähettämään avainkuva joka sekunti (ffmpeg: -g 30)',
     camera_b_frames: 'sen H.264:ssä on B-kuvia, jotka tulevat myöhässä ja väärässä järjestyksessä; poista ne käytöstä (ffmpeg: -bf 0)',
     camera_fields: 'sen H.264 on lomitettua, ja selaimet näyttävät sen raitoina; muuta se progressiiviseksi (ffmpeg: -vf yadif)',

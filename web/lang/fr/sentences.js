@@ -99,7 +99,7 @@ export default register({
     camera_killed: 'son programme a été tué ({signal})',
     camera_silent: 'elle n’a rien envoyé depuis {seconds} s',
     camera_never: 'elle n’a rien envoyé depuis son démarrage, il y a {seconds} s',
-    camera_no_key: 'son programme n’envoie pas d’image clé H.264 ; il faut du H.264 brut (Annex B) sur stdout, avec une image clé par seconde',
+    camera_no_key: 'son programme n’envoie pas d’image clé H.264 ; il faut du H.264 brut (Annex B) sur stdout, avec une image clé par seconde (ffmpeg : -c:v libx264 -g 30 -f h264)',
     camera_rare_keys: 'aucune image clé H.264 depuis {seconds} s, donc une nouvelle page attend son image ; règle son encodeur pour en envoyer une par seconde (ffmpeg : -g 30)',
     camera_b_frames: 'son H.264 contient des images B, tardives et dans le désordre ; désactive-les (ffmpeg : -bf 0)',
     camera_fields: 'son H.264 est entrelacé et les navigateurs le montrent en rayures ; rends-le progressif (ffmpeg : -vf yadif)',

@@ -99,7 +99,7 @@ export default register({
     camera_killed: '程序被终止（{signal}）',
     camera_silent: '{seconds} 秒没有发送数据',
     camera_never: '启动后 {seconds} 秒一直没有发送数据',
-    camera_no_key: '程序没有发送 H.264 关键帧；需要在 stdout 上输出纯 H.264（Annex B），每秒一个关键帧',
+    camera_no_key: '程序没有发送 H.264 关键帧；需要在 stdout 上输出纯 H.264（Annex B），每秒一个关键帧（ffmpeg：-c:v libx264 -g 30 -f h264）',
     camera_rare_keys: '已有 {seconds} 秒没有 H.264 关键帧，新打开的页面要等画面；请让编码器每秒发送一个关键帧（ffmpeg：-g 30）',
     camera_b_frames: '它的 H.264 含有 B 帧，画面会延迟且乱序；请关闭 B 帧（ffmpeg：-bf 0）',
     camera_fields: '它的 H.264 是隔行扫描，浏览器会显示条纹；请改为逐行扫描（ffmpeg：-vf yadif）',
