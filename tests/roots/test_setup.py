@@ -39,10 +39,13 @@ chmod +x /tmp/bin/apt-get
 # Without Python, setup.sh ends behind the packages.
 for target in {targets}; do PATH=/tmp/bin:$PATH PYTHON=true tools/setup.sh $target || true; done
 """
-TEST = """
+CLONE = (
+    "git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm 'tests: copy'"
+)
+TEST = f"""
 cp -R /mnt /root/fpvcar
 cd /root/fpvcar
-git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm 'tests: copy'
+{CLONE}
 useradd --create-home driver
 make test
 make -s clean
@@ -50,9 +53,10 @@ chown -R driver: /root/fpvcar && mv /root/fpvcar /home/driver
 runuser -u driver -- make -C /home/driver/fpvcar test
 """
 
-DEB = """
+DEB = f"""
 cp -R /mnt /root/fpvcar
 cd /root/fpvcar
+{CLONE}
 make deb
 apt-get -qq install ./build/deb/fpvcar_*.deb ./build/deb/python3-fpvcar_*.deb >/dev/null
 fpvcar setup --board mx1508-sensors --name Rusty --resistors --root /tmp/card || true

@@ -9,9 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fpvcar.calibration import driving_steps, static_steps, values
-from fpvcar.calibration.motors import DeadBand, Direction, LeadResistor, limited, verifiable
+from fpvcar.calibration.motors import (
+    DeadBand,
+    Direction,
+    LeadResistor,
+    claimed,
+    limited,
+    verifiable,
+)
 from fpvcar.calibration.steps import CarState, FailedStep, Step, Wish
-from fpvcar.calibration.store import History
+from fpvcar.calibration.store import RESISTOR, History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 from fpvcar.drive.gate import Cause
@@ -24,7 +31,7 @@ AWAY_S = 8.0
 
 def _resistor(name: str) -> str:
     """Return the name of a doubt: this motor lacks its resistor. Older versions ignore it."""
-    return f"{name}.resistor"
+    return name + RESISTOR
 
 
 class Calibrator:
@@ -38,7 +45,7 @@ class Calibrator:
 
     def __init__(self, own: Profile, before: History, most_hz: int | None = None) -> None:
         self.own = own
-        self._resistors = dict(verifiable(own, most_hz))
+        self._resistors = dict(claimed(own, most_hz))
         self.apply: Callable[[Profile], None] = lambda profile: None
         self.step: Step | None = None
         self._kind = self._of = ""
@@ -52,7 +59,7 @@ class Calibrator:
         self._fitted = fitting(self.own, new.values)
         self.profile = overridden(self.own, self._fitted.values)
         motors = self.own.motors
-        self._lost = {*new.doubts, *values.in_doubt(motors, self._fitted)}
+        self._lost = {*new.doubts, *new.missing, *values.in_doubt(motors, self._fitted)}
         self.doubts = tuple(name for name in motors.names if name in self._lost)
         self.missing = tuple(name for name in self._resistors if _resistor(name) in self._lost)
         self.faults = tuple(self._complaints())
@@ -98,8 +105,9 @@ class Calibrator:
         """Yield (kind, subject) for each step available on this car."""
         motors = self.own.motors
         pairs = tuple(zip(motors.names, motors.pair, strict=True))
-        for name in self._resistors if self.own.battery.address is not None else ():
-            yield "resistor", name
+        for name, over in self._resistors.items():
+            if verifiable(self.own, name, over):
+                yield "resistor", name
         for name, _ in pairs:
             yield "direction", name
         for name, motor in pairs:
@@ -160,11 +168,15 @@ class Calibrator:
         self.step = step
         return True
 
-    def fail(self, fault: Exception) -> None:
-        """Replace a step that raised an error by one that reports the error and moves nothing."""
-        log.error("calibration step %s failed", self._kind, exc_info=fault)
-        self.step = FailedStep(fault)
-        self._tune()
+    def fail(self, fault: Exception, step: Step) -> None:
+        """Replace a step that raised an error by one that reports the error and moves nothing.
+
+        A step begun since then continues.
+        """
+        log.error("a calibration step failed", exc_info=fault)
+        if self.step is step:
+            self.step = FailedStep(fault)
+            self._tune()
 
     def answer(self, word: str, figures: list[float]) -> None:
         """Process a person's input for the step. Raises ValueError, ConfigError."""

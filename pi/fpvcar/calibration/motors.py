@@ -35,17 +35,22 @@ PRESENT_SHARE = 0.9
 """Share of full_v / peak_a below which the resistor is missing."""
 
 
-def verifiable(profile: Profile, most_hz: int | None) -> Iterator[tuple[str, OverPeak]]:
-    """Yield the motors whose claimed resistor `LeadResistor` can verify.
+def claimed(profile: Profile, most_hz: int | None) -> Iterator[tuple[str, OverPeak]]:
+    """Yield the motors that need a resistor, and have one by the profile."""
+    for over in over_peak(profile, most_hz, bare=True):
+        name = over.place.removeprefix("motors.")
+        if dc(profile.motors, name).resistor_ohm:
+            yield name, over
+
+
+def verifiable(profile: Profile, name: str, over: OverPeak) -> bool:
+    """Return whether `LeadResistor` can verify the resistor of this motor.
 
     `wheels` changes the duty of a motor with `hold`; pulses above MOST_HZ end before the current
     of a coil has risen.
     """
-    for over in over_peak(profile, most_hz, bare=True):
-        name = over.place.removeprefix("motors.")
-        motor = dc(profile.motors, name)
-        if motor.resistor_ohm and motor.hold == 1.0 and over.hz <= MOST_HZ:
-            yield name, over
+    steady = dc(profile.motors, name).hold == 1.0 and over.hz <= MOST_HZ
+    return steady and profile.battery.address is not None
 
 
 def limited(profile: Profile) -> Profile:

@@ -20,6 +20,8 @@ OWN = -1
 """Number that stands for the profile's own values, before any change."""
 FORGOTTEN = -2
 """Number of a previous change that is no longer in the list; undo stops there."""
+RESISTOR = ".resistor"
+"""End of a doubt about a motor's resistor; a doubt about its direction is the motor's name."""
 DAMAGED = "damaged"
 """Name of the change that stands for an unreadable file."""
 log = logging.getLogger("fpvcar.calibration")
@@ -27,7 +29,8 @@ log = logging.getLogger("fpvcar.calibration")
 
 class Change(Struct, frozen=True, omit_defaults=True):
     """All values since `utc_s`; `before` is the number of the change that it came from, OWN, or
-    FORGOTTEN. `doubts` names the motors with a direction in doubt."""
+    FORGOTTEN. `doubts` names the motors with a direction in doubt, or, with RESISTOR, without
+    their resistor."""
 
     utc_s: float
     what: str
@@ -55,6 +58,16 @@ class History(Struct, frozen=True):
     def doubts(self) -> tuple[str, ...]:
         """Motors with a direction in doubt since an earlier change."""
         return self.changes[self.now].doubts if self.now != OWN else ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Doubts about resistors by the last measurement before the current change: a change of an
+        older version does not pass them on."""
+        number = self.now
+        while number >= 0 and not self.changes[number].what.startswith("resistor "):
+            number = self.changes[number].before
+        measured = self.changes[number].doubts if number >= 0 else ()
+        return tuple(doubt for doubt in measured if doubt.endswith(RESISTOR))
 
     @property
     def damaged(self) -> bool:

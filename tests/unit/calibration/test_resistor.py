@@ -8,8 +8,8 @@ import pytest
 from fpvcar.app import Settings
 from fpvcar.calibration import store
 from fpvcar.calibration.calibrator import Calibrator
-from fpvcar.calibration.motors import RESISTOR_DUTY, LeadResistor, verifiable
-from fpvcar.calibration.steps import CarState, Wish
+from fpvcar.calibration.motors import RESISTOR_DUTY, LeadResistor, claimed
+from fpvcar.calibration.steps import CarState, FailedStep, Wish
 from fpvcar.calibration.store import History
 from fpvcar.config import Motors, Profile
 from fpvcar.config.pwm import MOST_HZ
@@ -159,8 +159,7 @@ def test_released_button_ends_the_drive_and_gives_no_result() -> None:
 
 
 def test_silent_battery_gives_no_result() -> None:
-    ((name, over),) = verifiable(CAR, MOST_HZ)
-    step = LeadResistor(CAR, name, over)
+    step = LeadResistor(CAR, "drive", dict(claimed(CAR, MOST_HZ))["drive"])
     for tick in range(500):
         step.update(CarState(tick * TICK_S, 0.1, 0.0, (0.1, 0.0), battery=None))
     assert step.phase == "hold" and step.wish(1.0, VOLTS) == Wish()
@@ -193,6 +192,17 @@ def test_missing_resistor_holds_the_car_until_the_step_finds_it(tmp_path: Path) 
     assert tuner.in_doubt == "resistor"
 
 
+def test_fault_of_a_step_ends_no_later_step() -> None:
+    """The result of a step is written while the next one may begin."""
+    bench = Bench(CAR, WITH_OHM)
+    earlier = bench.begin()
+    later = bench.begin()
+    bench.tuner.fail(OSError("full"), earlier)
+    assert bench.tuner.step is later
+    bench.tuner.fail(OSError("full"), later)
+    assert isinstance(bench.tuner.step, FailedStep)
+
+
 def test_drive_before_the_rest_is_measured_gives_no_result() -> None:
     bench = Bench(CAR, WITHOUT_OHM)
     step = bench.begin()
@@ -220,12 +230,29 @@ def test_doubt_outlives_changes_while_it_cannot_be_verified() -> None:
     tuner.set("motors.drive.invert", True, 2.0)
     assert Calibrator(CAR, tuner.history, MOST_HZ).in_doubt == "resistor"
     assert "later" in tuner.history.doubts
-    unmeasured = profile_of("mx1508", *CLAIMED)
-    tuner = Calibrator(unmeasured, held, MOST_HZ)
-    assert tuner.in_doubt == "resistor", "the INA219 has gone"
-    assert "resistor" not in dict(tuner.offered())
+    unmeasured = profile_of("mx1508", *CLAIMED)  # the INA219 has gone
+    edited = profile_of("mx1508-sensors", *CLAIMED, "motors.drive.hold = 0.9")
+    for profile in (unmeasured, edited):
+        tuner = Calibrator(profile, held, MOST_HZ)
+        assert tuner.in_doubt == "resistor"
+        assert ("resistor", "drive") not in tuner.offered()
     tuner.undo()
     assert tuner.in_doubt is None
+
+
+def test_change_of_an_older_version_does_not_release_the_car() -> None:
+    """An older version ignores this doubt, and its changes do not pass it on."""
+    held = History().changed("resistor drive", {}, 1.0, ("drive.resistor",))
+    values = {"motors.drive.trim": 0.1}
+    tuner = Calibrator(CAR, held.changed("motors.drive.trim", values, 2.0), MOST_HZ)
+    assert tuner.in_doubt == "resistor" and not tuner.doubts
+    tuner.set("motors.drive.trim", 0.2, 3.0)
+    assert tuner.history.doubts == ("drive.resistor",)
+    found = tuner.history.changed("resistor drive", values, 4.0)
+    assert Calibrator(CAR, found, MOST_HZ).in_doubt is None
+    for _ in range(3):
+        tuner.undo()
+    assert tuner.in_doubt is None and tuner.history.values == {}
 
 
 def test_car_offers_the_step_by_the_pulses_of_its_pins(

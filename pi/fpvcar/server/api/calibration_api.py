@@ -213,13 +213,13 @@ class CalibrationApi:
 
     async def _watch(self) -> None:
         """Pass the car's readings to the step while one runs; a step that raises fails."""
-        while self._tuner.step is not None:
+        while (step := self._tuner.step) is not None:
             try:
                 self._tuner.update(self._car_state())
                 if self._tuner.record(self._utc_s()):
                     await self._save()
             except Exception as fault:
-                self._tuner.fail(fault)
+                self._tuner.fail(fault, step)
             await asyncio.sleep(SEE_S)
 
     def _car_state(self) -> CarState:
