@@ -123,7 +123,7 @@ pipes=("${compilers[@]}" openssh-server)
 # Packages to fuzz the pipe tools, and to compare them with rsync.
 fuzzers=(clang libclang-rt-dev groff-base rsync)
 # Packages to build the Debian packages of the car and of the pipes.
-debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
+debs=(build-essential dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
     python3-hatchling)
 # Packages to make the Debian of cross compilers.
 cross=(mmdebstrap debian-archive-keyring)
