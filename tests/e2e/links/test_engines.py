@@ -79,12 +79,16 @@ def middle(tab: AnyTab, selector: str) -> tuple[float, float]:
 
 
 def fill(tab: AnyTab, selector: str, text: str) -> None:
-    """Type a text into a field."""
+    """Type a text into a field, again if keys were lost."""
     until(tab, f"{element(selector)}?.checkVisibility()")
-    tab.evaluate(f"{element(selector)}.focus()")
-    for character in text:
-        tab.keyboard.press(character)
-    until(tab, f"{element(selector)}.value === {json.dumps(text)}")
+
+    def typed() -> bool:
+        tab.evaluate(f"({element(selector)}.value = '', {element(selector)}.focus())")
+        for character in text:
+            tab.keyboard.press(character)
+        return bool(tab.evaluate(f"{element(selector)}.value === {json.dumps(text)}"))
+
+    wait_for(typed, f"not typed into {selector}: {text}", 30.0, 0.5)
 
 
 def grown_up_code(bench: RunningBench) -> str:
@@ -105,16 +109,27 @@ def seated(tab: AnyTab, origin: str, bench: RunningBench) -> None:
         click(tab, "#wheel")
     until(tab, "window.fpvcar.state.role === 'driver'")
     until(tab, "window.fpvcar.video.ageMs < 400")
+    resume(tab)
+
+
+def resume(tab: AnyTab) -> None:
+    """Push Resume while a stop holds the car; a silence or handover ends with a push of the stick.
+
+    A button that has just appeared under a thumb ignores it for a moment.
+    """
+    free = "[undefined, 'silence', 'handover'].includes(window.fpvcar.state.stop?.cause)"
+    until(tab, f"({free} || document.getElementById('resume').click(), {free})")
 
 
 def pushing(
     tab: AnyTab, push: Callable[[], None], let_go: Callable[[], None], drives: Callable[[], object]
 ) -> None:
-    """Push until the car drives. The silence of a starved browser stops it until the next push."""
+    """Push until the car drives. A starved browser or bench stops it, and a person pushes again."""
 
     def goes() -> bool:
-        if tab.evaluate("window.fpvcar.state.stop?.cause === 'silence'"):
+        if tab.evaluate("window.fpvcar.state.stop !== null"):
             let_go()
+            resume(tab)
             push()
         return bool(drives())
 
@@ -142,8 +157,7 @@ def test_person_sees_drives_stops_and_resumes(
     tab.keyboard.down("ArrowUp")
     assert tab.evaluate("window.fpvcar.state.throttle") == 0
     tab.keyboard.up("ArrowUp")
-    # A button that has just appeared under a thumb ignores it for a moment.
-    until(tab, "(document.getElementById('resume').click(), window.fpvcar.state.stop === null)")
+    resume(tab)
     shown = tab.evaluate("window.fpvcar.video.shown")
     until(tab, f"window.fpvcar.video.shown > {shown + 20}")
     for page, works in PAGES.items():
