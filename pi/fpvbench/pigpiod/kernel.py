@@ -146,18 +146,19 @@ class Kernel:
 
     def _take_inputs(self, line: socket.socket, request: Request) -> None:
         now_us, pull = clock_us(), request.flags & gpiochip.PULL_UP
-        levels: dict[int, int] = {}
         for gpio in request.gpios:
             self._daemon.pins.set_mode(gpio, chip.MODE_INPUT, now_us)
             pull_to = chip.PULL_UP if pull else chip.PULL_DOWN
             self._daemon.pins.set_pull(gpio, pull_to, now_us)
-            levels[gpio] = self._daemon.lines.level(gpio, now_us)
             self._command(None, Cmd.FG, gpio, request.debounce_us)
-        _send(line, Answer(levels=tuple(levels.values())))
+        levels: dict[int, int] = {}
         client = Client(partial(_report, line, levels))
         handle = self._daemon.execute(client, Command(Cmd.NOIB), now_us)
         assert isinstance(handle, int)
         self._command(client, Cmd.NB, handle, sum(1 << gpio for gpio in request.gpios))
+        # Each edge from now on is reported, also one that comes before the answer.
+        levels |= {gpio: self._daemon.lines.level(gpio, clock_us()) for gpio in request.gpios}
+        _send(line, Answer(levels=tuple(levels.values())))
         self._serve(line, lambda *_: None, partial(self._release_inputs, client, request.gpios))
 
     def _release_inputs(self, client: Client, gpios: tuple[int, ...]) -> None:
