@@ -30,7 +30,8 @@ def whole(page: Page) -> FloatRect:
     """Return the part of the screen above the elements that its lower end cuts."""
     size = page.viewport_size
     assert size is not None
-    lower = [part["top"] - 2 for part in page.evaluate(CUT) if not part["covered"]]
+    tops = [part["top"] for part in page.evaluate(CUT) if not part["covered"]]
+    lower = [top - 2 for top in tops if top > size["height"] / 2]  # each is lower than that half
     return {"x": 0, "y": 0, "width": size["width"], "height": min([size["height"], *lower])}
 
 
