@@ -19,7 +19,7 @@ from benchmarks import reference
 from benchmarks.reference import aimed, micros
 from benchmarks.rig import Settings, running
 from benchmarks.rows import Aim, Result, Row, row
-from fpvcar.server.hub import REST_AFTER_S
+from fpvcar.seat.hub import REST_AFTER_S
 
 VIEWERS = (0, 1, 2, 5, 10, 20, 50)
 SLOPE_OVER = (1, 20)

@@ -201,9 +201,9 @@ TESTS = {
         f"{SENT}::test_foreign_or_unmounted_target_gets_nothing",
     ),
     "the car drives": (
-        "tests/unit/server/api/test_downloads.py::"
+        "tests/unit/library/api/test_downloads.py::"
         "test_reader_beside_a_driver_rests_four_fifths_of_the_time",
-        "tests/unit/server/api/test_downloads.py::test_download_beside_a_driver_is_slowed",
+        "tests/unit/library/api/test_downloads.py::test_download_beside_a_driver_is_slowed",
     ),
     "no station comes": (
         "tests/unit/recorder/test_retention.py::test_station_limits_removal_to_acknowledged_files",

@@ -40,7 +40,7 @@ from tools.docs.build_docs import fresh_car
 from tools.picture_part import shown, whole
 
 from fpvcar.doctor.report import as_json
-from fpvcar.server.auth.access import lan_address
+from fpvcar.http.addresses import lan_address
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SCALE = 2

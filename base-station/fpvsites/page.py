@@ -13,18 +13,18 @@ from typing import get_args
 import msgspec
 from aiohttp import web
 
+from fpvcar.access.codes import load_key
+from fpvcar.access.remembered_browsers import FILE as DEVICES
+from fpvcar.access.remembered_browsers import Devices
+from fpvcar.access.rights import RecordingRights
 from fpvcar.config import ConfigError
+from fpvcar.http.addresses import is_loopback
+from fpvcar.http.endpoints import Site, address
+from fpvcar.http.limits import Places
+from fpvcar.http.pages import Handler, errors_as_pages, page_response, refuse_foreign
+from fpvcar.http.responses import JSON, PRIVATE, failed
 from fpvcar.runtime import paths
 from fpvcar.runtime.sentences import sentence, sentences_in
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.auth import credentials
-from fpvcar.server.auth.access import is_loopback
-from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
-from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.http.endpoints import Site, address
-from fpvcar.server.http.limits import Places
-from fpvcar.server.http.pages import Handler, errors_as_pages, page_response, refuse_foreign
-from fpvcar.server.http.responses import JSON, PRIVATE, failed
 from fpvsites import state
 from fpvsites.rules import Mode, Switch, rules, switch_until
 from fpvsites.state import Change, local_now
@@ -152,7 +152,7 @@ def serve(folder: Path, host: str, port: int) -> None:
     saved = password.load(folder)
     if saved is None:
         raise StationError("the page needs a password first: fpvsites passwd")
-    browsers = Devices(credentials.load_key(folder), password.codes_of(saved), folder / DEVICES)
+    browsers = Devices(load_key(folder), password.codes_of(saved), folder / DEVICES)
     rights = password.PasswordRights(password.PasswordCheck(saved), browsers)
     endpoint = address(host, port, folder, socket.gethostname())
     if endpoint.tls is None and not is_loopback(host):

@@ -15,15 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fpvcar.access.codes import load_codes, load_key
+from fpvcar.access.remembered_browsers import FILE as DEVICES
+from fpvcar.access.remembered_browsers import Devices
+from fpvcar.access.rights import RecordingRights
+from fpvcar.http.addresses import is_loopback, lan_address
+from fpvcar.http.endpoints import Address, Site, address
+from fpvcar.http.limits import Places
 from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime import files, paths, sd_notify
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.auth import credentials
-from fpvcar.server.auth.access import is_loopback, lan_address
-from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
-from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.http.endpoints import Address, Site, address
-from fpvcar.server.http.limits import Places
 from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress
 from fpvstation.errors import StationError
 from fpvstation.fetch import client
@@ -194,7 +194,7 @@ def _rights(host: str, state: Path) -> RecordingRights:
             f"--host {host} refused: other machines would see all recordings; set a "
             "password first: fpvstation passwd"
         )
-    browsers = Devices(credentials.load_key(state), password.codes_of(saved), state / DEVICES)
+    browsers = Devices(load_key(state), password.codes_of(saved), state / DEVICES)
     return PasswordRights(PasswordCheck(saved), browsers)
 
 
@@ -316,7 +316,7 @@ async def _pair_beside(
         try:
             # Check on each attempt: the car may have been replaced, or its state removed.
             if not await _is_paired(url, cars):
-                codes = credentials.load_codes(paths.state_directory())
+                codes = load_codes(paths.state_directory())
                 pairing = await client.pair(url, "", codes.grown_up, BESIDE)
                 cars.add(pairing, url, "")
                 log.info("paired with %s", pairing.car)

@@ -27,7 +27,7 @@ from tests.support.base_station.queries import QueryWorld
 from benchmarks.recordings import replay
 from benchmarks.rig import Settings, say
 from benchmarks.rows import Aim, Result, Row, ratio, row
-from fpvcar.recordings.library import checksums
+from fpvcar.library import checksums
 from fpvcar.runtime.units import MB
 from fpvstation.query import sidecar
 from fpvstation.query.grep import grep

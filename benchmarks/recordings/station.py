@@ -28,8 +28,8 @@ from benchmarks.memory import resident_mb
 from benchmarks.recordings.recording import DriverSamples
 from benchmarks.rig import Settings, opened, running, say
 from benchmarks.rows import RATIO, Aim, Note, Result, Row, ratio, row
+from fpvcar.access.codes import load_codes
 from fpvcar.runtime.units import MB, MIB
-from fpvcar.server.auth import credentials
 
 PART = "station"
 ROOT = Path(__file__).resolve().parents[2]
@@ -186,7 +186,7 @@ def over_a_bad_link() -> Iterator[Result]:
 
 def paired(bench: RunningBench, home: Path) -> None:
     """Pair a station in `home` with the bench's car."""
-    code = credentials.load_codes(bench.state).grown_up
+    code = load_codes(bench.state).grown_up
     env = {**os.environ, "FPVSTATION_CODE": code, "STATE_DIRECTORY": str(home / "state")}
     argv = [sys.executable, "-m", "fpvstation", "pair", f"127.0.0.1:{bench.port}"]
     subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL)

@@ -16,7 +16,7 @@ from aiohttp import web
 from tests.support.base_station.station import car_application
 from tests.support.recordings import CODES
 
-from fpvcar.server.auth.stations import FILE, Stations
+from fpvcar.access.stations import FILE, Stations
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.store.disk import Folder

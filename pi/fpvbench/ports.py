@@ -6,8 +6,8 @@ import os
 import socket
 
 from fpvcar.config import ConfigError
-from fpvcar.server.auth import access
-from fpvcar.server.http.listener import listening
+from fpvcar.http import addresses
+from fpvcar.http.listener import listening
 
 HTTP, PINS = 8080, 8888
 """Ports of `make run` without options."""
@@ -43,7 +43,7 @@ def refuse_shared(host: str, port: int, pins_port: int) -> None:
 
 def _served(host: str, port: int) -> tuple[int, ...]:
     """Return the ports of the page: https is off at a loopback address."""
-    return (port,) if access.is_loopback(host) else (port, port + 1)
+    return (port,) if addresses.is_loopback(host) else (port, port + 1)
 
 
 def _refusals(host: str, ports: tuple[int, ...]) -> dict[int, int]:

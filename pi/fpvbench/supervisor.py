@@ -25,11 +25,12 @@ from fpvbench import attached, kernel, ports
 from fpvbench import soc as chip
 from fpvbench.pigpiod.nets import wire
 from fpvbench.units import Unit, UnitFailed, leash, let_go
+from fpvcar.access.banner import greeting, open_page
 from fpvcar.config import BENCH_PINS, ConfigError, Profile, profiles
 from fpvcar.config.pwm import MOST_HZ, over_peak
+from fpvcar.http.addresses import in_url, reachable
 from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import QUIET
-from fpvcar.server.http.banner import greeting, in_url, open_page, reachable
 from fpvcar.wheels.pins_off_client import SOCKET
 from fpvcar.wifi.core import Machine
 from fpvcar.wifi.fake import FakeRadio, Station

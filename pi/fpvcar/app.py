@@ -12,47 +12,46 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fpvcar.access.banner import greeting
+from fpvcar.access.codes import CodeCheck, load_codes, load_key
+from fpvcar.access.invitations_api import InvitationsApi
+from fpvcar.access.remembered_browsers import FILE, Devices
+from fpvcar.access.rights import DeviceRights
+from fpvcar.access.stations import FILE as STATIONS
+from fpvcar.access.stations import Stations
 from fpvcar.buttons.panel import Panel, buttons_of
 from fpvcar.calibration import store
+from fpvcar.calibration.api import CalibrationApi, apply_to
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.config import Profile
 from fpvcar.devices import backends
+from fpvcar.doctor.api import DoctorApi
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import DisplayName, Saver, ships
 from fpvcar.drive.servo_correction import CalibratedServo
+from fpvcar.http import certificates, endpoints
+from fpvcar.http.addresses import machine_names
+from fpvcar.http.endpoints import Address, Site
+from fpvcar.http.limits import connection_places
+from fpvcar.http.trust_api import TrustApi
+from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
+from fpvcar.library.api.station_api import StationApi
+from fpvcar.library.recording_index import files_in
 from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.setup import CarRecorder
-from fpvcar.recordings.library.recording_index import files_in
 from fpvcar.runtime import gc_policy, paths, service, watchdog
 from fpvcar.runtime.service import Part, threaded
+from fpvcar.seat.authorization import Access
+from fpvcar.seat.hub import Hub
+from fpvcar.seat.metrics import Metrics
+from fpvcar.seat.routes import Api, Media, Server
+from fpvcar.seat.vehicle import Vehicle
 from fpvcar.sensors import depth_camera
 from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
 from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import SensorSuite
-from fpvcar.server.api.calibration_api import CalibrationApi, apply_to
-from fpvcar.server.api.doctor_api import DoctorApi
-from fpvcar.server.api.invitations_api import InvitationsApi
-from fpvcar.server.api.metrics import Metrics
-from fpvcar.server.api.network_api import NetworkApi
-from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
-from fpvcar.server.api.recordings_rights import DeviceRights
-from fpvcar.server.api.station_api import StationApi
-from fpvcar.server.api.trust_api import TrustApi
-from fpvcar.server.auth import credentials
-from fpvcar.server.auth.access import CodeCheck, machine_names
-from fpvcar.server.auth.authorization import Access
-from fpvcar.server.auth.remembered_browsers import FILE, Devices
-from fpvcar.server.auth.stations import FILE as STATIONS
-from fpvcar.server.auth.stations import Stations
-from fpvcar.server.http import endpoints
-from fpvcar.server.http.banner import greeting
-from fpvcar.server.http.endpoints import Address, Site
-from fpvcar.server.http.limits import connection_places
-from fpvcar.server.hub import Hub
-from fpvcar.server.routes import Api, Media, Server
-from fpvcar.server.vehicle import Vehicle
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.frame_rate import FrameRate
 from fpvcar.video.picture import PictureSettings, with_picture
@@ -60,6 +59,7 @@ from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
 from fpvcar.wheels.rescue import Rescue
+from fpvcar.wifi.api import NetworkApi
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.radio import in_own_network
 from fpvcar.wire.network import SOCKET as NETWORK
@@ -191,7 +191,7 @@ class Car:
         car_recorder = CarRecorder(profile, self.recordings, sources)
         self.recorder, self.feed = car_recorder.recorder, car_recorder.feed
         folder = self.settings.folder
-        self.codes, self.key = credentials.load_codes(folder), credentials.load_key(folder)
+        self.codes, self.key = load_codes(folder), load_key(folder)
         name = self.settings.name
         self.panel = Panel(profile, self.feed.panel, code=self.codes.drive, car=lambda: name.text)
         self.driving = Driving(
@@ -215,7 +215,7 @@ class Pages:
         intercom = None
         if profile.intercom.present:
             # Not above: other cars never load it.
-            from fpvcar.server.sockets.intercom_socket import Intercom
+            from fpvcar.intercom.socket import Intercom
 
             saver = settings.saver
             intercom = Intercom(profile.intercom, saver.before.intercom, saver.put_intercom)
@@ -298,7 +298,7 @@ def _apis(
         driven=control.driven,
         folder=car.recordings,
     )
-    certificate = settings.folder / credentials.CERTIFICATE
+    certificate = settings.folder / certificates.CERTIFICATE
     station = StationApi(
         car=settings.car,
         folder=car.recordings,
@@ -306,7 +306,7 @@ def _apis(
         codes=access.codes,
         downloads=recordings.downloads,
         driven=control.driven,
-        certificate=credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
+        certificate=certificates.fingerprint(certificate.read_bytes()) if address.tls else "",
     )
     calibration = CalibrationApi(
         tuner=settings.tuner,

@@ -16,14 +16,14 @@ from contextlib import suppress
 import msgspec
 
 from fpvcar.config import ConfigError, profiles
+from fpvcar.http import addresses
+from fpvcar.http.text_session import SessionClosed
+from fpvcar.intercom.socket import LATE_S, SpeakerQueue
 from fpvcar.recordings import codec
 from fpvcar.recordings.mcap.parsing import RecordingError, take_chunk
 from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import rewritten
-from fpvcar.server.auth import access
-from fpvcar.server.sockets.intercom_socket import LATE_S, SpeakerQueue
-from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video import h264
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
@@ -243,16 +243,16 @@ def profile(data: bytes) -> None:
 def names(data: bytes) -> None:
     """Host and Origin: only addresses and our own names are let in."""
     host, _, origin = data.decode("latin-1").partition("\n")
-    if access.host_allowed(host, "Plague", ["car.lan"]):
+    if addresses.host_allowed(host, "Plague", ["car.lan"]):
         name = re.sub(r":\d{1,5}$", "", host.lower())
         if name not in ("localhost", "plague", "plague.local", "car.lan"):
             bare = name[1:-1] if name[:1] == "[" and name[-1:] == "]" else name
             ipaddress.ip_address(bare)
-    if access.origin_allowed(origin, host):
+    if addresses.origin_allowed(origin, host):
         assert origin.lower().endswith(f"://{host.lower()}") and host
         assert origin.lower().startswith(("http:", "https:"))
-    access.is_loopback(host)
-    access.network_of(host)
+    addresses.is_loopback(host)
+    addresses.network_of(host)
 
 
 def recording(data: bytes) -> None:

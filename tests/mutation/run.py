@@ -29,8 +29,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "drive.seat": ("drive/test_seat.py",),
     "wheels.lease": ("wheels/test_lease.py", "wheels/test_controller.py"),
     "wheels.controller": ("wheels/test_controller.py", "wheels/test_controller_faults.py"),
-    "server.http.limits": ("server/http/test_limits.py",),
-    "server.sockets.fast_path": ("server/sockets/test_fast_path.py",),
+    "http.limits": ("http/test_limits.py",),
+    "http.fast_path": ("http/test_fast_path.py",),
 }
 """The mutated modules, each with the tests that must fail on its mutants, the quickest first.
 

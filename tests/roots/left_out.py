@@ -23,21 +23,21 @@ ELSEWHERE = {
     "fpvstation/query": NO_DUCKDB,
     "fpvstation/web/test_moments_api.py": NO_DUCKDB,
     "fpvstation/web/test_query_api.py": NO_DUCKDB,
-    "recordings/library/test_driver_spans.py": NO_MUJOCO,
+    "library/test_driver_spans.py": NO_MUJOCO,
     "sensors/test_depth_camera.py": NO_MUJOCO,
     "recordings/test_foreign.py": NO_SCHEMAS,
     "recordings/test_messages.py": NO_SCHEMAS,
     "recordings/export/test_export.py::test_parquet_has_the_same_rows_as_csv": NO_PYARROW,
     "runtime/test_files.py::test_file_has_its_owner_before_its_name": ROOT_ONLY,
-    "server/test_recordings_offers.py"
+    "library/api/test_recordings_offers.py"
     "::test_tables_are_exported_without_recordings[parquet]": NO_PYARROW,
 }
 """Folders, files and tests of tests/unit that are left out in every root."""
 PROCESSES = "real processes in real time, which a clock judges"
 DROPPED = "QEMU's sockets do not say what was dropped: no SO_RXQ_OVFL"
 TCP_INFO = "QEMU's user mode gives four bytes of TCP_INFO: no picture or sound is sent"
-COPIES = "server/sockets/test_redundant_link.py"
-ROUTES = "server/test_routes.py"
+COPIES = "seat/test_redundant_link.py"
+ROUTES = "seat/test_routes.py"
 DATAGRAMS = "video/programs/test_datagrams.py"
 EMULATED = {
     "devices/test_linux_pins.py::test_missing_chip_error_lists_the_chips_found": (
@@ -52,7 +52,7 @@ EMULATED = {
     f"{COPIES}::test_copies_after_another_page_takes_the_wheel_are_closed": TCP_INFO,
     f"{COPIES}::test_copies_after_drive_reconnects_carry_pictures_and_fresh_wishes": TCP_INFO,
     f"{COPIES}::test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce": TCP_INFO,
-    "server/api/test_metrics.py::test_metrics_give_the_figures_of_a_driving_car": (
+    "seat/test_metrics.py::test_metrics_give_the_figures_of_a_driving_car": (
         "QEMU's /proc/self/stat says that a process has no memory"
     ),
     f"{ROUTES}::test_full_video_socket_still_admits_the_driver": TCP_INFO,
@@ -60,8 +60,8 @@ EMULATED = {
     f"{ROUTES}::test_strangers_with_a_driver_id_take_no_drivers_place": TCP_INFO,
     f"{ROUTES}::test_waiting_video_socket_without_a_hello_ends": TCP_INFO,
     f"{ROUTES}::test_second_camera_is_woken_by_its_viewers_and_has_its_own_places": TCP_INFO,
-    "server/sockets/test_intercom_socket.py": TCP_INFO,
-    "server/sockets/test_video_socket.py": TCP_INFO,
+    "intercom/test_socket.py": TCP_INFO,
+    "seat/test_video_socket.py": TCP_INFO,
     "wheels/test_hat.py": PROCESSES,
     "wheels/test_process.py": PROCESSES,
     "video/test_camera.py::test_units_arrive_whole": PROCESSES,

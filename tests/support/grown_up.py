@@ -8,10 +8,10 @@ from typing import Any
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.api.recordings_rights import CODE, DeviceRights
-from fpvcar.server.auth.access import CodeCheck
-from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.routes import Api, Server
+from fpvcar.access.codes import CodeCheck
+from fpvcar.access.remembered_browsers import Devices
+from fpvcar.access.rights import CODE, DeviceRights
+from fpvcar.seat.routes import Api, Server
 from tests.support.hub import CODES, PROFILE, House, server_of
 
 Client = TestClient[Any, Any]

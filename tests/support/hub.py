@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from fpvcar import config
+from fpvcar.access.codes import CodeCheck, Codes, Rights
+from fpvcar.access.remembered_browsers import Devices
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, GateRun, Inputs
 from fpvcar.drive.saved import DisplayName, SavedName
+from fpvcar.http.limits import Places
 from fpvcar.runtime import paths
-from fpvcar.server.auth.access import CodeCheck, Codes, Rights
-from fpvcar.server.auth.authorization import Access
-from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.http.limits import Places
-from fpvcar.server.hub import Hub
-from fpvcar.server.routes import Media, Server
-from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.server.vehicle import Intercom, NoRecorder, Recorder, Vehicle
+from fpvcar.seat.authorization import Access
+from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.hub import Hub
+from fpvcar.seat.routes import Media, Server
+from fpvcar.seat.vehicle import Intercom, NoRecorder, Recorder, Vehicle
 from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason

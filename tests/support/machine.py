@@ -5,13 +5,13 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from fpvcar.access.codes import CodeCheck
+from fpvcar.access.remembered_browsers import Devices
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import DisplayName, SavedSettings
-from fpvcar.server.auth.access import CodeCheck
-from fpvcar.server.auth.authorization import Access
-from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.hub import Hub
-from fpvcar.server.vehicle import Vehicle
+from fpvcar.seat.authorization import Access
+from fpvcar.seat.hub import Hub
+from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry

@@ -11,8 +11,8 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Route
 
+from fpvcar.http.pages import HEADERS, PAGE_TYPES
 from fpvcar.runtime import paths
-from fpvcar.server.http.pages import HEADERS, PAGE_TYPES
 
 SECURE, PLAIN, HTTPS = "http://localhost/", "http://car.local/", "https://car.local/"
 """Addresses at which a browser has WebCodecs, has not, and has a certificate to judge."""

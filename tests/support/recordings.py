@@ -8,11 +8,11 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings.library import recording_index
-from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
-from fpvcar.server.api.recordings_rights import DeviceRights, RecordingRights
-from fpvcar.server.auth.access import CodeCheck, Codes
-from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.access.codes import CodeCheck, Codes
+from fpvcar.access.remembered_browsers import Devices
+from fpvcar.access.rights import DeviceRights, RecordingRights
+from fpvcar.library import recording_index
+from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.wire.video import VIDEO_HEADER, VideoHeader, parse_video
 from tests.support import mcaps
 from tests.support.mcaps import Logged, McapFile

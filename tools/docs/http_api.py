@@ -23,18 +23,18 @@ from tools.docs.http_calls import (
     Call,
 )
 
-from fpvcar.server.api.calibration_api import CalibrationApi
-from fpvcar.server.api.doctor_api import DoctorApi
-from fpvcar.server.api.drives_api import DrivesApi
-from fpvcar.server.api.exports import ExportsApi
-from fpvcar.server.api.invitations_api import InvitationsApi
-from fpvcar.server.api.network_api import NetworkApi
-from fpvcar.server.api.recordings_api import RecordingsApi
-from fpvcar.server.api.recordings_rights import DeviceRights
-from fpvcar.server.api.station_api import StationApi
-from fpvcar.server.api.trust_api import TrustApi
-from fpvcar.server.auth.remembered_browsers import COOKIE
-from fpvcar.server.routes import Server
+from fpvcar.access.invitations_api import InvitationsApi
+from fpvcar.access.remembered_browsers import COOKIE
+from fpvcar.access.rights import DeviceRights
+from fpvcar.calibration.api import CalibrationApi
+from fpvcar.doctor.api import DoctorApi
+from fpvcar.http.trust_api import TrustApi
+from fpvcar.library.api.drives_api import DrivesApi
+from fpvcar.library.api.exports import ExportsApi
+from fpvcar.library.api.recordings_api import RecordingsApi
+from fpvcar.library.api.station_api import StationApi
+from fpvcar.seat.routes import Server
+from fpvcar.wifi.api import NetworkApi
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
 NO_API = ("/ws/", "/trust", "/{path}")

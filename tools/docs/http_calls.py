@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from fpvcar.server.api.export_jobs import Export, ExportRequest
+from fpvcar.library.api.export_jobs import Export, ExportRequest
 from fpvcar.wire.network import NetworkState
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 

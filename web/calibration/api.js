@@ -1,4 +1,4 @@
-/** Requests to the car: see server/api/calibration_api.py. */
+/** Requests to the car: see calibration/api.py. */
 
 import {refusalText} from '../lang/forms.js';
 

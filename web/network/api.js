@@ -1,4 +1,4 @@
-/** The page's requests to the car: see server/api/network_api.py. */
+/** The page's requests to the car: see wifi/api.py. */
 
 import {refusalText, withTexts} from '../lang/forms.js';
 

@@ -1,4 +1,4 @@
-/** The page's requests to the car: see server/api/recordings_api.py. */
+/** The page's requests to the car: see library/api/recordings_api.py. */
 
 import {refusalText, withTexts} from '../lang/forms.js';
 import {t} from '../lang/words.js';

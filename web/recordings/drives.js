@@ -34,7 +34,7 @@ export function clipped(table, {from_s: fromS, to_s: toS}) {
 }
 
 /**
- * Query for the car's drives: see server/api/drives_api.py.
+ * Query for the car's drives: see library/api/drives_api.py.
  * @param {DriveQuery} query @param {number} most @param {string[]} causes that `text` means
  * @param {number} [beforeMs] UTC
  */

@@ -1,4 +1,4 @@
-// The shapes of /api/recordings (server/api/recordings_api.py, drives_api.py); for the type
+// The shapes of /api/recordings (library/api/recordings_api.py, drives_api.py); for the type
 // checker only.
 
 /** A moment that the driver marked. `t` is seconds from the start of its file. */
@@ -13,7 +13,7 @@ export interface FoundPart {
   shared: boolean;
 }
 export type State = 'closed' | 'open' | 'damaged';
-/** A drive as the car tells it: see recordings/library/drives.py. */
+/** A drive as the car tells it: see library/drives.py. */
 export interface FoundDrive {
   id: string; start_ms: number; seconds: number; parked: boolean; drivers: string[];
   stops: Record<string, number>; metres: number | null; bytes: number; state: State;
@@ -28,7 +28,7 @@ export interface Listing {
   removable: boolean; editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
   unread: number; copies: Record<string, Copy[]>;
 }
-/** A copy of a drive: `place` is "car", "" here, or an office; see recordings/library/drive_repository.py. */
+/** A copy of a drive: `place` is "car", "" here, or an office; see library/drive_repository.py. */
 export interface Copy { place: string; verified_s: number; whole: boolean; tier: Tier }
 /** Archive of a copy; "away": a folder that is not mounted; "": none. */
 export type Tier = '' | 'folder' | 'bucket' | 'away';
@@ -104,7 +104,7 @@ export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffe
 /** Units from `loS` to before `hiS`; those before `loS` only lead up to them. */
 export interface Span { loS: number; hiS: number; units: Unit[] }
 
-/** An export as the car tells it: see server/api/export_jobs.py. */
+/** An export as the car tells it: see library/api/export_jobs.py. */
 export interface Export {
   id: string; name: string; done: number; total: number; exact: boolean;
   state: 'planning' | 'ready' | 'sending' | 'sent' | 'stopped' | 'failed';

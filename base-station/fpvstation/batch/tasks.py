@@ -23,9 +23,9 @@ from urllib.parse import quote
 import msgspec
 
 from fpvcar import __version__
+from fpvcar.library.drives import Drive, drives_of
 from fpvcar.recordings.export import export
 from fpvcar.recordings.export.tables import utc_text
-from fpvcar.recordings.library.drives import Drive, drives_of
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE as INCOMPLETE_STATUS
 from fpvcar.recordings.replay.drives import ReplayedDrive, replay_drives

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, DrivePage
-from fpvcar.recordings.library.drives import Drive, DriveFilter, drives_of
-from fpvcar.recordings.library.recording_index import Page
-from fpvcar.recordings.library.titles import Titles
+from fpvcar.library.drive_repository import DriveBusy, DriveMissing, DrivePage
+from fpvcar.library.drives import Drive, DriveFilter, drives_of
+from fpvcar.library.recording_index import Page
+from fpvcar.library.titles import Titles
 from fpvcar.runtime.sentences import os_reason, sentence
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile

@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from fpvcar.recordings.library.drives import Drive, DriveFilter
+from fpvcar.library.drives import Drive, DriveFilter
 from fpvstation.catalogue import search
 
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.recordings.library.index import Stamp, stamp_of
-from fpvcar.recordings.library.recording_index import UNREADABLE, unreadable_entry
-from fpvcar.recordings.library.summaries import entry_of
+from fpvcar.library.index import Stamp, stamp_of
+from fpvcar.library.recording_index import UNREADABLE, unreadable_entry
+from fpvcar.library.summaries import entry_of
 
 MANY, CHUNK = 500, 32
 """Number of segments from which worker processes are used, and the size of their batches."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from fpvcar.recordings.library.drives import Drive, DriveFilter
-from fpvcar.recordings.library.summaries import Entry
+from fpvcar.library.drives import Drive, DriveFilter
+from fpvcar.library.summaries import Entry
 from fpvstation.store.sums_file import StoredSegment
 
 PLACES = 1024

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fpvcar.http import certificates
 from fpvcar.runtime import files
 from fpvcar.runtime.arguments import within
-from fpvcar.server.auth import credentials
 from fpvstation.errors import StationError, require
 
 PORTS = {"wireguard": 51820, "openvpn": 1194}
@@ -292,7 +292,7 @@ def openvpn(tunnel: Tunnel) -> dict[str, str]:
     texts = {}
     for end, peer in (("site", "station"), ("station", "site")):
         key, certificate = made[end]
-        pin = credentials.fingerprint(made[peer][1].encode()).upper()
+        pin = certificates.fingerprint(made[peer][1].encode()).upper()
         texts[end] = HEAD.format(name=tunnel.name, end=end) + OPENVPN.format(
             name=tunnel.name,
             role=roles[end],
@@ -311,7 +311,7 @@ def _certified(name: str) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         key, certificate = Path(folder, "key"), Path(folder, "certificate")
         try:
-            credentials.make_pair(key, certificate, name, CERTIFICATE_DAYS)
+            certificates.make_pair(key, certificate, name, CERTIFICATE_DAYS)
         except RuntimeError as fault:
             raise StationError(f"{fault}: is openssl installed?") from None
         return key.read_text(), certificate.read_text()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from fpvcar.http.addresses import is_loopback
 from fpvcar.runtime import files
 from fpvcar.runtime.sentences import sentence
-from fpvcar.server.auth.access import is_loopback
 from fpvcar.wire.station import Pairing
 from fpvstation.errors import StationError
 from fpvstation.store.disk import locked

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import msgspec
 
-from fpvcar.recordings.library.checksums import start_of
+from fpvcar.library.checksums import start_of
 from fpvcar.runtime.sentences import fault_text, os_reason, sentence
 from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire

@@ -15,8 +15,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from fpvcar.library import checksums
 from fpvcar.recordings import names
-from fpvcar.recordings.library import checksums
 from fpvcar.runtime.sentences import fault_text, sentence
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
 from fpvstation.errors import StationError

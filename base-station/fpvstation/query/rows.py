@@ -7,8 +7,8 @@ Recording -> Sampler -> samples: one for each 100 ms, with the newest value of e
 from operator import attrgetter
 from typing import NamedTuple
 
+from fpvcar.library.driver_spans import cause_of
 from fpvcar.recordings import codec, messages
-from fpvcar.recordings.library.driver_spans import cause_of
 from fpvcar.recordings.messages import Event, Health, Latency, Reading, Step, Turn
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from fpvcar.recordings.library import checksums
+from fpvcar.library import checksums
 from fpvcar.runtime import files
 from fpvcar.wire.station import Sums
 

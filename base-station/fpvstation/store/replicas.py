@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fpvcar.recordings.library.drive_repository import CAR, DriveCopy
+from fpvcar.library.drive_repository import CAR, DriveCopy
 from fpvstation.settings import BUCKET_SCHEME
 from fpvstation.store.archived import ArchivedSession
 from fpvstation.store.disk import Folder

@@ -18,7 +18,7 @@ import errno
 import time
 from collections.abc import Callable, Iterable
 
-from fpvcar.recordings.library.checksums import start_of
+from fpvcar.library.checksums import start_of
 from fpvcar.runtime.sentences import sentence
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError

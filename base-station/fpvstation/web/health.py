@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from fpvcar.http.prometheus_text import Metric, gauge
 from fpvcar.runtime.sentences import sentences_in
 from fpvcar.runtime.units import counted
-from fpvcar.server.api.prometheus_text import Metric, gauge
 from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState

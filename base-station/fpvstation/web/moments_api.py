@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from fpvcar.access.rights import RecordingRights
 from fpvcar.config import PLAIN
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, number_of, quoted
+from fpvcar.http.responses import JSON, number_of, quoted
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.query.moments import LIMITS, MONTH, STOPS, Conditions, moments_sql, weeks_sql
 from fpvstation.web.query_api import QueryApi

@@ -1,7 +1,7 @@
 """Web page of the station: the car's own recordings page, over all cars of the store.
 
     /                            recordings.html of the car, the same modules
-    /api/recordings...           as on the car: server/api/recordings_api.py
+    /api/recordings...           as on the car: library/api/recordings_api.py
     POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: mirror/recalls.py
     /api/status                  state of each car and office, queues, recalls, disk usage
     /api/query                   SQL over all recordings: query_api.py
@@ -21,21 +21,15 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing
+from fpvcar.access.rights import RecordingRights
+from fpvcar.http.languages import language_of
+from fpvcar.http.pages import HEADERS, Handler, errors_as_pages, page_response, refuse_foreign
+from fpvcar.http.prometheus_text import CONTENT_TYPE, exposition
+from fpvcar.http.responses import JSON, PRIVATE, failed, refused
+from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
+from fpvcar.library.drive_repository import DriveBusy, DriveMissing
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import counted
-from fpvcar.server.api.prometheus_text import CONTENT_TYPE, exposition
-from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.languages import language_of
-from fpvcar.server.http.pages import (
-    HEADERS,
-    Handler,
-    errors_as_pages,
-    page_response,
-    refuse_foreign,
-)
-from fpvcar.server.http.responses import JSON, PRIVATE, failed, refused
 from fpvcar.wire.refusals import Refusal
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError

@@ -1,7 +1,7 @@
 """Password of the station: opens its page from another machine.
 
     fpvstation passwd -> password.json: salt and scrypt hash, readable by its owner only
-    unlock on the page -> Password, in the place of the car's codes: server/auth/access.py
+    unlock on the page -> Password, in the place of the car's codes: access/codes.py
 
 Cookies, wrong tries and their limits are those of the car. A new password ends all cookies of the
 old one. Other machines can use password and cookies over https only.
@@ -16,11 +16,12 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
+from fpvcar.access.codes import CodeCheck, Codes, Rights
+from fpvcar.access.rights import DeviceRights
+from fpvcar.http.addresses import is_loopback
+from fpvcar.http.responses import refused
 from fpvcar.runtime import files
 from fpvcar.runtime.sentences import sentence
-from fpvcar.server.api.recordings_rights import DeviceRights
-from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
-from fpvcar.server.http.responses import refused
 from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from aiohttp import web
 
+from fpvcar.access.rights import RecordingRights
+from fpvcar.http.responses import JSON, failed, number_of, refused
 from fpvcar.runtime.sentences import sentence, text_of_line
 from fpvcar.runtime.units import MB
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.responses import JSON, failed, number_of, refused
 from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 

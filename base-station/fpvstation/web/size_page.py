@@ -4,9 +4,9 @@ import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fpvcar.http.languages import translated
 from fpvcar.runtime.sentences import sentence
 from fpvcar.runtime.units import MB
-from fpvcar.server.http.languages import translated
 from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import load

@@ -20,24 +20,24 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from fpvcar.access.codes import load_codes
 from fpvcar.cli import setup
 from fpvcar.cli.network import UNIT as NETWORK
 from fpvcar.cli.profile import heading
 from fpvcar.config import ConfigError
 from fpvcar.config.raspberry_pi_os import PROFILE, STATE
-from fpvcar.runtime import files, paths
-from fpvcar.runtime.sentences import os_reason, sentence
-from fpvcar.server.auth import credentials
-from fpvcar.server.http.endpoints import Address, Site
-from fpvcar.server.http.limits import Places
-from fpvcar.server.http.pages import (
+from fpvcar.http.endpoints import Address, Site
+from fpvcar.http.limits import Places
+from fpvcar.http.pages import (
     Handler,
     errors_as_pages,
     page_response,
     refuse_foreign,
     refuse_other_sites,
 )
-from fpvcar.server.http.responses import JSON, failed, refused
+from fpvcar.http.responses import JSON, failed, refused
+from fpvcar.runtime import files, paths
+from fpvcar.runtime.sentences import os_reason, sentence
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvcar.wifi.service import new_key
@@ -146,7 +146,7 @@ class Page:
         except OSError as fault:
             unsaved = Refusal("setup_unsaved", reason=os_reason(fault))
             raise refused(web.HTTPInternalServerError, unsaved) from None
-        codes = credentials.load_codes(self._state)
+        codes = load_codes(self._state)
         state = self.network.state if self.network else None
         told = {
             "drive": codes.drive,

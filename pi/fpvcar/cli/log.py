@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fpvcar.library.recording_index import RecordingIndex
 from fpvcar.recorder import folder
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import damage, salvage, verify

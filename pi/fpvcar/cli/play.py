@@ -9,14 +9,14 @@ from pathlib import Path
 
 from aiohttp import web
 
+from fpvcar.access.banner import open_page
+from fpvcar.access.rights import RecordingRights
+from fpvcar.http.pages import Handler, page_response, refuse_foreign
+from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.recordings.export import export
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.overview import overview_of
 from fpvcar.runtime import paths
-from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.http.banner import open_page
-from fpvcar.server.http.pages import Handler, page_response, refuse_foreign
 
 HOST = "127.0.0.1"
 

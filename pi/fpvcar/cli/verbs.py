@@ -209,12 +209,12 @@ def network(arguments: argparse.Namespace) -> int:
 
 def code(arguments: argparse.Namespace) -> int:
     """Print the drive code, and a QR code of the page's address."""
+    from fpvcar.access.banner import code_text
+    from fpvcar.access.codes import CODES, saved_codes
     from fpvcar.cli.doctor import state_folder
-    from fpvcar.server.auth import credentials
-    from fpvcar.server.http.banner import code_text
 
-    path = state_folder(Path("/")) / credentials.CODES
-    codes = credentials.saved_codes(path)
+    path = state_folder(Path("/")) / CODES
+    codes = saved_codes(path)
     if codes is None:
         raise config.ConfigError(f"{path}: no codes; start the car once, and use sudo")
     print(code_text(codes, arguments.port, arguments.grown_up))

@@ -22,7 +22,7 @@ from fpvcar.hil.gpio_rig import GpioRig
 from fpvcar.hil.pin_recorder import EdgeDuties, Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
-from fpvcar.server.auth import access
+from fpvcar.http import addresses
 
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
 SLOWEST_HZ = 100
@@ -56,7 +56,7 @@ class MetalRig(GpioRig):
         person: bool = False,
     ) -> None:
         super().__init__(profile, port, person)
-        self.host = access.lan_address()
+        self.host = addresses.lan_address()
         self._pid_of, self._metal = pid_of, (root / MODEL).exists()
         self._linux = backends.pins_backend(profile) == "linux"
         pins = msgspec.structs.replace(profile.pins, backend="linux")

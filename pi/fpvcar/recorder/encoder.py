@@ -19,7 +19,7 @@ Message = messages.Message | Callable[[], messages.Message]
 SIZE = 512
 """Queue space counted for any message except a picture, in bytes."""
 TALLIED = (messages.Step, messages.Turn)
-"""Messages needed by a Tally: see recordings/library/driver_spans.py."""
+"""Messages needed by a Tally: see library/driver_spans.py."""
 log = logging.getLogger("fpvcar.recorder")
 
 

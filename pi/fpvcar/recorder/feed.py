@@ -123,7 +123,7 @@ def plot_of(stepped: GateRun, ranges: Sequence[Range], offset_ns: int) -> messag
 
 
 class Feed:
-    """Feed of one car; the server uses it as server.vehicle.Recorder."""
+    """Feed of one car; the server uses it as seat.vehicle.Recorder."""
 
     def __init__(
         self,

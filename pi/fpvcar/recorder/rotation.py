@@ -16,11 +16,11 @@ from typing import NamedTuple
 import msgspec
 
 from fpvcar import config
+from fpvcar.library import checksums
 from fpvcar.recorder.folder import FolderLike
 from fpvcar.recorder.retention import CardFull, Ring
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, names
-from fpvcar.recordings.library import checksums
 from fpvcar.recordings.names import OPEN, ROLLING
 from fpvcar.runtime.units import SECOND_NS
 

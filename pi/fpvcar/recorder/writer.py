@@ -11,8 +11,8 @@ foxglove-sdk is 54 MB of compiled Rust and has no wheel for a Pi Zero W.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fpvcar.library import driver_spans
 from fpvcar.recordings import codec, messages, mounts
-from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.mcap.records import ChunkPlace, Counts
 from fpvcar.recordings.topics import Topic

@@ -287,6 +287,13 @@ class Latency(Struct, frozen=True):
     lost: float | None = None
 
 
+class Mark(Struct, frozen=True):
+    """Bookmarked moment; `t` is in seconds from the file's start."""
+
+    t: float
+    text: str
+
+
 class Stint(Struct, frozen=True):
     """Driver's time at the wheel within one file, UTC.
 

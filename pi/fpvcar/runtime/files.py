@@ -8,6 +8,7 @@ may leave a .XXXX.new.
 
 import contextlib
 import errno
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
+log = logging.getLogger("fpvcar.run")
 Record = TypeVar("Record", bound=msgspec.Struct)
 TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.new")
 """Names that `write_whole` leaves behind when it is killed."""
@@ -73,6 +75,14 @@ def refuse_taken(path: Path) -> None:
     """Raise FileExistsError if the name is taken."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+
+def set_aside(path: Path, reason: str) -> None:
+    """Rename an unusable file to NAME.bad and log it."""
+    aside = path.with_name(f"{path.name}.bad")
+    with contextlib.suppress(FileNotFoundError):
+        path.replace(aside)
+        log.warning("%s: %s; kept as %s, created again", path, reason, aside.name)
 
 
 def sync(path: Path) -> None:

@@ -8,7 +8,7 @@ import time
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from fpvcar.server.sockets.session import UNKNOWN_ANSWERED
+from fpvcar.http.text_session import UNKNOWN_ANSWERED
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 

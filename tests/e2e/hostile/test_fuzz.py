@@ -16,8 +16,8 @@ import pytest
 from benchmarks.memory import resident_mb
 from websockets.asyncio.client import connect
 
-from fpvcar.server.http.endpoints import CROWDED_LOGS
-from fpvcar.server.http.limits import LINES_BURST, LINES_PER_S
+from fpvcar.http.endpoints import CROWDED_LOGS
+from fpvcar.http.limits import LINES_BURST, LINES_PER_S
 from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
 from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
 from tests.e2e.hostile.fuzzers import EACH, TLS, enough

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from fpvcar.access.rights import CODE
 from fpvcar.calibration import store
-from fpvcar.server.api.recordings_rights import CODE
 from tests.e2e.driver import Driver, set_off, sit_down
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.stops.stopping import reason

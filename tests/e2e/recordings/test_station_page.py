@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from playwright.sync_api import Browser, Page, Route
 
-from fpvcar.server.auth.access import is_loopback, lan_address
+from fpvcar.http.addresses import is_loopback, lan_address
 from fpvcar.wire.station import Pairing
 from fpvstation.fetch.cars import Cars
 from fpvstation.store.disk import Folder

@@ -17,8 +17,8 @@ from typing import Any
 from fpvbench import soc as chip
 from fpvcar.config import profiles
 from fpvcar.hil import stop_causes
+from fpvcar.http.limits import BYTES_BURST, BYTES_PER_S
 from fpvcar.runtime import paths
-from fpvcar.server.http.limits import BYTES_BURST, BYTES_PER_S
 from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.harness import PinWatch, wait_for
 from tests.e2e.stops.ground import Ground, Scene

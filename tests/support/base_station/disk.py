@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
 
+from fpvcar.library.checksums import Checksummer
 from fpvcar.recordings import names
-from fpvcar.recordings.library.checksums import Checksummer
 from fpvcar.wire.station import Sums
 from fpvstation.store.sums_file import SUMS_FILE
 

@@ -10,12 +10,12 @@ import msgspec
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings.library import recording_index
-from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
-from fpvcar.server.api.recordings_rights import RecordingRights
-from fpvcar.server.api.station_api import StationApi
-from fpvcar.server.auth.access import CodeCheck
-from fpvcar.server.auth.stations import FILE, Stations
+from fpvcar.access.codes import CodeCheck
+from fpvcar.access.rights import RecordingRights
+from fpvcar.access.stations import FILE, Stations
+from fpvcar.library import recording_index
+from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
+from fpvcar.library.api.station_api import StationApi
 from fpvcar.wire import station as wire
 from tests.support.recordings import CODES
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from fpvcar.access.codes import load_codes
 from fpvcar.cli import first_boot, setup
 from fpvcar.cli.command_line import parser
 from fpvcar.config import ConfigError, profiles
 from fpvcar.config.raspberry_pi_os import PROFILE, STATE
-from fpvcar.server.auth import credentials
 
 GOOD = {"board": "l298n", "name": "Rusty", "country": "FI"}
 
@@ -174,7 +174,7 @@ async def test_answer_brings_the_codes_once(
     tmp_path: Path,
 ) -> None:
     answer = await client.post("/api/first-boot", json=GOOD)
-    told, codes = await answer.json(), credentials.load_codes(tmp_path)
+    told, codes = await answer.json(), load_codes(tmp_path)
     assert (told["drive"], told["grown_up"]) == (codes.drive, codes.grown_up)
     assert told["addresses"][0] == "http://rusty.local:8080/"
     assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD

@@ -12,9 +12,9 @@ import pytest
 
 from fpvcar import __main__, __version__
 from fpvcar.cli import log
+from fpvcar.library import summaries
 from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import reader
-from fpvcar.recordings.library import summaries
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.repair import verify
 from tests.support.recorder.recording import file, flipped, recording

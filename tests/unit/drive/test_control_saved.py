@@ -6,7 +6,7 @@ import pytest
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import STRICTEST, SavedSettings
-from fpvcar.server.state import stop_of
+from fpvcar.seat.state import stop_of
 from fpvcar.wire.wheels import Status
 from tests.support.control import PROFILE, Rig
 

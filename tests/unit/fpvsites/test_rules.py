@@ -14,9 +14,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from fpvcar.access.rights import RecordingRights
 from fpvcar.config import ConfigError
 from fpvcar.runtime import sentences
-from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvsites import gate, state
 from fpvsites.__main__ import main
 from fpvsites.config import Config, Group

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fpvcar.server.auth import credentials
+from fpvcar.http import certificates
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import certificate_of
@@ -20,7 +20,7 @@ from fpvstation.store.store import Store
 from tests.support.base_station.station import car_application, stations_of
 from tests.unit.fpvstation.fetch.test_client import NAME, car_at
 
-PEM = credentials.CERTIFICATE
+PEM = certificates.CERTIFICATE
 DATA = b"a minute"
 
 
@@ -34,12 +34,12 @@ def folder(tmp_path: Path) -> Path:
 
 def tls_of(state: Path, *names: str) -> ssl.SSLContext:
     state.mkdir(exist_ok=True)
-    return credentials.server_context(state, ["localhost", *names])
+    return certificates.server_context(state, ["localhost", *names])
 
 
 def car_of(folder: Path, state: Path) -> web.Application:
     """Return the car of this state, with the certificate that it reports."""
-    own = credentials.fingerprint((state / PEM).read_bytes())
+    own = certificates.fingerprint((state / PEM).read_bytes())
     return car_application(folder, stations_of(state), certificate=own)
 
 
@@ -66,9 +66,9 @@ async def test_renamed_car_is_accepted_as_the_same_car(folder: Path, tmp_path: P
     """A new name is a new authority, too: the old one may not sign it."""
     state = tmp_path / "car"
     async with paired(folder, state, tmp_path) as was:
-        root = (state / credentials.ROOT).read_bytes()
+        root = (state / certificates.ROOT).read_bytes()
     tls = tls_of(state, "arrow", "arrow.local")
-    assert (state / credentials.ROOT).read_bytes() != root
+    assert (state / certificates.ROOT).read_bytes() != root
     store = Store(Folder(tmp_path / "store"))
     (tmp_path / "store").mkdir()
     store.open("")

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fpvcar.server.api.prometheus_text import exposition
+from fpvcar.http.prometheus_text import exposition
 from fpvcar.wire import telemetry, up
 from tests.unit.fpvstation.web.test_health import NOW_S, standing
-from tests.unit.server.api.test_metrics import Car
+from tests.unit.seat.test_metrics import Car
 
 ROOT = Path(__file__).resolve().parents[3]
 DASHBOARD = json.loads((ROOT / "base-station" / "grafana.json").read_text())

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fpvcar.library.drives import DriveFilter
 from fpvcar.recordings import codec, messages, names
-from fpvcar.recordings.library.drives import DriveFilter
 from fpvcar.recordings.messages import Stint, Stints
 from fpvcar.runtime.units import SECOND_NS
 from fpvstation.catalogue.catalogue import Catalogue

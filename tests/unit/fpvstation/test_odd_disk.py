@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fpvcar.recordings.library import checksums
+from fpvcar.library import checksums
 from fpvstation.__main__ import main
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import Pull

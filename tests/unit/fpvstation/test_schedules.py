@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from mcap.reader import make_reader
 
+from fpvcar.library import checksums
 from fpvcar.recordings import codec, messages
-from fpvcar.recordings.library import checksums
 from fpvstation.store.sums_file import SUMS_FILE, stored_in
 from tests.soak.seeds import chosen
 from tests.support.base_station.links import PIECE

@@ -10,7 +10,7 @@ import pytest
 from fpvcar import config
 from fpvcar.config import Picture, profiles
 from fpvcar.drive.saved import SavedSettings, Saver
-from fpvcar.server.settings import Settings
+from fpvcar.seat.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
 from fpvcar.wire import up

@@ -11,7 +11,7 @@ import pytest
 
 from fpvcar.cli import network, setup
 from fpvcar.config import ConfigError
-from fpvcar.server.auth import access
+from fpvcar.http import addresses
 from fpvcar.wifi import portal
 
 PAGE = "http://10.42.0.1:8080/"
@@ -67,7 +67,9 @@ async def test_probe_of_each_system_is_led_to_the_page(system: str, method: str,
 def test_page_itself_still_refuses_the_name_of_a_probe(system: str) -> None:
     """Every name is the car's in that network: DNS rebinding is left to the page to refuse."""
     host = PROBES[system].partition("/")[0]
-    assert not access.host_allowed(host, "Rusty") and not access.host_allowed(f"{host}:8080", "R")
+    assert not addresses.host_allowed(host, "Rusty") and not addresses.host_allowed(
+        f"{host}:8080", "R"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fpvcar.config import PLAIN
 from fpvcar.runtime.sentences import sentence
-from fpvcar.server.sockets import drive_socket
+from fpvcar.seat import drive_socket
 from fpvcar.wire import down, up
 from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
 from fpvcar.wire.camera import DEPTH_HEADER, RECORD_HEADER, parse_depth_header, parse_record_header

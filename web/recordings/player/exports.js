@@ -1,6 +1,6 @@
 /**
  * A drive as a film or a zip: requests it from the car, hands it to the browser's downloads,
- * and shows how far it is. See server/api/exports.py.
+ * and shows how far it is. See library/api/exports.py.
  */
 
 import {fill, t} from '../../lang/words.js';

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from fpvcar.recordings import codec, messages
-from fpvcar.recordings.library.summaries import Mark
+from fpvcar.recordings.messages import Mark
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import damaged_at_ns
 from fpvcar.runtime.sentences import sentence, sentences_in

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar.recordings.library.drives import Drive, DriveFilter
+from fpvcar.library.drives import Drive, DriveFilter
 from fpvstation.catalogue import catalogue_schema, probe
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.catalogue.search import entry_in, place_of
@@ -272,7 +272,7 @@ def test_search_takes_words_literally(
 
 
 def test_filters_give_the_same_results_as_the_car(catalogue: Catalogue) -> None:
-    """Equal filters give equal results on both: see recordings/library/drives.py."""
+    """Equal filters give equal results on both: see library/drives.py."""
     (drive,) = drives(catalogue)
     for wanted in (
         DriveFilter(wheel="parked"),

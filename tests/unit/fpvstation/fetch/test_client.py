@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fpvcar.server.auth import credentials
+from fpvcar.http import certificates
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Sums
 from fpvstation.errors import StationError
@@ -75,7 +75,7 @@ async def pull(car: Car, root: Path, everything: bool = False) -> Round:
 
 
 async def test_station_pulls_all_segments_over_tls(folder: Path, tmp_path: Path) -> None:
-    tls = credentials.server_context(tmp_path, ["localhost"])
+    tls = certificates.server_context(tmp_path, ["localhost"])
     app = car_application(folder, stations_of(tmp_path))
     async with car_at(app, tls) as url:
         pin = await client.fingerprint_of(url)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fpvcar.server.http.languages import translated
+from fpvcar.http.languages import translated
 from fpvstation.errors import StationError
 from fpvstation.mirror import recalls as module
 from fpvstation.mirror.recalls import Recalls, RecallState

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server.http.languages import translated
+from fpvcar.http.languages import translated
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
 from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress

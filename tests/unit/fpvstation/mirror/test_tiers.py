@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fpvcar.server.http.languages import translated
+from fpvcar.http.languages import translated
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fpvcar.recordings.library.drives import DriveFilter
+from fpvcar.library.drives import DriveFilter
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import FILE
 from fpvstation.query import sidecar

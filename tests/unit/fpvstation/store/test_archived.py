@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fpvcar.recordings.library.drives import DriveFilter
+from fpvcar.library.drives import DriveFilter
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import Pull

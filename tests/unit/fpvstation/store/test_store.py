@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.recordings.library import checksums
+from fpvcar.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
 from fpvstation.errors import StationError

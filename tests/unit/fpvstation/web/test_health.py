@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from fpvcar.server.api.prometheus_text import exposition
+from fpvcar.http.prometheus_text import exposition
 from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.rate import WINDOW_S, Rate
 from fpvstation.fetch.scheduler import CarState

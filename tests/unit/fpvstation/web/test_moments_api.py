@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from fpvcar.server.api.recordings_rights import CODE
+from fpvcar.access.rights import CODE
 from fpvstation.query.moments import Conditions
 from fpvstation.web import query_api
 from fpvstation.web.page import Page

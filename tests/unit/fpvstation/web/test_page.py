@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings.library.drive_repository import DriveBusy
-from fpvcar.recordings.library.drives import DriveFilter
+from fpvcar.library.drive_repository import DriveBusy
+from fpvcar.library.drives import DriveFilter
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import CarState, FetchScheduler

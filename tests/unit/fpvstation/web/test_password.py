@@ -8,10 +8,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.api.recordings_rights import CODE
-from fpvcar.server.auth.access import Rights
-from fpvcar.server.auth.remembered_browsers import COOKIE, Devices
-from fpvcar.server.http.endpoints import Address
+from fpvcar.access.codes import Rights
+from fpvcar.access.remembered_browsers import COOKIE, Devices
+from fpvcar.access.rights import CODE
+from fpvcar.http.endpoints import Address
 from fpvstation import service
 from fpvstation.errors import StationError
 from fpvstation.web import password

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server.api.recordings_rights import CODE
+from fpvcar.access.rights import CODE
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores

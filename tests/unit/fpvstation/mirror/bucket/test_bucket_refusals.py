@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server.http.languages import translated
+from fpvcar.http.languages import translated
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.replicate import Replicator
 from fpvstation.mirror.s3_bucket import BucketFile

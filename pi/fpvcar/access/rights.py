@@ -1,0 +1,136 @@
+"""Access rights for viewing and changing recordings.
+
+    POST /api/recordings/unlock      X-Drive-Code: 123456 -> a device's cookie
+
+Drivers may view: every user of this machine, and every device on the list of
+remembered_browsers.py. Devices with grown-up rights may also delete; this counts as a use of the
+rights.
+"""
+
+import time
+from collections.abc import Callable
+
+from aiohttp import web
+
+from fpvcar.access.codes import CodeCheck
+from fpvcar.access.remembered_browsers import Device, Devices
+from fpvcar.http.addresses import is_loopback
+from fpvcar.http.pages import refuse_other_sites
+from fpvcar.http.responses import PRIVATE, refused
+from fpvcar.wire.refusals import Refusal
+
+CODE = "X-Drive-Code"
+NAME = "recordings page"
+"""Name of a device until its user has entered a name at the seat."""
+
+
+class RecordingRights:
+    """Access check without codes: only this machine may view, and deleting is impossible."""
+
+    locked = "drive_code_needed"
+    """Refusal of a client that may not view."""
+    opened_by = "code"
+    """Kind of secret that unlocks: "code" or "password"; sent with 401 in X-Opened-By."""
+    takes_codes = False
+    """True if a client can obtain grown-up rights here."""
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the route; this class has none."""
+
+    def let_in(self, request: web.Request) -> None:
+        """Raise HTTPForbidden or HTTPUnauthorized if the client may not view."""
+        refuse_other_sites(request)
+        if self.device(request) is None and not is_loopback(request.remote or ""):
+            raise self._unauthorized(self.locked)
+
+    def let_change(self, request: web.Request) -> None:
+        """Raise as let_in, and also for a client that is neither the car's page nor a known
+        device."""
+        self.let_in(request)
+        if self.device(request) is None and "Origin" not in request.headers:
+            raise self._unauthorized("driver_needed")
+
+    def let_delete(self, request: web.Request) -> None:
+        """Raise as let_change, and also for a client without grown-up rights."""
+        self.let_grown_up(request)
+
+    def let_grown_up(self, request: web.Request) -> None:
+        """Raise as let_change, and also for a client without grown-up rights."""
+        self.let_change(request)
+        if not self.grown_up(request):
+            raise self._unauthorized("grown_up_needed")
+
+    def _unauthorized(self, key: str) -> web.HTTPException:
+        headers = {**PRIVATE, "X-Opened-By": self.opened_by}
+        return refused(web.HTTPUnauthorized, Refusal(key), headers)
+
+    def grown_up(self, request: web.Request) -> bool:
+        """Return whether the client has grown-up rights."""
+        return False
+
+    def device(self, request: web.Request) -> Device | None:
+        """Return the client's device, or None if it is unknown."""
+        return None
+
+
+class DeviceRights(RecordingRights):
+    """Access check that also admits known devices, and accepts codes. Clocks in s."""
+
+    takes_codes = True
+
+    def __init__(
+        self,
+        codes: CodeCheck,
+        devices: Devices,
+        clock_s: Callable[[], float] = time.monotonic,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._codes, self._devices = codes, devices
+        self._clock_s, self._utc_s = clock_s, utc_s
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the route for unlocking with a code."""
+        app.router.add_post("/api/recordings/unlock", self._unlock)
+
+    def let_in(self, request: web.Request) -> None:
+        """Raise as in the base class; record the device's visit on the list."""
+        super().let_in(request)
+        device = self.device(request)
+        if device is not None:
+            self._devices.note_visit(device, device.name, self._utc_s())
+
+    def let_change(self, request: web.Request) -> None:
+        """Raise as in the base class. A change counts as a use of grown-up rights."""
+        super().let_change(request)
+        device = self.device(request)
+        if device is not None and self.grown_up(request):
+            self._devices.note_use(device, self._utc_s())
+
+    def grown_up(self, request: web.Request) -> bool:
+        """Return whether the device has grown-up rights that were used within 30 min."""
+        device = self.device(request)
+        return device is not None and device.rights(self._utc_s()).grown_up
+
+    def device(self, request: web.Request) -> Device | None:
+        """Return the device of the request's cookie, unless it was removed from the list."""
+        return self._devices.device_of(request, self._utc_s())
+
+    async def _unlock(self, request: web.Request) -> web.Response:
+        refuse_other_sites(request)
+        address, now_s, utc_s = request.remote or "", self._clock_s(), self._utc_s()
+        code = request.headers.get(CODE, "")
+        wait_s = self._codes.wait_s(code, address, now_s)
+        if wait_s > 0.0:
+            refusal = Refusal("too_many_codes", wait_s=round(wait_s))
+            raise refused(web.HTTPTooManyRequests, refusal)
+        rights = self._codes.unlock(code, address, now_s)
+        if rights is None:
+            raise refused(web.HTTPUnauthorized, Refusal("wrong_code"))
+        device = self.device(request)
+        if device is None:
+            device = self._devices.add(NAME, address, rights, utc_s)
+        elif device.guest:
+            self._devices.make_permanent(device, utc_s)
+        if rights.grown_up:
+            self._devices.note_use(device, utc_s)
+        return await self._devices.cookie_response(device, utc_s, request.secure)

@@ -1,0 +1,78 @@
+"""POST /api/doctor: list of the car's faults, in the JSON format of `fpvcar doctor --json`.
+
+Grown-ups only, and only while the car stands still. The check runs in its own process: a card or a
+bus that hangs blocks only that process, and its memory is freed. Concurrent requests share one
+check and its answer.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from aiohttp import web
+
+from fpvcar.access.rights import RecordingRights
+from fpvcar.doctor.report import STATUSES
+from fpvcar.http.responses import JSON, refused
+from fpvcar.runtime.pdeathsig import with_pdeathsig
+from fpvcar.runtime.sentences import fault_text, sentence
+from fpvcar.wire.refusals import Refusal
+
+WITHIN_S = 60.0
+
+
+class DoctorApi:
+    """Route of the doctor. `moves()` returns whether the car moves."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        rights: RecordingRights,
+        moves: Callable[[], bool],
+        within_s: float = WITHIN_S,
+    ) -> None:
+        """Create the route; `argv` is the command line that prints the list."""
+        self._argv, self._rights, self._moves = with_pdeathsig(argv), rights, moves
+        self._within_s = within_s
+        self._check: asyncio.Task[bytes] | None = None
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the route; call this before adding a catch-all route."""
+        app.router.add_post("/api/doctor", self._run)
+
+    async def _run(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(request)
+        if self._moves():
+            raise refused(web.HTTPConflict, Refusal("car_moves"))
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(self._report())
+        return web.Response(body=await asyncio.shield(self._check), headers=JSON)
+
+    async def _report(self) -> bytes:
+        """Return the output of the process. Raises HTTPServiceUnavailable."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._argv, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
+            )
+        except OSError as fault:
+            raise _failed(fault_text(fault)) from None
+        try:
+            async with asyncio.timeout(self._within_s):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise _failed(sentence("wifi_silent", program="doctor")) from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+        if process.returncode not in STATUSES.values():
+            last = err.decode(errors="replace").strip().splitlines()[-1:]
+            ended = sentence("program_exit", program="doctor", status=process.returncode)
+            raise _failed(" ".join(last) or ended)
+        return out
+
+
+def _failed(reason: str) -> web.HTTPException:
+    return refused(web.HTTPServiceUnavailable, Refusal("check_failed", reason=reason))

@@ -1,0 +1,113 @@
+"""Addresses of this machine and of peers; checks of the headers Host and Origin."""
+
+import contextlib
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from fpvcar.runtime.paths import OLD_NAMES
+
+HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
+"""Host header (RFC 9110, 7.2), limited to characters used in addresses and the car's names."""
+
+
+def network_of(address: str) -> str:
+    """Return the unit of rate limiting: an IPv4 address, or the /64 prefix of an IPv6 host."""
+    try:
+        ip = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return address if ip.ipv4_mapped else str(int(ip) >> 64)
+
+
+def address_class(address: str) -> str:
+    """Classify an address for display: "this computer", "home network" or "elsewhere"."""
+    if is_loopback(address):
+        return "this computer"
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "elsewhere"
+    near = (getattr(ip, "ipv4_mapped", None) or ip).is_private or ip.is_link_local
+    return "home network" if near else "elsewhere"
+
+
+def lan_address() -> str:
+    """Return this machine's address on the LAN (127.0.0.1 if it has no route).
+
+    Connecting a UDP socket only consults the routing table; no packet is sent.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # TEST-NET-1, RFC 5737
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
+
+
+def machine_names(runtime: Path) -> tuple[str, ...]:
+    """Return the host names of this machine: the present one, and those that `fpvcar setup` has
+    changed since the last reboot."""
+    names = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        names += (runtime / OLD_NAMES).read_text().split()
+    return tuple(host for name in names for host in (name, f"{name}.local"))
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether the peer runs on this machine."""
+    if address == "localhost":
+        return True
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(ip, "ipv4_mapped", None)
+    return (mapped or ip).is_loopback
+
+
+def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> bool:
+    """Return whether the Host header names this car. Prevents DNS rebinding.
+
+    Allowed: an IP literal, localhost, the car's own name (also NAME.local), `extra`.
+    """
+    name = _hostname(host)
+    if name is None:
+        return False
+    own = car_name.lower()
+    if name in {"localhost", own, f"{own}.local", *(extra_name.lower() for extra_name in extra)}:
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def origin_allowed(origin: str | None, host: str | None) -> bool:
+    """Return whether the Origin is a page of this server, or absent."""
+    if origin is None:
+        return True
+    pages = (f"{scheme}://{host}".lower() for scheme in ("http", "https"))
+    return bool(host) and origin.lower() in pages
+
+
+def _hostname(host: str | None) -> str | None:
+    """Return the host of a Host header, None if it is malformed.
+
+    urlsplit is unsuitable: it finds an address in "evil[::1]" and a host after "@".
+    """
+    match = HOST.fullmatch(host or "")
+    return (match["address"] or match["name"]).lower() if match else None
+
+
+def reachable(host: str) -> str:
+    """Return a host name that reaches, from this machine, a server listening at `host`."""
+    return "localhost" if host in ("", "0.0.0.0", "::", "127.0.0.1") else host
+
+
+def in_url(host: str) -> str:
+    """Format a host for a URL: IPv6 addresses in brackets, with the zone behind %25 (RFC 6874)."""
+    return f"[{host.replace('%', '%25')}]" if ":" in host else host

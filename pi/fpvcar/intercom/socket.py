@@ -1,0 +1,207 @@
+"""/ws/intercom: the driver's voice to the car's speaker, the car's microphone to the driver.
+
+    page -> parse_sound -> SpeakerQueue.admits -> aplay
+    arecord -> Link, if the link has room -> page
+
+Only the page at the wheel may open the socket, over https, while a grown-up has switched the
+intercom on. Late sound is dropped. Commands and pictures have other connections, and never wait for
+sound. The microphone pauses while the driver talks, because the speaker would echo. No sound is
+recorded.
+"""
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Callable
+
+from aiohttp import WSMsgType, web
+
+from fpvcar import config
+from fpvcar.http.limits import TokenBucket
+from fpvcar.http.text_session import CLOSE_S, SessionClosed
+from fpvcar.intercom.sound import SoundProgram, microphone_argv, speaker_argv
+from fpvcar.runtime.sentences import sentence
+from fpvcar.seat.hub import Hub
+from fpvcar.seat.redundant_link import hello, refuse
+from fpvcar.seat.video_link import Link
+from fpvcar.video.stream import BINARY, frame_head
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.intercom import (
+    FRAME_BYTES,
+    LISTEN,
+    SOUND_BYTES,
+    SOUND_S,
+    Sound,
+    pack_sound,
+    parse_sound,
+)
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES
+
+LATE_S = 0.2
+"""Age of sound that is dropped, and most sound in a queue."""
+TALK_S, LISTEN_S = 0.2, 2.0
+"""Seconds after the last frame, or the last "listen", until speaker or microphone is closed."""
+SILENCE_S = 3.0
+MESSAGES_PER_S, BURST, PAUSE_S = 40.0, 40.0, 0.05
+DEAF_FRAMES = 25
+"""Rejected frames in a row, after which the speaker's program counts as hung."""
+log = logging.getLogger("fpvcar.socket")
+
+
+class SpeakerQueue:
+    """Filter of frames: drops late frames, and frames more than LATE_S ahead."""
+
+    def __init__(self) -> None:
+        self._played_s = 0.0
+
+    def admits(self, sound: Sound, now_s: float) -> bool:
+        """Return whether to play a frame now; a played frame counts."""
+        played_s = max(self._played_s, now_s) + SOUND_S
+        late = now_s - sound.clock_us / 1e6 > LATE_S
+        if late or played_s - now_s > LATE_S:
+            return False
+        self._played_s = played_s
+        return True
+
+
+class Intercom:
+    """Intercom of the car, used by one page at a time: the newest socket of the driver's page."""
+
+    def __init__(self, sound: config.Intercom, on: bool, save: Callable[[bool], None]) -> None:
+        self.on = on
+        self._save = save
+        self._speaker: SoundProgram | None = None
+        self._microphone: SoundProgram | None = None
+        if sound.speaker:
+            self._speaker = SoundProgram(speaker_argv(sound.speaker), TALK_S, self._failed)
+        if sound.microphone:
+            argv = microphone_argv(sound.microphone)
+            self._microphone = SoundProgram(argv, LISTEN_S, self._failed, self._recorded)
+        self._link: Link | None = None
+        self._may: Callable[[], bool] = lambda: False
+        self._queue = SpeakerQueue()
+        self._talked_s, self._deaf, self._fault = 0.0, 0, ""
+        self._sound = b""
+
+    def switch(self, on: bool) -> str:
+        """Turn the intercom on or off; return the missing program, "" on success."""
+        programs = (program.argv[0] for program in self._programs())
+        missing = next((name for name in programs if on and not shutil.which(name)), "")
+        if not missing:
+            self.on = on
+            self._save(on)
+        if not self.on:
+            self._end()
+        return missing
+
+    async def serve(
+        self, request: web.Request, hub: Hub, promote: Callable[[], None]
+    ) -> web.WebSocketResponse:
+        """Run one /ws/intercom socket to its end; call `promote()` for the driver's page."""
+        ws = web.WebSocketResponse(
+            compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
+        )
+        await ws.prepare(request)
+        transport = request.transport
+        if transport is None:  # disconnected during the handshake
+            return ws
+        link = Link(transport)
+        try:
+            session = await hello(ws, hub)
+            promote()
+            self._end()
+            self._link, self._fault, self._deaf = link, "", 0
+            self._may = lambda: self.on and hub.has_wheel(session.client)
+            await self._listen(ws, link)
+        except SessionClosed as reason:
+            log.info("%s: intercom closed: %s", request.remote, reason)
+            await refuse(ws, transport, str(reason))
+        finally:
+            if self._link is link:
+                self._end()
+        return ws
+
+    async def _listen(self, ws: web.WebSocketResponse, link: Link) -> None:
+        """Read frames until the page disconnects. Raises SessionClosed."""
+        meter, loop = TokenBucket(MESSAGES_PER_S, BURST), asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(SILENCE_S) as waiting:
+                async for message in ws:
+                    self._check(link)
+                    if message.type is WSMsgType.PING:
+                        await ws.pong(message.data)
+                    elif message.type is WSMsgType.BINARY:
+                        self._play(message.data)
+                    elif message.type is WSMsgType.TEXT and message.data == LISTEN:
+                        if self._microphone is None:
+                            raise SessionClosed(sentence("intercom_no_microphone"))
+                        self._microphone.renew()
+                    elif message.type is not WSMsgType.PONG:
+                        raise SessionClosed(f'expected sound or "{LISTEN}"')
+                    waiting.reschedule(loop.time() + SILENCE_S)
+                    # Frames already received are read without a pause: let other tasks run.
+                    await asyncio.sleep(0.0 if meter.allow(loop.time()) else PAUSE_S)
+        except TimeoutError:
+            raise SessionClosed(sentence("close_silent", seconds=f"{SILENCE_S:.0f}")) from None
+
+    def _check(self, link: Link) -> None:
+        """Raise SessionClosed if the link's socket may no longer talk or listen."""
+        if not self.on:
+            raise SessionClosed(sentence("intercom_off"))
+        if self._link is not link:
+            raise SessionClosed(sentence("intercom_elsewhere"))
+        if not self._may():
+            raise SessionClosed(sentence("close_driver"))
+        if self._fault:
+            raise SessionClosed(self._fault)
+
+    def _play(self, frame: bytes) -> None:
+        try:
+            sound = parse_sound(frame)
+        except WireError as fault:
+            raise SessionClosed(str(fault)) from None
+        now_s = time.monotonic()
+        if self._speaker is None:
+            raise SessionClosed(sentence("intercom_no_speaker"))
+        if not self._queue.admits(sound, now_s):
+            return
+        self._talked_s = now_s
+        self._speaker.renew()
+        self._deaf = 0 if self._speaker.write(sound.samples) else self._deaf + 1
+        if self._deaf >= DEAF_FRAMES:
+            self._failed(sentence("intercom_mute", program=self._speaker.argv[0]))
+
+    def _recorded(self, data: bytes) -> None:
+        """Send recorded sound, the newest only."""
+        self._sound = (self._sound + data)[-round(LATE_S / SOUND_S) * SOUND_BYTES :]
+        while len(self._sound) >= SOUND_BYTES:
+            samples, self._sound = self._sound[:SOUND_BYTES], self._sound[SOUND_BYTES:]
+            self._send(samples)
+
+    def _send(self, samples: bytes) -> None:
+        """Send a frame to the page, unless the link holds sound of LATE_S already."""
+        now_s = time.monotonic()
+        if self._link is None or not self._may() or now_s - self._talked_s < LATE_S:
+            return
+        frame = pack_sound(Sound(int(now_s * 1e6), samples))
+        try:
+            acked, unacked, _, _ = self._link.read()
+            room = unacked <= LATE_S / SOUND_S * FRAME_BYTES
+            if room and self._link.empty(acked + unacked):
+                self._link.write(acked + unacked, frame_head(len(frame), BINARY) + frame)
+        except OSError:  # the page has disconnected
+            self._end()
+
+    def _failed(self, reason: str) -> None:
+        """Keep the reason; the page's next message is answered with a close."""
+        log.warning("intercom: %s", reason)
+        self._fault = reason
+
+    def _end(self) -> None:
+        self._link, self._sound = None, b""
+        for program in self._programs():
+            program.end()
+
+    def _programs(self) -> tuple[SoundProgram, ...]:
+        return tuple(filter(None, (self._speaker, self._microphone)))

@@ -1,0 +1,212 @@
+"""/api/station: pairing with a base station, lists, downloads and receipts.
+
+Requests and answers: wire/station.py. Only sealed files are listed. The ring may delete a file only
+after a receipt with the file's own checksum.
+"""
+
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from fpvcar.access.codes import CodeCheck
+from fpvcar.access.remembered_browsers import Device
+from fpvcar.access.stations import Stations
+from fpvcar.config import PLAIN
+from fpvcar.http.addresses import is_loopback
+from fpvcar.http.pages import refuse_other_sites
+from fpvcar.http.responses import BYTES, JSON, PRIVATE, answering, number_of, quoted
+from fpvcar.library.api.downloads import CpuThrottle, Downloads
+from fpvcar.library.checksums import sums_of
+from fpvcar.recordings import names
+from fpvcar.runtime import files
+from fpvcar.wire import station as wire
+
+NAME_MOST = 40
+log = logging.getLogger("fpvcar.station")
+
+
+class StationApi:
+    """Routes of one car, over its folder of recordings."""
+
+    def __init__(
+        self,
+        car: str,
+        folder: Path,
+        stations: Stations,
+        codes: CodeCheck,
+        downloads: Downloads,
+        driven: Callable[[], bool] = lambda: False,
+        certificate: str = "",
+        clock_s: Callable[[], float] = time.monotonic,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:
+        """Create the routes; `certificate` is the SHA-256 of the car's certificate, in hex."""
+        self._car, self._folder, self._stations = car, folder, stations
+        self._codes, self._downloads, self._driven = codes, downloads, driven
+        self._throttle = CpuThrottle(driven)
+        self._certificate = wire.Certificate(certificate)
+        self._clock_s, self._utc_s = clock_s, utc_s
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes; call this before adding a catch-all route."""
+        router, base = app.router, wire.BASE
+        router.add_post(base + "/pair", self._pair)
+        router.add_get(base + "/segments", self._list)
+        router.add_get(base + "/segments/{name}", self._file)
+        router.add_get(base + "/sums/{name}", self._sums)
+        router.add_get(base + "/certificate", self._own)
+        router.add_post(base + "/receipts/{name}", self._receipt)
+        router.add_post(base + "/end", self._end)
+
+    # --- authentication ---
+
+    async def _pair(self, request: web.Request) -> web.Response:
+        refuse_other_sites(request)
+        address = request.remote or ""
+        if not (request.secure or is_loopback(address)):
+            raise web.HTTPForbidden(
+                text="Pairing refused over plain http: the key would be seen; ask over https.\n"
+            )
+        name = request.headers.get(wire.NAME, "").strip()
+        if not 0 < len(name) <= NAME_MOST or not re.match(PLAIN, name):
+            raise web.HTTPBadRequest(
+                text=f'{wire.NAME} "{quoted(name)}" refused: expected 1 to {NAME_MOST} '
+                "characters that can be seen.\n"
+            )
+        self._check_code(request, address)
+        station = self._stations.pair(name, address, self._utc_s())
+        await self._stations.save(self._utc_s())
+        log.info("%s: paired with the base station %s", address, name)
+        key = self._stations.key_of(station.id).hex()
+        pairing = wire.Pairing(self._car, self._stations.car, station.id, key)
+        return web.Response(body=msgspec.json.encode(pairing), headers=JSON)
+
+    def _check_code(self, request: web.Request, address: str) -> None:
+        now_s = self._clock_s()
+        code = request.headers.get(wire.CODE, "")
+        wait_s = self._codes.wait_s(code, address, now_s)
+        if wait_s > 0.0:
+            raise web.HTTPTooManyRequests(
+                text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
+            )
+        rights = self._codes.unlock(code, address, now_s)
+        if rights is None or not rights.grown_up:
+            raise web.HTTPUnauthorized(text="That is not the grown-up code.\n")
+
+    async def _end(self, request: web.Request) -> web.Response:
+        station, _ = self._authenticate(request)
+        self._stations.end(station.id)
+        log.info("%s has ended the pairing", station.name)
+        return web.Response(status=204, headers=PRIVATE)
+
+    def _authenticate(self, request: web.Request) -> tuple[Device, str]:
+        station, nonce = self._stations.authenticate(request)
+        self._stations.note_visit(station, station.name, self._utc_s())
+        return station, nonce
+
+    async def _own(self, request: web.Request) -> web.StreamResponse:
+        caller = self._authenticate(request)
+        return await self._signed(request, caller, lambda: self._certificate)
+
+    # --- lists and files ---
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        caller = self._authenticate(request)
+        after, everything = request.query.get("after", ""), "all" in request.query
+        most = int(number_of(request, "most", wire.LIST_MOST, 1, wire.LIST_MOST))
+
+        def listed() -> object:
+            segments = [
+                wire.Segment(file.name.text, file.size, file.acknowledged)
+                for file in names.files_of(_entries(self._folder))
+                if file.name.suffix == names.SEALED
+                and file.name.text > after
+                and (everything or not file.acknowledged)
+            ]
+            segments.sort(key=lambda file: file.name)
+            more = len(segments) > most
+            folders = (self._folder, *self._folder.parents)
+            card = shutil.disk_usage(next(filter(Path.exists, folders)))
+            return wire.Listing(
+                self._car, segments[:most], more, self._driven(), card.free, card.total
+            )
+
+        return await self._signed(request, caller, listed)
+
+    async def _sums(self, request: web.Request) -> web.StreamResponse:
+        caller, path = self._authenticate(request), self._path(request)
+        return await self._signed(request, caller, lambda: sums_of(path, self._throttle.rest))
+
+    async def _signed(
+        self, request: web.Request, caller: tuple[Device, str], make: Callable[[], object]
+    ) -> web.StreamResponse:
+        """Send the object that `make` returns, with its MAC.
+
+        Both are computed in the thread, since signing a long list takes a while too.
+        """
+        station, nonce = caller
+        key = self._stations.key_of(station.id)
+
+        def made() -> tuple[bytes, str]:
+            body = msgspec.json.encode(make())
+            return body, wire.answer_mac(key, nonce, body)
+
+        body, mac = await self._downloads.in_thread(answering(made))
+        return await self._downloads.send(request, {**JSON, wire.MAC: mac}, lambda: body)
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        self._authenticate(request)
+        path = self._path(request)
+        rest = self._throttle.rest
+        sums = await self._downloads.in_thread(answering(partial(sums_of, path, rest)))
+        opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
+        return await self._downloads.send_file(request, BYTES, opened, sums.sha256)
+
+    # --- receipts ---
+
+    async def _receipt(self, request: web.Request) -> web.Response:
+        station, _ = self._authenticate(request)
+        path, sha256 = self._path(request), request.query.get("sha256", "")
+        ack = path.with_name(path.name + names.ACKNOWLEDGED)
+
+        def write() -> None:
+            own = sums_of(path, self._throttle.rest).sha256
+            if sha256 != own:
+                raise web.HTTPConflict(
+                    text=f"Receipt refused: {path.name} is {own[:16]}..., and "
+                    f'"{quoted(sha256[:16])}..." was stored: fetch it again.\n'
+                )
+            receipt = {"station": station.id, "sha256": own, "utc_s": self._utc_s()}
+            files.write_whole(ack, [msgspec.json.encode(receipt)])
+
+        await self._downloads.in_thread(answering(write))
+        return web.Response(status=204, headers=PRIVATE)
+
+    def _path(self, request: web.Request) -> Path:
+        """Return the path of the requested sealed file. Raises HTTPNotFound."""
+        name = names.parse(request.match_info["name"])
+        path = self._folder / name.text if name else self._folder
+        if not name or name.suffix != names.SEALED or path.is_symlink():
+            raise web.HTTPNotFound(text="There is no recording of that name.\n")
+        return path
+
+
+def _entries(folder: Path) -> list[tuple[str, int]]:
+    """Return name and size of each file; empty before the first recording."""
+    try:
+        with os.scandir(folder) as listing:
+            return [
+                (entry.name, entry.stat(follow_symlinks=False).st_size)
+                for entry in listing
+                if entry.is_file(follow_symlinks=False)
+            ]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,187 @@
+"""/ws/drive: one session per socket, with rate limits for its browser. See wire/up.py.
+
+hub.py decides the effect of each message.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable
+
+from aiohttp import WSMsgType, web
+
+from fpvcar import config
+from fpvcar.access.codes import Rights
+from fpvcar.access.remembered_browsers import Device
+from fpvcar.drive.gate import Freshness
+from fpvcar.http.fast_path import FastPath
+from fpvcar.http.limits import TokenBucket
+from fpvcar.http.text_session import CLOSE_S, SessionClosed, TextSession
+from fpvcar.runtime.sentences import sentence
+from fpvcar.wire import down, up
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
+
+MESSAGES_PER_S = 250.0
+ESTOP = '{"kind":"estop"}'
+"""E-stop message exactly as the page writes it. Only this message bypasses the meter."""
+HELLO_S = 5.0
+HEARTBEAT_S = 10.0
+DENY_AGAIN_S = 1.0
+RENAMES_PER_S, RENAMES_BURST = 0.1, 5.0
+"""Rate limit on new names of one socket. Each name of a driver is recorded."""
+FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
+"""Limits of a flood, beyond an accidental burst: each excess message then costs a pause, and TCP
+slows its sender down."""
+TOO_MANY = down.Error(
+    "too many messages",
+    "",
+    f"{MESSAGES_PER_S:.0f} a second",
+    "send fewer; dropped",
+    "too_many_messages",
+)
+WITH_NONCE = down.State | down.Pong
+log = logging.getLogger("fpvcar.socket")
+
+
+class Session(TextSession[up.Upward]):
+    """Session of one socket of one browser. The hub owns it."""
+
+    def __init__(
+        self, address: str, rights: Rights, limits: config.Gate, device: Device | None = None
+    ) -> None:
+        """Create a session; `device` is the device that its cookie proves, None without a
+        cookie."""
+        super().__init__(address)
+        self.rights, self.device = rights, device
+        self.ticket = ""
+        """Ticket for a cookie, until it is used."""
+        self.used_s = 0.0
+        """Time of the last action by a person; automatic messages of the page do not count."""
+        self.client, self.video, self.name = "", "", ""
+        self.fresh = Freshness(limits.stale_s, limits.late_s)
+        self.meter = TokenBucket(MESSAGES_PER_S, MESSAGES_PER_S)
+        self.patience = TokenBucket(FLOOD_PER_S, FLOOD_BURST)
+        self.renames = TokenBucket(RENAMES_PER_S, RENAMES_BURST)
+        self.report: up.Report | None = None
+        self.lost: float | None = None
+        """Share of its picture packets that was lost lately."""
+        self.large = self.preferred = ""
+        """Camera of the page's large picture, and with priority on the link; "" is the first."""
+        self.copies = 0
+        """Number of redundant connections that also carry its wishes: /ws/copies."""
+        self._denied_s: dict[str, float] = {}
+
+    def sent(self, message: Down | str) -> None:
+        """Register a message's nonce: wishes may return it from now on."""
+        if isinstance(message, WITH_NONCE):
+            self.fresh.sent(message.nonce, message.clock_us)
+
+    def may_drive(self, what: str, now_s: float) -> bool:
+        """Return whether the session may do `what`, a driver's action; if not, send an error
+        with the next step."""
+        if not self.rights.drive:
+            error = down.Error("you may only watch", what, "", "enter the drive code", "watch_only")
+            self.deny(error, now_s)
+        return self.rights.drive
+
+    def is_grown_up(self, what: str, acts: str, now_s: float) -> bool:
+        """Return whether a grown-up holds the session; if not, send an error: only a grown-up
+        `acts`."""
+        if not self.rights.grown_up:
+            reason = f"only a grown-up {acts}"
+            next_step = "enter the grown-up code"
+            self.deny(down.Error(reason, what, "", next_step, "grown_up_only"), now_s)
+        return self.rights.grown_up
+
+    def deny(self, error: down.Error, now_s: float) -> None:
+        """Answer a well-formed but forbidden message with an error, at most once a second."""
+        if now_s - self._denied_s.get(error.what, -DENY_AGAIN_S) >= DENY_AGAIN_S:
+            self._denied_s[error.what] = now_s
+            self.send(error)
+
+
+async def serve(
+    request: web.Request,
+    session: Session,
+    receive: Callable[[Session, up.Upward], None],
+    clock_s: Callable[[], float],
+) -> web.WebSocketResponse:
+    """Run one /ws/drive socket until it ends. `receive` belongs to the hub."""
+    ws = web.WebSocketResponse(
+        compress=False,
+        max_msg_size=16 * DRIVE_MAX_BYTES,
+        heartbeat=HEARTBEAT_S,
+        timeout=CLOSE_S,
+        autoping=False,
+    )
+    await ws.prepare(request)
+    transport = request.transport
+    if transport is None:  # disconnected during the handshake
+        return ws
+    behind = transport.get_protocol()
+    assert isinstance(behind, asyncio.Protocol)
+    direct = functools.partial(_direct, session, receive, clock_s)
+    fast_path = FastPath(behind, direct, session.close, session.fresh.forget)
+    transport.set_protocol(fast_path)
+    listening = _listen(ws, session, receive, clock_s, fast_path)
+    await session.run(ws, transport, listening, log)
+    return ws
+
+
+def _direct(
+    session: Session,
+    receive: Callable[[Session, up.Upward], None],
+    clock_s: Callable[[], float],
+    text: str,
+) -> bool:
+    """Handle a message in the callback that read it; return False to leave it to `_listen`.
+
+    Left to `_listen` are a hello, messages beyond the meter, and messages that end the session.
+    """
+    if not session.client or session.closing or not session.meter.allow(clock_s()):
+        return False
+    try:
+        message = session.read(WSMsgType.TEXT, text, up.parse_upward)
+        if message is not None:
+            receive(session, message)
+    except SessionClosed as reason:
+        session.closing = str(reason)
+        return False
+    return True
+
+
+async def _listen(
+    ws: web.WebSocketResponse,
+    session: Session,
+    receive: Callable[[Session, up.Upward], None],
+    clock_s: Callable[[], float],
+    fast_path: FastPath,
+) -> None:
+    """Read messages until the browser disconnects. Raises SessionClosed."""
+    try:
+        async with asyncio.timeout(HELLO_S) as waiting:
+            async for message in ws:
+                if message.type is WSMsgType.TEXT:
+                    fast_path.acknowledge()
+                if session.closing:
+                    raise SessionClosed(session.closing)
+                now_s = clock_s()
+                allowed = session.meter.allow(now_s) or message.data == ESTOP
+                pause_s = 0.0
+                if not allowed:
+                    session.deny(TOO_MANY, now_s)
+                    if not session.patience.allow(now_s):
+                        pause_s = FLOOD_PAUSE_S
+                        session.fresh.forget()
+                elif message.type is WSMsgType.PING:
+                    await ws.pong(message.data)
+                elif message.type is not WSMsgType.PONG:
+                    parsed = session.read(message.type, message.data, up.parse_upward)
+                    if parsed is not None:
+                        receive(session, parsed)
+                if session.client:
+                    waiting.reschedule(None)
+                # Frames already received are read without a pause: let other tasks run.
+                await asyncio.sleep(pause_s)
+    except TimeoutError:
+        raise SessionClosed(sentence("close_hello", seconds=f"{HELLO_S:.0f}")) from None

@@ -1,0 +1,281 @@
+"""Hub of all browser sessions: their connections, rights, and the state sent to them.
+
+`receive` is the only place at which a browser's message takes effect.
+
+    receive -> Wheel         seat, wishes, stops
+            -> Settings      lights, limit, guard, picture, recording
+            -> Authorization codes, locks, rights to drive
+            -> Hub           hello, pings
+"""
+
+import asyncio
+import functools
+import logging
+import math
+import os
+import secrets
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from fpvcar.access.codes import KEY_BYTES, video_id
+from fpvcar.config import Profile
+from fpvcar.http.text_session import ELSEWHERE, SessionClosed
+from fpvcar.runtime import service
+from fpvcar.seat.authorization import Access, Authorization
+from fpvcar.seat.drive_socket import RENAMES_PER_S, Session
+from fpvcar.seat.settings import Settings
+from fpvcar.seat.state import CarState, welcome
+from fpvcar.seat.turns import Wheel
+from fpvcar.seat.vehicle import Vehicle
+from fpvcar.wire import down, up
+from fpvcar.wire.down import Error
+
+STATE_S = 0.1
+STATE_NOBODY_S = 1.0
+TIDY_S = 0.5
+"""Interval of the check for expired seats and rights while the car is driven."""
+STATE_EARLY_S = 0.04
+"""Limit in seconds for sending a state early, together with the answer to a message.
+
+The event loop then wakes once for both. The driver's wishes arrive at the same interval.
+"""
+REST_AFTER_S = 10.0
+"""Time without a page after which the sensors may rest."""
+STATE_AGAIN_S = 0.02
+"""Least interval of states, so that a flood of messages causes at most 50 states a second."""
+VIDEO_IDS_MAX = 128
+NAMELESS = "somebody"
+"""Name of a person without one; pages translate it."""
+NONCE_BITS = 52
+"""Size of a nonce. JavaScript's numbers are exact up to 2**53."""
+log = logging.getLogger("fpvcar.seat")
+
+
+class Hub:
+    """All sessions of a car. Setting `changed` requests a state at once."""
+
+    def __init__(
+        self,
+        *,
+        profile: Profile,
+        vehicle: Vehicle,
+        access: Access,
+        changed: asyncio.Event,
+        https_port: int = 0,
+        clock_s: Callable[[], float] = time.monotonic,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:
+        self.sessions: list[Session] = []
+        self.changed = changed
+        self._put_off: Callable[[float], None] = lambda seconds: None
+        self._due_s, self._tidied_s = math.inf, -math.inf
+        self._profile, self._lights, self._name = profile, vehicle.lights, vehicle.name
+        self._https_port, self._clock_s = https_port, clock_s
+        name = functools.partial(video_id, access.key or secrets.token_bytes(KEY_BYTES))
+        self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
+        self._recorder = vehicle.recorder
+        self._wheel = Wheel(profile, vehicle, changed.set, self._session_of)
+        self._settings = Settings(profile, vehicle, changed.set, self._send_all)
+        self._seat = self._wheel.seat
+        self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
+        self._senses, self._page_seen_s = vehicle.senses, clock_s()
+        self._state = CarState(vehicle, self._wheel)
+        self._handlers: dict[type, Callable[..., None]] = {
+            up.Ping: self._ping,
+            up.Name: self._rename,
+            **self._wheel.handlers(),
+            **self._settings.handlers(),
+            **self.authorization.handlers(),
+        }
+
+    # --- connecting and disconnecting ---
+
+    def leave(self, session: Session) -> None:
+        """Handle the end of a socket."""
+        if session not in self.sessions:
+            return
+        self.sessions.remove(session)
+        if session.client and not self._session_of(session.client):
+            self.authorization.leave(session)
+            self._wheel.leave(session, self._clock_s())
+        self.changed.set()
+
+    def drives(self, video: str) -> bool:
+        """Return whether the page of this video id has the wheel."""
+        holder = self._seat.holder  # read for each picture of each viewer
+        return holder is not None and self._video_of(holder.client) == video
+
+    def is_page(self, client: str, video: str) -> bool:
+        """Return whether this video id belongs to this client."""
+        return self._video_of(client) == video
+
+    def page_of(self, video: str) -> Session | None:
+        """Return the connected page with this video id."""
+        return next((session for session in self.sessions if session.video == video), None)
+
+    def page_at_the_wheel(self, client: str) -> Session | None:
+        """Return the page of this client, if it is connected and has the wheel."""
+        return self._session_of(client) if self._seat.holds(client) else None
+
+    def has_wheel(self, client: str) -> bool:
+        """Return whether this client has the wheel; its page may be reconnecting."""
+        return self._seat.holds(client)
+
+    def lost(self, video: str, share: float | None) -> None:
+        """Store the share of a page's picture packets that was lost."""
+        page = self.page_of(video)
+        if page is not None:
+            page.lost = share
+
+    def may_drive(self, session: Session) -> bool:
+        """Return whether this page has the wheel or may take it."""
+        return session.rights.drive or self._seat.holds(session.client)
+
+    def receive(self, session: Session, message: up.Upward) -> None:
+        """Act on a valid message of a browser. Raises SessionClosed for a replaced socket.
+
+        A dead link may keep a replaced socket open for seconds; its page now uses another one.
+        """
+        if session.closing:
+            raise SessionClosed(session.closing)
+        now_s = self._clock_s()
+        if isinstance(message, up.Hello):
+            self._hello(session, message, now_s)
+        elif not session.client:
+            session.refuse(Error("hello first", "", "hello", "send hello", "hello_first"))
+        else:
+            self.authorization.note_use(session, message, now_s)
+            self._handlers[type(message)](session, message, now_s)
+            if self._due_s - now_s <= STATE_EARLY_S:
+                self._beat_early(now_s)
+
+    def _hello(self, session: Session, hello: up.Hello, now_s: float) -> None:
+        if session.client:
+            session.deny(Error("hello twice", "", "once a socket", "", "hello_twice"), now_s)
+            return
+        old = self._session_of(hello.client)
+        session.client, session.name = hello.client, hello.name.strip() or NAMELESS
+        session.video = self._video_of(hello.client)
+        self.sessions.append(session)
+        if old is not None:
+            self.sessions.remove(old)
+            old.close("opened again elsewhere", ELSEWHERE)
+        self.authorization.join(session, old, now_s)
+        if hello.code:
+            self.authorization.try_code(session, hello.code, now_s)
+        self._wheel.join(session, now_s)
+        code_needed = not session.rights.drive
+        session.send(
+            welcome(self._profile, self._name, self._https_port, code_needed, session.video, now_s)
+        )
+        self.authorization.offer(session)
+        self.changed.set()
+
+    def _session_of(self, client: str) -> Session | None:
+        return next((session for session in self.sessions if session.client == client), None)
+
+    def _rename(self, session: Session, message: up.Name, now_s: float) -> None:
+        """Give the page's person another name; the wheel stays with its driver."""
+        name = message.name.strip() or NAMELESS
+        if name != session.name and session.renames.allow(now_s):
+            session.name = name
+            self.authorization.note_name(session)
+            self._wheel.rename(session)
+            self.changed.set()
+        elif name != session.name:
+            most = f"one in {1 / RENAMES_PER_S:g} s"
+            session.deny(Error("too many names", name, most, "wait", "too_often"), now_s)
+
+    def _send_all(self, message: down.Downward) -> None:
+        for session in self.sessions:
+            session.send(message)
+
+    def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
+        session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
+
+    # --- state for all pages ---
+
+    async def run(self) -> None:
+        """Send states 10 times a second, and at once when `changed` is set."""
+        await asyncio.gather(service.by_timer(self._beat, self._timed), self._at_once())
+
+    def _beat(self) -> float:
+        self.broadcast()
+        pause_s = STATE_S if self.sessions else STATE_NOBODY_S
+        self._due_s = self._clock_s() + pause_s
+        return pause_s
+
+    def _beat_early(self, now_s: float) -> None:
+        """Send this state now and schedule the next one, to keep 10 a second."""
+        if now_s - self._tidied_s >= TIDY_S:
+            self._tidy(now_s)
+        self._show(now_s)
+        self._due_s = max(self._due_s, now_s) + STATE_S
+        self._put_off(self._due_s - now_s)
+
+    def _timed(self, put_off: Callable[[float], None]) -> None:
+        self._put_off = put_off
+
+    async def _at_once(self) -> None:
+        while True:
+            await self.changed.wait()
+            self.changed.clear()
+            self._put_off(self._beat())
+            await asyncio.sleep(STATE_AGAIN_S)
+
+    def broadcast(self) -> None:
+        """Send the current state to all pages."""
+        now_s = self._clock_s()
+        self._tidy(now_s)
+        self._show(now_s)
+
+    def _tidy(self, now_s: float) -> None:
+        """Update seats, rights, sensors and the recorder's LED for the current time."""
+        self._tidied_s = now_s
+        self._wheel.tick(now_s)
+        self.authorization.tick(now_s)
+        if self.sessions:
+            self._page_seen_s = now_s
+        self._senses.attend(now_s - self._page_seen_s < REST_AFTER_S)
+        self._state.recording = self._recorder.status()
+        self._lights.record(self._state.recording)
+
+    def _show(self, now_s: float) -> None:
+        self._state.next_round(new_nonce())
+        viewers = len(self.sessions)
+        for session in self.sessions:
+            state = self._state.message(session, viewers, self._settings, now_s)
+            session.send_newest(state)
+
+    def stop(self) -> down.Stop | None:
+        """Return the cause that holds the car, the hardest first."""
+        return self._state.stop()
+
+    def reports(self) -> list[dict[str, object]]:
+        """Return each page's last measurements, for /api/status; client ids are left out."""
+        return [
+            {
+                "name": session.name,
+                "drives": self._seat.holds(session.client),
+                "unknown_messages": session.unknown,
+                "report": session.report and msgspec.structs.asdict(session.report),
+            }
+            for session in self.sessions
+        ]
+
+    def large(self) -> str:
+        """Return the second camera if the driver's page shows that large, else ""."""
+        driver = self.driver()
+        return driver.large if driver else ""
+
+    def driver(self) -> Session | None:
+        """Return the driver's page, while it is connected."""
+        holder = self._seat.holder
+        return self._session_of(holder.client) if holder else None
+
+
+def new_nonce() -> int:
+    """Return an unpredictable number, never 0."""
+    return (int.from_bytes(os.urandom(7)) >> 56 - NONCE_BITS) + 1

@@ -1,0 +1,138 @@
+"""/ws/copies: a redundant connection of the driver's page, used while packets are lost.
+
+    page -> hello, as on /ws/drive; then a copy of each wish sent on /ws/drive
+    car  -> a copy of each unit sent on /ws/video (video_socket.Sender)
+
+The first arrival counts, and its duplicate is dropped: the page recognises pictures by their
+numbers, and the gate recognises wishes by theirs. Data stalled behind a lost packet on one
+connection arrives by the other. The connection is optional: without it the other two carry
+everything.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from aiohttp import WSMsgType, web
+
+from fpvcar.http.limits import TokenBucket
+from fpvcar.http.text_session import CLOSE_S, REFUSED, SessionClosed, close_reason
+from fpvcar.runtime.sentences import sentence
+from fpvcar.seat.drive_socket import HELLO_S, MESSAGES_PER_S, Session
+from fpvcar.seat.hub import Hub
+from fpvcar.seat.video_link import Link
+from fpvcar.seat.video_socket import HEARTBEAT_S, Sender
+from fpvcar.wire import up
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES
+
+log = logging.getLogger("fpvcar.socket")
+
+
+async def serve(
+    request: web.Request,
+    hub: Hub,
+    senders: dict[str, Sender],
+    promote: Callable[[], None],
+    clock_s: Callable[[], float],
+) -> web.WebSocketResponse:
+    """Run one /ws/copies socket until it ends; call `promote()` once it belongs to the driver."""
+    ws = web.WebSocketResponse(
+        compress=False,
+        max_msg_size=DRIVE_MAX_BYTES,
+        heartbeat=HEARTBEAT_S,
+        timeout=CLOSE_S,
+        autoping=False,
+    )
+    await ws.prepare(request)
+    transport = request.transport
+    if transport is None:  # disconnected during the handshake
+        return ws
+    try:
+        session = await hello(ws, hub)
+        sender = senders.get(session.video)
+        if sender is None:
+            raise SessionClosed("/ws/video first")
+        promote()
+        link = Link(transport)
+        sender.copy_to(link)
+        try:
+            await _listen(ws, hub, session, clock_s)
+        finally:
+            sender.copy_no_more(link)
+    except SessionClosed as reason:
+        log.info("%s: copies closed: %s", request.remote, reason)
+        await refuse(ws, transport, str(reason))
+    return ws
+
+
+async def refuse(ws: web.WebSocketResponse, transport: asyncio.Transport, reason: str) -> None:
+    """Close a socket with a reason; abort the connection if the peer does not read."""
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await ws.close(code=REFUSED, message=close_reason(reason))
+    except TimeoutError:
+        transport.abort()
+
+
+async def hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
+    """Return the session of the page that opened the socket.
+
+    Raises SessionClosed for every page other than the driver's.
+    """
+    try:
+        async with asyncio.timeout(HELLO_S):
+            message = await ws.receive()
+    except TimeoutError:
+        raise SessionClosed(sentence("close_hello", seconds=f"{HELLO_S:.0f}")) from None
+    greeting = _parsed(message.type, message.data)
+    if not isinstance(greeting, up.Hello):
+        raise SessionClosed("hello first")
+    session = hub.page_at_the_wheel(greeting.client)
+    if session is None:
+        raise SessionClosed(sentence("close_driver"))
+    return session
+
+
+async def _listen(
+    ws: web.WebSocketResponse, hub: Hub, session: Session, clock_s: Callable[[], float]
+) -> None:
+    """Read wishes until the browser disconnects.
+
+    /ws/drive may reconnect meanwhile: the pictures continue, and wishes count for the page's
+    new session. A wish counts only with a nonce that this session was sent. Wishes of the
+    session before are dropped unread, as their higher `seq` would make the new ones "old".
+
+    Raises SessionClosed once the page has lost the wheel, and for other messages.
+    """
+    meter = TokenBucket(MESSAGES_PER_S, MESSAGES_PER_S)
+    session.copies += 1
+    try:
+        async for message in ws:
+            if not hub.has_wheel(session.client):
+                raise SessionClosed(sentence("close_driver"))
+            current = hub.page_at_the_wheel(session.client)  # None while /ws/drive reconnects
+            if current is not None and current is not session:
+                session.copies -= 1
+                current.copies += 1
+                session = current
+            if not meter.allow(clock_s()):
+                raise SessionClosed(f"more than {MESSAGES_PER_S:.0f} messages a second")
+            if message.type is WSMsgType.PING:
+                await ws.pong(message.data)
+            elif message.type is not WSMsgType.PONG:
+                wish = _parsed(message.type, message.data)
+                if not isinstance(wish, up.Drive):
+                    raise SessionClosed("wishes only")
+                if current is not None and current.fresh.sent_us(wish.seen):
+                    hub.receive(current, wish)
+    finally:
+        session.copies -= 1
+
+
+def _parsed(kind: WSMsgType, data: str | bytes) -> up.Upward | None:
+    """Return the message of a frame; None for a malformed one."""
+    try:
+        return up.parse_upward(data) if kind is WSMsgType.TEXT else None
+    except WireError:
+        return None

@@ -1,0 +1,136 @@
+"""State messages to pages: a welcome, then a state ten times a second."""
+
+from fpvcar import __version__
+from fpvcar.config import Profile
+from fpvcar.drive.gate import GROWN_UPS, Cause, Latches
+from fpvcar.drive.saved import DisplayName
+from fpvcar.runtime.sentences import ENGLISH, sentence, sentences_in
+from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.settings import Settings
+from fpvcar.seat.turns import Wheel
+from fpvcar.seat.vehicle import Vehicle
+from fpvcar.wire import down
+from fpvcar.wire.errors import VERSION
+
+DRIVE_EVERY_MS = 40
+"""Interval at which a page sends its wish."""
+
+
+def welcome(
+    profile: Profile,
+    name: DisplayName,
+    https_port: int,
+    code_needed: bool,
+    video: str,
+    now_s: float,
+) -> down.Welcome:
+    """Build the answer to Hello."""
+    return down.Welcome(
+        v=VERSION,
+        car=name.text,
+        version=__version__,
+        clock_us=int(now_s * 1e6),
+        silence_ms=round(profile.gate.silence_s * 1000),
+        late_ms=round(profile.gate.late_s * 1000),
+        drive_every_ms=DRIVE_EVERY_MS,
+        range_stale_ms=round(profile.range_stale_s() * 1000),
+        width=profile.camera.width,
+        height=profile.camera.height,
+        fps=profile.camera.fps,
+        https_port=https_port,
+        code_needed=code_needed,
+        has_lights=bool(profile.lights.head),
+        video=video,
+        named=name.chosen,
+        cameras=tuple(profile.cameras),
+        has_intercom=profile.intercom.present,
+    )
+
+
+class CarState:
+    """State of the car as sent to pages."""
+
+    def __init__(self, vehicle: Vehicle, wheel: Wheel) -> None:
+        self.seq = self._nonce = 0
+        self.recording = vehicle.recorder.status()
+        """Status of the recorder, at most hub.TIDY_S old."""
+        self._control, self._senses, self._camera = vehicle.control, vehicle.senses, vehicle.camera
+        self._second = vehicle.second
+        self._wheel, self._seat = wheel, wheel.seat
+
+    def next_round(self, nonce: int) -> None:
+        """Start a round of states; all states of a round share number and nonce."""
+        self.seq += 1
+        self._nonce = nonce
+
+    def message(
+        self, session: Session, viewers: int, settings: Settings, now_s: float
+    ) -> down.State:
+        """Build the current state for one page."""
+        decision, holder = self._control.decision, self._seat.holder
+        battery, ranges = self._senses.battery(now_s), self._senses.ranges(now_s)
+        stop, recording = self.stop(), self.recording
+        camera = self._camera_state(session).removeprefix("lost: ")
+        states = [self._camera.warning, self._camera.lowered_rate, self._control.wheels]
+        states += [reading.state for reading in ranges]
+        states += [part.state for part in (battery, recording) if part]
+        if stop and stop.cause == Cause.WHEELS_STOPPED:
+            states.append(_wheels_reason(stop.by))
+        wait_s = self._seat.wait_s(now_s)
+        return down.State(
+            seq=self.seq,
+            clock_us=int(now_s * 1e6),
+            nonce=self._nonce,
+            role="driver" if self._seat.holds(session.client) else "watching",
+            may_drive=session.rights.drive,
+            grown_up=session.rights.grown_up,
+            driver=holder.name if holder else None,
+            seat_free=wait_s <= 0.0,
+            throttle=decision.throttle,
+            steer=decision.steer,
+            reason=decision.reason,
+            stop=stop,
+            limit=self._control.limit,
+            head_lights=settings.head_lights,
+            viewers=viewers,
+            battery=battery,
+            ranges=ranges,
+            wheels=self._control.wheels,
+            camera=camera,
+            encoder_hangs=self._camera.encoder_hangs,
+            camera_warning=self._camera.warning,
+            lowered_rate=self._camera.lowered_rate,
+            guard=self._control.guarding(),
+            health=self._senses.health(now_s),
+            recording=recording,
+            intercom=settings.intercom_on,
+            lost=session.lost,
+            wait_s=wait_s,
+            asking=self._wheel.asking(session, now_s),
+            sentences=sentences_in(camera, *states),
+        )
+
+    def _camera_state(self, session: Session) -> str:
+        """Return the state of the first camera, or a fault of the page's large picture."""
+        if self._second is not None and session.large and self._camera.state == "ok":
+            return self._second.state
+        return self._camera.state
+
+    def stop(self) -> down.Stop | None:
+        """Return the cause that holds the car."""
+        return stop_of(self._control.decision.latches)
+
+
+def _wheels_reason(by: str) -> str:
+    """Return the saved plain text of a stop by `wheels` as a sentence."""
+    key = f"wheels_{by.replace(' ', '_')}"
+    return sentence(key) if key in ENGLISH else by
+
+
+def stop_of(latches: Latches) -> down.Stop | None:
+    """Return the cause that holds a car, the hardest first."""
+    if latches.hold is not None:
+        cause = latches.hold.cause
+        clears = "grown_up" if cause in GROWN_UPS else "resume"
+        return down.Stop(cause, clears, latches.hold.by)
+    return down.Stop(latches.arm, "neutral") if latches.arm is not None else None

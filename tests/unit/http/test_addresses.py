@@ -1,0 +1,127 @@
+"""Addresses, and the headers Host and Origin."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar.http import addresses
+from fpvcar.runtime.paths import OLD_NAMES
+
+
+@pytest.mark.parametrize(
+    ("address", "where"),
+    [
+        ("127.0.0.1", "this computer"),
+        ("192.168.1.7", "home network"),
+        ("::ffff:10.0.0.1", "home network"),
+        ("fe80::1%wlan0", "home network"),
+        ("8.8.8.8", "elsewhere"),
+        ("2606:4700::1111", "elsewhere"),
+        ("", "elsewhere"),
+    ],
+)
+def test_address_class_is_told_in_words(address: str, where: str) -> None:
+    assert addresses.address_class(address) == where
+
+
+@pytest.mark.parametrize(
+    ("address", "home"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("localhost", True),
+        ("10.0.0.2", False),
+        ("::ffff:10.0.0.2", False),
+        ("fe80::1%wlan0", False),
+        ("", False),
+        ("car", False),
+    ],
+)
+def test_loopback_addresses_are_recognised(address: str, home: bool) -> None:
+    assert addresses.is_loopback(address) is home
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("localhost:8080", True),
+        ("127.0.0.1", True),
+        ("[::1]:8080", True),
+        ("192.168.1.7:8080", True),
+        ("Plague", True),
+        ("plague.local:8080", True),
+        ("my.lan", True),
+        ("evil.example", False),
+        ("localhost.evil.example", False),
+        ("", False),
+        (None, False),
+        ("[::1", False),
+        ("evil[::1]", False),
+        ("localhost:8080@evil.example", False),
+        ("127.0.0.1/evil", False),
+    ],
+)
+def test_host_header_is_checked_against_rebinding(host: str | None, allowed: bool) -> None:
+    assert addresses.host_allowed(host, "Plague", ["my.lan"]) is allowed
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "allowed"),
+    [
+        (None, "localhost:8080", True),
+        ("http://localhost:8080", "localhost:8080", True),
+        ("https://LOCALHOST:8081", "localhost:8081", True),
+        ("http://localhost:9090", "localhost:8080", False),
+        ("http://evil.example", "localhost:8080", False),
+        ("null", "localhost:8080", False),
+        ("ftp://localhost:8080", "localhost:8080", False),
+        ("file://", "localhost:8080", False),
+        ("http://[::1", "localhost:8080", False),
+        ("http://localhost", None, False),
+        ("http://none", None, False),
+        ("http://", "", False),
+    ],
+)
+def test_origin_must_be_the_page_itself(
+    origin: str | None, host: str | None, allowed: bool
+) -> None:
+    assert addresses.origin_allowed(origin, host) is allowed
+
+
+class Routed(socket.socket):
+    """Probe that the routing table sends out of the LAN's own address."""
+
+    def connect(self, address: Any, /) -> None:
+        assert address == ("192.0.2.1", 9)
+
+    def getsockname(self) -> tuple[str, int]:
+        return "10.0.0.7", 4711
+
+
+class Unrouted(Routed):
+    """Probe on a machine without a network."""
+
+    def connect(self, address: Any, /) -> None:
+        raise OSError("Network is unreachable")
+
+
+@pytest.mark.parametrize(("probe", "address"), [(Routed, "10.0.0.7"), (Unrouted, "127.0.0.1")])
+def test_lan_address_comes_from_the_routing_table(
+    probe: type[Routed], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "socket", probe)
+    assert addresses.lan_address() == address
+
+
+def test_host_name_is_allowed_and_former_ones_until_the_reboot(tmp_path: Path) -> None:
+    name = socket.gethostname()
+    assert addresses.machine_names(tmp_path) == (name, f"{name}.local")
+    (tmp_path / OLD_NAMES).write_text("raspberrypi rusty")
+    names = addresses.machine_names(tmp_path)
+    for host in (name, f"{name}.local:8080", "raspberrypi.local:8080", "RaspberryPi", "rusty"):
+        assert addresses.host_allowed(host, "Dusty", names), host
+    assert not addresses.host_allowed("raspberry.local", "Dusty", names)

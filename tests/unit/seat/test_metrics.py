@@ -1,0 +1,389 @@
+"""Routes /metrics and /healthz: Prometheus' own parser reads the figures; reasons are sentences."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from prometheus_client.parser import text_string_to_metric_families
+
+from fpvcar.drive.gate import Cause, Reason
+from fpvcar.http.prometheus_text import CONTENT_TYPE
+from fpvcar.seat.metrics import Metrics
+from fpvcar.seat.vehicle import NoRecorder
+from fpvcar.video.faults import SOFTWARE
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Stream
+from fpvcar.wire import telemetry, up
+from tests.support.hub import PROFILE, FakeSenses, House, server_of
+
+FOREIGN = {"Host": "evil.example"}
+
+
+class Senses(FakeSenses):
+    """Any number of sensors, chosen by a test."""
+
+    def __init__(self) -> None:
+        self.seen: tuple[telemetry.Range, ...] = (
+            telemetry.Range("front", 0.0, 0.5, 0.02),
+            telemetry.Range("rear", 180.0, None, 0.03),
+        )
+        self.cell: telemetry.Battery | None = telemetry.Battery(7.4, 0.5, 0.6, False, 0.04)
+        self.computer = telemetry.Health()
+        self.kept = telemetry.Card()
+        self.calibrated: tuple[str, ...] = ()
+
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
+        return self.seen
+
+    def battery(self, now_s: float) -> telemetry.Battery | None:
+        return self.cell
+
+    def card(self) -> telemetry.Card:
+        return self.kept
+
+    def health(self, now_s: float) -> telemetry.Health:
+        return self.computer
+
+    def calibration(self) -> tuple[str, ...]:
+        return self.calibrated
+
+    def readings(self) -> dict[str, int]:
+        return {"front": 31, "battery": 12}
+
+
+class FakeRecorder(NoRecorder):
+    """Recorder with a status chosen by a test."""
+
+    def __init__(self) -> None:
+        self.recording: telemetry.Recording | None = None
+
+    def status(self) -> telemetry.Recording | None:
+        return self.recording
+
+
+class Deaf:
+    """Camera that takes no requests."""
+
+    def request_key(self) -> bool:
+        return False
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+    def set_fps(self, most: int) -> bool:
+        return False
+
+
+class Car:
+    """All sources of the figures, real if they are pure."""
+
+    def __init__(self) -> None:
+        self.house, self.senses = House(), Senses()
+        self.stream = Stream(Deaf(), clock_s=lambda: self.house.now_s)
+        self.camera = self._camera()
+        self.panel = SimpleNamespace(state="ok")
+        self.recorder = FakeRecorder()
+        senses: Any = self.senses
+        self.metrics = Metrics(
+            "Plague",
+            self.house.control,
+            senses,
+            self.stream,
+            self.camera,
+            self.house.hub,
+            self.recorder,
+            self.panel,
+            lambda: None,
+            lambda: self.house.now_s,
+        )
+
+    def _camera(self) -> Any:
+        return SimpleNamespace(
+            state="ok",
+            encoder_hangs=False,
+            warning="",
+            lowered_rate="",
+            restarts=2,
+            age_s=lambda _: 0.03,
+        )
+
+    def read(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """Return Prometheus' view of the figures: by name and labels."""
+        found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+        for family in text_string_to_metric_families(self.metrics.text()):
+            assert family.documentation and family.type in ("gauge", "counter")
+            for sample in family.samples:
+                labels = tuple(sorted(sample.labels.items()))
+                found.setdefault(sample.name, {})[labels] = sample.value
+        return found
+
+
+def one(found: dict[str, dict[Any, float]], name: str, **labels: str) -> float:
+    return found[f"fpvcar_{name}"][tuple(sorted(labels.items()))]
+
+
+@pytest.fixture
+def car() -> Car:
+    return Car()
+
+
+def test_metrics_give_the_figures_of_a_driving_car(car: Car) -> None:
+    ann = car.house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(up.Report("webcodecs", 12.5, 4.0))
+    found = car.read()
+    assert one(found, "range_age_seconds", sensor="front") == 0.02
+    assert one(found, "range_meters", sensor="front") == 0.5
+    assert found["fpvcar_range_meters"].keys() == {(("sensor", "front"),)}
+    assert one(found, "range_up", sensor="rear") == 1
+    assert one(found, "readings_total", sensor="front") == 31
+    assert one(found, "battery_volts") == 7.4
+    assert one(found, "gate_reason", reason="driving") == 1
+    assert one(found, "gate_reasons_total", reason="driving") == 1
+    assert one(found, "guard_mode", mode="limit") == 1
+    assert one(found, "wheels_up") == 1 and one(found, "held") == 0
+    assert one(found, "wish_age_seconds") == 0.0
+    assert one(found, "driver_link_seconds") == 0.004
+    assert one(found, "driver_picture_seconds") == 0.0125
+    assert one(found, "camera_restarts_total") == 2
+    assert one(found, "pages") == 1
+    assert one(found, "process_resident_bytes") > 1e6
+    assert one(found, "process_cpu_seconds_total") > 0.0
+    assert one(found, "process_open_files") > 2
+    assert "fpvcar_machine_celsius" not in found, "unknown is left out"
+
+
+def test_stops_are_counted_by_cause(car: Car) -> None:
+    ann = car.house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(up.Estop())
+    found = car.read()
+    assert one(found, "stops_total", cause="estop") == 1
+    assert one(found, "held") == 1
+
+
+def test_counters_of_causes_and_reasons_start_at_zero() -> None:
+    found = Car().read()
+    causes = {dict(labels)["cause"] for labels in found["fpvcar_stops_total"]}
+    assert causes == set(Cause) - {Cause.HANDOVER}
+    reasons = {dict(labels)["reason"] for labels in found["fpvcar_gate_reasons_total"]}
+    assert reasons == set(get_args(Reason))
+    assert set(found["fpvcar_stops_total"].values()) == {0.0}
+    assert one(found, "video_bitrate_wanted_bits_per_second") > 0
+
+
+def test_frame_counters_keep_the_frames_of_viewers_that_left(car: Car) -> None:
+    for count in range(3):
+        viewer = car.stream.add_viewer(lambda: False)
+        for number in range(4):
+            unit = AccessUnit(number == 0, 0, b"\0\0\0\1abc")
+            car.stream.publish(unit)
+            if number < 2:
+                viewer.next(True, car.house.now_s)
+        sent = one(car.read(), "video_sent_frames_total")
+        assert sent == 2 * (count + 1)
+        car.stream.remove(viewer)
+        found = car.read()
+        assert one(found, "video_sent_frames_total") == sent
+        assert one(found, "video_viewers") == 0
+    assert one(found, "video_frames_total") == 12
+    assert one(found, "video_sent_bytes_total") > 6 * 7
+    assert one(found, "video_dropped_frames_total") == 0
+
+
+def test_silent_battery_has_an_age_and_no_volts(car: Car) -> None:
+    car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
+    found = car.read()
+    assert one(found, "battery_up") == 0 and one(found, "battery_age_seconds") == 12
+    assert "fpvcar_battery_volts" not in found
+    car.senses.cell = None
+    assert not any("battery_v" in name or "battery_up" in name for name in car.read())
+
+
+def test_metrics_name_no_person_address_or_code(car: Car) -> None:
+    car.house.visitor("Zebedee", client="client-of-zebedee-1")
+    text = car.metrics.text()
+    for secret in ("Zebedee", "zebedee", "grownups", "10.0.0.1"):
+        assert secret not in text
+
+
+def test_health_names_the_faults_of_the_calibration(car: Car) -> None:
+    words = "calibration: direction of drive in doubt: the car does not drive"
+    before = car.metrics.faults()
+    assert words not in before
+    car.senses.calibrated = (words,)
+    assert car.metrics.faults() == [*before, words]
+
+
+def test_metrics_and_faults_report_the_recorder(car: Car) -> None:
+    assert not any("recording" in name for name in car.read())
+    car.recorder.recording = telemetry.Recording(True, "ok", 3.0, 120.0, 0, 7)
+    found = car.read()
+    assert one(found, "recording_on") == one(found, "recording_up") == 1
+    assert one(found, "recording_free_bytes") == 120_000_000
+    assert one(found, "recording_dropped_total") == 7
+    assert car.metrics.faults() == []
+    assert one(found, "recording_waits_for_station") == 0
+    full = telemetry.Recording(True, "0 MB free, and none may go", 3.0, 0.0, station=True)
+    car.recorder.recording = full
+    assert one(car.read(), "recording_waits_for_station") == 1
+    car.recorder.recording = telemetry.Recording(True, "Read-only file system", 3.0)
+    assert "fpvcar_recording_free_bytes" not in car.read()
+    words = "nothing is recorded: Read-only file system"
+    assert car.metrics.faults() == [words]
+    car.recorder.recording = telemetry.Recording(False, "Read-only file system", 3.0)
+    assert car.metrics.faults() == []
+
+
+def test_hung_encoder_is_a_fault_although_the_camera_runs(car: Car) -> None:
+    assert car.metrics.status()["encoder_hangs"] is False and car.metrics.faults() == []
+    car.camera.encoder_hangs = True
+    assert car.metrics.status()["encoder_hangs"] is True
+    assert car.metrics.faults() == [f"camera: {SOFTWARE}"]
+    car.camera.state = "lost: it is silent"
+    assert car.metrics.faults() == ["camera: lost: it is silent"]
+
+
+def test_unsaved_list_of_drivers_is_a_fault(car: Car) -> None:
+    assert car.metrics.faults() == []
+    car.house.devices.unsaved = "Read-only file system"
+    words = "the list of drivers cannot be saved: Read-only file system"
+    assert car.metrics.faults() == [words]
+
+
+# --- /healthz ---
+
+
+def test_healthy_car_has_no_faults() -> None:
+    assert Car().metrics.faults() == []
+
+
+def lost_wheels(car: Car) -> None:
+    car.house.control.wheels_state("hung")
+
+
+def lost_camera(car: Car) -> None:
+    car.camera.state = "lost: no frame for 2 s"
+
+
+def lost_pins(car: Car) -> None:
+    car.panel.state = "pigpiod at 127.0.0.1 port 8888: Connection refused"
+
+
+def lost_battery(car: Car) -> None:
+    car.senses.cell = telemetry.Battery(None, None, None, False, None, "nobody acknowledges")
+
+
+def old_battery(car: Car) -> None:
+    car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 1.25)
+
+
+def lost_range(car: Car) -> None:
+    car.senses.seen = (telemetry.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (lost_wheels, "wheels: the wheels process is hung"),
+        (lost_camera, "camera: lost: no frame for 2 s"),
+        (lost_pins, "pins: pigpiod at 127.0.0.1 port 8888: Connection refused"),
+        (lost_battery, "battery: nobody acknowledges (never measured)"),
+        (old_battery, "battery: ok (1.2 s ago)"),
+        (lost_range, "sensor rear: does not answer (3.0 s ago)"),
+    ],
+)
+def test_fault_is_told_as_a_sentence(break_it: Any, said: str, car: Car) -> None:
+    break_it(car)
+    assert car.metrics.faults() == [said]
+
+
+def test_car_without_camera_and_gauge_has_no_faults(car: Car) -> None:
+    car.camera.state, car.senses.cell, car.senses.seen = "none", None, ()
+    assert car.metrics.faults() == []
+
+
+def test_machine_fault_is_a_metric_but_no_health_fault(car: Car) -> None:
+    car.senses.computer = telemetry.Health(("under-voltage now",), 48.0, 1)
+    assert car.metrics.faults() == []
+    found = car.read()
+    assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48
+
+
+def test_worn_or_read_only_card_is_reported(car: Car) -> None:
+    assert "fpvcar_machine_card_life_used" not in car.read(), "unknown"
+    assert car.metrics.faults() == []
+    car.senses.kept = telemetry.Card(1.1, True)
+    found = car.read()
+    assert one(found, "machine_card_life_used") == 1.1
+    assert one(found, "machine_card_read_only") == 1
+    worn, read_only = sorted(car.metrics.faults(), reverse=True)
+    assert worn.startswith("the card is worn")
+    assert read_only.startswith("the card is read-only")
+
+
+# --- over http ---
+
+
+def asked(
+    car: Car, root: Path, path: str, headers: dict[str, str] | None = None
+) -> tuple[int, str, str]:
+    async def ask() -> tuple[int, str, str]:
+        app = server_of(
+            PROFILE, car.house.hub, car.stream, web_root=root, figures=car.metrics
+        ).application()
+        async with TestClient(TestServer(app)) as client:
+            answer = await client.get(path, headers=headers)
+            return answer.status, await answer.text(), answer.headers["Content-Type"]
+
+    return asyncio.run(ask())
+
+
+def test_metrics_over_http(tmp_path: Path) -> None:
+    status, text, kind = asked(Car(), tmp_path, "/metrics")
+    assert status == 200 and kind == CONTENT_TYPE
+    names: Iterable[str] = (family.name for family in text_string_to_metric_families(text))
+    assert "fpvcar_wheels_up" in names
+
+
+def test_healthz_over_http(tmp_path: Path, car: Car) -> None:
+    assert asked(car, tmp_path, "/healthz")[:2] == (200, "ok\n")
+    lost_wheels(car)
+    lost_range(car)
+    status, text, _ = asked(car, tmp_path, "/healthz")
+    assert status == 503
+    assert text.splitlines() == [
+        "wheels: the wheels process is hung",
+        "sensor rear: does not answer (3.0 s ago)",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz"])
+def test_metrics_and_health_refuse_a_foreign_host(tmp_path: Path, path: str) -> None:
+    assert asked(Car(), tmp_path, path, FOREIGN)[0] == 403
+
+
+def test_status_names_no_client_id(tmp_path: Path, car: Car) -> None:
+    ann = car.house.visitor("Ann")
+    ann.say(up.Report("webcodecs", 12.5, 4.0))
+    ann.say(up.Estop())
+    code, text, _ = asked(car, tmp_path, "/api/status")
+    said = json.loads(text)
+    assert code == 200 and "client-Ann" not in text
+    assert said["car"] == "Plague" and said["stop"] == {"cause": "estop", "by": "Ann"}
+    assert said["pages"][0]["report"]["link_ms"] == 4.0
+    assert (said["wheels"], said["camera"], said["board"]) == ("ok", "ok", "ok")
+
+
+def test_health_record_holds_the_state_of_the_parts(car: Car) -> None:
+    car.panel.state = "lost"
+    car.house.visitor("Ann")
+    health = car.metrics.health()
+    assert (health.wheels, health.board, health.viewers) == ("ok", "lost", 1)
