@@ -279,7 +279,7 @@ def test_server_errors_all_name_their_code() -> None:
             if ast.unparse(node.func) in ("Error", "down.Error"):
                 codes = [*node.args[4:], *(one.value for one in node.keywords)]
                 sent.add(ast.literal_eval(codes[0]) if codes else path.name)
-    assert sent == {*get_args(down.ErrorCode), "session.py"} - {"refused"}
+    assert sent == {*get_args(down.ErrorCode), "text_session.py"} - {"refused"}
 
 
 def test_refusal_has_an_english_text_and_its_values_in_a_header() -> None:
