@@ -12,7 +12,6 @@ from fpvcar.access.banner import greeting
 from fpvcar.access.codes import load_codes
 from fpvcar.config import profiles
 from fpvcar.http import addresses, certificates
-from fpvcar.http.addresses import reachable
 from fpvcar.runtime import paths
 
 
@@ -21,20 +20,6 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(addresses, "lan_address", lambda: "10.1.2.3")
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("host", "where"),
-    [
-        ("0.0.0.0", "localhost"),
-        ("::", "localhost"),
-        ("127.0.0.1", "localhost"),
-        ("192.168.1.7", "192.168.1.7"),
-        ("::1", "::1"),
-    ],
-)
-def test_reachable_names_the_listening_address(host: str, where: str) -> None:
-    assert reachable(host) == where
 
 
 def test_lan_greeting_has_address_qr_picture_and_codes(state: Path) -> None:

@@ -125,3 +125,25 @@ def test_host_name_is_allowed_and_former_ones_until_the_reboot(tmp_path: Path) -
     for host in (name, f"{name}.local:8080", "raspberrypi.local:8080", "RaspberryPi", "rusty"):
         assert addresses.host_allowed(host, "Dusty", names), host
     assert not addresses.host_allowed("raspberry.local", "Dusty", names)
+
+
+@pytest.mark.parametrize(
+    ("host", "where"),
+    [
+        ("0.0.0.0", "localhost"),
+        ("::", "localhost"),
+        ("127.0.0.1", "localhost"),
+        ("192.168.1.7", "192.168.1.7"),
+        ("::1", "::1"),
+    ],
+)
+def test_reachable_names_the_listening_address(host: str, where: str) -> None:
+    assert addresses.reachable(host) == where
+
+
+def test_ipv6_address_stands_in_brackets_in_a_url() -> None:
+    assert (
+        addresses.in_url("::1") == "[::1]"
+        and addresses.in_url("fe80::1%eth0") == "[fe80::1%25eth0]"
+    )
+    assert addresses.in_url("10.0.0.1") == "10.0.0.1"

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from fpvcar.http import certificates, limits, listener
-from fpvcar.http.addresses import in_url
 from fpvcar.http.fast_path import FastPath
 from fpvcar.http.limits import Places
 from fpvcar.http.listener import READ_BYTES, Listener
@@ -274,8 +273,3 @@ async def test_listener_without_descriptors_waits_without_spinning() -> None:
                 await loop.sock_sendall(knocks, b"x")
                 assert await loop.sock_recv(knocks, 1) == b"x"
     await door.close()
-
-
-def test_ipv6_address_stands_in_brackets_in_a_url() -> None:
-    assert in_url("::1") == "[::1]" and in_url("fe80::1%eth0") == "[fe80::1%25eth0]"
-    assert in_url("10.0.0.1") == "10.0.0.1"
