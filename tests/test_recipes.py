@@ -25,7 +25,7 @@ TITLES = {
     "doctor-finding": "A finding of `fpvcar doctor`",
     "station-verb": "A verb of `fpvstation`",
 }
-MOST = {"string": 2, "setting": 9, "range-sensor": 7, "motor-driver": 5, "station-verb": 3}
+MOST = {"string": 2, "setting": 9, "range-sensor": 5, "motor-driver": 4, "station-verb": 3}
 """Largest number of files that a recipe may edit."""
 BENCH = """
 from fpvcar.config import profiles

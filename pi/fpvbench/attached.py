@@ -1,24 +1,25 @@
 """Devices that the bench attaches to its pin daemon: their options, and those of a profile.
 
-A device of a profile becomes an option of `python -m fpvbench.pigpiod`: `options_of` writes it,
-`i2c_device` and `ultrasonic` read it.
+A device of a profile becomes an option of `python -m fpvbench.pigpiod`. Its module in chips/ has
+`option(sensor)`, which writes it for a range sensor of a profile, and for a device on a bus
+`device(number, *texts)`, which reads it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import importlib
+from collections.abc import Iterator
 from typing import Any
 
 from fpvbench import soc as chip
-from fpvbench.chips.i2c import Device, battery_monitor
-from fpvbench.chips.pca9685 import motor_hat
-from fpvbench.chips.vl53l0x import range_sensor
+from fpvbench.chips.i2c import Make
 from fpvbench.pigpiod.daemon import Ultrasonic
-from fpvcar.config import Profile, Tof, Ultrasound
+from fpvcar.config import Profile, Ultrasound
 
-Make = Callable[[chip.Soc], Sequence[Device]]
 HCSR04 = "TRIGGER,ECHO,RANGE[,OFF_M]"
 I2C = (
     "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]"
 )
+CHIPS = {"tof": "vl53l0x"}
+"""Field of `config.Sensors` -> its chip, if that has another name."""
 
 
 def ultrasonic(text: str) -> Ultrasonic:
@@ -32,56 +33,22 @@ def ultrasonic(text: str) -> Ultrasonic:
     return Ultrasonic(trigger, echo, index, off_m)
 
 
-def _pca9685(address: int) -> Make:
-    return lambda soc: motor_hat(soc, address)
-
-
-def _ina219(address: int, shunt_ohm: str = "0.1") -> Make:
-    ohm = float(shunt_ohm)
-    return lambda soc: [battery_monitor(soc, ohm, address)]
-
-
-def _vl53l0x(index: int, xshut: str = "", off_m: str = "0") -> Make:
-    power, error_m = int(xshut, 0) if xshut else None, float(off_m)
-    if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
-        raise ValueError
-    return lambda soc: [range_sensor(soc, index, power, error_m)]
-
-
-I2C_DEVICES: dict[str, Callable[..., Make]] = {
-    "pca9685": _pca9685,
-    "ina219": _ina219,
-    "vl53l0x": _vl53l0x,
-}
-"""Name in --i2c -> a function of the number before it and the texts behind it."""
+def _chip(name: str) -> Any:
+    """Return the module of a chip. Raises ValueError."""
+    try:
+        return importlib.import_module(f"fpvbench.chips.{name.replace('-', '_')}")
+    except ModuleNotFoundError:
+        raise ValueError(name) from None
 
 
 def i2c_device(text: str) -> tuple[int, Make]:
     """Parse --i2c: return the bus, and a function that creates the device on a chip. Raises
     ValueError."""
-    bus, number, kind, *arguments = text.split(":")
+    bus, number, name, *arguments = text.split(":")
     try:
-        return int(bus, 0), I2C_DEVICES[kind](int(number, 0), *arguments)
-    except (KeyError, TypeError) as fault:  # an unknown device, or too many texts
+        return int(bus, 0), _chip(name).device(int(number, 0), *arguments)
+    except (AttributeError, TypeError) as fault:  # no device of a bus, or too many texts
         raise ValueError(text) from fault
-
-
-def _tof(sensor: Tof) -> tuple[str, str]:
-    power = "" if sensor.power is None else f":{sensor.power}"
-    index = chip.nearest_range(sensor.bearing_deg)
-    return "--i2c", f"{sensor.bus}:{index}:vl53l0x{power}"
-
-
-def _ultrasound(sensor: Ultrasound) -> tuple[str, str]:
-    index = chip.nearest_range(sensor.bearing_deg)
-    return "--hcsr04", f"{sensor.trigger},{sensor.echo},{index}"
-
-
-RANGE_SENSORS: dict[str, Callable[[Any], tuple[str, str]]] = {
-    "tof": _tof,
-    "ultrasound": _ultrasound,
-}
-"""Field of `config.Sensors` -> the option for one of its sensors."""
 
 
 def options_of(profile: Profile) -> Iterator[str]:
@@ -92,4 +59,8 @@ def options_of(profile: Profile) -> Iterator[str]:
     if profile.battery.address is not None:
         yield from ("--i2c", f"{profile.battery.bus}:{profile.battery.address:#x}:ina219")
     for kind, _, sensor in profile.sensors.every():
-        yield from RANGE_SENSORS[kind](sensor)
+        if isinstance(sensor, Ultrasound):
+            index = chip.nearest_range(sensor.bearing_deg)
+            yield from ("--hcsr04", f"{sensor.trigger},{sensor.echo},{index}")
+        else:
+            yield from _chip(CHIPS.get(kind, kind)).option(sensor)

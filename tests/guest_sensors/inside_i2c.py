@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from fpvbench.chips.i2c import Ina219 as Ina219Chip
+from fpvbench.chips.ina219 import Ina219 as Ina219Chip
 from fpvbench.chips.vl53l0x import Vl53l0x as Vl53l0xChip
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x

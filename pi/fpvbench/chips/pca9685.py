@@ -5,7 +5,7 @@ daemon. The outputs change at the STOP of a transaction (OCH = 0).
 """
 
 from fpvbench import soc as chip
-from fpvbench.chips.i2c import Device, Nack
+from fpvbench.chips.i2c import Device, Make, Nack
 
 MODE1, LED0, LAST_LED, ALL_LED, PRE_SCALE, TEST = 0x00, 0x06, 0x45, 0xFA, 0xFE, 0xFF
 ALLCALLADR = 0x05
@@ -124,6 +124,11 @@ class GeneralCall:
     def read(self, count: int) -> bytes:
         """Raise Nack: a general call has no answer."""
         raise Nack("a general call is write only")
+
+
+def device(address: int) -> Make:
+    """Return the maker of BUS:ADDRESS:pca9685."""
+    return lambda soc: motor_hat(soc, address)
 
 
 def motor_hat(soc: chip.Soc, address: int) -> list[Device]:

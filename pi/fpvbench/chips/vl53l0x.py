@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 
 from fpvbench import soc as chip
-from fpvbench.chips.i2c import Nack
+from fpvbench.chips.i2c import Make, Nack
+from fpvcar.config import Tof
 
 DEFAULT_ADDRESS = 0x29
 BOOT_S = 0.0012
@@ -191,6 +192,21 @@ class Vl53l0x:
             return 8, round(1000 * NEAREST_M)
         noise_m = self._chance.gauss(0.0, max(0.002, NOISE * metres))
         return 11, max(1, round(1000 * (metres + noise_m)))
+
+
+def option(sensor: Tof) -> tuple[str, str]:
+    """Return the daemon's option for a sensor of a profile."""
+    power = "" if sensor.power is None else f":{sensor.power}"
+    index = chip.nearest_range(sensor.bearing_deg)
+    return "--i2c", f"{sensor.bus}:{index}:vl53l0x{power}"
+
+
+def device(index: int, xshut: str = "", off_m: str = "0") -> Make:
+    """Return the maker of BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]. Raises ValueError."""
+    power, error_m = int(xshut, 0) if xshut else None, float(off_m)
+    if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
+        raise ValueError
+    return lambda soc: [range_sensor(soc, index, power, error_m)]
 
 
 def range_sensor(soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0) -> Vl53l0x:

@@ -143,6 +143,11 @@ class ServoMotor(Motor, frozen=True):
     us_per_deg: Annotated[float, Meta(ge=2, le=20)] = 10.0
     """Increase of the pulse per degree to the left (`invert`: decrease)."""
 
+    @property
+    def output(self) -> int:
+        """GPIO, or output of the PCA9685, with the servo's pulses."""
+        raise NotImplementedError
+
     def pulse_us(self, steer: float) -> float:
         """Return the pulse for -1 (right) to 1 (left)."""
         deg = steer * (self.left_deg if steer > 0.0 else self.right_deg)
@@ -160,6 +165,10 @@ class Servo(ServoMotor, frozen=True, kw_only=True, tag="servo"):
     signal: Gpio
     """Output to the servo's signal wire."""
 
+    @property
+    def output(self) -> int:
+        return self.signal
+
     def pins(self) -> tuple[int, ...]:
         return (self.signal,)
 
@@ -169,6 +178,10 @@ class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
 
     channel: Annotated[int, Meta(ge=0, le=15)]
     """Output of the chip; on a motor HAT 0, 1, 14 and 15 are free."""
+
+    @property
+    def output(self) -> int:
+        return self.channel
 
 
 AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo

@@ -11,17 +11,15 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from fpvcar.config import Camera, HatServo, L298n, Motor, MotorHat, Mx1508, Profile, Servo
+from fpvcar.config import Camera, Motor, Profile, ServoMotor
 from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
-from fpvcar.devices.motors.l298n import L298nBridge
-from fpvcar.devices.motors.motor_hat import MotorHatBridge
-from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.devices.motors.servo import ServoDriver
 from fpvcar.devices.pins import (
     DeadMan,
@@ -33,14 +31,6 @@ from fpvcar.devices.pins import (
     PinsRefused,
 )
 
-DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
-    Mx1508: Mx1508Bridge,
-    L298n: L298nBridge,
-    MotorHat: MotorHatBridge,
-    Servo: lambda servo, pins: ServoDriver(servo, partial(pins.servo, servo.signal)),
-    HatServo: lambda servo, pins: ServoDriver(servo, partial(pins.servo, servo.channel)),
-}
-"""Motor type in the profile -> its driver."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BackEnd = Literal["pigpio", "linux"]
 REAL_DEVICES = re.compile(r"/dev/(gpio|i2c|spidev)|/sys/(class|devices|bus)/.*pwm")
@@ -283,9 +273,18 @@ def open_dead_man(profile: Profile) -> DeadMan:
     return ScriptDeadMan(PigpioPins(profile.pins.host, profile.pins.port), (), PROOF)
 
 
+def motor_driver(motor: Motor, pins: Pins) -> MotorDriver:
+    """Return the driver of a motor: DRIVER of devices/motors/NAME.py, or that of servos."""
+    if isinstance(motor, ServoMotor):
+        return ServoDriver(motor, partial(pins.servo, motor.output))
+    name = str(type(motor).__struct_config__.tag).replace("-", "_")
+    driver: MotorDriver = import_module(f"fpvcar.devices.motors.{name}").DRIVER(motor, pins)
+    return driver
+
+
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
     """Return the drivers of drive motor and steering, or of the left and right motor."""
-    return [DRIVERS[type(motor)](motor, pins) for motor in profile.motors.pair]
+    return [motor_driver(motor, pins) for motor in profile.motors.pair]
 
 
 def answering(bus: int, addresses: Sequence[int]) -> list[int]:

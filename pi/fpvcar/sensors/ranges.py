@@ -7,18 +7,21 @@ its fault, is retried, and delays no other.
 """
 
 import asyncio
+import importlib
 import time
 from collections.abc import Callable
 
 from fpvcar import config
 from fpvcar.sensors.reading import LastReading, RangeThread
-from fpvcar.sensors.tof import TofThread
-from fpvcar.sensors.ultrasonic import UltrasonicThread
 from fpvcar.wire import telemetry
 from fpvcar.wire.telemetry import Measured
 
-THREADS: dict[str, type[RangeThread]] = {"tof": TofThread, "ultrasound": UltrasonicThread}
-"""Field of `config.Sensors` -> the thread that reads its sensors."""
+
+def thread_of(kind: str) -> type[RangeThread]:
+    """Return the thread that reads the sensors of a field of `config.Sensors`: THREAD of its
+    module here. A car loads only the kinds that it has."""
+    thread: type[RangeThread] = importlib.import_module(f"fpvcar.sensors.{kind}").THREAD
+    return thread
 
 
 class Ranges:
@@ -31,7 +34,7 @@ class Ranges:
         for kind, name, sensor in profile.sensors.every():
             kinds.setdefault(kind, []).append(LastReading(name, sensor.bearing_deg))
         self._threads = [
-            THREADS[kind](kind, profile, readings, clock_s) for kind, readings in kinds.items()
+            thread_of(kind)(kind, profile, readings, clock_s) for kind, readings in kinds.items()
         ]
         self.depth = LastReading("depth", profile.depth.bearing_deg)
         """Range of the depth camera, updated by DepthCamera."""

@@ -171,3 +171,6 @@ class TofThread(RangeThread):
             with contextlib.suppress(PinsFault):
                 for tof in tofs:
                     tof.close()
+
+
+THREAD = TofThread

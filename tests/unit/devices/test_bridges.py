@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import HAT_CHANNELS, DcMotor, L298n, MotorHat, Mx1508
-from fpvcar.devices.backends import DRIVERS
+from fpvcar.devices.backends import motor_driver
 from fpvcar.devices.pins import MotorDriver, PinsLost
 from tests.support.pins.fake_pins import FakeDeadMan, FakePins
 
@@ -44,7 +44,7 @@ class Bench:
         if isinstance(motor, MotorHat):  # the chip already has its frequency
             for channel in outputs(motor):
                 self.pins.set_frequency(channel, 4000)
-        self.driver: MotorDriver = DRIVERS[type(motor)](motor, self.pins)
+        self.driver: MotorDriver = motor_driver(motor, self.pins)
         self.states = [self.now]
 
     @property
@@ -78,7 +78,7 @@ def runs(bench: Bench, duty: float) -> Bridge:
 
 
 def test_bridges_cover_all_motor_drivers() -> None:
-    motors = {kind for kind in DRIVERS if issubclass(kind, DcMotor)}
+    motors = set(DcMotor.__subclasses__())
     assert {type(motor) for motor in WIRED.values()} == motors == set(CHIPS)
 
 
@@ -87,7 +87,7 @@ def test_bridge_starts_off_though_pins_were_on(make: Make) -> None:
     gpios = outputs(motor)
     for gpio in gpios:
         pins.write(gpio, 1)
-    DRIVERS[type(motor)](motor, pins)
+    motor_driver(motor, pins)
     assert [pins.duty(gpio) for gpio in gpios] == [0.0] * len(gpios)
     assert set(pins.frequency_hz.values()) <= {4000}
 

@@ -18,7 +18,7 @@ from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Edge, PinsFault
-from fpvcar.sensors import ultrasonic
+from fpvcar.sensors import ultrasound
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire import telemetry
 from tests.support.pins.pigpiod import emulator
@@ -213,14 +213,14 @@ def test_stuck_sensor_is_believed_only_with_an_ended_echo() -> None:
 
 def test_waiting_sensor_keeps_status_and_reading_ages() -> None:
     samples = LastReading("rear", 180.0)
-    ultrasonic.update(samples, Sample(0.5, Status.OK), 10.0)
-    ultrasonic.update(samples, Sample(None, Status.WAITING), 10.2)
+    ultrasound.update(samples, Sample(0.5, Status.OK), 10.0)
+    ultrasound.update(samples, Sample(None, Status.WAITING), 10.2)
     assert samples.status(10.25) == telemetry.Range("rear", 180.0, 0.5, 0.25, "ok")
-    ultrasonic.update(samples, Sample(None, Status.STUCK), 10.3)
+    ultrasound.update(samples, Sample(None, Status.STUCK), 10.3)
     stuck = telemetry.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
-    ultrasonic.update(samples, Sample(None, Status.WAITING), 10.4)
+    ultrasound.update(samples, Sample(None, Status.WAITING), 10.4)
     assert samples.status(10.5) == stuck
-    ultrasonic.update(samples, Sample(None, Status.FAR), 10.75)
+    ultrasound.update(samples, Sample(None, Status.FAR), 10.75)
     assert samples.status(11.0) == telemetry.Range("rear", 180.0, None, 0.25, "ok")
 
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from fpvbench import soc as chips
-from fpvbench.chips import i2c as model
+from fpvbench.chips import ina219 as model
 from fpvbench.chips import vl53l0x as tof_model
 from fpvbench.chips.i2c import Bus, Nack
 from fpvbench.pigpiod.daemon import AttachedDevices, Daemon

@@ -91,7 +91,7 @@ def test_absent_chip_raises_pins_lost(wired: tuple[chips.Soc, Wire]) -> None:
 def test_motors_drive_brake_and_are_cut_by_one_byte(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     motors = Motors(left=M1, right=M2)
-    drivers = [backends.DRIVERS[type(one)](one, Pca9685(wire, 1526)) for one in (M1, M2)]
+    drivers = [backends.motor_driver(one, Pca9685(wire, 1526)) for one in (M1, M2)]
     wiring = Wiring(motors)
     drivers[0].drive(0.25, 0.0)
     drivers[1].drive(-0.5, 0.0)
@@ -106,7 +106,7 @@ def test_motors_drive_brake_and_are_cut_by_one_byte(wired: tuple[chips.Soc, Wire
 
 def test_servo_has_no_pulse_before_its_first_zero(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
-    driver = backends.DRIVERS[HatServo](SERVO, Pca9685(wire, 50))
+    driver = backends.motor_driver(SERVO, Pca9685(wire, 50))
     wiring = Wiring(Motors(drive=M1, steer=SERVO))
     assert wiring.bridges(soc).servo == ServoState(None)
     for steer, deg in ((0.0, 0.0), (1.0, 20.0), (-1.0, -30.0), (0.5, 10.0)):

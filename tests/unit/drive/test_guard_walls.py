@@ -21,7 +21,7 @@ from fpvcar.config.sensors import CYCLE_S
 from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
 from fpvcar.drive.control import Control, Inputs
-from fpvcar.sensors import ultrasonic
+from fpvcar.sensors import ultrasound
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire import telemetry
@@ -176,7 +176,7 @@ class Backing(Drive):
 
     def sense(self) -> None:
         if self.now_s >= self.done_s:
-            ultrasonic.update(self.reading, self.sample, self.done_s)
+            ultrasound.update(self.reading, self.sample, self.done_s)
             self.done_s = math.inf
         if self.now_s >= self.due_s:
             self.due_s = self.now_s + CYCLE_S

@@ -40,3 +40,6 @@ class L298nBridge(Bridge):
         forward, reverse = self._inputs
         self._pins.write(forward if self.state == Drive.FORWARD else reverse, 1)
         self._pins.pwm(self._enable, duty)
+
+
+DRIVER = L298nBridge

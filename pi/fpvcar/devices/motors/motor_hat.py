@@ -37,3 +37,6 @@ class MotorHatBridge(Bridge):
         forward, reverse = self._inputs
         self._pins.pwm(self._pwm, duty)
         self._pins.write(forward if self.state == Drive.FORWARD else reverse, 1)
+
+
+DRIVER = MotorHatBridge

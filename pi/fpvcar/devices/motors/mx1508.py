@@ -46,3 +46,6 @@ class Mx1508Bridge(Bridge):
     def _active(self) -> int:
         forward, reverse = self._inputs
         return forward if self.state == Drive.FORWARD else reverse
+
+
+DRIVER = Mx1508Bridge

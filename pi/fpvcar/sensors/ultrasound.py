@@ -77,3 +77,6 @@ class UltrasonicThread(RangeThread):
                 soonest_s = self._clock_s() + after_s + TURN_S - LATE_S
                 next_s = max(next_s + turn_s, soonest_s)
                 yield sensor, reading, after_s
+
+
+THREAD = UltrasonicThread
