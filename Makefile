@@ -35,7 +35,7 @@ help:
 	@echo "                ARCHES='arm64 armhf' also rdpipe for these"
 	@echo "make image      builds a card image for a Raspberry Pi into build/image"
 	@echo "make pictures   takes the pictures of README and docs anew; ONLY='doctor-phone recordings'"
-	@echo "make docs       writes the generated parts of docs/ and of web/lib/: profile, findings, status, wiring, wire, man"
+	@echo "make docs       writes the generated parts of docs/, web/ and tests/vectors/"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -108,7 +108,8 @@ docs:
 	@$(BIN)/python -m tools.docs.build_docs
 	@$(BIN)/python -m tools.docs.status_docs
 	@$(BIN)/python -m tools.docs.wire_docs
-	@$(BIN)/python -m tools.docs.page_types
+	@$(BIN)/python -m tools.docs.page_messages
+	@$(BIN)/python -m tests.vectors.make
 	@$(BIN)/python -m tools.docs.page_texts
 	@$(BIN)/python -m tools.docs.man_pages
 

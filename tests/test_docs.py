@@ -1,7 +1,6 @@
 """README and docs/, checked by a program: links, words, keys, generated parts."""
 
 import ast
-import errno
 import functools
 import re
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 import pytest
+from msgspec import Struct
 from PIL import Image, PngImagePlugin
 from playwright.sync_api import Browser
 from tools import picture_file, pictures
@@ -17,25 +17,21 @@ from tools.docs import (
     build_docs,
     doctor_docs,
     http_api,
-    http_calls,
     man_pages,
+    page_messages,
     page_texts,
-    page_types,
     profile_docs,
     status_docs,
     wire_docs,
 )
 from tools.docs.written import filled
 
-from fpvcar.config import Picture, profiles
-from fpvcar.runtime import paths, sentences
-from fpvcar.wheels import client
+from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from fpvcar.wire import buttons, down, up
-from fpvcar.wire.refusals import ENGLISH
-from fpvcar.wire.wheels import WheelsReason
-from fpvsites import rules
-from fpvstation.web import size_page
+from fpvcar.wire.json_text import Down
 from tests.test_layers import FLOORS
+from tests.vectors import text
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -208,12 +204,11 @@ GENERATED: dict[Path, Callable[[], str]] = {
     doctor_docs.PAGE: doctor_docs.page,
     http_api.FILE: http_api.text,
     page_texts.FINDINGS: page_texts.findings,
-    page_texts.REFUSALS: page_texts.refusals,
-    page_texts.SENTENCES: page_texts.sentences,
-    page_types.FILE: page_types.text,
+    page_texts.SENT: page_texts.sent_texts,
     profile_docs.PAGE: profile_docs.page,
     status_docs.PAGE: status_docs.page,
     wire_docs.PAGE: wire_docs.page,
+    **page_messages.FILES,
     **{
         man_pages.FOLDER / f"{name}.1": functools.partial(man_pages.page, name)
         for name in man_pages.PARSERS
@@ -224,6 +219,26 @@ GENERATED: dict[Path, Callable[[], str]] = {
 @pytest.mark.parametrize("file", GENERATED, ids=lambda file: file.name)
 def test_generated_file_is_up_to_date(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == GENERATED[file](), "stale: make docs"
+
+
+class Nested(Struct):
+    key: str
+    values: "dict[str, str | Nested]" = {}
+
+
+class Said(Down, tag="said", frozen=True):
+    text: Nested
+
+
+def test_value_that_nests_in_itself_has_a_shape_and_a_type() -> None:
+    shape = "key: anyText, values: maybe(record(either(anyText, object(() => NESTED)))),"
+    assert page_messages.value(Nested) == f"const NESTED = {{\n  {shape}\n}};\n"
+    fields = "key: string; values: Record<string, string | Nested>;"
+    assert page_messages.interface(Nested) == f"export interface Nested {{\n  {fields}\n}}\n"
+    assert wire_docs.values_in(Said) == [Nested]
+    good, refused = (str(vectors) for vectors in text.messages(Said | down.Pong))
+    deep = '{"kind":"said","text":{"key":"a","values":{"name":%s}}}'
+    assert deep % '{"key":"a","values":{}}' in good and deep % 1 in refused
 
 
 @pytest.mark.parametrize("program", man_pages.PARSERS)
@@ -239,16 +254,17 @@ def test_manual_page_names_every_verb_and_groff_reads_it(program: str) -> None:
     assert str(Path.home()) not in text and str(ROOT) not in text
 
 
-def test_documented_routes_match_the_server() -> None:
-    described = [(one.method, one.path) for one in http_calls.CALLS]
-    assert len(described) == len(set(described))
-    assert set(described) == http_api.routes(), "add it to tools/docs/http_calls.py"
+def test_each_call_of_the_car_is_declared_once_with_a_summary() -> None:
+    calls = http_api.calls()
+    assert len(calls) > 40
+    assert len({(call.method, call.path) for call in calls}) == len(calls)
+    assert [call.path for call in calls if not call.summary.endswith(".")] == []
 
 
 def test_wire_numbers_have_a_unit_or_are_listed_without() -> None:
     sockets = (up.Upward, down.Downward, buttons.ButtonsUpward)
-    kinds = [one for socket in sockets for one in get_args(socket)]
-    kinds += [buttons.Glow, *wire_docs.VALUES, Picture]
+    kinds = [buttons.Glow, *(one for socket in sockets for one in get_args(socket))]
+    kinds += wire_docs.values_in(*kinds)
     names = {name for kind in kinds for name in wire_docs.numbers(kind)}
     assert {one for one in names if not wire_docs.unit_of(one)} == wire_docs.NO_UNIT
 
@@ -264,20 +280,22 @@ def test_generated_part_is_written_once_and_rest_stays() -> None:
         filled(page + page, {"one": ""})
 
 
-@pytest.mark.parametrize("english", [ENGLISH, sentences.ENGLISH], ids=["refusals", "sentences"])
-def test_texts_of_car_and_station_are_all_sent(english: dict[str, str]) -> None:
-    """A key without a text fails where it is used."""
-    files = [*(ROOT / "pi").rglob("*.py"), *(ROOT / "base-station").rglob("*.py")]
-    others = [file for file in files if file.name not in ("refusals.py", "sentences.py")]
-    source = "".join(file.read_text(encoding="utf-8") for file in others)
-    built = [f"os_{name}".lower() for name in errno.errorcode.values()]
-    built += [f"wheels_{reason.name.lower()}" for reason in WheelsReason]
-    built += [f"wheels_{state}" for state in get_args(client.State)]
-    built += ["starting", "segment", "segments"]
-    built += [f"sites_{mode}" for mode in get_args(rules.Mode)]
-    built += [f"size_of_{name}" for name, *_ in size_page.FIELDS]
-    built += [f"size_{word}" for word in ("title", "back", "compute")]
-    assert [key for key in english if f'"{key}"' not in source and key not in built] == []
+def test_text_has_one_english_and_all_its_values() -> None:
+    texts = page_texts.texts()
+    assert len(texts) > 250
+    assert {key: english for key, english in texts.items() if len(english) > 1} == {}
+
+
+def test_no_english_is_passed_as_words_of_another_program() -> None:
+    """Such a text would have no key: no language could translate it."""
+    found = []
+    for path in [*(ROOT / "pi").rglob("*.py"), *(ROOT / "base-station").rglob("*.py")]:
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "VERBATIM":
+                text = call.keywords[0].value
+                if isinstance(text, ast.Constant):
+                    found.append(f"{path.relative_to(ROOT)}:{call.lineno}")
+    assert found == []
 
 
 RAISED = re.compile(r"(Fault|Error|Gone|Busy|Changed)$|HTTP")

@@ -109,7 +109,7 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     ("module", "most"),
-    [("fpvcar.app", 528), ("fpvcar.wheels.__main__", 147), ("fpvcar.devices.guardian", 72)],
+    [("fpvcar.app", 529), ("fpvcar.wheels.__main__", 147), ("fpvcar.devices.guardian", 72)],
 )
 def test_process_imports_stay_within_limit(module: str, most: int) -> None:
     """Each module costs memory and time at the start, while the car stands still. Those that the

@@ -25,7 +25,7 @@ TITLES = {
     "doctor-finding": "A finding of `fpvcar doctor`",
     "station-verb": "A verb of `fpvstation`",
 }
-MOST = {"string": 2, "setting": 9, "range-sensor": 5, "motor-driver": 4, "station-verb": 3}
+MOST = {"string": 2, "setting": 7, "range-sensor": 5, "motor-driver": 4, "station-verb": 3}
 """Largest number of files that a recipe may edit."""
 BENCH = """
 from fpvcar.config import profiles
@@ -114,9 +114,10 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "setting": (
         (*MODULE, "tests.vectors.make"),
         (*MODULE, "tools.docs.wire_docs"),
-        (*MODULE, "tools.docs.page_types"),
+        (*MODULE, "tools.docs.page_messages"),
         (*PYTEST, "tests/unit/wire/test_wire.py"),
         ("node_modules/.bin/tsc", "--project", "tsconfig.json"),
+        ("node", "--test", "tests/web/lib/wire.test.js"),
         TEXTS,
     ),
     "range-sensor": ((*PYTHON, NEW_SENSOR), (*MODULE, "tools.docs.profile_docs")),

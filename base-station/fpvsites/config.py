@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from fpvcar.config import ConfigError, Section
 from fpvcar.config.profiles import converted, read_toml
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 
 FILE, GROUPS = "fpvsites.toml", "groups"
 GROUPS_MOST = 32
@@ -71,7 +71,14 @@ class Config(Section, frozen=True):
         if name in self.groups:
             return self.groups[name]
         known = ", ".join(self.groups) or "–"
-        raise ConfigError(sentence("sites_group", group=name, groups=known))
+        raise ConfigError(
+            Text(
+                "sites_group",
+                'group "{group}" is unknown; groups: {groups}',
+                group=name,
+                groups=known,
+            )
+        )
 
 
 def load(folder: Path) -> Config:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fpvcar.runtime import sd_notify
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import fault_text, sent_as, sentence
+from fpvcar.runtime.texts import PROGRAM_EXIT, SAYS, Text, fault_text
 from fpvsites import state
 from fpvsites.rules import TABLE, Rules, rules
 from fpvsites.state import InForce, local_now
@@ -50,7 +50,7 @@ def nft(*words: str, script: str = "") -> str:
         [require("nft", "nftables"), *words], input=script, capture_output=True, text=True
     )
     if done.returncode:
-        raise StationError(sentence("says", place="nft", reason=done.stderr.strip()))
+        raise StationError(SAYS(place="nft", reason=done.stderr.strip()))
     return done.stdout
 
 
@@ -75,7 +75,7 @@ class Gate:
 
     def step(self) -> None:
         """Read the newest state and enforce it; log and report a new fault."""
-        at_s, fault = 0.0, ""
+        at_s, fault = 0.0, None
         try:
             states = state.load(self._folder)
             if states:
@@ -83,7 +83,8 @@ class Gate:
                 self._enforce(states[-1])
         except (StationError, OSError) as error:
             fault = fault_text(error)
-        if self._reported != (report := InForce(at_s, fault, sent_as(fault))):
+        report = InForce(at_s, str(fault) if fault else "", fault)
+        if self._reported != report:
             log.error("%s", fault) if fault else None
             self._reported = report
             state.save(self._folder / state.IN_FORCE, report)
@@ -107,11 +108,11 @@ class Gate:
 
     def _serve(self, wanted: dict[str, str]) -> None:
         """Run a dnsmasq per configuration. Raises StationError if one has ended."""
-        ended = ""
+        ended: Text | None = None
         for name, (text, process) in list(self._servers.items()):
             if process.poll() is not None:
                 program, status = f"dnsmasq ({name})", process.returncode
-                ended = sentence("program_exit", program=program, status=status)
+                ended = PROGRAM_EXIT(program=program, status=status)
             if process.poll() is not None or wanted.get(name) != text:
                 self._end(name)
         for name in wanted.keys() - self._servers.keys():

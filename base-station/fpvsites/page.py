@@ -8,7 +8,6 @@ POST /api/sites/undo
 import asyncio
 import socket
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 from aiohttp import web
@@ -24,7 +23,7 @@ from fpvcar.http.limits import Places
 from fpvcar.http.pages import Handler, errors_as_pages, page_response, refuse_foreign
 from fpvcar.http.responses import JSON, PRIVATE, failed
 from fpvcar.runtime import paths
-from fpvcar.runtime.sentences import sentence, sentences_in
+from fpvcar.runtime.texts import VERBATIM, Phrase, Text
 from fpvsites import state
 from fpvsites.rules import Mode, Switch, rules, switch_until
 from fpvsites.state import Change, local_now
@@ -32,6 +31,13 @@ from fpvstation.errors import StationError
 from fpvstation.web import password
 
 CONNECTIONS = 32
+APPLIED = Text("sites_apply", "apply")
+SWITCHED = Phrase("sites_switch", "{group}: {mode} until {until}")
+MODES = {
+    "everything": Text("sites_everything", "everything"),
+    "sites": Text("sites_sites", "sites"),
+    "nothing": Text("sites_nothing", "nothing"),
+}
 
 
 class Order(msgspec.Struct):
@@ -47,7 +53,7 @@ class Page:
 
     def __init__(self, folder: Path, rights: RecordingRights) -> None:
         self._folder, self._rights = folder, rights
-        rights.locked, rights.opened_by = "password_needed", "password"
+        rights.locked, rights.opened_by = password.PASSWORD_NEEDED, "password"
 
     def application(self) -> web.Application:
         """Build the application; call once."""
@@ -83,18 +89,13 @@ class Page:
                         "sites": sites,
                     }
                 )
-        change = _change_text(newest.change) if len(states) > 1 else ""
-        sentences = sentences_in(change)
-        if report.sent:
-            sentences[report.fault] = report.sent
         body = {
             "groups": groups,
-            "change": change,
-            "fault": report.fault,
+            "change": _change_text(newest.change) if len(states) > 1 else None,
+            "fault": report.text or (VERBATIM(text=report.fault) if report.fault else None),
             "in_force": report.at_s == newest.at_s,
             "off": newest.config is None,
             "now": f"{now:%H:%M}",
-            "sentences": sentences,
         }
         return web.Response(body=msgspec.json.encode(body), headers=JSON)
 
@@ -125,14 +126,13 @@ class Page:
         return self._answer()
 
 
-def _change_text(change: str) -> str:
-    """Return the text of a change, as `_switch` has written it, as a sentence."""
+def _change_text(change: str) -> Text:
+    """Return the text of a change, as `_switch` has written it."""
     group, _, rest = change.partition(": ")
     mode, _, until = rest.partition(" until ")
-    if mode not in get_args(Mode):
-        return sentence("sites_apply") if change == "apply" else change
-    mode = sentence(f"sites_{mode}")
-    return sentence("sites_switch", group=group, mode=mode, until=until)
+    if mode in MODES:
+        return SWITCHED(group=group, mode=MODES[mode], until=until)
+    return APPLIED if change == "apply" else VERBATIM(text=change)
 
 
 @web.middleware

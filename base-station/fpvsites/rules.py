@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from fpvcar.config import ConfigError, Section
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 from fpvsites.config import CLOCK, DAY_MINUTES, Config, Group, Span, minutes_of
 
 Mode = Literal["everything", "sites", "nothing"]
@@ -77,7 +77,14 @@ def switch_until(text: str, now: datetime.datetime) -> float:
     minutes = minutes_of(match[1], match[2]) if match else -1
     if until := [at_s for at_s in _instants(now, minutes) if at_s > now.timestamp()]:
         return until[0]
-    raise ConfigError(sentence("sites_time", time=text, now=f"{now:%H:%M}"))
+    raise ConfigError(
+        Text(
+            "sites_time",
+            'time "{time}" refused: it is {now}; expected a later time today, HH:MM, at most 24:00',
+            time=text,
+            now=f"{now:%H:%M}",
+        )
+    )
 
 
 def permission(

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import FILE_DAMAGED, Text
 from fpvsites.config import Config
 from fpvsites.rules import Switch, rules
 from fpvstation.errors import StationError
@@ -38,8 +38,9 @@ class InForce(msgspec.Struct, frozen=True):
 
     at_s: float
     fault: str = ""
-    sent: str = ""
-    """Key and values of the fault, for the page."""
+    """The fault in English; older versions read and write only that."""
+    text: Text | None = None
+    """The same for the page."""
 
 
 class LocalZone(datetime.tzinfo):
@@ -88,7 +89,7 @@ def _read(path: Path, kind: type[T], absent: T) -> T:
             return msgspec.json.decode(path.read_bytes(), type=kind)
         except (ValueError, msgspec.DecodeError) as fault:
             values = {"path": path, "reason": fault, "command": "fpvsites apply"}
-            raise StationError(sentence("file_damaged", **values)) from None
+            raise StationError(FILE_DAMAGED(**values)) from None
     return absent
 
 
@@ -108,7 +109,9 @@ def changing(folder: Path) -> Iterator[list[State]]:
 def newest(states: Sequence[State]) -> State:
     """Return the newest state. Raises StationError before the first `apply`."""
     if not states:
-        raise StationError(sentence("sites_none"))
+        raise StationError(
+            Text("sites_none", "no rules yet: write /etc/fpvsites, then `fpvsites apply`")
+        )
     return states[-1]
 
 
@@ -134,7 +137,9 @@ def switched(group: str, switch: Switch, text: str) -> Change:
     def change(states: list[State], now: datetime.datetime) -> State:
         state = newest(states)
         if state.config is None:
-            raise StationError(sentence("sites_off"))
+            raise StationError(
+                Text("sites_off", "the rules are off: `fpvsites apply` turns them on")
+            )
         state.config.group(group)
         switches = {**state.switches, group: switch}
         states.append(State(text, now.timestamp(), state.config, switches))
@@ -146,7 +151,9 @@ def switched(group: str, switch: Switch, text: str) -> Change:
 def undone(states: list[State], now: datetime.datetime) -> State:
     """Take the newest change back. Raises StationError."""
     if len(states) < 2:
-        raise StationError(sentence("sites_no_undo"))
+        raise StationError(
+            Text("sites_no_undo", "nothing to undo; `fpvsites off` removes the rules")
+        )
     states.pop()
     return states[-1]
 

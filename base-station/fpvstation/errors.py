@@ -8,7 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from fpvcar.runtime.arguments import log_level
-from fpvcar.runtime.sentences import fault_text, sentence, stderr_line
+from fpvcar.runtime.texts import NOT_INSTALLED, Phrase, Text, fault_text, stderr_line
+
+CHORE_LIST = Text("chore_list", "list")
+NOT_CONTACTED = Text("station_new", "not contacted yet")
+INTERNAL = Phrase("station_internal", "internal fault: {reason}")
 
 
 class StationError(Exception):
@@ -31,8 +35,8 @@ def run_verb(
         return status
     except faults as fault:
         text = fault_text(fault)
-        text = stderr_line(text) if getattr(arguments, "json", False) else text
-        print(f"{parser.prog}: {text}", file=sys.stderr)
+        line = stderr_line(text) if getattr(arguments, "json", False) else text
+        print(f"{parser.prog}: {line}", file=sys.stderr)
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, the shell's convention
     return 1
@@ -43,5 +47,5 @@ def require(program: str, package: str = "") -> str:
     path = shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
     if path is None:
         command = f"sudo apt install {package or program}"
-        raise StationError(sentence("not_installed", program=program, command=command))
+        raise StationError(NOT_INSTALLED(program=program, command=command))
     return path

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.runtime.files import TEMPORARY
-from fpvcar.runtime.sentences import fault_text, sentence
+from fpvcar.runtime.texts import BOTH, SAYS, Text, fault_text
 from fpvstation.catalogue.catalogue import Catalogue
-from fpvstation.errors import StationError
+from fpvstation.errors import CHORE_LIST, INTERNAL, StationError
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.query.keeper import SidecarKeeper
@@ -38,7 +38,7 @@ SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
 """Pause between two syncs of the catalogue: SYNC_SHARE times the duration of the last
 sync, within these bounds. A new segment is on the page within a minute."""
 log = logging.getLogger("fpvstation")
-Run = Callable[[], Iterator[str]]
+Run = Callable[[], Iterator[Text]]
 """Run a chore once, and yield a fault for each part of it that failed. May block, and
 raise OSError, StationError and sqlite3.Error."""
 
@@ -46,9 +46,9 @@ raise OSError, StationError and sqlite3.Error."""
 class ChoreState(msgspec.Struct):
     """State of one chore, for the page and /healthz."""
 
-    name: str
-    fault: str = ""
-    """Faults of the last run; "" if it succeeded."""
+    name: Text
+    fault: Text | None = None
+    """Faults of the last run; None if it succeeded."""
     fault_s: float = 0.0
     """Time of the last run with a fault, UTC; 0: never."""
 
@@ -57,7 +57,7 @@ class ChoreState(msgspec.Struct):
 class Chore:
     """Background chore. `pause_s` returns the pause after a run from its duration."""
 
-    name: str
+    name: Text
     run: Run
     pause_s: Callable[[float], float] = lambda took_s: EVERY_S
     state: ChoreState = field(init=False)
@@ -67,12 +67,14 @@ class Chore:
 
     def once(self) -> None:
         """Run the chore and keep its faults; log a fault that is new. Blocks."""
+        fault: Text | None
         try:
-            fault = functools.reduce(both, list(self.run()) or [""])
+            faults = list(self.run())
+            fault = functools.reduce(_both, faults) if faults else None
         except (OSError, StationError, sqlite3.Error) as error:
             fault = fault_text(error)
         except Exception as error:  # a defect here must not end the other chores
-            fault = sentence("station_internal", reason=repr(error))
+            fault = INTERNAL(reason=repr(error))
             log.exception("%s", self.name)
         if fault:
             self.state.fault_s = time.time()
@@ -81,9 +83,8 @@ class Chore:
         self.state.fault = fault
 
 
-def both(first: str, second: str) -> str:
-    """Join two faults."""
-    return sentence("both", first=first, second=second)
+def _both(first: Text, second: Text) -> Text:
+    return BOTH(first=first, second=second)
 
 
 class Chores:
@@ -121,25 +122,28 @@ def chores_of(
         return datetime.datetime.now(datetime.UTC)
 
     chores = [
-        Chore(sentence("chore_list"), lambda: follow(catalogue), sync_pause_s),
-        Chore(sentence("chore_trash"), lambda: expire_trash(store, root, now())),
-        Chore(sentence("chore_unfinished"), lambda: expire_unfinished(store, root, now())),
+        Chore(CHORE_LIST, lambda: follow(catalogue), sync_pause_s),
+        Chore(Text("chore_trash", "trash"), lambda: expire_trash(store, root, now())),
+        Chore(
+            Text("chore_unfinished", "unfinished files"),
+            lambda: expire_unfinished(store, root, now()),
+        ),
     ]
     if bound:
-        chores.append(Chore(sentence("chore_bound"), bound.run, bound.pause_s))
+        chores.append(Chore(Text("chore_bound", "bound"), bound.run, bound.pause_s))
     if archive:
-        chores.append(Chore(sentence("chore_archive"), archive))
+        chores.append(Chore(Text("chore_archive", "archive"), archive))
     if sidecars:
-        chores.append(Chore(sentence("chore_sidecars"), sidecars.run, sidecars.pause_s))
+        chores.append(Chore(Text("chore_sidecars", "sidecars"), sidecars.run, sidecars.pause_s))
     return chores
 
 
-def follow(catalogue: Catalogue) -> Iterator[str]:
+def follow(catalogue: Catalogue) -> Iterator[Text]:
     """Bring the catalogue up to the store; yield a fault for each session left out.
     Raises OSError, sqlite3.Error."""
     catalogue.sync()
     for session, fault in catalogue.faults.items():
-        yield sentence("says", place=session, reason=fault)
+        yield SAYS(place=session, reason=fault)
 
 
 def sync_pause_s(took_s: float) -> float:
@@ -147,7 +151,7 @@ def sync_pause_s(took_s: float) -> float:
     return min(SYNC_MOST_S, max(SYNC_S, SYNC_SHARE * took_s))
 
 
-def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
+def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[Text]:
     """Delete days of trash older than KEPT; yield each fault. Raises OSError, StationError."""
     store.check()
     for day in sorted((root / TRASH).glob("????-??-??")):
@@ -165,7 +169,7 @@ def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[s
             yield from _remove_tree(day)
 
 
-def keep_tiers(tiers: Tiers, tier_settings: TierSettings) -> Iterator[str]:
+def keep_tiers(tiers: Tiers, tier_settings: TierSettings) -> Iterator[Text]:
     """Complete interrupted moves, and archive the sessions that are due; yield each fault. Raises
     OSError, StationError."""
     with contextlib.suppress(TiersBusy), tiers.alone():
@@ -179,7 +183,7 @@ def keep_tiers(tiers: Tiers, tier_settings: TierSettings) -> Iterator[str]:
                 return
 
 
-def _remove_tree(path: Path) -> Iterator[str]:
+def _remove_tree(path: Path) -> Iterator[Text]:
     """Delete as much of a folder as possible; yield the first fault, if any."""
     shutil.rmtree(path, ignore_errors=True)
     try:
@@ -190,7 +194,7 @@ def _remove_tree(path: Path) -> Iterator[str]:
         yield fault_text(fault)
 
 
-def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
+def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Iterator[Text]:
     """Delete segments that stayed incomplete for KEPT, and temporary files that a kill left
     anywhere in the store; yield those that could not be deleted. Raises OSError, StationError."""
     store.check()
@@ -204,7 +208,7 @@ def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Itera
                 yield from _expire(Path(folder, name), (now - kept).timestamp())
 
 
-def _expire(path: Path, oldest_s: float) -> Iterator[str]:
+def _expire(path: Path, oldest_s: float) -> Iterator[Text]:
     """Delete a file last written before `oldest_s`; yield the fault if that fails."""
     try:
         if path.lstat().st_mtime < oldest_s:

@@ -24,6 +24,7 @@ from fpvcar.http.endpoints import Address, Site, address
 from fpvcar.http.limits import Places
 from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime import files, paths, sd_notify
+from fpvcar.runtime.texts import Text
 from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress
 from fpvstation.errors import StationError
 from fpvstation.fetch import client
@@ -223,11 +224,11 @@ async def _feed_watchdog() -> None:
 def rebuild(root: Path, on_progress: OnProgress) -> int:
     """Rebuild the catalogue; return its number of sessions. Raises StationError, OSError."""
     with _catalogue_of(root) as (_, catalogue):
-        catalogue.reset("")
+        catalogue.reset(None)
         return catalogue.sync(on_progress)
 
 
-def rebuild_sidecars(root: Path, on_progress: OnProgress) -> list[str]:
+def rebuild_sidecars(root: Path, on_progress: OnProgress) -> list[Text]:
     """Check all sidecars, and write those that are lost, stale or damaged; return the faults.
     Raises StationError, OSError, sqlite3.Error."""
     with _catalogue_of(root) as (store, catalogue):

@@ -32,10 +32,11 @@ from fpvcar.__main__ import main
 from fpvcar.cli import verbs
 from fpvcar.devices import backends
 from fpvcar.devices.linux import gpio, gpiochip, pins_off, strict
+from fpvcar.devices.linux.gpiochip import TAKEN
 from fpvcar.devices.linux.pulses import Put
 from fpvcar.devices.pins import PinsLost, PinsRefused
 from fpvcar.runtime import paths
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import SAYS, Text, os_reason
 
 SOCKET, ROOT = "gpiochip", "root"
 ANSWER_S, OUTPUTS_ANSWER_S = 0.5, 0.1
@@ -199,7 +200,7 @@ class Chip:
         if answer.holder:
             line.close()
             names = ", ".join(map(str, gpios))
-            raise PinsRefused(sentence("gpio_taken", gpio=names, holder=answer.holder))
+            raise PinsRefused(TAKEN(gpio=names, holder=answer.holder))
         return Lines(line, gpios, answer.levels, self._soc)
 
     def holder(self, number: int) -> str:
@@ -217,8 +218,8 @@ def _clock_us() -> int:
     return time.monotonic_ns() // 1000
 
 
-def _lost(fault: OSError) -> str:
-    return sentence("says", place="gpiochip of the bench", reason=os_reason(fault))
+def _lost(fault: OSError) -> Text:
+    return SAYS(place="gpiochip of the bench", reason=os_reason(fault))
 
 
 class Pulses:

@@ -195,7 +195,7 @@ class Driver(AbstractContextManager["Driver"]):
 
     @property
     def close_reason(self) -> str:
-        """Return the reason that the car gave when it closed the socket."""
+        """Return the key of the reason that the car gave when it closed the socket."""
         return self._socket.close_reason or ""
 
 

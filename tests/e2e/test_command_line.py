@@ -207,7 +207,7 @@ def test_missing_egl_is_shown_and_the_car_stands(tmp_path: Path) -> None:
     try:
         bench.wait_ready()
         with Driver(bench.port) as driver, bench.watch() as watch:
-            wait_for(lambda: "libegl1" in driver.state.get("camera", ""), "no reason", 60.0)
+            wait_for(lambda: "libegl1" in str(driver.state.get("camera")), "no reason", 60.0)
             driver.drive(1.0, 0.0)
             time.sleep(0.3)
             assert not watch.now.driving

@@ -15,6 +15,7 @@ from fpvcar.drive.control import Control, GateRun, Inputs
 from fpvcar.drive.saved import DisplayName, SavedName
 from fpvcar.http.limits import Places
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import State, Text
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.hub import Hub
@@ -54,9 +55,11 @@ class FakeLights:
 class FakeCamera:
     """Camera that is always "ok"."""
 
-    state = "ok"
+    state: State = "ok"
+    status = "ok"
     encoder_hangs = False
-    warning = lowered_rate = ""
+    warning: Text | None = None
+    lowered_rate: Text | None = None
 
 
 class FakeSenses:

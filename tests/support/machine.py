@@ -9,6 +9,7 @@ from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import DisplayName, SavedSettings
+from fpvcar.runtime.texts import State, Text
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.hub import Hub
 from fpvcar.seat.vehicle import Vehicle
@@ -42,7 +43,7 @@ class Sensor:
         """Return the range; a silent sensor repeats its last one."""
         silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
         bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
-        state = "ok" if self.silent_ns is None else "no answer"
+        state: State = "ok" if self.silent_ns is None else Text("silent", "no answer")
         return telemetry.Range(name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state)
 
 

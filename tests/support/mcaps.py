@@ -20,6 +20,7 @@ from fpvcar.recordings.export.point_cloud import points_of
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Step
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import State, Text
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -30,6 +31,7 @@ BEGAN_NS = 1_763_755_200_000_000_000
 """Start of the recordings, UTC: 2025-11-21 20:00:00."""
 OFFSET_NS = BEGAN_NS - 100_000_000_000
 """Offset to the car's own clock, which then shows 100 s."""
+SILENT = Text("silent", "silent")
 FRAME_NS = 33_333_333
 FPS, GOP = 30, 10
 
@@ -87,7 +89,7 @@ def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
         yield logged("/points/front", at_s, points_of(when_ns, reading))
         figures = messages.Plot(when_ns, ("throttle", "front_m"), (0.5, far_m or math.nan))
         yield logged(messages.PLOT, at_s, figures)
-        yield logged(messages.BATTERY, at_s, telemetry.Battery(7.4, 0.5, 0.6, False))
+        yield logged(messages.BATTERY, at_s, messages.Battery(7.4, 0.5, 0.6, False))
         yield logged(messages.LATENCY, at_s, messages.Latency("Ann", True, "webcodecs", 13.0, 2.0))
     mark = messages.Event(BEGAN_NS, messages.INFO, "look here", "Ann")
     yield logged(messages.MARK, start_s + seconds / 2, mark)
@@ -177,7 +179,7 @@ class Drive:
         self.captures = [(self._now_ns, self._now_ns // 1000)]
         """Arrival of each picture in ns, and its capture in us: CLOCK_MONOTONIC."""
         self._blind_until_s = 0.0
-        self._walls: dict[str, tuple[float, float | None, str]] = {}
+        self._walls: dict[str, tuple[float, float | None, State]] = {}
         feed = Feed(
             self,  # type: ignore[arg-type]
             Sources(lambda _: (), tuple, lambda _: None, lambda: True),
@@ -227,13 +229,13 @@ class Drive:
             for name, bearing in (("front", 0.0), ("rear", 180.0), ("side", 90.0))
         )
 
-    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, str]:
+    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, State]:
         at_s, range_m, state = self._walls.get(name, (now_s, 2.0, "ok"))
         if now_s - at_s > 0.033:
             range_m = 0.1 + 3.0 * self._random.random()
             if self._random.random() < 0.05:
                 range_m = None
-            state = "ok" if self._random.random() < 0.97 else "silent"
+            state = "ok" if self._random.random() < 0.97 else SILENT
             at_s = now_s - 0.004
         self._walls[name] = at_s, range_m, state
         return range_m, now_s - at_s, state

@@ -3,6 +3,9 @@
 import math
 from typing import Any
 
+import msgspec
+
+from fpvcar.runtime.texts import SAYS, VERBATIM, Text
 from fpvcar.wire.camera import (
     DEPTH_HEADER,
     DEPTH_PNG_MAX_BYTES,
@@ -181,10 +184,14 @@ def answers() -> dict[str, Any]:
 
 def whys() -> dict[str, Any]:
     """Packets with a reason, wheels -> run."""
-    good = ["", "I2C bus 1: no such file; enable I2C", "é"]
-    refused = [b"\x01\x03\xff", b"\x02\x03no", b"\x01\x04no"]
+    good = [
+        None,
+        SAYS(place="I2C bus 1", reason=Text("os_enoent", "No such file or directory")),
+        VERBATIM(text="é"),
+    ]
+    refused = [b"\x01\x03\xff", b"\x01\x03no", b"\x01\x03{}", b"\x02\x03no", b"\x01\x04no"]
     return {
-        "good": [{"hex": pack_why(one).hex(), "fields": {"words": one}} for one in good],
+        "good": [{"hex": pack_why(one).hex(), "fields": msgspec.to_builtins(one)} for one in good],
         "refused": [{"hex": one.hex()} for one in refused],
     }
 

@@ -1,138 +1,59 @@
-"""JSON messages between a page and the car."""
+"""JSON messages between a page and the car: every bound of every field, from the types in
+fpvcar.wire."""
 
+import functools
+import itertools
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 import msgspec
+from msgspec import inspect
 
-from fpvcar import config
-from fpvcar.wire import down, telemetry, up
-from fpvcar.wire.buttons import (
-    BUTTONS_MAX,
-    Button,
-    ButtonsDownward,
-    ButtonsHello,
-    ButtonsUpward,
-    Choose,
-    Glow,
-    Hold,
-    Panel,
+from fpvcar.runtime.texts import Text
+from fpvcar.wire import buttons, down, telemetry, up
+from fpvcar.wire.errors import VERSION
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Up
+
+NASTY = (
+    "a\nfpvcar.gate: driving",
+    "\x1b[2J",
+    "\x9b31m",
+    "\u202egnirts",
+    "a b",
+    "no spaces!",
+    "aaaaaaaa\n",
 )
-from fpvcar.wire.json_text import DRIVE_MAX_BYTES
-
-CLIENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
-
-UP_GOOD: list[up.Upward] = [
-    up.Hello(1, CLIENT),
-    up.Hello(1, "abcdefgh", "Zoë", "123456"),
-    up.Name("Blue Fox (phone)"),
-    up.Name(""),
-    up.NameCar("Blitz"),
-    up.Unlock("042137"),
-    up.Drive(0, 0.0, 0.0, 0.0),
-    up.Drive(7, 1234.5, 1.0, -1.0, 90_000_123_456),
-    up.Drive(2**53 - 1, 1e13, -0.125, 0.5),
-    up.Take(),
-    up.Release(),
-    up.Ask(),
-    up.Answer("9f86d081884c7d659a2feaa0c55ad015", True),
-    up.Estop(),
-    up.Resume(),
-    up.Lights(),
-    up.Lights(True),
-    up.Limit(0.5),
-    up.Guard("warn"),
-    up.Guard("limit"),
-    up.SetPicture(config.Picture(width=1280, height=720, fps=25.0, flip="both")),
-    up.SetPicture(config.Picture(exposure="sport", brightness=-0.5, night=True)),
-    up.View("rear"),
-    up.View("", shown=False),
-    up.SetIntercom(True),
-    up.SetRecording(True),
-    up.SetRecording(False),
-    up.Keep(),
-    up.Mark(),
-    up.Mark("here it slipped"),
-    up.Lock(),
-    up.Who(),
-    up.End(CLIENT),
-    up.Ping(3, 99.75),
-    up.Report("webcodecs", 12.5, 4.25, 29.9, 3),
-    up.Report("mse"),
-]
-
-UP_REFUSED: list[dict[str, Any]] = [
-    {"kind": "hello", "v": 2, "client": CLIENT},
-    {"kind": "hello", "v": 1, "client": "short"},
-    {"kind": "hello", "v": 1, "client": "no spaces here"},
-    {"kind": "hello", "v": 1, "client": f"{CLIENT}\n"},
-    {"kind": "hello", "v": 1, "client": CLIENT, "name": "n" * 33},
-    {"kind": "hello", "v": 1, "client": CLIENT, "name": "a\nfpvcar.gate: driving"},
-    {"kind": "hello", "v": 1, "client": CLIENT, "name": "\x1b[2J"},
-    {"kind": "hello", "v": 1, "client": CLIENT, "name": "\u202egnirts"},
-    {"kind": "name"},
-    {"kind": "name", "name": "n" * 33},
-    {"kind": "name", "name": "a\nfpvcar.gate: driving"},
-    {"kind": "car_name"},
-    {"kind": "car_name", "name": "n" * 257},
-    {"kind": "ask", "now": True},
-    {"kind": "intercom"},
-    {"kind": "answer", "id": "a b", "give": True},
-    {"kind": "answer", "id": CLIENT, "give": "yes"},
-    {"kind": "mark", "text": "\x9b31m"},
-    {"kind": "unlock", "code": "1" * 33},
-    {"kind": "unlock", "code": 123456},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": 99.0, "steer": 0.0},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": 1.0001, "steer": 0.0},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": 0.0, "steer": -1.0001},
-    {"kind": "drive", "seq": -1, "t": 1.0, "throttle": 0.0, "steer": 0.0},
-    {"kind": "drive", "seq": 2**53, "t": 1.0, "throttle": 0.0, "steer": 0.0},
-    {"kind": "drive", "seq": 1.5, "t": 1.0, "throttle": 0.0, "steer": 0.0},
-    {"kind": "drive", "seq": 1, "t": -1.0, "throttle": 0.0, "steer": 0.0},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": "fast", "steer": 0.0},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": None, "steer": 0.0},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": 0.0},
-    {"kind": "drive", "seq": 1, "t": 1.0, "throttle": 0.0, "steer": 0.0, "gas": 1},
-    {"kind": "estop", "now": True},
-    {"kind": "lights", "head": "on"},
-    {"kind": "limit", "throttle": 1.5},
-    {"kind": "limit", "throttle": -0.1},
-    {"kind": "picture"},
-    {"kind": "picture", "to": {"width": 641}},
-    {"kind": "picture", "to": {"brightness": 1.5}},
-    {"kind": "picture", "to": {"flip": "over"}},
-    {"kind": "picture", "to": {"zoom": 2}},
-    {"kind": "guard"},
-    {"kind": "guard", "mode": "on"},
-    {"kind": "guard", "mode": "limits"},
-    {"kind": "guard", "mode": None},
-    {"kind": "record"},
-    {"kind": "record", "on": "yes"},
-    {"kind": "keep", "seconds": 30},
-    {"kind": "mark", "text": "m" * 65},
-    {"kind": "mark", "text": None},
-    {"kind": "lock", "now": True},
-    {"kind": "end"},
-    {"kind": "end", "id": "a b"},
-    {"kind": "ping", "seq": 3},
-    {"kind": "report", "path": "w" * 17},
-    {"kind": "report", "path": "mse", "fps": 1001.0},
-]
-
-UP_REFUSED_TEXT = [
-    "",
-    "{",
-    "[]",
-    "null",
-    '"drive"',
-    "{}",
-    '{"kind":7}',
-    '{"seq":1}',
+"""Texts that a pattern may forbid."""
+DEEPEST = 3
+"""Values in values, of those that nest in themselves."""
+MALFORMED = ("", "{", "[]", "null", "7", '"drive"', "{}", '{"kind":7}', '{"seq":1}')
+MALFORMED_UP = (
     '{"kind":"drive","seq":1,"t":1,"throttle":NaN,"steer":0}',
     '{"kind":"drive","seq":1,"t":1,"throttle":1e999,"steer":0}',
     '{"kind":"take"}{"kind":"take"}',
-]
-
+    '{"kind":"take","pad":"' + "x" * DRIVE_MAX_BYTES + '"}',
+)
+UNKNOWN = ('{"kind":"weather","rain":true}',)
+WELCOME = down.Welcome(
+    1,
+    "Plague",
+    "0.1.0",
+    90_000_000_000,
+    250,
+    400,
+    40,
+    200,
+    640,
+    480,
+    30.0,
+    8444,
+    True,
+    True,
+    "9f86d081884c7d659a2feaa0c55ad015",
+    cameras=("rear",),
+    has_intercom=True,
+)
 STATE = down.State(
     seq=41,
     clock_us=90_000_123_456,
@@ -152,11 +73,11 @@ STATE = down.State(
     battery=telemetry.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(
         telemetry.Range("front", 0.0, 0.42, 0.01),
-        telemetry.Range("left", 45.0, None, None, "does not answer"),
+        telemetry.Range("left", 45.0, None, None, Text("echo_absent", "does not answer")),
     ),
     guard=telemetry.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
     health=telemetry.Health(
-        ("weak Wi-Fi: -84 dBm",),
+        (Text("weak_wifi", "weak Wi-Fi: {dbm} dBm", dbm=-84),),
         48.3,
         0,
         -84.0,
@@ -166,184 +87,143 @@ STATE = down.State(
         0.35,
         3600.0,
         0.8,
-        ("weak_wifi",),
     ),
     recording=telemetry.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
     lost=0.004,
     wait_s=10.0,
     asking=down.Asking("asks", 29.5, "9f86d081884c7d659a2feaa0c55ad015", "Mia"),
 )
-STOPPED = down.State(
-    seq=42,
-    clock_us=90_000_223_456,
-    nonce=1,
-    role="watching",
-    may_drive=False,
-    grown_up=False,
-    driver=None,
-    seat_free=True,
-    throttle=0.0,
-    steer=0.0,
-    reason="stopped",
-    stop=down.Stop("estop", "resume", "Ann"),
-    limit=1.0,
-    head_lights=False,
-    viewers=1,
-    wheels="no answer",
-    camera="no picture",
-    battery=telemetry.Battery(None, None, None, False, None, "nobody acknowledges the read"),
-    guard=telemetry.Guarding("off", 0.15),
-    health=telemetry.Health(),
-    recording=telemetry.Recording(True, "no folder", 3.0, None, 0, 17),
-    asking=down.Asking("later", 12.5),
-)
-DOWN_GOOD: list[down.Downward] = [
-    down.Welcome(
-        1,
-        "Plague",
-        "0.1.0",
-        90_000_000_000,
-        250,
-        400,
-        40,
-        200,
-        640,
-        480,
-        30.0,
-        8444,
-        True,
-        True,
-        "9f86d081884c7d659a2feaa0c55ad015",
-        cameras=("rear",),
-        has_intercom=True,
-    ),
-    STATE,
-    STOPPED,
-    down.CarName("Blitz"),
-    down.Pong(3, 99.75, 2**53 - 1, 2**51 + 1),
-    down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK"),
-    down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK", 3599.5),
-    down.People(
-        (
-            down.Person("9f86d081884c7d65", "Mum", "home network", True, False, True),
-            down.Person("884c7d659a2feaa0", "Zoë", "elsewhere", False, False, False, 61.5),
-            down.Person("7d659a2feaa0c55a", "Bo", "", False, False, False, 0.0, 60.5),
-            down.Person(
-                "2feaa0c55a884c7d", "Eve", "elsewhere", False, False, False, 0.0, 0.0, True
-            ),
-        )
-    ),
-    down.People((), "No space left on device"),
-    down.Error("wrong code", "", "", "look at the screen that started the car", "wrong_code"),
-    down.Error(
-        "Zoë has the wheel", "take", "", "ask Zoë to give it, or wait", "wheel_taken", "Zoë", 7.5
-    ),
-    down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
-]
-DOWN_REFUSED = [
-    "",
-    "{",
-    "[]",
-    "null",
-    "7",
-    "{}",
-    '{"kind":7}',
-    '{"kind":"pong","seq":1,"t":2.5}',
-    '{"kind":"pong","seq":1,"t":2.5,"clock_us":3}',
-    '{"kind":"pong","seq":"1","t":2.5,"clock_us":3,"nonce":4}',
-    '{"kind":"error"}',
-    '{"kind":"state","seq":1}',
-    '{"kind":"pass"}',
-    '{"kind":"car_name"}',
-    '{"kind":"people","people":[{"id":"1"}]}',
-]
-DOWN_UNKNOWN = ['{"kind":"weather","rain":true}']
 
 
-BUTTONS_UP_GOOD: list[ButtonsUpward] = [
-    ButtonsHello(1),
-    Hold(0),
-    Hold(0b101001),
-    Hold(2**BUTTONS_MAX - 1),
-    Choose("free"),
-    Choose("rainbow"),
-    Choose("game"),
-]
-BUTTONS_UP_REFUSED: list[dict[str, Any]] = [
-    {"kind": "hello", "v": 2},
-    {"kind": "hello"},
-    {"kind": "hold", "held": -1},
-    {"kind": "hold", "held": 2**BUTTONS_MAX},
-    {"kind": "hold", "held": 1.5},
-    {"kind": "hold", "held": "1"},
-    {"kind": "hold"},
-    {"kind": "hold", "held": 1, "by": "Ann"},
-    {"kind": "choose", "mode": "sad"},
-    {"kind": "choose", "mode": None},
-]
-BUTTONS_UP_UNKNOWN = [
-    '{"kind":"drive","seq":1,"t":1,"throttle":1,"steer":0}',
-    '{"kind":"estop"}',
-    '{"kind":"sing"}',
-]
-BUTTONS_DOWN_GOOD: list[ButtonsDownward] = [
-    Panel(1, "Plague", (Button("a", "red", "circle"), Button("b", "blue", "star"))),
-    Panel(1, "Plague", ()),
-    Glow(41, 0b10, "turn", 3, 2, 7),
-    Glow(0, 0, "free", 0, 0, 0),
-    down.Error("hello first", "", "hello"),
-]
-BUTTONS_DOWN_REFUSED = [
-    "",
-    "[]",
-    "{}",
-    '{"kind":"panel","v":1,"car":"Plague"}',
-    '{"kind":"panel","v":1,"car":"Plague","buttons":[{"name":"a"}]}',
-    '{"kind":"glow","seq":1,"lit":64,"mode":"free","length":0,"done":0,"best":0}',
-    '{"kind":"glow","seq":1,"lit":0,"length":0,"done":0,"best":0}',
-    '{"kind":"error"}',
-]
+def values(kind: inspect.Type, sent: bool, depth: int = 0) -> Iterator[Any]:
+    """Yield JSON values for a field, a good one first: its bounds, just outside, other types.
+
+    Pages check text and whole numbers of the car less than Python does: any text, not negative.
+    """
+    inner = functools.partial(values, sent=sent, depth=depth + 1)
+    match kind:
+        case inspect.UnionType(types=types):
+            yield from itertools.chain.from_iterable(inner(part) for part in types)
+        case inspect.NoneType():
+            yield None
+        case inspect.StructType() | inspect.DataclassType():
+            yield from structs(kind, sent, depth + 1)
+        case inspect.VarTupleType(item_type=item):
+            yield []
+            yield from ([value] for value in inner(item))
+            yield {}
+        case inspect.DictType(value_type=item):
+            yield {}
+            yield from ({"name": value} for value in inner(item))
+            yield []
+        case inspect.LiteralType(values=literals):
+            yield from (*literals, *((f"{literals[0]}s", 1) if sent else (1,)))
+        case inspect.StrType(min_length=least, max_length=most, pattern=pattern):
+            lengths = (least or 1, (least or 1) - 1, *((most, most + 1) if most else ()))
+            yield from ("a" * length for length in lengths)
+            yield from (*(NASTY if pattern else ("Zoë \N{FOX FACE}",)), 1)
+        case inspect.BoolType():
+            yield from (True, False, "yes", 1)
+        case inspect.IntType(ge=low, le=le, lt=lt, multiple_of=step):
+            high = le or (lt - 1 if lt else 2**53 - 1)
+            outside = [(low or 0) - 1, high + (step or 1), (low or 0) + 1] if sent else [high + 1]
+            yield from (low or 0, high, *(outside if le or lt else ()), 1.5, "1")
+        case inspect.FloatType(ge=low, le=high) if low is not None and high is not None:
+            yield from (low, high, low - 1e-4, high * 1.001, "1")
+        case inspect.FloatType():
+            yield from (0.5, 1e9, "1")
 
 
-def buttons_up() -> dict[str, Any]:
-    """Messages of /ws/buttons, browser -> car; driving messages are unknown there."""
-    return {
-        "good": [_text(message) for message in BUTTONS_UP_GOOD],
-        "refused": [{"text": json.dumps(fields), "fields": fields} for fields in BUTTONS_UP_REFUSED]
-        + [{"text": text} for text in UP_REFUSED_TEXT[:8]],
-        "unknown": [{"text": text} for text in BUTTONS_UP_UNKNOWN],
-    }
+def structs(
+    kind: inspect.StructType | inspect.DataclassType, sent: bool, depth: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield a value with its required fields, with all, with each field's values, without one
+    field, and with one more."""
+    first = {field.name: next(values(field.type, sent, DEEPEST)) for field in kind.fields}
+    least = {field.name: first[field.name] for field in kind.fields if field.required}
+    yield from (least, first)
+    if depth < DEEPEST:
+        for field in kind.fields:
+            for value in values(field.type, sent, depth):
+                yield least | {field.name: value}
+            yield {name: value for name, value in least.items() if name != field.name}
+    yield least | {"more": 1}
 
 
-def buttons_down() -> dict[str, Any]:
-    """Messages of /ws/buttons, car -> browser."""
-    return {
-        "good": [_text(message) for message in BUTTONS_DOWN_GOOD],
-        "refused": [{"text": text} for text in BUTTONS_DOWN_REFUSED],
-        "unknown": [{"text": text} for text in DOWN_UNKNOWN],
-    }
+def messages(union: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the good and the refused messages of a union, as its decoder finds them."""
+    found: dict[bool, dict[str, dict[str, Any]]] = {True: {}, False: {}}
+    for message in get_args(union):
+        info, sent = inspect.type_info(message), issubclass(message, Up)
+        assert isinstance(info, inspect.StructType)
+        for fields in structs(info, sent):
+            message_fields = {"kind": info.tag, **fields}
+            if "v" in fields and sent:
+                message_fields["v"] = VERSION
+            text = encoded(message_fields)
+            good = decodes(text, message)
+            found[good][text] = {"text": text}
+            if sent and not good:
+                found[good][text]["fields"] = message_fields
+    return list(found[True].values()), list(found[False].values())
+
+
+def decodes(text: str, kind: type) -> bool:
+    """Return whether a text is such a message."""
+    try:
+        msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def encoded(value: Any) -> str:
+    """Encode JSON as the car does."""
+    return msgspec.json.encode(value).decode()
 
 
 def drive_up() -> dict[str, Any]:
     """Messages browser -> car. A page must not even send `refused` entries with `fields`."""
+    return upward(up.Upward)
+
+
+def buttons_up() -> dict[str, Any]:
+    """Messages of /ws/buttons, browser -> car; driving messages are unknown there."""
+    found = upward(buttons.ButtonsUpward)
+    found["unknown"] += [{"text": encoded(message)} for message in (up.Estop(), up.Take())]
+    return found
+
+
+def upward(union: Any) -> dict[str, Any]:
+    """Return the vectors of a socket to the car."""
+    good, refused = messages(union)
+    version = {"text": encoded({"kind": "hello", "v": VERSION + 1, "client": "aaaaaaaa"})}
+    others = [{"text": text} for text in (*MALFORMED, *MALFORMED_UP)]
     return {
-        "good": [_text(message) for message in UP_GOOD],
-        "refused": [{"text": json.dumps(fields), "fields": fields} for fields in UP_REFUSED]
-        + [{"text": text} for text in UP_REFUSED_TEXT]
-        + [{"text": '{"kind":"take","pad":"' + "x" * DRIVE_MAX_BYTES + '"}'}],
-        "unknown": [{"text": '{"kind":"fly","height":3}'}],
+        "good": good,
+        "refused": [*refused, version, *others],
+        "unknown": [{"text": text} for text in UNKNOWN],
     }
 
 
 def drive_down() -> dict[str, Any]:
-    """Messages of the car to the browser."""
+    """Messages of the car to the browser; the first ones are of a usual car."""
+    found = downward(down.Downward)
+    usual = [encoded(message) for message in (WELCOME, STATE)]
+    found["good"][:0] = [{"text": text, "fields": json.loads(text)} for text in usual]
+    return found
+
+
+def buttons_down() -> dict[str, Any]:
+    """Messages of /ws/buttons, car -> browser."""
+    return downward(buttons.ButtonsDownward)
+
+
+def downward(union: Any) -> dict[str, Any]:
+    """Return the vectors of a socket to the page."""
+    good, refused = messages(union)
     return {
-        "good": [_text(message) for message in DOWN_GOOD],
-        "refused": [{"text": text} for text in DOWN_REFUSED],
-        "unknown": [{"text": text} for text in DOWN_UNKNOWN],
+        "good": good,
+        "refused": [*refused, *({"text": text} for text in MALFORMED)],
+        "unknown": [{"text": text} for text in UNKNOWN],
     }
-
-
-def _text(message: up.Upward | down.Downward | ButtonsUpward | ButtonsDownward) -> dict[str, Any]:
-    text = msgspec.json.encode(message).decode()
-    return {"text": text, "fields": json.loads(text)}

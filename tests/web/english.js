@@ -7,3 +7,6 @@ import '../../web/lang/en/recordings.js';
 import '../../web/lang/en/seat.js';
 import '../../web/lang/en/start.js';
 import '../../web/lang/en/trust.js';
+
+/** A text of the car without a translation. @param {string} english @returns {import('../../web/lib/types.js').Text} */
+export const textOf = (english) => ({key: 'no_such_key', english, values: {}});

@@ -1,68 +1,90 @@
 """Generator of the HTTP API as OpenAPI 3.1: openapi.json and a table of wire.md in
 docs/reference/.
 
-Summaries and parameters are in http_calls.py; `routes()` reads the paths of a server.
+`@answers` declares the calls at their handlers: pi/fpvcar/http/routes.py.
 """
 
+import inspect
 import json
+import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 from aiohttp import web
-from tools.docs.http_calls import (
-    ANYBODY,
-    CALLS,
-    CHANGER,
-    DRIVER,
-    GROWN_UP,
-    SIGNED,
-    STATION,
-    TEXT,
-    Call,
-)
 
 from fpvcar.access.invitations_api import InvitationsApi
 from fpvcar.access.remembered_browsers import COOKIE
 from fpvcar.access.rights import DeviceRights
 from fpvcar.calibration.api import CalibrationApi
 from fpvcar.doctor.api import DoctorApi
+from fpvcar.http.routes import Declaration, fields_of
 from fpvcar.http.trust_api import TrustApi
 from fpvcar.library.api.drives_api import DrivesApi
 from fpvcar.library.api.exports import ExportsApi
 from fpvcar.library.api.recordings_api import RecordingsApi
-from fpvcar.library.api.station_api import StationApi
+from fpvcar.library.api.station_api import SIGNED, StationApi
 from fpvcar.seat.routes import Server
 from fpvcar.wifi.api import NetworkApi
+from fpvcar.wire import station as wire
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
+REF = "#/components/schemas/{name}"
 NO_API = ("/ws/", "/trust", "/{path}")
 """Prefixes of paths that are sockets or pages."""
-ACCESS = {
-    ANYBODY: (),
-    DRIVER: (401, 403),
-    CHANGER: (401, 403),
-    GROWN_UP: (401, 403),
-    STATION: (401, 403),
+ROLES = {
+    "let_in": "driver",
+    "let_change": "driver's page",
+    "let_delete": "grown-up",
+    "let_grown_up": "grown-up",
 }
-"""Permitted callers -> the statuses that refuse all others."""
-REFUSALS = {
-    400: "A parameter is out of bounds; the text names value and limit.",
-    401: "The caller has to enter a code first; X-Opened-By is its kind.",
-    403: "Origin, Host, Sec-Fetch-Site, ticket or nonce refused.",
-    404: "Nothing of this name is here.",
-    409: "Not now: the car drives, or the file is being written.",
-    412: "The file is another one than If-Match says.",
-    416: "The range lies outside the file.",
-    422: "The file is damaged.",
-    429: "Too many tries or jobs; the text says how long to wait.",
-    503: "This part of the car does not answer, or all places are taken.",
-}
+"""Right of a call -> the clients that have it."""
+REFUSAL = "Refused; the text names the value and its limit, or the next step."
+LOCKED = "The caller has to enter a code first; X-Opened-By is its kind."
 
 
-def routes() -> set[tuple[str, str]]:
-    """Return (method, path) of each operation that a car's server registers."""
+class Call(NamedTuple):
+    """Route of the API with its declaration."""
+
+    method: str
+    path: str
+    summary: str
+    declaration: Declaration
+
+    @property
+    def role(self) -> str:
+        """Return the clients that may call it."""
+        if wire.MAC in self.declaration.headers:
+            return "station"
+        right = self.declaration.right
+        return ROLES[right.__name__] if right else "anybody"
+
+    @property
+    def parameters(self) -> list[dict[str, Any]]:
+        """Return the parameters of path, query and headers."""
+        names = re.findall(r"{(\w+)}", self.path)
+        found = [parameter(name, "path", {"type": "string"}, True) for name in names]
+        query = self.declaration.query
+        if query is not None:
+            schema = msgspec.json.schema(query)["$defs"][query.__name__]["properties"]
+            for field in fields_of(query):
+                name = field.encode_name
+                found.append(parameter(name, "query", schema[name], field.required))
+        headers = self.declaration.headers
+        return found + [parameter(name, "header", {"type": "string"}, True) for name in headers]
+
+
+def parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
+    """Return the description of a parameter."""
+    endless = isinstance(schema.get("default"), float) and math.isinf(schema["default"])
+    shown = {key: value for key, value in schema.items() if key != "default" or not endless}
+    return {"name": name, "in": place, "required": required, "schema": shown}
+
+
+def calls() -> list[Call]:
+    """Return the calls that a car's server registers, by path."""
     repository = type("DriveRepository", (), {"editable": True})()
     drives, recordings = (
         bare(DrivesApi, _repository=repository),
@@ -78,14 +100,17 @@ def routes() -> set[tuple[str, str]]:
         bare(TrustApi),
     )
     server = bare(Server, _panel=object(), _picture=object(), _intercom=None, _apis=parts)
-    return set(_registered(server.application()))
+    return sorted(_declared(server.application()), key=lambda call: (call.path, call.method))
 
 
-def _registered(app: web.Application) -> Iterator[tuple[str, str]]:
+def _declared(app: web.Application) -> Iterator[Call]:
+    """Yield the calls. Raises AttributeError for a handler without @answers."""
     for route in app.router.routes():
         path = route.resource.canonical if route.resource else ""
         if route.method != "HEAD" and not path.startswith(NO_API):
-            yield route.method.lower(), path
+            handler: Any = route.handler
+            summary = " ".join((inspect.getdoc(handler) or "").split("\n\n")[0].split())
+            yield Call(route.method.lower(), path, summary, handler.declaration)
 
 
 def bare(kind: type, **fields: object) -> Any:
@@ -97,20 +122,21 @@ def bare(kind: type, **fields: object) -> Any:
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI document as a dict."""
-    structs = {
-        struct for call in CALLS for struct in (call.answer, call.body) if isinstance(struct, type)
-    }
-    ordered = sorted(structs, key=lambda struct: struct.__name__)
-    _, schemas = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
+    found = calls()
+    declared = [call.declaration for call in found]
+    structs = {body for item in declared for body in (item.answer, item.body) if is_struct(body)}
+    _, schemas = msgspec.json.schema_components(
+        sorted(structs, key=lambda struct: struct.__name__), ref_template=REF
+    )
     paths: dict[str, Any] = {}
-    for call in CALLS:
+    for call in found:
         paths.setdefault(call.path, {})[call.method] = operation(call)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "fpvcar",
             "version": "1",
-            "description": "Written by `make docs` from tools/docs/http_api.py. The "
+            "description": "Written by `make docs` from the handlers. The "
             "WebSockets, roles and Origin rules stand in docs/reference/wire.md.",
         },
         "servers": [{"url": "http://car.local:8080"}],
@@ -125,7 +151,7 @@ def document() -> dict[str, Any]:
                     "description": "Over https its name begins with __Host-. The "
                     "car's own computer needs none to see recordings.",
                 },
-                "station": {"type": "apiKey", "in": "header", "name": "X-Mac"},
+                "station": {"type": "apiKey", "in": "header", "name": wire.MAC},
             },
         },
     }
@@ -133,62 +159,60 @@ def document() -> dict[str, Any]:
 
 def operation(call: Call) -> dict[str, Any]:
     """Return one operation of a path."""
-    params = [
-        {"name": name, "in": "path", "required": True, "schema": TEXT}
-        for name in ("name", "id")
-        if "{" + name + "}" in call.path
-    ]
-    parameters = (*call.params, *(SIGNED if call.who == STATION else ()))
-    params += [
-        {
-            "name": item.name,
-            "in": item.place,
-            "required": item.required,
-            "description": item.meaning,
-            "schema": item.schema,
-        }
-        for item in parameters
-    ]
+    declaration = call.declaration
     answer: dict[str, Any] = {"description": call.summary}
-    if call.answer is not None:
-        answer["content"] = content(call.answer)
-    refused = sorted({*call.refusals, *ACCESS[call.who]})
+    if declaration.answer is not None:
+        answer["content"] = content(declaration.answer)
+    locked = {"401": {"description": LOCKED}} if declaration.right else {}
     result: dict[str, Any] = {
         "summary": call.summary,
-        "description": f"Who may: {call.who}.",
-        "parameters": params,
+        "description": f"Who may: {call.role}.",
+        "parameters": call.parameters,
         "responses": {
-            str(call.status): answer,
-            **{str(item): {"description": REFUSALS[item]} for item in refused},
+            str(declaration.status): answer,
+            **locked,
+            "default": {"description": REFUSAL},
         },
     }
-    if call.body is not None:
-        result["requestBody"] = {"required": True, "content": content(call.body)}
-    if call.who != ANYBODY:
-        scheme = "station" if call.who == STATION else "cookie"
+    if declaration.body is not None:
+        result["requestBody"] = {"required": True, "content": content(declaration.body)}
+    if call.role != "anybody":
+        scheme = "station" if call.role == "station" else "cookie"
         result["security"] = [{scheme: []}]
     return result
 
 
+def is_struct(kind: Any) -> TypeGuard[type[msgspec.Struct]]:
+    """Return whether a type is a struct."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
 def content(answer: Any) -> dict[str, Any]:
-    """Return the content of a body: a Struct's schema, a JSON schema, or a media type."""
-    if isinstance(answer, type):
-        ref = {"$ref": f"#/components/schemas/{answer.__name__}"}
-        return {"application/json": {"schema": ref}}
-    if isinstance(answer, dict):
-        return {"application/json": {"schema": answer}}
-    return {answer: {"schema": {"type": "string"}}}
+    """Return the content of a body, from its type or its media type."""
+    if isinstance(answer, str):
+        return {answer: {"schema": {"type": "string"}}}
+    schema = (
+        {"$ref": REF.format(name=answer.__name__)}
+        if is_struct(answer)
+        else (msgspec.json.schema(answer))
+    )
+    return {"application/json": {"schema": schema}}
 
 
 def table() -> str:
     """Return a table of all calls, for a page."""
     rows = [
-        f"| `{call.method.upper()} {call.path}` | {call.who} | "
-        f"{', '.join(f'`{param.name}`' for param in call.params)} | {call.summary} |"
-        for call in CALLS
+        f"| `{call.method.upper()} {call.path}` | {call.role} | {shown(call)} | {call.summary} |"
+        for call in calls()
     ]
     head = "| call | role | parameters | effect |\n|---|---|---|---|"
     return "\n".join([head, *rows])
+
+
+def shown(call: Call) -> str:
+    """Return the parameters of a call, except those of its path and of all of a station's."""
+    names = [item["name"] for item in call.parameters if item["in"] != "path"]
+    return ", ".join(f"`{name}`" for name in names if name not in SIGNED)
 
 
 def text() -> str:

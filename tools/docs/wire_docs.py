@@ -13,23 +13,12 @@ from msgspec import inspect
 from tools.docs import http_api
 from tools.docs.written import filled
 
-from fpvcar.config import PLAIN, Picture
+from fpvcar.config import PLAIN
 from fpvcar.drive import gate
-from fpvcar.wire import buttons, down, telemetry, up
+from fpvcar.wire import buttons, down, up
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "wire.md"
 TABLE = "| field | type | bounds | unit | default |\n|---|---|---|---|---|"
-VALUES = (
-    down.Stop,
-    down.Asking,
-    down.Person,
-    telemetry.Battery,
-    telemetry.Range,
-    telemetry.Guarding,
-    telemetry.Health,
-    telemetry.Recording,
-)
-"""Types of the values in the car's messages."""
 ENDS = {
     "_us": "µs",
     "_ms": "ms",
@@ -73,12 +62,46 @@ def unit_of(name: str) -> str:
     return NAMES.get(name) or (ENDS[max(ends, key=len)] if ends else "")
 
 
+def fields_of(kind: type) -> tuple[inspect.Field, ...]:
+    """Return the fields of a message or value."""
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType | inspect.DataclassType)
+    return info.fields
+
+
+def values_in(*kinds: type) -> list[type]:
+    """Return the structs inside messages, each once, also those inside of one another."""
+    structs: dict[type, None] = {}
+
+    def walk(kind: inspect.Type) -> None:
+        match kind:
+            case inspect.UnionType(types=types):
+                for part in types:
+                    walk(part)
+            case (
+                inspect.VarTupleType(item_type=inner)
+                | inspect.ListType(item_type=inner)
+                | inspect.DictType(value_type=inner)
+            ):
+                walk(inner)
+            case (
+                inspect.StructType(cls=cls, fields=fields)
+                | inspect.DataclassType(cls=cls, fields=fields)
+            ) if cls not in structs:
+                structs[cls] = None
+                for field in fields:
+                    walk(field.type)
+
+    for kind in kinds:
+        for field in fields_of(kind):
+            walk(field.type)
+    return list(structs)
+
+
 def numbers(kind: type) -> list[str]:
     """Return the names of the numeric fields."""
-    info = inspect.type_info(kind)
-    assert isinstance(info, inspect.StructType)
     number = inspect.IntType | inspect.FloatType
-    return [field.name for field in info.fields if isinstance(bare(field.type), number)]
+    return [field.name for field in fields_of(kind) if isinstance(bare(field.type), number)]
 
 
 def type_cell(kind: inspect.Type) -> str:
@@ -88,7 +111,7 @@ def type_cell(kind: inspect.Type) -> str:
             return " or ".join(type_cell(member) for member in types)
         case inspect.NoneType():
             return "null"
-        case inspect.StructType(cls=cls):
+        case inspect.StructType(cls=cls) | inspect.DataclassType(cls=cls):
             return f"[{cls.__name__}](#{cls.__name__.lower()}-value)"
         case inspect.VarTupleType(item_type=item):
             return f"list of {type_cell(item)}"
@@ -139,12 +162,10 @@ def default_cell(field: inspect.Field) -> str:
 
 def table(kind: type) -> str:
     """Return the table of a message's fields; "" for a message that has no fields."""
-    info = inspect.type_info(kind)
-    assert isinstance(info, inspect.StructType)
     rows = [
         f"| `{field.encode_name}` | {type_cell(field.type)} | "
         f"{bounds_cell(field.type)} | {unit_of(field.name)} | {default_cell(field)} |"
-        for field in info.fields
+        for field in fields_of(kind)
     ]
     return "\n".join([TABLE, *rows]) if rows else ""
 
@@ -166,6 +187,13 @@ def messages(union: Any) -> str:
     return "\n\n".join(section(message, f"`{tag_of(message)}`") for message in get_args(union))
 
 
+def values(union: Any) -> str:
+    """Return the values inside the messages of a union."""
+    return "\n\n".join(
+        section(kind, f"{kind.__name__} value") for kind in values_in(*get_args(union))
+    )
+
+
 def tag_of(kind: Any) -> str:
     """Return the `kind` of a message."""
     return str(kind.__struct_config__.tag)
@@ -178,16 +206,15 @@ def listed(values: type[enum.StrEnum] | tuple[str, ...]) -> str:
 
 def parts() -> dict[str, str]:
     """Return the generated parts of the page by key."""
-    values = [section(struct, f"{struct.__name__} value") for struct in (*VALUES, Picture)]
-    button = section(buttons.Button, "Button value")
     return {
         "drive up": messages(up.Upward),
         "drive down": messages(down.Downward),
-        "values": "\n\n".join(values),
+        "values": values(up.Upward | down.Downward),
         "causes": f"- `stop.cause`: {listed(gate.Cause)}\n"
         f"- `reason`: {listed(get_args(gate.Reason))}",
         "buttons up": messages(buttons.ButtonsUpward),
-        "buttons down": f"{messages(buttons.Panel | buttons.Glow)}\n\n{button}",
+        "buttons down": f"{messages(buttons.Panel | buttons.Glow)}\n\n"
+        f"{values(buttons.Panel | buttons.Glow)}",
         "http": http_api.table(),
     }
 

@@ -1,7 +1,7 @@
 /** The page's socket, /ws/buttons: `Reconnect` decides when to open it, `Link` opens it. */
 
 import {VERSION, WireError} from '../lib/wire.js';
-import {encode, parse} from './wire.js';
+import {encode, parse} from './messages.js';
 
 /** @import {ButtonsDown, ButtonsUp} from '../lib/types.js' */
 

@@ -54,7 +54,7 @@ const link = new Link({
       const {tones, jingle} = model.heard(message, performance.now());
       for (const button of tones) sound.tone(button, 0.5);
       if (jingle) sound.jingle(jingle);
-    } else {
+    } else if (message.kind === 'error') {
       console.warn(message.what);
     }
     show();

@@ -1,13 +1,13 @@
 /** Requests to the car: see calibration/api.py. */
 
-import {refusalText} from '../lang/forms.js';
+import {askJson} from '../lib/http.js';
 
 /**
  * @typedef {boolean | number | number[]} Value
  * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} CalibratedValue
  * @typedef {{utc_s: number, what: string, values: Record<string, Value>, before: number}} Change
  * @typedef {{values: CalibratedValue[], steps: {kind: string, of: string}[], changes: Change[],
- *   limit: number, now: number, undoable: boolean, faults: string[], doubts: string[]}} All
+ *   limit: number, now: number, undoable: boolean, faults: import('../lib/types.js').Text[], doubts: string[]}} All
  * @typedef {{throttle: number, mps: number}} SpeedRun
  * @typedef {{way_m: number, aside_cm: number}} StraightRun
  * @typedef {{cause: string, by: string, ahead?: boolean, range_m?: number | null}} HeldBack
@@ -20,15 +20,8 @@ import {refusalText} from '../lang/forms.js';
  *   volts?: number | null, ohm?: number, needs_ohm?: number, watts?: number}} Step
  */
 
-/** The car refused the request; the message has the reason. */
-export class Refused extends Error {}
-
 /** @param {string} path @param {string} [method] */
-async function ask(path, method = 'GET') {
-  const answer = await fetch(`/api/calibration${path}`, {method});
-  if (answer.ok) return answer.json();
-  throw new Refused(await refusalText(answer));
-}
+const ask = (path, method = 'GET') => askJson(`/api/calibration${path}`, {method});
 
 /** @param {string} path @param {string[][]} [query] */
 const post = (path, query = []) => ask(`/${path}?${new URLSearchParams(query)}`, 'POST');

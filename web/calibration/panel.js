@@ -2,10 +2,11 @@
  * demand. Movements are sent as ordinary wishes. */
 
 import {clauses, titled} from '../lang/forms.js';
-import {joined, t} from '../lang/words.js';
+import {joined, said, t} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
+import {Refused} from '../lib/http.js';
 import {saved} from '../lib/storage.js';
-import {API, Refused} from './api.js';
+import {API} from './api.js';
 import {actionButton, check, figure, fold, paragraph, row} from './fields.js';
 import {Hold} from './hold.js';
 import {Motion, grab} from './motion.js';
@@ -108,7 +109,7 @@ export class Calibration {
     const status = paragraph(news || t.calibration.hint);
     status.setAttribute('role', 'status');
     status.dataset.testid = 'calibration-says';
-    const faults = all.faults.map((text) => paragraph(text, 'fault'));
+    const faults = all.faults.map((text) => paragraph(said(text), 'fault'));
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
       return steps.length ? [make('h3', t.calibration.groups[group]), this.listed(steps, all)] : [];

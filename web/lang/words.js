@@ -2,10 +2,12 @@
  * Texts of the page in its language, and numbers and units in its format.
  *
  *   boot.js chooses the language -> lang/en/seat.js, lang/de/seat.js register -> seat/main.js
- *   seat/drawer/drawer.js: loadTexts -> lang/en/drawer.js, lang/de/drawer.js register
+ *   seat/drawer/drawer.js: forms.js:loadTexts -> lang/en/drawer.js, lang/de/drawer.js register
  *
  * English always registers first: a text without a translation is shown in English.
  */
+
+/** @import {Text} from './types.js' */
 
 /** Every text by its name; {n} and the like stand for values. */
 export const t = /** @type {import('./types.js').Words} */ ({});
@@ -41,20 +43,35 @@ const unbroken = (text) => text.replace(/ ([…:;!?»])/g, '\u00a0$1').replace(/
   .replace(/([\d}]) (?=(k?[mVAW]|m?s|cm|h|°C|dBm|G?Hz|[kMG]i?[Bto]|%)(?!\p{L}))/gu, '$1\u00a0');
 
 /**
- * Loads the texts of a part that is not on the first screen.
- * @param {string} part @param {string} [query] makes the browser fetch a failed file again
- */
-export async function loadTexts(part, query = '') {
-  await import(`./en/${part}.js${query}`);
-  if (LANGUAGE !== 'en') await import(`./${LANGUAGE}/${part}.js${query}`);
-}
-
-/**
  * A message with its values.
  * @param {string} message @param {Record<string, string | number>} values
  */
 export const fill = (message, values) =>
   message.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+
+/** @type {Promise<unknown> | undefined} */
+let loading;
+export const loadSaid = () =>
+  loading ??= LANGUAGE === 'en' ? Promise.resolve() : import(`./${LANGUAGE}/sentences.js`).catch(() => {});
+
+/**
+ * A text of the car or station; '' for none, and for a state that is no fault ('ok'). English until
+ * the translation has loaded.
+ * @param {Text | 'ok' | 'none' | null | undefined} text @returns {string}
+ */
+export function said(text) {
+  if (!text || typeof text === 'string') return '';
+  void loadSaid();
+  return filled(t.sentences?.[text.key] ?? text.english, text.values);
+}
+
+/** The same of a template. @param {string} template @param {Text['values']} [values] */
+export const filled = (template, values = {}) => template.replace(/\{(\w+)\}/g, (place, name) => {
+  const value = values[name] ?? place;
+  if (typeof value === 'object') return said(value);
+  const digits = /^-?\d+\.(\d+)$/.exec(value)?.[1].length;
+  return digits ? number(+value, digits) : value;
+});
 
 /**
  * Sentences in a row: a full-width full stop has no space behind it.

@@ -4,28 +4,32 @@ export interface PictureChange {
   flip?: 'both' | 'horizontal' | 'none' | 'vertical'; exposure?: 'long' | 'normal' | 'sport';
   brightness?: number; night?: boolean;
 }
+export interface Stop {
+  cause: string; clears: string; by: string | Text;
+}
+export interface Text {
+  key: string; english: string; values: Record<string, string | Text>;
+}
 export interface Battery {
   volts: number | null; amps: number | null; share: number | null; low: boolean;
-  age_s: number | null; state: string;
+  age_s: number | null; state: 'none' | 'ok' | Text;
 }
 export interface Range {
-  name: string; bearing_deg: number; range_m: number | null; age_s: number | null; state: string;
+  name: string; bearing_deg: number; range_m: number | null; age_s: number | null;
+  state: 'none' | 'ok' | Text;
 }
 export interface Guarding {
   mode: string; stop_m: number; ahead: number; back: number; ahead_by: string; back_by: string;
   measured: boolean;
 }
 export interface Health {
-  faults: string[]; celsius: number | null; throttled: number | null; wifi_dbm: number | null;
+  faults: Text[]; celsius: number | null; throttled: number | null; wifi_dbm: number | null;
   wifi_mbps: number | null; disk_free_mb: number | null; memory_free_mb: number | null;
-  load: number | null; uptime_s: number | null; age_s: number | null; fault_keys: string[];
+  load: number | null; uptime_s: number | null; age_s: number | null;
 }
 export interface Recording {
-  on: boolean; state: string; seconds: number; free_mb: number | null; kept: number;
+  on: boolean; state: 'none' | 'ok' | Text; seconds: number; free_mb: number | null; kept: number;
   dropped: number; station: boolean;
-}
-export interface Stop {
-  cause: string; clears: string; by: string;
 }
 export interface Asking {
   phase: 'asks' | 'later' | 'unanswered' | 'waits'; left_s: number; id: string; name: string;
@@ -36,6 +40,12 @@ export interface Person {
 }
 export interface ButtonLook {
   name: string; colour: string; shape: string;
+}
+export interface OwnNetwork {
+  ssid: string; key: string; qr: string[];
+}
+export interface Network {
+  ssid: string; strength: number; security: 'key' | 'open' | 'other';
 }
 export interface Hello {
   kind: 'hello'; v: number; client: string; name?: string; code?: string;
@@ -126,10 +136,11 @@ export interface State {
   kind: 'state'; seq: number; clock_us: number; nonce: number; role: string; may_drive: boolean;
   grown_up: boolean; driver: string | null; seat_free: boolean; throttle: number; steer: number;
   reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
-  battery: Battery | null; ranges: Range[]; wheels: string; camera: string; encoder_hangs: boolean;
-  camera_warning: string; lowered_rate: string; guard: Guarding | null; health: Health | null;
+  battery: Battery | null; ranges: Range[]; wheels: 'none' | 'ok' | Text;
+  camera: 'none' | 'ok' | Text; encoder_hangs: boolean; camera_warning: Text | null;
+  lowered_rate: Text | null; guard: Guarding | null; health: Health | null;
   recording: Recording | null; intercom: boolean; lost: number | null; wait_s: number;
-  asking: Asking | null; sentences: Record<string, string>;
+  asking: Asking | null;
 }
 export interface Pong {
   kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number;
@@ -145,7 +156,10 @@ export interface Pass {
   kind: 'pass'; ticket: string; left_s: number;
 }
 export interface People {
-  kind: 'people'; people: Person[]; unsaved: string; sentences: Record<string, string>;
+  kind: 'people'; people: Person[]; unsaved: Text | null;
+}
+export interface Closing {
+  kind: 'closing'; text: Text;
 }
 export interface ButtonsHello {
   kind: 'hello'; v: number;
@@ -162,13 +176,32 @@ export interface ButtonsPanel {
 export interface Glow {
   kind: 'glow'; seq: number; lit: number; mode: string; length: number; done: number; best: number;
 }
+export interface Invitation {
+  link: string; qr: string; left_s: number;
+}
+export interface NetworkState {
+  phase: 'absent' | 'failed' | 'joining' | 'known' | 'opening' | 'own' | 'searching';
+  own: OwnNetwork; ssid: string; reason: Text | null; networks: Network[]; seen_s: number | null;
+  name: string; driven: boolean; join_s: number; address: string;
+}
+export interface Export {
+  id: string; kind: string; name: string;
+  state: 'failed' | 'planning' | 'ready' | 'sending' | 'sent' | 'stopped'; done: number;
+  total: number; exact: boolean; missing: Text[]; fault: Text | null;
+}
+export interface ExportRequest {
+  kind: 'csv' | 'film' | 'parquet' | 'zip'; files: string[]; from_ms: number; to_ms: number;
+}
+export interface Authority {
+  https_port: number; name: string; fingerprint: string;
+}
 export type Upward =
   | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume
   | Lights | Limit | Guard | SetPicture | View | SetIntercom | SetRecording | Keep | Mark | Lock
   | Who | End | Ping | Report;
 export type Downward =
-  | Welcome | CarName | State | Pong | CarError | Pass | People;
+  | Welcome | CarName | State | Pong | CarError | Pass | People | Closing;
 export type ButtonsUp =
   | ButtonsHello | Hold | Choose;
 export type ButtonsDown =
-  | ButtonsPanel | Glow | CarError;
+  | ButtonsPanel | Glow | CarError | Closing;

@@ -1,6 +1,7 @@
-/** Every message between page and car, as docs/reference/wire.md has them; fixed by tests/vectors/. */
+/** Checks of the messages between page and car. Generated modules, messages.js of each page, have their
+ * shapes; tests/vectors/ has examples. */
 
-/** @import {Downward, Upward, VideoFrameIn} from './types.js' */
+/** @import {VideoFrameIn} from './types.js' */
 
 export const VERSION = 1;
 export const HEADER_BYTES = 20;
@@ -32,18 +33,23 @@ export const number = (low, high) => ({
     typeof value === 'number' && value >= low && value <= high
       ? null : `a number from ${low} to ${high}`,
 });
-/** @param {number} low @param {number} high @returns {Field} */
-export const whole = (low, high) => ({
+/** @param {number} low @param {number} high @param {number} [step] @returns {Field} */
+export const whole = (low, high, step = 1) => ({
   check: (value) =>
-    Number.isInteger(value) && Number(value) >= low && Number(value) <= high
-      ? null : `a whole number from ${low} to ${high}`,
+    Number.isInteger(value) && Number(value) >= low && Number(value) <= high && Number(value) % step === 0
+      ? null : `a whole number from ${low} to ${high}${step > 1 ? `, a multiple of ${step}` : ''}`,
 });
-/** @param {number} most @param {RegExp} [pattern] @returns {Field} */
-export const text = (most, pattern) => ({
-  check: (value) =>
-    typeof value === 'string' && [...value].length <= most &&
-      (!pattern || pattern.test(value))
-      ? null : `text of at most ${most} characters${pattern ? ` like ${pattern}` : ''}`,
+/** @param {number} least @param {number} most @param {RegExp} [pattern] @returns {Field} */
+export const text = (least, most, pattern) => ({
+  check: (value) => {
+    const length = typeof value === 'string' ? [...value].length : -1;
+    return length >= least && length <= most && (pattern?.test(String(value)) ?? true)
+      ? null : `text of ${least} to ${most} characters${pattern ? ` like ${pattern}` : ''}`;
+  },
+});
+/** @param {...string} values @returns {Field} */
+export const oneOf = (...values) => ({
+  check: (value) => (values.some((one) => one === value) ? null : values.join(', ')),
 });
 /** @type {Field} */
 export const flag = {check: (value) => (typeof value === 'boolean' ? null : 'true or false')};
@@ -53,74 +59,39 @@ export const orNull = (field) => ({
 });
 /** @param {Field} field @returns {Field} */
 export const maybe = (field) => ({check: field.check, optional: true});
-/** @param {Shape} shape @returns {Field} */
-export const object = (shape) => ({check: (value) => misfit(value, shape)});
-/** @param {Shape} shape @returns {Field} */
-export const list = (shape) => ({
+/** @param {...Field} fields @returns {Field} */
+export const either = (...fields) => ({
   check: (value) => {
-    if (!Array.isArray(value)) return 'a list';
-    for (const item of value) {
-      const wrong = misfit(item, shape);
-      if (wrong) return wrong;
-    }
-    return null;
+    const faults = fields.map((field) => field.check(value));
+    return faults.includes(null) ? null : faults.join(', or ');
   },
 });
-
+/** A value with more fields is good, too. The shape may contain itself. @param {() => Shape} shape @returns {Field} */
+export const object = (shape) => ({check: (value) => misfit(value, shape())});
+/** @param {() => Shape} shape @returns {Field} */
+export const exact = (shape) => ({check: (value) => misfit(value, shape(), true)});
+/** @param {Field} field @returns {Field} */
+export const list = (field) => ({
+  check: (value) => (Array.isArray(value) ? faultIn(value, field) : 'a list'),
+});
+/** @param {Field} field @returns {Field} */
+export const record = (field) => ({
+  check: (value) => misfit(value, {}) ?? faultIn(Object.values(/** @type {object} */ (value)), field),
+});
 export const any = number(-Infinity, Infinity);
-const unit = number(-1, 1);
 export const count = whole(0, 2 ** 53 - 1);
-export const millis = number(0, 1e13);
-export const anyText = text(Infinity);
-const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-export const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
-/** Text as the car takes it. @param {string} anyText */
-export const plain = (anyText) => anyText.replace(NOT_PLAIN, '');
+export const anyText = text(0, Infinity);
 
-/** Messages of the first screen; other fields are refused. drawer-wire.js has the rest.
- * @type {Record<string, Shape>} */
-export const UP = {
-  hello: {
-    v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
-    name: maybe(text(32, PLAIN)), code: maybe(text(32)),
-  },
-  drive: {seq: count, t: millis, seen: count, throttle: unit, steer: unit},
-  take: {}, release: {}, estop: {}, resume: {},
-  lights: {head: maybe(orNull(flag))},
-  ping: {seq: count, t: millis},
-};
-
-export const known = orNull(any);
-const BATTERY = {
-  volts: known, amps: known, share: known, low: flag, age_s: maybe(known), state: maybe(anyText),
-};
-const STOP = {cause: anyText, clears: anyText, by: maybe(anyText)};
-
-/** Messages of the car; more fields pass. @type {Record<string, Shape>} */
-export const DOWN = {
-  welcome: {
-    v: count, car: anyText, version: anyText, clock_us: count, silence_ms: count,
-    late_ms: count, drive_every_ms: count, range_stale_ms: count, width: count, height: count, fps: any, https_port: count,
-    code_needed: flag, has_lights: flag, video: text(64), named: maybe(flag),
-  },
-  state: {
-    seq: count, clock_us: count, nonce: count, role: anyText, may_drive: flag, grown_up: flag,
-    driver: orNull(anyText), seat_free: flag, throttle: any, steer: any, reason: anyText,
-    stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
-    battery: maybe(orNull(object(BATTERY))), wheels: maybe(anyText), camera: maybe(anyText),
-    health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
-    lost: maybe(orNull(any)),
-  },
-  pong: {seq: count, t: any, clock_us: count, nonce: count},
-  pass: {ticket: anyText, left_s: maybe(any)},
-  error: {code: anyText, what: anyText, value: maybe(anyText), limit: maybe(anyText), next: maybe(anyText)},
-};
+/** @param {unknown[]} values @param {Field} field */
+const faultIn = (values, field) =>
+  values.map(field.check).find((fault) => fault !== null) ?? null;
 
 /**
  * The fault of a value of this shape, or null.
- * @param {unknown} value @param {Shape} shape @returns {string | null}
+ * @param {unknown} value @param {Shape} shape @param {boolean} [exact] refuses other fields
+ * @returns {string | null}
  */
-function misfit(value, shape) {
+function misfit(value, shape, exact = false) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return 'an object';
   }
@@ -133,38 +104,22 @@ function misfit(value, shape) {
     const wrong = field.check(fields[name]);
     if (wrong) return `${name}: ${wrong}, not ${JSON.stringify(fields[name])}`;
   }
-  return null;
+  const stranger = exact && Object.keys(fields).find((name) => !Object.hasOwn(shape, name));
+  return stranger ? `no ${stranger}, only ${Object.keys(shape).join(', ')}` : null;
 }
 
 /**
- * The text frame of a message to the car. Throws WireError if the car would
- * refuse it: a mistake shows here, not as three strikes there.
- * @param {Upward} message
- */
-export const encode = (message) => encodeAs(UP, message);
-
-/**
- * The frame for a message of one of these shapes. Throws WireError.
+ * The frame for a message of one of these shapes. Throws WireError if the car would refuse it: a
+ * mistake shows here, not as three strikes there.
  * @param {Record<string, Shape>} shapes @param {{kind: string}} message
  */
 export function encodeAs(shapes, message) {
-  const shape = Object.hasOwn(shapes, message.kind) ? shapes[message.kind] : null;
-  if (!shape) throw new WireError('unknown kind', message.kind, Object.keys(shapes).join(', '));
-  const wrong = misfit(message, shape);
-  if (wrong) throw new WireError(`${message.kind} refused`, JSON.stringify(message), wrong);
-  const stranger = Object.keys(message).find((name) => name !== 'kind' && !shape[name]);
-  if (stranger) throw new WireError('unknown field', stranger, Object.keys(shape).join(', '));
+  const {kind, ...fields} = message;
+  if (!Object.hasOwn(shapes, kind)) throw new WireError('unknown kind', kind, Object.keys(shapes).join(', '));
+  const wrong = misfit(fields, shapes[kind], true);
+  if (wrong) throw new WireError(`${kind} refused`, JSON.stringify(message), wrong);
   return JSON.stringify(message);
 }
-
-/**
- * The message in a frame of /ws/drive; null for an unknown kind, a newer car's.
- * Throws WireError if malformed or mistyped.
- * @param {string} frame
- * @returns {Downward | null}
- */
-export const parseDown = (frame) =>
-  /** @type {Downward | null} */ (parseAs(DOWN, frame));
 
 /**
  * The message in a frame, of one of these shapes; null for an unknown kind. Throws

@@ -3,10 +3,11 @@
 import {listed} from '../lang/forms.js';
 import {t, fill, joined} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
-import {API, Locked, Refused} from './api.js';
+import {Refused} from '../lib/http.js';
+import {API} from './api.js';
 import {qrPath, reasonText, scanText, stateText, strength} from './words.js';
 
-/** @import {Network, NetworkState} from './api.js' */
+/** @import {Network, NetworkState} from '../lib/types.js' */
 
 const EVERY_MS = 2000;
 /** A request that hangs in a network that has gone. */
@@ -26,7 +27,7 @@ function update(state) {
   setText(byId('car'), state.own.ssid);
   setText(byId('says'), stateText(state, port));
   setText(byId('reason'), reasonText(state));
-  show(byId('reason'), state.reason !== '');
+  show(byId('reason'), state.reason !== null);
   show(byId('unlock'), false);
   for (const id of ['near', 'own']) show(byId(id), true);
   setText(byId('seen'), scanText(state));
@@ -95,7 +96,7 @@ async function join() {
 
 /** @param {unknown} fault */
 function errorText(fault) {
-  return fault instanceof Refused || fault instanceof Locked ? fault.message : t.network.silent;
+  return fault instanceof Refused ? fault.message : t.network.silent;
 }
 
 async function refresh() {
@@ -103,7 +104,7 @@ async function refresh() {
     update(await Promise.race([API.state(), new Promise((_, reject) =>
       setTimeout(reject, PATIENCE_MS, new TypeError('silent')))]));
   } catch (fault) {
-    const locked = fault instanceof Locked;
+    const locked = fault instanceof Refused && fault.locked;
     show(byId('unlock'), locked);
     for (const id of ['near', 'own']) show(byId(id), false);
     setText(byId('says'), locked ? '' : errorText(fault));

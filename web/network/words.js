@@ -1,9 +1,9 @@
 /** Texts for a state, from lang/, and the picture of a QR code. */
 
 import {ago} from '../lang/forms.js';
-import {t, fill, joined, number} from '../lang/words.js';
+import {t, fill, joined, number, said} from '../lang/words.js';
 
-/** @import {NetworkState} from './api.js' */
+/** @import {NetworkState} from '../lib/types.js' */
 
 const STRONG = 66;
 const GOOD = 40;
@@ -21,7 +21,7 @@ export const stateText = ({phase, ssid, own, name, join_s: joinS}, port) =>
 /** Reason for missing the requested network; '' if joined. @param {NetworkState} state */
 export function reasonText({phase, ssid, reason}) {
   if (!reason) return '';
-  return phase === 'absent' || !ssid ? fill(t.network.absent, {why: reason}) : fill(t.network.notJoined, {ssid, why: reason});
+  return phase === 'absent' || !ssid ? fill(t.network.absent, {why: said(reason)}) : fill(t.network.notJoined, {ssid, why: said(reason)});
 }
 
 /** Age of the list of networks. @param {NetworkState} state */

@@ -2,7 +2,8 @@
 
 import {t} from '../lang/words.js';
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
-import {API, Locked} from './api.js';
+import {Refused} from '../lib/http.js';
+import {API} from './api.js';
 import {driveNamed, driveOf, isAway, momentIn, named, partOf, queryOf} from './drives.js';
 import {Edit} from './list/edit.js';
 import {Filter} from './list/filter.js';
@@ -129,7 +130,7 @@ async function station() {
 
 /**
  * Hides the list until a code is entered; then the drive in the address opens again.
- * @param {Locked} locked
+ * @param {Refused} refused
  */
 function lock({message, openedBy}) {
   list.clear();
@@ -165,7 +166,7 @@ async function refresh() {
     if (listing.unread) waitMs = AGAIN_MS;
   } catch (fault) {
     if (mine !== asked) return;
-    if (fault instanceof Locked) {
+    if (fault instanceof Refused && fault.locked) {
       lock(fault);
       return;
     }
@@ -181,8 +182,8 @@ byId('unlock').addEventListener('submit', async (event) => {
   try {
     await API.unlock(input('code').value.trim());
   } catch (fault) {
-    const message = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
-    setText(byId('unlock-fault'), message || t.recordings.wrongCode);
+    const locked = !(fault instanceof Error) || (fault instanceof Refused && fault.locked);
+    setText(byId('unlock-fault'), locked ? t.recordings.wrongCode : fault.message);
     return;
   }
   await refresh();

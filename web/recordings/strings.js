@@ -1,7 +1,7 @@
 /** Texts of the recordings page, from lang/. */
 
 import {counted, dates, exact, listed, named, titled} from '../lang/forms.js';
-import {LOCALE, t, fill, joined, number, unit} from '../lang/words.js';
+import {LOCALE, t, fill, joined, number, said, unit} from '../lang/words.js';
 
 /** @import {Copy} from './types.js' */
 
@@ -141,5 +141,6 @@ export const STRINGS = {
   span: (name, low, high, measure) => fill(t.recordings.span,
     {name, low: STRINGS.value(low, measure), high: STRINGS.value(high, measure)}),
   nothing: (/** @type {string} */ name) => fill(t.recordings.nothing, {name}),
-  gap: (/** @type {number} */ at, /** @type {string} */ words) => titled(STRINGS.length(at), words),
+  gap: (/** @type {number} */ at, /** @type {import('../lib/types.js').Text} */ words) =>
+    titled(STRINGS.length(at), said(words)),
 };

@@ -1,6 +1,8 @@
 // The shapes of /api/recordings (library/api/recordings_api.py, drives_api.py); for the type
 // checker only.
 
+import type { Export, ExportRequest, Text } from '../lib/types.js';
+
 /** A moment that the driver marked. `t` is seconds from the start of its file. */
 export interface Mark { t: number; text: string }
 /**
@@ -35,7 +37,7 @@ export type Tier = '' | 'folder' | 'bucket' | 'away';
 /** A recall of a base station: see fpvstation/mirror/recalls.py. */
 export interface RecallState {
   session: string; drives: string[]; place: string; total: number; done: number; rate: number;
-  state: 'waiting' | 'copying' | 'verifying' | 'done' | 'cancelled' | 'failed'; fault: string;
+  state: 'waiting' | 'copying' | 'verifying' | 'done' | 'cancelled' | 'failed'; fault: Text | null;
 }
 /** Requests of recall.js to the station. */
 export interface RecallApi {
@@ -44,24 +46,24 @@ export interface RecallApi {
 }
 /** State of a car at a base station: see fpvstation/fetch/scheduler.py. */
 export interface CarState {
-  name: string; folder: string; url: string; state: string; waiting: number;
+  name: string; folder: string; url: string; state: Text | 'ok' | 'none'; waiting: number;
   bytes: number; waiting_bytes: number; rate: number; card_free: number;
-  card_total: number; late: Record<string, string>;
+  card_total: number; late: Record<string, Text>;
 }
 export interface OfficeState {
-  place: string; state: string; waiting: number; bytes: number; waiting_bytes: number;
-  rate: number; last_fault: string; fault_s: number; oldest_s: number;
+  place: string; state: Text | 'ok' | 'none'; waiting: number; bytes: number; waiting_bytes: number;
+  rate: number; last_fault: Text | null; fault_s: number; oldest_s: number;
   complete: number; waits_until: string;
 }
 /** A background task of a base station: see fpvstation/housekeeping.py. */
-export interface ChoreState { name: string; fault: string; fault_s: number }
+export interface ChoreState { name: Text; fault: Text | null; fault_s: number }
 /** What /api/status of a base station answers. */
 export interface Storage {
   store: {
     path: string; sessions: number; segments: number; bytes: number; free: number;
     total: number; archived: number; archived_bytes: number;
   };
-  cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
+  cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: Text | null;
   chores: ChoreState[]; snapshots: number; snapshot_s: number; recalls: RecallState[];
 }
 /** A moment that a search finds: see fpvstation/web/moments_api.py. */
@@ -83,7 +85,7 @@ export interface Series {
 export interface Table {
   start_ms: number; seconds: number; series: Series[];
   reasons: { t: number; reason: string }[]; marks: Mark[];
-  gaps: { t: number; words: string }[];
+  gaps: { t: number; words: Text }[];
 }
 
 /**
@@ -104,15 +106,7 @@ export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffe
 /** Units from `loS` to before `hiS`; those before `loS` only lead up to them. */
 export interface Span { loS: number; hiS: number; units: Unit[] }
 
-/** An export as the car tells it: see library/api/export_jobs.py. */
-export interface Export {
-  id: string; name: string; done: number; total: number; exact: boolean;
-  state: 'planning' | 'ready' | 'sending' | 'sent' | 'stopped' | 'failed';
-  missing: string[]; fault: string;
-}
-export interface ExportRequest {
-  kind: 'film' | 'zip' | 'csv' | 'parquet'; files: string[]; from_ms: number; to_ms: number;
-}
+export type { Export, ExportRequest };
 /** Requests of exports.js to the car. */
 export interface ExportApi {
   begin: (options: ExportRequest) => Promise<Export>;

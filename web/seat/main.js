@@ -3,7 +3,6 @@
 import {t} from '../lang/words.js';
 import {button, byId, fillStrings, make} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
-import {plain} from '../lib/wire.js';
 import {Video} from '../video/video.js';
 import {MessageCard} from './hud/message_card.js';
 import {Controls} from './input/controls.js';
@@ -16,7 +15,7 @@ import {LazyPart} from './lazy.js';
 import {Link} from './link/link.js';
 import {Page} from './view.js';
 import {exposeState} from './debug_api.js';
-import {STRINGS} from './strings.js';
+import {STRINGS, plain} from './strings.js';
 import {toast} from './toast.js';
 
 const DRAWER_AFTER_MS = 1000;
@@ -41,7 +40,6 @@ const link = new Link({
     welcomed: () => controls.restart(),
     filming: () => page.filming,
     changed: () => page.linkChanged(),
-    closed: (reason) => void page.closed(reason),
   },
 });
 const video = new Video({

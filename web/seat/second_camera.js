@@ -6,20 +6,19 @@
 
 import {HeldRemedy} from '../video/held.js';
 import {OLD_MS, Video} from '../video/video.js';
-import {fill, loadTexts, t} from '../lang/words.js';
+import {loadTexts} from '../lang/forms.js';
+import {fill, t} from '../lang/words.js';
 import {byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
-import {UP, VERSION, encode, flag, maybe, text} from '../lib/wire.js';
+import {VERSION} from '../lib/wire.js';
 import {address} from './link/link.js';
 import {Pace} from './link/pace.js';
 import {StaleQueue, captureUs} from './link/stale.js';
+import {encode} from './messages.js';
 
 const AGAIN_MS = 500;
 /** Without a picture for so long the socket is replaced; the car's program runs on for 5 s. */
 const STUCK_MS = 3000;
-
-// The first screen does without: its bytes are counted.
-UP.view = {camera: text(24), shown: maybe(flag)};
 
 /** Loads texts and style. Throws TypeError if they do not arrive. @param {string} again */
 export async function loadStyle(again) {

@@ -11,6 +11,7 @@ export const canMove = ({kind}, driving) =>
  * `situationOf` checks in order of urgency.
  */
 
+import {said} from '../lang/words.js';
 import {OLD_MS} from '../video/video.js';
 
 /** @import {State} from '../lib/types.js' */
@@ -35,9 +36,10 @@ export function situationOf(page) {
     const leads = mayResume ? null : wayToResume(stop, state, driving);
     return {kind: 'stopped', stop, driving, byUs, mayResume, leads, silenceMs: welcome.silence_ms};
   }
-  if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
-  if (!['ok', 'none'].includes(state.camera ?? 'ok')) return {kind: 'camera', words: state.camera ?? ''};
-  if (page.pictureOld) return {kind: 'camera', words: state.camera_warning ?? ''};
+  const [wheels, camera] = [said(state.wheels), said(state.camera)];
+  if (wheels) return {kind: 'wheels', words: wheels};
+  if (camera) return {kind: 'camera', words: camera};
+  if (page.pictureOld) return {kind: 'camera', words: said(state.camera_warning)};
   if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy, free: state.seat_free};
   if (!driving && !state.may_drive) return {kind: 'locked'};
   if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
@@ -47,10 +49,13 @@ export function situationOf(page) {
   const sooner = wishing && (stop || limited);
   if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
   if (state.encoder_hangs && !wishing) return {kind: 'encoder'};
-  if (state.camera_warning && !wishing) return {kind: 'coding', words: state.camera_warning};
+  if (state.camera_warning && !wishing) return {kind: 'coding', words: said(state.camera_warning)};
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
   return {kind: 'driving', limited};
 }
+
+/** @param {State | null} state */
+export const hasNoCamera = (state) => state?.camera === 'none';
 
 /**
  * The button that leads to "Resume" on a page without that button: a code, the wheel, or none.
@@ -70,7 +75,7 @@ function wayToResume(stop, state, driving) {
  */
 export function aged(state, sinceS, why) {
   /** @param {number | null} [age] */
-  const old = (age = null) => ({age_s: (age ?? 0) + sinceS, state: why});
+  const old = (age = null) => ({age_s: (age ?? 0) + sinceS, state: {key: '', english: why, values: {}}});
   const {battery, ranges} = state;
   return {
     ...state, guard: null, battery: battery ? {...battery, ...old(battery.age_s)} : null,

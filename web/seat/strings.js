@@ -1,6 +1,7 @@
 /** The first screen's texts, from lang/; drawer-strings.js has the rest. */
 
-import {t, fill, joined, number, percent, unit} from '../lang/words.js';
+import {t, fill, joined, number, percent, said, unit} from '../lang/words.js';
+import {PLAIN} from './messages.js';
 
 /** @import {Situation} from './types.js' */
 
@@ -33,8 +34,8 @@ export const STRINGS = {
     const charge = share === null ? volts : `${percent(share)} · ${volts}`;
     return low ? fill(t.voltsLow, {volts: charge}) : charge;
   },
+  closed: (/** @type {import('../lib/types.js').Text} */ text) => fill(t.closed, {reason: said(text)}),
   gamepad: (/** @type {string} */ name) => fill(t.gamepad, {name}),
-  closed: (/** @type {string} */ reason) => fill(t.closed, {reason}),
 };
 
 /** @param {number} value @param {string} rest @param {string} plus @param {string} minus */
@@ -44,11 +45,14 @@ const deflection = (value, rest, plus, minus) =>
 /** A person's name; the car sends "somebody" for a page without a name. @param {string} name */
 export const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
 
+/** Typed text without the characters that the car refuses. @param {string} typed */
+export const plain = (typed) => [...typed].filter((char) => PLAIN.test(char)).join('');
+
 /** Why the car stopped. @param {Extract<Situation, {kind: 'stopped'}>} situation */
 function stopReason({stop, byUs, silenceMs}) {
   if (byUs) return t.youStopped;
   const causes = /** @type {Record<string, string | undefined>} */ (t.causes);
-  const by = stop.by ?? '';
+  const by = typeof stop.by === 'object' ? said(stop.by) : stop.by ?? '';
   const name = personName(by);
   const text = (name === by && causes[`${stop.cause}_by`]) || causes[stop.cause];
   return text === undefined ? stop.cause

@@ -30,7 +30,6 @@ export interface Listener {
   welcomed: () => void;
   filming: () => boolean;
   changed: () => void;
-  closed: (reason: string) => void;
 }
 
 /** The page's situation: one of these, never a mix of flags. */

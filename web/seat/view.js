@@ -1,10 +1,10 @@
 /** The car's last state, and the updates of each page part from it. */
 
-import {LANGUAGE, t} from '../lang/words.js';
+import {loadSaid, t} from '../lang/words.js';
 import {setAttr} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
-import {aged, canMove, gradeOf, situationOf, takenBy} from './state.js';
+import {aged, canMove, gradeOf, hasNoCamera, situationOf, takenBy} from './state.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
@@ -45,9 +45,6 @@ export class Page {
     this.refusal = null;
     /** @type {import('./types.js').LinkGrade} */
     this.grade = 'none';
-    /** Translates the sentences of a message, once their texts are loaded. @type {<T>(message: T) => T} */
-    this.localised = (message) => message;
-    this.loadsTexts = false;
   }
 
   get driving() {
@@ -70,29 +67,8 @@ export class Page {
     return ms !== null && this.welcome && ms > this.welcome.late_ms ? ms : null;
   }
 
-  /** Loads the texts of the car's sentences when the first one comes; English comes with it. */
-  async loadTexts() {
-    if (LANGUAGE === 'en' || this.loadsTexts) return;
-    this.loadsTexts = true;
-    try {
-      const {loadSent, localised} = await import('../lang/forms.js');
-      await loadSent('sentences');
-      this.localised = localised;
-    } catch {
-      this.loadsTexts = false;
-    }
-  }
-
-  /** The car closed the link. @param {string} reason with key and values in its second line */
-  async closed(reason) {
-    const text = await import('../lang/forms.js').then(({closeText}) => closeText(reason)).catch(() => reason.split('\n')[0]);
-    toast(STRINGS.closed(text), 'warn');
-  }
-
-  /** @param {Downward} received */
-  message(received) {
-    const message = this.localised(received);
-    if ('sentences' in message && Object.keys(message.sentences ?? {}).length) void this.loadTexts();
+  /** @param {Downward} message */
+  message(message) {
     if (message.kind === 'welcome') this.welcomed(message);
     else if (message.kind === 'state') this.updated(message);
     else if (message.kind === 'pass') {
@@ -102,6 +78,7 @@ export class Page {
     else if (message.kind === 'car_name' && this.welcome) this.welcomed({...this.welcome, car: message.car, named: true});
     else if (message.kind === 'people') this.drawer?.people.update(message.people, message.unsaved);
     else if (message.kind === 'error') this.refused(message);
+    else if (message.kind === 'closing') void loadSaid().then(() => toast(STRINGS.closed(message.text), 'warn'));
   }
 
   /** @param {Welcome} welcome */
@@ -165,7 +142,7 @@ export class Page {
     // While the car's clock is unknown, it may not be live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
-      this.state?.camera === 'none' ? t.noCamera : t.noPicture, STRINGS.noPicture(video));
+      hasNoCamera(this.state) ? t.noCamera : t.noPicture, STRINGS.noPicture(video));
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,

@@ -1,19 +1,18 @@
 /** The switches of the Wi-Fi's groups: base-station/fpvsites/page.py. */
 
-import {listed, refusalText, withTexts} from '../lang/forms.js';
-import {t, LOCALE, fill} from '../lang/words.js';
+import {listed} from '../lang/forms.js';
+import {t, LOCALE, fill, said} from '../lang/words.js';
 import {button, byId, fillStrings, input, make, setText, show} from '../lib/dom.js';
-import {API, Locked, Refused} from '../network/api.js';
+import {Refused, askJson} from '../lib/http.js';
+import {API} from '../network/api.js';
 
+/** @import {Text} from '../lib/types.js' */
 /**
  * @typedef {'everything' | 'sites' | 'nothing'} Mode
  * @typedef {{name: string, mode: Mode, until: string, until_s: number, sites: string[]}} Group
- * @typedef {{groups: Group[], change: string, fault: string, in_force: boolean, off: boolean,
- *   now: string, sentences: Record<string, string>}} Status
+ * @typedef {{groups: Group[], change: Text | null, fault: Text | null,
+ *   in_force: boolean, off: boolean, now: string}} Status
  */
-
-/** The page came from a car, not from the gateway. */
-class Elsewhere extends Error {}
 
 const EVERY_MS = 3000;
 const HOUR_MIN = 60;
@@ -21,15 +20,6 @@ const HOUR_MIN = 60;
 const MODES = ['everything', 'sites', 'nothing'];
 const timeOf = new Intl.DateTimeFormat(LOCALE, {weekday: 'short', hour: '2-digit', minute: '2-digit'});
 let shown = '';
-
-/** @param {string} url @param {RequestInit} [options] @returns {Promise<Status>} */
-async function ask(url, options) {
-  const answer = await fetch(url, options);
-  if (answer.ok) return withTexts(await answer.json());
-  if (answer.status === 404) throw new Elsewhere();
-  const message = await refusalText(answer);
-  throw answer.status === 401 ? new Locked(message) : new Refused(message);
-}
 
 /** @param {Status} status */
 function update(status) {
@@ -39,10 +29,10 @@ function update(status) {
   if (!input('until').value) input('until').value = later(now);
   const state = off ? t.sites.off : inForce ? t.sites.inForce : t.sites.notYet;
   setText(byId('says'), state);
-  setText(byId('fault'), fault);
-  show(byId('fault'), fault !== '');
-  show(button('undo'), change !== '');
-  setText(button('undo'), fill(t.sites.undo, {change}));
+  setText(byId('fault'), said(fault));
+  show(byId('fault'), fault !== null);
+  show(button('undo'), change !== null);
+  setText(button('undo'), fill(t.sites.undo, {change: said(change)}));
   const key = JSON.stringify(groups);
   if (key === shown) return;
   shown = key;
@@ -84,21 +74,21 @@ function section({name, mode, until, until_s: untilS, sites}) {
 }
 
 /** @param {string} url @param {string} [body] */
-const act = (url, body) => settle(ask(url, {method: 'POST', body}));
+const act = (url, body) => settle(askJson(url, {method: 'POST', body}));
 
 /** Shows the answer, or its fault. @param {Promise<Status>} answer */
 async function settle(answer) {
   try {
     update(await answer);
   } catch (fault) {
-    const locked = fault instanceof Locked;
-    const elsewhere = fault instanceof Elsewhere;
+    const refused = fault instanceof Refused ? fault : null;
+    const locked = refused?.locked === true;
+    const elsewhere = refused?.status === 404;  // the page came from a car, not from the gateway
     show(byId('seat'), elsewhere);
     show(byId('unlock'), locked);
     show(byId('switches'), !locked && !elsewhere);
     setText(byId('says'), locked ? t.sites.locked : elsewhere ? t.sites.elsewhere : '');
-    const said = fault instanceof Refused;
-    setText(byId('fault'), said ? fault.message : t.sites.silent);
+    setText(byId('fault'), refused?.message ?? t.sites.silent);
     show(byId('fault'), !locked && !elsewhere);
   }
 }
@@ -106,7 +96,7 @@ async function settle(answer) {
 document.title = t.sites.title;
 fillStrings(document, t.sites);
 setText(byId('says'), t.sites.asking);
-const refresh = () => settle(ask('api/sites'));
+const refresh = () => settle(askJson('api/sites'));
 byId('unlock').addEventListener('submit', (event) => {
   event.preventDefault();
   API.unlock(input('code').value).then(refresh, (fault) => {

@@ -1,8 +1,9 @@
 /** The questions of a card image's first boot: pi/fpvcar/cli/first_boot.py. */
 
-import {refusalText, titled} from '../lang/forms.js';
+import {titled} from '../lang/forms.js';
 import {LOCALE, t} from '../lang/words.js';
 import {byId, fillStrings, input, setText, show} from '../lib/dom.js';
+import {Refused, askJson} from '../lib/http.js';
 
 /**
  * @typedef {{boards: {name: string, text: string}[], countries: string[], answered: boolean}} Questions
@@ -55,18 +56,20 @@ function tell({drive, grown_up: grownUp, key, addresses}) {
   });
 }
 
+/** @param {unknown} fault */
+const errorText = (fault) => (fault instanceof Refused ? fault.message : t.start.silent);
+
 async function loop() {
   if (done) return;
   try {
-    const response = await fetch(URL);
-    if (response.ok) ask(await response.json());
-    else if (response.status === 404) {
+    ask(await askJson(URL));
+  } catch (fault) {
+    if (fault instanceof Refused && fault.status === 404) {
       setText(byId('says'), t.start.elsewhere);
       show(byId('seat'), true);
       return;
-    } else setText(byId('says'), await refusalText(response));
-  } catch {
-    setText(byId('says'), t.start.silent);
+    }
+    setText(byId('says'), errorText(fault));
   }
   setTimeout(loop, EVERY_MS);
 }
@@ -78,11 +81,9 @@ byId('questions').addEventListener('submit', async (event) => {
     resistors: input('resistors').checked,
   };
   try {
-    const response = await fetch(URL, {method: 'POST', body: JSON.stringify(answers)});
-    if (response.ok) tell(await response.json());
-    else setText(byId('fault'), await refusalText(response));
-  } catch {
-    setText(byId('fault'), t.start.silent);
+    tell(await askJson(URL, {method: 'POST', body: JSON.stringify(answers)}));
+  } catch (fault) {
+    setText(byId('fault'), errorText(fault));
   }
 });
 void loop();

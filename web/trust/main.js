@@ -4,7 +4,7 @@ import {t, fill} from '../lang/words.js';
 import {button, byId, fillStrings, make, setText, show} from '../lib/dom.js';
 import {SYSTEMS, grouped, systemOf} from './strings.js';
 
-/** @typedef {{https_port: number, name: string, fingerprint: string}} About */
+/** @import {Authority} from '../lib/types.js' */
 
 const PATIENCE_MS = 5000;
 
@@ -12,7 +12,7 @@ document.title = t.trust.title;
 fillStrings(document, t.trust);
 setText(byId('says'), t.trust.asking);
 
-/** @param {About} about */
+/** @param {Authority} about */
 function update({https_port: port, name, fingerprint}) {
   setText(byId('says'), port ? '' : t.trust.needless);
   show(byId('steps'), port > 0);

@@ -20,15 +20,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.library.drive_repository import DriveBusy, DriveMissing, DrivePage
+from fpvcar.library.drive_repository import GONE, UNREAD, DriveBusy, DriveMissing, DrivePage
 from fpvcar.library.drives import Drive, DriveFilter, drives_of
 from fpvcar.library.recording_index import Page
 from fpvcar.library.titles import Titles
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import VERBATIM, Phrase, Text, fault_text, os_reason
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
 from fpvstation.catalogue.probe import ProbeJob, key_of, prober
+from fpvstation.mirror.office import DAMAGED
 from fpvstation.store.archived import ArchivedSession, SessionArchived, path_of
 from fpvstation.store.replicas import CarInventory, ReplicaIndex
 from fpvstation.store.store import Store, trash_of
@@ -39,6 +40,11 @@ AT_ONCE = 256
 PATIENCE_S = 2.0
 FILE = "catalogue.sqlite"
 Prober = Callable[[Iterable[ProbeJob]], Iterable[bytes]]
+PAGE_OLD = Text("page_old", "This page is out of date: reload it.")
+SESSION_SHARED = Phrase(
+    "session_shared", "Other drives are in its session. To remove all: fpvstation rm {name}"
+)
+SESSION_KEPT = Phrase("session_kept", "The station keeps this drive: {reason}")
 OnProgress = Callable[[int, int], None]
 """Callback for progress: sessions listed, and sessions in total."""
 
@@ -93,20 +99,20 @@ class Catalogue:
         self._changing = threading.RLock()
         self.unread = 0
         """Number of sessions still to be probed."""
-        self.faults: dict[str, str] = {}
+        self.faults: dict[str, Text] = {}
         """Reasons why the last sync could not read a session; its rows stay."""
 
     def open(self) -> None:
         self._file.open()
 
-    def reset(self, reason: str) -> None:
+    def reset(self, reason: Text | None) -> None:
         self._file.reset(reason)
 
     def close(self) -> None:
         self._file.close()
 
     @property
-    def reset_reason(self) -> str:
+    def reset_reason(self) -> Text | None:
         return self._file.reset_reason
 
     @property
@@ -130,7 +136,7 @@ class Catalogue:
             except sqlite3.OperationalError:
                 raise  # say, the disk is full
             except sqlite3.DatabaseError as fault:
-                self.reset(str(fault))
+                self.reset(VERBATIM(text=fault))
                 return self._sync(on_progress)
 
     def _sync(self, on_progress: OnProgress) -> int:
@@ -159,11 +165,11 @@ class Catalogue:
                 if not (self._root / path_of(session)).exists():
                     continue
                 path = path_of(session)
-                self._skip(session, OSError(sentence("office_damaged", path=path, session=session)))
+                self._skip(session, DAMAGED(path=path, session=session))
                 stamps.pop(session, None)
                 continue
             except OSError as fault:
-                self._skip(session, fault)
+                self._skip(session, os_reason(fault))
                 stamps.pop(session, None)
                 continue
             old_stamp = stamps.pop(session, None)
@@ -172,9 +178,9 @@ class Catalogue:
         for session in stamps:
             yield Change(session, None)
 
-    def _skip(self, session: str, fault: OSError) -> None:
+    def _skip(self, session: str, fault: Text) -> None:
         """Note that a session cannot be read now; the next sync tries it again."""
-        self.faults[session] = os_reason(fault)
+        self.faults[session] = fault
 
     def _probe(self, changes: Sequence[Change], probe: Prober) -> ProbeBatch:
         """Start probing the new segments of some sessions."""
@@ -183,7 +189,7 @@ class Catalogue:
             try:
                 stored[change.session] = list(self._store.listed(change.session))
             except OSError as fault:
-                self._skip(change.session, fault)
+                self._skip(change.session, os_reason(fault))
         changes = [change for change in changes if change.session in stored]
         with self._file.connection() as db:
             known = {
@@ -254,7 +260,15 @@ class Catalogue:
             session = str(path.parent.relative_to(self._root))
             if not path.exists() and (record := self._store.archived(session)):
                 name = path.parent.name
-                raise OSError(sentence("station_away", place=record.place, name=name))
+                raise OSError(
+                    Text(
+                        "station_away",
+                        "this drive is in the archive {place}: mount it, or bring the drive back: "
+                        "fpvstation recall {name}",
+                        place=record.place,
+                        name=name,
+                    )
+                )
         return paths
 
     def writing(self, path: Path) -> bool:
@@ -294,7 +308,7 @@ class Catalogue:
             session, drives = self._drives_of(db, drive)
         record = self._store.archived(session)
         if record is None:
-            raise DriveBusy("page_old")
+            raise DriveBusy(PAGE_OLD)
         return session, [item.id for item in drives], record
 
     def usage(self) -> StoreUsage:
@@ -338,11 +352,11 @@ class Catalogue:
                 query = "SELECT count(*) FROM drive WHERE session = ? AND parked = 0 "
                 (others,) = db.execute(f"{query} AND id != ?", (session, drive)).fetchone()
             if others:
-                raise DriveBusy("session_shared", name=session.rpartition("/")[2])
+                raise DriveBusy(SESSION_SHARED(name=session.rpartition("/")[2]))
             try:
                 removed = self._store.remove(session, trash_of(time.time()))
             except SessionArchived as fault:
-                raise DriveBusy("session_kept", reason=fault) from None
+                raise DriveBusy(SESSION_KEPT(reason=fault_text(fault))) from None
             self._replace_rows(self._probe([Change(session, None)], lambda probe: []))
         return [segment.path.rpartition("/")[2] for segment in removed], []
 
@@ -350,7 +364,7 @@ class Catalogue:
     def _locked(self) -> Iterator[None]:
         """Hold the lock on changes of the list. Raises DriveBusy."""
         if not self._changing.acquire(timeout=PATIENCE_S):
-            raise DriveBusy("export_open")
+            raise DriveBusy(UNREAD)
         try:
             yield
         finally:
@@ -361,7 +375,7 @@ class Catalogue:
         query = "SELECT session FROM drive WHERE id = ?"
         row = db.execute(query, (drive,)).fetchone()
         if row is None:
-            raise DriveMissing("drive_gone")
+            raise DriveMissing(GONE)
         (session,) = row
         entries = [search.entry_in(entry) for _, entry in search.entries_of(db, session)]
         return session, drives_of(entries)

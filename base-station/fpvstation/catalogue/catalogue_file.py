@@ -7,8 +7,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import SAYS, VERBATIM, Text
 from fpvstation.catalogue.catalogue_schema import open_database
+from fpvstation.errors import CHORE_LIST
 
 log = logging.getLogger("fpvstation")
 
@@ -21,9 +22,9 @@ class CatalogueFile:
         self._path, self._id = path, store_id
         self._local, self._opening = threading.local(), threading.Lock()
         self._connections: list[sqlite3.Connection] = []
-        self._damaged = ""
-        self.reset_reason = ""
-        """Reason of the last rebuild, for people; "" if it was not rebuilt."""
+        self._damaged: Text | None = None
+        self.reset_reason: Text | None = None
+        """Reason of the last rebuild; None if it was not rebuilt."""
 
     def open(self) -> None:
         """Open the file. If it is unusable, start an empty one and log the reason."""
@@ -33,19 +34,23 @@ class CatalogueFile:
                 # quick_check reads the whole file: damage is found before the first search.
                 (fault,) = db.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
-            self.reset(str(error))
+            self.reset(VERBATIM(text=error))
             return
         if fault != "ok":
-            self.reset(str(fault))
+            self.reset(VERBATIM(text=fault))
         elif row != (self._id,):
-            self.reset("" if row is None else sentence("catalogue_other", store=row[0]))
+            self.reset(
+                None
+                if row is None
+                else Text("catalogue_other", "it belongs to the store {store}", store=row[0])
+            )
 
-    def reset(self, reason: str) -> None:
-        """Start an empty file. `reason` is a text for people; "" for a new catalogue."""
+    def reset(self, reason: Text | None) -> None:
+        """Start an empty file. `reason` is None for a new catalogue."""
         if reason:
             log.warning("%s: rebuilt from the store: %s", self._path, reason)
             self.reset_reason = reason
-        self._damaged = ""
+        self._damaged = None
         for suffix in ("-wal", "-shm", ""):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         with self.connection() as db:
@@ -56,7 +61,7 @@ class CatalogueFile:
         if self._damaged:
             self.reset(self._damaged)
         elif not self._path.exists():
-            self.reset(sentence("catalogue_removed"))
+            self.reset(Text("catalogue_removed", "it was removed"))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
@@ -83,10 +88,12 @@ class CatalogueFile:
             with self.connection() as db:
                 yield db
         except sqlite3.OperationalError as fault:
-            raise OSError(sentence("says", place=sentence("chore_list"), reason=fault)) from None
+            raise OSError(SAYS(place=CHORE_LIST, reason=fault)) from None
         except sqlite3.DatabaseError as fault:
-            self._damaged = str(fault)
-            raise OSError(sentence("catalogue_damaged")) from None
+            self._damaged = VERBATIM(text=fault)
+            raise OSError(
+                Text("catalogue_damaged", "the catalogue is damaged; it is being rebuilt")
+            ) from None
 
     def close(self) -> None:
         """Close the connections of all threads; the caller makes sure that no thread uses one."""

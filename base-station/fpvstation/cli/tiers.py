@@ -6,6 +6,7 @@ import sys
 import time
 
 from fpvcar.recordings.export.progress import Progress
+from fpvcar.runtime.texts import fault_text
 from fpvcar.runtime.units import MB, counted
 from fpvstation import settings
 from fpvstation.cli.verbs import open_store, session_named
@@ -39,7 +40,7 @@ def archive(arguments: argparse.Namespace) -> int:
             try:
                 moved = asyncio.run(_with_bar(item.bytes, tiers, item.session))
             except (StationError, OfficeFault) as error:
-                faults.append(str(error))
+                faults.append(fault_text(error))
             else:
                 print(f"{item.session}: {moved / MB:.0f} MB archived in {configured.archive}")
     if not due:

@@ -12,7 +12,7 @@ import msgspec
 
 from fpvcar.http.addresses import is_loopback
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import FILE_DAMAGED
 from fpvcar.wire.station import Pairing
 from fpvstation.errors import StationError
 from fpvstation.store.disk import locked
@@ -71,7 +71,7 @@ class Cars:
             return []
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
             values = {"path": self._path, "reason": fault, "command": "fpvstation pair ADDRESS"}
-            raise StationError(sentence("file_damaged", **values)) from None
+            raise StationError(FILE_DAMAGED(**values)) from None
 
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
         """Add a car to the list; replace its entry if it was paired before."""

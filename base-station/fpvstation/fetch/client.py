@@ -16,14 +16,18 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import msgspec
 
+from fpvcar.http.pages import PROBLEM
+from fpvcar.http.responses import Problem
 from fpvcar.library.checksums import start_of
-from fpvcar.runtime.sentences import fault_text, os_reason, sentence
+from fpvcar.runtime.texts import SAYS, VERBATIM, Phrase, Text, fault_text, os_reason
 from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 from fpvstation.errors import StationError
 from fpvstation.fetch.cars import Car
 from fpvstation.fetch.pull import CarFault, SegmentGone, invalid
+
+LATE = Phrase("station_late", "{url}: no answer in time")
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
 SUMS_S = 300.0
@@ -32,7 +36,7 @@ PIECE_S = 300.0
 """Time-out for one MiB, however slowly it arrives."""
 ATTEMPTS = 5
 """Attempts with a new nonce: a process has several clients, and each may take the same number."""
-ANSWER_MOST = 4 * MB
+ANSWER_MOST, REFUSAL_MOST, TEXT_MOST = 4 * MB, 4000, 200
 FORM = re.compile("[0-9a-f]{16,64}")
 NUMBER = re.compile("[0-9]{1,16}")
 T = TypeVar("T")
@@ -53,10 +57,10 @@ async def fingerprint_of(url: str) -> str:
     try:
         async with asyncio.timeout(CONNECT_S):
             _, writer = await asyncio.open_connection(address.hostname, address.port, ssl=context)
-    except (OSError, TimeoutError) as fault:
-        reason = fault_text(fault) if isinstance(fault, OSError) and fault.errno else ""
-        text = sentence("says", place=url, reason=reason) if reason else ""
-        raise CarFault(text or sentence("station_late", url=url)) from None
+    except OSError as fault:
+        late = not fault.errno
+        text = LATE(url=url) if late else SAYS(place=url, reason=fault_text(fault))
+        raise CarFault(text) from None
     try:
         certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return hashlib.sha256(certificate).hexdigest()
@@ -75,8 +79,8 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
         ) as answer:
             body = await _read(answer)
             if answer.status != 200:
-                text = body.decode(errors="replace").strip()[:200]
-                raise StationError(f"{url}: {text or answer.status}")
+                reason = _refusal(answer, body) or VERBATIM(text=answer.status)
+                raise StationError(SAYS(place=url, reason=reason))
     pairing = _decoded(body, Pairing)
     well_formed = all(map(FORM.fullmatch, (pairing.id, pairing.station, pairing.key)))
     if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", pairing.car):
@@ -97,14 +101,26 @@ async def certificate_of(car: Car) -> str:
         async with session(car.url, presented) as client:
             own = await HttpCar(car, client).certificate()
     except CarFault as fault:
-        raise CarFault(sentence("station_unproved", **values, reason=fault)) from None
+        raise CarFault(
+            Text(
+                "station_unproved",
+                "{url}: its certificate has changed ({fingerprint}...); no proof that it is "
+                "{car}: {reason}",
+                **values,
+                reason=fault_text(fault),
+            )
+        ) from None
     if own != presented:
-        raise CarFault(sentence("station_between", **values, own=own[:16]))
+        raise CarFault(
+            Text(
+                "station_between",
+                "{url}: its certificate has changed ({fingerprint}...); {car} signs "
+                "{own}...: a machine in the middle",
+                **values,
+                own=own[:16],
+            )
+        )
     return presented
-
-
-def _certificate_differs(url: str, fingerprint: str) -> str:
-    return f"{url}: its certificate has changed ({fingerprint[:16]}...)"
 
 
 def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
@@ -114,6 +130,7 @@ def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
         url,
         connector=aiohttp.TCPConnector(ssl=pinned, limit=2),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENT_S),
+        headers={"Accept": f"{PROBLEM}, */*"},
         auto_decompress=False,
         read_bufsize=MIB,
     )
@@ -194,7 +211,13 @@ class HttpCar:
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
         if not wire.macs_equal(answer.headers.get(wire.MAC, ""), mac):
-            raise CarFault(sentence("station_unsigned", url=self._car.url))
+            raise CarFault(
+                Text(
+                    "station_unsigned",
+                    "{url}: answer refused: this car did not sign it",
+                    url=self._car.url,
+                )
+            )
         return _decoded(body, kind)
 
     @contextlib.asynccontextmanager
@@ -246,8 +269,10 @@ class HttpCar:
             return
         if answer.status in (404, 409, 412):
             raise SegmentGone
-        text = (await _read(answer)).decode(errors="replace").strip()[:200]
-        raise CarFault(sentence("says", place=self._car.url, reason=f"{answer.status} {text}"))
+        reason: Text = VERBATIM(text=answer.status)
+        if text := _refusal(answer, await _read(answer)):
+            reason = SAYS(place=reason, reason=text)
+        raise CarFault(SAYS(place=self._car.url, reason=reason))
 
 
 @contextlib.contextmanager
@@ -256,7 +281,26 @@ def _station_support(url: str) -> Iterator[None]:
     try:
         yield
     except SegmentGone:
-        raise CarFault(sentence("station_old_car", url=url)) from None
+        raise CarFault(
+            Text("station_old_car", "{url}: no station support: update fpvcar on the car", url=url)
+        ) from None
+
+
+def _refusal(answer: aiohttp.ClientResponse, body: bytes) -> Text | None:
+    """Return the text of a refusal, if it has one. Cars of the version before send English.
+
+    A text with texts in it is taken as English: its length may be exponential.
+    """
+    english = body.decode(errors="replace")
+    if answer.content_type == PROBLEM and len(body) <= REFUSAL_MOST:
+        with contextlib.suppress(ValueError, msgspec.DecodeError, RecursionError):
+            problem = msgspec.json.decode(body, type=Problem)
+            text, english = problem.text, problem.title
+            nested = any(isinstance(value, Text) for value in text.values.values())
+            if not nested and len(str(text)) <= TEXT_MOST:
+                return text
+    english = english.strip()[:TEXT_MOST]
+    return VERBATIM(text=english) if english else None
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
@@ -282,12 +326,14 @@ async def _faults(url: str) -> AsyncIterator[None]:
     try:
         yield
     except aiohttp.ServerFingerprintMismatch as fault:
-        other = _certificate_differs(url, fault.got.hex())
-        raise CertificateChanged(f"{other}: not this car, or pair it again") from None
+        raise CertificateChanged(
+            f"{url}: its certificate has changed ({fault.got.hex()[:16]}...): not this car, or "
+            "pair it again"
+        ) from None
     except TimeoutError:
-        raise CarFault(sentence("station_late", url=url)) from None
+        raise CarFault(LATE(url=url)) from None
     except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:
-        reason = str(fault) or type(fault).__name__
+        reason = VERBATIM(text=str(fault) or type(fault).__name__)
         if isinstance(fault, aiohttp.ClientConnectorError):
             reason = os_reason(OSError(fault.errno, os.strerror(fault.errno or 0)))
-        raise CarFault(sentence("says", place=url, reason=reason)) from None
+        raise CarFault(SAYS(place=url, reason=reason)) from None

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from fpvcar.library import checksums
 from fpvcar.recordings import names
-from fpvcar.runtime.sentences import fault_text, sentence
+from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
 from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
@@ -43,7 +43,7 @@ class CarFault(Exception):
 
 def invalid(reason: str) -> CarFault:
     """Return the fault of a car that answers nonsense."""
-    return CarFault(sentence("station_invalid", reason=reason))
+    return CarFault(Text("station_invalid", "invalid answer of the car: {reason}", reason=reason))
 
 
 class SegmentGone(Exception):
@@ -85,7 +85,7 @@ class Round:
 
     stored: list[str] = field(default_factory=list)
     receipts: int = 0
-    bad: dict[str, str] = field(default_factory=dict)
+    bad: dict[str, Text] = field(default_factory=dict)
     """Segments that arrived incomplete or damaged, with the reason."""
     bytes: int = 0
     waiting: int | None = None
@@ -100,7 +100,7 @@ class Round:
     """Segments that are stored here and wait for more replicas before the car may forget."""
     removed: list[str] = field(default_factory=list)
     """Segments that people removed here before their receipt: the car keeps them."""
-    late: dict[str, str] = field(default_factory=dict)
+    late: dict[str, Text] = field(default_factory=dict)
     """Segments of archived sessions, with the next step: the car keeps them."""
 
 
@@ -165,7 +165,7 @@ class Pull:
     def _record_result(self, segment: Segment, fault: Exception | None = None) -> None:
         """Record the result for a segment. Raises the fault if it ends the round."""
         if isinstance(fault, SessionArchived):
-            self.round.late[segment.name] = str(fault)
+            self.round.late[segment.name] = fault_text(fault)
         elif fault is not None and not isinstance(fault, SegmentGone):
             self.round.bad[segment.name] = fault_text(fault)
             self._faults += 1
@@ -228,7 +228,9 @@ class Pull:
         assert incoming is not None
         damaged = await self._act(incoming.missing)
         if damaged:
-            self.round.bad[segment.name] = sentence("station_damaged", count=len(damaged))
+            self.round.bad[segment.name] = Text(
+                "station_damaged", "{count} MiB arrived damaged", count=len(damaged)
+            )
         return None if damaged else incoming
 
     async def _open_segment(self, segment: Segment) -> IncomingSegment:
@@ -253,7 +255,15 @@ class Pull:
                     if slot.expired and number <= last:
                         return False
             if number <= last:
-                raise CarFault(sentence("station_cut", name=name, count=number, total=last + 1))
+                raise CarFault(
+                    Text(
+                        "station_cut",
+                        "{name}: transfer ended after {count} of {total} pieces",
+                        name=name,
+                        count=number,
+                        total=last + 1,
+                    )
+                )
         return True
 
     async def _write_piece(self, incoming: IncomingSegment, number: int, data: bytes) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from fpvcar.runtime.sentences import fault_text, segments, sentence
-from fpvstation.errors import StationError
+from fpvcar.runtime.texts import State, Text, fault_text, segments
+from fpvstation.errors import INTERNAL, NOT_CONTACTED, StationError
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
 from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
@@ -25,8 +25,13 @@ from fpvstation.store.sums_file import StoredSegment
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
 """Delays before the next attempt after consecutive failed rounds; a new segment resets them."""
-NO_ROOM = sentence("station_full")
-FETCHING = sentence("station_fetching")
+NO_ROOM = Text(
+    "station_full",
+    "the store's disk is full: delete other files on it or sessions (`fpvstation "
+    "rm`, then the folder .trash), or use a larger disk with --store; the car "
+    "keeps the rest",
+)
+FETCHING = Text("station_fetching", "fetching")
 EVERYTHING_S = 3600.0
 """Interval of comparing segments with a receipt, too: a store may have lost some."""
 log = logging.getLogger("fpvstation")
@@ -38,8 +43,8 @@ class CarState(msgspec.Struct):
     name: str
     folder: str
     url: str
-    state: str = sentence("station_new")
-    """"ok", "fetching", or the fault."""
+    state: State = NOT_CONTACTED
+    """"ok", FETCHING, or the fault."""
     seen_s: float = 0.0
     """Time of the last answer, UTC; 0: never."""
     stored_s: float = 0.0
@@ -53,22 +58,22 @@ class CarState(msgspec.Struct):
     waiting_bytes: int = 0
     rate: float = 0.0
     """Bytes per second during a fetch."""
-    last_fault: str = ""
+    last_fault: Text | None = None
     fault_s: float = 0.0
     """Time of the last fault, UTC."""
     card_free: int = 0
     card_total: int = 0
     """Bytes of the car's card; 0: not reported."""
-    bad: dict[str, str] = {}
+    bad: dict[str, Text] = {}
     """Segments that arrived incomplete or damaged, with the reason."""
     held: int = 0
     """Segments that are stored here and wait for more replicas before the car may forget."""
     removed: int = 0
     """Segments that people removed here before their receipt: the car keeps them."""
-    late: dict[str, str] = {}
+    late: dict[str, Text] = {}
     """Segments of archived sessions, with the next step: the car keeps them."""
-    internal_fault: str = ""
-    """Unexpected exception in the last round; "" after a round that had no such exception."""
+    internal_fault: Text | None = None
+    """Unexpected exception in the last round."""
 
 
 class FetchScheduler:
@@ -124,27 +129,27 @@ class FetchScheduler:
         state, faults, compare_s = self.states[car.id], 0, -math.inf
         while True:
             now_s, stored = time.monotonic(), state.stored
-            everything, internal_fault = now_s >= compare_s, ""
+            everything = now_s >= compare_s
+            fault: Text | None
+            internal_fault: Text | None = None
             try:
                 result = await self._round(car, state, everything)
-            except (CarFault, StationError, OSError) as fault:
-                full = isinstance(fault, OSError) and fault.errno in FULL
-                failed, text = True, NO_ROOM if full else fault_text(fault)
-            except Exception as fault:  # one car never ends the others
-                failed, text = True, sentence("station_internal", reason=repr(fault))
-                internal_fault = text
+            except (CarFault, StationError, OSError) as error:
+                full = isinstance(error, OSError) and error.errno in FULL
+                fault = NO_ROOM if full else fault_text(error)
+            except Exception as error:  # one car never ends the others
+                fault = internal_fault = INTERNAL(reason=repr(error))
                 log.exception("%s", car.folder)
             else:
-                failed, text = bool(result.bad), _result_text(result)
-                state.bad = result.bad
+                fault, state.bad = _fault_of(result), result.bad
                 if everything:
-                    compare_s = now_s + (BACK_OFF_S[-1] if failed else EVERYTHING_S)
+                    compare_s = now_s + (BACK_OFF_S[-1] if fault else EVERYTHING_S)
             state.internal_fault = internal_fault
-            self._set_state(state, text)
+            self._set_state(state, fault)
             if state.stored > stored:
                 faults = 0
-            wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if failed else POLL_S
-            faults = faults + 1 if failed else 0
+            wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if fault else POLL_S
+            faults = faults + 1 if fault else 0
             await self._sleep(wait_s)
 
     async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
@@ -164,7 +169,12 @@ class FetchScheduler:
             except CertificateChanged:
                 # its task starts again with the new certificate
                 self._cars.renew(car, await certificate_of(car))
-                raise CarFault(sentence("station_certificate")) from None
+                raise CarFault(
+                    Text(
+                        "station_certificate",
+                        "the car has a new certificate, and proved its identity",
+                    )
+                ) from None
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
@@ -214,12 +224,12 @@ class FetchScheduler:
             state.stored_s = self._utc_s()
         state.waiting = waiting
 
-    def _set_state(self, state: CarState, text: str) -> None:
-        if text != "ok":
-            if text != state.last_fault:
-                log.warning("%s: %s", state.folder, text)
-            state.last_fault, state.fault_s = text, self._utc_s()
-        state.state = text
+    def _set_state(self, state: CarState, fault: Text | None) -> None:
+        if fault:
+            if fault != state.last_fault:
+                log.warning("%s: %s", state.folder, fault)
+            state.last_fault, state.fault_s = fault, self._utc_s()
+        state.state = fault or "ok"
 
     async def _run_blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
         loop = asyncio.get_running_loop()
@@ -233,9 +243,15 @@ def _note_bytes(result: Round, state: CarState, begun: int) -> None:
         state.card_free, state.card_total = result.card
 
 
-def _result_text(result: Round) -> str:
-    """Return the result of a round as text."""
+def _fault_of(result: Round) -> Text | None:
+    """Return the fault of a round."""
     if not result.bad:
-        return "ok"
+        return None
     name, reason = next(iter(result.bad.items()))
-    return sentence("station_failed", count=segments(len(result.bad)), name=name, reason=reason)
+    return Text(
+        "station_failed",
+        "{count} failed ({name}: {reason}); retrying",
+        count=segments(len(result.bad)),
+        name=name,
+        reason=reason,
+    )

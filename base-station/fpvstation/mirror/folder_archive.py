@@ -18,9 +18,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import sentence
 from fpvstation.errors import StationError
 from fpvstation.mirror.office import (
+    BAD_DISK,
+    OTHER_STORE,
+    UNMOUNTED,
+    UNMOUNTED_NEW,
     CopyProgress,
     OfficeFault,
     OnFile,
@@ -63,12 +66,12 @@ class FolderArchive:
         except (FileNotFoundError, NotADirectoryError):
             foreign = [name for name in self._names() if not OWN.fullmatch(name)]
             if known or foreign or not self._folder.is_dir():
-                key = "office_unmounted" if known else "office_unmounted_new"
-                raise OfficeFault(sentence(key, place=self.place, marker=MARKER)) from None
+                unmounted = UNMOUNTED if known else UNMOUNTED_NEW
+                raise OfficeFault(unmounted(place=self.place, marker=MARKER)) from None
             await asyncio.to_thread(files.write_whole, marker, [content])
             return
         if present != content:
-            raise OfficeFault(sentence("office_other", place=self.place, store=store))
+            raise OfficeFault(OTHER_STORE(place=self.place, store=store))
 
     def _names(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -111,7 +114,7 @@ class FolderArchive:
         try:
             held = Path(f"/proc/self/fd/{folder}")
             if not (held / MARKER).exists():
-                raise OfficeFault(sentence("office_unmounted", place=self.place, marker=MARKER))
+                raise OfficeFault(UNMOUNTED(place=self.place, marker=MARKER))
             yield held
         finally:
             os.close(folder)
@@ -124,7 +127,7 @@ class FolderArchive:
             if read_back(copy) != segment.sha256:
                 if not _is_right((self._root / segment.path).parent, segment):
                     raise damaged_here(segment)
-                raise OfficeFault(sentence("office_disk", place=self.place, path=segment.path))
+                raise OfficeFault(BAD_DISK(place=self.place, path=segment.path))
 
         sources = [self._root / segment.path for segment in listed]
         await _copy_files(sources, into, compare, on_progress)

@@ -19,8 +19,15 @@ import msgspec
 
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import sentence
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress, quiet
+from fpvcar.runtime.texts import NOT_INSTALLED, PROGRAM_EXIT, SAYS, Text
+from fpvstation.mirror.office import (
+    OTHER_STORE,
+    UNMOUNTED,
+    CopyProgress,
+    OfficeFault,
+    OnProgress,
+    quiet,
+)
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
@@ -84,12 +91,12 @@ class Rdcp:
             content = copy.read_bytes()
             copy.unlink()
             if content != (self._root / MARKER).read_bytes():
-                raise OfficeFault(sentence("office_other", place=self.place, store=store))
+                raise OfficeFault(OTHER_STORE(place=self.place, store=store))
             return
         if not any(fault.code == "missing" for fault in ended.faults):
             raise self._fault(ended)
         if known:
-            raise OfficeFault(sentence("office_unmounted", place=self.place, marker=MARKER))
+            raise OfficeFault(UNMOUNTED(place=self.place, marker=MARKER))
         ended = await self._run(str(self._root / MARKER), marker)
         if ended.status:
             raise self._fault(ended)
@@ -166,7 +173,7 @@ class Rdcp:
         """Run rdcp; `on_progress` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
             command = "sudo apt install rdpipe"
-            raise OfficeFault(sentence("not_installed", program="rdcp", command=command))
+            raise OfficeFault(NOT_INSTALLED(program="rdcp", command=command))
         process = await asyncio.create_subprocess_exec(
             *with_pdeathsig([*self._argv, *arguments]),
             stdin=asyncio.subprocess.DEVNULL,
@@ -179,7 +186,9 @@ class Rdcp:
                 output = await _read(process.stderr, on_progress)
                 await process.wait()
         except TimeoutError:
-            raise OfficeFault(sentence("office_late", place=self.place)) from None
+            raise OfficeFault(
+                Text("office_late", "{place}: rdcp timed out after a day", place=self.place)
+            ) from None
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -189,10 +198,10 @@ class Rdcp:
 
     def _fault(self, ended: RdcpResult) -> OfficeFault:
         messages = [*(f"{error.path}: {error.error}" for error in ended.faults), *ended.lines]
-        reason = sentence("program_exit", program="rdcp", status=ended.status)
+        reason = PROGRAM_EXIT(program="rdcp", status=ended.status)
         if messages:
-            reason = sentence("says", place=reason, reason=messages[-1][:300])
-        return OfficeFault(sentence("says", place=self.place, reason=reason))
+            reason = SAYS(place=reason, reason=messages[-1][:300])
+        return OfficeFault(SAYS(place=self.place, reason=reason))
 
 
 async def _read(stream: asyncio.StreamReader, on_progress: OnProgress) -> RdcpResult:

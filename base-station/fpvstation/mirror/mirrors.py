@@ -7,8 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from fpvcar.runtime.sentences import fault_text, sentence
-from fpvstation.errors import StationError
+from fpvcar.runtime.texts import SAYS, Text, fault_text
+from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.office import OfficeFault, OfficeState, RemoteOffice
@@ -109,18 +109,19 @@ class Offices:
         faults, scanned_s = 0, -math.inf
         while True:
             everything = self._clock_s() - scanned_s >= EVERYTHING_S
-            text = internal_fault = ""
+            text: Text | None = None
+            internal_fault: Text | None = None
             try:
                 await self._round(replicator, everything)
             except (OfficeFault, StationError, OSError) as fault:
                 text = fault_text(fault)
             except Exception as fault:  # one office never ends the others
-                text = internal_fault = sentence("station_internal", reason=repr(fault))
+                text = internal_fault = INTERNAL(reason=repr(fault))
                 log.exception("%s", replicator.state.place)
             else:
                 scanned_s = self._clock_s() if everything else scanned_s
                 for session, reason in replicator.state.bad.items():
-                    text = sentence("says", place=session, reason=reason)
+                    text = SAYS(place=session, reason=reason)
             if text:
                 if text != replicator.state.last_fault:
                     log.warning("%s", text)

@@ -5,9 +5,25 @@ from typing import Protocol
 
 import msgspec
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, State, Text
 from fpvcar.runtime.units import MB
+from fpvstation.errors import NOT_CONTACTED
 from fpvstation.store.sums_file import StoredSegment
+
+DAMAGED = Phrase(
+    "office_damaged", "{path}: damaged here since it was verified: fpvstation verify {session}"
+)
+OTHER_STORE = Phrase(
+    "office_other",
+    "{place} has the sessions of another store than {store}: give each store its own folder",
+)
+UNMOUNTED = Phrase("office_unmounted", "{place}: {marker} is missing there: mount its disk")
+UNMOUNTED_NEW = Phrase(
+    "office_unmounted_new",
+    "{place}: {marker} is missing there: mount its disk, or name an empty folder",
+)
+MAKE_ROOM = Phrase("make_room", "make room there; the next try continues the copy")
+BAD_DISK = Phrase("office_disk", "{place}: {path}: the disk returns other bytes")
 
 
 class OfficeFault(Exception):
@@ -17,19 +33,34 @@ class OfficeFault(Exception):
 def damaged_here(segment: StoredSegment) -> OfficeFault:
     """Return the fault of a segment whose file differs from its line."""
     session = segment.path.rpartition("/")[0]
-    return OfficeFault(sentence("office_damaged", path=segment.path, session=session))
+    return OfficeFault(DAMAGED(path=segment.path, session=session))
 
 
 def bad_copies(place: str, session: str, bad: Sequence[str]) -> OfficeFault:
     """Return the fault of an office with damaged or missing files."""
     values = {"place": place, "count": len(bad), "session": session, "first": bad[0]}
-    return OfficeFault(sentence("office_bad", **values))
+    return OfficeFault(
+        Text(
+            "office_bad",
+            "{place}: {count} files of {session} are bad or missing there ({first}); "
+            "they are sent again",
+            **values,
+        )
+    )
 
 
-def no_room(place: str, session: str, size: int, free: int) -> str:
+def no_room(place: str, session: str, size: int, free: int) -> Text:
     """Return the text of a lack of room for a session."""
     needed, there = f"{size / MB:.1f}", f"{free / MB:.1f}"
-    return sentence("no_room", place=place, session=session, needed=needed, free=there)
+    return Text(
+        "no_room",
+        "{place} is full: {session} needs {needed} MB, and {free} MB are free there: "
+        "make room there",
+        place=place,
+        session=session,
+        needed=needed,
+        free=there,
+    )
 
 
 class CopyProgress(msgspec.Struct):
@@ -115,8 +146,8 @@ class OfficeState(msgspec.Struct):
     """Station's view of one office."""
 
     place: str
-    state: str = sentence("station_new")
-    """"ok", "sending", or the fault."""
+    state: State = NOT_CONTACTED
+    """"ok", SENDING, or the fault."""
     verified_s: float = 0.0
     """Time when it last verified a session, UTC; 0: never."""
     sent: int = 0
@@ -127,13 +158,13 @@ class OfficeState(msgspec.Struct):
     """Bytes moved since the station started."""
     rate: float = 0.0
     """Bytes per second while a session is sent."""
-    bad: dict[str, str] = {}
+    bad: dict[str, Text] = {}
     """Sessions that could not be sent, with the reason."""
-    last_fault: str = ""
+    last_fault: Text | None = None
     fault_s: float = 0.0
     """Time of the last fault, UTC."""
-    internal_fault: str = ""
-    """Unexpected exception in the last round; "" after a round that had no such exception."""
+    internal_fault: Text | None = None
+    """Unexpected exception in the last round."""
     oldest_s: float = 0.0
     """Time of the oldest verification among the replicas there, UTC; 0 before the first replica."""
     rejudged: int = 0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase, Text
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.office import (
@@ -35,6 +35,12 @@ from fpvstation.store.disk import Folder, read_back
 from fpvstation.store.replica_log import DAY_S, HERE, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, stored_in, text_of
+
+NO_ARCHIVE = Phrase(
+    "recall_no_archive",
+    '{session} is in {place}: set archive = "{place}" in [tiers] of '
+    "station.toml, then restart the station",
+)
 
 log = logging.getLogger("fpvstation")
 
@@ -64,7 +70,7 @@ class Recall:
         record = self._log.of(session)
         place = self._known(session, record or self._log.left(session)).place
         if place != self._archive.place:
-            raise StationError(sentence("recall_no_archive", session=session, place=place))
+            raise StationError(NO_ARCHIVE(session=session, place=place))
         if gone and not self._beside(session).exists():
             lost: list[str] = await self._act(self._give_up, session)
             return lost
@@ -78,8 +84,8 @@ class Recall:
 
     def _known(self, session: str, record: ArchivedSession | None) -> ArchivedSession:
         if record is None:
-            missing = sentence("export_missing", name=session)
-            raise StationError(sentence("says", place=self._archive.place, reason=missing))
+            missing = FILE_MISSING(name=session)
+            raise StationError(SAYS(place=self._archive.place, reason=missing))
         return record
 
     def _give_up(self, session: str) -> list[str]:
@@ -129,14 +135,29 @@ class Recall:
             if unlike := sorted(segments_of(lost).keys() - set(bad)):
                 await self._act(self._store.clear, paths.values())
                 path = f"{session}/{unlike[0]}"
-                raise OfficeFault(sentence("recall_damaged", path=path, place=record.place))
+                raise OfficeFault(
+                    Text(
+                        "recall_damaged",
+                        "{path}: right in {place}, and damaged on its way to the store's disk: "
+                        "check that disk, then recall it again",
+                        path=path,
+                        place=record.place,
+                    )
+                )
         for office in self._offices:
             if right != record.segments.keys():
                 await self._fetch_from(office, session, paths, right, verify)
         if not right:
             await self._act(self._store.clear, [*paths.values(), *kept.values()])
             values = {"place": record.place, "name": session.rpartition("/")[2]}
-            raise OfficeFault(sentence("recall_nothing", **values))
+            raise OfficeFault(
+                Text(
+                    "recall_nothing",
+                    "{place} has no right file of this session, and no office has one: put its "
+                    "folder back there, or count it as lost: fpvstation recall --lost {name}",
+                    **values,
+                )
+            )
         await self._act(self._take, session, record, paths, right)
         return right
 

@@ -16,10 +16,11 @@ from typing import Literal
 
 import msgspec
 
-from fpvcar.runtime.sentences import fault_text, segments, sentence
-from fpvstation.errors import StationError
+from fpvcar.runtime.texts import SAYS, Text, fault_text, segments
+from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.rate import Rate
-from fpvstation.mirror.office import CopyProgress, OfficeFault
+from fpvstation.mirror.office import MAKE_ROOM, CopyProgress, OfficeFault
+from fpvstation.mirror.recall import NO_ARCHIVE
 from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.store.archived import ArchivedSession
 from fpvstation.store.identity import FULL
@@ -46,7 +47,7 @@ class RecallState(msgspec.Struct):
     """Bytes that have arrived here."""
     rate: float = 0.0
     """Bytes per second while it copies."""
-    fault: str = ""
+    fault: Text | None = None
     """Reason of the failure; after "done" the segments that are lost in the archive."""
 
     @property
@@ -89,7 +90,14 @@ class _Recall:
         lost = await tiers.recall(state.session, self._on_progress)
         if lost:
             count, place = segments(len(lost)), state.place
-            state.fault = sentence("recall_lost", count=count, place=place, first=lost[0])
+            state.fault = Text(
+                "recall_lost",
+                "{count} bad or missing in {place} ({first}): fetched again if the car or an "
+                "office has it",
+                count=count,
+                place=place,
+                first=lost[0],
+            )
         state.state, state.done, state.rate = "done", state.total, 0.0
 
     def _on_progress(self, progress: CopyProgress) -> None:
@@ -118,7 +126,7 @@ class Recalls:
     def begin(self, session: str, drives: list[str], record: ArchivedSession) -> RecallState:
         """Queue an archived session, unless it is queued already. Raises StationError."""
         if self._tiers is None:
-            raise StationError(sentence("recall_no_archive", session=session, place=record.place))
+            raise StationError(NO_ARCHIVE(session=session, place=record.place))
         old = self._recalls.get(session)
         if old and old.state.active and not old.cancelled:
             return old.state
@@ -164,12 +172,11 @@ class Recalls:
         except (OfficeFault, StationError, OSError) as fault:
             full = isinstance(fault, OSError) and fault.errno in FULL
             text = fault_text(fault)
-            room = sentence("says", place=text, reason=sentence("make_room")) if full else ""
-            self._fail(state, room or text)
+            self._fail(state, SAYS(place=text, reason=MAKE_ROOM()) if full else text)
         except Exception as fault:  # a defect here must not end the station
             log.exception("%s", state.session)
-            self._fail(state, sentence("station_internal", reason=repr(fault)))
+            self._fail(state, INTERNAL(reason=repr(fault)))
 
-    def _fail(self, state: RecallState, fault: str) -> None:
+    def _fail(self, state: RecallState, fault: Text) -> None:
         log.warning("%s: not recalled: %s", state.session, fault)
         state.state, state.fault, state.rate = "failed", fault, 0.0

@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from fpvcar.runtime.sentences import fault_text, sentence
+from fpvcar.runtime.texts import Text, fault_text
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.office import (
+    DAMAGED,
     CopyProgress,
     OfficeFault,
     OfficeState,
@@ -30,7 +31,7 @@ from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segm
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
 
-SENDING = sentence("station_sending")
+SENDING = Text("station_sending", "sending")
 REST = 4.0
 """Pause after verifying an old replica, as a multiple of its duration: the office reads its disk
 for that at most a fifth of the time."""
@@ -248,7 +249,7 @@ class Replicator:
             if await self._act(self._store.verify_segment, segment):
                 bad.add(segment.path)
         if bad and await self._act(self._store.archived, session):
-            raise StationError(sentence("office_damaged", path=min(bad), session=session))
+            raise StationError(DAMAGED(path=min(bad), session=session))
         listed: list[StoredSegment] = await self._act(self._store.listed, session)
         await self._act(self._store.note_verified, session, self._utc_s())
         return listed

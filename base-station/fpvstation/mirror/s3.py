@@ -16,8 +16,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.recordings import names
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import FILE_MISSING, SAYS, Text
 from fpvstation.mirror.office import (
+    BAD_DISK,
+    OTHER_STORE,
     CopyProgress,
     OfficeFault,
     OnFile,
@@ -66,9 +68,17 @@ class S3:
                 await bucket.remove([f"{MARKER}.none"])
         replica = await bucket.read(MARKER)
         if replica is None:
-            raise OfficeFault(sentence("bucket_marker", place=self.place, marker=MARKER))
+            raise OfficeFault(
+                Text(
+                    "bucket_marker",
+                    "{place}: {marker} is missing there: correct `target`; if the bucket was "
+                    "emptied, copy the store's there",
+                    place=self.place,
+                    marker=MARKER,
+                )
+            )
         if replica != content:
-            raise OfficeFault(sentence("office_other", place=self.place, store=store))
+            raise OfficeFault(OTHER_STORE(place=self.place, store=store))
 
     async def send(
         self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress = quiet
@@ -116,8 +126,8 @@ class S3:
         wanted |= {path for path in present if _is_own(path)}
         paths = await self._fetch(session, sorted(wanted), present, on_progress)
         if not paths:
-            missing = sentence("export_missing", name=session)
-            raise OfficeFault(sentence("says", place=self.place, reason=missing))
+            missing = FILE_MISSING(name=session)
+            raise OfficeFault(SAYS(place=self.place, reason=missing))
         return paths
 
     async def _fetch(
@@ -171,9 +181,7 @@ class S3:
         if await self.check(session, listed):
             await self.send(session, listed, True, on_progress)
             if bad := await self.check(session, listed):
-                raise OfficeFault(
-                    sentence("office_disk", place=self.place, path=f"{session}/{bad[0]}")
-                )
+                raise OfficeFault(BAD_DISK(place=self.place, path=f"{session}/{bad[0]}"))
 
     async def fetch_segments(
         self, session: str, listed: list[StoredSegment], on_progress: OnProgress, on_file: OnFile

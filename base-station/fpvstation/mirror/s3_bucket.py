@@ -12,10 +12,11 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import NOT_INSTALLED, SAYS
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.s3_server import (
     ABSENT,
+    SHARED,
     UNSUPPORTED,
     Checksums,
     Exists,
@@ -165,7 +166,7 @@ class Bucket:
                 raise
             etag = None
         if etag != (old.etag if old else None):
-            raise Exists(sentence("says", place=self.place, reason=sentence("bucket_shared")))
+            raise Exists(SAYS(place=self.place, reason=SHARED()))
 
     async def remove(self, paths: list[str]) -> None:
         """Delete files; absent is fine."""
@@ -216,7 +217,7 @@ class Bucket:
             try:
                 import boto3
             except ImportError:
-                missing = sentence("not_installed", program="boto3", command=LIBRARY)
+                missing = NOT_INSTALLED(program="boto3", command=LIBRARY)
                 raise OfficeFault(missing) from None
             from botocore.config import Config
 

@@ -12,33 +12,53 @@ import base64
 import hashlib
 from typing import Any
 
-from fpvcar.runtime.sentences import sentence
-from fpvstation.mirror.office import OfficeFault
+from fpvcar.runtime.texts import SAYS, Phrase
+from fpvstation.mirror.office import MAKE_ROOM, OfficeFault
 
+ACCESS = Phrase("bucket_access", "allow these keys {right} there")
+REGION = Phrase("bucket_region", "region {region} refused: set AWS_REGION to the bucket's region")
+TOKEN = Phrase("bucket_token", "get new temporary keys, or use keys that do not expire")
+KEYS = Phrase(
+    "bucket_keys",
+    "set the right AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
+    "~/.aws/credentials",
+)
+PROFILE = Phrase("bucket_profile", "correct AWS_PROFILE, or the profile files")
+NO_BUCKET = Phrase("bucket_absent", "make the bucket, or correct `target` in station.toml")
+SHARED = Phrase("bucket_shared", "let only one station write there")
+CLOCK = Phrase("bucket_clock", "set the clock of this machine: sudo timedatectl set-ntp true")
+NETWORK = Phrase(
+    "bucket_network",
+    "check the network, and AWS_ENDPOINT_URL (https://HOST:PORT); the next try continues the copy",
+)
+AGAIN = Phrase("bucket_again", "the next try continues the copy")
+REFUSED = Phrase(
+    "bucket_refused", "the server will refuse it again: check its settings, or use another one"
+)
 STEPS = {
-    "403": "bucket_access",
-    "AccessDenied": "bucket_access",
-    "AuthorizationHeaderMalformed": "bucket_region",
-    "ConfigParseError": "bucket_profile",
-    "ExpiredToken": "bucket_token",
-    "ExpiredTokenException": "bucket_token",
-    "IllegalLocationConstraintException": "bucket_region",
-    "InsufficientStorage": "make_room",
-    "InvalidAccessKeyId": "bucket_keys",
-    "InvalidToken": "bucket_token",
-    "NoCredentialsError": "bucket_keys",
-    "NoSuchBucket": "bucket_absent",
-    "PartialCredentialsError": "bucket_keys",
-    "PermanentRedirect": "bucket_region",
-    "PreconditionFailed": "bucket_shared",
-    "ProfileNotFound": "bucket_profile",
-    "QuotaExceeded": "make_room",
-    "RequestTimeTooSkewed": "bucket_clock",
-    "SignatureDoesNotMatch": "bucket_keys",
-    "XAdminUserNotFound": "bucket_keys",
-    "XMinioStorageFull": "make_room",
+    "403": ACCESS,
+    "AccessDenied": ACCESS,
+    "AuthorizationHeaderMalformed": REGION,
+    "ConfigParseError": PROFILE,
+    "ExpiredToken": TOKEN,
+    "ExpiredTokenException": TOKEN,
+    "IllegalLocationConstraintException": REGION,
+    "InsufficientStorage": MAKE_ROOM,
+    "InvalidAccessKeyId": KEYS,
+    "InvalidToken": TOKEN,
+    "NoCredentialsError": KEYS,
+    "NoSuchBucket": NO_BUCKET,
+    "PartialCredentialsError": KEYS,
+    "PermanentRedirect": REGION,
+    "PreconditionFailed": SHARED,
+    "ProfileNotFound": PROFILE,
+    "QuotaExceeded": MAKE_ROOM,
+    "RequestTimeTooSkewed": CLOCK,
+    "SignatureDoesNotMatch": KEYS,
+    "XAdminUserNotFound": KEYS,
+    "XMinioStorageFull": MAKE_ROOM,
 }
-"""Code of a server, or error of the client -> key of the next step."""
+"""Code of a server, or error of the client -> next step."""
 RIGHTS = {
     "DeleteObject": "s3:DeleteObject",
     "ListObjectsV2": "s3:ListBucket",
@@ -128,16 +148,16 @@ def fault_of(place: str, error: Exception, region: str) -> OfficeFault:
         reason = f"{code}: {error.response.get('Error', {}).get('Message') or 'no message'}"
         kinds = {**dict.fromkeys(ABSENT, FileMissing), "PreconditionFailed": Exists}
         kind = kinds.get(code, OfficeFault)
-        step = STEPS.get(code, "bucket_refused" if _is_permanent(error) else "bucket_again")
+        step = STEPS.get(code, REFUSED if _is_permanent(error) else AGAIN)
         right = RIGHTS.get(error.operation_name, "s3:PutObject")
     elif isinstance(error, BotoCoreError | ResponseParserError | ValueError | OSError):
         reason = str(error) or repr(error)
-        step = STEPS.get(type(error).__name__, "bucket_network")
+        step = STEPS.get(type(error).__name__, NETWORK)
     else:
         raise error
     reason = " ".join(reason.split())[:REASON_MOST].rstrip(".")
-    advice = sentence("says", place=reason, reason=sentence(step, region=region, right=right))
-    return kind(sentence("says", place=place, reason=advice))
+    advice = SAYS(place=reason, reason=step(region=region, right=right))
+    return kind(SAYS(place=place, reason=advice))
 
 
 def _is_permanent(error: Any) -> bool:

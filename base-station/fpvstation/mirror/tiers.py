@@ -20,12 +20,12 @@ from typing import NamedTuple
 import msgspec
 
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import fault_text, sentence
+from fpvcar.runtime.texts import FILE_MISSING, Phrase, Text, fault_text
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.office import Archive, OfficeFault, OnProgress, RemoteOffice, quiet
+from fpvstation.mirror.office import DAMAGED, Archive, OfficeFault, OnProgress, RemoteOffice, quiet
 from fpvstation.mirror.recall import Recall
 from fpvstation.mirror.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
@@ -36,6 +36,11 @@ from fpvstation.store.disk import Folder, is_open, locked
 from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
+
+ARCHIVE_LINK = Phrase(
+    "archive_link", "{path} links to {target}, which is not its archive: remove that link"
+)
+ARCHIVE_BUSY = Phrase("archive_busy", "{session} has changed or is in use: archive it later")
 
 SETTLED_S = 3600.0
 """Time without a new segment after which a session may be archived."""
@@ -104,23 +109,33 @@ class Tiers:
             over -= size
             yield DueSession(session, size, "age" if old else "the disk is too full")
 
-    def _refusal(self, session: str) -> str:
-        """Return the reason why a session cannot be archived, or ""."""
+    def _refusal(self, session: str) -> Text | None:
+        """Return the reason why a session cannot be archived, if there is one."""
         listed = self._store.listed(session)
         folder = self._disk.root / session
         if folder.is_symlink():
-            return sentence("archive_link", path=session, target=os.readlink(folder))
+            return ARCHIVE_LINK(path=session, target=os.readlink(folder))
         if not listed:
-            return sentence("export_missing", name=session)
+            return FILE_MISSING(name=session)
         if left := self._log.left(session):
             values = {"count": len(left.segments), "place": left.place, "session": session}
-            return sentence("archive_left", **values, name=session.rpartition("/")[2])
+            return Text(
+                "archive_left",
+                "{count} files of {session} are still in {place}: fpvstation recall {name}",
+                **values,
+                name=session.rpartition("/")[2],
+            )
         replicas = self._replicas.of(session)
         expected = segments_of(listed).items()
         for place in self._offices:
             if place not in replicas or not expected <= replicas[place].segments.items():
-                return sentence("archive_waits", session=session, place=place)
-        return ""
+                return Text(
+                    "archive_waits",
+                    "{place} does not have {session} yet: wait until it is copied there",
+                    session=session,
+                    place=place,
+                )
+        return None
 
     # Out
 
@@ -132,7 +147,7 @@ class Tiers:
         if refusal := await self._act(self._refusal, session):
             raise StationError(refusal)
         for finding in await self._act(self._store.audit, session):
-            raise StationError(sentence("office_damaged", path=finding.path, session=session))
+            raise StationError(DAMAGED(path=finding.path, session=session))
         listed = await self._act(self._store.listed, session)
         await self.claim()
         await self._archive.put(session, listed, on_progress)
@@ -169,10 +184,10 @@ class Tiers:
             names = {segment.path.rpartition("/")[2] for segment in listed}
             present = set(files_of(self._disk, session))
             if self._store.listed(session) != listed or present != names:
-                raise StationError(sentence("archive_busy", session=session))
+                raise StationError(ARCHIVE_BUSY(session=session))
             for name in names:
                 if is_open(self._disk.root / session / name):
-                    raise StationError(sentence("archive_busy", session=f"{session}/{name}"))
+                    raise StationError(ARCHIVE_BUSY(session=f"{session}/{name}"))
             _refuse_foreign(self._disk.root / session, record)
             self._log.write(session, record)
 
@@ -183,7 +198,7 @@ class Tiers:
         with self._disk.changing():
             if folder.is_symlink() and os.readlink(folder) != link:
                 target = os.readlink(folder)
-                raise StationError(sentence("archive_link", path=session, target=target))
+                raise StationError(ARCHIVE_LINK(path=session, target=target))
             if folder.is_dir() and not folder.is_symlink():
                 os.rename(folder, old)
                 files.sync(folder.parent)
@@ -225,7 +240,7 @@ class Tiers:
         """Bring a session back: see Recall.run."""
         return await self._recall.run(session, on_progress, gone)
 
-    async def resume(self) -> list[str]:
+    async def resume(self) -> list[Text]:
         """Complete all steps that a kill has interrupted; return the faults."""
         faults = []
         for session in list(await self._act(lambda: list(self._log.sessions()))):
@@ -268,7 +283,13 @@ def _refuse_foreign(folder: Path, record: ArchivedSession) -> None:
         if files.TEMPORARY.fullmatch(name):
             (folder / name).unlink()
         elif name not in {*record.segments, SUMS_FILE}:
-            raise StationError(sentence("archive_foreign", path=folder / name))
+            raise StationError(
+                Text(
+                    "archive_foreign",
+                    "{path} is not archived: move it elsewhere",
+                    path=folder / name,
+                )
+            )
 
 
 def _make_link(path: Path, target: str, temporary: Path) -> None:

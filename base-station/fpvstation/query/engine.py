@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fpvcar.recordings.export.table_writers import has_parquet
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 from fpvstation.catalogue.catalogue import FILE
 from fpvstation.errors import StationError
 from fpvstation.query import sidecar
@@ -115,14 +115,28 @@ class Engine:
             raise self._refusal(fault) from None
 
     def _refusal(self, fault: Exception) -> StationError:
-        text = str(fault)
         if isinstance(fault, self._duckdb.OutOfMemoryException):
-            return StationError(sentence("query_memory", memory=self._memory_mb))
-        if isinstance(fault, self._duckdb.PermissionException):
-            text = f"refused: {text}: a query reads samples, events and sessions only"
+            return StationError(
+                Text(
+                    "query_memory",
+                    "the query needs more than {memory} MB: read fewer months or columns, or "
+                    "give it more with --memory MB",
+                    memory=self._memory_mb,
+                )
+            )
         if self.damaged:
-            text = sentence("query_damaged", session=self.damaged[-1])
-        return StationError(text)
+            return StationError(
+                Text(
+                    "query_damaged",
+                    "{session}: its sidecar was damaged, and is removed: ask again",
+                    session=self.damaged[-1],
+                )
+            )
+        if isinstance(fault, self._duckdb.PermissionException):
+            return StationError(
+                f"refused: {fault}: a query reads samples, events and sessions only"
+            )
+        return StationError(str(fault))
 
     def _check(self, db: Any, sql: str) -> None:
         """Refuse all but one reading statement. Raises StationError, duckdb.Error."""
@@ -248,7 +262,9 @@ def catalogue(state: Path, store_id: str) -> Iterator[sqlite3.Connection]:
                 raise sqlite3.DatabaseError
             yield db
     except sqlite3.Error:
-        raise StationError(sentence("query_unlisted", path=path)) from None
+        raise StationError(
+            Text("query_unlisted", "{path} does not list this store: fpvstation rebuild", path=path)
+        ) from None
 
 
 def left_out(state: Path, store_id: str, stems: Iterable[str]) -> int:

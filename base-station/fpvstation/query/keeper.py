@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.runtime.sentences import sentence, text_of_line
+from fpvcar.runtime.texts import PROGRAM_EXIT, SAYS, Text
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.query import sidecar
 from fpvstation.query.sidecar import Job
@@ -44,7 +44,7 @@ class _Failure(NamedTuple):
     """Sidecar that could not be written, until `again_s` of the monotonic clock."""
 
     stem: str
-    fault: str
+    fault: Text
     again_s: float
 
 
@@ -66,7 +66,7 @@ class SidecarKeeper:
         self._child: subprocess.Popen[bytes] | None = None
         self._busy = self._ended = False
 
-    def run(self) -> Iterator[str]:
+    def run(self) -> Iterator[Text]:
         """Do the work of RUN_S, and yield a fault for each session whose sidecar could not be
         written. Raises OSError, sqlite3.Error, StationError."""
         began_s = time.monotonic()
@@ -75,8 +75,11 @@ class SidecarKeeper:
             if time.monotonic() - began_s > RUN_S:
                 self._busy = True
                 break
+        yield from self._faults()
+
+    def _faults(self) -> Iterator[Text]:
         for session, failure in self._failures.items():
-            yield sentence("says", place=session, reason=failure.fault)
+            yield SAYS(place=session, reason=failure.fault)
 
     def pause_s(self, took_s: float) -> float:
         """Return the pause after a run that took so long."""
@@ -88,7 +91,7 @@ class SidecarKeeper:
         if child := self._child:
             child.kill()
 
-    def rebuild(self, on_progress: OnProgress) -> list[str]:
+    def rebuild(self, on_progress: OnProgress) -> list[Text]:
         """Check all sidecars, and write those that are lost, stale or damaged; return the faults.
         Raises as `run`."""
         stems = sorted(sidecar.complete(self.folder))
@@ -97,7 +100,7 @@ class SidecarKeeper:
         jobs = self._jobs(0.0, 0)
         for done, _ in enumerate(self._do(jobs), 1):
             on_progress(done, len(jobs))
-        return [f"{session}: {failure.fault}" for session, failure in self._failures.items()]
+        return list(self._faults())
 
     def _jobs(self, settled_s: float, checks: int) -> list[Job]:
         """Return the work to do, and remove the sidecars of removed sessions."""
@@ -163,15 +166,15 @@ class SidecarKeeper:
                         self._child.stdin.write(msgspec.json.encode(job) + b"\n")
                     answer = self._child.stdout.readline()
                     if answer:
-                        fault = text_of_line(answer.decode().strip())
+                        fault = msgspec.json.decode(answer, type=Text | None)
                     else:
                         status = self._child.wait()
-                        fault = sentence("program_exit", program="sidecar", status=status)
+                        fault = PROGRAM_EXIT(program="sidecar", status=status)
                     if answer or not self._ended:  # else `end` killed it
                         self._note(job, fault)
                     yield
 
-    def _note(self, job: Job, fault: str) -> None:
+    def _note(self, job: Job, fault: Text | None) -> None:
         session = sidecar.session_of(job.stem)
         if not job.segments:
             if fault:

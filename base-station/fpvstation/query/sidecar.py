@@ -29,8 +29,8 @@ import msgspec
 from fpvcar.recordings import reader
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import fault_text, sentence, stderr_line
-from fpvstation.errors import StationError
+from fpvcar.runtime.texts import NOT_INSTALLED, SAYS, VERBATIM, Text, fault_text
+from fpvstation.errors import INTERNAL, StationError
 from fpvstation.query.rows import EventRow, Sampler, SampleRow
 from fpvstation.store.sums_file import StoredSegment
 
@@ -74,7 +74,7 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        missing = sentence("not_installed", program=name, command=LIBRARIES)
+        missing = NOT_INSTALLED(program=name, command=LIBRARIES)
         raise StationError(missing) from None
 
 
@@ -127,7 +127,7 @@ def texts(folder: Path) -> Iterator[sqlite3.Connection]:
         except sqlite3.DatabaseError as fault:
             db.close()
             if last or isinstance(fault, sqlite3.OperationalError):
-                raise StationError(sentence("says", place=path, reason=fault)) from None
+                raise StationError(SAYS(place=path, reason=fault)) from None
             for suffix in ("", "-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
     try:
@@ -277,17 +277,17 @@ def main(folder: Path) -> None:
     """Do the jobs on stdin until it ends."""
     for line in sys.stdin:
         job = msgspec.json.decode(line, type=Job)
-        fault = ""
+        fault: Text | None = None
         try:
             if job.segments:
                 write(folder, job)
-            else:
-                fault = check(folder, job.stem)
+            elif damage := check(folder, job.stem):
+                fault = VERBATIM(text=damage)
         except (OSError, sqlite3.Error, StationError, MemoryError) as error:
-            fault = fault_text(error) or repr(error)
+            fault = fault_text(error) if str(error) else VERBATIM(text=repr(error))
         except Exception as error:  # a defect must cost this session only
-            fault = sentence("station_internal", reason=repr(error))
-        print(stderr_line(" ".join(fault.split())), flush=True)
+            fault = INTERNAL(reason=repr(error))
+        print(msgspec.json.encode(fault).decode(), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import msgspec
 
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import FILE_DAMAGED
 from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError, require
 from fpvstation.store.disk import locked
@@ -58,9 +58,7 @@ def load(state: Path) -> list[Measured]:
         return []
     except (ValueError, msgspec.DecodeError) as fault:
         command = "fpvstation measure DIR"
-        raise StationError(
-            sentence("file_damaged", path=path, reason=fault, command=command)
-        ) from None
+        raise StationError(FILE_DAMAGED(path=path, reason=fault, command=command)) from None
 
 
 def save(state: Path, new: Measured) -> None:

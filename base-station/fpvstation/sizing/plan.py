@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar.recordings.export.progress import span
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import Measured
@@ -15,6 +15,8 @@ from fpvstation.sizing.measure import Measured
 CAR_MBIT = 2.2
 """Recorded data of a car: 2 Mbit/s of video, and all sensors."""
 LINK_MBIT = 1000.0
+WRITES = Phrase("size_writes", "its writes, {rate} MB/s")
+LINK = Phrase("size_link", "the link, {rate} MB/s")
 HOUR_S = 3600.0
 VERIFY_RATE = 50.0 * MB
 """Rate of `fpvstation verify`, unless a person sets another one."""
@@ -52,17 +54,32 @@ class Tier(NamedTuple):
     """Time to restore all of it over the link to the fastest tier."""
     mirror_s: float
     """Time to copy a day's recordings to it over the link."""
-    limit: str
+    limit: Text
     """Slowest part of a copy to this tier."""
 
-    def lines(self) -> list[str]:
-        """Return the plan of this tier as text."""
+    def lines(self) -> list[Text]:
+        """Return the plan of this tier."""
         free, total = (f"{size / 1000 / MB:.0f}" for size in (self.free, self.total))
         return [
-            sentence("size_full", days=f"{self.days:.1f}", free=free, total=total),
-            sentence("size_verify", time=span(self.verify_s)),
-            sentence("size_restore", time=span(self.restore_s)),
-            sentence("size_mirror", time=span(self.mirror_s), limit=self.limit),
+            Text(
+                "size_full",
+                "full in {days} days: {free} of {total} GB are free",
+                days=f"{self.days:.1f}",
+                free=free,
+                total=total,
+            ),
+            Text("size_verify", "verify all of it, when full: {time}", time=span(self.verify_s)),
+            Text(
+                "size_restore",
+                "restore all of it to the fastest disk: {time}",
+                time=span(self.restore_s),
+            ),
+            Text(
+                "size_mirror",
+                "mirror a day to it: {time}; the limit is {limit}",
+                time=span(self.mirror_s),
+                limit=self.limit,
+            ),
         ]
 
 
@@ -75,15 +92,17 @@ def plan(demand: Demand, measured: Sequence[Measured]) -> list[Tier]:
     Unmeasured."""
     present = [figures for figures in measured if os.path.isdir(figures.folder)]
     if not present:
-        raise Unmeasured(sentence("size_unmeasured"))
+        raise Unmeasured(
+            Text("size_unmeasured", "no disk was measured yet: fpvstation measure DIR...")
+        )
     present.sort(key=lambda figures: figures.latency_s)
     return [_tier(demand, figures, present[0]) for figures in present]
 
 
 def _tier(demand: Demand, measured: Measured, fastest: Measured) -> Tier:
     usage = shutil.disk_usage(Path(measured.folder))
-    inward = {"size_writes": measured.append, "size_link": demand.link}
-    limit = min(inward, key=lambda part: inward[part])
+    inward = min(measured.append, demand.link)
+    limit = WRITES if inward == measured.append else LINK
     return Tier(
         measured,
         usage.total,
@@ -91,6 +110,6 @@ def _tier(demand: Demand, measured: Measured, fastest: Measured) -> Tier:
         usage.free / demand.daily,
         usage.total / min(measured.read, VERIFY_RATE),
         usage.total / min(measured.read, demand.link, fastest.append),
-        demand.daily / inward[limit],
-        sentence(limit, rate=f"{inward[limit] / MB:.0f}"),
+        demand.daily / inward,
+        limit(rate=f"{inward / MB:.0f}"),
     )

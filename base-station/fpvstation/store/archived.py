@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 from fpvstation.errors import StationError
 from fpvstation.store.audit import BY_RECORD, Finding
 from fpvstation.store.disk import Disk
@@ -84,8 +84,9 @@ class ArchiveLog:
         """Raise SessionArchived if a session is archived."""
         if record := self.of(session):
             raise SessionArchived(
-                sentence(
+                Text(
                     "station_archived",
+                    "{session} is in {place}: {step}",
                     session=session,
                     place=record.place,
                     step=recall_step(session),
@@ -161,6 +162,10 @@ def path_of(session: str, suffix: str = SUFFIX) -> str:
     return f"{ARCHIVED}/{session}{suffix}"
 
 
-def recall_step(session: str) -> str:
+def recall_step(session: str) -> Text:
     """Return the next step for a session in an archive."""
-    return sentence("station_recall", name=session.rpartition("/")[2])
+    return Text(
+        "station_recall",
+        "bring it back with `fpvstation recall {name}`",
+        name=session.rpartition("/")[2],
+    )

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 from fpvcar.runtime.units import MB
 from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import DAY_S, ReplicaLog, is_recent, segments_of
@@ -51,7 +51,7 @@ class Bound:
         self.kept = True
         """False if the store exceeds the limit."""
 
-    def run(self) -> Iterator[str]:
+    def run(self) -> Iterator[Text]:
         """Evict the oldest sessions, but never the newest one, until all others fit; yield a
         fault if they do not. Raises OSError, StationError."""
         self._store.check()
@@ -83,18 +83,37 @@ class Bound:
         """Return the pause after a run that took so long."""
         return EVERY_S if self.kept else max(AGAIN_S, 50.0 * took_s)
 
-    def _faults(self, over: int, lacking: Sequence[str], unsure: Sequence[str]) -> Iterator[str]:
+    def _faults(self, over: int, lacking: Sequence[str], unsure: Sequence[str]) -> Iterator[Text]:
         now_s = self._utc_s()
         self._unsure_s = min(self._unsure_s, now_s) if unsure and over > 0 else math.inf
         if over <= 0:
             return
         excess = {"over": f"{over / MB:.0f}", "most": f"{self._most / MB:.0f}"}
         if lacking:
-            yield sentence("bound_copies", **excess, count=len(lacking), first=lacking[0])
+            yield Text(
+                "bound_copies",
+                "{over} MB over the limit of {most} MB; sessions without a copy at every "
+                "office: {count} (the oldest: {first})",
+                **excess,
+                count=len(lacking),
+                first=lacking[0],
+            )
         elif not unsure:
-            yield sentence("bound_rest", **excess)
+            yield Text(
+                "bound_rest",
+                "{over} MB over the limit of {most} MB: the rest is the newest session, or "
+                "has a damaged list",
+                **excess,
+            )
         elif now_s - self._unsure_s >= UNSURE_S:
-            yield sentence("bound_unsure", **excess, count=len(unsure), first=unsure[0])
+            yield Text(
+                "bound_unsure",
+                "{over} MB over the limit of {most} MB; sessions whose copies no office has "
+                "verified for a day: {count} (the oldest: {first})",
+                **excess,
+                count=len(unsure),
+                first=unsure[0],
+            )
 
     def _may_evict(self, listed: Sequence[StoredSegment]) -> bool:
         return bool(listed) and not self._at_offices(listed)

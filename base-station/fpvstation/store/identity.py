@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 from fpvstation.errors import StationError
 from fpvstation.store.disk import Disk
 
@@ -79,7 +79,14 @@ class Identity:
         except FileNotFoundError:
             marker_id = ""
         if marker_id != self._id:
-            raise StoreGone(sentence("store_gone", found=marker_id or "–", store=self._id))
+            raise StoreGone(
+                Text(
+                    "store_gone",
+                    "found the store {found}, expected {store}: mount its disk",
+                    found=marker_id or "–",
+                    store=self._id,
+                )
+            )
 
     def try_out(self) -> None:
         """Raise StationError if the file system lacks an operation that a store needs. The fault
@@ -122,7 +129,14 @@ class Identity:
         try:
             return msgspec.json.decode(self._disk.read(MARKER), type=_Marker)
         except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StationError(sentence("store_marker", path=MARKER, reason=fault)) from None
+            raise StationError(
+                Text(
+                    "store_marker",
+                    "{path}: {reason}; is this folder a store?",
+                    path=MARKER,
+                    reason=fault,
+                )
+            ) from None
 
     def _create(self, known: str) -> str:
         if known:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from fpvcar.library.checksums import start_of
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError
 from fpvstation.store.archived import recall_step
@@ -29,6 +29,8 @@ from fpvstation.store.disk import Disk
 from fpvstation.store.identity import Identity
 from fpvstation.store.replica_log import EVICTED, HERE, is_recent
 from fpvstation.store.sums_file import StoredSegment
+
+STORE_NAME = Phrase("store_name", "{path}: another segment has this name; check it")
 
 INCOMING, TRASH = ".incoming", ".trash"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
@@ -213,7 +215,7 @@ class Store(Contents):
                 if line.path == segment.path
             }
             if lines - {segment.sha256}:
-                raise StationError(sentence("store_name", path=segment.path))
+                raise StationError(STORE_NAME(path=segment.path))
             self._put_aside(segment.path)
 
     def _put_aside(self, path: str) -> None:
@@ -267,7 +269,7 @@ class Store(Contents):
                 self._clear_place(wanted)
                 return session, False
         if not free:
-            raise StationError(sentence("store_name", path=f"{own}/{name}"))
+            raise StationError(STORE_NAME(path=f"{own}/{name}"))
         return free, False
 
     def is_archived(self, car: str, name: str, sha256: str) -> bool:
@@ -303,7 +305,13 @@ class Store(Contents):
         self._disk.sync(part)
         size = self._disk.size(part)
         if size != sums.size or (read_back and self._disk.sums(part) != sums):
-            raise StationError(sentence("store_bytes", path=part))
+            raise StationError(
+                Text(
+                    "store_bytes",
+                    "{path}: the store's disk does not return the written bytes: check that disk",
+                    path=part,
+                )
+            )
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() has checked it

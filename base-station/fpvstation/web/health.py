@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 
 from fpvcar.http.prometheus_text import Metric, gauge
-from fpvcar.runtime.sentences import sentences_in
+from fpvcar.runtime.texts import Text
 from fpvcar.runtime.units import counted
 from fpvstation.catalogue.catalogue import StoreUsage
-from fpvstation.fetch.scheduler import CarState
+from fpvstation.fetch.scheduler import FETCHING, CarState
 from fpvstation.housekeeping import ChoreState
 from fpvstation.mirror.office import OfficeState
 from fpvstation.mirror.recalls import RecallState
+from fpvstation.mirror.replicate import SENDING
 from fpvstation.store.replica_log import RECENT_S
 
 OLD_S = 24 * 3600.0
@@ -24,7 +25,7 @@ ITEM_METRICS: tuple[tuple[str, str, str, Callable[[Any], float | None]], ...] = 
         "car",
         "station_car_up",
         "1 while the car answers.",
-        lambda car: car.state in ("ok", "fetching"),
+        lambda car: car.state in ("ok", FETCHING),
     ),
     ("car", "station_car_seen_seconds", "Last answer, UTC.", lambda car: car.seen_s or None),
     (
@@ -48,7 +49,7 @@ ITEM_METRICS: tuple[tuple[str, str, str, Callable[[Any], float | None]], ...] = 
         "office",
         "station_office_up",
         "1 while the office accepts data.",
-        lambda office: office.state in ("ok", "sending"),
+        lambda office: office.state in ("ok", SENDING),
     ),
     (
         "office",
@@ -93,22 +94,13 @@ class StationHealth(msgspec.Struct):
     alone_s: float
     """Time when the oldest of them got its last segment, UTC; 0 if `alone` is 0."""
     unread: int
-    why_anew: str
+    why_anew: Text | None
+    """Reason of the catalogue's last rebuild."""
     chores: list[ChoreState] = []
     snapshots: int = 0
     snapshot_s: float = 0.0
     """Time of the newest snapshot, UTC; 0 without snapshots."""
     recalls: list[RecallState] = []
-    sentences: dict[str, str] = {}
-    """Key and values of the texts in this answer that pages translate."""
-
-    def __post_init__(self) -> None:
-        texts = [text for car in self.cars for text in (car.state, car.last_fault)]
-        texts += [text for office in self.offices for text in (office.state, office.last_fault)]
-        texts += [text for car in self.cars for text in car.late.values()]
-        texts += [text for chore in self.chores for text in (chore.name, chore.fault)]
-        texts += [recall.fault for recall in self.recalls]
-        self.sentences = sentences_in(self.why_anew, *texts)
 
     def faults(self, now_s: float) -> Iterator[str]:
         """Yield the faults that need attention."""
@@ -151,7 +143,7 @@ class StationHealth(msgspec.Struct):
         items: dict[str, list[tuple[str, Any]]] = {
             "car": [(car.folder, car) for car in self.cars],
             "office": [(office.place, office) for office in self.offices],
-            "chore": [(chore.name, chore) for chore in self.chores],
+            "chore": [(str(chore.name), chore) for chore in self.chores],
         }
         for label, name, text, value in ITEM_METRICS:
             kind = "counter" if name.endswith("_total") else "gauge"

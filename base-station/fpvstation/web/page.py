@@ -30,8 +30,7 @@ from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.library.drive_repository import DriveBusy, DriveMissing
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import counted
-from fpvcar.wire.refusals import Refusal
-from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.catalogue.catalogue import PAGE_OLD, Catalogue
 from fpvstation.errors import StationError
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
@@ -42,7 +41,7 @@ from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
 from fpvstation.web.moments_api import MomentsApi
-from fpvstation.web.password import https_url
+from fpvstation.web.password import PASSWORD_NEEDED, https_url
 from fpvstation.web.query_api import QueryApi
 
 TITLE = "Station"
@@ -67,7 +66,7 @@ class Page:
         self._chores, self._state = chores, state
         self._recalls = recalls or Recalls()
         self._rights = rights or RecordingRights()
-        self._rights.locked, self._rights.opened_by = "password_needed", "password"
+        self._rights.locked, self._rights.opened_by = PASSWORD_NEEDED, "password"
 
     def application(self) -> web.Application:
         """Build the application; call once."""
@@ -120,9 +119,9 @@ class Page:
             archived = await asyncio.to_thread(self._catalogue.archived, request.match_info["id"])
             state = self._recalls.begin(*archived)
         except DriveMissing as fault:
-            raise refused(web.HTTPNotFound, fault) from None
+            raise refused(web.HTTPNotFound, fault.text) from None
         except DriveBusy as fault:
-            raise refused(web.HTTPConflict, fault) from None
+            raise refused(web.HTTPConflict, fault.text) from None
         except StationError as fault:
             raise failed(web.HTTPConflict, fault) from None
         return web.Response(body=msgspec.json.encode(state), headers=JSON)
@@ -131,7 +130,7 @@ class Page:
         self._rights.let_change(request)
         state = self._recalls.cancel(request.match_info["id"])
         if state is None:
-            raise refused(web.HTTPNotFound, Refusal("page_old"))
+            raise refused(web.HTTPNotFound, PAGE_OLD)
         return web.Response(body=msgspec.json.encode(state), headers=JSON)
 
     async def _size(self, request: web.Request) -> web.Response:

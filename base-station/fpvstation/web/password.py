@@ -21,11 +21,11 @@ from fpvcar.access.rights import DeviceRights
 from fpvcar.http.addresses import is_loopback
 from fpvcar.http.responses import refused
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import sentence
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import FILE_DAMAGED, Text
 from fpvstation.errors import StationError
 
 FILE = "password.json"
+PASSWORD_NEEDED = Text("password_needed", "Enter the password to see this page.")
 LEAST, MOST = 8, 64
 N, R, P = 1 << 14, 8, 5
 """Cost of scrypt: 16 MiB and 0.2 s per try. OWASP's second choice: its first one takes
@@ -79,7 +79,7 @@ def load(directory: Path) -> PasswordHash | None:
         return None
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
         values = {"path": path, "reason": fault, "command": "fpvstation passwd"}
-        raise StationError(sentence("file_damaged", **values)) from None
+        raise StationError(FILE_DAMAGED(**values)) from None
 
 
 def codes_of(saved: PasswordHash) -> Codes:
@@ -113,7 +113,7 @@ class PasswordRights(DeviceRights):
         _refuse_plain(request)
         super().let_in(request)
 
-    async def _unlock(self, request: web.Request) -> web.Response:
+    async def _unlock(self, request: web.Request) -> web.StreamResponse:
         _refuse_plain(request)
         return await super()._unlock(request)
 
@@ -132,4 +132,12 @@ def https_url(request: web.Request) -> str | None:
 def _refuse_plain(request: web.Request) -> None:
     url = https_url(request)
     if url is not None:
-        raise refused(web.HTTPForbidden, Refusal("https_only", url=url))
+        raise refused(
+            web.HTTPForbidden,
+            Text(
+                "https_only",
+                "The station needs https, which protects the password and the recordings: "
+                "open {url}",
+                url=url,
+            ),
+        )

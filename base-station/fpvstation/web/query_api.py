@@ -15,9 +15,8 @@ from aiohttp import web
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import JSON, failed, number_of, refused
-from fpvcar.runtime.sentences import sentence, text_of_line
+from fpvcar.runtime.texts import PROGRAM_EXIT, Text, text_of_line
 from fpvcar.runtime.units import MB
-from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 
 ROWS, ROWS_MOST = 1000, 100_000
@@ -52,7 +51,14 @@ class QueryApi:
         """Return the result of a query as JSON, after the queries before it. Raises
         HTTPException."""
         if self._asked >= AT_ONCE:
-            raise refused(web.HTTPServiceUnavailable, Refusal("searches_busy", most=AT_ONCE))
+            raise refused(
+                web.HTTPServiceUnavailable,
+                Text(
+                    "searches_busy",
+                    "{most} searches are in progress: try again in a minute.",
+                    most=AT_ONCE,
+                ),
+            )
         self._asked += 1
         try:
             async with self._turn:
@@ -91,8 +97,8 @@ class QueryApi:
             )
         if status:
             text = errors.decode(errors="replace").partition("fpvstation: ")[2].strip()
-            ended = sentence("program_exit", program="fpvstation query", status=status)
-            raise failed(web.HTTPBadRequest, StationError(text_of_line(text) or ended))
+            ended = PROGRAM_EXIT(program="fpvstation query", status=status)
+            raise failed(web.HTTPBadRequest, StationError(text_of_line(text) if text else ended))
         return body
 
 

@@ -5,20 +5,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.http.languages import translated
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import OUT_OF_RANGE, Refusal, Text, fault_text
 from fpvcar.runtime.units import MB
-from fpvcar.wire.refusals import Refusal
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import load
 from fpvstation.sizing.plan import CAR_MBIT, LINK_MBIT, Demand, Tier, Unmeasured, plan
 
 FIELDS = (
-    ("cars", "1", 1.0, 100_000.0),
-    ("hours", "1", 0.01, 24.0),
-    ("mbit", f"{CAR_MBIT:g}", 0.01, 1000.0),
-    ("link", f"{LINK_MBIT:g}", 0.1, 1e6),
+    ("cars", Text("size_of_cars", "Cars"), "1", 1.0, 100_000.0),
+    ("hours", Text("size_of_hours", "Hours a day, each"), "1", 0.01, 24.0),
+    ("mbit", Text("size_of_mbit", "Mbit/s of a car"), f"{CAR_MBIT:g}", 0.01, 1000.0),
+    ("link", Text("size_of_link", "Mbit/s of the link"), f"{LINK_MBIT:g}", 0.1, 1e6),
 )
-"""Name, default and limits of each field; its label is the sentence size_of_NAME."""
+"""Name, label, default and limits of each field."""
+WORDS = {
+    "title": Text("size_title", "How much room do I need?"),
+    "back": Text("size_back", "Recordings"),
+    "compute": Text("size_compute", "Compute"),
+}
+"""Texts of PAGE."""
 COLOURS = ("#1c6b3e", "#1d5f78", "#5b4a8a", "#74492c")
 WIDTH, LAYER, TOP, STEP = 360, 104, 190, 50
 """Sizes of the picture: height of a layer, width of the first one, and growth per layer."""
@@ -55,36 +60,34 @@ li {{ margin-top: 12px; overflow-wrap: anywhere; }}
 def page(query: Mapping[str, str], state: Path, language: str = "en") -> str:
     """Return the page for the values of its form. Raises OSError."""
 
-    def say(text: str) -> str:
+    def say(text: Text) -> str:
         return html.escape(translated(language, text))
 
-    values = {name: query.get(name, default) for name, default, _, _ in FIELDS}
+    values = {name: query.get(name, default) for name, _, default, *_ in FIELDS}
     fields = "".join(
-        f'<label>{say(sentence(f"size_of_{name}"))}<input name="{name}" inputmode="decimal" '
+        f'<label>{say(label)}<input name="{name}" inputmode="decimal" '
         f'value="{html.escape(values[name][:20])}"></label>'
-        for name, *_ in FIELDS
+        for name, label, *_ in FIELDS
     )
     try:
-        numbers = [_number(values[name], *limits) for name, _, *limits in FIELDS]
+        numbers = [_number(values[name], *limits) for name, _, _, *limits in FIELDS]
         demand = Demand(int(numbers[0]), *numbers[1:])
         tiers = plan(demand, load(state))
-    except Refusal as fault:
-        text = translated(language, str(fault), fault.header["X-Refusal"])
-        content = f'<p class="fault" role="alert">{html.escape(text)}</p>'
     except Unmeasured as step:
-        content = f'<p class="hint">{say(str(step))}</p>'
-    except StationError as fault:
-        content = f'<p class="fault" role="alert">{say(str(fault))}</p>'
+        content = f'<p class="hint">{say(fault_text(step))}</p>'
+    except (Refusal, StationError) as fault:
+        content = f'<p class="fault" role="alert">{say(fault_text(fault))}</p>'
     else:
-        daily = sentence("size_daily", gigabytes=f"{demand.daily / MB / 1000:.1f}")
+        daily = Text(
+            "size_daily", "{gigabytes} GB a day.", gigabytes=f"{demand.daily / MB / 1000:.1f}"
+        )
         rows = "".join(
             f"<li><strong>{html.escape(tier.measured.folder)}</strong>"
             f"{''.join(f'<br>{say(line)}' for line in (_speed(tier), *tier.lines()))}</li>"
             for tier in tiers
         )
         content = f"<p>{say(daily)}</p>{pyramid(tiers)}<ul>{rows}</ul>"
-    names = ("title", "back", "compute")
-    words = {name: say(sentence(f"size_{name}")) for name in names}
+    words = {name: say(text) for name, text in WORDS.items()}
     return PAGE.format(language=language, fields=fields, content=content, **words)
 
 
@@ -95,14 +98,15 @@ def _number(text: str, least: float, most: float) -> float:
     except ValueError:
         number = float("nan")
     if not least <= number <= most:
-        raise Refusal("range", value=text[:20], least=f"{least:g}", most=f"{most:g}")
+        raise Refusal(OUT_OF_RANGE(value=text[:20], least=f"{least:g}", most=f"{most:g}"))
     return number
 
 
-def _speed(tier: Tier) -> str:
+def _speed(tier: Tier) -> Text:
     measured = tier.measured
-    return sentence(
+    return Text(
         "size_speed",
+        "latency {latency} ms; reads {read} MB/s, synced writes {written} MB/s",
         latency=f"{measured.latency_s * 1e3:.2f}",
         read=f"{measured.read / MB:.0f}",
         written=f"{measured.append / MB:.0f}",

@@ -114,7 +114,7 @@ def _recall_state(recall: RecallState) -> str:
 def _office_state(office: OfficeState) -> str:
     """Return state and progress of an office, as text."""
     waits = office.waits_until and office.state == "ok"
-    state = f"waits until {office.waits_until}" if waits else office.state
+    state = f"waits until {office.waits_until}" if waits else str(office.state)
     total = office.complete + office.waiting
     return f"{state}; {office.complete} of {total} sessions there" if office.waiting else state
 

@@ -10,20 +10,46 @@ of the link does not use it up.
 import io
 import time
 from collections.abc import Callable
+from typing import Annotated
 
-import msgspec
 from aiohttp import web
+from msgspec import Meta, Struct
 
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http import addresses
 from fpvcar.http.addresses import in_url
 from fpvcar.http.endpoints import Address
-from fpvcar.http.responses import JSON, number_of, refused
-from fpvcar.wire.refusals import Refusal
+from fpvcar.http.responses import refused
+from fpvcar.http.routes import answers, query_of
+from fpvcar.runtime.texts import Text
+
+HERE_ONLY = Text(
+    "here_only",
+    "The car listens on this computer only, so an invitation would not work: start it with "
+    "--host 0.0.0.0.",
+)
+NO_NETWORK = Text(
+    "no_network",
+    "The car is on no network, so a phone could not open the invitation: join a network, "
+    "then invite again.",
+)
 
 BASE = "/api/invitations"
-USUAL_MIN, LEAST_MIN, MOST_MIN = 60.0, 5.0, 720.0
+
+
+class InvitationQuery(Struct):
+    """Driving time of a guest."""
+
+    minutes: Annotated[float, Meta(ge=5.0, le=720.0)] = 60.0
+
+
+class Invitation(Struct):
+    """Link of an invitation, and the same as a QR code (SVG)."""
+
+    link: str
+    qr: str
+    left_s: float
 
 
 class InvitationsApi:
@@ -43,11 +69,12 @@ class InvitationsApi:
         """Add the route; call this before adding a catch-all route."""
         app.router.add_post(BASE, self._invite)
 
-    async def _invite(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)
-        minutes = number_of(request, "minutes", USUAL_MIN, LEAST_MIN, MOST_MIN)
+    @answers(RecordingRights.let_grown_up, query=InvitationQuery)
+    async def _invite(self, request: web.Request) -> Invitation:
+        """Invite a guest to drive for a while."""
+        minutes = query_of(request, InvitationQuery).minutes
         if addresses.is_loopback(self._served.host):
-            raise refused(web.HTTPConflict, Refusal("here_only"))
+            raise refused(web.HTTPConflict, HERE_ONLY)
         page = self._page(request)
         import segno  # imported here: a car without invitations saves 3 MB
 
@@ -56,8 +83,7 @@ class InvitationsApi:
         picture = io.BytesIO()
         segno.make(link, error="m").save(picture, kind="svg", light="#fff")
         qr = picture.getvalue().decode()
-        answer = {"link": link, "qr": qr, "left_s": minutes * 60}
-        return web.Response(body=msgspec.json.encode(answer), headers=JSON)
+        return Invitation(link, qr, minutes * 60)
 
     def _page(self, request: web.Request) -> str:
         """Return the page's address as seen by other machines on the LAN.
@@ -67,6 +93,6 @@ class InvitationsApi:
         if addresses.is_loopback(request.url.host or ""):
             address = addresses.lan_address()
             if addresses.is_loopback(address):
-                raise refused(web.HTTPConflict, Refusal("no_network"))
+                raise refused(web.HTTPConflict, NO_NETWORK)
             return f"http://{in_url(address)}:{self._served.port}/"
         return f"{request.scheme}://{request.host}/"

@@ -25,7 +25,7 @@ from fpvcar.access.codes import Codes, Rights
 from fpvcar.http.addresses import address_class
 from fpvcar.http.responses import PRIVATE
 from fpvcar.runtime import files
-from fpvcar.runtime.sentences import os_reason
+from fpvcar.runtime.texts import Text, os_reason
 
 FILE = "devices.json"
 COOKIE = "fpvcar-pass"
@@ -85,8 +85,8 @@ class Devices:
         self._all = {device.id: device for device in _load(path)}
         self._changed, self._writing = asyncio.Event(), asyncio.Lock()
         self._saved_s = 0.0
-        self.unsaved = ""
-        """Error of the last save; "" if it succeeded."""
+        self.unsaved: Text | None = None
+        """Error of the last save."""
 
     def all(self) -> list[Device]:
         """Return all devices on the list."""
@@ -230,7 +230,7 @@ class Devices:
             self._changed.clear()
             self._saved_s = now_s
             text = msgspec.json.encode([files.encoded(device) for device in self.all()])
-            error = ""
+            error = None
             try:
                 await asyncio.to_thread(files.write_whole, self._path, [text])
             except OSError as fault:

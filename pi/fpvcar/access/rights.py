@@ -17,17 +17,22 @@ from fpvcar.access.remembered_browsers import Device, Devices
 from fpvcar.http.addresses import is_loopback
 from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import PRIVATE, refused
-from fpvcar.wire.refusals import Refusal
+from fpvcar.http.routes import answers
+from fpvcar.runtime.texts import Phrase, Text
+
+TOO_MANY_CODES = Phrase("too_many_codes", "Too many wrong codes: try again in {wait_s} s.")
 
 CODE = "X-Drive-Code"
 NAME = "recordings page"
 """Name of a device until its user has entered a name at the seat."""
+DRIVER_NEEDED = Text("driver_needed", "Only a driver can change this: enter the drive code.")
+GROWN_UP_NEEDED = Text("grown_up_needed", "Only a grown-up can do that: enter the grown-up code.")
 
 
 class RecordingRights:
     """Access check without codes: only this machine may view, and deleting is impossible."""
 
-    locked = "drive_code_needed"
+    locked = Text("drive_code_needed", "Only drivers can see recordings: enter the drive code.")
     """Refusal of a client that may not view."""
     opened_by = "code"
     """Kind of secret that unlocks: "code" or "password"; sent with 401 in X-Opened-By."""
@@ -48,7 +53,7 @@ class RecordingRights:
         device."""
         self.let_in(request)
         if self.device(request) is None and "Origin" not in request.headers:
-            raise self._unauthorized("driver_needed")
+            raise self._unauthorized(DRIVER_NEEDED)
 
     def let_delete(self, request: web.Request) -> None:
         """Raise as let_change, and also for a client without grown-up rights."""
@@ -58,11 +63,11 @@ class RecordingRights:
         """Raise as let_change, and also for a client without grown-up rights."""
         self.let_change(request)
         if not self.grown_up(request):
-            raise self._unauthorized("grown_up_needed")
+            raise self._unauthorized(GROWN_UP_NEEDED)
 
-    def _unauthorized(self, key: str) -> web.HTTPException:
+    def _unauthorized(self, text: Text) -> web.HTTPException:
         headers = {**PRIVATE, "X-Opened-By": self.opened_by}
-        return refused(web.HTTPUnauthorized, Refusal(key), headers)
+        return refused(web.HTTPUnauthorized, text, headers)
 
     def grown_up(self, request: web.Request) -> bool:
         """Return whether the client has grown-up rights."""
@@ -115,17 +120,18 @@ class DeviceRights(RecordingRights):
         """Return the device of the request's cookie, unless it was removed from the list."""
         return self._devices.device_of(request, self._utc_s())
 
+    @answers(answer=None, headers=(CODE,), status=204)
     async def _unlock(self, request: web.Request) -> web.Response:
+        """Take the drive code or the grown-up code, and set a cookie for 30 days."""
         refuse_other_sites(request)
         address, now_s, utc_s = request.remote or "", self._clock_s(), self._utc_s()
         code = request.headers.get(CODE, "")
         wait_s = self._codes.wait_s(code, address, now_s)
         if wait_s > 0.0:
-            refusal = Refusal("too_many_codes", wait_s=round(wait_s))
-            raise refused(web.HTTPTooManyRequests, refusal)
+            raise refused(web.HTTPTooManyRequests, TOO_MANY_CODES(wait_s=round(wait_s)))
         rights = self._codes.unlock(code, address, now_s)
         if rights is None:
-            raise refused(web.HTTPUnauthorized, Refusal("wrong_code"))
+            raise refused(web.HTTPUnauthorized, Text("wrong_code", "That is not the code."))
         device = self.device(request)
         if device is None:
             device = self._devices.add(NAME, address, rights, utc_s)

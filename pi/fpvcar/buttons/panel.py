@@ -20,6 +20,7 @@ from fpvcar.buttons.contacts import Contacts
 from fpvcar.buttons.game import CAR, Play, View
 from fpvcar.buttons.thread import ButtonsThread, Touch
 from fpvcar.config import Button, Profile
+from fpvcar.runtime.texts import State
 from fpvcar.wire import buttons as buttons_wire
 from fpvcar.wire.buttons import Choose, Glow, Hold
 from fpvcar.wire.errors import VERSION
@@ -109,8 +110,8 @@ class Panel:
     # Start and stop
 
     @property
-    def state(self) -> str:
-        """ "ok", or a description of the pins' fault."""
+    def state(self) -> State:
+        """State of the pins."""
         return "ok" if self._thread is None else self._thread.state
 
     @property

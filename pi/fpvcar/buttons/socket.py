@@ -14,7 +14,7 @@ from aiohttp import WSMessage, WSMsgType, web
 
 from fpvcar.buttons.panel import Panel
 from fpvcar.http.limits import TokenBucket
-from fpvcar.http.text_session import CLOSE_S, SessionClosed, TextSession
+from fpvcar.http.text_session import CLOSE_S, SILENT, SessionClosed, TextSession
 from fpvcar.wire.buttons import ButtonsUpward, Choose, Hold, parse_buttons_upward
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES
@@ -69,7 +69,7 @@ async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> 
                 # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(0)
     except TimeoutError:
-        raise SessionClosed(f"no message for {SILENCE_S:.0f} s") from None
+        raise SessionClosed(SILENT(seconds=f"{SILENCE_S:.0f}")) from None
     finally:
         panel.leave(session)
 

@@ -1,13 +1,5 @@
 """/api/calibration: calibration of the car, on the car, for grown-ups.
 
-    GET  /api/calibration                       values, steps, changes
-    GET  /api/calibration/step                  the running step, polled often
-    POST /api/calibration/begin?step=S&of=O     begins one
-    POST /api/calibration/say?word=W&figure=N   a person's answer for it
-    POST /api/calibration/keep | end | undo     saves its results; ends it; reverts a change
-    POST /api/calibration/set?key=K&value=JSON  saves a value
-    GET  /api/calibration/profile               the profile with all values in it
-
 This module never moves the car: the page sends the step's wish like any other wish, while a finger
 is down, through seat, gate and wheels.
 """
@@ -21,6 +13,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.calibration.calibrator import Calibrator
@@ -32,15 +25,42 @@ from fpvcar.config import Profile
 from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
-from fpvcar.http.responses import JSON, PRIVATE, failed, quoted, refused
+from fpvcar.http.responses import CAR_MOVES, PRIVATE, failed, quoted, refused
+from fpvcar.http.routes import answers, query_of
+from fpvcar.runtime.texts import Phrase, Refusal, Text
 from fpvcar.seat.vehicle import Sensors
-from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.telemetry import Guarding, Range
 
+NOT_SAVED = Phrase(
+    "not_saved", "The value is used until the car restarts, but was not saved: {reason}"
+)
+
 BASE = "/api/calibration"
+TOML = "application/toml"
 SEE_S = 0.02
 WORDS_MOST = 8
 LIMITED = {"guarded": "guard", "limited": "blind_limit"}
+
+
+class StepQuery(Struct):
+    """Kind of a step, and its motor or sensor."""
+
+    step: str
+    of: str = ""
+
+
+class AnswerQuery(Struct):
+    """Person's answer for a step, with up to WORDS_MOST figures."""
+
+    word: str
+    figure: tuple[str, ...] = ()
+
+
+class ValueQuery(Struct):
+    """Key of the profile, and its value as JSON: a number, true, false, or a list of numbers."""
+
+    key: str
+    value: str
 
 
 class CalibrationApi:
@@ -89,23 +109,26 @@ class CalibrationApi:
 
     # --- reading ---
 
-    async def _all(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)
-        return _json(self._tuner.as_json())
+    @answers(RecordingRights.let_grown_up)
+    async def _all(self, _: web.Request) -> dict[str, Any]:
+        """Return values, steps and changes of the calibration."""
+        return self._tuner.as_json()
 
-    async def _motion(self, _: web.Request) -> web.Response:
-        """Answer with the figures for a page's estimate of the car's path."""
+    @answers()
+    async def _motion(self, _: web.Request) -> dict[str, Any]:
+        """Return the figures for a page's estimate of the car's path."""
         profile = self._tuner.profile
         motors = profile.motors
         turn = motors.turn if motors.differential else None
         ways = {"turn": turn, "circle_m": motors.circle_m}
-        return _json({"guard": profile.guard, "speeds": profile.speeds, **ways})
+        return {"guard": profile.guard, "speeds": profile.speeds, **ways}
 
-    async def _step(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)
+    @answers(RecordingRights.let_grown_up)
+    async def _step(self, _: web.Request) -> dict[str, Any] | None:
+        """Return the running step, or null."""
         return self._now()
 
-    def _now(self) -> web.Response:
+    def _now(self) -> dict[str, Any] | None:
         now_s = self._clock_s()
         battery = self._tuner.profile.battery
         volts = mixing.supply_v(self._volts(now_s), battery)
@@ -113,17 +136,20 @@ class CalibrationApi:
         limit = control.limit_now(now_s)
         step = self._tuner.status(limit, volts, now_s)
         if step is None:
-            return _json(None)
+            return None
         throttle = step["wish"]["throttle"]
         back = held_back(control.decision, throttle, limit, limit < control.limit)
         if back is not None and back["cause"] == "guard":
             back |= obstacle(control.guarding(), self._senses.ranges(now_s), throttle)
-        return _json({**step, "moves": any(control.duties), "held_back": back})
+        return {**step, "moves": any(control.duties), "held_back": back}
 
-    async def _written(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)
+    @answers(RecordingRights.let_grown_up, TOML)
+    async def _written(self, _: web.Request) -> web.Response:
+        """Return the profile with the results of calibration."""
         if self._profile is None:
-            raise refused(web.HTTPNotFound, Refusal("no_file"))
+            raise refused(
+                web.HTTPNotFound, Text("no_file", "This car was started without a profile file.")
+            )
         try:
             toml = await asyncio.to_thread(self._profile.read_text, "utf-8")
         except (OSError, UnicodeDecodeError) as fault:
@@ -131,41 +157,49 @@ class CalibrationApi:
         values = differing(self._tuner.own, self._tuner.profile)
         headers = {
             **PRIVATE,
-            "Content-Type": "application/toml; charset=utf-8",
+            "Content-Type": f"{TOML}; charset=utf-8",
             "Content-Disposition": 'attachment; filename="car.toml"',
         }
         return web.Response(body=written(toml, values).encode(), headers=headers)
 
     # --- changing ---
 
-    async def _begin(self, request: web.Request) -> web.Response:
-        self._let_change(request)
-        step, of = request.query.get("step", ""), request.query.get("of", "")
+    @answers(RecordingRights.let_grown_up, query=StepQuery)
+    async def _begin(self, request: web.Request) -> dict[str, Any] | None:
+        """Begin a step, and return it."""
+        self._refuse_moving()
+        query = query_of(request, StepQuery)
         with _refusals():
-            self._tuner.begin(step, of, self._clock_s())
+            self._tuner.begin(query.step, query.of, self._clock_s())
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
         return self._now()
 
-    async def _say(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)  # also while the car moves: "it turns"
-        texts = request.query.getall("figure", [])
+    @answers(RecordingRights.let_grown_up, query=AnswerQuery)
+    async def _say(self, request: web.Request) -> dict[str, Any] | None:
+        """Take a person's answer for the step, also while the car moves."""
+        query = query_of(request, AnswerQuery)
+        texts = query.figure
         if len(texts) > WORDS_MOST:
             raise web.HTTPBadRequest(text=f"{len(texts)} figures refused.\n")
         with _refusals():
-            figures = [_number(text) for text in texts]
-            self._tuner.answer(request.query.get("word", ""), figures)
+            self._tuner.answer(query.word, [_number(text) for text in texts])
         return self._now()
 
-    async def _keep(self, request: web.Request) -> web.Response:
-        self._let_change(request)
+    @answers(RecordingRights.let_grown_up)
+    async def _keep(self, _: web.Request) -> dict[str, Any]:
+        """Save the results of the step."""
+        self._refuse_moving()
         with _refusals():
             self._tuner.keep(self._utc_s())
         return await self._wrote()
 
-    async def _set(self, request: web.Request) -> web.Response:
-        self._let_change(request)
-        key, text = request.query.get("key", ""), request.query.get("value", "")
+    @answers(RecordingRights.let_grown_up, query=ValueQuery)
+    async def _set(self, request: web.Request) -> dict[str, Any]:
+        """Save a value of the profile."""
+        self._refuse_moving()
+        query = query_of(request, ValueQuery)
+        key, text = query.key, query.value
         try:
             value: Value = msgspec.json.decode(text, type=bool | float | tuple[float, ...])
         except msgspec.DecodeError:
@@ -176,29 +210,32 @@ class CalibrationApi:
             self._tuner.set(key, value, self._utc_s())
         return await self._wrote()
 
-    async def _undo(self, request: web.Request) -> web.Response:
-        self._let_change(request)
+    @answers(RecordingRights.let_grown_up)
+    async def _undo(self, _: web.Request) -> dict[str, Any]:
+        """Revert the last change."""
+        self._refuse_moving()
         self._tuner.undo()
         return await self._wrote()
 
-    async def _end(self, request: web.Request) -> web.Response:
-        self._let_change(request)
+    @answers(RecordingRights.let_grown_up)
+    async def _end(self, _: web.Request) -> dict[str, Any] | None:
+        """End the step without a result."""
+        self._refuse_moving()
         self._tuner.end()
         return self._now()
 
-    def _let_change(self, request: web.Request) -> None:
-        """Raise HTTPUnauthorized, HTTPForbidden or HTTPConflict if changes are not allowed."""
-        self._rights.let_grown_up(request)
+    def _refuse_moving(self) -> None:
+        """Raise HTTPConflict while the car moves."""
         if any(self._control.duties):
-            raise refused(web.HTTPConflict, Refusal("car_moves"))
+            raise refused(web.HTTPConflict, CAR_MOVES)
 
-    async def _wrote(self) -> web.Response:
+    async def _wrote(self) -> dict[str, Any]:
         """Write the current values. Raises HTTPInsufficientStorage."""
         try:
             await self._save()
         except Refusal as refusal:
-            raise refused(web.HTTPInsufficientStorage, refusal) from None
-        return _json(self._tuner.as_json())
+            raise refused(web.HTTPInsufficientStorage, refusal.text) from None
+        return self._tuner.as_json()
 
     async def _save(self) -> None:
         """Write the current values. Raises Refusal."""
@@ -207,7 +244,7 @@ class CalibrationApi:
             try:
                 await asyncio.to_thread(write, self._file, kept)
             except OSError as fault:
-                raise Refusal("not_saved", reason=fault) from None
+                raise Refusal(NOT_SAVED(reason=fault)) from None
 
     # --- input of the step ---
 
@@ -254,7 +291,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except Refusal as refusal:
-        raise refused(web.HTTPBadRequest, refusal) from None
+        raise refused(web.HTTPBadRequest, refusal.text) from None
     except ValueError as fault:  # also ConfigError
         raise web.HTTPBadRequest(text=f"{fault}\n") from None
 
@@ -285,10 +322,6 @@ def obstacle(guarding: Guarding, ranges: Sequence[Range], throttle: float) -> di
     name = guarding.ahead_by if throttle > 0.0 else guarding.back_by
     range_m = next((sensor.range_m for sensor in ranges if sensor.name == name), None)
     return {"ahead": throttle > 0.0, "range_m": range_m}
-
-
-def _json(value: object) -> web.Response:
-    return web.Response(body=msgspec.json.encode(value), headers=JSON)
 
 
 def apply_to(*tuned: Callable[[Profile], None]) -> Callable[[Profile], None]:

@@ -22,8 +22,21 @@ from fpvcar.calibration.store import RESISTOR, History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 from fpvcar.drive.gate import Cause
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import Phrase, Refusal, Text
 
+CALIBRATION_IGNORED = Phrase("calibration_ignored", "calibration: {key} ignored: {reason}")
+CALIBRATION_DAMAGED = Text(
+    "calibration_damaged", "calibration: its file was damaged; using the values of the profile"
+)
+CALIBRATION_DIRECTION = Phrase(
+    "calibration_direction",
+    "calibration: direction of {names} in doubt: the car does not drive; calibrate “Direction”",
+)
+CALIBRATION_RESISTOR = Phrase(
+    "calibration_resistor",
+    "calibration: motors.{name} lacks its resistor of {ohm} Ω for {watts} W: the car does "
+    "not drive; solder it into the motor's lead, then calibrate “Resistor”",
+)
 log = logging.getLogger("fpvcar.calibration")
 AWAY_S = 8.0
 """Time without a request from the page after which its step ends."""
@@ -66,22 +79,17 @@ class Calibrator:
         for complaint in self.faults:
             log.warning("%s", complaint)
 
-    def _complaints(self) -> Iterator[str]:
+    def _complaints(self) -> Iterator[Text]:
         for key, reason in sorted(self._fitted.dropped.items()):
-            yield f"calibration: {key} ignored: {reason}"
+            yield CALIBRATION_IGNORED(key=key, reason=reason)
         if self.history.damaged:
-            yield "calibration: its file was damaged; using the values of the profile"
+            yield CALIBRATION_DAMAGED
         if self.doubts:
-            yield (
-                f"calibration: direction of {', '.join(self.doubts)} in doubt: the car "
-                "does not drive; calibrate “Direction”"
-            )
+            yield CALIBRATION_DIRECTION(names=", ".join(self.doubts))
         for name in self.missing:
             over = self._resistors[name]
-            yield (
-                f"calibration: motors.{name} lacks its resistor of {over.resistor_ohm:g} Ω for "
-                f"{over.resistor_w(over.resistor_ohm)} W: the car does not drive; solder it into "
-                "the motor's lead, then calibrate “Resistor”"
+            yield CALIBRATION_RESISTOR(
+                name=name, ohm=f"{over.resistor_ohm:g}", watts=over.resistor_w(over.resistor_ohm)
             )
 
     @property
@@ -213,7 +221,9 @@ class Calibrator:
 
     def _current(self) -> Step:
         if self.step is None:
-            raise Refusal("step_over")
+            raise Refusal(
+                Text("step_over", "The step ended when the page was closed: begin it again.")
+            )
         return self.step
 
     # Kept values
@@ -222,7 +232,9 @@ class Calibrator:
         """Keep the step's results and end it. Raises ValueError, ConfigError."""
         step = self._current()
         if not step.found:
-            raise Refusal("no_result")
+            raise Refusal(
+                Text("no_result", "There is nothing to keep: the step has no result yet.")
+            )
         self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
 
     def set(self, key: str, value: Value, utc_s: float) -> None:

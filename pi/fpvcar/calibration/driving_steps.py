@@ -18,7 +18,7 @@ from fpvcar.calibration.estimates import (
 from fpvcar.calibration.steps import CarState, DriveTimer, Wish
 from fpvcar.calibration.values import Value
 from fpvcar.config import Profile, ServoMotor
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import OUT_OF_RANGE, Refusal, Text
 
 STRAIGHT_SHARE = 0.35
 STRAIGHT_BEND = 0.06
@@ -81,7 +81,7 @@ class StraightLine:
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "aside" with metres ahead and centimetres to the left (negative: right)."""
         if word != "aside" or not self._drove:
-            raise Refusal("drive_first")
+            raise Refusal(Text("drive_first", "Drive first, then enter how far the car went."))
         way_m, aside_cm = _figures(figures, 2, "metres ahead, cm to the left")
         if not WAY_M[0] <= way_m <= WAY_M[1] or abs(aside_cm) > ASIDE_CM:
             raise ValueError(
@@ -233,7 +233,9 @@ class Speed:
             (throttle,) = _figures(figures, 1, "a throttle")
             low, high = SPEED_SHARES
             if not low <= abs(throttle) <= high:
-                raise Refusal("range", value=f"{throttle:g}", least=f"{low:g}", most=f"{high:g}")
+                raise Refusal(
+                    OUT_OF_RANGE(value=f"{throttle:g}", least=f"{low:g}", most=f"{high:g}")
+                )
             self._throttle = throttle
         elif word == "measured":
             way_m, took_s = _figures(figures, 2, "metres, seconds")

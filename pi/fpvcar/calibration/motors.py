@@ -14,7 +14,9 @@ from fpvcar.calibration.values import Value
 from fpvcar.config import DcMotor, Motors, Profile
 from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
 from fpvcar.drive.mixing import top_duty
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import Refusal, Text
+
+HOLD_FIRST = Text("hold_first", "Hold the button first, and watch the wheel.")
 
 LEAST_SHARE, RAMP_PER_S, MOST_SHARE = 0.15, 0.2, 0.6
 COARSE, COARSE_S = 0.01, 0.4
@@ -176,7 +178,7 @@ class Direction:
             expected = ", ".join((*self._words, "nothing"))
             raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         if self.phase == "hold":
-            raise Refusal("hold_first")
+            raise Refusal(HOLD_FIRST)
         wrong = word == self._words[1]
         right = "settled" if self._in_doubt else "right"
         self.phase = "turn_round" if wrong else right
@@ -253,7 +255,7 @@ class DeadBand:
         if word not in LATE_S:
             raise ValueError(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
         if self.phase not in TRIES or not self._levels:
-            raise Refusal("hold_first")
+            raise Refusal(HOLD_FIRST)
         self._turned(LATE_S[word], "person" if word == "turns" else "camera")
 
     def _turned(self, late_s: float, by: str) -> None:

@@ -9,7 +9,20 @@ from fpvcar.calibration.estimates import is_fresh
 from fpvcar.calibration.steps import CarState, Wish
 from fpvcar.calibration.values import MOST_OFFSET_M, Value
 from fpvcar.config import Battery, Profile
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import OUT_OF_RANGE, Phrase, Refusal, Text
+
+NO_DISTANCE = Text(
+    "no_distance", "The sensor measures no distance: place the car in front of a wall."
+)
+OFFSET = Phrase(
+    "offset",
+    "An offset of {value} m was refused: expected at most {most} m. Point the sensor at the wall.",
+)
+APART = Phrase(
+    "apart",
+    "{value} m was refused: expected at least {least} m more or less than the {before} m "
+    "before. Move the car.",
+)
 
 LAST = 30
 """Number of readings for the median of a distance or a voltage."""
@@ -69,14 +82,14 @@ class Distance:
         low, high = TAPE_M
         if not low <= figures[0] <= high:
             value, least, most = (f"{metres:g}" for metres in (figures[0], low, high))
-            raise Refusal("range", value=value, least=least, most=most)
+            raise Refusal(OUT_OF_RANGE(value=value, least=least, most=most))
         if not self._readings:
-            raise Refusal("no_distance")
+            raise Refusal(NO_DISTANCE)
         offset_m = self._offset_m + figures[0] - statistics.median(self._readings)
         self.found = {}
         if abs(offset_m) > MOST_OFFSET_M:
             self._first, self.phase = None, "asks"
-            raise Refusal("offset", value=f"{offset_m:.2f}", most=f"{MOST_OFFSET_M:g}")
+            raise Refusal(OFFSET(value=f"{offset_m:.2f}", most=f"{MOST_OFFSET_M:g}"))
         if abs(offset_m) > SURE_OFFSET_M and not self._agrees(figures[0], offset_m):
             self._first, self.phase = (figures[0], offset_m), "again"
             self._readings.clear()
@@ -90,7 +103,7 @@ class Distance:
         first_tape_m, first_offset_m = self._first
         if abs(tape_m - first_tape_m) < APART_M:
             value, least, before = (f"{metres:g}" for metres in (tape_m, APART_M, first_tape_m))
-            raise Refusal("apart", value=value, least=least, before=before)
+            raise Refusal(APART(value=value, least=least, before=before))
         return abs(offset_m - first_offset_m) <= AGREE_M
 
     def figures(self) -> dict[str, Any]:
@@ -149,7 +162,7 @@ class BatteryPack:
             expected = ", ".join(("full", "empty", *CURVES))
             raise ValueError(f'"{word[:20]}" refused: expected one of {expected}')
         elif not self._readings:
-            raise Refusal("no_voltage")
+            raise Refusal(Text("no_voltage", "No voltage was measured yet: try again."))
         else:
             volts, expected_v = statistics.median(self._readings), self._expected_v(word)
             if abs(volts - expected_v) > OFF_SHARE * expected_v:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple, Protocol
 
 from fpvcar.calibration.values import Value
 from fpvcar.config import DcMotor, Motors
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import Phrase, Refusal
 from fpvcar.wire.telemetry import Battery, Range
+
+STEP_FAILED = Phrase("step_failed", "The step failed ({reason}): go back and begin it again.")
 
 
 class CarState(NamedTuple):
@@ -77,7 +79,7 @@ class FailedStep:
 
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Raise ValueError with the step's error."""
-        raise Refusal("step_failed", reason=self._fault)
+        raise Refusal(STEP_FAILED(reason=self._fault))
 
     def figures(self) -> dict[str, Any]:
         """Return the reason of the failure for the page."""

@@ -37,11 +37,10 @@ from fpvcar.http.pages import (
 )
 from fpvcar.http.responses import JSON, failed, refused
 from fpvcar.runtime import files, paths
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import Text, os_reason
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvcar.wifi.service import new_key
-from fpvcar.wire.refusals import Refusal
 
 UNIT = "fpvcar-first-boot.service"
 ANSWERS = "first-boot.json"
@@ -61,7 +60,11 @@ USED_S = 60.0
 """A page asks every ten seconds; then the car's own network stays open."""
 LINGER_S = 2.0
 """Time for the answer to arrive before the car takes the port over."""
-FAR = Refusal("setup_far", url=f"http://{OWN_ADDRESS}:8080/")
+FAR = Text(
+    "setup_far",
+    "Answer these questions over the car's own Wi-Fi or a cable: open {url} there.",
+    url=f"http://{OWN_ADDRESS}:8080/",
+)
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +85,9 @@ def parse(body: bytes) -> setup.Answers:
         raise ConfigError(f"answers: {fault}; expected board, name and country") from None
     board, name, country = answers.board, answers.name, answers.country
     if not (board and name and country):
-        raise ConfigError(sentence("setup_missing"))
+        raise ConfigError(
+            Text("setup_missing", "an answer is missing: choose board, name and country")
+        )
     return setup.ask(board, name, Path("/"), lambda _: "", country, answers.resistors)
 
 
@@ -142,9 +147,14 @@ class Page:
         except ConfigError as fault:
             raise failed(web.HTTPBadRequest, fault) from None
         except FileExistsError:
-            raise refused(web.HTTPConflict, Refusal("setup_answered")) from None
+            raise refused(
+                web.HTTPConflict,
+                Text("setup_answered", "The questions are answered already: the car is starting."),
+            ) from None
         except OSError as fault:
-            unsaved = Refusal("setup_unsaved", reason=os_reason(fault))
+            unsaved = Text(
+                "setup_unsaved", "The answers could not be saved: {reason}", reason=os_reason(fault)
+            )
             raise refused(web.HTTPInternalServerError, unsaved) from None
         codes = load_codes(self._state)
         state = self.network.state if self.network else None

@@ -36,8 +36,18 @@ from fpvcar.config.raspberry_pi_os import (
 from fpvcar.devices import backends
 from fpvcar.runtime import files
 from fpvcar.runtime.paths import OLD_NAMES
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase
 from fpvcar.wifi.radio import OWN, OWN_ADDRESS
+
+SETUP_COUNTRY = Phrase(
+    "setup_country",
+    'country "{country}": expected its two capital letters in ISO 3166, as in DE or GB',
+)
+SETUP_BOARD = Phrase("setup_board", 'board "{board}": expected one of {boards}')
+SETUP_NAME = Phrase(
+    "setup_name",
+    'name "{name}": expected 1 to 24 letters, digits and inner hyphens, as it becomes NAME.local',
+)
 
 BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
 BLOCK = f"""\
@@ -144,14 +154,14 @@ def ask(
     before any file is written.
     """
     if country and not (COUNTRY_CODE.fullmatch(country) and country in (countries() or country)):
-        raise ConfigError(sentence("setup_country", country=country))
+        raise ConfigError(SETUP_COUNTRY(country=country))
     available, profile = boards(), root / PROFILE
     if not board and not profile.exists():
         for board_name, path in available.items():
             print(f"  {board_name:16}{heading(path)}")
         board = read(f"Which board ({', '.join(available)})? ").strip()
     if board and board not in available:
-        raise ConfigError(sentence("setup_board", board=board, boards=", ".join(available)))
+        raise ConfigError(SETUP_BOARD(board=board, boards=", ".join(available)))
     if not board and not profile.exists():
         raise ConfigError(f"no board: give --board, one of {', '.join(available)}")
     source = available[board] if board else profile
@@ -162,7 +172,7 @@ def ask(
     if not name:
         name = read(f"The car's name ({default})? ").strip() or default
     if not HOST.fullmatch(name):
-        raise ConfigError(sentence("setup_name", name=name))
+        raise ConfigError(SETUP_NAME(name=name))
     fitted = _resistors(chosen, root, (lambda _: "yes") if resistors else read)
     keys = (*fitted, *_guard(chosen, profiles.read_toml(source)))
     return Answers(board, name, keys, country=country)

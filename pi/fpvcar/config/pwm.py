@@ -6,7 +6,14 @@ from typing import NamedTuple
 from fpvcar.config.base import ConfigError
 from fpvcar.config.motors import L298n, Mx1508, ServoMotor
 from fpvcar.config.schema import Profile
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
+
+LEAD_RESISTOR = Phrase(
+    "lead_resistor",
+    "{place} is not driven: PWM pulses at {hz} Hz draw {stall_a} A from {supply_v} V if the "
+    "motor stalls, and its bridge bears {peak_a} A; solder a resistor of {ohm} Ω for {watts} "
+    "W into the motor's lead, then confirm it: sudo fpvcar setup",
+)
 
 PWM_GROUPS = ((12, 18), (13, 19))
 """GPIO that share a channel of the PWM of a Pi Zero to 4."""
@@ -52,7 +59,7 @@ class OverPeak(NamedTuple):
         return math.floor(self.peak_a * (self.bridge_ohm + self.winding_ohm) * 10) / 10
 
     def values(self) -> dict[str, str | int]:
-        """Return the values of its sentences."""
+        """Return the values of its texts."""
         return {
             "place": self.place,
             "hz": self.hz,
@@ -64,7 +71,12 @@ class OverPeak(NamedTuple):
         }
 
     def __str__(self) -> str:
-        return sentence("lead_resistor", **self.values())
+        return str(self.text)
+
+    @property
+    def text(self) -> Text:
+        """Refusal to drive this motor, with the next step."""
+        return LEAD_RESISTOR(**self.values())
 
 
 def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:

@@ -3,6 +3,13 @@
 from typing import NamedTuple, Protocol
 
 from fpvcar.config import Exposure, Flip
+from fpvcar.runtime.texts import Phrase
+
+NO_CAMERA = Phrase(
+    "capture_none",
+    "{program} finds no camera {number}; check the ribbon cable, then "
+    "`rpicam-hello --list-cameras`",
+)
 
 
 class CaptureError(Exception):

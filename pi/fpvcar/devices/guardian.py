@@ -36,7 +36,9 @@ from typing import NoReturn
 
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import mlock
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import SAYS, Text, os_reason
+
+GONE = Text("guardian_gone", "the guardian of the motors is gone")
 
 PATIENCE_S = 0.2
 """A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
@@ -95,7 +97,9 @@ class Guardian:
         if answer != READY:
             self.kill()
             reason = answer.decode(errors="replace") or "it died"
-            raise PinsLost(sentence("guardian_none", reason=reason))
+            raise PinsLost(
+                Text("guardian_none", "no guardian for the motors: {reason}", reason=reason)
+            )
         self._line.setblocking(False)
 
     def feed(self) -> None:
@@ -141,11 +145,11 @@ class Guardian:
         self._read_answers()
         now_s = self._clock_s()
         if self._asked_s is not None and now_s - self._asked_s > ANSWER_S:
-            raise PinsLost(sentence("guardian_hangs"))
+            raise PinsLost(Text("guardian_hangs", "the guardian of the motors hangs"))
         try:
             self._line.send(command)
         except OSError:
-            raise PinsLost(sentence("guardian_gone")) from None
+            raise PinsLost(GONE) from None
         self._sent += 1
         if self._asked_s is None:
             self._asked_s = now_s
@@ -158,7 +162,7 @@ class Guardian:
         except OSError:
             answers = b""
         if not answers:
-            raise PinsLost(sentence("guardian_gone"))
+            raise PinsLost(GONE)
         self._answered += len(answers)
         self._asked_s = None if self._answered == self._sent else self._clock_s()
 
@@ -181,7 +185,7 @@ def take_turn(path: Path) -> int:
     try:
         turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as fault:
-        raise PinsLost(sentence("says", place=path, reason=os_reason(fault))) from None
+        raise PinsLost(SAYS(place=path, reason=os_reason(fault))) from None
     if not _locked(turn, TURN_S):
         predecessor = os.pread(turn, 20, 0).decode()
         with suppress(ProcessLookupError, ValueError):

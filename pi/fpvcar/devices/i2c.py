@@ -3,9 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
 
-ENABLE = sentence("i2c_advice")
+SHORT = Phrase("i2c_short", "{count} bytes, expected {expected}")
+FAULT = Phrase("i2c_fault", "I2C bus {bus} address {address}: {reason}")
+
+ENABLE = Text(
+    "i2c_advice",
+    "enable I2C: sudo raspi-config nonint do_i2c 0 (or the line "
+    "dtparam=i2c_arm=on in /boot/firmware/config.txt, and i2c-dev in "
+    "/etc/modules), then reboot",
+)
 """Advice for a missing bus."""
 
 

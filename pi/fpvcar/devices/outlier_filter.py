@@ -8,9 +8,9 @@ wire, a wet lens or a neighbour's echoes turn most readings into jumps.
 
 from collections import deque
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 
-NOISY = sentence("noisy")
+NOISY = Text("noisy", "noisy: its readings jump back and forth")
 """State of a sensor with readings that this filter rejects."""
 LAST, MOST, CALM = 10, 7, 2
 """Thresholds: noisy from MOST jumps among the LAST readings, until there are at most CALM."""

@@ -13,7 +13,33 @@ import msgspec
 from msgspec import Struct
 
 from fpvcar.config import Camera
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
+
+CAMERA_RATE_FAST = Phrase(
+    "camera_rate_fast",
+    'the whole view has {most} of {fps} frames per second; the view "fast" has {fast}, with '
+    "{across} % × {down} % of the sensor",
+)
+CAMERA_MODE_LENS = Phrase(
+    "camera_mode_lens",
+    "{sensor}: {width} × {height}, {bits} bits; the picture has {across} % × {down} % of the "
+    "sensor, its angle depends on the lens; up to {fps} frames per second, readout {readout} "
+    "ms",
+)
+CAMERA_MODE = Phrase(
+    "camera_mode",
+    "{sensor}: {width} × {height}, {bits} bits; the picture is {degrees}° wide, {across} % × "
+    "{down} % of the sensor; up to {fps} frames per second, readout {readout} ms",
+)
+CAMERA_RATE_MOST = Phrase(
+    "camera_rate_most",
+    "this sensor has at most {most} of {fps} frames per second; choose a lower rate",
+)
+CAMERA_MODE_UNKNOWN = Phrase(
+    "camera_mode_unknown",
+    "{sensor}: a sensor without a table of modes; its program chooses one, and the picture "
+    "may show a part of the view",
+)
 
 
 class Mode(NamedTuple):
@@ -133,19 +159,18 @@ def within_mode(model: str, camera: Camera) -> tuple[Camera, Mode | None]:
 
 
 class ModeReport(Struct, frozen=True):
-    """Mode of a camera in words. `rate`: the reason for a lower rate, and the other choice; or
-    ""."""
+    """Mode of a camera in words. `rate`: the reason for a lower rate, and the other choice."""
 
-    text: str
+    text: Text
     known: bool = True
-    rate: str = ""
+    rate: Text | None = None
 
 
 def report(model: str, camera: Camera) -> ModeReport:
     """Describe the mode that these settings have on the sensor of this name."""
     sensor = sensor_of(model)
     if sensor is None:
-        return ModeReport(sentence("camera_mode_unknown", sensor=model), known=False)
+        return ModeReport(CAMERA_MODE_UNKNOWN(sensor=model), known=False)
     mode = choose(sensor, camera)
     across, down = visible(sensor, mode, camera)
     angle = fov_deg(sensor, mode, camera)
@@ -160,23 +185,23 @@ def report(model: str, camera: Camera) -> ModeReport:
         "readout": "?" if mode.readout_ms is None else f"{mode.readout_ms:g}",
     }
     if angle is None:
-        text = sentence("camera_mode_lens", **values)
+        text = CAMERA_MODE_LENS(**values)
     else:
-        text = sentence("camera_mode", degrees=f"{angle:.0f}", **values)
+        text = CAMERA_MODE(degrees=f"{angle:.0f}", **values)
     return ModeReport(text, rate=_rate(sensor, mode, camera))
 
 
-def _rate(sensor: Sensor, mode: Mode, camera: Camera) -> str:
+def _rate(sensor: Sensor, mode: Mode, camera: Camera) -> Text | None:
     if mode.fps >= camera.fps:
-        return ""
+        return None
     values = {"most": f"{mode.fps:g}", "fps": f"{camera.fps:g}"}
     other = choose(sensor, msgspec.structs.replace(camera, view="fast"))
     if min(other.fps, camera.fps) <= mode.fps:
-        return sentence("camera_rate_most", **values)
+        return CAMERA_RATE_MOST(**values)
     across, down = visible(sensor, other, camera)
     fast = f"{min(other.fps, camera.fps):g}"
     shares = {"across": f"{100 * across:.0f}", "down": f"{100 * down:.0f}"}
-    return sentence("camera_rate_fast", fast=fast, **shares, **values)
+    return CAMERA_RATE_FAST(fast=fast, **shares, **values)
 
 
 def table(camera: Camera) -> list[str]:

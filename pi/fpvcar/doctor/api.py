@@ -13,10 +13,10 @@ from aiohttp import web
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.doctor.report import STATUSES
-from fpvcar.http.responses import JSON, refused
+from fpvcar.http.responses import CAR_MOVES, JSON, refused
+from fpvcar.http.routes import OBJECT, answers
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import fault_text, sentence
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import PROGRAM_EXIT, PROGRAM_SILENT, VERBATIM, Text, fault_text
 
 WITHIN_S = 60.0
 
@@ -40,10 +40,11 @@ class DoctorApi:
         """Add the route; call this before adding a catch-all route."""
         app.router.add_post("/api/doctor", self._run)
 
+    @answers(RecordingRights.let_grown_up, OBJECT)
     async def _run(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request)
+        """Look for faults, for up to half a minute."""
         if self._moves():
-            raise refused(web.HTTPConflict, Refusal("car_moves"))
+            raise refused(web.HTTPConflict, CAR_MOVES)
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(self._report())
         return web.Response(body=await asyncio.shield(self._check), headers=JSON)
@@ -61,7 +62,7 @@ class DoctorApi:
             async with asyncio.timeout(self._within_s):
                 out, err = await process.communicate()
         except TimeoutError:
-            raise _failed(sentence("wifi_silent", program="doctor")) from None
+            raise _failed(PROGRAM_SILENT(program="doctor")) from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 if process.returncode is None:
@@ -69,10 +70,15 @@ class DoctorApi:
                     await process.wait()
         if process.returncode not in STATUSES.values():
             last = err.decode(errors="replace").strip().splitlines()[-1:]
-            ended = sentence("program_exit", program="doctor", status=process.returncode)
-            raise _failed(" ".join(last) or ended)
+            ended = PROGRAM_EXIT(program="doctor", status=process.returncode)
+            raise _failed(VERBATIM(text=" ".join(last)) if last else ended)
         return out
 
 
-def _failed(reason: str) -> web.HTTPException:
-    return refused(web.HTTPServiceUnavailable, Refusal("check_failed", reason=reason))
+def _failed(reason: Text) -> web.HTTPException:
+    return refused(
+        web.HTTPServiceUnavailable,
+        Text(
+            "check_failed", "The check failed: {reason}. By hand: sudo fpvcar doctor", reason=reason
+        ),
+    )

@@ -303,11 +303,11 @@ async def _one_picture(camera: filming.Camera) -> Works | Broken:
 
     job = asyncio.create_task(camera.film(take))
     until_s = time.monotonic() + CAMERA_S
-    while not seen.done() and not camera.state.startswith("lost"):
+    while not seen.done() and not camera.status.startswith("lost"):
         if time.monotonic() > until_s:
             break
         await asyncio.wait([seen, job], timeout=0.1, return_when="FIRST_COMPLETED")
-    result = Works(camera.sensor) if seen.done() else Broken(camera.state)
+    result = Works(camera.sensor) if seen.done() else Broken(camera.status)
     job.cancel()
     await asyncio.gather(job, return_exceptions=True)
     return result

@@ -19,7 +19,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.saved import SavedSettings, differing, guard_of, hold_of, limit_of
-from fpvcar.runtime.sentences import STARTING, sentence
+from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.wire.telemetry import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -37,7 +37,11 @@ WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak; more current would crash the computer."""
 UNMEASURED_LIMIT = 0.4
 """Share of full throttle while the guard counts on an unmeasured speed."""
-NO_PINS = sentence("pins_silent")
+NO_WHEELS = {
+    "absent": Text("wheels_absent", "the wheels process is absent"),
+    "hung": Text("wheels_hung", "the wheels process is hung"),
+}
+NO_PINS = Text("pins_silent", "the back end of the motor pins does not answer")
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {WheelsReason.PINS_SILENT, WheelsReason.PINS_LOST}
@@ -107,8 +111,8 @@ class Control:
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
         self._settings: tuple[float, GuardMode, Hold | None] | None = None
-        self.wheels: str = STARTING
-        self._why = ""
+        self.wheels: State = STARTING
+        self._why: Text | None = None
         hold = hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
         self.duties: tuple[float, ...] = (0.0, 0.0)
@@ -237,8 +241,8 @@ class Control:
             stop = Hold(Cause.WHEELS_STOPPED, reason)
             self.step(gate.hold(self.decision.latches, stop))
 
-    def wheels_fault(self, text: str) -> None:
-        """Store the back end's description of a pin fault; "" if there is no fault."""
+    def wheels_fault(self, text: Text | None) -> None:
+        """Store the back end's description of a pin fault; None if there is no fault."""
         self._why = text
         if self._fault is Cause.PINS and text:
             self._set_fault(Cause.PINS, text)
@@ -246,11 +250,11 @@ class Control:
     def wheels_state(self, state: str) -> None:
         """Store the wheels client's state: "ok", "absent" or "hung"."""
         if state != "ok":
-            self._set_fault(Cause.WHEELS_LOST, sentence(f"wheels_{state}"))
+            self._set_fault(Cause.WHEELS_LOST, NO_WHEELS[state])
 
-    def _set_fault(self, fault: Cause | None, text: str) -> None:
+    def _set_fault(self, fault: Cause | None, text: State) -> None:
         if fault is not self._fault or text != self.wheels:
-            if text != "ok" or self.wheels != "starting":
+            if text != "ok" or self.wheels != STARTING:
                 log.warning("wheels: %s", text)
             self._fault, self.wheels = fault, text
             self._changed()

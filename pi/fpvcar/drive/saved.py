@@ -24,6 +24,7 @@ import msgspec
 from fpvcar.config import PLAIN, GuardMode, PersonName, Picture, Profile, Share
 from fpvcar.drive.gate import GROWN_UPS, Cause, Hold
 from fpvcar.runtime import files, paths
+from fpvcar.runtime.texts import Phrase, fault_text
 from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
@@ -35,6 +36,9 @@ AGAIN_S = 5.0
 """Retry interval after a failed write to the card."""
 GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
 UNREADABLE = (OSError, ValueError, msgspec.DecodeError, RecursionError)
+SETTINGS_UNSAVED = Phrase(
+    "settings_unsaved", "the grown-ups' settings are lost at a restart: {reason}"
+)
 log = logging.getLogger("fpvcar.saved")
 
 
@@ -207,7 +211,7 @@ class Saver(Worker):
                 self._keep_unknown()
             write(self._path, settings)
         except OSError as fault:
-            self.set_state(f"the grown-ups' settings are lost at a restart: {fault}")
+            self.set_state(SETTINGS_UNSAVED(reason=fault_text(fault)))
         else:
             self._written = settings
             self.set_state("ok")

@@ -14,9 +14,13 @@ from pathlib import Path
 from aiohttp import web
 
 from fpvcar.http import addresses
-from fpvcar.http.languages import language_of, translated, translated_refusal
-from fpvcar.http.responses import refused
-from fpvcar.wire.refusals import Refusal
+from fpvcar.http.languages import language_of, translated
+from fpvcar.http.responses import as_problem, refused, text_of
+from fpvcar.runtime.texts import Phrase, Text
+
+FOREIGN_HOST = Phrase(
+    "foreign_host", 'Host "{host}" refused: open this page by its address, or as {name}.'
+)
 
 PAGE_TYPES = {
     ".html": "text/html",
@@ -59,6 +63,9 @@ background: var(--plate) }}</style>
 WORD = re.compile(r"^  (\w+): '([^'\\]*)',$", re.MULTILINE)
 PLACE = re.compile(r'data-t="(\w+)">(?=<)')
 BOOT = ' src="boot.js"'
+PROBLEM = "application/problem+json"
+TITLE = Text("page_title", "That did not work")
+FIRST = Text("page_first", "To the start page")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -66,7 +73,7 @@ def refuse_foreign(request: web.Request, own_name: str, extra: Iterable[str] = (
     """Refuse a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden."""
     host, origin = request.headers.get("Host"), request.headers.get("Origin")
     if not addresses.host_allowed(host, own_name, extra):
-        raise refused(web.HTTPForbidden, Refusal("foreign_host", host=_shown(host), name=own_name))
+        raise refused(web.HTTPForbidden, FOREIGN_HOST(host=_shown(host), name=own_name))
     if not addresses.origin_allowed(origin, host):
         raise web.HTTPForbidden(
             text=f'Origin "{_shown(origin)}" refused: expected '
@@ -81,25 +88,28 @@ def refuse_other_sites(request: web.Request) -> None:
     """
     site = request.headers.get("Sec-Fetch-Site", "none")
     if site not in ("same-origin", "none"):
-        raise refused(web.HTTPForbidden, Refusal("own_page"))
+        raise refused(web.HTTPForbidden, Text("own_page", "Open the car's own page."))
 
 
 @web.middleware
 async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Render an error as a page in the browser's language, if the browser accepts HTML."""
+    """Render an error as the request accepts it: see responses.py."""
     try:
         return await handler(request)
     except web.HTTPError as fault:
-        if "text/html" not in request.headers.get("Accept", ""):
+        accepted = request.headers.get("Accept", "")
+        if PROBLEM in accepted:
+            fault.body, fault.content_type = as_problem(fault), PROBLEM
+            raise
+        if "text/html" not in accepted:
             raise
         language = language_of(request.headers.get("Accept-Language", ""))
-        english = (fault.text or fault.reason).strip()
-        text = translated(language, english, fault.headers.get("X-Refusal", ""))
+        text = translated(language, text_of(fault))
         fault.text = ERROR_PAGE.format(
             language=language,
-            title=translated_refusal(language, "page_title"),
+            title=translated(language, TITLE),
             text=html.escape(text),
-            first=translated_refusal(language, "page_first"),
+            first=translated(language, FIRST),
         )
         fault.content_type = "text/html"
         fault.headers.update(HEADERS)
@@ -129,7 +139,10 @@ def page_response(root: Path, name: str) -> web.Response | web.FileResponse:
     except OSError:  # for example, a name that is too long
         exists = False
     if kind is None or not exists:
-        raise refused(web.HTTPNotFound, Refusal("page_missing", path=f"/{_shown(name)}"))
+        raise refused(
+            web.HTTPNotFound,
+            Text("page_missing", "There is no {path} here.", path=f"/{_shown(name)}"),
+        )
     if path.suffix == ".html":
         return _page(root, path.read_text("utf-8"))
     headers = {**HEADERS, "Content-Type": kind, "Vary": "Accept-Encoding"}

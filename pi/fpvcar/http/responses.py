@@ -1,14 +1,24 @@
-"""Helpers shared by the routes of recordings: headers, faults as answers, query figures."""
+"""Answers of routes: headers, refusals and faults, figures of a query.
+
+raise refused(web.HTTPConflict, CAR_MOVES) -> pages.errors_as_pages, by the header Accept:
+    application/problem+json    Problem (RFC 9457)
+    text/html                   a page in the browser's language
+    else                        English as text/plain, key and values in X-Refusal
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
+from urllib.parse import urlencode
 
+import msgspec
 from aiohttp import web
 
 from fpvcar.recordings.mcap.parsing import RecordingError
-from fpvcar.runtime.sentences import fault_text, sent_as
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import VERBATIM, Text, fault_text
+
+CAR_MOVES = Text("car_moves", "The car is moving: wait until it stops, then try again.")
+RECORDING_GONE = Text("recording_gone", "This recording no longer exists.")
 
 PRIVATE = {
     "Cache-Control": "no-store",
@@ -22,26 +32,52 @@ HEADER_MOST, TEXT_MOST = 4000, 4000
 T = TypeVar("T")
 
 
+class Problem(msgspec.Struct, frozen=True):
+    """Refusal or fault as application/problem+json (RFC 9457). `title` is English; pages show
+    `text` in their language."""
+
+    type: str
+    title: str
+    status: int
+    text: Text
+
+
 def refused(
-    kind: type[web.HTTPException], refusal: Refusal, headers: Mapping[str, str] | None = None
+    kind: type[web.HTTPException], text: Text, headers: Mapping[str, str] | None = None
 ) -> web.HTTPException:
-    """Return a refusal as an answer."""
-    return _answer(kind, str(refusal), {**(headers or {}), **refusal.header})
+    """Return a refusal as an answer that clients can read, whatever a request has put into it."""
+    sent = _as_query(text)
+    header = {"X-Refusal": sent} if len(sent) <= HEADER_MOST else {}
+    answer = kind(text=f"{str(text)[:TEXT_MOST]}\n", headers={**(headers or {}), **header})
+    answer.args = (text,)
+    return answer
 
 
 def failed(kind: type[web.HTTPException], fault: Exception) -> web.HTTPException:
-    """Return a fault as an answer, with key and values of a sentence."""
-    text = fault_text(fault)
-    sent = sent_as(text)
-    return _answer(kind, text, {"X-Refusal": sent} if sent else {})
+    """Return a fault as an answer."""
+    return refused(kind, fault_text(fault))
 
 
-def _answer(
-    kind: type[web.HTTPException], text: str, headers: Mapping[str, str]
-) -> web.HTTPException:
-    """Return an answer that clients can read, whatever a request has put into it."""
-    short = {name: value for name, value in headers.items() if len(value) <= HEADER_MOST}
-    return kind(text=f"{text[:TEXT_MOST]}\n", headers=short)
+def text_of(answer: web.HTTPException) -> Text:
+    """Return the text of a refusal or an error."""
+    if isinstance(answer.args[0], Text):
+        return answer.args[0]
+    return VERBATIM(text=(answer.text or answer.reason).strip())
+
+
+def as_problem(answer: web.HTTPException) -> bytes:
+    """Return a refusal or an error as the body of application/problem+json."""
+    text, status = text_of(answer), answer.status
+    return msgspec.json.encode(Problem(f"urn:fpvcar:{text.key}", str(text), status, text))
+
+
+def _as_query(text: Text) -> str:
+    """Return key and values as a query, for clients of the version before."""
+    values = {
+        name: _as_query(value) if isinstance(value, Text) else value
+        for name, value in text.values.items()
+    }
+    return urlencode({"key": text.key, **values})
 
 
 def answering(act: Callable[[], T]) -> Callable[[], T]:
@@ -51,7 +87,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
         try:
             return act()
         except FileNotFoundError:
-            raise refused(web.HTTPNotFound, Refusal("recording_gone")) from None
+            raise refused(web.HTTPNotFound, RECORDING_GONE) from None
         except (RecordingError, OSError) as fault:
             raise failed(web.HTTPUnprocessableEntity, fault) from None
 

@@ -17,11 +17,17 @@ from typing import Any, Generic, TypeVar
 
 from aiohttp import WSMsgType, web
 
-from fpvcar.runtime.sentences import sent_as, sentence
+from fpvcar.runtime.texts import VERBATIM, Phrase, Text, fault_text
 from fpvcar.video.stream import TEXT, frame_head
-from fpvcar.wire.down import Error
+from fpvcar.wire.down import Closing, Error
 from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import Down, encode_downward, encoded
+
+CLOSE_MESSAGES = Phrase("close_messages", "{count} bad messages in a row: {what}")
+
+ONLY_DRIVER = Text("close_driver", "only the driver can use it")
+NO_HELLO = Phrase("close_hello", "no hello within {seconds} s")
+SILENT = Phrase("close_silent", "no message for {seconds} s")
 
 STRIKES = 3
 UNKNOWN_ANSWERED = 5
@@ -38,15 +44,14 @@ ELSEWHERE = 4001
 Message = TypeVar("Message")
 
 
-def close_reason(text: str) -> bytes:
-    """Return the reason of a close frame: the text, and for pages a second line of key and values,
-    if both lines fit."""
-    reason, sent = text.encode(), f"\n{sent_as(text)}".rstrip().encode()
-    return reason + sent if len(reason) + len(sent) <= REASON_MOST else reason[:REASON_MOST]
+def close_reason(text: Text) -> bytes:
+    """Return the reason of a close frame: the key of the text, which a Closing has whole."""
+    reason = str(text) if text.key == VERBATIM.key else text.key
+    return reason.encode()[:REASON_MOST].decode(errors="ignore").encode()
 
 
 class SessionClosed(Exception):
-    """Raised to end the session; the text is the reason sent to the browser."""
+    """Raised to end the session; its Text is the reason sent to the browser."""
 
 
 class TextSession(Generic[Message]):
@@ -56,7 +61,7 @@ class TextSession(Generic[Message]):
     def __init__(self, address: str) -> None:
         self.address = address
         self.unknown = 0
-        self.closing = ""
+        self.closing: Text | None = None
         self._close_code = REFUSED
         self._strikes = 0
         self._newest: Down | str | None = None
@@ -97,7 +102,7 @@ class TextSession(Generic[Message]):
         self.send(error)
         self._strikes += 1
         if self._strikes >= STRIKES:
-            raise SessionClosed(sentence("close_messages", count=STRIKES, what=error.what))
+            raise SessionClosed(CLOSE_MESSAGES(count=STRIKES, what=error.what))
 
     # --- outgoing ---
 
@@ -134,7 +139,7 @@ class TextSession(Generic[Message]):
     def sent(self, message: Down | str) -> None:
         """Handle a message that was passed to the kernel; subclasses override this."""
 
-    def close(self, reason: str, code: int = REFUSED) -> None:
+    def close(self, reason: Text, code: int = REFUSED) -> None:
         """End the session from outside; the reason is sent behind all queued messages."""
         self._close_code = self._close_code if self.closing else code
         self.closing = self.closing or reason
@@ -156,7 +161,7 @@ class TextSession(Generic[Message]):
             await listening
         except SessionClosed as reason:
             log.info("%s: closed: %s", self.address, reason)
-            self.close(str(reason))
+            self.close(fault_text(reason))
             await asyncio.wait([sender], timeout=CLOSE_S)
         except ConnectionError:  # the peer disconnected during a write
             pass
@@ -174,6 +179,8 @@ class TextSession(Generic[Message]):
             if newest is not None:
                 await self._send(ws, newest)
             if self.closing and not self._outbox:
+                if self._close_code != ELSEWHERE:  # its page shows nothing of it
+                    await self._send(ws, Closing(self.closing))
                 await ws.close(code=self._close_code, message=close_reason(self.closing))
 
     async def _send(self, ws: web.WebSocketResponse, message: Down | str) -> None:

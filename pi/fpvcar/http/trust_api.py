@@ -8,15 +8,26 @@ GET /api/trust/root.crt  the certificate of the car's own authority
 from pathlib import Path
 
 from aiohttp import web
+from msgspec import Struct
 
 from fpvcar.http import certificates
 from fpvcar.http.addresses import in_url
 from fpvcar.http.endpoints import Address
 from fpvcar.http.pages import POLICY, page_response
 from fpvcar.http.responses import PRIVATE
+from fpvcar.http.routes import answers
 
 BASE = "/api/trust"
+CRT = "application/x-x509-ca-cert"
 ABSENT = "There is no https here, so there is nothing to trust.\n"
+
+
+class Authority(Struct):
+    """The car's https port, and its authority; `fingerprint` is "" for a car without https."""
+
+    https_port: int
+    name: str
+    fingerprint: str
 
 
 class TrustApi:
@@ -41,18 +52,18 @@ class TrustApi:
         page.headers[POLICY] = page.headers[POLICY].replace(own, f"{own} {https_origin}")
         return page
 
-    async def _about(self, request: web.Request) -> web.Response:
-        answer = {"https_port": self._port, "name": self._name, "fingerprint": ""}
-        if self._root:
-            answer["fingerprint"] = certificates.fingerprint(self._root)
-        return web.json_response(answer, headers=PRIVATE)
+    @answers()
+    async def _about(self, request: web.Request) -> Authority:
+        """Return the fingerprint of the car's authority."""
+        fingerprint = certificates.fingerprint(self._root) if self._root else ""
+        return Authority(self._port, self._name, fingerprint)
 
+    @answers(answer=CRT)
     async def _certificate(self, request: web.Request) -> web.Response:
+        """Return the certificate of the car's authority."""
         if not self._root:
             raise web.HTTPNotFound(text=ABSENT)
         file = f'attachment; filename="{self._name.replace(" ", "-")}.crt"'
         return web.Response(
-            body=self._root,
-            content_type="application/x-x509-ca-cert",
-            headers={**PRIVATE, "Content-Disposition": file},
+            body=self._root, content_type=CRT, headers={**PRIVATE, "Content-Disposition": file}
         )

@@ -19,9 +19,9 @@ from aiohttp import WSMsgType, web
 
 from fpvcar import config
 from fpvcar.http.limits import TokenBucket
-from fpvcar.http.text_session import CLOSE_S, SessionClosed
+from fpvcar.http.text_session import CLOSE_S, ONLY_DRIVER, SILENT, SessionClosed
 from fpvcar.intercom.sound import SoundProgram, microphone_argv, speaker_argv
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import VERBATIM, Text, fault_text
 from fpvcar.seat.hub import Hub
 from fpvcar.seat.redundant_link import hello, refuse
 from fpvcar.seat.video_link import Link
@@ -81,7 +81,8 @@ class Intercom:
         self._link: Link | None = None
         self._may: Callable[[], bool] = lambda: False
         self._queue = SpeakerQueue()
-        self._talked_s, self._deaf, self._fault = 0.0, 0, ""
+        self._talked_s, self._deaf = 0.0, 0
+        self._fault: Text | None = None
         self._sound = b""
 
     def switch(self, on: bool) -> str:
@@ -111,12 +112,12 @@ class Intercom:
             session = await hello(ws, hub)
             promote()
             self._end()
-            self._link, self._fault, self._deaf = link, "", 0
+            self._link, self._fault, self._deaf = link, None, 0
             self._may = lambda: self.on and hub.has_wheel(session.client)
             await self._listen(ws, link)
         except SessionClosed as reason:
             log.info("%s: intercom closed: %s", request.remote, reason)
-            await refuse(ws, transport, str(reason))
+            await refuse(ws, transport, fault_text(reason))
         finally:
             if self._link is link:
                 self._end()
@@ -135,24 +136,26 @@ class Intercom:
                         self._play(message.data)
                     elif message.type is WSMsgType.TEXT and message.data == LISTEN:
                         if self._microphone is None:
-                            raise SessionClosed(sentence("intercom_no_microphone"))
+                            raise SessionClosed(
+                                Text("intercom_no_microphone", "the car has no microphone")
+                            )
                         self._microphone.renew()
                     elif message.type is not WSMsgType.PONG:
-                        raise SessionClosed(f'expected sound or "{LISTEN}"')
+                        raise SessionClosed(VERBATIM(text=f'expected sound or "{LISTEN}"'))
                     waiting.reschedule(loop.time() + SILENCE_S)
                     # Frames already received are read without a pause: let other tasks run.
                     await asyncio.sleep(0.0 if meter.allow(loop.time()) else PAUSE_S)
         except TimeoutError:
-            raise SessionClosed(sentence("close_silent", seconds=f"{SILENCE_S:.0f}")) from None
+            raise SessionClosed(SILENT(seconds=f"{SILENCE_S:.0f}")) from None
 
     def _check(self, link: Link) -> None:
         """Raise SessionClosed if the link's socket may no longer talk or listen."""
         if not self.on:
-            raise SessionClosed(sentence("intercom_off"))
+            raise SessionClosed(Text("intercom_off", "a grown-up switched it off"))
         if self._link is not link:
-            raise SessionClosed(sentence("intercom_elsewhere"))
+            raise SessionClosed(Text("intercom_elsewhere", "it is open in another tab"))
         if not self._may():
-            raise SessionClosed(sentence("close_driver"))
+            raise SessionClosed(ONLY_DRIVER)
         if self._fault:
             raise SessionClosed(self._fault)
 
@@ -160,17 +163,19 @@ class Intercom:
         try:
             sound = parse_sound(frame)
         except WireError as fault:
-            raise SessionClosed(str(fault)) from None
+            raise SessionClosed(VERBATIM(text=fault)) from None
         now_s = time.monotonic()
         if self._speaker is None:
-            raise SessionClosed(sentence("intercom_no_speaker"))
+            raise SessionClosed(Text("intercom_no_speaker", "the car has no speaker"))
         if not self._queue.admits(sound, now_s):
             return
         self._talked_s = now_s
         self._speaker.renew()
         self._deaf = 0 if self._speaker.write(sound.samples) else self._deaf + 1
         if self._deaf >= DEAF_FRAMES:
-            self._failed(sentence("intercom_mute", program=self._speaker.argv[0]))
+            self._failed(
+                Text("intercom_mute", "{program} plays nothing", program=self._speaker.argv[0])
+            )
 
     def _recorded(self, data: bytes) -> None:
         """Send recorded sound, the newest only."""
@@ -193,7 +198,7 @@ class Intercom:
         except OSError:  # the page has disconnected
             self._end()
 
-    def _failed(self, reason: str) -> None:
+    def _failed(self, reason: Text) -> None:
         """Keep the reason; the page's next message is answered with a close."""
         log.warning("intercom: %s", reason)
         self._fault = reason

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from fpvcar.runtime.child_process import ChildProcess
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import PROGRAM_EXIT, SAYS, Text, os_reason
 
 SAMPLES = ("-q", "-t", "raw", "-f", "MU_LAW", "-c", "1", "-r", "16000", "-F", "20000")
 SPEAKER_BUFFER_US, MICROPHONE_BUFFER_US = 80_000, 200_000
@@ -36,7 +36,7 @@ class SoundProgram:
         self,
         argv: Sequence[str],
         lease_s: float,
-        failed: Callable[[str], None],
+        failed: Callable[[Text], None],
         on_bytes: Callable[[bytes], None] | None = None,
     ) -> None:
         """Set the program; with `on_bytes` it records, without it plays."""
@@ -75,7 +75,7 @@ class SoundProgram:
         try:
             process = ChildProcess(self.argv, plays, on_bytes, lambda: REST_S, PIPE_BYTES)
         except OSError as fault:
-            self._fail(sentence("says", place=self.argv[0], reason=os_reason(fault)))
+            self._fail(SAYS(place=self.argv[0], reason=os_reason(fault)))
             return
         self._process = process
         try:
@@ -83,13 +83,17 @@ class SoundProgram:
                 await asyncio.wait([process.exited], timeout=LOOK_S)
             if process.exited.done():
                 program, status = self.argv[0], process.exited.result()
-                line = process.last_line and f"{program}: {process.last_line}"
-                self._fail(line or sentence("program_exit", program=program, status=status))
+                line = process.last_line
+                self._fail(
+                    SAYS(place=program, reason=line)
+                    if line
+                    else PROGRAM_EXIT(program=program, status=status)
+                )
         finally:
             self._process = None
             process.close_stdin()  # a read goes on after a signal to aplay
             await process.end()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: Text) -> None:
         self.end()
         self._failed(reason)

@@ -17,12 +17,15 @@ from fpvcar.library.drives import Drive, DriveFilter, Part, drives_of
 from fpvcar.library.recording_index import Page, RecordingIndex
 from fpvcar.library.titles import Titles
 from fpvcar.recordings import names
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import Refusal, Text
 
 LOOK_S = 1.5
 """Time budget of one list request for files that are not indexed yet, in seconds."""
 CAR, STATION = "car", "station"
 """Place of a drive: still on its car, or fetched by a base station."""
+OPEN = Text("drive_open", "This drive is still being recorded: delete it a minute after its end.")
+UNREAD = Text("export_open", "The recordings are still being read: try again in a moment.")
+GONE = Text("drive_gone", "This drive no longer exists: reload the page.")
 log = logging.getLogger("fpvcar.recordings")
 
 
@@ -155,7 +158,7 @@ class FolderRepository:
         drives = self._whole()
         drive = _named(drive_id, drives)
         if drive.state == "open" or any(map(self._writing, drive.parts)):
-            raise DriveBusy("drive_open")
+            raise DriveBusy(OPEN)
         own = {part.name for part in drive.parts if not part.shared}
         shared = [part for part in drive.parts if part.shared]
         remaining = {part.name for entry in drives for part in entry.parts} - own
@@ -171,7 +174,7 @@ class FolderRepository:
         shared."""
         drives, unread = self._all()
         if unread:
-            raise DriveBusy("export_open")
+            raise DriveBusy(UNREAD)
         return drives
 
     def _all(self) -> tuple[list[Drive], int]:
@@ -191,4 +194,4 @@ def _named(drive_id: str, drives: Sequence[Drive]) -> Drive:
     """Return the drive with this ID. Raises DriveMissing."""
     with contextlib.suppress(StopIteration):
         return next(drive for drive in drives if drive.id == drive_id)
-    raise DriveMissing("drive_gone")
+    raise DriveMissing(GONE)

@@ -22,6 +22,7 @@ from fpvcar.recordings import messages
 from fpvcar.recordings.export.point_cloud import ORIGIN, points_of
 from fpvcar.recordings.mcap.cloud import Point
 from fpvcar.runtime.aligned_timer import aligned_sleep
+from fpvcar.runtime.texts import State
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
 from fpvcar.wire.telemetry import Battery, Measured, Range, Recording
@@ -100,9 +101,14 @@ def step_of(stepped: GateRun) -> messages.Step:
         fault=world.fault,
         volts=stepped.volts,
         free=world.free,
-        ranges=tuple(stepped.ranges),
+        ranges=tuple(map(_recorded, stepped.ranges)),
         guard_mode=stepped.guard_mode,
     )
+
+
+def _recorded(sensor: Range) -> messages.Range:
+    state = str(sensor.state)
+    return messages.Range(sensor.name, sensor.bearing_deg, sensor.range_m, sensor.age_s, state)
 
 
 def plot_of(stepped: GateRun, ranges: Sequence[Range], offset_ns: int) -> messages.Plot:
@@ -138,9 +144,10 @@ class Feed:
         self._last_event: gate.Decision | None = None
         self._parts: dict[str, str] = {}
         """Last state of camera, wheels and pins."""
-        self._battery, self._battery_due_s = (-1.0, ""), 0.0
+        self._battery: tuple[float, State] = (-1.0, "none")
+        self._battery_due_s = 0.0
         self._ranges_due_s = self._plot_due_s = 0.0
-        self._states: dict[str, str] = {}
+        self._states: dict[str, State] = {}
         self._lasting: dict[str, messages.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
         self._driven = False
@@ -349,9 +356,9 @@ class Feed:
                 )
 
     def _put_range(
-        self, name: str, when_ns: int, bearing_deg: float, range_m: float | None, state: str
+        self, name: str, when_ns: int, bearing_deg: float, range_m: float | None, state: State
     ) -> None:
-        reading = messages.Reading(bearing_deg, range_m, state)
+        reading = messages.Reading(bearing_deg, range_m, str(state))
         self._recorder.put(messages.RANGE + name, reading, when_ns)
         arc = partial(
             points_of,
@@ -370,7 +377,15 @@ class Feed:
         if at_s - before_s >= NEWER_S or battery.state != state:
             self._battery = (at_s, battery.state)
             when_ns = round(at_s * 1e9) if at_s > 0.0 else None
-            self._recorder.put(messages.BATTERY, battery, when_ns)
+            reading = messages.Battery(
+                battery.volts,
+                battery.amps,
+                battery.share,
+                battery.low,
+                battery.age_s,
+                str(battery.state),
+            )
+            self._recorder.put(messages.BATTERY, reading, when_ns)
 
 
 def _moves(before: gate.Decision, now: gate.Decision) -> bool:

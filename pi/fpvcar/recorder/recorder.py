@@ -18,7 +18,7 @@ from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
 from fpvcar.runtime import wall_clock
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, State
 from fpvcar.runtime.units import MB, SECOND_NS
 from fpvcar.wire.telemetry import Recording
 
@@ -28,6 +28,7 @@ CLOCK_SET_NS = 5 * SECOND_NS
 STOP_S = 2.0
 FRAME = ("width", "height", "flip", "fov_deg")
 """Settings of the camera on which its intrinsics depend."""
+RECORDER_SLOW = Phrase("recorder_slow", "the card has not answered for {seconds} s")
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -238,12 +239,12 @@ class Recorder:
             self._settings.station,
         )
 
-    def _state(self) -> str:
+    def _state(self) -> State:
         if self._thread.dead:
             return ENDED
         since_s = self._thread.writing_since_s
         if since_s:
             stalled_s = self._clock.monotonic_ns() / SECOND_NS - since_s
             if stalled_s > STALLED_S:
-                return sentence("recorder_slow", seconds=f"{stalled_s:.0f}")
+                return RECORDER_SLOW(seconds=f"{stalled_s:.0f}")
         return self._thread.state

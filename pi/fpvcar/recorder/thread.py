@@ -15,13 +15,13 @@ from fpvcar.recorder.encoder import BeginCommand, Encoder, KeepCommand, QueuedMe
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings.repair.salvage import Salvager, Seal
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import VERBATIM, State, Text, os_reason
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.runtime.workers import Periodic
 
 AGAIN_S = 2.0
 """Back-off after a card fault, in seconds."""
-ENDED = sentence("recorder_ended")
+ENDED = Text("recorder_ended", "the recorder's thread ended by itself")
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -46,14 +46,14 @@ class RecorderThread(Periodic):
     ) -> None:
         """Take `seal(name)`, which seals a file left open by a previous run in small steps."""
         super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
-        self.state: str = "ok"
-        """Status text: "ok", or a description of the fault."""
+        self.state: State = "ok"
         self.writing_since_s = 0.0
         """Start time of the current turn; 0 between turns."""
         self.lost = self.kept = 0
         """Number of messages taken but not written, and of minutes kept."""
-        self.recoveries, self.recovered_from = 0, ""
-        """Number of recoveries from a fault, and the last fault."""
+        self.recoveries = 0
+        self.recovered_from: State = "ok"
+        """Fault before the last recovery."""
         self._handover, self._rotation = handover, rotation
         self._clock = clock
         self._salvager = Salvager(seal, clock.monotonic_ns)
@@ -90,7 +90,7 @@ class RecorderThread(Periodic):
             if isinstance(fault, OSError):
                 self._failed(os_reason(fault), True)
             else:
-                self._failed(repr(fault), False)
+                self._failed(VERBATIM(text=repr(fault)), False)
             self._again_s = now_s + AGAIN_S
         finally:
             self._handover.give_back(taken)
@@ -158,7 +158,7 @@ class RecorderThread(Periodic):
         elif self._rotation.keep(command.now_ns + self._rotation.offset_ns):
             self.kept += 1
 
-    def _failed(self, reason: str, expected: bool) -> None:
+    def _failed(self, reason: Text, expected: bool) -> None:
         if reason != self.state:
             log.warning("not recording: %s", reason, exc_info=not expected)
         self.state = reason

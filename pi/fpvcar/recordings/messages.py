@@ -115,6 +115,27 @@ class Reading(Struct, frozen=True):
     state: str = "ok"
 
 
+class Range(Struct, frozen=True):
+    """Range sensor as the gate saw it: telemetry.Range, with its state in English."""
+
+    name: str
+    bearing_deg: float
+    range_m: float | None
+    age_s: float | None
+    state: str = "ok"
+
+
+class Battery(Struct, frozen=True):
+    """Reading of the battery: Battery, with its state in English."""
+
+    volts: float | None
+    amps: float | None
+    share: float | None
+    low: bool
+    age_s: float | None = None
+    state: str = "ok"
+
+
 class Points(NamedTuple):
     """Position of a reading around the car; empty if there was no target."""
 
@@ -193,7 +214,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     fault: gate.Cause | None = None
     volts: float | None = None
     free: guard.Free = guard.Free()
-    ranges: tuple[telemetry.Range, ...] = ()
+    ranges: tuple[Range, ...] = ()
     guard_mode: str = "off"
 
     def wished(self) -> gate.Wish | None:
@@ -268,7 +289,7 @@ def health_of(
         for name, value in msgspec.structs.asdict(computer).items()
         if isinstance(value, int | float)
     }
-    return Health(camera, wheels, board, viewers, figures, computer.faults)
+    return Health(camera, wheels, board, viewers, figures, tuple(map(str, computer.faults)))
 
 
 class Latency(Struct, frozen=True):
@@ -316,7 +337,7 @@ class Stints(Struct, frozen=True):
 
 JSON_KINDS: dict[str, type[Struct]] = {
     ABOUT: About,
-    BATTERY: telemetry.Battery,
+    BATTERY: Battery,
     WISH: WishIn,
     STEP: Step,
     DRIVER: Turn,
@@ -331,7 +352,7 @@ Message = (
     | Picture
     | Event
     | Reading
-    | telemetry.Battery
+    | Battery
     | WishIn
     | Step
     | Turn

@@ -20,8 +20,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import os_reason, sentence, text_of_line
+from fpvcar.runtime.texts import SAYS, VERBATIM, Phrase, Text, fault_text, os_reason, text_of_line
 from fpvcar.runtime.units import MIB
+
+SILENT = Phrase("camera_silent", "it has sent nothing for {seconds} s")
+KILLED = Phrase("camera_killed", "its program was killed ({signal})")
+EXITED = Phrase("camera_exited", "its program ended with status {status}")
 
 READ_BYTES = 1 << 18
 PIPE_BYTES = MIB
@@ -71,7 +75,7 @@ class ChildProcess:
         `on_line` gets each line on its stderr.
         `stdin_bytes`: size of the pipe to its stdin, 0 for the kernel's default.
         """
-        self.last_line = ""
+        self.last_line: Text | None = None
         """Last line that the child wrote to stderr; usually the reason for its end."""
         self.last_line_s = 0.0
         """CLOCK_MONOTONIC at the reading of that line."""
@@ -211,10 +215,13 @@ class ChildProcess:
             self._keep_line(line)
 
     def _keep_line(self, line: bytes) -> None:
-        text = text_of_line(line.decode("utf-8", "replace").strip())
-        if text:
-            self.last_line, self.last_line_s = text[:LINE_MAX], time.monotonic()
-            self._on_line(self.last_line)
+        words = line.decode("utf-8", "replace").strip()
+        if words:
+            text = text_of_line(words)
+            if text.key == VERBATIM.key:
+                text = VERBATIM(text=str(text)[:LINE_MAX])
+            self.last_line, self.last_line_s = text, time.monotonic()
+            self._on_line(words[:LINE_MAX])
 
     def _on_exit(self) -> None:
         """Handle the death of the leader before it is reaped: kill the rest of its group."""
@@ -265,7 +272,7 @@ class Supervisor(ABC):
         self.restarts = 0
         self.back_off = back_off
         self._talks, self._silence_s = talks, silence_s
-        self._fault: asyncio.Future[str] | None = None
+        self._fault: asyncio.Future[Text] | None = None
         self._quiet: asyncio.TimerHandle | None = None
         self._stopping = asyncio.Event()
 
@@ -290,29 +297,33 @@ class Supervisor(ABC):
         """Process a line of the program's stderr."""
 
     @abstractmethod
-    def late(self, now_s: float) -> float | str:
+    def late(self, now_s: float) -> float | Text:
         """Return the time to wait for the next sign of life, or the reason of a time-out."""
 
     @abstractmethod
-    def ended(self, reason: str) -> bool:
+    def ended(self, reason: Text) -> bool:
         """Handle the end of a life; return True if it was successful until then."""
 
-    def not_started(self, program: str, fault: OSError | None) -> str | None:
+    def not_started(self, program: str, fault: OSError | None) -> Text | None:
         """Return the reason why the program was not started, or cannot be; None if it can."""
         if fault is not None:
-            return sentence("says", place=program, reason=os_reason(fault))
-        return None if shutil.which(program) else sentence("program_missing", program=program)
+            return SAYS(place=program, reason=os_reason(fault))
+        return (
+            None
+            if shutil.which(program)
+            else Text("program_missing", "no program {program}", program=program)
+        )
 
     def rest_s(self) -> float:
         """Return how long to leave the program's output unread from now on."""
         return 0.0
 
-    def exited(self, status: int) -> str:
+    def exited(self, status: int) -> Text:
         """Return the reason of an exit by itself; a signal's number is negative."""
         if status < 0:
-            return sentence("camera_killed", signal=signal_name(-status))
-        cause, line = sentence("camera_exited", status=status), self.line_since(0.0)
-        return sentence("says", place=cause, reason=line) if line else cause
+            return KILLED(signal=signal_name(-status))
+        cause, line = EXITED(status=status), self.line_since(0.0)
+        return SAYS(place=cause, reason=line) if line else cause
 
     # Interface for subclasses and owners
 
@@ -338,14 +349,14 @@ class Supervisor(ABC):
         """Write a line to the program; return False if it is not running or cannot read."""
         return self.process is not None and self.process.write_line(line)
 
-    def line_since(self, since_s: float) -> str:
+    def line_since(self, since_s: float) -> Text | None:
         """Return the program's last line on stderr, if it is at least that new."""
         process = self.process
         if process is None or process.last_line_s < since_s:
-            return ""
+            return None
         return process.last_line
 
-    def fail(self, reason: str) -> None:
+    def fail(self, reason: Text) -> None:
         """End this life of the program."""
         if self._fault is not None and not self._fault.done():
             self._fault.set_result(reason)
@@ -357,7 +368,7 @@ class Supervisor(ABC):
 
     # Life cycle
 
-    async def _live(self) -> str:
+    async def _live(self) -> Text:
         """Run the program from start to end; return the reason of its end."""
         self._fault = asyncio.get_running_loop().create_future()
         self.begin(time.monotonic())
@@ -369,7 +380,7 @@ class Supervisor(ABC):
                 self.command(), self._talks, self._receive, self.rest_s, on_line=self.reported
             )
         except OSError as fault:
-            return self.not_started(program, fault) or str(fault)
+            return self.not_started(program, fault) or fault_text(fault)
         self.started()
         try:
             return await self._watch(self.process, self._fault)
@@ -379,15 +390,15 @@ class Supervisor(ABC):
             process, self.process = self.process, None
             await process.end()
 
-    async def _watch(self, process: ChildProcess, fault: "asyncio.Future[str]") -> str:
+    async def _watch(self, process: ChildProcess, fault: "asyncio.Future[Text]") -> Text:
         signs: list[asyncio.Future[Any]] = [process.exited, fault]
         while True:
             late = self.late(time.monotonic())
-            if isinstance(late, str):
+            if isinstance(late, Text):
                 # This process may have been suspended: data in the pipe counts first.
                 await asyncio.sleep(THAW_S)
                 late = self.late(time.monotonic())
-            if isinstance(late, str):
+            if isinstance(late, Text):
                 return late
             # The first bytes shorten the deadlines: compute them again.
             pause_s = min(late, self._silence_s)

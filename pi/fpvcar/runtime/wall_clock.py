@@ -2,6 +2,14 @@
 
 import time
 
+from fpvcar.runtime.texts import Phrase, Text
+
+CLOCK = Phrase(
+    "clock",
+    "the clock is wrong, {now} UTC: connect the car to the internet, or sudo date -s "
+    '"2026-12-31 12:00"; then sudo systemctl restart fpvcar',
+)
+
 EARLIEST_S = 1_767_225_600.0
 """2026-01-01 UTC, before the first car."""
 
@@ -16,10 +24,6 @@ def utc_text(utc_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(0.0, utc_s)))
 
 
-def fault(utc_s: float) -> str:
-    """Return the fault of the clock as text, with the next step."""
-    return (
-        f"the clock is wrong, {utc_text(utc_s)} UTC: connect the car to the "
-        'internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl restart '
-        "fpvcar"
-    )
+def fault(utc_s: float) -> Text:
+    """Return the fault of the clock, with the next step."""
+    return CLOCK(now=utc_text(utc_s))

@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from fpvcar.runtime.sentences import STARTING
+from fpvcar.runtime.texts import STARTING, State, fault_text
 
 RETRY_S = 0.5
 STOP_S = 1.0
@@ -90,7 +90,7 @@ class Worker(Runner):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.state: str = STARTING
+        self.state: State = STARTING
         self.resting = False
         self._log = logging.getLogger(f"fpvcar.{name}")
 
@@ -131,7 +131,7 @@ class Worker(Runner):
     def lost(self) -> None:
         """Discard the known values after the end of a life."""
 
-    def set_state(self, state: str) -> None:
+    def set_state(self, state: State) -> None:
         """Set the state, and log a change."""
         if state != self.state:
             level = logging.INFO if state == "ok" else logging.WARNING
@@ -143,7 +143,7 @@ class Worker(Runner):
             try:
                 self.live()
             except DeviceLost as fault:
-                self.set_state(str(fault))
+                self.set_state(fault_text(fault))
             self.lost()
             if not self.ending:
                 self.pause(RETRY_S)

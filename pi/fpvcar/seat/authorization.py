@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fpvcar.access.codes import CodeCheck, Rights
 from fpvcar.access.remembered_browsers import GROWN_UP_S, Device, Devices
 from fpvcar.http.addresses import address_class
-from fpvcar.runtime.sentences import sentences_in
+from fpvcar.runtime.texts import Text
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.turns import Wheel
 from fpvcar.wire import down, up
@@ -264,11 +264,11 @@ class Authorization:
         if session.is_grown_up("who", "sees the list of drivers", now_s):
             people = (*self._connected(session), *self._absent())
             unsaved = self.unsaved()
-            session.send(down.People(people, unsaved, sentences_in(unsaved)))
+            session.send(down.People(people, unsaved))
 
-    def unsaved(self) -> str:
-        """Return the reason the list cannot be saved; "" if it is saved."""
-        return next((devices.unsaved for devices in self._lists if devices.unsaved), "")
+    def unsaved(self) -> Text | None:
+        """Return the reason the list cannot be saved."""
+        return next((devices.unsaved for devices in self._lists if devices.unsaved), None)
 
     def _connected(self, grown_up: Session) -> list[down.Person]:
         mine = _id(grown_up)

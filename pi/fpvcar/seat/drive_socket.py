@@ -16,8 +16,8 @@ from fpvcar.access.remembered_browsers import Device
 from fpvcar.drive.gate import Freshness
 from fpvcar.http.fast_path import FastPath
 from fpvcar.http.limits import TokenBucket
-from fpvcar.http.text_session import CLOSE_S, SessionClosed, TextSession
-from fpvcar.runtime.sentences import sentence
+from fpvcar.http.text_session import CLOSE_S, NO_HELLO, SessionClosed, TextSession
+from fpvcar.runtime.texts import VERBATIM, fault_text
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
 
@@ -121,7 +121,11 @@ async def serve(
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
     direct = functools.partial(_direct, session, receive, clock_s)
-    fast_path = FastPath(behind, direct, session.close, session.fresh.forget)
+
+    def refuse(reason: str) -> None:
+        session.close(VERBATIM(text=reason))
+
+    fast_path = FastPath(behind, direct, refuse, session.fresh.forget)
     transport.set_protocol(fast_path)
     listening = _listen(ws, session, receive, clock_s, fast_path)
     await session.run(ws, transport, listening, log)
@@ -145,7 +149,7 @@ def _direct(
         if message is not None:
             receive(session, message)
     except SessionClosed as reason:
-        session.closing = str(reason)
+        session.closing = fault_text(reason)
         return False
     return True
 
@@ -184,4 +188,4 @@ async def _listen(
                 # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(pause_s)
     except TimeoutError:
-        raise SessionClosed(sentence("close_hello", seconds=f"{HELLO_S:.0f}")) from None
+        raise SessionClosed(NO_HELLO(seconds=f"{HELLO_S:.0f}")) from None

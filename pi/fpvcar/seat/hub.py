@@ -23,6 +23,7 @@ from fpvcar.access.codes import KEY_BYTES, video_id
 from fpvcar.config import Profile
 from fpvcar.http.text_session import ELSEWHERE, SessionClosed
 from fpvcar.runtime import service
+from fpvcar.runtime.texts import Text
 from fpvcar.seat.authorization import Access, Authorization
 from fpvcar.seat.drive_socket import RENAMES_PER_S, Session
 from fpvcar.seat.settings import Settings
@@ -161,7 +162,7 @@ class Hub:
         self.sessions.append(session)
         if old is not None:
             self.sessions.remove(old)
-            old.close("opened again elsewhere", ELSEWHERE)
+            old.close(Text("close_elsewhere", "opened again elsewhere"), ELSEWHERE)
         self.authorization.join(session, old, now_s)
         if hello.code:
             self.authorization.try_code(session, hello.code, now_s)

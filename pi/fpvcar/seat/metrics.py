@@ -139,13 +139,13 @@ class Metrics:
             "reason": decision.reason,
             "stop": stop and {"cause": stop.cause, "by": stop.by},
             "duties": self._control.duties,
-            "wheels": self._control.wheels,
-            "camera": self._camera.state,
+            "wheels": str(self._control.wheels),
+            "camera": self._camera.status,
             "encoder_hangs": self._camera.encoder_hangs,
-            "camera_warning": self._camera.warning,
-            "lowered_rate": self._camera.lowered_rate,
+            "camera_warning": str(self._camera.warning or ""),
+            "lowered_rate": str(self._camera.lowered_rate or ""),
             "mode": msgspec.to_builtins(self._mode()),
-            "board": self._panel.state,
+            "board": str(self._panel.state),
             "pages": self._hub.reports(),
             "video": [viewer.stats(now_s)._asdict() for viewer in self._stream.viewers],
             "bitrate_wanted": self._stream.bitrate.wanted,
@@ -154,9 +154,9 @@ class Metrics:
     def health(self) -> Health:
         """Return the health record that the recorder stores once a second."""
         return health_of(
-            self._camera.state,
-            self._control.wheels,
-            self._panel.state,
+            self._camera.status,
+            str(self._control.wheels),
+            str(self._panel.state),
             len(self._hub.sessions),
             self._senses.health(self._clock_s()),
         )
@@ -171,7 +171,7 @@ class Metrics:
         if self._control.wheels != "ok":
             faults.append(f"wheels: {self._control.wheels}")
         if self._camera.state not in ("ok", "none"):
-            faults.append(f"camera: {self._camera.state}")
+            faults.append(f"camera: {self._camera.status}")
         elif self._camera.encoder_hangs:
             faults.append(f"camera: {SOFTWARE}")
         elif self._camera.warning:
@@ -189,8 +189,8 @@ class Metrics:
             faults.append(f"nothing is recorded: {recording.state}")
         if unsaved := self._hub.authorization.unsaved():
             faults.append(f"the list of drivers cannot be saved: {unsaved}")
-        faults += self._senses.calibration()
-        faults += sd_card.faults(self._senses.card()).values()
+        faults += map(str, self._senses.calibration())
+        faults += map(str, sd_card.faults(self._senses.card()))
         return faults
 
 

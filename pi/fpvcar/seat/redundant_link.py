@@ -16,15 +16,23 @@ from collections.abc import Callable
 from aiohttp import WSMsgType, web
 
 from fpvcar.http.limits import TokenBucket
-from fpvcar.http.text_session import CLOSE_S, REFUSED, SessionClosed, close_reason
-from fpvcar.runtime.sentences import sentence
+from fpvcar.http.text_session import (
+    CLOSE_S,
+    NO_HELLO,
+    ONLY_DRIVER,
+    REFUSED,
+    SessionClosed,
+    close_reason,
+)
+from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.seat.drive_socket import HELLO_S, MESSAGES_PER_S, Session
 from fpvcar.seat.hub import Hub
 from fpvcar.seat.video_link import Link
 from fpvcar.seat.video_socket import HEARTBEAT_S, Sender
 from fpvcar.wire import up
+from fpvcar.wire.down import Closing
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.json_text import DRIVE_MAX_BYTES
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES, encode_downward
 
 log = logging.getLogger("fpvcar.socket")
 
@@ -62,14 +70,15 @@ async def serve(
             sender.copy_no_more(link)
     except SessionClosed as reason:
         log.info("%s: copies closed: %s", request.remote, reason)
-        await refuse(ws, transport, str(reason))
+        await refuse(ws, transport, fault_text(reason))
     return ws
 
 
-async def refuse(ws: web.WebSocketResponse, transport: asyncio.Transport, reason: str) -> None:
+async def refuse(ws: web.WebSocketResponse, transport: asyncio.Transport, reason: Text) -> None:
     """Close a socket with a reason; abort the connection if the peer does not read."""
     try:
         async with asyncio.timeout(CLOSE_S):
+            await ws.send_str(encode_downward(Closing(reason)))
             await ws.close(code=REFUSED, message=close_reason(reason))
     except TimeoutError:
         transport.abort()
@@ -84,13 +93,13 @@ async def hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
         async with asyncio.timeout(HELLO_S):
             message = await ws.receive()
     except TimeoutError:
-        raise SessionClosed(sentence("close_hello", seconds=f"{HELLO_S:.0f}")) from None
+        raise SessionClosed(NO_HELLO(seconds=f"{HELLO_S:.0f}")) from None
     greeting = _parsed(message.type, message.data)
     if not isinstance(greeting, up.Hello):
         raise SessionClosed("hello first")
     session = hub.page_at_the_wheel(greeting.client)
     if session is None:
-        raise SessionClosed(sentence("close_driver"))
+        raise SessionClosed(ONLY_DRIVER)
     return session
 
 
@@ -110,7 +119,7 @@ async def _listen(
     try:
         async for message in ws:
             if not hub.has_wheel(session.client):
-                raise SessionClosed(sentence("close_driver"))
+                raise SessionClosed(ONLY_DRIVER)
             current = hub.page_at_the_wheel(session.client)  # None while /ws/drive reconnects
             if current is not None and current is not session:
                 session.copies -= 1

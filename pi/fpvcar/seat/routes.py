@@ -32,9 +32,10 @@ from fpvcar.http.pages import (
 )
 from fpvcar.http.prometheus_text import CONTENT_TYPE
 from fpvcar.http.responses import quoted, refused
+from fpvcar.http.routes import OBJECT, answers
 from fpvcar.http.text_session import SessionClosed
 from fpvcar.library.api.exports import EXPORTS
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 from fpvcar.seat import drive_socket, redundant_link, video_socket
 from fpvcar.seat.drive_socket import HELLO_S, Session
 from fpvcar.seat.hub import Hub
@@ -42,7 +43,6 @@ from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
-from fpvcar.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from fpvcar.video.second_camera import SecondCamera
@@ -230,7 +230,7 @@ class Server:
         self._promote(request, rank)
         self._watching.leave(session)
         most = self._profile.server.max_viewers
-        full = sentence("close_full", most=most)
+        full = Text("close_full", "{most} viewers are here already (server.max_viewers)", most=most)
         end = functools.partial(session.close, full)
         if not drives and self._watching.enter(session, session.address, end, rank):
             raise SessionClosed(full)
@@ -311,7 +311,10 @@ class Server:
     async def _talk(self, request: web.Request) -> web.StreamResponse:
         assert self._intercom is not None  # otherwise the route does not exist
         if not request.secure:
-            raise refused(web.HTTPForbidden, Refusal("intercom_https"))
+            raise refused(
+                web.HTTPForbidden,
+                Text("intercom_https", "The intercom needs https: open the car's https address."),
+            )
         place = self._enter(self._talkers, request, Rank.SILENT, "/ws/intercom")
         try:
             promote = functools.partial(self._talkers.promote, place, Rank.DRIVES)
@@ -319,6 +322,7 @@ class Server:
         finally:
             self._talkers.leave(place)
 
+    @answers(answer=None, headers=("X-Pass",), status=204)
     async def _pass(self, request: web.Request) -> web.Response:
         """Exchange a ticket for a cookie, so that the car recognises the device later."""
         refuse_other_sites(request)
@@ -327,31 +331,42 @@ class Server:
             raise web.HTTPForbidden(text="X-Pass refused: enter the code again.\n")
         return await self._devices.cookie_response(device, time.time(), request.secure)
 
+    @answers(answer=dict[str, int])
     async def _ping(self, request: web.Request) -> web.Response:
+        """Return the car's clock: us of CLOCK_MONOTONIC."""
         clock_us = time.monotonic_ns() // 1000
         return web.json_response({"clock_us": clock_us}, headers=HEADERS)
 
+    @answers(answer=OBJECT)
     async def _status_page(self, request: web.Request) -> web.Response:
+        """Return parts, video and pages in figures."""
         return web.json_response(self._figures.status(), headers=HEADERS)
 
+    @answers(answer="text/plain")
     async def _health(self, request: web.Request) -> web.Response:
+        """Return `ok`, or 503 and a line per fault."""
         faults = self._figures.faults()
         if not faults:
             return web.Response(text="ok\n", headers=HEADERS)
         text = "".join(f"{fault}\n" for fault in faults)
         return web.Response(status=503, text=text, headers=HEADERS)
 
+    @answers(answer="text/plain")
     async def _metrics(self, request: web.Request) -> web.Response:
+        """Return figures for Prometheus."""
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
         return web.Response(body=self._figures.text().encode(), headers=headers)
 
+    @answers(answer=OBJECT)
     async def _picture_settings(self, _: web.Request) -> web.Response:
-        """Answer with the picture's settings; the page requests them when its drawer opens."""
+        """Return the camera's settings, and their choices; a page requests them when its drawer
+        opens."""
         assert self._picture is not None
         return web.json_response(self._picture.as_json(), headers=HEADERS)
 
+    @answers(answer="image/png")
     async def _depth_picture(self, request: web.Request) -> web.Response:
-        """Answer with the depth camera's last small picture."""
+        """Return the depth camera's last small picture."""
         png = self._depth.png if self._depth else b""
         if not png:
             raise web.HTTPNotFound(text="There is no depth picture.\n")

@@ -4,7 +4,7 @@ from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.drive.gate import GROWN_UPS, Cause, Latches
 from fpvcar.drive.saved import DisplayName
-from fpvcar.runtime.sentences import ENGLISH, sentence, sentences_in
+from fpvcar.runtime.texts import State, Text
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.settings import Settings
 from fpvcar.seat.turns import Wheel
@@ -14,6 +14,17 @@ from fpvcar.wire.errors import VERSION
 
 DRIVE_EVERY_MS = 40
 """Interval at which a page sends its wish."""
+_REASONS = (
+    Text("wheels_deadline", "deadline"),
+    Text("wheels_bad_message", "bad message"),
+    Text("wheels_exit", "exit"),
+    Text("wheels_past", "past"),
+    Text("wheels_too_far_ahead", "too far ahead"),
+    Text("wheels_superseded", "superseded"),
+    Text("wheels_zero_first", "zero first"),
+)
+WHEELS_REASONS = {text.english: text for text in _REASONS}
+"""Reasons of a stop by `wheels`, as the saved settings have them."""
 
 
 def welcome(
@@ -70,12 +81,6 @@ class CarState:
         decision, holder = self._control.decision, self._seat.holder
         battery, ranges = self._senses.battery(now_s), self._senses.ranges(now_s)
         stop, recording = self.stop(), self.recording
-        camera = self._camera_state(session).removeprefix("lost: ")
-        states = [self._camera.warning, self._camera.lowered_rate, self._control.wheels]
-        states += [reading.state for reading in ranges]
-        states += [part.state for part in (battery, recording) if part]
-        if stop and stop.cause == Cause.WHEELS_STOPPED:
-            states.append(_wheels_reason(stop.by))
         wait_s = self._seat.wait_s(now_s)
         return down.State(
             seq=self.seq,
@@ -96,7 +101,7 @@ class CarState:
             battery=battery,
             ranges=ranges,
             wheels=self._control.wheels,
-            camera=camera,
+            camera=self._camera_state(session),
             encoder_hangs=self._camera.encoder_hangs,
             camera_warning=self._camera.warning,
             lowered_rate=self._camera.lowered_rate,
@@ -107,10 +112,9 @@ class CarState:
             lost=session.lost,
             wait_s=wait_s,
             asking=self._wheel.asking(session, now_s),
-            sentences=sentences_in(camera, *states),
         )
 
-    def _camera_state(self, session: Session) -> str:
+    def _camera_state(self, session: Session) -> State:
         """Return the state of the first camera, or a fault of the page's large picture."""
         if self._second is not None and session.large and self._camera.state == "ok":
             return self._second.state
@@ -121,16 +125,13 @@ class CarState:
         return stop_of(self._control.decision.latches)
 
 
-def _wheels_reason(by: str) -> str:
-    """Return the saved plain text of a stop by `wheels` as a sentence."""
-    key = f"wheels_{by.replace(' ', '_')}"
-    return sentence(key) if key in ENGLISH else by
-
-
 def stop_of(latches: Latches) -> down.Stop | None:
     """Return the cause that holds a car, the hardest first."""
     if latches.hold is not None:
         cause = latches.hold.cause
         clears = "grown_up" if cause in GROWN_UPS else "resume"
-        return down.Stop(cause, clears, latches.hold.by)
+        by = latches.hold.by
+        return down.Stop(
+            cause, clears, WHEELS_REASONS.get(by, by) if cause == Cause.WHEELS_STOPPED else by
+        )
     return down.Stop(latches.arm, "neutral") if latches.arm is not None else None

@@ -6,6 +6,7 @@ from typing import Protocol
 from fpvcar import config
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import DisplayName
+from fpvcar.runtime.texts import State, Text
 from fpvcar.wire import telemetry, up
 from fpvcar.wire.telemetry import Recording
 
@@ -64,8 +65,8 @@ class Stateful(Protocol):
     """Part with a state: the camera, or the panel."""
 
     @property
-    def state(self) -> str:
-        """Current state: "ok", or the fault in words."""
+    def state(self) -> State:
+        """Current state."""
 
 
 class Filming(Stateful, Protocol):
@@ -76,12 +77,16 @@ class Filming(Stateful, Protocol):
         """Whether its pictures are smaller because the board's encoder hangs."""
 
     @property
-    def warning(self) -> str:
-        """Property of its pictures that some viewers cannot show, and the remedy, or ""."""
+    def warning(self) -> Text | None:
+        """Property of its pictures that some viewers cannot show, and the remedy."""
 
     @property
-    def lowered_rate(self) -> str:
-        """Reason for a lower rate than the set one, or ""."""
+    def lowered_rate(self) -> Text | None:
+        """Reason for a lower rate than the set one."""
+
+    @property
+    def status(self) -> str:
+        """State for programs."""
 
 
 class Second(Stateful, Protocol):

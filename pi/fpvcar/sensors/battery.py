@@ -13,9 +13,11 @@ from fpvcar.devices.chips.ina219 import Ina219, Reading
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.outlier_filter import NOISY, NoiseFilter
 from fpvcar.devices.pins import PinsFault
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, fault_text
 from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
+
+INA219_SILENT = Phrase("ina219_silent", "INA219: no new average for {seconds} s")
 
 BATTERY_EVERY_S = 0.078
 """Interval of readings: 12 a second, so that no reading is 0.1 s old, and longer than an average
@@ -135,7 +137,7 @@ class BatterySensor(Worker):
             try:
                 self._measure(opens(self._profile.battery.bus, address))
             except I2cError as fault:
-                self.set_state(str(fault))
+                self.set_state(fault_text(fault))
                 self.pause(AGAIN_S)
 
     def _measure(self, device: OpenDevice) -> None:
@@ -155,7 +157,7 @@ class BatterySensor(Worker):
                     self._take(reading, now_s)
                     news_s = now_s
                 elif now_s - news_s > SILENT_S:
-                    raise I2cError(sentence("ina219_silent", seconds=SILENT_S))
+                    raise I2cError(INA219_SILENT(seconds=SILENT_S))
         finally:
             with contextlib.suppress(PinsFault, I2cError):
                 device.close()

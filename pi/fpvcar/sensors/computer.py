@@ -6,12 +6,13 @@ Every source may be absent, on another machine or in a container: the figure is 
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from fpvcar.devices.computer import Computer, ComputerReadings
 from fpvcar.runtime import wall_clock as wall
+from fpvcar.runtime.texts import Text
 from fpvcar.runtime.units import MB
 from fpvcar.runtime.workers import DeviceLost, Worker
 from fpvcar.sensors import sd_card
@@ -31,14 +32,16 @@ WEAK_DBM = -80.0
 FULL_MB = 200.0
 SHORT_MB = 24.0
 NOW = (
-    (UNDER_VOLTAGE, "under_voltage", "under-voltage now: the battery or its cable is weak"),
-    (THROTTLED, "throttled", "the processor is slowed down now"),
-    (CAPPED, "capped", "the processor's frequency is limited now"),
-    (WARM, "warm", "the processor is warm: it has slowed down a little"),
+    (UNDER_VOLTAGE, Text("under_voltage", "under-voltage now: the battery or its cable is weak")),
+    (THROTTLED, Text("throttled", "the processor is slowed down now")),
+    (CAPPED, Text("capped", "the processor's frequency is limited now")),
+    (WARM, Text("warm", "the processor is warm: it has slowed down a little")),
 )
 SLOWED = frozenset(("throttled", "capped", "hot"))
 """Keys of the faults of a hot or slowed processor."""
-EARLIER = "there was under-voltage since the start: check battery and cable"
+EARLIER = Text(
+    "under_voltage_earlier", "there was under-voltage since the start: check battery and cable"
+)
 
 
 def health_of(readings: ComputerReadings) -> telemetry.Health:
@@ -53,32 +56,34 @@ def health_of(readings: ComputerReadings) -> telemetry.Health:
         load=_number(_first(readings.loadavg)),
         uptime_s=_tidy(_number(_first(readings.uptime))),
     )
-    reasons = faults(health) | sd_card.faults(sd_card.card_of(readings)) | clock(readings.utc_s)
-    return msgspec.structs.replace(
-        health, faults=tuple(reasons.values()), fault_keys=tuple(reasons)
-    )
+    card = sd_card.faults(sd_card.card_of(readings))
+    reasons = (*faults(health), *card, *clock(readings.utc_s))
+    return msgspec.structs.replace(health, faults=reasons)
 
 
-def faults(health: telemetry.Health) -> dict[str, str]:
-    """Return the faults as sentences by key, the worst first."""
+def faults(health: telemetry.Health) -> Iterator[Text]:
+    """Yield the faults, the worst first."""
     bits = health.throttled or 0
-    reasons = {key: text for bit, key, text in NOW if bits & bit}
+    yield from (text for bit, text in NOW if bits & bit)
     if bits & UNDER_VOLTAGE << SINCE and not bits & UNDER_VOLTAGE:
-        reasons["under_voltage_earlier"] = EARLIER
+        yield EARLIER
     if health.celsius is not None and health.celsius >= HOT_C:
-        reasons["hot"] = f"the processor is hot: {health.celsius:.0f} degrees"
+        degrees = f"{health.celsius:.0f}"
+        yield Text("hot", "the processor is hot: {degrees} degrees", degrees=degrees)
     if health.disk_free_mb is not None and health.disk_free_mb < FULL_MB:
-        reasons["card_full"] = f"the card is nearly full: {health.disk_free_mb:.0f} MB left"
+        left_mb = f"{health.disk_free_mb:.0f}"
+        yield Text("card_full", "the card is nearly full: {left_mb} MB left", left_mb=left_mb)
     if health.memory_free_mb is not None and health.memory_free_mb < SHORT_MB:
-        reasons["memory_full"] = f"memory is nearly full: {health.memory_free_mb:.0f} MB left"
+        left_mb = f"{health.memory_free_mb:.0f}"
+        yield Text("memory_full", "memory is nearly full: {left_mb} MB left", left_mb=left_mb)
     if health.wifi_dbm is not None and health.wifi_dbm < WEAK_DBM:
-        reasons["weak_wifi"] = f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm"
-    return reasons
+        yield Text("weak_wifi", "weak Wi-Fi: {dbm} dBm", dbm=f"{health.wifi_dbm:.0f}")
 
 
-def clock(utc_s: float | None) -> dict[str, str]:
-    """Return the fault of the clock by key, with the next step."""
-    return {} if utc_s is None or wall.plausible(utc_s) else {"clock": wall.fault(utc_s)}
+def clock(utc_s: float | None) -> Iterator[Text]:
+    """Yield the fault of the clock, with the next step."""
+    if utc_s is not None and not wall.plausible(utc_s):
+        yield wall.fault(utc_s)
 
 
 def throttled(text: str | None, alarm: str | None) -> int | None:
@@ -172,7 +177,7 @@ class HealthThread(Worker):
 
     def hot(self) -> bool:
         """Return whether the last reading shows a hot or slowed processor."""
-        return self._last is not None and not SLOWED.isdisjoint(self._last[0].fault_keys)
+        return self._last is not None and any(fault.key in SLOWED for fault in self._last[0].faults)
 
     def lost(self) -> None:
         """Drop the figures, which are unknown now."""
@@ -193,7 +198,7 @@ class HealthThread(Worker):
             self._last = health, now_s
             self.set_state("ok")
             for reason in health.faults:
-                kind = reason.partition(":")[0]  # figures behind the colon change
+                kind = reason.key  # its figures change
                 if now_s - self._logged_s.get(kind, -math.inf) > LOG_AGAIN_S:
                     self._log.warning("%s", reason)
                 self._logged_s[kind] = now_s

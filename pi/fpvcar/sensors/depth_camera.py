@@ -15,7 +15,8 @@ from fpvcar import config
 from fpvcar.config import ConfigError
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.runtime.child_process import BackOff, Supervisor
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import SAYS, Text
+from fpvcar.sensors.depth_process import SILENT
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
 from fpvcar.wire.errors import WireError
@@ -25,7 +26,7 @@ START_S, SILENT_S = 30.0, 2.5
 AGAIN_S, AGAIN_MOST_S = 2.0, 30.0
 """Pause before a restart; doubled after each start in a row without a record. The programs of
 the bench and of the device are a whole Python each, on a core that has no time for it."""
-BLIND = sentence("depth_blind")
+BLIND = Text("depth_blind", "sees nothing: covered, too near, or too bright")
 log = logging.getLogger("fpvcar.depth")
 
 
@@ -104,17 +105,17 @@ class DepthCamera(Supervisor):
         self._records = RecordParser()
         self._began_s, self._heard_s = now_s, 0.0
 
-    def late(self, now_s: float) -> float | str:
+    def late(self, now_s: float) -> float | Text:
         """Return the time left for the next record, or the fault if it has expired."""
         limit_s = self._silence_s if self._heard_s else self._start_s
         left_s = (self._heard_s or self._began_s) + limit_s - now_s
         if left_s > 0.0:
             return left_s
         line = self.line_since(self._heard_s or self._began_s)
-        silent = sentence("depth_silent", seconds=f"{limit_s:g}")
-        return sentence("says", place=silent, reason=line) if line else silent
+        silent = SILENT(seconds=f"{limit_s:g}")
+        return SAYS(place=silent, reason=line) if line else silent
 
-    def ended(self, reason: str) -> bool:
+    def ended(self, reason: Text) -> bool:
         """Set the reason as the sensor's state, and drop the old picture. Returns True if a
         record ever came."""
         self.reading.state, self.png = reason, b""
@@ -127,7 +128,11 @@ class DepthCamera(Supervisor):
             for record in self._records.feed(data):
                 self._take_record(record)
         except WireError as fault:
-            self.fail(sentence("depth_garbage", reason=fault))
+            self.fail(
+                Text(
+                    "depth_garbage", "its program sends no valid pictures ({reason})", reason=fault
+                )
+            )
 
     def _take_record(self, record: Record) -> None:
         self._heard_s = now_s = self._clock_s()

@@ -17,9 +17,12 @@ from collections.abc import Callable
 
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, FrameSource
-from fpvcar.runtime.sentences import sentence, stderr_line
+from fpvcar.runtime.texts import Phrase, fault_text, stderr_line
 from fpvcar.sensors import depth_image
+from fpvcar.sensors.tof import SAME
 from fpvcar.wire.camera import pack_depth
+
+SILENT = Phrase("depth_silent", "sent nothing for {seconds} s")
 
 SILENT_S = 2.0
 PREVIEW_EVERY_S = 0.2
@@ -40,7 +43,7 @@ class FreezeDetector:
         alike = now == self._last_crc and not math.isnan(nearest_m)
         self._last_crc, self._same = now, self._same + 1 if alike else 0
         if self._same >= SAME_MOST:
-            raise CaptureError(sentence("tof_same", count=self._same))
+            raise CaptureError(SAME(count=self._same))
 
 
 def records(
@@ -55,7 +58,7 @@ def records(
     while not ended():
         frame = camera.frame(SILENT_S)
         if frame is None:
-            raise CaptureError(sentence("depth_silent", seconds=f"{SILENT_S:.0f}"))
+            raise CaptureError(SILENT(seconds=f"{SILENT_S:.0f}"))
         now_s = clock_s()
         try:
             image = depth_image.decimated(frame.data, camera.width, camera.height, camera.line_b)
@@ -98,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
         with contextlib.closing(camera):
             records(camera, across, stdin_ended, to_stdout)
     except CaptureError as fault:
-        print(stderr_line(str(fault)), file=sys.stderr)
+        print(stderr_line(fault_text(fault)), file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()

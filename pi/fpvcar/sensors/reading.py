@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fpvcar import config
 from fpvcar.devices.outlier_filter import NOISY
-from fpvcar.runtime.sentences import STARTING
+from fpvcar.runtime.texts import STARTING, State
 from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
 
@@ -27,14 +27,14 @@ class LastReading:
     bearing_deg: float
     range_m: float | None = None
     at_s: float = NEVER_S
-    state: str = STARTING
+    state: State = STARTING
     readings: int = 0
     offset_m: float = 0.0
     """Correction in m, added to each range."""
     unread: deque[telemetry.Measured] = field(default_factory=lambda: deque(maxlen=UNREAD_MOST))
     """Measurements queued for the recorder; the oldest are dropped first."""
 
-    def update(self, range_m: float | None, state: str, now_s: float) -> None:
+    def update(self, range_m: float | None, state: State, now_s: float) -> None:
         """Store a measurement; only an "ok" one sets the range and its age."""
         self.state = state
         if state == "ok":

@@ -8,7 +8,22 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fpvcar.devices.computer import ComputerReadings
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.wire.telemetry import Card
+
+CARD_READ_ONLY = Text(
+    "card_read_only",
+    "the card is read-only, nothing is saved: dmesg has the reason; fetch the recordings, "
+    "then sudo fsck it or replace it",
+)
+CARD_VOLATILE = Text(
+    "card_volatile",
+    "recordings are not kept after power-off: they are in memory (tmpfs or overlay); see "
+    'docs/install.md, "A root that is never written"',
+)
+CARD_WORN = Phrase(
+    "card_worn", "the card is worn, {used} of its life: fetch the recordings and replace it"
+)
 
 WORN = 0.9
 """Wear from which the card should be replaced: 90 % of the life time in JESD84-B51."""
@@ -84,22 +99,11 @@ def mount_of(mounts: str | None, path: str) -> Mount | None:
     return found
 
 
-def faults(card: Card) -> dict[str, str]:
-    """Return the faults of the card by key, with the next step."""
-    reasons = {}
+def faults(card: Card) -> Iterator[Text]:
+    """Yield the faults of the card, with the next step."""
     if card.read_only:
-        reasons["card_read_only"] = (
-            "the card is read-only, nothing is saved: dmesg has the reason; fetch the "
-            "recordings, then sudo fsck it or replace it"
-        )
+        yield CARD_READ_ONLY
     if card.volatile:
-        reasons["card_volatile"] = (
-            "recordings are not kept after power-off: they are in memory (tmpfs or overlay); see "
-            'docs/install.md, "A root that is never written"'
-        )
+        yield CARD_VOLATILE
     if card.used is not None and card.used >= WORN:
-        reasons["card_worn"] = (
-            f"the card is worn, {min(card.used, 1.0):.0%} of its life: fetch the "
-            "recordings and replace it"
-        )
-    return reasons
+        yield CARD_WORN(used=f"{min(card.used, 1.0):.0%}")

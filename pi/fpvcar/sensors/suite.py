@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from fpvcar.runtime.texts import Text
 from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
 from fpvcar.sensors.ranges import Ranges
@@ -22,12 +23,15 @@ class SensorSuite:
         ranges: Ranges,
         battery: BatterySensor,
         health: HealthThread,
-        calibration: Callable[[], tuple[str, ...]] = tuple,
+        calibration: Callable[[], tuple[Text, ...]] = tuple,
         settings: tuple[str, ...] = (),
     ) -> None:
         self._ranges, self._battery, self._health = ranges, battery, health
         self.calibration = calibration
-        self._unreadable = f"saved settings unreadable: {', '.join(settings)}" if settings else ""
+        unreadable = Text(
+            "settings_unreadable", "saved settings unreadable: {names}", names=", ".join(settings)
+        )
+        self._unreadable = (unreadable,) if settings else ()
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """Return one entry a range sensor, in the profile's order."""
@@ -41,12 +45,9 @@ class SensorSuite:
         """Return the health of the computer in the car, with faults of settings and
         calibration."""
         health = self._health.status(now_s)
-        faults, keys = (*health.faults, *self.calibration()), health.fault_keys
-        if self._unreadable:
-            faults, keys = (self._unreadable, *faults), ("settings_unreadable", *keys)
-        if faults == health.faults:
+        if not (more := (*self._unreadable, *self.calibration())):
             return health
-        return msgspec.structs.replace(health, faults=faults, fault_keys=keys)
+        return msgspec.structs.replace(health, faults=(*more, *health.faults))
 
     def attend(self, watched: bool) -> None:
         """Read at full rate while pages are open, otherwise twice a second only."""

@@ -11,8 +11,10 @@ from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Pins, PinsFault
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text, fault_text
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
+
+SAME = Phrase("tof_same", "stuck: the same reading {count} times")
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
 """Pause after a failure, doubled for each failure in a row, because the set-up of one sensor
@@ -69,7 +71,7 @@ class Tof:
             else:
                 self._read(self._chip)
         except I2cError as fault:
-            self.reading.state = str(fault)
+            self.reading.state = fault_text(fault)
             self.close()
             self.due_s = self._clock_s() + self._again_s
             self._again_s = min(2.0 * self._again_s, AGAIN_MOST_S)
@@ -98,7 +100,7 @@ class Tof:
         sample, now_s = chip.read(after_s), self._clock_s()
         if sample is None:
             if now_s - self._news_s > SILENT_S:
-                raise I2cError(sentence("tof_stopped"))
+                raise I2cError(Text("tof_stopped", "stopped ranging"))
             self._wait_s = min(self._wait_s + LATER_S, WAIT_S[1])
             self.due_s = now_s + POLL_S
             return
@@ -112,7 +114,7 @@ class Tof:
         self._same = self._same + 1 if ok and result == self._last_result else 0
         self._last_result = result
         if self._same >= SAME_MOST:
-            raise I2cError(sentence("tof_same", count=self._same))
+            raise I2cError(SAME(count=self._same))
         near = sample.status is vl53l0x.Status.NEAR
         range_m = vl53l0x.NEAREST_M if near else sample.range_m
         if self._noise.add(range_m):

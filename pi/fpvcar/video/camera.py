@@ -16,7 +16,7 @@ import msgspec
 from fpvcar import config
 from fpvcar.config import ConfigError, Profile
 from fpvcar.runtime.child_process import BackOff, Supervisor
-from fpvcar.runtime.sentences import STARTING, sentence
+from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.video import faults, options
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
@@ -156,14 +156,13 @@ class Camera(Supervisor):
         self.framed, self._name = framed, name
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
         self._watched: Callable[[], bool] = lambda: True
-        self.state: str = STARTING if argv else "none"
-        """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
+        self.state: State = STARTING if argv else "none"
         self.sensor = ""
         """Sensor of a Pi's camera as libcamera names it, or "" before the program reports it."""
         self.keeps_rate = False
         """Whether the program ignores requests for another rate."""
-        self.lowered_rate = ""
-        """Reason for a lower rate than the set one, by frame_rate.py, or ""."""
+        self.lowered_rate: Text | None = None
+        """Reason for a lower rate than the set one, by frame_rate.py."""
         self._start_s = start_s
         self._choice = EncoderChoice(encoder)
         self._splitter = self._new_splitter()
@@ -172,7 +171,7 @@ class Camera(Supervisor):
         self._synced = self._silent = self._key_wanted = False
         self._head = b""
         self._coding = faults.CodingCheck()
-        self._warned = ""
+        self._warned: Text | None = None
         self._newest_us: int | None = None
         self._stamp_us = 0
         self._initial_state = self.state
@@ -199,10 +198,15 @@ class Camera(Supervisor):
         return self.state == "ok" and self._choice.software
 
     @property
-    def warning(self) -> str:
-        """Return the property of the pictures that some viewers cannot show, and the remedy, or an
-        empty text."""
-        return self._coding.warning if self.state == "ok" else ""
+    def warning(self) -> Text | None:
+        """Property of the pictures that some viewers cannot show, and the remedy."""
+        return self._coding.warning if self.state == "ok" else None
+
+    @property
+    def status(self) -> str:
+        """State for programs: "ok", "none", "starting", or "lost: ..." with the reason."""
+        state = self.state
+        return f"lost: {state}" if isinstance(state, Text) and state != STARTING else str(state)
 
     def age_s(self, now_s: float) -> float | None:
         """Return the age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
@@ -245,7 +249,7 @@ class Camera(Supervisor):
     def renew(self, argv: Sequence[str]) -> None:
         """Change the command line at once; the picture is interrupted for a moment."""
         self.argv = list(argv)
-        self.fail(sentence("camera_renewed"))
+        self.fail(Text("camera_renewed", "its settings were changed; it is restarted"))
 
     # Life of the program
 
@@ -273,7 +277,7 @@ class Camera(Supervisor):
         elif self.framed and line in (f"{PREFIX}{FIXED_RATE}", f"{PREFIX}{ANY_RATE}"):
             self.keeps_rate = line.endswith(FIXED_RATE)
 
-    def late(self, now_s: float) -> float | str:
+    def late(self, now_s: float) -> float | Text:
         """Return the time left for the next byte or unit, or the fault if it has expired."""
         if not self._bytes_s:
             since_s, most_s = self._began_s, self._start_s
@@ -287,13 +291,13 @@ class Camera(Supervisor):
         self._silent = not ever
         return faults.silent(most_s, line, ever, not ever and self._choice.hangs)
 
-    def not_started(self, program: str, fault: OSError | None) -> str | None:
+    def not_started(self, program: str, fault: OSError | None) -> Text | None:
         """Return the missing program or the error in the command, with the next step."""
         if fault is not None:
             return faults.refused(program, fault)
         return faults.not_started(program)
 
-    def exited(self, status: int) -> str:
+    def exited(self, status: int) -> Text:
         """Return the cause of the exit, with the last line on stderr if it is recent."""
         if self.framed and not self._unit_s:
             self.back_off.lengthen(IN_VAIN_S.get(status, 0.0))
@@ -301,7 +305,7 @@ class Camera(Supervisor):
         line = self.line_since(time.monotonic() - faults.LINE_S)
         return faults.exited(status, line)
 
-    def ended(self, reason: str) -> bool:
+    def ended(self, reason: Text) -> bool:
         """Log the reason; return whether the program had made pictures for a while.
 
         There is no picture from now on, so the driver need not wait until the last one is old.
@@ -309,8 +313,8 @@ class Camera(Supervisor):
         self._newest_us = None
         if self._silent and not self._unit_s:
             self.back_off.lengthen(self._choice.silent(time.monotonic()))
-        if self.state != (state := f"lost: {reason}"):  # retries may give the same reason
-            self.state = state
+        if self.state != reason:  # retries may give the same reason
+            self.state = reason
             log.warning("%s lost: %s", self._name, reason)
         return self._unit_s - self._began_s >= WELL_S
 
@@ -331,7 +335,7 @@ class Camera(Supervisor):
         try:
             self._deliver(self._splitter.feed(data, now_ns // 1000), now_ns)
         except WireError as fault:
-            self.fail(faults.garbage(str(fault)))
+            self.fail(faults.garbage(fault))
             return
         if self._splitter.idle_s is not None:
             self.if_quiet(self._splitter.idle_s, self._idle)

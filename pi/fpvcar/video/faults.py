@@ -8,11 +8,49 @@ import os
 import shutil
 import signal
 
-from fpvcar.runtime.child_process import signal_name
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.child_process import EXITED, KILLED, SILENT, signal_name
+from fpvcar.runtime.texts import BOTH, SAYS, VERBATIM, Phrase, Text, os_reason
 from fpvcar.video import h264, syntax
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.syntax import Shape, shape_of
+
+CAMERA_NO_PROGRAM = Phrase(
+    "camera_no_program", "no program {program}; install it, or correct camera.command"
+)
+CAMERA_REFUSED = Phrase("camera_refused", "{program} cannot be started: {reason}")
+CAMERA_NO_KEY = Text(
+    "camera_no_key",
+    "its program sends no H.264 key frame; it needs plain H.264 (Annex B) on stdout, with a "
+    "key frame each second (ffmpeg: -c:v libx264 -g 30 -f h264)",
+)
+CAMERA_RARE_KEYS = Phrase(
+    "camera_rare_keys",
+    "no H.264 key frame for {seconds} s, so a new page waits for its picture; make its "
+    "encoder send one each second (ffmpeg: -g 30)",
+)
+CAMERA_FORMAT = Phrase(
+    "camera_format",
+    "its program sends {format}; it needs plain H.264 (Annex B) on stdout (ffmpeg: -c:v "
+    "libx264 -f h264)",
+)
+CAMERA_EXITED_MUTE = Phrase(
+    "camera_exited_mute", "its program ended with status {status} and printed nothing"
+)
+CAMERA_SAMPLES = Phrase(
+    "camera_samples",
+    "its H.264 has {chroma} samples of {bits} bits, which few browsers show; make its "
+    "encoder use 4:2:0 and 8 bits (ffmpeg: -pix_fmt yuv420p)",
+)
+CAMERA_B_FRAMES = Text(
+    "camera_b_frames",
+    "its H.264 has B-frames, which are late and out of order; switch them off (ffmpeg: -bf 0)",
+)
+
+FIELDS = Text(
+    "camera_fields",
+    "its H.264 is interlaced, which browsers show in stripes; make it "
+    "progressive (ffmpeg: -vf yadif)",
+)
 
 LEASH = "setpriv: failed to execute "
 SOFTWARE = (
@@ -43,72 +81,79 @@ LINE_S = 2.0
 """Time before an exit within which a line on stderr counts as its reason."""
 BEFORE_S = 0.5
 """Time before the last picture within which a line counts as the reason for its end."""
-REMEDIES: tuple[tuple[str, str], ...] = (
-    ("resource busy", "camera_busy"),
-    ("unplugged", "camera_plug"),
-    ("No such device", "camera_plug"),
-    ("No such file", "camera_path"),
-    ("Permission denied", "camera_group"),
-    ("not offer", "camera_size"),
-    ("expected", "camera_profile"),
+AGAIN = Text("camera_again", "it is started again")
+MEMORY = Text("camera_memory", "it is started again; if that was not on purpose, memory is short")
+BY_HAND = Text("camera_by_hand", "start it by hand to see why")
+WHOLE = Text("camera_whole", "check that it is complete and its interpreter installed")
+PROCESSOR = Text("camera_processor", "it is for another processor, or lacks its #! line")
+CABLE = Text("camera_cable", "it is started again; if that repeats, check its cable")
+OFF_ON = Text("camera_off_on", "switch the car off and on again; if that repeats, check its cable")
+PLUG = Text("camera_plug", "plug the camera in")
+REMEDIES = (
+    ("resource busy", Text("camera_busy", "end the other program that has the camera")),
+    ("unplugged", PLUG),
+    ("No such device", PLUG),
+    ("No such file", Text("camera_path", "correct the path, or plug the camera in")),
+    ("Permission denied", Text("camera_group", "sudo usermod -aG video USER, then log in again")),
+    ("not offer", Text("camera_size", "choose a size and rate that the camera supports")),
+    ("expected", Text("camera_profile", "correct [camera] of the profile")),
 )
-"""Last words of a program, their meaning, and the key of the next step."""
+"""Last words of a program, and the next step."""
+NEVER = Phrase("camera_never", "it has sent nothing since its start, {seconds} s ago")
 
 
-def not_started(program: str) -> str | None:
+def not_started(program: str) -> Text | None:
     """Return the reason why this program cannot be started; None if it can be tried."""
     if shutil.which(program) is not None:
         return None
     if (path := shutil.which(program, os.F_OK)) is not None:
-        return sentence("camera_not_executable", path=path)
-    return sentence("camera_no_program", program=program)
+        return Text("camera_not_executable", "{path} is not executable; chmod +x {path}", path=path)
+    return CAMERA_NO_PROGRAM(program=program)
 
 
-def refused(program: str, fault: OSError) -> str:
+def refused(program: str, fault: OSError) -> Text:
     """Describe a start refused by the kernel."""
-    cause = sentence("camera_refused", program=program, reason=os_reason(fault))
-    return _fault(cause, "camera_processor" if fault.errno == errno.ENOEXEC else "camera_whole")
+    cause = CAMERA_REFUSED(program=program, reason=os_reason(fault))
+    return _fault(cause, PROCESSOR if fault.errno == errno.ENOEXEC else WHOLE)
 
 
-def exited(status: int, line: str) -> str:
-    """Describe an exit. `line`: the last recent line on stderr, or empty."""
+def exited(status: int, line: Text | None) -> Text:
+    """Describe an exit. `line`: the last recent line on stderr."""
     if status < 0:
         return _killed(-status)
     if status == 0:
-        return _fault(sentence("camera_ended"), "camera_again")
-    if line.startswith(LEASH):
-        step = sentence("camera_whole")
-        return sentence("both", first=line.removeprefix(LEASH), second=step)
-    if not line:
-        return _fault(sentence("camera_exited_mute", status=status), "camera_by_hand")
-    return _with_remedy(sentence("camera_exited", status=status), line, "camera_by_hand")
+        return _fault(Text("camera_ended", "its program ended by itself"), AGAIN)
+    if line is None:
+        return _fault(CAMERA_EXITED_MUTE(status=status), BY_HAND)
+    if str(line).startswith(LEASH):
+        return _fault(VERBATIM(text=str(line).removeprefix(LEASH)), WHOLE)
+    return _with_remedy(EXITED(status=status), line, BY_HAND)
 
 
-def _killed(number: int) -> str:
-    step = "camera_memory" if number == signal.SIGKILL else "camera_again"
-    return _fault(sentence("camera_killed", signal=signal_name(number)), step)
+def _killed(number: int) -> Text:
+    step = MEMORY if number == signal.SIGKILL else AGAIN
+    return _fault(KILLED(signal=signal_name(number)), step)
 
 
-def silent(seconds: float, line: str, ever: bool, encoder: bool = False) -> str:
+def silent(seconds: float, line: Text | None, ever: bool, encoder: bool = False) -> Text:
     """Describe a silence of bytes or pictures; `ever`: there were some before; `encoder`: earlier
     starts were silent with the board's encoder."""
-    cause = sentence("camera_silent" if ever else "camera_never", seconds=f"{seconds:g}")
-    return _with_remedy(cause, line, "camera_off_on" if encoder else "camera_cable")
+    cause = (SILENT if ever else NEVER)(seconds=f"{seconds:g}")
+    return _with_remedy(cause, line, OFF_ON if encoder else CABLE)
 
 
-def no_key_frame() -> str:
+def no_key_frame() -> Text:
     """Describe a stream without an initial key frame."""
-    return sentence("camera_no_key")
+    return CAMERA_NO_KEY
 
 
-def rare_keys(seconds: float) -> str:
+def rare_keys(seconds: float) -> Text:
     """Describe a stream without a key frame for so long."""
-    return sentence("camera_rare_keys", seconds=f"{seconds:g}")
+    return CAMERA_RARE_KEYS(seconds=f"{seconds:g}")
 
 
-def foreign_format(head: bytes) -> str:
-    """Return the fault of a plain program whose output begins like another format than Annex B;
-    empty if it does not."""
+def foreign_format(head: bytes) -> Text | None:
+    """Return the fault of a plain program whose output begins like another format than Annex B."""
     names = (name for name, at, sign in SIGNS if head[at : at + len(sign)] == sign)
     name = next(names, "")
     if head[:1] == b"G" and head[TS_BYTES : TS_BYTES + 1] == b"G":
@@ -116,7 +161,9 @@ def foreign_format(head: bytes) -> str:
     start = head.find(h264.START_CODE, 0, 4) + len(h264.START_CODE)
     if head[start : start + 2] in HEVC and head.startswith(b"\0\0"):
         name = "H.265"
-    return sentence("camera_format", format=name) if name else ""
+    if not name:
+        return None
+    return CAMERA_FORMAT(format=name)
 
 
 class CodingCheck:
@@ -126,11 +173,12 @@ class CodingCheck:
     """
 
     def __init__(self) -> None:
-        self.refusal = ""
-        self.warning = ""
+        self.refusal: Text | None = None
+        self.warning: Text | None = None
         self.keyless_s = 0.0
         """Time since the last key frame."""
-        self._format, self._sps, self._shape = "", b"", Shape(0, 0)
+        self._format: Text | None = None
+        self._sps, self._shape = b"", Shape(0, 0)
         self._key_s: float | None = None
 
     def note(self, unit: AccessUnit, now_s: float) -> None:
@@ -141,18 +189,18 @@ class CodingCheck:
             self._check_format(lead)
         if lead and lead[-1][0] & 31 in h264.SLICES:
             if syntax.is_b_slice(lead[-1]):
-                self.refusal = sentence("camera_b_frames")
+                self.refusal = CAMERA_B_FRAMES
             elif syntax.is_field(lead[-1], self._shape):
-                self.refusal = sentence("camera_fields")
+                self.refusal = FIELDS
         self.keyless_s = now_s - self._key_s
-        keys = rare_keys(KEYS_MOST_S) if self.keyless_s > KEYS_MOST_S else ""
+        keys = rare_keys(KEYS_MOST_S) if self.keyless_s > KEYS_MOST_S else None
         self.warning = self._format or keys
 
     def _check_format(self, lead: list[bytes]) -> None:
         sps = next((nal for nal in lead if nal[0] & 31 == h264.SPS), self._sps)
         if sps == self._sps:
             return
-        self._sps, self._format = sps, ""
+        self._sps, self._format = sps, None
         try:
             self._shape = shape = shape_of(sps)
         except ValueError:
@@ -160,31 +208,36 @@ class CodingCheck:
         bits = 8 + max(shape.luma_more, shape.chroma_more)
         if shape.chroma > 1 or bits > 8:
             chroma = CHROMA[min(shape.chroma, 3)]
-            self._format = sentence("camera_samples", chroma=chroma, bits=bits)
+            self._format = CAMERA_SAMPLES(chroma=chroma, bits=bits)
         elif shape.number_bits:
-            self._format = sentence("camera_fields")
+            self._format = FIELDS
 
 
-def garbage(cause: str) -> str:
+def garbage(cause: Exception) -> Text:
     """Describe bytes that are not records."""
-    return _fault(sentence("camera_garbage", reason=cause), "camera_again")
+    return _fault(
+        Text("camera_garbage", "its program does not send valid H.264 ({reason})", reason=cause),
+        AGAIN,
+    )
 
 
-def closed() -> str:
+def closed() -> Text:
     """Describe a program that runs on after closing its stdout."""
-    return _fault(sentence("camera_closed"), "camera_again")
+    return _fault(Text("camera_closed", "its program closed its output"), AGAIN)
 
 
-def _fault(cause: str, step: str) -> str:
-    return sentence("both", first=cause, second=sentence(step))
+def _fault(cause: Text, step: Text) -> Text:
+    return BOTH(first=cause, second=step)
 
 
-def _with_remedy(cause: str, line: str, usual: str) -> str:
+def _with_remedy(cause: Text, line: Text | None, usual: Text) -> Text:
     """Return a cause and a program's words with the next step, unless they contain one."""
-    line = line.removeprefix("camera: ")
-    if line:
-        cause = sentence("says", place=cause, reason=line)
-    if ";" in line:
-        return cause
-    steps = (step for sign, step in REMEDIES if sign.lower() in cause.lower())
+    if line is not None:
+        if line.key == VERBATIM.key:
+            line = VERBATIM(text=str(line).removeprefix("camera: "))
+        cause = SAYS(place=cause, reason=line)
+        if ";" in str(line):
+            return cause
+    words = str(cause).lower()
+    steps = (step for sign, step in REMEDIES if sign.lower() in words)
     return _fault(cause, next(steps, usual))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Literal
 
 from fpvcar.config import Camera as CameraConfig
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
@@ -31,10 +31,25 @@ AGAIN_S, AGAIN_MOST_S = 20.0, 320.0
 """Calm time before the high rate is tried again. It doubles, up to the second value, with each
 high rate that lasts for less than that."""
 
-Cause = Literal["rate_heat", "rate_load", "rate_link"]
-"""Keys of the sentences that tell them."""
-LASTING_S: dict[Cause, float] = {"rate_heat": 0.0, "rate_load": 4.0, "rate_link": 4.0}
+Cause = Literal["heat", "load", "link"]
+LASTING_S: dict[Cause, float] = {"heat": 0.0, "load": 4.0, "link": 4.0}
 """Time for which a cause must be present, the most urgent cause first."""
+REASONS: dict[Cause, Phrase] = {
+    "heat": Phrase("rate_heat", "the processor is hot or slowed down"),
+    "load": Phrase(
+        "rate_load", "only {count} of {fps} arrived: the car is busy, or a webcam needs more light"
+    ),
+    "link": Phrase("rate_link", "the driver's link is slow"),
+}
+LOWERED = Phrase(
+    "rate_lowered",
+    "{least} instead of {fps} frames per second: {reason}; the car tries {fps} again by itself",
+)
+KEPT = Phrase(
+    "rate_kept",
+    "{fps} frames per second are too many: {reason}; this camera cannot change its rate while it "
+    "runs, so choose {least}",
+)
 log = logging.getLogger("fpvcar.camera")
 
 
@@ -112,9 +127,9 @@ class FrameRate:
         # a long exposure, a page's wish and a picture without viewers lower the rate, too
         counts = settled and stream.viewers and not night and stream.fps_wish >= expected
         present: dict[Cause, object] = {
-            "rate_heat": self._hot(),
-            "rate_load": counts and counted < FEW * expected,
-            "rate_link": bitrate.lowered and bitrate.wanted < SLOW_LINK * bitrate.most,
+            "heat": self._hot(),
+            "load": counts and counted < FEW * expected,
+            "link": bitrate.lowered and bitrate.wanted < SLOW_LINK * bitrate.most,
         }
         return [cause for cause, holds in present.items() if holds]
 
@@ -124,12 +139,11 @@ class FrameRate:
         told = (cause, kept, self._fps)
         if told == self._told:
             return
-        self._told, before, text = told, self._camera.lowered_rate, ""
+        self._told, before, text = told, self._camera.lowered_rate, None
         if cause is not None:
             fps = f"{self._fps:g}"
-            reason = sentence(cause, fps=fps, count=f"{counted:.0f}")
-            key = "rate_kept" if kept else "rate_lowered"
-            text = sentence(key, fps=fps, reason=reason, least=STEADY_FPS)
+            reason = REASONS[cause](fps=fps, count=f"{counted:.0f}")
+            text = (KEPT if kept else LOWERED)(fps=fps, reason=reason, least=STEADY_FPS)
         self._camera.lowered_rate = text
         if text and not before:
             log.warning("%s", text)

@@ -14,7 +14,6 @@ import msgspec
 
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Picture, Profile
-from fpvcar.runtime.sentences import sentences_in
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.frame_rate import STEADY_FPS
 from fpvcar.video.image_settings import image_settings_of
@@ -147,5 +146,4 @@ class PictureSettings:
             "can": settable_keys(camera),
             **{name: getattr(camera, name) for name in ALL},
             "mode": texts,
-            "sentences": sentences_in(*texts),
         }

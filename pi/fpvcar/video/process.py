@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fpvcar.devices.capture import EncoderHangs, NoCamera, PackageMissing
-from fpvcar.runtime.sentences import stderr_line
+from fpvcar.runtime.texts import VERBATIM, fault_text, stderr_line
 from fpvcar.video.image_settings import ImageSettings, parse_image_settings
 from fpvcar.wire.camera import Record, pack_record
 from fpvcar.wire.video import FPS_MOST
@@ -216,5 +216,8 @@ def _obey(camera: Camera, control: Control) -> None:
 
 def status_of(fault: Exception) -> int:
     """Print a fault as the last line on stderr; return its exit status."""
-    report(stderr_line(str(fault)).replace("\n", " "))
+    text = fault_text(fault)
+    if text.key == VERBATIM.key:  # one line on a page and in a log
+        text = VERBATIM(text=str(text).replace("\n", " "))
+    print(stderr_line(text), file=sys.stderr, flush=True)
     return STATUSES.get(type(fault), FAILED)

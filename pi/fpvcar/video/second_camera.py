@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar.config import Profile
+from fpvcar.runtime.texts import State
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.stream import Stream
 
@@ -35,7 +36,7 @@ class SecondCamera:
         self._woken = asyncio.Event()
 
     @property
-    def state(self) -> str:
+    def state(self) -> State:
         """State of the camera, as `Camera.state`; "starting" also while it rests."""
         return self._camera.state
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from fpvcar.runtime.texts import Text
 from fpvcar.wheels.pins_off_client import peer_pid
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
@@ -43,7 +44,7 @@ class WheelsClient:
         self._on_state: Callable[[str], None] = lambda state: None
         self._socket: socket.socket | None = None
         self._on_answer: Callable[[Answer], None] = lambda answer: None
-        self._on_fault: Callable[[str], None] = lambda text: None
+        self._on_fault: Callable[[Text | None], None] = lambda text: None
         self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
@@ -56,11 +57,11 @@ class WheelsClient:
         self,
         on_answer: Callable[[Answer], None],
         on_state: Callable[[str], None],
-        on_fault: Callable[[str], None],
+        on_fault: Callable[[Text | None], None],
     ) -> None:
         """Connect and reconnect for ever.
 
-        `read_answers` calls `on_answer` with every answer, and `on_fault` with the pin fault, ""
+        `read_answers` calls `on_answer` with every answer, and `on_fault` with the pin fault, None
         for no fault. `on_state` is called on every change of `state`.
         """
         self._on_answer, self._on_state, self._on_fault = on_answer, on_state, on_fault
@@ -113,7 +114,7 @@ class WheelsClient:
         if not packet:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
-        if isinstance(answer, str):
+        if not isinstance(answer, Answer):
             self._on_fault(answer)
             return False
         self._unanswered_ns = None

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from fpvcar import config
 from fpvcar.devices.pins import MotorBoard, MotorDriver, PinsFault, PinsRefused, PinsSilent
 from fpvcar.drive import mixing
+from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.wheels.lease import Lease
 from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
 
@@ -62,7 +63,7 @@ class Wheels:
         self._connect, self._alarm, self._free = connect, alarm, free
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
-        self.why = ""
+        self.why: Text | None = None
         """Error text of the pins' back end; "" while the pins work."""
         self._fed_ns = -FED_NS
         self._checked_ns: int | None = None
@@ -194,7 +195,7 @@ class Wheels:
         if self._board is not None:
             self._board.close()
         self._board = None
-        self._retry_ns, self.why = now_ns + RETRY_NS, str(fault)
+        self._retry_ns, self.why = now_ns + RETRY_NS, fault_text(fault)
         self._silent_tries = int(silent)
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
@@ -212,10 +213,10 @@ class Wheels:
                 self._silent_tries += 1
                 if self._silent_tries == 2 or self._silent_tries % SILENT_TRIES == 0:
                     self._alarm()
-            if str(fault) != self.why:
-                self.why = str(fault)
+            if (text := fault_text(fault)) != self.why:
+                self.why = text
                 log.warning("%s; trying again", fault)
             return
         self._fed_ns = now_ns - FED_NS
-        self.why = ""
+        self.why = None
         log.info("holding the motor pins")

@@ -200,7 +200,7 @@ def _refusal(wheels: Wheels, answers: list[Answer]) -> str:
     newest = answers[-1]
     if newest.status == Status.APPLIED:
         return ""
-    return wheels.why or newest.reason.name.lower()
+    return str(wheels.why or newest.reason.name.lower())
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Protocol
 
 from fpvcar.runtime import sd_notify
+from fpvcar.runtime.texts import Text
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
 
 SOCKET = "wheels.sock"
@@ -27,7 +28,7 @@ log = logging.getLogger("fpvcar.wheels")
 class Core(Protocol):
     """Interface of the wheels for the loop: each call returns the answers for the client."""
 
-    why: str
+    why: Text | None
     """Description of a pin fault, or ""; sent to the client whenever it changes."""
 
     def connected(self, now_ns: int) -> list[Answer]:
@@ -60,7 +61,7 @@ class Service:
     def __init__(self, wheels: Core, runtime: Path, clock_ns: Callable[[], int]) -> None:
         self._wheels, self._clock_ns = wheels, clock_ns
         self._ending = self._hung_up = False
-        self._told = ""
+        self._told: Text | None = None
         self._client: socket.socket | None = None
         self._unit = sd_notify.Heartbeat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
@@ -143,7 +144,7 @@ class Service:
             self._hung_up = True
             return
         client.setblocking(False)
-        self._client, self._hung_up, self._told = client, False, ""
+        self._client, self._hung_up, self._told = client, False, None
         self._poll.register(client, select.POLLIN)
         self._send(self._wheels.connected(self._clock_ns()))
 

@@ -9,20 +9,42 @@ the wheel. The service that carries them out: wifi/service.py.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from fpvcar.access.rights import RecordingRights
-from fpvcar.http.responses import JSON, refused
+from fpvcar.http.responses import refused
+from fpvcar.http.routes import answers, query_of
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.core import JOIN_S
 from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvcar.wire import network
-from fpvcar.wire.refusals import Refusal
+
+SSID = Phrase("ssid", "The network's name has {count} characters: expected 1 to 32 visible ones.")
+
+NO_WIFI = Text("no_wifi", "The Wi-Fi service is not running: see systemctl status fpvcar-network.")
 
 KEY = "X-Wifi-Key"
 BASE = "/api/network"
+
+
+class Joining(Struct):
+    """Name of the network to join."""
+
+    ssid: str
+
+
+class PageState(network.NetworkState, frozen=True, kw_only=True):
+    """State of the network for the page. `address` is the car's in its own network; `join_s` is
+    the time that joining takes."""
+
+    driven: bool
+    join_s: float
+    address: str
 
 
 class NetworkApi:
@@ -39,30 +61,29 @@ class NetworkApi:
         app.router.add_post(f"{BASE}/look", self._look)
         app.router.add_post(f"{BASE}/join", self._join)
 
-    def _let_in(self, request: web.Request) -> None:
-        self._rights.let_grown_up(request)
-
-    async def _status(self, request: web.Request) -> web.Response:
-        self._let_in(request)
+    @answers(RecordingRights.let_grown_up)
+    async def _status(self, request: web.Request) -> PageState:
+        """Return the car's Wi-Fi, and networks in range."""
         state = self._client.state
         if state is None:
-            raise refused(web.HTTPServiceUnavailable, Refusal("no_wifi"))
+            raise refused(web.HTTPServiceUnavailable, NO_WIFI)
         seen_s = state.seen_s
         if seen_s is not None:
             seen_s += round(self._client.age_s())
-        answer = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
-        answer |= {"driven": self._driven(), "join_s": JOIN_S, "address": OWN_ADDRESS}
-        return web.Response(body=msgspec.json.encode(answer), headers=JSON)
+        own = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
+        return PageState(**own, driven=self._driven(), join_s=JOIN_S, address=OWN_ADDRESS)
 
-    async def _look(self, request: web.Request) -> web.Response:
-        self._let_in(request)
+    @answers(RecordingRights.let_grown_up, status=202)
+    async def _look(self, request: web.Request) -> dict[str, Any]:
+        """List the networks anew."""
         self._refuse_driven()
         return self._send(network.Scan())
 
-    async def _join(self, request: web.Request) -> web.Response:
-        self._let_in(request)
+    @answers(RecordingRights.let_grown_up, query=Joining, headers=(KEY,), status=202)
+    async def _join(self, request: web.Request) -> dict[str, Any]:
+        """Leave this network for another one."""
         self._refuse_driven()
-        ssid, key = request.query.get("ssid", ""), request.headers.get(KEY, "")
+        ssid, key = query_of(request, Joining).ssid, request.headers.get(KEY, "")
         wish = network.Join(ssid, key)
         try:  # msgspec does not validate an object built by hand
             msgspec.convert(msgspec.to_builtins(wish), network.Join)
@@ -74,18 +95,23 @@ class NetworkApi:
         """Raise HTTPConflict while the car is driven: a radio that scans other channels misses
         its own."""
         if self._driven():
-            raise refused(web.HTTPConflict, Refusal("driven"))
+            raise refused(
+                web.HTTPConflict,
+                Text(
+                    "driven", "Someone is driving, and the car would stop: give up the wheel first."
+                ),
+            )
 
-    def _send(self, wish: network.Wish) -> web.Response:
+    def _send(self, wish: network.Wish) -> dict[str, Any]:
         if not self._client.wish(wish):
-            raise refused(web.HTTPServiceUnavailable, Refusal("no_wifi"))
-        return web.Response(status=202, headers=JSON, body=b"{}")
+            raise refused(web.HTTPServiceUnavailable, NO_WIFI)
+        return {}
 
 
-def _refusal_of(ssid: str) -> Refusal:
+def _refusal_of(ssid: str) -> Text:
     """Return the refusal of a request to join: the name, or else the key, is invalid."""
     try:
         msgspec.convert(ssid, network.Ssid)
     except msgspec.ValidationError:
-        return Refusal("ssid", count=len(ssid))
-    return Refusal("wifi_key")
+        return SSID(count=len(ssid))
+    return Text("wifi_key", "The key was refused: expected 8 to 63 letters, digits and symbols.")

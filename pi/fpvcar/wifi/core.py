@@ -15,8 +15,11 @@ The owner of the radio reports its state (`update`) and carries out each `Act`.
 from dataclasses import dataclass
 from typing import Literal
 
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import BOTH, Text
 from fpvcar.wire.network import Phase
+
+FAR = Text("wifi_far", "the network is out of range")
+KEY_WRONG = Text("wifi_key_wrong", "wrong key")
 
 SEARCH_S = 30.0
 """Time to find a known network before the car opens its own."""
@@ -37,7 +40,7 @@ class Link:
 
     kind: Kind
     ssid: str = ""
-    reason: str = ""
+    reason: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class State:
     phase: Phase
     since_s: float
     ssid: str = ""
-    reason: str = ""
+    reason: Text | None = None
 
 
 class Machine:
@@ -108,20 +111,22 @@ class Machine:
         """Record that the network has been joined."""
         self.state = State("known", now_s, ssid)
 
-    def not_joined(self, reason: str, now_s: float) -> Act:
+    def not_joined(self, reason: Text, now_s: float) -> Act:
         """Record a failed attempt and its reason, and return to the previous network."""
         self.state = State("failed", now_s, self.state.ssid, reason)
         own = self._opens and not self._left_known
         return self._open(now_s) if own else self._search(now_s)
 
-    def not_opened(self, reason: str, now_s: float) -> None:
+    def not_opened(self, reason: Text, now_s: float) -> None:
         """Record that the car's own network did not open; it is retried later."""
         reasons = self.state.reason
-        if reason not in reasons:
-            reasons = sentence("both", first=reasons, second=reason) if reasons else reason
+        if reasons is None or str(reason) not in str(reasons):
+            reasons = BOTH(first=reasons, second=reason) if reasons else reason
         self.state = State("failed", now_s, self.state.ssid, reasons)
 
-    def _enter(self, phase: Phase, now_s: float, ssid: str = "", reason: str = "") -> None:
+    def _enter(
+        self, phase: Phase, now_s: float, ssid: str = "", reason: Text | None = None
+    ) -> None:
         """Enter a phase; keep its start time if it has not changed."""
         same = self.state.phase == phase
         self.state = State(phase, self.state.since_s if same else now_s, ssid, reason)

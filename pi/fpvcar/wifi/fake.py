@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from fpvcar.runtime.sentences import sentence
-from fpvcar.wifi.core import Link
+from fpvcar.runtime.texts import Text
+from fpvcar.wifi.core import FAR, KEY_WRONG, Link
 from fpvcar.wifi.radio import RadioFault
 from fpvcar.wire.network import Network, Security
 
@@ -38,7 +38,7 @@ class FakeRadio:
         self.around, self.known = around, dict(known or {})
         self.takes_s = takes_s
         self.history: list[tuple[str, str]] = []
-        self.broken = ""
+        self.broken: Text | None = None
         """Reason why the radio is unusable."""
         self.own: tuple[str, str] | None = None
         self.called = ""
@@ -94,9 +94,9 @@ class FakeRadio:
         await self._act("join", network.ssid)
         station = self.around.get(network.ssid)
         if station is None or not station.in_range:
-            raise RadioFault(sentence("wifi_far"))
+            raise RadioFault(FAR)
         if station.key != key:
-            raise RadioFault(sentence("wifi_key_wrong"))
+            raise RadioFault(KEY_WRONG)
         self.known[network.ssid], self._in = key, network.ssid
 
     async def _act(self, act: str, ssid: str) -> None:

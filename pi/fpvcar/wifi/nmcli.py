@@ -12,8 +12,8 @@ import re
 import uuid
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import sentence
-from fpvcar.wifi.core import JOIN_S, Link
+from fpvcar.runtime.texts import PROGRAM_SILENT, VERBATIM, Text, fault_text
+from fpvcar.wifi.core import FAR, JOIN_S, KEY_WRONG, Link
 from fpvcar.wifi.radio import OWN, OWN_ADDRESS, RadioFault
 from fpvcar.wire.network import Network, Security
 
@@ -23,17 +23,36 @@ RETRY_S = 2.0
 SETTLE_S = 0.3
 """NetworkManager reports one change in several lines."""
 FIELD = re.compile(r"(?:[^:\\]|\\.)*")
-NO_NM = sentence("wifi_no_manager")
-NO_RADIO = sentence("wifi_no_radio")
-BLOCKED = sentence("wifi_off")
+NO_NM = Text(
+    "wifi_no_manager",
+    "NetworkManager does not answer: sudo apt install network-manager, and "
+    "systemctl status NetworkManager",
+)
+NO_RADIO = Text(
+    "wifi_no_radio", "NetworkManager manages no Wi-Fi device of this computer: nmcli device"
+)
+BLOCKED = Text(
+    "wifi_off",
+    "Wi-Fi is switched off: sudo raspi-config nonint do_wifi_country DE (your "
+    "country), or sudo nmcli radio wifi on",
+)
 WHY = (
-    ("Secrets were required", sentence("wifi_key_wrong")),
-    ("802.1X supplicant", sentence("wifi_key_or_silent")),
-    ("network could not be found", sentence("wifi_far")),
-    ("IP configuration could not be reserved", sentence("wifi_no_address")),
-    ("Timeout", sentence("wifi_late")),
-    ("base network connection was interrupted", sentence("wifi_broken")),
-    ("ot authorized", sentence("wifi_denied")),
+    ("Secrets were required", KEY_WRONG),
+    (
+        "802.1X supplicant",
+        Text("wifi_key_or_silent", "wrong key, or the network stopped answering"),
+    ),
+    ("network could not be found", FAR),
+    (
+        "IP configuration could not be reserved",
+        Text("wifi_no_address", "the network assigns no address"),
+    ),
+    ("Timeout", Text("wifi_late", "no link in time (is the key right?)")),
+    ("base network connection was interrupted", Text("wifi_broken", "connection lost")),
+    (
+        "ot authorized",
+        Text("wifi_denied", "NetworkManager denies access to this user: is polkitd installed?"),
+    ),
 )
 """Messages of nmcli, translated for people who type a key."""
 MANAGEMENT: dict[str, tuple[str, ...]] = {
@@ -69,13 +88,13 @@ def security_of(security: str) -> Security:
     return "key"
 
 
-def why(message: str) -> str:
+def why(message: str) -> Text:
     """Translate nmcli's last message for the user."""
     for text, meaning in WHY:
         if text in message:
             return meaning
     first = message.strip().partition("\n")[0]  # hints follow on later lines
-    return first.removeprefix("Error: ").rstrip(".") or "nmcli printed no message"
+    return VERBATIM(text=first.removeprefix("Error: ").rstrip(".") or "nmcli printed no message")
 
 
 class NetworkManager:
@@ -92,7 +111,7 @@ class NetworkManager:
         try:
             rows = await _table("DEVICE,TYPE,STATE,CONNECTION", "device")
         except RadioFault as fault:
-            return Link("none", reason=str(fault))
+            return Link("none", reason=fault_text(fault))
         radios = [row for row in rows if row[1] == "wifi" and row[2] != "unmanaged"]
         if not radios:
             return Link("none", reason=NO_RADIO)
@@ -295,7 +314,7 @@ async def _call(program: str, *arguments: str, within_s: float = CALL_S, stdin: 
         async with asyncio.timeout(within_s):
             out, err = await process.communicate(stdin.encode())
     except TimeoutError:
-        raise RadioFault(sentence("wifi_silent", program=program)) from None
+        raise RadioFault(PROGRAM_SILENT(program=program)) from None
     finally:
         if process.returncode is None:
             process.kill()

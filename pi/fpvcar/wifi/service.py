@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar.runtime import files, sd_notify
-from fpvcar.runtime.sentences import sentence, sentences_in
+from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.wifi.core import Act, Machine, Open
 from fpvcar.wifi.radio import Radio, RadioFault, taken
 from fpvcar.wire.errors import WireError
@@ -147,7 +147,9 @@ class Service:
             else:
                 await self._radio.close()
         except RadioFault as fault:
-            reason = sentence("wifi_own", reason=str(fault))
+            reason = Text(
+                "wifi_own", "the car's own network did not open: {reason}", reason=fault_text(fault)
+            )
             self._machine.not_opened(reason, self._clock_s())
 
     async def _scan(self, anew: bool = True) -> None:
@@ -174,7 +176,7 @@ class Service:
         try:
             await self._radio.join(networks.get(wish.ssid, unseen), wish.key)
         except RadioFault as fault:
-            act = self._machine.not_joined(str(fault), self._clock_s())
+            act = self._machine.not_joined(fault_text(fault), self._clock_s())
             await self._do(act)
         else:
             self._machine.joined(wish.ssid, self._clock_s())
@@ -193,7 +195,6 @@ class Service:
             self._networks,
             None if seen_s is None else round(now_s - seen_s),
             self._name,
-            sentences_in(state.reason),
         )
 
     def broadcast(self) -> None:

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fpvcar.wire.down import Error
+from fpvcar.wire.down import Closing, Error
 from fpvcar.wire.json_text import Down, Greeting, Up, decoders, parse
 
 BUTTONS_MAX = 6
+Mask = Annotated[int, Meta(ge=0, lt=2**BUTTONS_MAX)]
 
 
 class ButtonsHello(Greeting, tag="hello", frozen=True):
@@ -21,7 +22,7 @@ class ButtonsHello(Greeting, tag="hello", frozen=True):
 class Hold(Up, tag="hold", frozen=True):
     """Buttons that fingers on this page hold down, one bit each."""
 
-    held: Annotated[int, Meta(ge=0, lt=2**BUTTONS_MAX)]
+    held: Mask
 
 
 class Choose(Up, tag="choose", frozen=True):
@@ -63,11 +64,11 @@ class Glow(Down, tag="glow", frozen=True):
     """
 
     seq: int
-    lit: int
+    lit: Mask
     mode: str
     length: int
     done: int
     best: int
 
 
-ButtonsDownward = Panel | Glow | Error
+ButtonsDownward = Panel | Glow | Error | Closing

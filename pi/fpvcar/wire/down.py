@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from fpvcar.runtime.texts import State as PartState
+from fpvcar.runtime.texts import Text
 from fpvcar.wire.json_text import Down
 from fpvcar.wire.telemetry import Battery, Guarding, Health, Range, Recording
 
@@ -46,13 +48,13 @@ class CarName(Down, tag="car_name", frozen=True):
 class Stop(Struct, frozen=True):
     """Cause of a stop, and the action that clears it.
 
-    cause: a value of gate.Cause. clears: "neutral" (let go, then drive), "resume" (the driver's
-    Resume), "grown_up" (a grown-up's Resume).
+    cause: a value of gate.Cause. by: a person, or the fault of `wheels`. clears: "neutral" (let go,
+    then drive), "resume" (the driver's Resume), "grown_up" (a grown-up's Resume).
     """
 
     cause: str
     clears: str
-    by: str = ""
+    by: str | Text = ""
 
 
 class Asking(Struct, frozen=True):
@@ -76,8 +78,7 @@ class State(Down, tag="state", frozen=True):
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
     `camera_warning`: a property of the pictures that some viewers cannot show, and the remedy.
     `lowered_rate`: the reason why the camera has fewer pictures per second than its settings.
-    `wait_s` is the time until the seat is free, unless its driver drives. `sentences` has key and
-    values of the texts in it that pages translate: {"starting": "key=starting"}. `intercom`: a
+    `wait_s` is the time until the seat is free, unless its driver drives. `intercom`: a
     grown-up has switched it on.
     """
 
@@ -98,11 +99,11 @@ class State(Down, tag="state", frozen=True):
     viewers: int
     battery: Battery | None = None
     ranges: tuple[Range, ...] = ()
-    wheels: str = "ok"
-    camera: str = "ok"
+    wheels: PartState = "ok"
+    camera: PartState = "ok"
     encoder_hangs: bool = False
-    camera_warning: str = ""
-    lowered_rate: str = ""
+    camera_warning: Text | None = None
+    lowered_rate: Text | None = None
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None
@@ -110,7 +111,6 @@ class State(Down, tag="state", frozen=True):
     lost: float | None = None
     wait_s: float = 0.0
     asking: Asking | None = None
-    sentences: dict[str, str] = {}
 
 
 class Pong(Down, tag="pong", frozen=True):
@@ -197,12 +197,16 @@ class Person(Struct, frozen=True):
 
 
 class People(Down, tag="people", frozen=True):
-    """Answer to Who. `unsaved` is the reason why the car cannot save the list, "" if it can;
-    `sentences` as in State."""
+    """Answer to Who. `unsaved` is the reason why the car cannot save the list."""
 
     people: tuple[Person, ...]
-    unsaved: str = ""
-    sentences: dict[str, str] = {}
+    unsaved: Text | None = None
 
 
-Downward = Welcome | CarName | State | Pong | Error | Pass | People
+class Closing(Down, tag="closing", frozen=True):
+    """Reason for the end of the socket, sent before its close frame, which has its key only."""
+
+    text: Text
+
+
+Downward = Welcome | CarName | State | Pong | Error | Pass | People | Closing

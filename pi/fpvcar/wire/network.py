@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from fpvcar.runtime.texts import Text
 from fpvcar.wire.errors import WireError
 
 Phase = Literal["absent", "searching", "known", "opening", "own", "joining", "failed"]
@@ -52,17 +53,16 @@ class NetworkState(Struct, frozen=True):
 
     `reason` explains a failure to reach the requested network. `name` is the car's host name
     (NAME.local), "" while unknown. `seen_s` is the age of the list of networks, None before the
-    first list. `sentences`: key and values of the texts in this message that pages translate.
+    first list.
     """
 
     phase: Phase
     own: OwnNetwork
     ssid: str = ""
-    reason: str = ""
+    reason: Text | None = None
     networks: tuple[Network, ...] = ()
     seen_s: float | None = None
     name: str = ""
-    sentences: dict[str, str] = {}
 
 
 class Join(Struct, frozen=True, tag="join", tag_field="kind", forbid_unknown_fields=True):

@@ -5,6 +5,8 @@ The state on the wire (wire/down.py) and the recordings contain them unchanged.
 
 from msgspec import Struct
 
+from fpvcar.runtime.texts import State, Text
+
 
 class Range(Struct, frozen=True):
     """Reading of one range sensor. `bearing_deg` 0 is ahead, + is left.
@@ -17,7 +19,7 @@ class Range(Struct, frozen=True):
     bearing_deg: float
     range_m: float | None
     age_s: float | None
-    state: str = "ok"
+    state: State = "ok"
 
 
 class Measured(Struct, frozen=True):
@@ -42,7 +44,7 @@ class Battery(Struct, frozen=True):
     share: float | None
     low: bool
     age_s: float | None = None
-    state: str = "ok"
+    state: State = "ok"
 
 
 class Guarding(Struct, frozen=True):
@@ -63,13 +65,12 @@ class Guarding(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """Health of the computer in the car. `faults` are sentences; None is "unknown here".
+    """Health of the computer in the car. None is "unknown here".
 
-    `fault_keys` are the keys of the first of them: pages have their own text for each key.
     `throttled` has the firmware's bits (get_throttled). `age_s` is None before the first reading.
     """
 
-    faults: tuple[str, ...] = ()
+    faults: tuple[Text, ...] = ()
     celsius: float | None = None
     throttled: int | None = None
     wifi_dbm: float | None = None
@@ -79,7 +80,6 @@ class Health(Struct, frozen=True):
     load: float | None = None
     uptime_s: float | None = None
     age_s: float | None = None
-    fault_keys: tuple[str, ...] = ()
 
 
 class Card(Struct, frozen=True):
@@ -104,7 +104,7 @@ class Recording(Struct, frozen=True):
     """
 
     on: bool
-    state: str
+    state: State
     seconds: float
     free_mb: float | None = None
     kept: int = 0

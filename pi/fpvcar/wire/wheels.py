@@ -8,10 +8,9 @@ answer, 24 bytes:
 
     | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
 
-pin fault, 2 bytes and UTF-8; empty text while the pins work. Behind a zero byte follow key and
-values for pages:
+pin fault, 2 bytes and JSON; empty while the pins work:
 
-    | version u8 | kind 3 u8 | words, at most 400 bytes, 0, key=...&... |
+    | version u8 | kind 3 u8 | Text, at most 1200 bytes |
 
 Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is applied only
 until its deadline, which is at most 150 ms ahead.
@@ -21,7 +20,9 @@ import enum
 import struct
 from typing import NamedTuple
 
-from fpvcar.runtime.sentences import received, sent_as
+import msgspec
+
+from fpvcar.runtime.texts import VERBATIM, Text
 from fpvcar.wire.errors import VERSION, WireError
 
 MOTORS_MAX = 4
@@ -30,9 +31,9 @@ ANSWER = struct.Struct("<BBBBIQQ")
 KIND_SETPOINT = 1
 KIND_ANSWER = 2
 KIND_WHY = 3
-WHY_MAX, SENT_MAX = 400, 1200
-"""Bytes of a pin fault: its text alone, and with key and values."""
-PACKET_MAX = 2 + SENT_MAX
+WHY_MAX, WHY_SHORT = 1200, 190
+"""Bytes of a pin fault, and characters of one that is cut."""
+PACKET_MAX = 2 + WHY_MAX
 """Longest packet of `wheels`."""
 
 
@@ -124,23 +125,26 @@ def pack_answer(answer: Answer) -> bytes:
     )
 
 
-def pack_why(text: str) -> bytes:
-    """Pack the error text of the pins' back end, cut to fit."""
-    sent = sent_as(text)
-    if sent and len(whole := f"{text}\0{sent}".encode()) <= SENT_MAX:
-        return _WHY + whole
-    fits = text.encode()[:WHY_MAX].decode(errors="ignore")
-    return _WHY + fits.encode()
+def pack_why(text: Text | None) -> bytes:
+    """Pack the error text of the pins' back end; one that is too long is cut, in English."""
+    if text is None:
+        return _WHY
+    whole = msgspec.json.encode(text)
+    if len(whole) > WHY_MAX:
+        whole = msgspec.json.encode(VERBATIM(text=str(text)[:WHY_SHORT]))
+    return _WHY + whole
 
 
-def parse_packet(packet: bytes) -> Answer | str:
-    """Parse an answer, or the text of a pin fault. Raises WireError."""
+def parse_packet(packet: bytes) -> Answer | Text | None:
+    """Parse an answer, or the text of a pin fault; None if the fault has ended. Raises
+    WireError."""
     if not packet.startswith(_WHY):
         return parse_answer(packet)
+    if len(packet) == len(_WHY):
+        return None
     try:
-        text, _, sent = packet[2:].decode().partition("\0")
-        return received(sent) if sent else text
-    except (UnicodeDecodeError, KeyError) as fault:
+        return msgspec.json.decode(packet[len(_WHY) :], type=Text)
+    except msgspec.DecodeError as fault:
         raise WireError("why", packet, str(fault)) from None
 
 

@@ -52,7 +52,10 @@ def test_bad_message_error_names_fault_value_and_limit(
         for _ in range(2):
             eve.say_text(frame)
         wait_for(eve.closed.is_set, "the third in a row closes")
-        assert "3 bad messages" in eve.close_reason
+        text = eve.heard[-1]["text"]
+        assert (
+            text["key"] == eve.close_reason == "close_messages" and text["values"]["count"] == "3"
+        )
         assert not watch.now.driving
 
 

@@ -5,12 +5,12 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from playwright.sync_api import Page
 
 from fpvcar.config import Camera
 from fpvcar.devices import sensor_modes
-from fpvcar.runtime.sentences import sentences_in
 from fpvcar.wire.video import parse_video
 from tests.e2e.browser.seat import (
     at_the_wheel,
@@ -54,8 +54,10 @@ def test_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
 def test_page_shows_view_and_mode_of_a_pi_camera(page: Page, bench: RunningBench) -> None:
     report = sensor_modes.report("imx708", Camera(fps=60))
     can = {"can": ["fps", "view"], "fps": 60, "view": "whole", "mode": [report.text, report.rate]}
-    asked = can | {"sentences": sentences_in(report.text, report.rate)}
-    page.route("**/api/picture", lambda route: route.fulfill(json=asked))
+    asked = msgspec.json.encode(can)
+    page.route(
+        "**/api/picture", lambda route: route.fulfill(body=asked, content_type="application/json")
+    )
     page.add_init_script("localStorage.setItem('fpvcar.language', 'de')")
     at_the_wheel(page, bench.url)
     grown_up(page, bench)
@@ -87,7 +89,7 @@ def test_hot_car_films_fewer_pictures_and_says_so(page: Page, tmp_path: Path) ->
     bench = RunningBench(tmp_path, STRIP, *FEW, "--set=camera.fps = 60", env=env)
     try:
         at_the_wheel(page, bench.wait_ready().url)
-        until(page, "window.fpvcar.state.lowered_rate?.includes('hot')")
+        until(page, "window.fpvcar.state.lowered_rate?.values.reason.key === 'rate_heat'")
         open_menu(page, "picture")
         assert "30 instead of 60" in page.inner_text("#rate-says")
         with open_socket(bench.port, "/ws/video") as socket:

@@ -60,7 +60,7 @@ class Rig:
         """Relay once; return the sessions that failed, with the reason."""
         relay = Replicator(self.office(*more), self.store, self.copies, act)
         await relay.once(True)
-        return relay.state.bad
+        return {session: str(fault) for session, fault in relay.state.bad.items()}
 
     def where(self) -> list[ReplicaState]:
         return self.copies.states(SESSION, self.store.listed(SESSION))[1:]

@@ -133,7 +133,7 @@ class Sending:
         except Exception as fault:
             self.bad.append(str(fault))
             return False
-        self.bad += self.relay.state.bad.values()
+        self.bad += map(str, self.relay.state.bad.values())
         return not self.relay.state.bad
 
     @contextlib.asynccontextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.runtime.units import MIB
 from fpvstation.mirror.office import OfficeFault
 from fpvstation.mirror.replicate import Replicator
@@ -46,13 +47,17 @@ class Rig:
         return Bucket(f"s3://{name}", name, "office/")
 
     async def relayed(self) -> str:
-        """Relay once; return the fault, or ""."""
+        """Relay once; return the fault in English, or ""."""
+        return str(await self.relay_fault() or "")
+
+    async def relay_fault(self) -> Text | None:
+        """Relay once; return the fault."""
         relay = Replicator(self.office(), self.store, self.copies, act)
         try:
             await relay.once(True)
         except OfficeFault as fault:
-            return str(fault)
-        return "; ".join(relay.state.bad.values())
+            return fault_text(fault)
+        return next(iter(relay.state.bad.values()), None)
 
     def check_whole(self) -> None:
         """Check that the bucket has exactly the store's sessions, by `sha256sum`."""

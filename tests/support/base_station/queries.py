@@ -13,7 +13,6 @@ from mcap.reader import make_reader
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Event, Health, Reading, Turn
 from fpvcar.runtime.units import SECOND_NS
-from fpvcar.wire import telemetry
 from fpvstation.catalogue.catalogue import FILE, Catalogue
 from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.store.disk import Folder
@@ -38,7 +37,7 @@ def drive_messages(seed: int, seconds: float) -> list[Logged]:
         logged(messages.DRIVER, half, Turn("Ann", "Ann takes the wheel")),
         logged(messages.DRIVER, half + 0.5, Turn(None, "Ann let go")),
         logged(messages.DRIVER, half + 1.0, Turn("Bob", "Bob takes the wheel")),
-        logged(messages.BATTERY, 1.0, telemetry.Battery(None, None, None, False, state="silent")),
+        logged(messages.BATTERY, 1.0, messages.Battery(None, None, None, False, state="silent")),
         logged(messages.HEALTH, 2.0, Health("ok", "ok", "ok", faults=("The processor is hot.",))),
         logged(messages.HEALTH, 3.0, Health("ok", "ok", "ok", faults=("The processor is hot.",))),
         logged(messages.EVENT, 2.5, Event(0, messages.WARNING, "camera: gone", "camera")),

@@ -16,6 +16,7 @@ from fpvbench import soc as chip
 from fpvbench.world.bridge import Wiring
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
 from tests.support.ports import free_port
 
@@ -206,12 +207,13 @@ class Client:
             return self._socket.connect_ex(path) == 0
 
         until(connects, START_S, "no wheels")
-        self.seq, self.why = 0, ""
+        self.seq = 0
+        self.why: Text | None = None
 
     def hear(self) -> Answer | None:
         while packet := self._socket.recv(PACKET_MAX):
             heard = parse_packet(packet)
-            if not isinstance(heard, str):
+            if isinstance(heard, Answer):
                 return heard
             self.why = heard
         return None

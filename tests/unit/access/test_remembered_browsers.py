@@ -178,7 +178,7 @@ async def test_device_ended_while_card_is_full_stays_ended_after_restart(
     caplog.set_level("INFO")
     devices.end(ann.id)
     await devices.save(0.0)
-    assert devices.unsaved == "No space left on device"
+    assert str(devices.unsaved) == "No space left on device"
     devices._changed.set()
     job = asyncio.create_task(devices.run(retry_s=0.001))
     for _ in range(5000):
@@ -186,7 +186,7 @@ async def test_device_ended_while_card_is_full_stays_ended_after_restart(
             await asyncio.sleep(0.001)
     job.cancel()
     await asyncio.gather(job, return_exceptions=True)
-    assert devices.unsaved == "" and tries == 3
+    assert devices.unsaved is None and tries == 3
     assert listed(tmp_path).find(devices.cookie(ann), 1.0) is None
     assert caplog.text.count("No space left") == 1, "logged once, not at each try"
     assert caplog.text.count("saved again") == 1

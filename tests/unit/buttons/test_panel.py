@@ -15,6 +15,7 @@ from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
 from fpvcar.config import profiles
 from fpvcar.devices.pins import Edge
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 from fpvcar.wire.buttons import Choose, Hold
 from fpvcar.wire.telemetry import Recording
 
@@ -322,7 +323,7 @@ def test_recorder_led_is_steady_and_blinks_on_a_fault() -> None:
     assert room.panel._wake.is_set()
     room.wait(5.0)
     assert room.duties[gpio] == 1
-    full = Recording(True, "the card is full", 1.0)
+    full = Recording(True, Text("card_full", "the card is full"), 1.0)
     room.panel.record(full)
     lit = []
     for _ in range(4):

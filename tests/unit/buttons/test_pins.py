@@ -127,7 +127,7 @@ async def test_dead_daemon_releases_buttons_and_lights_return(chip: Chip) -> Non
         chip.pigpiod.kill()
         chip.pigpiod.wait()
         await soon(lambda: page.lit[-1] == 0, "a finger that nobody knows of")
-        await soon(lambda: "refused" in panel.state, "nothing is said")
+        await soon(lambda: "refused" in str(panel.state), "nothing is said")
         for gpio in PROFILE.lights.head:
             chip.soc.pin[gpio].out = 0
         press(chip, 0, down=False)
@@ -146,7 +146,7 @@ async def test_hung_daemon_is_noticed_and_lights_return(chip: Chip) -> None:
         panel.set_head(True)
         await soon(lambda: panel.state != "ok", "a hung daemon is not noticed")
         chip.continue_pigpiod()
-        await soon(lambda: panel.state == "ok", panel.state)
+        await soon(lambda: panel.state == "ok", str(panel.state))
         await soon(lambda: level(chip, HEAD) == 1, "dark")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import WSMsgType
 from aiohttp.test_utils import TestClient, TestServer
@@ -18,6 +19,8 @@ from fpvcar.buttons import socket as buttons_socket
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
+from fpvcar.wire.down import Closing
 from tests.support.hub import server_of
 
 BARE = profiles.load(
@@ -60,12 +63,16 @@ async def glows(ws: Ws, lit: int) -> None:
             pass
 
 
-async def closed(ws: Ws) -> str:
-    """Return the reason of the close."""
+async def closed(ws: Ws) -> Text:
+    """Return the reason of the close, whose frame has its key."""
+    last = ""
     async with asyncio.timeout(20):
         while (message := await ws.receive()).type is not WSMsgType.CLOSE:
             assert message.type is WSMsgType.TEXT, message
-    return str(message.extra)
+            last = message.data
+    text = msgspec.json.decode(last, type=Closing).text
+    assert message.extra == text.key
+    return text
 
 
 async def test_push_lights_other_pages_until_its_page_closes() -> None:
@@ -109,8 +116,7 @@ async def test_three_bad_messages_in_a_row_close_the_socket(text: str, what: str
                 await ws.send_json({"kind": "hold", "held": 0})
         for _ in range(2):
             await ws.send_str(text)
-        text, _, sent = (await closed(ws)).partition("\n")
-        assert text == f"3 bad messages in a row: {what}" and "close_messages" in sent
+        assert str(await closed(ws)) == f"3 bad messages in a row: {what}"
 
 
 async def test_hello_comes_first_in_its_version_and_as_text() -> None:
@@ -122,7 +128,7 @@ async def test_hello_comes_first_in_its_version_and_as_text() -> None:
         answer = await ws.receive_json(timeout=20)
         assert answer["what"] == "wrong version" and "reload" in answer["limit"]
         await ws.send_bytes(b"\x00")
-        assert "binary frame refused" in await closed(ws)
+        assert "binary frame refused" in str(await closed(ws))
 
 
 async def test_drive_messages_are_ignored_by_the_buttons_socket() -> None:
@@ -143,7 +149,7 @@ async def test_silent_page_is_closed_and_its_buttons_released(
         ws = await page(client)
         await ws.send_json({"kind": "hold", "held": 0b1})
         begin_s = time.monotonic()
-        assert "no message for" in await closed(ws)
+        assert "no message for" in str(await closed(ws))
         assert time.monotonic() - begin_s > 0.2
         monkeypatch.undo()
         await glows(await page(client), 0)

@@ -173,7 +173,7 @@ def test_missing_resistor_holds_the_car_until_the_step_finds_it(tmp_path: Path) 
     bench.begin()
     bench.play(1.5, finger=False)
     assert bench.play(4.0, finger=True) == "missing" and tuner.in_doubt == "resistor"
-    assert "motors.drive lacks its resistor of 2.2 Ω for" in tuner.faults[-1]
+    assert "motors.drive lacks its resistor of 2.2 Ω for" in str(tuner.faults[-1])
     tuner.set("motors.drive.trim", 0.1, 2.0)
     assert tuner.in_doubt == "resistor", "another value"
     store.write(tmp_path / store.FILE, tuner.history)

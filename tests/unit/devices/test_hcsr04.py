@@ -217,7 +217,7 @@ def test_waiting_sensor_keeps_status_and_reading_ages() -> None:
     ultrasound.update(samples, Sample(None, Status.WAITING), 10.2)
     assert samples.status(10.25) == telemetry.Range("rear", 180.0, 0.5, 0.25, "ok")
     ultrasound.update(samples, Sample(None, Status.STUCK), 10.3)
-    stuck = telemetry.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
+    stuck = telemetry.Range("rear", 180.0, 0.5, 0.5, Status.STUCK.value)
     ultrasound.update(samples, Sample(None, Status.WAITING), 10.4)
     assert samples.status(10.5) == stuck
     ultrasound.update(samples, Sample(None, Status.FAR), 10.75)

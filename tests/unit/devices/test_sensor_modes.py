@@ -87,25 +87,25 @@ def test_angle_is_cut_with_the_picture() -> None:
 
 def test_report_names_mode_angle_and_the_other_choice() -> None:
     said = report("imx708", Camera(fps=60))
-    assert said.text == (
+    assert str(said.text) == (
         "imx708: 2304 × 1296, 10 bits; the picture is 52° wide, 75 % × 100 % of the sensor; "
         "up to 56 frames per second, readout 17 ms"
     )
-    assert said.rate == (
+    assert str(said.rate) == (
         'the whole view has 56 of 60 frames per second; the view "fast" has 60, with '
         "50 % × 67 % of the sensor"
     )
-    assert report("imx708", Camera()).rate == ""
-    assert "30 of 60" in report("imx500", Camera(fps=60)).rate
-    assert "at most 120 of" not in report("imx477", Camera(fps=60, view="fast")).rate
-    assert "depends on the lens" in report("imx477", Camera()).text
+    assert report("imx708", Camera()).rate is None
+    assert "30 of 60" in str(report("imx500", Camera(fps=60)).rate)
+    assert "at most 120 of" not in str(report("imx477", Camera(fps=60, view="fast")).rate)
+    assert "depends on the lens" in str(report("imx477", Camera()).text)
 
 
 def test_unknown_sensor_keeps_the_settings() -> None:
     camera = Camera(fps=90)
     assert within_mode("ov9281", camera) == (camera, None)
     said = report("ov9281", camera)
-    assert not said.known and said.text.startswith("ov9281: a sensor without a table")
+    assert not said.known and str(said.text).startswith("ov9281: a sensor without a table")
 
 
 def test_table_has_a_row_for_each_sensor_and_a_line_for_each_lower_rate() -> None:

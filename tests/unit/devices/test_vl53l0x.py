@@ -242,7 +242,7 @@ def test_sensor_thread_recovers_from_fault_at_any_transfer(monkeypatch: pytest.M
     for number in range(1, whole.rig.transfers + 1):
         wired = Wired(monkeypatch, number)
         wired.turns(2, 1.0)
-        assert wired.reading.state == "nobody acknowledged", number
+        assert str(wired.reading.state) == "nobody acknowledged", number
         assert wired.opened == 0 and not wired.rig.power, number
         had = wired.reading.readings
         wired.turns(2, 1.5)

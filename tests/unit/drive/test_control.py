@@ -8,6 +8,7 @@ from fpvcar.config import profiles
 from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, RENEW_S, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import SAYS
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -78,13 +79,14 @@ def test_lost_pins_state_shows_the_back_ends_reason(rig: Rig) -> None:
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
     assert rig.control.wheels == NO_PINS
-    rig.control.wheels_fault("PCA9685: enable I2C")
-    assert rig.control.wheels == "PCA9685: enable I2C"
+    fault = SAYS(place="PCA9685", reason="enable I2C")
+    rig.control.wheels_fault(fault)
+    assert rig.control.wheels == fault
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
-    assert rig.control.wheels == "PCA9685: enable I2C"
-    rig.control.wheels_fault("")
+    assert rig.control.wheels == fault
+    rig.control.wheels_fault(None)
     rig.answer(Status.APPLIED)
-    assert rig.control.wheels == "ok"
+    assert str(rig.control.wheels) == "ok"
 
 
 def test_repeated_pins_lost_answers_send_no_more_setpoints(rig: Rig) -> None:

@@ -13,13 +13,15 @@ from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.drive import gate
 from fpvcar.drive.guard import AWAY, Approach, Free, Guard, share
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.wire import telemetry
 
 BENCH = profiles.load(paths.HARDWARE / "bench.toml")
+ABSENT = Text("echo_absent", "does not answer")
 LIMITS = msgspec.structs.replace(BENCH.guard, mode="limit")
 
 
-def measured(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> telemetry.Range:
+def measured(range_m: float | None, age_s: float = 0.02, state: State = "ok") -> telemetry.Range:
     return telemetry.Range("front", 0.0, range_m, age_s, state)
 
 
@@ -59,8 +61,8 @@ def test_share_is_zero_for_nan(wrong: int) -> None:
     "blind",
     [
         measured(None, 0.3),
-        measured(2.0, state="does not answer"),
-        telemetry.Range("front", 0.0, None, None, "starting"),
+        measured(2.0, state=ABSENT),
+        telemetry.Range("front", 0.0, None, None, STARTING),
         telemetry.Range("front", 0.0, None, None),
     ],
 )
@@ -189,7 +191,7 @@ def test_range_aged_exactly_stale_s_still_counts() -> None:
 
 SEE = msgspec.structs.replace(RULE, unseen_limit=1.0)
 """Rule that shows the remembered range unchanged."""
-LOST = measured(0.9, state="I2C bus 1 address 0x29: nobody")
+LOST = measured(0.9, state=Text("nobody", "nobody answers"))
 STALE, NOTHING = measured(0.9, 0.25), measured(None, 0.0)
 
 
@@ -216,7 +218,7 @@ def guard() -> Guard:
 
 
 def test_lost_rear_obstacle_moves_with_the_reverse_throttle(guard: Guard) -> None:
-    lost = telemetry.Range("rear", 180.0, None, None, "does not answer")
+    lost = telemetry.Range("rear", 180.0, None, None, ABSENT)
     guard.update([telemetry.Range("rear", 180.0, 1.0, 0.0)], 1.0)
     assert guard.update([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
     assert guard.update([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)

@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.config import ConfigError
-from fpvcar.runtime import sentences
+from fpvcar.runtime.texts import Text
 from fpvsites import gate, state
 from fpvsites.__main__ import main
 from fpvsites.config import Config, Group
@@ -280,17 +280,15 @@ class GrownUps(RecordingRights):
         pass
 
 
-async def test_sentences_of_the_page_have_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_texts_of_the_page_have_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed(tmp_path, state.applied(CONFIG))
     monkeypatch.setattr("shutil.which", lambda name, path: None)
     gate.Gate(tmp_path).step()
-    monkeypatch.setattr(sentences, "_known", {})  # the page is another process
     async with TestClient(TestServer(Page(tmp_path, GrownUps()).application())) as client:
         said = await (await client.get("/api/sites")).json()
-        assert said["fault"] == "nft is not installed; sudo apt install nftables"
-        assert said["sentences"][said["fault"]].startswith("key=not_installed&program=nft&")
+        fault = msgspec.convert(said["fault"], Text)
+        assert str(fault) == "nft is not installed; sudo apt install nftables"
+        assert (fault.key, fault.values["program"]) == ("not_installed", "nft")
         order = {"group": "kids", "mode": "nothing", "until": "00:00"}
         late = await client.post("/api/sites/switch", json=order)
         assert late.status == 400 and "key=sites_time" in late.headers["X-Refusal"]
@@ -300,3 +298,26 @@ async def test_sentences_of_the_page_have_keys(
         assert strange.status == 409 and "key=sites_group" in strange.headers["X-Refusal"]
         foreign = await client.get("/", headers={"Host": "evil.example"})
         assert foreign.status == 403 and "key=foreign_host" in foreign.headers["X-Refusal"]
+
+
+class OldReport(msgspec.Struct):
+    """Report of `fpvsites run` of the version before."""
+
+    at_s: float
+    fault: str = ""
+    sent: str = ""
+
+
+async def test_report_is_read_by_the_version_before_and_its_own_by_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, state.applied(CONFIG))
+    monkeypatch.setattr("shutil.which", lambda name, path: None)
+    gate.Gate(tmp_path).step()
+    path = tmp_path / state.IN_FORCE
+    report = msgspec.json.decode(path.read_bytes(), type=OldReport)
+    assert report.fault == "nft is not installed; sudo apt install nftables"
+    path.write_bytes(msgspec.json.encode(OldReport(1.0, "nft: no", "key=says&place=nft")))
+    async with TestClient(TestServer(Page(tmp_path, GrownUps()).application())) as client:
+        said = await (await client.get("/api/sites")).json()
+    assert str(msgspec.convert(said["fault"], Text)) == "nft: no"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.runtime.texts import VERBATIM, Text
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.housekeeping import (
     EVERY_S,
@@ -104,11 +105,11 @@ async def test_chore_that_fails_is_run_again_beside_the_others(
 ) -> None:
     runs = list[str]()
 
-    def bad() -> Iterator[str]:
+    def bad() -> Iterator[Text]:
         runs.append("bad")
         raise error
 
-    def good() -> Iterator[str]:
+    def good() -> Iterator[Text]:
         runs.append("good")
         yield from ()
 
@@ -117,22 +118,22 @@ async def test_chore_that_fails_is_run_again_beside_the_others(
         if min(runs.count("bad"), runs.count("good")) > 1:
             raise Enough
 
-    chores = Chores([Chore("bad", bad), Chore("good", good)], sleep)
+    chores = Chores([Chore(VERBATIM(text="bad"), bad), Chore(VERBATIM(text="good"), good)], sleep)
     with pytest.raises(Enough):
         await asyncio.wait_for(chores.run(), 20.0)
-    states = {state.name: state for state in chores.states}
-    assert words in states["bad"].fault and states["bad"].fault_s
+    states = {str(state.name): state for state in chores.states}
+    assert words in str(states["bad"].fault) and states["bad"].fault_s
     assert not states["good"].fault and not states["good"].fault_s
     assert caplog.text.count(f"bad: {states['bad'].fault}") == 1, "logged once"
 
 
 def test_chore_without_faults_forgets_the_last_fault() -> None:
-    faults = iter([["a", "b"], []])
-    chore = Chore("one", lambda: iter(next(faults)))
+    faults = iter([[VERBATIM(text="a"), VERBATIM(text="b")], []])
+    chore = Chore(VERBATIM(text="one"), lambda: iter(next(faults)))
     chore.once()
-    assert chore.state.fault == "a; b"
+    assert str(chore.state.fault) == "a; b"
     chore.once()
-    assert chore.state.fault == "" and chore.state.fault_s
+    assert chore.state.fault is None and chore.state.fault_s
 
 
 def test_undeletable_trash_is_reported_and_the_bound_still_runs(
@@ -156,8 +157,8 @@ def test_undeletable_trash_is_reported_and_the_bound_still_runs(
     catalogue.open()
     for chore in chores_of(store, tmp_path, bound(store, tmp_path, len(DATA)), catalogue):
         chore.once()
-        refused = "Operation not permitted" in chore.state.fault
-        assert refused == (chore.name == "trash"), chore.state
+        refused = "Operation not permitted" in str(chore.state.fault)
+        assert refused == (str(chore.name) == "trash"), chore.state
     catalogue.close()
     left = sorted(one.name for one in (tmp_path / ".trash").iterdir())
     assert left == ["2025-01-01", "2025-01-03"]
@@ -201,7 +202,7 @@ def test_unfinished_files_that_cannot_go_are_reported(
 
     monkeypatch.setattr(Path, "unlink", refuse)
     (fault,) = expire_unfinished(store, tmp_path, NOW)
-    assert "Operation not permitted" in fault and names[1] in fault
+    assert "Operation not permitted" in str(fault) and names[1] in str(fault)
     assert [one.name for one in tmp_path.glob(".*.new")] == [names[1]]
 
 

@@ -1,15 +1,19 @@
 """Runner: each check has a verdict of its own, for any outcome."""
 
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsLost
 from fpvcar.hil import plots, runner
-from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.checks import CHECKS, sensors
 from fpvcar.hil.results import Measured, Result
 from fpvcar.hil.rig import PARTS, Check, CheckFailed, InvalidMeasurement, MissingPart
+from fpvcar.runtime.texts import STARTING
+from fpvcar.wire.telemetry import Range
 from tests.unit.hil.rigs import PlayedRig, check, values
 
 
@@ -178,3 +182,13 @@ def test_histogram_has_a_row_for_each_value(values: list[float]) -> None:
     assert summary.endswith(" of 20; 0 missed")
     few = runner.judged(check(None), [Measured(1.0)] * (plots.MANY - 1), ())
     assert plots.histogram(few) == ""
+
+
+def test_sensor_without_readings_is_named_with_its_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensors, "ANSWER_S", 0.0)
+    front = msgspec.to_builtins(Range("front", 0.0, None, None, STARTING))
+    driver: Any = SimpleNamespace(state={"ranges": [front]})
+    with pytest.raises(CheckFailed, match="^front: starting, for 0 s$"):
+        sensors._range_of(driver, "front")
+    with pytest.raises(CheckFailed, match="^rear: not reported by the car, for 0 s$"):
+        sensors._range_of(driver, "rear")

@@ -4,24 +4,39 @@ import asyncio
 import base64
 import gzip
 import hashlib
+import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import parse_qsl
 
+import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.http.languages import translated
-from fpvcar.http.pages import HEADERS, POLICY, errors_as_pages, packed, page_response, seat_response
-from fpvcar.http.responses import HEADER_MOST, TEXT_MOST, failed
+from fpvcar.http.pages import (
+    HEADERS,
+    POLICY,
+    PROBLEM,
+    errors_as_pages,
+    packed,
+    page_response,
+    seat_response,
+)
+from fpvcar.http.responses import HEADER_MOST, TEXT_MOST, Problem, failed, refused
 from fpvcar.runtime import paths
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.child_process import SILENT
+from fpvcar.runtime.texts import BOTH, FILE_MISSING, VERBATIM, Text
 
+RETRY = {"Retry-After": "7"}
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 async def refuse(request: web.Request) -> web.StreamResponse:
-    raise web.HTTPTooManyRequests(text="<b>Wait</b>\n", headers={"Retry-After": "7"})
+    raise web.HTTPTooManyRequests(text="<b>Wait</b>\n", headers=RETRY)
 
 
 async def absent(request: web.Request) -> web.StreamResponse:
@@ -55,9 +70,81 @@ async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
         assert text == "<b>Wait</b>\n" and answer.content_type == "text/plain"
 
 
+async def move(request: web.Request) -> web.StreamResponse:
+    raise refused(web.HTTPConflict, BOTH(first=SILENT(seconds=2), second="a=<b>"), RETRY)
+
+
+@asynccontextmanager
+async def refusing() -> AsyncIterator[TestClient[web.Request, web.Application]]:
+    """Run a server whose routes refuse: "/" a text without a key, "/move" one with values."""
+    app = web.Application(middlewares=[errors_as_pages])
+    app.router.add_get("/", refuse)
+    app.router.add_get("/move", move)
+    async with TestClient(TestServer(app)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("accept", [PROBLEM, f"{PROBLEM}, */*;q=0.1", f"{BROWSER},{PROBLEM}"])
+async def test_refusal_is_a_problem_for_programs_that_accept_it(accept: str) -> None:
+    async with refusing() as client:
+        answer = await client.get("/move", headers={"Accept": accept})
+        assert (answer.status, answer.content_type) == (409, PROBLEM)
+        assert answer.headers["Retry-After"] == "7"
+        assert json.loads(await answer.read()) == {
+            "type": "urn:fpvcar:both",
+            "title": "it has sent nothing for 2 s; a=<b>",
+            "status": 409,
+            "text": {
+                "key": "both",
+                "english": "{first}; {second}",
+                "values": {
+                    "first": {
+                        "key": "camera_silent",
+                        "english": "it has sent nothing for {seconds} s",
+                        "values": {"seconds": "2"},
+                    },
+                    "second": "a=<b>",
+                },
+            },
+        }
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"), [("/", 429, "<b>Wait</b>"), ("/none", 404, "404: Not Found")]
+)
+async def test_error_without_a_key_is_a_problem_in_english(
+    path: str, status: int, words: str
+) -> None:
+    async with refusing() as client:
+        answer = await client.get(path, headers={"Accept": PROBLEM})
+        problem = msgspec.json.decode(await answer.read(), type=Problem)
+        assert answer.status == status and answer.content_type == PROBLEM
+        assert problem == Problem("urn:fpvcar:verbatim", words, status, VERBATIM(text=words))
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", ""])
+async def test_refusal_is_english_with_key_and_values_in_a_header_for_other_programs(
+    accept: str,
+) -> None:
+    async with refusing() as client:
+        answer = await client.get("/move", headers={"Accept": accept})
+        assert (answer.status, answer.content_type) == (409, "text/plain")
+        assert await answer.text() == "it has sent nothing for 2 s; a=<b>\n"
+        values = dict(parse_qsl(answer.headers["X-Refusal"]))
+        assert values == {"key": "both", "first": "key=camera_silent&seconds=2", "second": "a=<b>"}
+
+
+async def test_refusal_with_values_is_a_page_in_the_language_of_the_browser() -> None:
+    async with refusing() as client:
+        headers = {"Accept": BROWSER, "Accept-Language": "de"}
+        answer = await client.get("/move", headers=headers)
+        assert (answer.status, answer.content_type) == (409, "text/html")
+        assert "sie hat seit 2 s nichts gesendet; a=&lt;b&gt;" in await answer.text()
+
+
 def test_refusal_is_short_whatever_the_request_contains() -> None:
     for name in ("x" * 60_000, "\u3164" * 500):
-        answer = failed(web.HTTPNotFound, OSError(sentence("export_missing", name=name)))
+        answer = failed(web.HTTPNotFound, OSError(FILE_MISSING(name=name)))
         assert all(len(line) <= HEADER_MOST for line in answer.headers.values())
         assert len(answer.text or "") <= TEXT_MOST + 1
 
@@ -72,16 +159,16 @@ async def test_error_page_is_in_the_language_of_the_browser() -> None:
         assert '<html lang="de">' in text and "Das hat nicht geklappt" in text
         assert "Die Seite /x&lt;b&gt;.html gibt es hier nicht." in text
         text = await (await client.get("/", headers=headers)).text()
-        assert "&lt;b&gt;Wait" in text, "no sentence"
+        assert "&lt;b&gt;Wait" in text, "a text without a key"
 
 
-def test_sentence_is_translated_with_nested_ones_and_decimals() -> None:
-    silent = sentence("both", first=sentence("camera_silent", seconds="2.5"), second="x")
+def test_text_is_translated_with_nested_ones_and_decimals() -> None:
+    silent = BOTH(first=SILENT(seconds="2.5"), second="x")
     assert translated("de", silent) == "sie hat seit 2,5 s nichts gesendet; x"
     assert translated("fr", silent) == "elle n’a rien envoyé depuis 2,5 s\N{NO-BREAK SPACE}; x"
     assert translated("zh", silent) == "2.5 秒没有发送数据；x"
-    assert translated("en", silent) == silent
-    assert translated("de", "too new", "key=newer") == "too new"
+    assert translated("en", silent) == str(silent)
+    assert translated("de", Text("newer", "too {age}", age="new")) == "too new"
 
 
 @pytest.mark.parametrize(

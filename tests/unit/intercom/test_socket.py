@@ -139,7 +139,7 @@ async def test_intercom_is_off_until_a_grown_up_switches_it_on(
         await car.sits_down()
         ws = await car.call()
         await ws.send_str("listen")
-        assert await closing(ws) == ("a grown-up switched it off", "key=intercom_off")
+        assert await closing(ws) == ("a grown-up switched it off", "intercom_off")
         assert not card.started()
         child = car.house.visitor("Child")
         child.say(up.SetIntercom(True))

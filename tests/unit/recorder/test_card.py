@@ -59,7 +59,7 @@ def test_stall_is_reported_while_it_lasts(rig: Rig) -> None:
     def slow(file: int) -> None:
         for _ in range(2):
             rig.wait(1.5)
-            states.append(rig.recorder.status().state)
+            states.append(str(rig.recorder.status().state))
 
     rig.disk.sync = slow  # type: ignore[method-assign]
     rig.picture()
@@ -84,7 +84,7 @@ def test_card_fault_is_reported_in_words_and_retried(
     rig.drive(2)
     rig.disk.fault = fault  # type: ignore[assignment]
     rig.drive(1)
-    assert words in rig.recorder.status().state and rig.recorder.dropped == 20
+    assert words in str(rig.recorder.status().state) and rig.recorder.dropped == 20
     before = len(rig.disk.did)
     rig.drive(1)
     assert len(rig.disk.did) == before, "left alone for a while"
@@ -212,7 +212,7 @@ def test_dead_thread_is_reported_and_replaced(caplog: pytest.LogCaptureFixture) 
     assert rig.recorder.status().on, "so it is told as a fault"
     begun = rig.recorder.begun
     rig.recorder.second()
-    assert ENDED in caplog.text and rig.recorder.begun == begun + 1
+    assert str(ENDED) in caplog.text and rig.recorder.begun == begun + 1
     rig.drive(2, turns=False)
     until(lambda: rig.recorder.status().state == "ok")
     rig.recorder.second()

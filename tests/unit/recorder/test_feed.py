@@ -16,10 +16,13 @@ from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed
 from fpvcar.recordings import codec, messages
+from fpvcar.runtime.texts import Text
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, telemetry
 from tests.support.recorder.fed_car import Car
 from tests.support.recorder.recording import DELTA, KEY, PROFILE
+
+SILENT = Text("silent", "silent")
 
 
 @pytest.fixture
@@ -137,7 +140,7 @@ def test_range_measurement_is_recorded_once(car: Car) -> None:
     car.measure(0.4, 0.02)
     car.measure(None)
     car.step()
-    car.ranges = (telemetry.Range("front", 0.0, None, 0.03, "silent"),)
+    car.ranges = (telemetry.Range("front", 0.0, None, 0.03, SILENT),)
     car.step()
     car.step()
     assert car.said("/range/front") == [
@@ -170,7 +173,7 @@ def test_last_measurement_is_recorded_at_off_and_stop(
 
 
 def test_sensor_that_fails_again_is_recorded_again() -> None:
-    car, silent = Car(), (telemetry.Range("front", 0.0, None, 0.5, "silent"),)
+    car, silent = Car(), (telemetry.Range("front", 0.0, None, 0.5, SILENT),)
     for _ in range(2):
         car.ranges = silent
         car.step()
@@ -182,7 +185,7 @@ def test_sensor_that_fails_again_is_recorded_again() -> None:
 
 def test_battery_is_recorded_once_per_measurement(car: Car) -> None:
     car.step()
-    car.battery = telemetry.Battery(None, None, None, False, None, "absent")
+    car.battery = telemetry.Battery(None, None, None, False, None, SILENT)
     car.step()
     car.step()
     car.battery = telemetry.Battery(7.4, 1.0, 0.5, False, 0.01)
@@ -340,7 +343,7 @@ async def test_feed_run_records_health() -> None:
 
 
 def test_health_holds_figures_and_fault_words() -> None:
-    computer = telemetry.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
+    computer = telemetry.Health((Text("hot", "hot"),), 81.5, None, -60.0, uptime_s=5.0)
     assert messages.health_of("ok", "ok", "lost", 2, computer) == messages.Health(
         "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0}, ("hot",)
     )

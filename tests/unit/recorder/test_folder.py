@@ -141,7 +141,7 @@ def test_recording_goes_on_in_the_folder_that_is_there_now(tmp_path: Path) -> No
     rig.drive(2)
     replace(path, tmp_path / "old")
     rig.drive(1)
-    assert "replaced by another one" in rig.recorder.status().state
+    assert "replaced by another one" in str(rig.recorder.status().state)
     rig.drive(3)
     assert rig.recorder.status().state == "ok"
     rig.recorder.second()

@@ -88,7 +88,7 @@ def test_keep_that_always_fails_does_not_stop_recording() -> None:
     rig.disk.touch = full  # type: ignore[method-assign]
     rig.recorder.keep()
     rig.drive(1)
-    assert "no room for" in rig.recorder.status().state
+    assert "no room for" in str(rig.recorder.status().state)
     rig.drive(30)
     assert rig.recorder.status().state == "ok" and rig.recorder.status().kept == 0
     dropped = rig.recorder.dropped

@@ -27,7 +27,6 @@ from fpvcar.recordings.mcap import calibration, protobuf
 from fpvcar.recordings.mcap.calibration import Pinhole
 from fpvcar.recordings.mcap.frames import Transform
 from fpvcar.recordings.messages import FormatError
-from fpvcar.wire import telemetry
 from tests.support.recorder.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
@@ -35,7 +34,7 @@ REAL = st.floats(allow_nan=False, allow_infinity=False)
 CAUSES = st.sampled_from(gate.Cause)
 HOLDS = st.none() | st.builds(gate.Hold, CAUSES, st.text(max_size=9))
 LATCHES = st.builds(gate.Latches, st.none() | CAUSES, HOLDS)
-RANGES = st.builds(telemetry.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL)
+RANGES = st.builds(messages.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL)
 STEPS = st.builds(
     messages.Step,
     now_ns=TIMES,
@@ -276,7 +275,7 @@ def test_schemas_equal_those_of_foxglove() -> None:
         messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
         messages.Health("ok", "ok", "no battery sensor", 2, {"celsius": 48.5}, ("hot",)),
         messages.Latency("Ann", True, "webcodecs", 12.5, None, 29.9, 3),
-        telemetry.Battery(7.4, 1.25, 0.6, False),
+        messages.Battery(7.4, 1.25, 0.6, False),
     ],
 )
 def test_other_messages_round_trip(message: Any) -> None:
@@ -287,7 +286,7 @@ def test_other_messages_round_trip(message: Any) -> None:
         messages.Health: messages.HEALTH,
         messages.Latency: messages.LATENCY,
         messages.Buttons: messages.BUTTONS,
-        telemetry.Battery: messages.BATTERY,
+        messages.Battery: messages.BATTERY,
         messages.Stints: messages.STINTS,
     }
     topic = topics[type(message)]

@@ -11,27 +11,38 @@ from typing import Any
 import pytest
 
 from fpvcar.runtime import child_process
+from fpvcar.runtime.texts import VERBATIM, Text, stderr_line
 
 PIECE_BYTES = 64
 
 
+async def said(words: str) -> Text | None:
+    """Return the last line of a program that writes these words to stderr."""
+    argv = ["sh", "-c", 'printf "%s" "$1" >&2; read end', "sh", words]
+    process = child_process.ChildProcess(argv, True, lambda data: None)
+    try:
+        process.write_line("end")
+        await process.exited
+        return process.last_line
+    finally:
+        await process.end()
+
+
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_long_line_in_pieces_keeps_its_beginning(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("begin", ["no EGL; apt install libegl1 ", "{"])
+def test_long_line_in_pieces_keeps_its_beginning(
+    begin: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The fault comes first in the line, then the next step."""
     monkeypatch.setattr(child_process, "READ_BYTES", PIECE_BYTES)
-    line = "no EGL; apt install libegl1 " + "why " * 100
+    line = begin + "why " * 100
+    assert asyncio.run(said(line + end)) == VERBATIM(text=line[: child_process.LINE_MAX])
 
-    async def said() -> str:
-        argv = ["sh", "-c", 'printf "%s" "$1" >&2; read end', "sh", line + end]
-        process = child_process.ChildProcess(argv, True, lambda data: None)
-        try:
-            process.write_line("end")
-            await process.exited
-            return process.last_line
-        finally:
-            await process.end()
 
-    assert asyncio.run(said()) == line[: child_process.LINE_MAX]
+def test_long_line_that_is_a_text_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_process, "READ_BYTES", PIECE_BYTES)
+    text = Text("camera_path", "{why}", why="why " * 100)
+    assert asyncio.run(said(f"{stderr_line(text)}\n")) == text
 
 
 def _descriptors() -> list[str]:

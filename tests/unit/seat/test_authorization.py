@@ -220,4 +220,4 @@ def test_grown_up_is_told_while_the_list_cannot_be_saved() -> None:
     mum.say(up.Who())
     answer = mum.session._outbox[-1]
     assert isinstance(answer, down.People)
-    assert answer.unsaved == "No such file or directory"
+    assert answer.unsaved is not None and answer.unsaved.key == "os_enoent"

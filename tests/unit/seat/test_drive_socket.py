@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import msgspec
 import pytest
 from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestClient, TestServer
@@ -10,7 +11,8 @@ from msgspec.structs import replace
 
 from fpvcar import config
 from fpvcar.access.codes import Rights
-from fpvcar.http.text_session import ELSEWHERE, UNKNOWN_ANSWERED
+from fpvcar.http.text_session import ELSEWHERE, NO_HELLO, UNKNOWN_ANSWERED, close_reason
+from fpvcar.runtime.texts import VERBATIM, Text
 from fpvcar.seat import drive_socket
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.hub import new_nonce
@@ -145,7 +147,7 @@ def test_late_wish_is_told_its_lateness(seen: int, error: str) -> None:
 
 
 async def test_replaced_socket_is_closed_with_code_4001() -> None:
-    closes: list[int | None] = []
+    elsewhere = Text("close_elsewhere", "opened again {place}", place="elsewhere")
 
     async def handler(request: web.Request) -> web.StreamResponse:
         session = Session("10.0.0.1", Rights(), config.Gate())
@@ -153,17 +155,26 @@ async def test_replaced_socket_is_closed_with_code_4001() -> None:
         return await drive_socket.serve(request, session, lambda *_: None, time.monotonic)
 
     def end(session: Session) -> None:
-        session.close("opened again elsewhere", ELSEWHERE)
-        session.close("no hello within 5 s")
+        session.close(elsewhere, ELSEWHERE)
+        session.close(NO_HELLO(seconds=5))
 
     app = web.Application()
     app.router.add_get("/ws", handler)
     async with TestClient(TestServer(app)) as client:
         ws = await client.ws_connect("/ws")
         async with asyncio.timeout(20.0):
-            await ws.receive()
-        closes.append(ws.close_code)
-    assert closes == [4001]
+            closing, end_frame = await ws.receive_json(), await ws.receive()
+        assert msgspec.convert(closing, down.Closing).text == elsewhere
+        assert (ws.close_code, end_frame.extra) == (4001, elsewhere.key)
+
+
+def test_close_reason_is_short_and_english_only_for_words_of_others() -> None:
+    assert close_reason(NO_HELLO(seconds=5)) == b"close_hello"
+    assert close_reason(VERBATIM(text="hello first")) == b"hello first"
+    assert close_reason(VERBATIM(text="\N{SNOWMAN}" * 50)) == "\N{SNOWMAN}".encode() * 40
+    assert (
+        close_reason(VERBATIM(text="x" + "\N{SNOWMAN}" * 50)).decode() == "x" + "\N{SNOWMAN}" * 39
+    )
 
 
 def test_unknown_kind_is_answered_a_few_times_without_strike() -> None:

@@ -24,6 +24,7 @@ from fpvcar.http.fast_path import TEXT, FastPath, unmasked
 from fpvcar.http.limits import RateLimit
 from fpvcar.http.listener import READ_BYTES
 from fpvcar.http.text_session import SessionClosed
+from fpvcar.runtime.texts import VERBATIM
 from fpvcar.seat.drive_socket import Session, _direct
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
@@ -69,7 +70,12 @@ class Socket:
         self._rate = RateLimit(car.now_ns / 1e9)
         self._behind = LongWay()
         take = functools.partial(_direct, self.session, car.receive, lambda: car.now_ns / 1e9)
-        self._shortcut = FastPath(self._behind, take, self.session.close, self.session.fresh.forget)
+        self._shortcut = FastPath(
+            self._behind,
+            take,
+            lambda reason: self.session.close(VERBATIM(text=reason)),
+            self.session.fresh.forget,
+        )
 
     # Transport of the session.
 

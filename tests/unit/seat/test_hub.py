@@ -1,5 +1,6 @@
 """Hub: admission, driver, stops, and messages to all pages."""
 
+import json
 import random
 
 import msgspec
@@ -9,10 +10,13 @@ from fpvcar.access.codes import Rights
 from fpvcar.drive import gate
 from fpvcar.drive.gate import Cause, Hold
 from fpvcar.http.text_session import SessionClosed
-from fpvcar.runtime.sentences import STARTING, sentence
+from fpvcar.runtime.child_process import SILENT
+from fpvcar.runtime.texts import STARTING, Text
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.hub import NAMELESS, REST_AFTER_S, TIDY_S
+from fpvcar.video.frame_rate import REASONS
 from fpvcar.wire import down, telemetry, up
+from fpvcar.wire.json_text import encode_downward
 from tests.support.hub import PROFILE, House, Visitor
 
 
@@ -162,7 +166,7 @@ def test_same_client_gets_its_seat_back_latched(house: House) -> None:
     ann.drive(0.0)
     ann.drive(1.0)
     again = house.visitor("Ann")
-    assert ann.session.closing == "opened again elsewhere"
+    assert str(ann.session.closing) == "opened again elsewhere"
     assert again.state.role == "driver" and house.duties == (0.0, 0.0)
     again.drive(1.0)
     assert house.duties == (0.0, 0.0)
@@ -335,7 +339,7 @@ def test_drivers_wish_is_the_sole_message_that_moves_the_car(house: House) -> No
 def test_recorder_status_reaches_the_led(house: House) -> None:
     house.hub.broadcast()
     assert house.lights.recorder is None
-    told = telemetry.Recording(True, "the card is full", 3.0)
+    told = telemetry.Recording(True, Text("card_full", "the card is full"), 3.0)
     house.hub._recorder.status = lambda: told  # type: ignore[method-assign]
     house.hub.broadcast()
     assert house.lights.recorder == told
@@ -401,10 +405,8 @@ def test_state_has_key_and_values_of_its_faults(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = house.visitor("Ann")
-    assert ann.state.sentences == {}
-    fault = sentence("camera_silent", seconds=2)
-    monkeypatch.setattr(house.vehicle.camera, "state", f"lost: {fault}", raising=False)
-    slow = sentence("rate_heat")
+    fault, slow = SILENT(seconds=2), REASONS["heat"]()
+    monkeypatch.setattr(house.vehicle.camera, "state", fault, raising=False)
     monkeypatch.setattr(house.vehicle.camera, "lowered_rate", slow, raising=False)
     house.control.wheels = STARTING
     hold = Hold(Cause.WHEELS_STOPPED, "bad message")
@@ -412,15 +414,12 @@ def test_state_has_key_and_values_of_its_faults(
     house.now_s += 0.1
     house.hub.broadcast()
     state = ann.state
-    assert (
-        state.lowered_rate == slow
-        and state.camera == fault
-        and state.stop
-        and state.stop.by == "bad message"
-    )
-    assert state.sentences == {
-        fault: "key=camera_silent&seconds=2",
-        slow: "key=rate_heat",
-        "starting": "key=starting",
-        "bad message": "key=wheels_bad_message",
+    assert (state.lowered_rate, state.camera, state.wheels) == (slow, fault, STARTING)
+    assert state.stop and state.stop.by == Text("wheels_bad_message", "bad message")
+    sent = json.loads(encode_downward(state))
+    assert sent["camera"] == {
+        "key": "camera_silent",
+        "english": "it has sent nothing for {seconds} s",
+        "values": {"seconds": "2"},
     }
+    assert sent["stop"]["by"]["key"] == "wheels_bad_message"

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.http.prometheus_text import CONTENT_TYPE
+from fpvcar.runtime.texts import SAYS, VERBATIM, Text
 from fpvcar.seat.metrics import Metrics
 from fpvcar.seat.vehicle import NoRecorder
 from fpvcar.video.faults import SOFTWARE
@@ -22,6 +23,9 @@ from fpvcar.wire import telemetry, up
 from tests.support.hub import PROFILE, FakeSenses, House, server_of
 
 FOREIGN = {"Host": "evil.example"}
+READ_ONLY = Text("os_erofs", "Read-only file system")
+UNHEARD = Text("battery_silent", "nobody acknowledges")
+SENSOR_SILENT = Text("sensor_silent", "does not answer")
 
 
 class Senses(FakeSenses):
@@ -35,7 +39,7 @@ class Senses(FakeSenses):
         self.cell: telemetry.Battery | None = telemetry.Battery(7.4, 0.5, 0.6, False, 0.04)
         self.computer = telemetry.Health()
         self.kept = telemetry.Card()
-        self.calibrated: tuple[str, ...] = ()
+        self.calibrated: tuple[Text, ...] = ()
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         return self.seen
@@ -49,7 +53,7 @@ class Senses(FakeSenses):
     def health(self, now_s: float) -> telemetry.Health:
         return self.computer
 
-    def calibration(self) -> tuple[str, ...]:
+    def calibration(self) -> tuple[Text, ...]:
         return self.calibrated
 
     def readings(self) -> dict[str, int]:
@@ -105,6 +109,7 @@ class Car:
     def _camera(self) -> Any:
         return SimpleNamespace(
             state="ok",
+            status="ok",
             encoder_hangs=False,
             warning="",
             lowered_rate="",
@@ -199,7 +204,7 @@ def test_frame_counters_keep_the_frames_of_viewers_that_left(car: Car) -> None:
 
 
 def test_silent_battery_has_an_age_and_no_volts(car: Car) -> None:
-    car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
+    car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 12.0, VERBATIM(text="NACK"))
     found = car.read()
     assert one(found, "battery_up") == 0 and one(found, "battery_age_seconds") == 12
     assert "fpvcar_battery_volts" not in found
@@ -218,7 +223,7 @@ def test_health_names_the_faults_of_the_calibration(car: Car) -> None:
     words = "calibration: direction of drive in doubt: the car does not drive"
     before = car.metrics.faults()
     assert words not in before
-    car.senses.calibrated = (words,)
+    car.senses.calibrated = (VERBATIM(text=words),)
     assert car.metrics.faults() == [*before, words]
 
 
@@ -231,14 +236,15 @@ def test_metrics_and_faults_report_the_recorder(car: Car) -> None:
     assert one(found, "recording_dropped_total") == 7
     assert car.metrics.faults() == []
     assert one(found, "recording_waits_for_station") == 0
-    full = telemetry.Recording(True, "0 MB free, and none may go", 3.0, 0.0, station=True)
+    free = Text("card_free", "0 MB free, and none may go")
+    full = telemetry.Recording(True, free, 3.0, 0.0, station=True)
     car.recorder.recording = full
     assert one(car.read(), "recording_waits_for_station") == 1
-    car.recorder.recording = telemetry.Recording(True, "Read-only file system", 3.0)
+    car.recorder.recording = telemetry.Recording(True, READ_ONLY, 3.0)
     assert "fpvcar_recording_free_bytes" not in car.read()
     words = "nothing is recorded: Read-only file system"
     assert car.metrics.faults() == [words]
-    car.recorder.recording = telemetry.Recording(False, "Read-only file system", 3.0)
+    car.recorder.recording = telemetry.Recording(False, READ_ONLY, 3.0)
     assert car.metrics.faults() == []
 
 
@@ -247,13 +253,13 @@ def test_hung_encoder_is_a_fault_although_the_camera_runs(car: Car) -> None:
     car.camera.encoder_hangs = True
     assert car.metrics.status()["encoder_hangs"] is True
     assert car.metrics.faults() == [f"camera: {SOFTWARE}"]
-    car.camera.state = "lost: it is silent"
+    car.camera.state, car.camera.status = VERBATIM(text="it is silent"), "lost: it is silent"
     assert car.metrics.faults() == ["camera: lost: it is silent"]
 
 
 def test_unsaved_list_of_drivers_is_a_fault(car: Car) -> None:
     assert car.metrics.faults() == []
-    car.house.devices.unsaved = "Read-only file system"
+    car.house.devices.unsaved = READ_ONLY
     words = "the list of drivers cannot be saved: Read-only file system"
     assert car.metrics.faults() == [words]
 
@@ -270,15 +276,18 @@ def lost_wheels(car: Car) -> None:
 
 
 def lost_camera(car: Car) -> None:
-    car.camera.state = "lost: no frame for 2 s"
+    car.camera.state = VERBATIM(text="no frame for 2 s")
+    car.camera.status = f"lost: {car.camera.state}"
 
 
 def lost_pins(car: Car) -> None:
-    car.panel.state = "pigpiod at 127.0.0.1 port 8888: Connection refused"
+    car.panel.state = SAYS(
+        place="pigpiod at 127.0.0.1 port 8888", reason=Text("os_econnrefused", "Connection refused")
+    )
 
 
 def lost_battery(car: Car) -> None:
-    car.senses.cell = telemetry.Battery(None, None, None, False, None, "nobody acknowledges")
+    car.senses.cell = telemetry.Battery(None, None, None, False, None, UNHEARD)
 
 
 def old_battery(car: Car) -> None:
@@ -286,7 +295,7 @@ def old_battery(car: Car) -> None:
 
 
 def lost_range(car: Car) -> None:
-    car.senses.seen = (telemetry.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
+    car.senses.seen = (telemetry.Range("rear", 180.0, 0.5, 3.0, SENSOR_SILENT),)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +320,7 @@ def test_car_without_camera_and_gauge_has_no_faults(car: Car) -> None:
 
 
 def test_machine_fault_is_a_metric_but_no_health_fault(car: Car) -> None:
-    car.senses.computer = telemetry.Health(("under-voltage now",), 48.0, 1)
+    car.senses.computer = telemetry.Health((Text("under_voltage", "under-voltage now"),), 48.0, 1)
     assert car.metrics.faults() == []
     found = car.read()
     assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48

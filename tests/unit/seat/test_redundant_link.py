@@ -2,12 +2,14 @@
 
 import asyncio
 import functools
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
@@ -15,6 +17,7 @@ from fpvcar.http.limits import RESERVED
 from fpvcar.seat import redundant_link
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
+from fpvcar.wire import down
 from fpvcar.wire.video import parse_video
 from tests.support.hub import PROFILE, House, server_of
 
@@ -106,12 +109,14 @@ async def number(ws: Socket) -> int:
 
 
 async def closing(ws: Socket) -> tuple[str, str]:
-    """Return reason and key of the car's close."""
+    """Return the text of the car's Closing, and the reason in its close frame."""
+    text = ""
     while True:
         end = await ws.receive(timeout=20)
+        if end.type is aiohttp.WSMsgType.TEXT and json.loads(end.data)["kind"] == "closing":
+            text = str(msgspec.json.decode(end.data, type=down.Closing).text)
         if end.type is aiohttp.WSMsgType.CLOSE:
-            text, _, sent = str(end.extra).partition("\n")
-            return text, sent
+            return text, str(end.extra)
 
 
 async def reason(ws: Socket) -> str:

@@ -23,6 +23,7 @@ from fpvcar.video.camera import Camera
 from fpvcar.video.second_camera import SecondCamera
 from fpvcar.video.stream import Stream
 from tests.support.hub import House, server_of
+from tests.unit.seat.test_redundant_link import closing
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 ENDS = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSING)
@@ -202,11 +203,8 @@ async def test_full_drive_socket_keeps_a_place_for_a_driver(tmp_path: Path) -> N
     async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
         watchers = [(await says_hello(client, name))[0] for name in ("one", "two")]
         third, _ = await says_hello(client, "three")
-        end = await third.receive(timeout=20)
-        assert end.type is aiohttp.WSMsgType.CLOSE
-        text, _, sent = str(end.extra).partition("\n")
-        assert text == "2 viewers are here already (server.max_viewers)"
-        assert sent == "key=close_full&most=2"
+        text = "2 viewers are here already (server.max_viewers)"
+        assert await closing(third) == (text, "close_full")
         driver, _ = await says_hello(client, "driver", "123456")
         assert (await driver.receive_json(timeout=20))["kind"] == "pass"
         await driver.send_json({"kind": "ping", "seq": 1, "t": 0})

@@ -6,6 +6,7 @@ import pytest
 
 from fpvcar.drive.saved import SavedName
 from fpvcar.http.responses import quoted
+from fpvcar.runtime.texts import STARTING
 from fpvcar.seat.vehicle import NoRecorder
 from fpvcar.wire import up
 from fpvcar.wire.down import CarName, Welcome
@@ -29,7 +30,8 @@ def test_head_lights_are_set_and_toggled() -> None:
 
 
 def test_page_tells_which_camera_is_large() -> None:
-    house = House(second=SimpleNamespace(name="rear", state="starting"))
+    rear = SimpleNamespace(name="rear", state=STARTING)
+    house = House(second=rear)
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
     assert house.hub.large() == "" and ann.state.camera == "ok"
@@ -39,7 +41,7 @@ def test_page_tells_which_camera_is_large() -> None:
     assert ann.session.preferred == "rear", "its link belongs to this picture"
     assert house.hub.large() == "" and ann.state.camera == "ok", "she still sees the first one"
     ann.say(up.View("rear"))
-    assert house.hub.large() == "rear" and ann.state.camera == "starting"
+    assert house.hub.large() == "rear" and ann.state.camera == rear.state
     ann.say(up.View("side"))
     assert [(one.what, one.value, one.limit) for one in ann.errors()] == [
         ("unknown camera", "side", "one of rear")

@@ -18,6 +18,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.chips import ina219
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.sensors import battery as battery_module
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
 from fpvcar.wire import telemetry
@@ -25,6 +26,7 @@ from tests.support.pins.wheels import Chip, until
 
 BENCH = paths.HARDWARE / "bench.toml"
 SOON_S = 20.0
+NACK = Text("nack", "no chip acknowledges")
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def test_dead_daemon_leaves_an_ageing_reading(chip: Chip) -> None:
         first = status_now()
         assert first.volts == pytest.approx(7.5, abs=0.1)
         until(lambda: (status_now().age_s or 0.0) > 0.3, SOON_S, "its age stands still")
-        until(lambda: "refused" in status_now().state, SOON_S, "nothing is said")
+        until(lambda: "refused" in str(status_now().state), SOON_S, "nothing is said")
         chip.pigpiod = chip.start_pigpiod()
         until(lambda: fresh(status_now()), SOON_S, "not connected again")
 
@@ -90,7 +92,7 @@ def test_hung_daemon_is_reported(chip: Chip) -> None:
 
 def test_missing_sensor_is_reported_with_its_address(tmp_path: Path) -> None:
     with Chip(tmp_path) as chip, measuring(chip) as status_now:
-        until(lambda: "0x40" in status_now().state, SOON_S, "nothing is said")
+        until(lambda: "0x40" in str(status_now().state), SOON_S, "nothing is said")
         assert (status_now().volts, status_now().age_s) == (None, None)
 
 
@@ -98,7 +100,7 @@ def test_car_without_a_gauge_has_no_status() -> None:
     profile = profiles.load(BENCH)
     sensor = BatterySensor(msgspec.structs.replace(profile, battery=config.Battery()))
     sensor.start()
-    until(lambda: sensor.state == "none", SOON_S, sensor.state)
+    until(lambda: sensor.state == "none", SOON_S, str(sensor.state))
     assert sensor.status(time.monotonic()) is None
     sensor.stop()
     assert sensor._thread and not sensor._thread.is_alive(), "it does not end"
@@ -134,7 +136,7 @@ class Stage(OpenDevice):
         )
         profile = profiles.load(BENCH, ['i2c.backend = "linux"'])
         self.sensor = BatterySensor(profile, lambda: self.now_s)
-        self.states: list[str] = []
+        self.states: list[State] = []
         self.end_s = 0.0
         monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(self.opened))
         monkeypatch.setattr(self.sensor, "pause", self.pause)
@@ -168,7 +170,7 @@ class Stage(OpenDevice):
     def _transfer(self, data: bytes) -> None:
         self.transfers += 1
         if self.transfers == self.fails_at:
-            raise I2cError("no chip acknowledges")
+            raise I2cError(NACK)
         self.chip.write(data)
 
 
@@ -180,7 +182,7 @@ def test_thread_wakes_once_per_reading_and_stays_current(monkeypatch: pytest.Mon
     assert stage.begun == stage.closed == 1
     status_now = stage.sensor.status(stage.now_s + 0.05)
     assert status_now and status_now.age_s == pytest.approx(0.05, abs=BATTERY_EVERY_S)
-    assert stage.states == ["starting", "ok"]
+    assert stage.states == [STARTING, "ok"]
 
 
 def test_volts_are_given_only_while_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +200,7 @@ def test_chip_that_stops_converting_is_reported_stuck(monkeypatch: pytest.Monkey
     before = stage.sensor.status(stage.now_s)
     stage.chip_s = stage.now_s
     stage.run(SILENT_S + 2 * BATTERY_EVERY_S)
-    assert stage.sensor.state == f"INA219: no new average for {SILENT_S} s"
+    assert str(stage.sensor.state) == f"INA219: no new average for {SILENT_S} s"
     status_now = stage.sensor.status(stage.now_s)
     assert before and status_now and status_now.volts == before.volts
     assert status_now.age_s and status_now.age_s > SILENT_S
@@ -219,7 +221,7 @@ def test_fault_at_any_transfer_is_reported_and_recovered(
     stage.fails_at = fails_at
     stage.run(battery_module.AGAIN_S + 1.0)
     assert stage.transfers > TRANSFERS
-    assert "no chip acknowledges" in stage.states
+    assert NACK in stage.states
     assert stage.sensor.state == "ok" and stage.begun == stage.closed == 2
 
 

@@ -23,6 +23,7 @@ from fpvcar.config import ConfigError
 from fpvcar.devices.capture import CaptureError, Frame
 from fpvcar.devices.linux import v4l2, v4l2_uapi
 from fpvcar.runtime.child_process import BackOff
+from fpvcar.runtime.texts import text_of_line
 from fpvcar.sensors import depth_image
 from fpvcar.sensors import depth_process as device
 from fpvcar.sensors.depth_camera import (
@@ -87,7 +88,7 @@ async def until_state(looking: DepthCamera, words: str) -> None:
     end_s = time.monotonic() + 10.0
     while time.monotonic() < end_s:
         await asyncio.sleep(0.005)
-        if words in looking.reading.state:
+        if words in str(looking.reading.state):
             return
     raise AssertionError(f"{looking.reading.state}: expected {words}")
 
@@ -109,7 +110,7 @@ async def test_infinite_depth_is_no_target() -> None:
 async def test_blind_depth_camera_is_reported() -> None:
     program = PROGRAM.format(metres="math.nan", then="sys.stdin.read()")
     async with depth_camera(program) as looking:
-        await until_state(looking, BLIND)
+        await until_state(looking, str(BLIND))
         assert looking.reading.readings == 0
 
 
@@ -269,4 +270,4 @@ def test_missing_camera_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture
     assert device.main([f"--device={tmp_path / 'video9'}"]) == 1
     assert "No such file" in capfd.readouterr().err
     assert device.main([f"--device={tmp_path / 'video0'}"]) == 1
-    assert "S_FMT Z16 480x270 failed" in capfd.readouterr().err
+    assert "S_FMT Z16 480x270 failed" in str(text_of_line(capfd.readouterr().err))

@@ -9,13 +9,14 @@ import pytest
 
 from fpvcar import config
 from fpvcar.devices import outlier_filter
-from fpvcar.devices.chips import vl53l0x
+from fpvcar.devices.chips import hcsr04, vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.outlier_filter import NOISY
+from fpvcar.runtime.texts import State, Text
 from fpvcar.sensors.depth_camera import DepthCamera, Record
 from fpvcar.sensors.reading import LastReading
-from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
+from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME, SAME_MOST, SILENT_S, Tof
 from tests.support.pins.vl53l0x import Rig
 from tests.support.pins.wheels import Chip, until
 from tests.unit.devices.test_hcsr04 import Air, echo
@@ -23,6 +24,7 @@ from tests.unit.sensors.test_battery import Stage
 from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing
 
 OFF_M = 0.7
+NOBODY = Text("nobody", "nobody answers")
 
 
 class Bench(OpenDevice):
@@ -41,7 +43,7 @@ class Bench(OpenDevice):
     def opened(self, bus: int, address: int) -> OpenDevice:
         self.tries += 1
         if self.absent:
-            raise I2cError(f"I2C bus {bus} address {address:#x}: nobody")
+            raise I2cError(NOBODY)
         return self
 
     def read(self, register: int, size: int) -> bytes:
@@ -53,7 +55,7 @@ class Bench(OpenDevice):
     def close(self) -> None:
         pass
 
-    def run(self, seconds: float) -> list[str]:
+    def run(self, seconds: float) -> list[State]:
         """Run the thread's turns; return every state of the reading."""
         end_s, states = self.rig.now_s + seconds, [self.reading.state]
         while self.rig.now_s < end_s:
@@ -73,7 +75,7 @@ def test_absent_tof_is_reported_and_recovers(bench: Bench) -> None:
     bench.absent = True
     bench.run(2.0)
     reported = bench.reading.status(bench.rig.now_s)
-    assert "nobody" in reported.state and reported.age_s is None
+    assert reported.state == NOBODY and reported.age_s is None
     bench.absent = False
     assert bench.run(AGAIN_MOST_S)[-1] == "ok"
 
@@ -107,7 +109,7 @@ def test_silent_tof_is_set_up_again(bench: Bench) -> None:
     bench.rig.sleep(0.01)
     begun_s = bench.rig.now_s
     states = bench.run(3 * SILENT_S)
-    assert states == ["ok", "stopped ranging"]
+    assert [str(state) for state in states] == ["ok", "stopped ranging"]
     age_s = bench.reading.status(bench.rig.now_s).age_s
     assert age_s and age_s >= bench.rig.now_s - begun_s
     assert bench.run(2.0)[-1] == "ok"
@@ -125,9 +127,8 @@ def test_stuck_tof_is_reported_and_set_up_again(
         return sample and Sample(0.612, Status.OK)
 
     monkeypatch.setattr(Vl53l0x, "read", frozen)
-    stuck = f"stuck: the same reading {SAME_MOST} times"
     states = bench.run(SAME_MOST * 0.034 + AGAIN_S)
-    assert states == ["ok", stuck, "ok"], "it is set up anew"
+    assert states == ["ok", SAME(count=SAME_MOST), "ok"], "it is set up anew"
     monkeypatch.setattr(Vl53l0x, "read", real)
     assert bench.run(SAME_MOST * 0.05) == ["ok"]
 
@@ -184,9 +185,9 @@ def test_noisy_sonar_is_reported_and_recovers() -> None:
     air = Air(lambda: echo(dice.randrange(600, 8000)))
     sensor = air.sensor()
     statuses = [sensor.measure().status for _ in range(40)]
-    assert "ok" in statuses[:6] and statuses.count(sensor.measure().status.NOISY) > 25
+    assert hcsr04.Status.OK in statuses[:6] and statuses.count(hcsr04.Status.NOISY) > 25
     air.answers = lambda: echo(5800)
-    assert [sensor.measure().status for _ in range(12)][-1] == "ok"
+    assert [sensor.measure().status for _ in range(12)][-1] is hcsr04.Status.OK
 
 
 def test_median_hides_one_wrong_echo_in_five() -> None:
@@ -266,7 +267,7 @@ def test_tof_that_is_never_ready_delays_no_other(bench: Bench) -> None:
         bench.rig.now_s = max(bench.rig.now_s, first.due_s)
         oldest_s = max(oldest_s, bench.reading.status(bench.rig.now_s).age_s or 0.0)
         first.turn()
-        statuses.add(ill.reading.state)
+        statuses.add(str(ill.reading.state))
     assert "VL53L0X: reference calibration not ready after 0.1 s" in statuses
     assert bench.reading.state == "ok" and oldest_s < 0.2
 

@@ -13,11 +13,13 @@ from fpvbench import soc as chips
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.devices import backends
+from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
 from fpvcar.devices.i2c import OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import STARTING, State
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.reading import UNREAD_MOST, LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
@@ -78,7 +80,7 @@ def test_stuck_echo_is_reported_and_the_other_sensor_goes_on(chip: Chip) -> None
     with sensing(chip) as reported:
         until(lambda: near(reported()[1], 1.5), SOON_S, "no range")
         chip.soc.pin[ECHO].external = 1
-        until(lambda: "does not fall" in reported()[1].state, SOON_S, "not said")
+        until(lambda: reported()[1].state == hcsr04.Status.STUCK.value, SOON_S, "not said")
         until(lambda: near(reported()[0], 0.8), SOON_S, "the other one is held up")
         chip.soc.pin[ECHO].external = 0
         chip.soc.pin[ECHO].external = chips.FLOATING
@@ -97,11 +99,11 @@ def test_sensor_that_loses_power_is_set_up_again(chip: Chip) -> None:
 def test_absent_sensors_are_reported_without_an_age(tmp_path: Path) -> None:
     with Chip(tmp_path) as chip, sensing(chip) as reported:
         until(
-            lambda: [one.state for one in reported()][1] == "does not answer",
+            lambda: reported()[1].state == hcsr04.Status.ABSENT.value,
             SOON_S,
             "the ultrasound says nothing",
         )
-        until(lambda: "I2C" in reported()[0].state, SOON_S, "the ToF says nothing")
+        until(lambda: "I2C" in str(reported()[0].state), SOON_S, "the ToF says nothing")
         assert [one.age_s for one in reported()] == [None, None]
 
 
@@ -155,12 +157,12 @@ def one_that(sample: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, 
         (Sample(None, Status.PHASE), (None, "ok", 51.0)),
         (Sample(None, Status.SIGNAL), (None, "ok", 51.0)),
         (Sample(None, Status.NEAR), (NEAREST_M, "ok", 51.0)),
-        (Sample(None, Status.HARDWARE), (0.5, Status.HARDWARE, 50.0)),
-        (Sample(None, Status.NONE), (0.5, Status.NONE, 50.0)),
+        (Sample(None, Status.HARDWARE), (0.5, Status.HARDWARE.value, 50.0)),
+        (Sample(None, Status.NONE), (0.5, Status.NONE.value, 50.0)),
     ],
 )
 def test_tof_status_decides_range_and_state(
-    sample: Sample, reported: tuple[float | None, str, float]
+    sample: Sample, reported: tuple[float | None, State, float]
 ) -> None:
     now_s = 50.0
     tof, reading = one_that(sample, lambda: now_s)
@@ -178,7 +180,7 @@ def test_tof_that_stops_ranging_is_given_up() -> None:
     assert reading.state == "ok", "not yet"
     now_s += 0.02
     tof.turn()
-    assert reading.state == "stopped ranging"
+    assert str(reading.state) == "stopped ranging"
     assert tof.due_s == now_s + AGAIN_S
 
 
@@ -235,7 +237,7 @@ def test_kernel_i2c_bus_needs_no_pin_daemon(monkeypatch: pytest.MonkeyPatch) -> 
     thread = tof_thread(bus, monkeypatch)
     note = thread._readings[0].update
 
-    def enough(range_m: float | None, state: str, now_s: float) -> None:
+    def enough(range_m: float | None, state: State, now_s: float) -> None:
         note(range_m, state, now_s)
         thread.ending = thread._readings[0].readings >= 10
 
@@ -280,7 +282,7 @@ def test_measurements_are_taken_once_and_in_order() -> None:
     for number in range(UNREAD_MOST + 2):
         front.update(0.1 * number, "ok", float(number))
     other.update(None, "ok", 1.0)
-    other.update(None, "no answer", 2.0)
+    other.update(None, STARTING, 2.0)
     taken = ranges.measured()
     assert [one.at_s for one in taken if one.name == front.name] == [
         float(number) for number in range(2, UNREAD_MOST + 2)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.runtime.texts import STARTING
 from fpvcar.video import access_unit_records, faults, h264, process
 from fpvcar.video import camera as video_camera
 from fpvcar.video.camera import Camera
@@ -72,7 +73,7 @@ async def test_sensor_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) ->
 async def test_units_arrive_whole(film: Path, mode: str) -> None:
     units: list[AccessUnit] = []
     camera = Camera(argv(film, mode), mode == "framed")
-    assert camera.state == "starting"
+    assert camera.status == str(STARTING)
     assert camera.age_s(time.monotonic()) is None
     async with running(camera, units.append):
         await until(lambda: len(units) >= 25)
@@ -148,11 +149,11 @@ async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
         await until(lambda: len(units) >= 3)
         assert camera.process is not None
         process = camera.process
-        await until(lambda: "fps 15" in process.last_line)
+        await until(lambda: "fps 15" in str(process.last_line))
         assert camera.request_key()
-        await until(lambda: "key" in process.last_line)
+        await until(lambda: "key" in str(process.last_line))
         assert camera.set_bitrate(500_000)
-        await until(lambda: "bitrate 500000" in process.last_line)
+        await until(lambda: "bitrate 500000" in str(process.last_line))
 
 
 async def test_plain_program_takes_no_requests(film: Path) -> None:
@@ -174,13 +175,14 @@ async def test_program_that_reads_no_stdin_never_blocks_requests() -> None:
 
 async def test_dead_camera_reports_its_reason_and_restarts(film: Path) -> None:
     units: list[AccessUnit] = []
-    sentence = "no EGL: install libegl1"
-    camera = Camera(argv(film, "framed", "--after", "3", "--say", sentence), True)
+    words = "no EGL: install libegl1"
+    camera = Camera(argv(film, "framed", "--after", "3", "--say", words), True)
     async with running(camera, units.append):
         await until(lambda: camera.restarts >= 1)
-        assert camera.state == (
-            f"lost: its program ended with status 3: {sentence}; start it by hand to see why"
+        assert str(camera.state) == (
+            f"its program ended with status 3: {words}; start it by hand to see why"
         )
+        assert camera.status == f"lost: {camera.state}"
         await until(lambda: camera.restarts >= 3)
     assert len(units) == 3 * camera.restarts
     assert all(units[at].key for at in range(0, len(units), 3))
@@ -226,8 +228,8 @@ async def test_hanging_camera_is_killed_and_restarted(film: Path) -> None:
             if camera.process is not None:
                 pids.add(camera.process.pid)
             await asyncio.sleep(0.01)
-        assert camera.state == (
-            "lost: it has sent nothing for 0.5 s: timeout; "
+        assert str(camera.state) == (
+            "it has sent nothing for 0.5 s: timeout; "
             "it is started again; if that repeats, check its cable"
         )
     assert len(pids) >= 2 and not any(alive(pid) for pid in pids)
@@ -242,9 +244,8 @@ async def test_stopped_camera_is_killed_and_restarted(film: Path) -> None:
         pid = camera.process.pid
         os.kill(pid, signal.SIGSTOP)
         await until(lambda: camera.restarts)
-        assert camera.state == (
-            "lost: it has sent nothing for 0.5 s; "
-            "it is started again; if that repeats, check its cable"
+        assert str(camera.state) == (
+            "it has sent nothing for 0.5 s; it is started again; if that repeats, check its cable"
         )
         assert not alive(pid)
         await until(lambda: camera.state == "ok")
@@ -254,8 +255,8 @@ async def test_camera_that_never_writes_is_lost_and_restarted(film: Path) -> Non
     camera = Camera(argv(film, "framed", "--after", "0", "--then", "hang"), True, start_s=0.5)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert camera.state == (
-            "lost: it has sent nothing since its start, 0.5 s ago; "
+        assert str(camera.state) == (
+            "it has sent nothing since its start, 0.5 s ago; "
             "it is started again; if that repeats, check its cable"
         )
 
@@ -270,7 +271,7 @@ async def test_garbage_output_is_named(film: Path, mode: str, why: str) -> None:
     )
     async with running(camera, units.append):
         await until(lambda: camera.restarts)
-        assert camera.state.startswith("lost: ") and why in camera.state
+        assert camera.status.startswith("lost: ") and why in str(camera.state)
     assert units == []
 
 
@@ -278,17 +279,17 @@ async def test_closed_output_is_named(film: Path) -> None:
     camera = Camera(argv(film, "plain", "--after", "2", "--then", "close"), False)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert camera.state == ("lost: its program closed its output; it is started again")
+        assert str(camera.state) == "its program closed its output; it is started again"
 
 
 async def test_missing_program_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(["no-such-camera"], False)
     async with running(camera):
         await until(lambda: camera.restarts > 1)
-        assert camera.state == (
-            "lost: no program no-such-camera; install it, or correct camera.command"
+        assert str(camera.state) == (
+            "no program no-such-camera; install it, or correct camera.command"
         )
-    assert caplog.messages == [f"camera {camera.state}"]
+    assert caplog.messages == [f"camera lost: {camera.state}"]
 
 
 @pytest.mark.parametrize("leash", [True, False])
@@ -303,8 +304,8 @@ async def test_program_that_cannot_run_is_named(
     camera = Camera([str(program)], False)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert "No such file or directory" in camera.state
-        assert camera.state.endswith("check that it is complete and its interpreter installed")
+        assert "No such file or directory" in str(camera.state)
+        assert str(camera.state).endswith("check that it is complete and its interpreter installed")
 
 
 async def test_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
@@ -313,7 +314,7 @@ async def test_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
     camera = Camera([str(program)], False)
     async with running(camera):
         await until(lambda: camera.restarts)
-    assert camera.state == f"lost: {program} is not executable; chmod +x {program}"
+    assert str(camera.state) == f"{program} is not executable; chmod +x {program}"
 
 
 async def test_killed_camera_is_not_explained_by_an_old_line(film: Path) -> None:
@@ -323,11 +324,11 @@ async def test_killed_camera_is_not_explained_by_an_old_line(film: Path) -> None
         await until(lambda: units and camera.process and camera.request_key())
         process = camera.process
         assert process is not None
-        await until(lambda: "key" in process.last_line)
+        await until(lambda: "key" in str(process.last_line))
         os.kill(process.pid, signal.SIGKILL)
         await until(lambda: camera.restarts)
-    assert camera.state == (
-        "lost: its program was killed (SIGKILL); it is started again; "
+    assert str(camera.state) == (
+        "its program was killed (SIGKILL); it is started again; "
         "if that was not on purpose, memory is short"
     )
 
@@ -342,12 +343,12 @@ async def test_line_long_before_the_silence_is_not_its_cause(
         await until(lambda: units and camera.process and camera.request_key())
         process = camera.process
         assert process is not None
-        await until(lambda: "key" in process.last_line)
+        await until(lambda: "key" in str(process.last_line))
         before = len(units)
         await until(lambda: len(units) > before + 3)
         os.kill(process.pid, signal.SIGSTOP)
         await until(lambda: camera.restarts)
-    assert "key" not in camera.state and "has sent nothing" in camera.state
+    assert "key" not in str(camera.state) and "has sent nothing" in str(camera.state)
 
 
 async def test_camera_runs_without_setpriv(
@@ -363,7 +364,7 @@ async def test_camera_without_a_program_has_state_none() -> None:
     camera = Camera([], False)
     async with running(camera):
         await asyncio.sleep(0)
-        assert camera.state == "none"
+        assert camera.state == camera.status == "none"
 
 
 def film_of(path: Path, units: tuple[bytes, ...]) -> Path:
@@ -374,8 +375,8 @@ def film_of(path: Path, units: tuple[bytes, ...]) -> Path:
 async def test_program_with_b_frames_is_refused_in_words(tmp_path: Path) -> None:
     film = film_of(tmp_path / "film", encode(frames=12, b_frames=2))
     async with running(Camera(argv(film, "framed"), True)) as camera:
-        await until(lambda: "-bf 0" in camera.state)
-        assert camera.age_s(time.monotonic()) is None and camera.warning == ""
+        await until(lambda: "-bf 0" in str(camera.state))
+        assert camera.age_s(time.monotonic()) is None and camera.warning is None
 
 
 async def test_program_with_422_samples_is_shown_with_a_warning(
@@ -385,5 +386,5 @@ async def test_program_with_422_samples_is_shown_with_a_warning(
     units: list[AccessUnit] = []
     async with running(Camera(argv(film, "framed"), True), units.append) as camera:
         await until(lambda: len(units) > 20)
-        assert camera.state == "ok" and "4:2:2" in camera.warning
+        assert camera.state == "ok" and "4:2:2" in str(camera.warning)
     assert caplog.text.count("-pix_fmt yuv420p") == 1, "once in the log"

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from fpvcar.runtime.texts import VERBATIM, Text
 from fpvcar.video import faults, h264
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire.errors import WireError
 from tests.support.cameras.video_source import encode
 
 LAST_WORDS = {
@@ -24,9 +26,12 @@ LAST_WORDS = {
 }
 
 
+READY = VERBATIM(text="ready")
+
+
 @pytest.mark.parametrize(("line", "step"), LAST_WORDS.items())
 def test_last_words_are_quoted_and_followed_by_a_step(line: str, step: str) -> None:
-    said = faults.exited(4, line)
+    said = str(faults.exited(4, VERBATIM(text=line) if line else None))
     cause, next_step = said.split("; ", 1)
     assert "status 4" in cause and step in next_step
     assert line.removeprefix("camera: ").split(";")[0] in cause
@@ -35,24 +40,26 @@ def test_last_words_are_quoted_and_followed_by_a_step(line: str, step: str) -> N
 @pytest.mark.parametrize(
     "said",
     [
-        faults.exited(0, "ready"),
-        faults.exited(-signal.SIGKILL, "ready"),
-        faults.exited(-signal.SIGSEGV, "ready"),
-        faults.exited(-63, "ready"),
-        faults.exited(127, "setpriv: failed to execute /x: No such file or directory"),
-        faults.silent(2.0, "", ever=True),
-        faults.silent(30.0, "", ever=False),
-        faults.silent(2.0, "camera: /dev/video0: timeout", ever=True),
+        faults.exited(0, READY),
+        faults.exited(-signal.SIGKILL, READY),
+        faults.exited(-signal.SIGSEGV, READY),
+        faults.exited(-63, READY),
+        faults.exited(
+            127, VERBATIM(text="setpriv: failed to execute /x: No such file or directory")
+        ),
+        faults.silent(2.0, None, ever=True),
+        faults.silent(30.0, None, ever=False),
+        faults.silent(2.0, VERBATIM(text="camera: /dev/video0: timeout"), ever=True),
         faults.no_key_frame(),
-        faults.garbage("byte 4: 0x47"),
+        faults.garbage(WireError("byte 4", "0x47")),
         faults.closed(),
         faults.refused("/x", OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))),
         faults.refused("/x", OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))),
     ],
 )
-def test_fault_text_has_a_cause_and_a_step(said: str) -> None:
-    cause, _, step = said.partition("; ")
-    assert cause and step and "ready" not in said and "setpriv" not in said
+def test_fault_text_has_a_cause_and_a_step(said: Text) -> None:
+    cause, _, step = str(said).partition("; ")
+    assert cause and step and "ready" not in str(said) and "setpriv" not in str(said)
 
 
 def check(units: Sequence[bytes], step_s: float = 1 / 30) -> faults.CodingCheck:
@@ -65,30 +72,30 @@ def check(units: Sequence[bytes], step_s: float = 1 / 30) -> faults.CodingCheck:
 def test_good_coding_has_no_warning() -> None:
     for units in (encode(frames=40, gop=10), encode(frames=40, gop=10, refresh=True)):
         coding = check(units, 0.3)
-        assert coding.warning == coding.refusal == ""
+        assert coding.warning is coding.refusal is None
 
 
 def test_coding_that_few_viewers_show_is_named_with_the_remedy() -> None:
     coding = check(encode(frames=40, gop=300), faults.KEYS_MOST_S / 38)
-    assert "no H.264 key frame for 4 s" in coding.warning and "-g 30" in coding.warning
+    assert "no H.264 key frame for 4 s" in str(coding.warning) and "-g 30" in str(coding.warning)
     for pixels, name in (
         ("yuv422p", "4:2:2 samples of 8 bits"),
         ("yuv420p10le", "4:2:0 samples of 10"),
     ):
         coding = check(encode(frames=2, pixels=pixels))
-        assert name in coding.warning and "-pix_fmt yuv420p" in coding.warning
+        assert name in str(coding.warning) and "-pix_fmt yuv420p" in str(coding.warning)
         assert not coding.refusal
 
 
 def test_b_frames_are_refused_within_the_first_pictures() -> None:
     coding = check(encode(frames=12, b_frames=2)[:6])
-    assert "B-frames" in coding.refusal and "-bf 0" in coding.refusal
+    assert "B-frames" in str(coding.refusal) and "-bf 0" in str(coding.refusal)
 
 
 def test_damaged_parameter_sets_and_slices_are_no_coding_fault() -> None:
     cut = b"\0\0\1\x67\x64\0\0\1\x68\xce\0\0\1\x65\x88\0\0\1\x41"
     coding = check([cut, cut, b"\0\0\1\x09\x10", b""])
-    assert coding.warning == coding.refusal == ""
+    assert coding.warning is coding.refusal is None
 
 
 def test_present_program_gives_no_fault() -> None:

@@ -37,7 +37,7 @@ async def test_picamera2_with_a_refusing_encoder_goes_on_by_libx264(
     states = set[str]()
     async with running(camera):
         while camera.state != "ok":
-            states.add(camera.state)
+            states.add(camera.status)
             await asyncio.sleep(0.01)
         assert camera.encoder_hangs and camera.restarts == 2
     reason = "the board's H.264 encoder hangs (Invalid argument); switch the car off and on"
@@ -49,7 +49,7 @@ async def test_hung_encoder_without_a_device_is_restarted(film: Path, tmp_path: 
     camera = Camera(hangs, True, start_s=0.2, encoder=tmp_path / "no-video11")
     async with running(camera):
         await until(lambda: camera.restarts >= 3)
-        assert not camera.encoder_hangs and camera.state.startswith("lost: ")
+        assert not camera.encoder_hangs and camera.status.startswith("lost: ")
 
 
 def test_encoder_choice_follows_the_starts(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_camera_silent_with_both_encoders_asks_for_a_power_cycle(tmp_path:
     camera = Camera(silent, True, start_s=0.2, encoder=tmp_path)
     async with running(camera):
         await until(lambda: camera.restarts == 3)
-        assert "switch the car off and on again; if that repeats" in camera.state
+        assert "switch the car off and on again; if that repeats" in str(camera.state)
         restarts = camera.restarts
         await asyncio.sleep(1.0)
         assert camera.restarts == restarts, "it waits for SILENT_S"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fpvcar import config
-from fpvcar.runtime.sentences import sentences_in
+from fpvcar.runtime.texts import Text
 from fpvcar.video import process
 from fpvcar.video.bitrate import LinkReport
 from fpvcar.video.camera import Camera
@@ -56,7 +56,7 @@ class Car:
         self.asked = FPS_MOST if self.camera.keeps_rate else most
         return True
 
-    def film(self, seconds: float) -> str:
+    def film(self, seconds: float) -> Text | None:
         """Film for some seconds; return the car's text."""
         end_s = self.now_s + seconds
         while self.now_s < end_s:
@@ -83,7 +83,7 @@ def car() -> Car:
 
 
 def test_camera_that_keeps_its_rate_up_is_left_alone(car: Car) -> None:
-    assert car.film(60.0) == "" and car.rates == []
+    assert car.film(60.0) is None and car.rates == []
 
 
 def test_heat_lowers_the_rate_at_once_and_calm_raises_it(
@@ -93,11 +93,13 @@ def test_heat_lowers_the_rate_at_once_and_calm_raises_it(
     car.film(5.0)
     car.hot = True
     text = car.film(2.0)
-    assert text == (
+    assert str(text) == (
         "30 instead of 60 frames per second: the processor is hot or slowed down; the car tries "
         "60 again by itself"
     )
-    assert car.rates == [STEADY_FPS] and "rate_heat" in sentences_in(text)[text]
+    assert car.rates == [STEADY_FPS] and text is not None
+    reason = text.values["reason"]
+    assert isinstance(reason, Text) and reason.key == "rate_heat"
     car.film(60.0)
     car.hot = False
     assert AGAIN_S - 1.0 <= car.until(fallen=False) <= AGAIN_S + 2.0
@@ -108,8 +110,8 @@ def test_heat_lowers_the_rate_at_once_and_calm_raises_it(
 def test_camera_too_slow_for_its_rate_is_lowered(car: Car) -> None:
     car.film(5.0)
     car.most = 41.0
-    assert car.film(3.0) == "", "one slow moment is no reason"
-    assert "only 41 of 60 arrived" in car.film(5.0)
+    assert car.film(3.0) is None, "one slow moment is no reason"
+    assert "only 41 of 60 arrived" in str(car.film(5.0))
     assert car.rates == [STEADY_FPS]
 
 
@@ -129,7 +131,7 @@ def test_start_of_the_camera_is_no_load(car: Car) -> None:
         car.most = 30.0
         car.film(4.0)
         car.most = 1000.0
-        assert car.film(2.0) == ""
+        assert car.film(2.0) is None
 
 
 @pytest.mark.parametrize("why", ["night", "page", "unwatched", "command"])
@@ -143,13 +145,13 @@ def test_lower_rate_by_choice_is_no_load(why: str) -> None:
         car.stream.remove(car.driver)
         car.driver = None
     car.most = 10.0
-    assert car.film(60.0) == "" and STEADY_FPS not in car.rates
+    assert car.film(60.0) is None and STEADY_FPS not in car.rates
 
 
 def test_slow_link_to_the_driver_lowers_the_rate(car: Car) -> None:
     car.film(5.0)
     car.link = SLOW_LINK
-    assert "the driver's link is slow" in car.film(6.0)
+    assert "the driver's link is slow" in str(car.film(6.0))
     car.link = GOOD_LINK
     assert car.until(fallen=False) >= AGAIN_S
     car.link = SLOW_LINK
@@ -161,7 +163,7 @@ def test_slow_link_to_the_driver_lowers_the_rate(car: Car) -> None:
 def test_camera_of_30_never_falls() -> None:
     car = Car(30.0)
     car.hot, car.link, car.most = True, SLOW_LINK, 10.0
-    assert car.film(60.0) == "" and car.rates == []
+    assert car.film(60.0) is None and car.rates == []
 
 
 def test_high_rate_that_fails_is_tried_ever_less_often(car: Car) -> None:
@@ -184,9 +186,9 @@ def test_another_setting_begins_anew(car: Car) -> None:
     car.most = 41.0
     car.until(fallen=True)
     car.settings = msgspec.structs.replace(car.settings, fps=30.0)
-    assert car.film(2.0) == "" and car.rates[-1] == FPS_MOST
+    assert car.film(2.0) is None and car.rates[-1] == FPS_MOST
     car.hot, car.settings = True, msgspec.structs.replace(car.settings, fps=50.0)
-    assert car.film(2.0).startswith("30 instead of 50 frames")
+    assert str(car.film(2.0)).startswith("30 instead of 50 frames")
 
 
 def test_lower_rate_of_page_and_car_wins(car: Car) -> None:
@@ -206,7 +208,7 @@ def test_lower_rate_of_page_and_car_wins(car: Car) -> None:
 def test_camera_that_cannot_change_its_rate_says_so(car: Car) -> None:
     car.camera.reported(f"{process.PREFIX}{process.FIXED_RATE}")
     car.hot = True
-    assert "cannot change its rate while it runs, so choose 30" in car.film(3.0)
+    assert "cannot change its rate while it runs, so choose 30" in str(car.film(3.0))
     car.hot = False
     car.until(fallen=False)
     car.camera.begin(car.now_s)

@@ -10,6 +10,7 @@ import pytest
 from fpvcar import config
 from fpvcar.config import Picture, profiles
 from fpvcar.drive.saved import SavedSettings, Saver
+from fpvcar.runtime.texts import Text
 from fpvcar.seat.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
@@ -29,8 +30,8 @@ class Told(Camera):
         self.lines.append(line)
         return True
 
-    def fail(self, reason: str) -> None:
-        self.ends.append(reason)
+    def fail(self, reason: Text) -> None:
+        self.ends.append(reason.key)
 
 
 def profile(source: str, **more: object) -> config.Profile:
@@ -43,6 +44,10 @@ def settings(
 ) -> tuple[PictureSettings, Told, list[Picture]]:
     camera, kept = Told(), list[Picture]()
     return PictureSettings(own, before, None, camera, kept.append), camera, kept
+
+
+def texts_of(picture: PictureSettings) -> list[Text]:
+    return cast("list[Text]", picture.as_json()["mode"])
 
 
 def test_abilities_are_known_for_all_sources() -> None:
@@ -79,17 +84,18 @@ def test_mode_follows_the_reported_sensor() -> None:
     picture, camera, _ = settings(profile("picamera2", fps=60.0))
     assert picture.as_json()["mode"] == [] and picture.mode() is None
     camera.reported("camera: sensor imx708")
-    mode, rate = cast("list[str]", picture.as_json()["mode"])
-    assert mode.startswith("imx708: 2304 × 1296") and "56 of 60" in rate
-    assert set(cast("dict[str, str]", picture.as_json()["sentences"])) == {mode, rate}
+    mode, rate = texts_of(picture)
+    assert str(mode).startswith("imx708: 2304 × 1296") and "56 of 60" in str(rate)
     assert picture.change(Picture(view="fast")) is None
     assert "--view=fast" in camera.argv and camera.ends
-    assert len(cast("list[str]", picture.as_json()["mode"])) == 1
-    camera.lowered_rate = "30 instead of 60"
-    assert cast("list[str]", picture.as_json()["mode"])[1:] == ["30 instead of 60"]
-    camera.lowered_rate = ""
+    assert len(texts_of(picture)) == 1
+    camera.lowered_rate = Text("rate_heat", "30 instead of 60")
+    assert texts_of(picture)[1:] == [camera.lowered_rate]
+    camera.lowered_rate = None
     camera.reported("camera: sensor ov9281")
-    assert "ov9281: a sensor without" in str(picture.as_json()["mode"])
+    assert [str(text).startswith("ov9281: a sensor without") for text in texts_of(picture)] == [
+        True
+    ]
 
 
 def test_rate_within_limits_is_that_of_sensor_and_encoder(monkeypatch: pytest.MonkeyPatch) -> None:

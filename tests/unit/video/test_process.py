@@ -10,6 +10,7 @@ import pytest
 
 from fpvcar import config
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
+from fpvcar.runtime.texts import VERBATIM, text_of_line
 from fpvcar.video import options, process
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.wire.camera import Record, parse_record_header
@@ -236,5 +237,5 @@ def test_fault_is_one_line_with_its_own_status(
     fault: Exception, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert process.status_of(fault) == status
-    words = str(fault).replace("\n", " ")
-    assert capsys.readouterr().err == f"camera: {words}\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert text_of_line(line) == VERBATIM(text=str(fault).replace("\n", " "))

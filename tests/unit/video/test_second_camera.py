@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.config import profiles
+from fpvcar.runtime.texts import STARTING
 from fpvcar.video import second_camera
 from fpvcar.video.camera import Camera
 from fpvcar.video.second_camera import SecondCamera
@@ -59,14 +60,14 @@ async def watched(second: SecondCamera) -> Viewer:
 async def test_program_runs_only_while_watched(film: Path) -> None:
     async with running(film) as (second, camera, _):
         await asyncio.sleep(0.2)
-        assert camera.process is None and second.state == "starting"
+        assert camera.process is None and second.state == STARTING
         for _ in range(2):  # and again after its end
             viewer = await watched(second)
             pid = pid_of(camera)
             await asyncio.sleep(0.5)
             assert camera.process and pid_of(camera) == pid, "it is watched"
             second.stream.remove(viewer)
-            await until(lambda: second.state == "starting")
+            await until(lambda: second.state == STARTING)
             assert camera.process is None and not alive(pid)
             assert camera.age_s(time.monotonic()) is None
 

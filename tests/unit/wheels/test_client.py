@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.runtime.texts import SAYS, Text
 from fpvcar.wheels.client import (
     HUNG_NS,
     LEASE_NS,
@@ -57,7 +58,7 @@ class Observed:
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.states: list[str] = []
-        self.whys: list[str] = []
+        self.whys: list[Text | None] = []
         self.asked = 0
         self.mute: list[int] = []
         self._changed = asyncio.Event()
@@ -70,8 +71,8 @@ class Observed:
         self.states.append(state)
         self._changed.set()
 
-    def why(self, words: str) -> None:
-        self.whys.append(words)
+    def why(self, text: Text | None) -> None:
+        self.whys.append(text)
         self._changed.set()
 
     def ask_helper(self, pid: int) -> None:
@@ -168,8 +169,10 @@ async def test_reason_for_missing_pins_is_passed_on(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()
-    peer.send(pack_why("enable I2C"))
-    await observed.until(lambda: observed.whys == ["enable I2C"])
+    fault = SAYS(place="I2C bus 1", reason="enable I2C")
+    for text in (fault, None):
+        peer.send(pack_why(text))
+    await observed.until(lambda: observed.whys == [fault, None])
     assert client.state == "absent" and observed.answers == []
 
 

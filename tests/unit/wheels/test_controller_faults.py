@@ -9,10 +9,13 @@ from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 from fpvcar.wheels.controller import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
 from tests.support.pins.fake_pins import FakeBoard, FakePins
 from tests.support.pins.wheels_car import MS, Car, at_each_line, why
+
+REFUSED = Text("os_econnrefused", "Connection refused")
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_dead_man_that_is_gone_is_noticed(car: Car) -> None:
 @pytest.mark.parametrize("silent", [True, False])
 def test_lost_pins_are_reported_and_reconnected(silent: bool, car: Car) -> None:
     reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
-    car.refuse = PinsLost("connection refused")
+    car.refuse = PinsLost(REFUSED)
     if silent:
         car.pins.hang()
     else:
@@ -61,11 +64,11 @@ def test_lost_pins_are_reported_and_reconnected(silent: bool, car: Car) -> None:
     assert car.board and car.board.closed
     car.wait(1000)
     assert why(car.drive(0.0)) == (Status.REFUSED, WheelsReason.PINS_LOST)
-    assert car.wheels.why == "connection refused"
+    assert car.wheels.why == REFUSED
     car.refuse = None
     car.wait(RETRY_NS / MS + 1)
     assert not car.powered
-    assert car.wheels.why == ""
+    assert car.wheels.why is None
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
     car.driving()
 
@@ -117,7 +120,7 @@ def test_pin_that_may_not_be_used_is_tried_again() -> None:
 
 
 def test_wheels_close_without_pins(car: Car) -> None:
-    car.refuse = PinsLost("connection refused")
+    car.refuse = PinsLost(REFUSED)
     car.pins.cut()
     car.drive(0.3)
     stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)

@@ -120,7 +120,7 @@ def test_car_stops_when_the_failed_bus_is_back(rig: Rig) -> None:
     rig.soc.hat.broken = 1
     answers = [client.send(0.3) for _ in range(3)]
     assert WheelsReason.PINS_LOST in [one.reason for one in answers if one]
-    assert "PCA9685, tried twice" in client.why
+    assert "PCA9685, tried twice" in str(client.why)
     assert rig.powered, "the chip does for ever what it was told last"
     rig.soc.hat.broken = 0
     rig.stands(0.3)

@@ -238,10 +238,10 @@ def test_wheels_without_a_needed_resistor_run_and_refuse_to_move(tmp_path: Path)
         def reason() -> str:
             refused = client.send(0.0)
             assert refused is not None and refused.reason == WheelsReason.PINS_LOST
-            return client.why
+            return str(client.why or "")
 
         until(lambda: bool(reason()), START_S, "no reason")
-        assert "a resistor of 2.2 Ω" in client.why
+        assert "a resistor of 2.2 Ω" in str(client.why)
         rig.stays(0.1)
         client.close()
 

@@ -7,12 +7,13 @@ import pytest
 
 from fpvcar.wifi.api import KEY, NetworkApi
 from fpvcar.wifi.client import NetworkClient
+from fpvcar.wifi.core import KEY_WRONG
 from fpvcar.wire.network import Join, Network, NetworkState, OwnNetwork, Scan, Wish
 from tests.support.grown_up import Client, GrownUpsApi
 from tests.support.hub import CODES
 
 OWN = OwnNetwork("Rusty", "twelve chars", ("101", "010"))
-STATE = NetworkState("own", OWN, "Home", "wrong key", (Network("Home", 80, "key"),), 7.0)
+STATE = NetworkState("own", OWN, "Home", KEY_WRONG, (Network("Home", 80, "key"),), 7.0)
 
 
 class PlayedService(NetworkClient):
@@ -59,7 +60,7 @@ async def test_grown_up_sees_the_network_state(rig: Rig) -> None:
         answer = await client.get("/api/network")
         assert answer.headers["Cache-Control"] == "no-store"
         said = await answer.json()
-        assert said["phase"] == "own" and said["reason"] == "wrong key"
+        assert said["phase"] == "own" and said["reason"]["key"] == KEY_WRONG.key
         assert said["own"] == {"ssid": "Rusty", "key": OWN.key, "qr": ["101", "010"]}
         assert said["seen_s"] == 10, "7 s there, and 3 s here"
         assert said["networks"][0]["ssid"] == "Home" and said["join_s"] == 45.0

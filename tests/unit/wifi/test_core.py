@@ -2,10 +2,12 @@
 
 import pytest
 
-from fpvcar.wifi.core import OWN_S, RETRY_S, SEARCH_S, Link, Machine, Open, Search, State
+from fpvcar.runtime.texts import BOTH, Text
+from fpvcar.wifi.core import KEY_WRONG, OWN_S, RETRY_S, SEARCH_S, Link, Machine, Open, Search, State
 
 IDLE, OWN = Link("idle"), Link("own")
 HOME = Link("network", "Home")
+NO_DNSMASQ, OFF = Text("no_dnsmasq", "no dnsmasq"), Text("off", "switched off")
 
 
 @pytest.fixture
@@ -76,45 +78,45 @@ def test_join_from_the_own_network_makes_it_known(machine: Machine) -> None:
 def test_wrong_key_reopens_the_own_network_with_the_reason(machine: Machine) -> None:
     opened(machine, 200.0)
     machine.join("Home", 210.0)
-    assert machine.not_joined("wrong key", 220.0) == Open()
+    assert machine.not_joined(KEY_WRONG, 220.0) == Open()
     machine.update(OWN, True, 221.0)
-    assert machine.state == State("own", 221.0, "Home", "wrong key")
+    assert machine.state == State("own", 221.0, "Home", KEY_WRONG)
     assert machine.update(OWN, False, 221.0 + OWN_S) == Search()
-    assert machine.state.reason == "wrong key", "it stays until it is joined"
+    assert machine.state.reason == KEY_WRONG, "it stays until it is joined"
     machine.update(HOME, False, 230.0 + OWN_S)
-    assert machine.state.reason == ""
+    assert machine.state.reason is None
 
 
 def test_failed_join_from_a_known_network_searches_again(machine: Machine) -> None:
     machine.update(HOME, False, 200.0)
     machine.join("Other", 210.0)
-    assert machine.not_joined("wrong key", 220.0) == Search()
-    assert machine.state == State("searching", 220.0, "Other", "wrong key")
+    assert machine.not_joined(KEY_WRONG, 220.0) == Search()
+    assert machine.state == State("searching", 220.0, "Other", KEY_WRONG)
     opened(machine, 220.0 + SEARCH_S)
-    assert machine.state.reason == "wrong key"
+    assert machine.state.reason == KEY_WRONG
 
 
 def test_own_network_that_fails_to_open_is_tried_again(machine: Machine) -> None:
     machine.update(IDLE, False, 100.0 + SEARCH_S)
-    machine.not_opened("no dnsmasq", 140.0)
-    assert machine.state == State("failed", 140.0, "", "no dnsmasq")
+    machine.not_opened(NO_DNSMASQ, 140.0)
+    assert machine.state == State("failed", 140.0, "", NO_DNSMASQ)
     assert machine.update(IDLE, False, 139.9 + RETRY_S) is None
     assert machine.update(IDLE, False, 140.0 + RETRY_S) == Open()
-    machine.not_opened("no dnsmasq", 180.0)
-    assert machine.state.reason == "no dnsmasq", "said once"
+    machine.not_opened(NO_DNSMASQ, 180.0)
+    assert machine.state.reason == NO_DNSMASQ, "said once"
 
 
 def test_failed_join_and_failed_open_are_both_told(machine: Machine) -> None:
     opened(machine, 200.0)
     machine.join("Home", 210.0)
-    machine.not_joined("wrong key", 220.0)
-    machine.not_opened("no dnsmasq", 221.0)
-    assert machine.state == State("failed", 221.0, "Home", "wrong key; no dnsmasq")
+    machine.not_joined(KEY_WRONG, 220.0)
+    machine.not_opened(NO_DNSMASQ, 221.0)
+    assert machine.state == State("failed", 221.0, "Home", BOTH(first=KEY_WRONG, second=NO_DNSMASQ))
 
 
 def test_unusable_radio_gives_its_reason(machine: Machine) -> None:
-    machine.update(Link("none", reason="switched off"), False, 105.0)
-    assert machine.state == State("absent", 105.0, "", "switched off")
+    machine.update(Link("none", reason=OFF), False, 105.0)
+    assert machine.state == State("absent", 105.0, "", OFF)
     assert machine.due_s() is None
     assert machine.update(IDLE, False, 110.0) is None
     assert phase(machine) == "searching"
@@ -125,4 +127,4 @@ def test_profile_without_own_network_opens_no_network() -> None:
     assert machine.due_s() is None
     assert machine.update(IDLE, False, 10_000.0) is None
     machine.join("Home", 10_001.0)
-    assert machine.not_joined("wrong key", 10_002.0) == Search()
+    assert machine.not_joined(KEY_WRONG, 10_002.0) == Search()

@@ -172,8 +172,8 @@ def test_ssid_that_no_argument_can_hold_fails_the_join_only(played: Path, ssid: 
 
 
 def test_unknown_nmcli_error_is_passed_on() -> None:
-    assert why("Error: The moon is full.\nHint: wait\n") == "The moon is full"
-    assert why("") == "nmcli printed no message"
+    assert str(why("Error: The moon is full.\nHint: wait\n")) == "The moon is full"
+    assert str(why("")) == "nmcli printed no message"
 
 
 def test_missing_network_manager_names_the_package(
@@ -181,5 +181,5 @@ def test_missing_network_manager_names_the_package(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     link = asyncio.run(NetworkManager().link())
-    assert link.kind == "none" and "apt install network-manager" in link.reason
+    assert link.kind == "none" and "apt install network-manager" in str(link.reason)
     assert asyncio.run(NetworkManager().name()) == ""

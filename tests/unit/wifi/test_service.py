@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fpvcar.wifi.client import NetworkClient
-from fpvcar.wifi.core import OWN_S, SEARCH_S, Machine
+from fpvcar.wifi.core import KEY_WRONG, OWN_S, SEARCH_S, Machine
 from fpvcar.wifi.fake import FakeRadio, Station
+from fpvcar.wifi.nmcli import BLOCKED
 from fpvcar.wifi.service import Service, load_key, own_network, serve, wifi_text
 from fpvcar.wire.network import SOCKET, Join, Network, NetworkState, OwnNetwork, Scan
 from tests.support.network import radio_contract
@@ -95,7 +96,7 @@ async def test_wish_to_join_makes_the_network_known(rig: Rig) -> None:
     await opened(rig)
     assert rig.client.wish(Join(HOME, HOME_KEY))
     state = await rig.phase("known")
-    assert state.ssid == HOME and state.reason == "" and rig.radio.own is None
+    assert state.ssid == HOME and state.reason is None and rig.radio.own is None
 
 
 async def test_hidden_network_is_joined_by_its_name(rig: Rig) -> None:
@@ -114,7 +115,7 @@ async def test_wrong_key_reopens_the_own_network_with_the_reason(rig: Rig) -> No
     assert state.ssid == HOME
     rig.radio.takes_s = 0.0
     state = await rig.phase("own")
-    assert (state.ssid, state.reason) == (HOME, "wrong key")
+    assert (state.ssid, state.reason) == (HOME, KEY_WRONG)
     assert rig.radio.history[-2:] == [("join", HOME), ("open", OWN.ssid)]
 
 
@@ -189,10 +190,10 @@ async def test_own_host_name_is_not_reported_as_taken(
 
 async def test_unusable_radio_is_absent_and_joins_nothing(rig: Rig) -> None:
     await rig.phase("searching")
-    rig.radio.broken = "Wi-Fi is switched off"
+    rig.radio.broken = BLOCKED
     rig.radio.stir()
     state = await rig.phase("absent")
-    assert state.reason == "Wi-Fi is switched off"
+    assert state.reason == BLOCKED
     rig.client.wish(Join(HOME, HOME_KEY))
     await asyncio.sleep(0.05)
     assert ("join", HOME) not in rig.radio.history
@@ -203,7 +204,8 @@ async def test_own_network_that_fails_to_open_gives_its_reason(rig: Rig) -> None
     rig.service._own = OwnNetwork("Rusty", "short")
     await rig.at(SEARCH_S)
     state = await rig.phase("failed")
-    assert state.reason == ("the car's own network did not open: a key of 5 characters")
+    assert state.reason is not None and state.reason.key == "wifi_own"
+    assert str(state.reason) == "the car's own network did not open: a key of 5 characters"
 
 
 @pytest.mark.parametrize("line", [b"{\n", b'{"kind":"fly"}\n', b"x" * 100_000 + b"\n"])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fpvcar.runtime.texts import Text
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     Join,
@@ -31,7 +32,7 @@ def test_state_survives_encoding() -> None:
         "own",
         OwnNetwork("Rusty", "12345678", ("10", "01")),
         "Home",
-        "wrong key",
+        Text("wifi_key", "{name}: wrong key", name="Home"),
         (Network("Home", 80, "key"),),
         3.0,
         "rusty.local",

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,16 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.config import PLAIN
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import VERBATIM, Text
 from fpvcar.seat import drive_socket
 from fpvcar.wire import down, up
-from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
+from fpvcar.wire.buttons import ButtonsDownward, parse_buttons_upward
 from fpvcar.wire.camera import DEPTH_HEADER, RECORD_HEADER, parse_depth_header, parse_record_header
 from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import encode_downward
-from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_fps, parse_video
 from fpvcar.wire.wheels import (
+    PACKET_MAX,
+    WHY_SHORT,
     Setpoint,
     pack_answer,
     pack_setpoint,
@@ -48,62 +50,67 @@ def test_vector_files_are_up_to_date(name: str) -> None:
     assert (VECTORS / f"{name}.json").read_text("utf-8") == make.rendered(name)
 
 
-@pytest.mark.parametrize("one", vectors("drive_up")["good"])
-def test_messages_of_a_browser(one: dict[str, Any]) -> None:
-    for text in (one["text"], one["text"].encode()):
-        message = up.parse_upward(text)
-        assert message is not None
-        assert json.loads(msgspec.json.encode(message)) == one["fields"]
+SOCKETS: dict[str, tuple[Callable[[str | bytes], Any], Any, str]] = {
+    "drive": (up.parse_upward, down.Downward, "drive, end, estop, guard"),
+    "buttons": (parse_buttons_upward, ButtonsDownward, "choose, hello, hold"),
+}
+"""Socket -> parser of the page's messages, the car's messages, known kinds in a refusal."""
 
 
-@pytest.mark.parametrize("one", vectors("drive_up")["refused"])
-def test_refused_messages_of_a_browser(one: dict[str, Any]) -> None:
-    with pytest.raises(WireError) as fault:
-        up.parse_upward(one["text"])
-    assert fault.value.what and fault.value.limit
-    assert len(fault.value.value) <= 80
+@pytest.mark.parametrize("socket", SOCKETS)
+def test_good_messages_of_a_page_are_parsed(socket: str) -> None:
+    parse, *_ = SOCKETS[socket]
+    for one in vectors(f"{socket}_up")["good"]:
+        for text in (one["text"], one["text"].encode()):
+            message = parse(text)
+            assert parse(msgspec.json.encode(message)) == message
+            assert message.__struct_config__.tag == json.loads(text)["kind"]
 
 
-def test_unknown_kind_error_lists_the_known_kinds() -> None:
-    for one in vectors("drive_up")["unknown"]:
-        with pytest.raises(UnknownKind) as fault:
-            up.parse_upward(one["text"])
-        assert f'"{fault.value.value}"' in one["text"]
-        assert "drive, end, estop, guard" in fault.value.limit
-
-
-@pytest.mark.parametrize("one", vectors("drive_down")["good"])
-def test_messages_of_the_car(one: dict[str, Any]) -> None:
-    kinds: dict[str, type[down.Downward]] = {
-        str(kind.__struct_config__.tag): kind for kind in get_args(down.Downward)
-    }
-    message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
-    assert encode_downward(message) == one["text"]
-
-
-@pytest.mark.parametrize("one", vectors("buttons_up")["good"])
-def test_messages_of_a_page_of_buttons(one: dict[str, Any]) -> None:
-    for text in (one["text"], one["text"].encode()):
-        message = parse_buttons_upward(text)
-        assert message is not None
-        assert json.loads(msgspec.json.encode(message)) == one["fields"]
-
-
-def test_refused_and_unknown_messages_of_a_page_of_buttons() -> None:
-    for one in vectors("buttons_up")["refused"]:
+@pytest.mark.parametrize("socket", SOCKETS)
+def test_refused_messages_of_a_page_name_fault_and_limit(socket: str) -> None:
+    parse, *_ = SOCKETS[socket]
+    for one in vectors(f"{socket}_up")["refused"]:
         with pytest.raises(WireError) as fault:
-            parse_buttons_upward(one["text"])
+            parse(one["text"])
         assert fault.value.what and fault.value.limit
-    for one in vectors("buttons_up")["unknown"]:
-        with pytest.raises(UnknownKind, match="expected choose, hello, hold"):
-            parse_buttons_upward(one["text"])
+        assert len(fault.value.value) <= 80
 
 
-def test_messages_to_a_page_of_buttons() -> None:
-    kinds: dict[str, type[ButtonsDownward]] = {"panel": Panel, "glow": Glow, "error": down.Error}
-    for one in vectors("buttons_down")["good"]:
-        message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
-        assert encode_downward(message) == one["text"]
+@pytest.mark.parametrize("socket", SOCKETS)
+def test_unknown_kind_error_lists_the_known_kinds(socket: str) -> None:
+    parse, _, known = SOCKETS[socket]
+    for one in vectors(f"{socket}_up")["unknown"]:
+        with pytest.raises(UnknownKind) as fault:
+            parse(one["text"])
+        assert f'"{fault.value.value}"' in one["text"]
+        assert known in fault.value.limit
+
+
+@pytest.mark.parametrize("socket", SOCKETS)
+def test_messages_of_the_car(socket: str) -> None:
+    kinds = {kind.__struct_config__.tag: kind for kind in get_args(SOCKETS[socket][1])}
+    for one in vectors(f"{socket}_down")["good"]:
+        kind = kinds[json.loads(one["text"])["kind"]]
+        message = msgspec.json.decode(one["text"], type=kind)
+        assert msgspec.json.decode(encode_downward(message), type=kind) == message
+
+
+def test_vectors_have_each_bound_and_each_fault() -> None:
+    """Classes of examples that a change of the generator must not lose."""
+    good, refused = (
+        {one["text"] for one in vectors("drive_up")[name]} for name in ("good", "refused")
+    )
+    limit, picture = '{"kind":"limit","throttle":%s}', '{"kind":"picture","to":{%s}}'
+    assert {limit % value for value in (0.0, 1.0)} <= good
+    assert {limit % value for value in (-0.0001, 1.001, '"1"')} <= refused
+    assert {picture % part for part in ('"width":64', '"width":null', '"flip":"both"')} <= good
+    faults = ('"width":65', '"width":1922', '"flip":"boths"', '"night":"yes"', '"more":1')
+    assert {picture % part for part in faults} <= refused
+    name = '{"kind":"name","name":"%s"}'
+    assert name % ("a" * 32) in good
+    assert {name % text for text in ("a" * 33, "\u202egnirts")} <= refused
+    assert {'{"kind":"name"}', '{"kind":"estop","more":1}'} <= refused
 
 
 def test_video_frames() -> None:
@@ -177,15 +184,16 @@ def test_answers() -> None:
         )
         assert pack_answer(answer).hex() == one["hex"]
     for one in vectors("wheels")["why"]["good"]:
-        assert parse_packet(bytes.fromhex(one["hex"])) == one["fields"]["words"]
+        text = parse_packet(bytes.fromhex(one["hex"]))
+        assert msgspec.to_builtins(text) == one["fields"]["text"]
     for one in vectors("wheels")["why"]["refused"]:
         with pytest.raises(WireError):
             parse_packet(bytes.fromhex(one["hex"]))
-    assert parse_packet(pack_why("é" * 300)) == "é" * 200, "cut between two letters"
-    text = sentence("pins_lost", action=sentence("gpio_write", gpio=5))
-    packet = pack_why(text)
-    assert text.encode() in packet and b"key=pins_lost" in packet
-    assert parse_packet(packet) == text
+    text = Text("pins_lost", "lost: {action}", action=Text("gpio_write", "GPIO {gpio}", gpio=5))
+    assert parse_packet(pack_why(text)) == text and parse_packet(pack_why(None)) is None
+    for long in ("é" * 2000, "\x1b" * 2000):
+        packet, cut = pack_why(VERBATIM(text=long)), VERBATIM(text=long[:WHY_SHORT])
+        assert len(packet) <= PACKET_MAX and parse_packet(packet) == cut
     for one in vectors("wheels")["answer"]["refused"]:
         with pytest.raises(WireError):
             parse_answer(bytes.fromhex(one["hex"]))
@@ -280,9 +288,3 @@ def test_server_errors_all_name_their_code() -> None:
                 codes = [*node.args[4:], *(one.value for one in node.keywords)]
                 sent.add(ast.literal_eval(codes[0]) if codes else path.name)
     assert sent == {*get_args(down.ErrorCode), "text_session.py"} - {"refused"}
-
-
-def test_refusal_has_an_english_text_and_its_values_in_a_header() -> None:
-    refusal = Refusal("range", value=7, least=1, most=5)
-    assert str(refusal) == "7 was refused: expected 1 to 5."
-    assert refusal.header == {"X-Refusal": "key=range&value=7&least=1&most=5"}

@@ -9,15 +9,15 @@ import {test} from 'node:test';
 import {LANGUAGES} from '../../../web/seat/drawer/app.js';
 import {register, t} from '../../../web/lang/words.js';
 import {sentence} from '../../../web/seat/strings.js';
-import {PARTS, differences, flat, isForms, untranslated, words} from './translations.js';
+import {PARTS, SENT, differences, flat, isForms, untranslated, words} from './translations.js';
 
 /** @import {Messages} from './translations.js' */
 
 const ROOT = new URL('../../../web/', import.meta.url);
 /** The first screen and its drawer share one page, and their words stand side by side. */
 const TOGETHER = ['seat', 'drawer'];
-/** Sentences of the car and station, which any page loads through lang/forms.js. */
-const SENT = ['findings', 'refusals', 'sentences'];
+/** Texts of the car and station, which any page loads. */
+const ALL_SENT = ['findings', SENT];
 const COUNTS = [0, 1, 2, 5, 21];
 
 /** @param {string} name */
@@ -60,7 +60,7 @@ test('languages of the menu, boot.js, offline page and lang/ are the same', () =
   assert.deepEqual(sections.sort(), there);
   for (const one of there) {
     const parts = readdirSync(new URL(`lang/${one}/`, ROOT)).map((name) => name.replace('.js', ''));
-    assert.deepEqual(parts.sort(), PARTS, one);
+    assert.deepEqual(parts.sort(), [...PARTS, ...one === 'en' ? [] : [SENT]].sort(), one);
   }
 });
 
@@ -75,7 +75,7 @@ test('pages load boot.js with an existing part of the texts', () => {
 });
 
 test('translations have only the names of English, and its values', async () => {
-  for (const part of PARTS) {
+  for (const part of [...PARTS, SENT]) {
     const english = await words('en', part);
     if (!TOGETHER.includes(part)) assert.deepEqual(Object.keys(english), [part]);
     for (const language of Object.keys(LANGUAGES)) {
@@ -145,7 +145,7 @@ test('refusals for people all have a text', async () => {
 
 // A new language may have none of them at first.
 test('sentences of car, station and doctor are all translated', async () => {
-  for (const part of SENT) {
+  for (const part of ALL_SENT) {
     const english = await words('en', part);
     for (const language of Object.keys(LANGUAGES)) {
       const other = await words(language, part);
@@ -166,7 +166,7 @@ test('page uses only texts of its own part', async () => {
     const [folder] = name.split('/');
     const used = new Set([...text(name).matchAll(/\bt\.(\w+)/g)].map(([, one]) => one));
     const alone = markup.includes(`${folder}.html`);
-    const others = PARTS.filter((part) => ![...TOGETHER, ...SENT, folder].includes(part));
+    const others = PARTS.filter((part) => ![...TOGETHER, ...ALL_SENT, folder].includes(part));
     const strange = [...used].filter((one) => (alone ? one !== folder : others.includes(one)));
     assert.deepEqual(strange, [], name);
   }

@@ -1,37 +1,65 @@
-// Sentences that the car sends by a key, on a page in German.
+// Texts that car and station send, on a page in German.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
-const {closeText, loadSent, refusalText, asSentence, translated, withTexts} = await import('../../../web/lang/forms.js');
-const {register, t, unit} = await import('../../../web/lang/words.js');
+const {asSentence, loadFindings} = await import('../../../web/lang/forms.js');
+const {filled, loadSaid, register, said, t, unit} = await import('../../../web/lang/words.js');
+const {ask, askJson} = await import('../../../web/lib/http.js');
 
-/** @param {string} body @param {string} [refusal] */
-const refused = (body, refusal) =>
-  new Response(`${body}\n`, {status: 409, headers: refusal === undefined ? {} : {'X-Refusal': refusal}});
+/** @import {Text} from '../../../web/lib/types.js' */
 
-test('refusal is shown in the page’s language, with its values', async () => {
-  const range = refused('0.05 was refused: expected 0.1 to 2.', 'key=range&value=0.05&least=0.1&most=2');
-  assert.equal(await refusalText(range), '0,05 wurde abgelehnt: erlaubt sind 0,1 bis 2.');
-  const name = refused('a', `${new URLSearchParams({key: 'title', title: 'Öl & {most}', most: '60'})}`);
-  assert.equal(await refusalText(name), 'Der Name „Öl & {most}“ wurde abgelehnt: höchstens 60 sichtbare Zeichen.');
+/** @param {string} key @param {Text['values']} [values] @returns {Text} */
+const text = (key, values = {}) => ({key, english: 'in English', values});
+
+test('text is in English until its translation has loaded', async () => {
+  const silent = {key: 'camera_silent', english: 'it has sent nothing for {seconds} s', values: {seconds: '2.5'}};
+  assert.equal(said(silent), 'it has sent nothing for 2,5 s');
+  await loadSaid();
+  assert.equal(said(silent), 'sie hat seit 2,5\u00a0s nichts gesendet');
 });
 
-test('refusal without a translation is shown in English', async () => {
-  assert.equal(await refusalText(refused('No space left on device')), 'No space left on device');
-  assert.equal(await refusalText(refused('Too new for this page.', 'key=newer')), 'Too new for this page.');
+test('text may contain another one', async () => {
+  await loadSaid();
+  const both = text('both', {first: text('camera_silent', {seconds: '2.50'}), second: text('camera_plug')});
+  assert.equal(said(both), 'sie hat seit 2,50\u00a0s nichts gesendet; stecke die Kamera ein');
+  const newer = text('both', {first: {key: 'newer', english: 'too {how}', values: {how: 'new'}}, second: '{first}'});
+  assert.equal(said(newer), 'too new; {first}', 'a value is no template');
 });
 
-test('refusal without words is shown by its number', async () => {
-  for (const body of ['', '409: Conflict']) assert.equal(await refusalText(refused(body)), 'Fehler 409');
+test('text without a translation is in English, and no text is empty', () => {
+  assert.equal(said({key: 'newer', english: 'cannot open {path}: use {a}', values: {path: '/x'}}), 'cannot open /x: use {a}');
+  assert.deepEqual([said(null), said(undefined)], ['', '']);
 });
 
-test('finding is shown in the page’s language, an unknown one in English', async () => {
-  await loadSent('findings');
+/** @param {any} context @param {number} status @param {object} [problem] */
+function refusing(context, status, problem) {
+  const headers = {'Content-Type': 'application/problem+json', 'X-Opened-By': 'code'};
+  return context.mock.method(globalThis, 'fetch', async () =>
+    (problem ? Response.json(problem, {status, headers}) : new Response('502: Bad Gateway', {status})));
+}
+
+test('refusal is shown in the page’s language, with its values', async (context) => {
+  const range = text('range', {value: '0.05', least: '0.1', most: '2'});
+  const fetched = refusing(context, 401, {title: 'in English', text: range});
+  await assert.rejects(ask('api/x', {headers: {'X-Drive-Code': 'abc'}}),
+    {message: '0,05 wurde abgelehnt: erlaubt sind 0,1 bis 2.', status: 401, locked: true, openedBy: 'code'});
+  const [, {headers}] = fetched.mock.calls[0].arguments;
+  assert.deepEqual(headers, {Accept: 'application/problem+json, */*', 'X-Drive-Code': 'abc'});
+});
+
+test('refusal without a text is shown by its title, and that of a proxy by its number', async (context) => {
+  refusing(context, 400, {title: 'fps = "x" refused'});
+  await assert.rejects(askJson('api/x'), {message: 'fps = "x" refused'});
+  refusing(context, 502);
+  await assert.rejects(askJson('api/x'), {message: 'Fehler 502', locked: false, final: false});
+});
+
+test('finding is shown in the page’s language', async () => {
+  await loadFindings();
   const kinds = /** @type {any} */ (t.findings?.kinds);
-  assert.equal(translated(kinds.package, 'what', {package: 'openssl'}, 'x'), 'das Paket openssl fehlt');
-  assert.equal(translated(kinds.newer, 'what', {}, 'a new kind'), 'a new kind');
+  assert.equal(filled(kinds.package.what, {package: 'openssl'}), 'das Paket openssl fehlt');
 });
 
 test('heading and next step are sentences, commands and names stay', () => {
@@ -50,34 +78,4 @@ test('figure and unit, and dots after a word, are never torn apart', () => {
   assert.equal(register({a: 'Lädt …', b: {c: 'nach {seconds} s, {n} Fahrten'}}).a, 'Lädt …');
   const {a, b} = /** @type {any} */ (t);
   assert.deepEqual([a, b.c], ['Lädt\u00a0…', 'nach {seconds}\u00a0s, {n} Fahrten']);
-});
-
-test('sentences of a message are in the page’s language, also within each other', async () => {
-  const english = 'it has sent nothing for 2.5 s; plug the camera in';
-  const silent = new URLSearchParams({key: 'camera_silent', seconds: '2.5'});
-  const fault = new URLSearchParams({key: 'both', first: `${silent}`, second: 'key=camera_plug'});
-  const message = {
-    camera: english, ranges: [{name: 'front', state: 'starting', age_s: null}],
-    sentences: {starting: 'key=starting', [english]: `${fault}`},
-  };
-  const shown = await withTexts(message);
-  assert.equal(shown.camera, 'sie hat seit 2,5\u00a0s nichts gesendet; stecke die Kamera ein');
-  assert.deepEqual(shown.ranges, [{name: 'front', state: 'startet gerade', age_s: null}]);
-});
-
-test('sentence without a translation is shown in English', async () => {
-  const message = {state: 'too new', other: 'ok', sentences: {'too new': 'key=newer&value=1'}};
-  assert.deepEqual(await withTexts(message), message);
-  assert.deepEqual(await withTexts({state: 'starting'}), {state: 'starting'});
-});
-
-test('reason of a closed socket is in the page’s language, without its second line', async () => {
-  assert.equal(await closeText('it is open in another tab\nkey=intercom_elsewhere'), 'sie ist in einem anderen Tab offen');
-  assert.equal(await closeText('aplay: no such card\nkey=newer'), 'aplay: no such card');
-  assert.equal(await closeText(''), '');
-});
-
-test('refusal may contain a sentence', async () => {
-  const query = new URLSearchParams({key: 'not_saved', reason: 'key=os_enospc'});
-  assert.match(await refusalText(refused('x', `${query}`)), /kein Speicherplatz mehr frei/);
 });

@@ -1,7 +1,7 @@
 /** Translations compared with English. Run as a program, it lists missing translations:
  * `make check` prints them as warnings. */
 
-import {readdirSync} from 'node:fs';
+import {readFileSync, readdirSync} from 'node:fs';
 import {pathToFileURL} from 'node:url';
 
 import {LANGUAGES} from '../../../web/seat/drawer/app.js';
@@ -9,10 +9,16 @@ import {LANGUAGES} from '../../../web/seat/drawer/app.js';
 /** @typedef {{[name: string]: string | Messages}} Messages */
 
 const ROOT = new URL('../../../web/', import.meta.url);
+/** Parts of English. Another language has `SENT`, too. */
 export const PARTS = readdirSync(new URL('lang/en/', ROOT)).map((name) => name.replace('.js', '')).sort();
+/** Translations of the texts that car and station send in English. */
+export const SENT = 'sentences';
 const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
+/** English texts of car and station, by tools/docs/page_texts.py. @type {Messages} */
+const ENGLISH = {[SENT]: JSON.parse(readFileSync(new URL('sent.json', import.meta.url), 'utf8'))};
 /** @param {string} language @param {string} part @returns {Promise<Messages>} */
-export const words = async (language, part) => (await import(`../../../web/lang/${language}/${part}.js`)).default;
+export const words = async (language, part) => (language === 'en' && part === SENT ? ENGLISH
+  : (await import(`../../../web/lang/${language}/${part}.js`)).default);
 
 /** Forms of a counted noun. @param {string | Messages} one @returns {one is Record<string, string>} */
 export const isForms = (one) => typeof one === 'object' && 'other' in one && Object.keys(one).every((form) => FORMS.includes(form));
@@ -55,7 +61,7 @@ export function differences(english, other) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  for (const part of PARTS) {
+  for (const part of [...PARTS, SENT]) {
     const english = await words('en', part);
     for (const language of Object.keys(LANGUAGES)) {
       for (const name of untranslated(english, await words(language, part))) {

@@ -8,7 +8,7 @@ import {test} from 'node:test';
 const ROOT = new URL('../../../web/', import.meta.url);
 /** Folders that a folder may import besides itself. @type {Record<string, string[]>} */
 const BELOW = {
-  lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
+  lang: [], lib: ['lang'], video: ['lib'], calibration: ['lib', 'lang'],
   seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'lang', 'video'],
   recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], start: ['lib', 'lang'], trust: ['lib', 'lang'],
   hil: ['lib', 'lang', 'video', 'seat'], sites: ['lib', 'lang', 'network'],

@@ -1,15 +1,15 @@
-// web/lib/wire.js against the golden vectors that Python reads too.
+// web/lib/wire.js and the generated shapes against the golden vectors that Python reads too.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {
-  HEADER_BYTES, WireError, encode, parseDown, parseVideo,
+  HEADER_BYTES, WireError, anyText, either, exact, maybe, object, parseAs, parseVideo, record, whole,
 } from '../../../web/lib/wire.js';
-import '../../../web/seat/drawer/picture-settings.js'; // defines the fields of `picture`
-import '../../../web/seat/second_camera.js'; // defines `view`
-import {tidyCode} from '../../../web/seat/drawer/drawer-wire.js';
+import {encode, parse} from '../../../web/seat/messages.js';
+import {tidyCode} from '../../../web/seat/drawer/unlock.js';
+import {plain} from '../../../web/seat/strings.js';
 
 /** @param {string} name */
 const vectors = (name) =>
@@ -24,9 +24,7 @@ const bytes = (hex) => {
 test('messages of the page encode to the shared vectors', () => {
   const {good} = vectors('drive_up');
   assert.ok(good.length >= 12);
-  for (const {text, fields} of good) {
-    assert.deepEqual(JSON.parse(encode(fields)), JSON.parse(text));
-  }
+  for (const {text} of good) assert.deepEqual(JSON.parse(encode(JSON.parse(text))), JSON.parse(text));
 });
 
 test('page refuses to send messages that the car refuses', () => {
@@ -54,16 +52,14 @@ test('refusal names the message, the value and the limit', () => {
 });
 
 test('messages of the car are parsed', () => {
-  for (const {text, fields} of vectors('drive_down').good) {
-    assert.deepEqual(parseDown(text), fields);
-  }
+  for (const {text} of vectors('drive_down').good) assert.deepEqual(parse(text), JSON.parse(text));
 });
 
 test('malformed messages are refused, unknown kinds ignored', () => {
   const {refused, unknown} = vectors('drive_down');
-  for (const {text} of refused) assert.throws(() => parseDown(text), WireError, text);
-  for (const {text} of unknown) assert.equal(parseDown(text), null);
-  assert.equal(parseDown('{"kind":"toString"}'), null);
+  for (const {text} of refused) assert.throws(() => parse(text), WireError, text);
+  for (const {text} of unknown) assert.equal(parse(text), null);
+  assert.equal(parse('{"kind":"toString"}'), null);
 });
 
 test('parts of a state are checked too', () => {
@@ -72,8 +68,28 @@ test('parts of a state are checked too', () => {
     {stop: {cause: 'estop'}}, {stop: []}, {battery: {volts: 'full'}}, {ranges: {}},
     {ranges: [{name: 'front'}]}, {ranges: [7]}, {role: null}, {throttle: '1'},
   ]) {
-    assert.throws(() => parseDown(JSON.stringify({...state, ...wrong})), WireError);
+    assert.throws(() => parse(JSON.stringify({...state, ...wrong})), WireError);
   }
+});
+
+test('shapes nest, also in themselves', () => {
+  /** @type {import('../../../web/lib/wire.js').Shape} */
+  const text = {key: anyText, values: maybe(record(either(anyText, object(() => text))))};
+  const shapes = {say: {text: object(() => text), at: maybe(exact(() => ({x: whole(0, 4, 2)})))}};
+  const read = (/** @type {object} */ fields) => parseAs(shapes, JSON.stringify({kind: 'say', ...fields}));
+  const inner = {key: 'in', values: {b: {key: 'x', more: 1}, c: 'd'}};
+  for (const good of [{text: inner}, {text: {key: 'a', values: {inner}}}, {text: inner, at: {x: 4}}]) {
+    assert.deepEqual(read(good), {kind: 'say', ...good});
+  }
+  for (const bad of [{}, {text: 'a'}, {text: {key: 1}}, {text: {key: 'a', values: {b: 1}}}, {text: {key: 'a', values: []}},
+    {text: {key: 'a', values: {b: {values: {}}}}}, {text: inner, at: {x: 3}}, {text: inner, at: {x: 2, y: 2}}]) {
+    assert.throws(() => read(bad), WireError, JSON.stringify(bad));
+  }
+});
+
+test('typed text is rid of all characters that the car refuses', () => {
+  assert.equal(plain('Zoë\u3164\u202e\n 😀'), 'Zoë 😀');
+  assert.throws(() => encode({kind: 'name', name: '\u3164'}), WireError, 'a name without a picture');
 });
 
 test('video frames are parsed without a copy, and malformed ones refused', () => {

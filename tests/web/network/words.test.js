@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {qrPath, reasonText, scanText, stateText, strength} from '../../../web/network/words.js';
 
-/** @type {import('../../../web/network/api.js').NetworkState} */
+/** @type {import('../../../web/lib/types.js').NetworkState} */
 const STATE = {
   phase: 'own', own: {ssid: 'Rusty', key: 'twelve chars', qr: ['10', '01']}, ssid: 'Home',
-  reason: 'wrong key', networks: [], seen_s: 7, name: '', driven: false, join_s: 45,
+  reason: textOf('wrong key'), networks: [], seen_s: 7, name: '', driven: false, join_s: 45,
   address: '10.42.0.1',
 };
 
@@ -28,8 +28,8 @@ test('joining text names the new address and the fallback network', () => {
 
 test('failed join is shown with its reason', () => {
   assert.equal(reasonText(STATE), 'The car could not join Home: wrong key.');
-  assert.equal(reasonText({...STATE, phase: 'absent', reason: 'switched off'}), 'switched off.');
-  assert.equal(reasonText({...STATE, reason: ''}), '');
+  assert.equal(reasonText({...STATE, phase: 'absent', reason: textOf('switched off')}), 'switched off.');
+  assert.equal(reasonText({...STATE, reason: null}), '');
 });
 
 test('QR path has the dark squares and a quiet zone of four', () => {

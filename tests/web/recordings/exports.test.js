@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import '../english.js';
-import {Refused} from '../../../web/recordings/api.js';
+import {Refused} from '../../../web/lib/http.js';
 import {Rate} from '../../../web/recordings/player/exports.js';
 import {firstPictureS} from '../../../web/recordings/player/first.js';
 
@@ -56,7 +56,7 @@ test('first picture is searched only in files with pictures', async () => {
   const asked = [];
   const thumbnail = async (/** @type {string} */ name, /** @type {number} */ fromS) => {
     asked.push([name, fromS]);
-    if (name === 'at--30') throw new Refused('No picture was recorded here.');
+    if (name === 'at--30') throw new Refused('No picture was recorded here.', 404, null);
     return unitAt(97);
   };
   const found = await firstPictureS(drive(part(-90, 5), part(-30, 5), part(30, 0), part(90, 9)), 4, thumbnail);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {driveOf, isAway} from '../../../web/recordings/drives.js';
 import {STATION_STRINGS} from '../../../web/recordings/list/station-strings.js';
 import {recallFigures, recallText} from '../../../web/recordings/player/recall.js';
@@ -14,7 +14,7 @@ import {STRINGS} from '../../../web/recordings/strings.js';
 /** @param {Partial<RecallState>} [more] @returns {RecallState} */
 const recall = (more) => ({
   session: 'S', drives: ['d'], place: 's3://b', total: 340e6, done: 12e6, rate: 4e6,
-  state: 'copying', fault: '', ...more,
+  state: 'copying', fault: null, ...more,
 });
 /** @param {Tier} tier */
 const copy = (tier) => ({place: tier ? '/mnt/archive' : '', verified_s: 0, whole: true, tier});
@@ -28,8 +28,8 @@ test('recall shows its bytes, rate and time left while it copies', () => {
 
 test('recall names its place, or the reason of its failure', () => {
   assert.equal(recallText(recall()), 'Being brought back from s3://b.');
-  assert.match(recallText(recall({state: 'failed', fault: 'no room'})), /^That did not work: no room/);
-  assert.equal(recallText(recall({state: 'done', fault: '1 segment bad'})), '1 segment bad');
+  assert.match(recallText(recall({state: 'failed', fault: textOf('no room')})), /^That did not work: no room/);
+  assert.equal(recallText(recall({state: 'done', fault: textOf('1 segment bad')})), '1 segment bad');
   assert.equal(recallText(recall({state: 'done'})), '');
 });
 
@@ -44,7 +44,7 @@ test('drive knows its archive, and whether it can be played from there', () => {
 });
 
 test('late file of an archived session is no claim that all is fetched', () => {
-  const car = /** @type {any} */ ({waiting: 0, state: 'ok', late: {'a.mcap': 'S is in /mnt'}});
+  const car = /** @type {any} */ ({waiting: 0, state: null, late: {'a.mcap': textOf('S is in /mnt')}});
   assert.equal(STATION_STRINGS.car(car), '1 late file stays on the car: S is in /mnt');
   assert.match(STATION_STRINGS.car({...car, late: {}}), /fetched/);
 });

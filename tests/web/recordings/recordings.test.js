@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {driversText} from '../../../web/recordings/list/filter.js';
-import {API, Locked, Refused} from '../../../web/recordings/api.js';
+import {Refused} from '../../../web/lib/http.js';
+import {API} from '../../../web/recordings/api.js';
 import {carOf, clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
 import {
   axis, extent, joinLines, lastUpTo, linePath, valueAt,
@@ -54,11 +55,11 @@ test('measurements of a file are clipped to the drive', () => {
     start_ms: START_MS, seconds: 60, marks: [],
     series: [{...line, t: [0, 10, 15, 21], v: [1, 2, null, 4]}],
     reasons: [{t: 0, reason: 'nobody'}, {t: 8, reason: 'neutral'}, {t: 12, reason: 'driving'}],
-    gaps: [{t: 5, words: 'a'}, {t: 15, words: 'b'}],
+    gaps: [{t: 5, words: textOf('a')}, {t: 15, words: textOf('b')}],
   }, part);
   assert.deepEqual(table.series, [{...line, t: [10, 15], v: [2, null]}]);
   assert.deepEqual(table.reasons, [{t: 10, reason: 'neutral'}, {t: 12, reason: 'driving'}]);
-  assert.deepEqual(table.gaps, [{t: 15, words: 'b'}]);
+  assert.deepEqual(table.gaps, [{t: 15, words: textOf('b')}]);
 });
 
 test('filters become the query to the car', () => {
@@ -92,15 +93,16 @@ test('address names a file, and a malformed address none', () => {
   for (const hash of ['', '#', '#%', '#%E0%A4%A', '#a%']) assert.equal(named(hash), '', hash);
 });
 
-test('permanent refusals and temporary errors have different types', async () => {
+test('permanent refusals and temporary errors are told apart', async () => {
   const real = globalThis.fetch;
   try {
-    for (const [status, kind] of /** @type {[number, typeof Error][]} */ ([
-      [404, Refused], [422, Refused], [401, Locked], [409, Error], [429, Error], [500, Error],
+    for (const [status, final] of /** @type {[number, boolean][]} */ ([
+      [404, true], [422, true], [401, false], [409, false], [429, false], [500, false],
     ])) {
-      globalThis.fetch = async () => new Response('words', {status});
-      await assert.rejects(API.table('x', 2), (fault) =>
-        fault instanceof Error && fault.constructor === kind && fault.message === 'words');
+      const headers = {'Content-Type': 'application/problem+json; charset=utf-8'};
+      globalThis.fetch = async () => Response.json({title: 'Why.', text: textOf('Why.')}, {status, headers});
+      await assert.rejects(API.table('x', 2), (fault) => fault instanceof Refused
+        && fault.final === final && fault.locked === (status === 401) && fault.message === 'Why');
     }
   } finally {
     globalThis.fetch = real;

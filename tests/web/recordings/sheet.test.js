@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import '../english.js';
+import {textOf} from '../english.js';
 import {framesOf, stretchesOf} from '../../../web/recordings/player/sheet.js';
 import {STATION_STRINGS} from '../../../web/recordings/list/station-strings.js';
 
@@ -27,11 +27,11 @@ test('answer without pictures has no frames', () => {
 });
 
 test('waiting files are shown with rate and time left', () => {
-  const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6, late: {}});
+  const car = /** @type {any} */ ({state: textOf('fetching'), waiting: 2, waiting_bytes: 32e6, late: {}});
   assert.equal(STATION_STRINGS.car({...car, rate: 4e6}),
     'fetching: 2 files pending, 32\u00a0MB, 4.0\u00a0MB/s, 8\u00a0seconds to go');
   assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32\u00a0MB');
-  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all recordings fetched');
+  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: null}), 'all recordings fetched');
   const store = {
     path: '/store', sessions: 1, segments: 2, bytes: 3e6, free: 1e9, total: 2e9, archived: 0,
     archived_bytes: 0,
@@ -41,17 +41,17 @@ test('waiting files are shown with rate and time left', () => {
   assert.equal(STATION_STRINGS.store({...store, archived: 2, archived_bytes: 9e6}),
     `${here} Archived: 2 sessions, 9.0\u00a0MB.`);
   const office = {
-    ...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0,
+    ...car, rate: 4e6, state: textOf('sending'), last_fault: textOf('full'), fault_s: 1e9, oldest_s: 0,
     complete: 12, waiting: 28, waits_until: '',
   };
   assert.equal(STATION_STRINGS.office(office),
     'sending: 12 of 40 sessions copied, 32\u00a0MB, 4.0\u00a0MB/s, 8\u00a0seconds to go');
-  const night = {...office, state: 'ok', rate: 0, waiting_bytes: 3e9, waits_until: '22:00'};
+  const night = {...office, state: null, rate: 0, waiting_bytes: 3e9, waits_until: '22:00'};
   assert.equal(STATION_STRINGS.office(night), 'waits until 22:00: 12 of 40 sessions copied, 3.0\u00a0GB');
-  assert.equal(STATION_STRINGS.office({...night, state: 'its disk is full'}),
+  assert.equal(STATION_STRINGS.office({...night, state: textOf('its disk is full')}),
     'its disk is full: 12 of 40 sessions copied, 3.0\u00a0GB');
-  const old = {...office, waiting: 0, state: 'ok', oldest_s: Date.now() / 1000 - 3 * 86_400};
+  const old = {...office, waiting: 0, state: null, oldest_s: Date.now() / 1000 - 3 * 86_400};
   assert.equal(STATION_STRINGS.office(old), 'all recordings copied, oldest copy verified 3 days ago');
   assert.match(STATION_STRINGS.fault(office), /2001.*: full/);
-  assert.equal(STATION_STRINGS.fault({...office, state: 'full'}), '');
+  assert.equal(STATION_STRINGS.fault({...office, state: textOf('full')}), '');
 });

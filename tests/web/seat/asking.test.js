@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import '../english.js';
 import {register} from '../../../web/lang/words.js';
 import {LANGUAGES} from '../../../web/seat/drawer/app.js';
-import {PLAIN} from '../../../web/lib/wire.js';
+import {PLAIN} from '../../../web/seat/messages.js';
 import {deviceOf, suggestedName} from '../../../web/seat/drawer/own_name.js';
 import {askingTexts} from '../../../web/seat/hud/asking.js';
 import {words} from '../lang/translations.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {Beeps, behindM, due, rhythm} from '../../../web/seat/hud/beeps.js';
 import {DRAWER_STRINGS, computerText, healthRows, keysOf} from '../../../web/seat/drawer/drawer-strings.js';
 import {
@@ -14,8 +14,8 @@ import {STRINGS} from '../../../web/seat/strings.js';
 
 /** @import {Range, State} from '../../../web/lib/types.js' */
 
-const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: 'ok'};
-const rear = {name: 'rear', bearing_deg: 180, range_m: 0.2, age_s: 0.02, state: 'ok'};
+const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: /** @type {const} */ ('ok')};
+const rear = {name: 'rear', bearing_deg: 180, range_m: 0.2, age_s: 0.02, state: /** @type {const} */ ('ok')};
 const guard = {mode: 'limit', stop_m: 0.15, ahead: 0.4, back: 1, ahead_by: 'front', back_by: 'rear'};
 /** @param {Record<string, unknown>} more */
 const alarm = (more) => alarmOf(/** @type {State} */ ({
@@ -63,7 +63,7 @@ test('guard in warn mode asks the driver to brake', () => {
 });
 
 test('sensor without a measurement is not shown as a wall', () => {
-  for (const one of [{...front, state: 'does not answer'}, {...front, age_s: 2}, {...front, name: 'x'}]) {
+  for (const one of [{...front, state: textOf('does not answer')}, {...front, age_s: 2}, {...front, name: 'x'}]) {
     const said = alarm({ranges: [one]});
     assert.deepEqual(said, {...ahead, metres: null});
   }
@@ -123,7 +123,7 @@ test('distance behind is the nearest of the rear sensors', () => {
 });
 
 test('distance behind is unknown if all rear sensors fail', () => {
-  const ill = [{...rear, state: 'does not answer'}, {...rear, age_s: 2}, {...rear, age_s: null}];
+  const ill = [{...rear, state: textOf('does not answer')}, {...rear, age_s: 2}, {...rear, age_s: null}];
   for (const one of ill) {
     assert.equal(behindM([front, one]), 'unknown');
     assert.equal(behindM([one, {...rear, name: 'depth', range_m: 0.7}]), 0.7, 'another measures');
@@ -152,8 +152,8 @@ test('sensors without a distance have a line with reason and age', () => {
   const well = [front, {...rear, range_m: null}];
   assert.deepEqual(rangeFaults(well), []);
   assert.equal(rangesInWords(well), 'front: 0.40\u00a0m, rear: –');
-  const ill = [front, {...rear, state: 'does not answer', age_s: null, range_m: null},
-    {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: 'noisy', age_s: 0.1}];
+  const ill = [front, {...rear, state: textOf('does not answer'), age_s: null, range_m: null},
+    {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: textOf('noisy'), age_s: 0.1}];
   assert.deepEqual(rangeFaults(ill), ['rear: does not answer, no reading so far',
     'depth: no new reading, last reading 3\u00a0s ago', 'side: noisy, last reading just now']);
   assert.equal(rangesInWords(ill.slice(0, 3)), 'front: 0.40\u00a0m, ' +
@@ -236,10 +236,10 @@ test('old voltage shows its age', () => {
   assert.equal(STRINGS.battery(6.3, 0.05, true, null), '5% · 6.3\u00a0V – low');
   assert.equal(STRINGS.battery(7.42, 0.614, true, 12.4), '7.4\u00a0V, 12\u00a0s ago');
   assert.equal(STRINGS.battery(null, null, false, 0), '? V');
-  const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
+  const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: /** @type {const} */ ('ok')};
   assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40\u00a0V, 1.3\u00a0A, about\u00a060%');
-  assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /, NACK$/);
-  assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
+  assert.match(DRAWER_STRINGS.batteryText({...battery, state: textOf('NACK')}), /, NACK$/);
+  assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: textOf('NACK')}), 'NACK');
 });
 
 test('computer shows only its known values', () => {
@@ -247,7 +247,7 @@ test('computer shows only its known values', () => {
     readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
   const {health} = good[1].fields;
   /** @type {import('../../../web/lib/types.js').Health} */
-  const unknown = {...health, ...Object.fromEntries(Object.keys(health).map((name) => [name, null])), faults: [], fault_keys: []};
+  const unknown = {...health, ...Object.fromEntries(Object.keys(health).map((name) => [name, null])), faults: []};
   assert.deepEqual(healthRows(unknown), []);
   assert.equal(computerText(unknown), null);
   assert.equal(computerText({...unknown, age_s: 1}), 'fine');
@@ -257,7 +257,7 @@ test('computer shows only its known values', () => {
     ['Free memory', '211\u00a0MB'], ['Load', '0.35'], ['Running for', '60\u00a0min'],
   ]);
   assert.equal(computerText(good[1].fields.health), 'weak Wi-Fi: -84\u00a0dBm');
-  assert.equal(computerText({...health, faults: ['x', 'the calibration is damaged'], fault_keys: ['card_full']}),
+  assert.equal(computerText({...health, faults: [{key: 'card_full', english: 'x'}, textOf('the calibration is damaged')]}),
     'the card is nearly full: 9.0\u00a0GB left; the calibration is damaged');
   assert.equal(DRAWER_STRINGS.uptime(7200), '2\u00a0hr');
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60\u00a0dBm');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {mock, test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {LOCALE} from '../../../web/lang/words.js';
 import {PEOPLE_STRINGS} from '../../../web/seat/drawer/people-strings.js';
 import {PeopleList} from '../../../web/seat/drawer/people.js';
@@ -174,9 +174,9 @@ test('unsaved list is reported until the car has saved it', () => {
   const [, , unsaved] = element.children;
   who.update([mum]);
   assert.equal(unsaved.hidden, true);
-  who.update([mum], 'No space left on device');
+  who.update([mum], textOf('No space left on device'));
   assert.equal(unsaved.hidden, false);
   assert.match(unsaved.text, /cannot save this list \(No space left on device\)/);
-  who.update([mum], '');
+  who.update([mum], null);
   assert.deepEqual([unsaved.hidden, unsaved.text], [true, '']);
 });

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import {beforeEach, mock, test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {Rate} from '../../../web/video/remedy.js';
-import {encode} from '../../../web/lib/wire.js';
+import {encode} from '../../../web/seat/messages.js';
 import {PictureNotes, sizeOf, withNow} from '../../../web/seat/drawer/picture-settings.js';
 
 test('current value is among the choices, in order', () => {
@@ -118,7 +118,7 @@ test('device that is too slow for the fewest pictures gets advice', () => {
 
 test('lower rate of the car is shown with its reason, and news once', () => {
   const notes = new PictureNotes(() => /** @type {any} */ ({}));
-  const state = (/** @type {string} */ text) => /** @type {any} */ ({lowered_rate: text});
+  const state = (/** @type {string} */ text) => /** @type {any} */ ({lowered_rate: textOf(text)});
   for (let beat = 0; beat < 3; beat += 1) notes.update(state('30 instead of 60'));
   assert.equal(note('rate-says'), '30 instead of 60');
   assert.deepEqual(toasts(), ['30 instead of 60']);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {clock, recorderTexts} from '../../../web/seat/drawer/recorder.js';
 
 /** @import {Recording} from '../../../web/lib/types.js' */
@@ -36,7 +36,7 @@ test('recorder that is off is no fault, and the last minute can be kept', () => 
 });
 
 test('recorder fault is announced once, and so is its end', () => {
-  const bad = recording({state: 'Read-only file system'});
+  const bad = recording({state: textOf('Read-only file system')});
   const first = recorderTexts(bad, recording());
   assert.equal(first.tone, 'bad');
   assert.equal(first.text, 'Recording failed: Read-only file system. You can still drive.');

@@ -120,7 +120,7 @@ beforeEach(() => {
   link = new Link({
     client: 'a-client', hello: () => ({name: '', code: ''}),
     on: {message: nothing, frame: nothing, welcomed: nothing, filming: () => false,
-      changed: nothing, closed: nothing},
+      changed: nothing},
   });
   link.start();
   comesUp();

@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
-import '../english.js';
+import {textOf} from '../english.js';
 import {median} from '../../../web/lib/median.js';
 import {Page} from '../../../web/seat/view.js';
 import {arc, isFresh, nearness, setStale} from '../../../web/seat/hud/ranges.js';
 import {sparkline} from '../../../web/seat/link/sparkline.js';
 import {aged, canMove, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {STRINGS, sentence} from '../../../web/seat/strings.js';
+import {parse} from '../../../web/seat/messages.js';
 import {DRAWER_STRINGS} from '../../../web/seat/drawer/drawer-strings.js';
 import {Unlock} from '../../../web/seat/drawer/unlock.js';
 
@@ -37,8 +38,8 @@ test('page shows one situation at a time, the worst first', () => {
   assert.equal(kind({link: {kind: 'opening'}, pictureOld: true}), 'lost');
   assert.equal(kind({link: {kind: 'parked', why: ''}, state: null}), 'parked');
   assert.equal(kind({pictureOld: true}), 'camera');
-  assert.equal(kind({state: {...driving, camera: 'gone'}}), 'camera');
-  assert.equal(kind({state: {...driving, wheels: 'hung', camera: 'gone'}}), 'wheels');
+  assert.equal(kind({state: {...driving, camera: textOf('gone')}}), 'camera');
+  assert.equal(kind({state: {...driving, wheels: textOf('hung'), camera: textOf('gone')}}), 'wheels');
   assert.match(sentence({kind: 'wheels', words: 'enable I2C'})?.text ?? '', /: enable I2C\. /);
   assert.equal(kind({state: watching}), 'watching');
   assert.equal(kind({state: watching, takenBy: 'Ann'}), 'taken');
@@ -87,7 +88,7 @@ test('only an unstopped driver can move the car', () => {
   for (const more of [{}, {wishing: false}, {pictureOld: true}, {state: {...driving, battery: low}}]) {
     assert.equal(can(more), true, JSON.stringify(more));
   }
-  for (const more of [{state: {...driving, stop: estop}}, {state: {...driving, wheels: 'hung'}}, {lateMs: 500}]) {
+  for (const more of [{state: {...driving, stop: estop}}, {state: {...driving, wheels: textOf('hung')}}, {lateMs: 500}]) {
     assert.equal(can(more), false, JSON.stringify(more));
   }
   assert.equal(can({link: {kind: 'probing'}}, false), false);
@@ -121,12 +122,12 @@ test('hung encoder is shown while the driver rests, and does not stop the car', 
   assert.match(sentence({kind: 'encoder'})?.text ?? '', /off and on again/);
   assert.equal(kind({state}), 'driving');
   assert.equal(kind({state: {...state, role: 'watching'}}), 'watching');
-  assert.equal(kind({state: {...state, camera: 'gone'}, wishing: false}), 'camera');
+  assert.equal(kind({state: {...state, camera: textOf('gone')}, wishing: false}), 'camera');
 });
 
 test('coding that some pages cannot show is named at rest, and where the picture is missing', () => {
   const words = 'its H.264 has 4:2:2 samples';
-  const state = {...driving, camera_warning: words};
+  const state = {...driving, camera_warning: textOf(words)};
   assert.deepEqual(situationOf(page({state, wishing: false})), {kind: 'coding', words});
   assert.equal(canMove(situationOf(page({state, wishing: false})), true), true);
   assert.match(sentence({kind: 'coding', words})?.text ?? '', /The camera: its H.264 has 4:2:2/);
@@ -152,9 +153,9 @@ test('page without a link states only what it knows of the car', () => {
 
 test('measurements age and become invalid when the link is lost', () => {
   const old = aged(driving, 3, 'no link');
-  assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: 'no link'});
+  assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: {key: '', english: 'no link'}});
   assert.deepEqual(old.ranges?.map(({range_m, age_s, state}) => [range_m, age_s, state]),
-    [[0.42, 3.01, 'no link'], [null, 3, 'no link']]);
+    [[0.42, 3.01, old.battery?.state], [null, 3, old.battery?.state]]);
   assert.ok(driving.ranges.some(isFresh) && !old.ranges?.some(isFresh));
   assert.equal(old.guard, null, 'it does not guard any more');
   assert.equal(aged({...driving, battery: undefined, ranges: undefined}, 1, '').battery, null);
@@ -224,7 +225,7 @@ test('situations have a sentence; stops give cause and next step', () => {
   assert.match(sentence(ours)?.text ?? '', /^You pressed STOP/);
   for (const more of [{state: null}, {link: {kind: 'probing'}}, {link: {kind: 'parked'}},
     {pictureOld: true}, {state: watching}, {state: watching, takenBy: ''},
-    {state: {...watching, may_drive: false}}, {state: {...driving, wheels: 'hung'}}]) {
+    {state: {...watching, may_drive: false}}, {state: {...driving, wheels: textOf('hung')}}]) {
     assert.ok(sentence(situationOf(page(more)))?.title);
   }
   assert.equal(sentence(situationOf(page({}))), null);
@@ -249,7 +250,7 @@ test('watcher who requests the wheel sees the dialog, and no toast beside it', (
 
 test('missing picture is explained in the words of the car', () => {
   /** @param {string} camera */
-  const says = (camera) => sentence(situationOf(page({state: {...driving, camera}})));
+  const says = (camera) => sentence(situationOf(page({state: {...driving, camera: textOf(camera)}})));
   assert.equal(says('no program x; install it; or not')?.text,
     'The camera: no program x; install it; or not. Do not drive by the old picture.');
   assert.match(says('starting')?.text ?? '', /^The camera: starting\. Do not/);
@@ -342,7 +343,7 @@ test('ids used by modules exist in index.html, or in drawer.html for the drawer'
 const ids = (name) => new Set([...text(name).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
 test('distance is shown only from a young, good measurement', () => {
-  const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: 'ok'};
+  const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: /** @type {const} */ ('ok')};
   assert.equal(isFresh(range), true);
   assert.equal(isFresh({...range, range_m: null}), true, 'nothing there is known, too');
   assert.equal(isFresh({...range, age_s: 1}), false);
@@ -353,5 +354,25 @@ test('distance is shown only from a young, good measurement', () => {
   assert.equal(isFresh({...range, age_s: 0.24}), true);
   assert.equal(isFresh({...range, age_s: 0.26}), false);
   assert.equal(isFresh({...range, age_s: null}), false);
-  assert.equal(isFresh({...range, state: 'does not answer'}), false);
+  assert.equal(isFresh({...range, state: textOf('does not answer')}), false);
+});
+
+test('reason of a closing link is a toast', async (context) => {
+  context.mock.timers.enable({apis: ['setTimeout']});
+  /** @type {string[]} */
+  const toasts = [];
+  class Element {
+    children = /** @type {Element[]} */ ([]);
+    append = (/** @type {{textContent: string}} */ {textContent}) => toasts.push(textContent);
+    remove = () => {};
+    textContent = '';
+  }
+  const list = new Element();
+  Object.assign(globalThis, {HTMLElement: Element,
+    document: {getElementById: () => list, createElement: () => new Element()}});
+  const closing = {kind: 'closing', text: {key: 'close_silent', english: 'no message for {seconds} s', values: {seconds: '5'}}};
+  new Page(/** @type {any} */ ({})).message(/** @type {any} */ (parse(JSON.stringify(closing))));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(toasts, [STRINGS.closed(closing.text)]);
+  assert.match(toasts[0], /no message for 5 s/);
 });

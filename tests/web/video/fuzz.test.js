@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {HEADER_BYTES, WireError, parseDown, parseVideo} from '../../../web/lib/wire.js';
+import {HEADER_BYTES, WireError, parseVideo} from '../../../web/lib/wire.js';
+import {parse} from '../../../web/seat/messages.js';
 import {fragment, initSegment} from '../../../web/video/fmp4.js';
 import {readKeyFrame, readSps, splitNals, unescaped} from '../../../web/video/h264.js';
 import {Video} from '../../../web/video/video.js';
@@ -101,7 +102,7 @@ test('damaged message is parsed, ignored or refused', () => {
     '{"kind":"pong","seq":3,"t":12.5,"clock_us":99887766}');
   for (let count = 0; count < INPUTS; count += 1) {
     const bytes = new TextDecoder().decode(damaged(text, roll));
-    const message = orRefused(() => parseDown(bytes), WireError);
+    const message = orRefused(() => parse(bytes), WireError);
     if (message?.kind === 'pong') assert.ok(Number.isInteger(message.clock_us));
   }
 });

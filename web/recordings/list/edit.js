@@ -2,7 +2,8 @@
 
 import {t} from '../../lang/words.js';
 import {button, byId, input, setText, show} from '../../lib/dom.js';
-import {API, Locked} from '../api.js';
+import {Refused} from '../../lib/http.js';
+import {API} from '../api.js';
 import {driveNamed, named} from '../drives.js';
 import {STRINGS} from '../strings.js';
 
@@ -78,7 +79,7 @@ export class Edit {
     try {
       await API.remove(drive.id);
     } catch (fault) {
-      if (fault instanceof Locked) {  // the code was a driver's, or half an hour is over
+      if (fault instanceof Refused && fault.locked) {  // the code was a driver's, or half an hour is over
         this.grownUp = false;
         this.ask();
       }
@@ -87,7 +88,7 @@ export class Edit {
     if (driveNamed([drive], named(location.hash))) location.hash = '';
   }
 
-  /** Runs the act; closes, or shows the error. @param {(drive: Drive) => Promise<void>} what */
+  /** Runs the act; closes, or shows the error. @param {(drive: Drive) => Promise<unknown>} what */
   async act(what) {
     const {drive} = this;
     if (!drive) return;

@@ -2,7 +2,7 @@
 
 import {number, percent, t, unit} from '../../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
-import {TooLong} from '../api.js';
+import {Refused} from '../../lib/http.js';
 import {addressOf, momentIn} from '../drives.js';
 import {STRINGS} from '../strings.js';
 import {driverName, offerDrivers} from './filter.js';
@@ -12,6 +12,8 @@ import {driverName, offerDrivers} from './filter.js';
 
 /** A moment opens so long before it. */
 const LEAD_S = 1;
+/** Status of a search that was ended. */
+const TOO_LONG = 408;
 const SLOW_MS = 5000;
 /** Worst values of a moment, and their texts. @type {Record<string, (value: number) => string>} */
 const WORST = {
@@ -97,7 +99,7 @@ export class MomentSearch {
       byId('moments-says').scrollIntoView({block: 'center'});
     } catch (fault) {
       this.draw([]);
-      say(fault instanceof TooLong ? momentsTooLong
+      say(fault instanceof Refused && fault.status === TOO_LONG ? momentsTooLong
         : STRINGS.refused(fault instanceof Error ? fault.message : String(fault)));
     } finally {
       clearTimeout(slow);

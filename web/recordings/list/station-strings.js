@@ -2,7 +2,7 @@
  * current transfers. */
 
 import {ago, counted, dates, listed, titled} from '../../lang/forms.js';
-import {t, fill, joined} from '../../lang/words.js';
+import {t, fill, joined, said} from '../../lang/words.js';
 import {STRINGS} from '../strings.js';
 
 /** @import {CarState, ChoreState, OfficeState, Storage} from '../types.js' */
@@ -34,35 +34,35 @@ export const STATION_STRINGS = {
     const today = new Date(seconds * 1000).toDateString() === new Date().toDateString();
     return count ? counted(t.recordings.snapshots, count, {time: (today ? clock : time)(seconds * 1000)}) : '';
   },
-  /** @param {number} unread @param {string} why @param {ChoreState[]} chores */
+  /** @param {number} unread @param {Storage['why_anew']} why @param {ChoreState[]} chores */
   catalogue: (unread, why, chores) => joined(
     unread ? counted(t.recordings.unlisted, unread) : '',
-    why ? fill(t.recordings.listedAnew, {why}) : '',
+    why ? fill(t.recordings.listedAnew, {why: said(why)}) : '',
     ...chores.filter(({fault}) => fault).map(({name, fault, fault_s: seconds}) =>
-      fill(t.recordings.choreFault, {name, fault, time: time(seconds * 1000)})),
+      fill(t.recordings.choreFault, {name: said(name), fault: said(fault), time: time(seconds * 1000)})),
   ),
   /** @param {CarState} car */
   car: (car) => {
     const {waiting, state} = car;
-    if (waiting) return listed([counted(t.recordings.filesWait, waiting, {state}), ...moving(car)]);
+    if (waiting) return listed([counted(t.recordings.filesWait, waiting, {state: said(state) || 'ok'}), ...moving(car)]);
     const late = Object.values(car.late);
-    if (late.length) return counted(t.recordings.lateFiles, late.length, {why: late[0]});
-    return state === 'ok' ? t.recordings.allHere : state;
+    if (late.length) return counted(t.recordings.lateFiles, late.length, {why: said(late[0])});
+    return said(state) || t.recordings.allHere;
   },
   /** @param {OfficeState} office */
   office: (office) => {
     const {waiting, complete, waits_until: until, oldest_s: seconds} = office;
-    const state = until && office.state === 'ok'
-      ? fill(t.recordings.waitsUntil, {time: until}) : office.state;
+    const fault = said(office.state);
+    const state = fault || (until ? fill(t.recordings.waitsUntil, {time: until}) : 'ok');
     const oldest = seconds
       ? fill(t.recordings.oldestCopy, {ago: ago(Date.now() / 1000 - seconds)}) : '';
     const copied = {state, complete, total: complete + waiting};
     if (waiting) return listed([fill(t.recordings.sessionsCopied, copied), ...moving(office), oldest]);
-    return listed([office.state === 'ok' ? t.recordings.allThere : state, oldest]);
+    return listed([fault || t.recordings.allThere, oldest]);
   },
   /** @param {OfficeState} office */
   fault: ({last_fault: fault, fault_s: seconds, state}) =>
-    (fault && fault !== state ? titled(time(seconds * 1000), fault) : ''),
+    (fault && said(fault) !== said(state) ? titled(time(seconds * 1000), said(fault)) : ''),
   /** @param {CarState} car */
   card: ({card_free: free, card_total: total}) =>
     (total ? fill(t.recordings.card, {free: size(free), total: size(total)}) : ''),

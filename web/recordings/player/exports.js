@@ -3,7 +3,7 @@
  * and shows how far it is. See library/api/exports.py.
  */
 
-import {fill, t} from '../../lang/words.js';
+import {fill, said, t} from '../../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
 import {EXPORT_STRINGS as SAYS} from './export-strings.js';
 import {STRINGS} from '../strings.js';
@@ -215,13 +215,13 @@ export class Exports {
     const {bytesS} = this.rate;
     const leftS = this.rate.leftS(total);
     this.say(
-      state === 'failed' ? STRINGS.refused(now.fault)
+      state === 'failed' ? STRINGS.refused(said(now.fault))
         : this.sharing && state !== 'planning' && state !== 'stopped' ? fill(t.recordings.fetching, {name: now.name})
         : state === 'sent' ? SAYS.sent(now.name, done) : SAYS[state](now.name),
       state === 'planning' ? SAYS.planned(done / Math.max(total, 1), leftS)
         : state === 'sending' ? SAYS.progress(done, total, exact, bytesS, leftS) : '',
     );
-    this.missing(now.missing);
+    this.missing(now.missing.map(said));
   }
 
   /** @param {string} text @param {string} [figures] not read out each time */

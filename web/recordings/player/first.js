@@ -3,8 +3,8 @@
  * its camera does.
  */
 
+import {Refused} from '../../lib/http.js';
 import {parseVideo} from '../../lib/wire.js';
-import {Refused} from '../api.js';
 
 /** @import {Drive} from '../types.js' */
 
@@ -22,7 +22,7 @@ export async function firstPictureS(drive, fromS, thumbnail) {
       const timeS = (captureUs - drive.startMs * 1000) / 1e6;
       return timeS <= drive.seconds ? Math.max(timeS, 0) : null;
     } catch (fault) {
-      if (!(fault instanceof Refused)) throw fault;
+      if (!(fault instanceof Refused && fault.final)) throw fault;
     }
   }
   return null;

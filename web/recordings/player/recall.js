@@ -1,6 +1,6 @@
 /** The archive of the open drive: where it is, and its way back, with progress. */
 
-import {t, fill} from '../../lang/words.js';
+import {t, fill, said} from '../../lang/words.js';
 import {button, byId, setText, show} from '../../lib/dom.js';
 import {EXPORT_STRINGS} from './export-strings.js';
 import {STRINGS} from '../strings.js';
@@ -17,8 +17,8 @@ export function recallFigures({state, done, total, rate}) {
 }
 
 /** @param {RecallState} recall */
-export const recallText = ({state, place, fault}) => (state === 'failed' ? STRINGS.refused(fault)
-  : fault || (state === 'done' ? '' : fill(t.recordings.recall[state], {place})));
+export const recallText = ({state, place, fault}) => (state === 'failed' ? STRINGS.refused(said(fault))
+  : said(fault) || (state === 'done' ? '' : fill(t.recordings.recall[state], {place})));
 
 export class Recall {
   /** @param {{api: RecallApi, changed: () => void}} parts `changed`: the list must be reloaded */
@@ -75,7 +75,7 @@ export class Recall {
     show(byId('recall'), Boolean(told || where));
     setText(byId('recall-where'), where);
     setText(byId('recall-says'), told);
-    byId('recall-says').classList.toggle('fault', told !== '' && (this.fault !== '' || recall?.fault !== ''));
+    byId('recall-says').classList.toggle('fault', told !== '' && (this.fault !== '' || recall?.fault !== null));
     setText(byId('recall-figures'), recall ? recallFigures(recall) : '');
     const bar = byId('recall-bar', HTMLProgressElement);
     show(bar, active);

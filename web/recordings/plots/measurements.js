@@ -4,7 +4,7 @@
  */
 
 import {make} from '../../lib/dom.js';
-import {Refused} from '../api.js';
+import {Refused} from '../../lib/http.js';
 import {bucketOf, clipped, pointsOf} from '../drives.js';
 import {lastUpTo} from './lines.js';
 import {STRINGS} from '../strings.js';
@@ -86,7 +86,7 @@ export class Measurements {
         const table = clipped(await this.fetch(part.name, points), part);
         return this.drive === drive ? table : null;
       } catch (fault) {
-        if (fault instanceof Refused) return refused(fault.message, part);
+        if (fault instanceof Refused && fault.final) return refused(fault.message, part);
         this.failed(fault instanceof Error ? fault.message : String(fault));
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
@@ -101,7 +101,7 @@ export class Measurements {
   }
 }
 
-/** The table of a file that has only a gap. @param {string} words @param {Part} part @returns {Table} */
-const refused = (words, {from_s: t}) => ({
-  start_ms: 0, seconds: 0, series: [], reasons: [], marks: [], gaps: [{t, words}],
+/** The table of a file that has only a gap. @param {string} english @param {Part} part @returns {Table} */
+const refused = (english, {from_s: t}) => ({
+  start_ms: 0, seconds: 0, series: [], reasons: [], marks: [], gaps: [{t, words: {key: '', english, values: {}}}],
 });

@@ -3,7 +3,7 @@
 import {fill, t} from '../../lang/words.js';
 import {button, byId, input, show} from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
-import {plain} from '../../lib/wire.js';
+import {plain} from '../strings.js';
 import {toast} from '../toast.js';
 
 /** @import {State, Upward, Welcome} from '../../lib/types.js' */

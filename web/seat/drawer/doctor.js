@@ -1,9 +1,10 @@
 /** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
  * runs `fpvcar doctor`. */
 
-import {asSentence, counted, listed, loadSent, refusalText, titled, translated} from '../../lang/forms.js';
-import {t, fill, number} from '../../lang/words.js';
+import {asSentence, counted, listed, loadFindings, named, titled} from '../../lang/forms.js';
+import {t, fill, filled, number} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
+import {Refused, askJson} from '../../lib/http.js';
 
 /**
  * @typedef {{key: string, severity: 'note' | 'warning' | 'fault', what: string,
@@ -14,14 +15,11 @@ import {make} from '../../lib/dom.js';
 
 /** The car's report. Throws an Error with the car's message. @returns {Promise<Report>} */
 async function ask() {
-  let answer;
   try {
-    answer = await fetch('/api/doctor', {method: 'POST'});
-  } catch {
-    throw new Error(t.carSilent);
+    return await askJson('/api/doctor', {method: 'POST'});
+  } catch (fault) {
+    throw fault instanceof Refused ? fault : new Error(t.carSilent);
   }
-  if (!answer.ok) throw new Error(await refusalText(answer));
-  return answer.json();
 }
 
 /** Fetches the report and shows it in `place`. @param {HTMLButtonElement} button @param {HTMLElement} place */
@@ -31,7 +29,7 @@ export async function showReport(button, place) {
   says.setAttribute('role', 'status');
   place.replaceChildren(says);
   try {
-    const [report] = await Promise.all([ask(), loadSent('findings')]);
+    const [report] = await Promise.all([ask(), loadFindings()]);
     says.textContent = countText(report.findings.length);
     place.append(...reportElements(report));
   } catch (fault) {
@@ -61,13 +59,13 @@ function reportElements({about, findings, well, not_asked: notAsked}) {
 }
 
 /** @param {string} part of the car */
-const partName = (part) => translated(t.findings?.parts, part, {}, part);
+const partName = (part) => named(t.findings?.parts ?? {}, part) ?? part;
 
 /** @param {Finding} one @returns {HTMLElement} */
 function finding({key, severity, values, ...english}) {
   const kinds = /** @type {Record<string, object> | undefined} */ (t.findings?.kinds);
   const [what, why, mend] = /** @type {const} */ (['what', 'why', 'mend']).map((text) =>
-    translated(kinds?.[key], text, values, english[text]));
+    filled(named(kinds?.[key] ?? {}, text) ?? english[text], values));
   const element = make('article', '');
   element.className = 'finding';
   element.dataset.severity = severity;

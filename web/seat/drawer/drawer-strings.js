@@ -1,10 +1,10 @@
 /** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
 import {clauses, counted, listed, named, titled} from '../../lang/forms.js';
-import {t, fill, joined, number, percent, unit} from '../../lang/words.js';
+import {t, fill, joined, number, percent, said, unit} from '../../lang/words.js';
 import {personName} from '../strings.js';
 
-/** @import {Battery, Health, Welcome} from '../../lib/types.js' */
+/** @import {Battery, Health, Range, Text, Welcome} from '../../lib/types.js' */
 
 const metres = (/** @type {number} */ value) => unit(value, 'meter', 2);
 
@@ -12,10 +12,10 @@ export const DRAWER_STRINGS = {
   metres,
   /**
    * Why a sensor measures nothing, and since when.
-   * @param {string} state @param {number | null} ageS
+   * @param {Range['state']} state @param {number | null} ageS
    */
   rangeFault: (state, ageS) => fill(t.rangeFault,
-    {state: state === 'ok' ? t.nothingNew : state, since: DRAWER_STRINGS.lastSeen(ageS)}),
+    {state: said(state) || t.nothingNew, since: DRAWER_STRINGS.lastSeen(ageS)}),
   rangeBad: (/** @type {string} */ why) => fill(t.rangeBad, {why}),
   rangeText: titled,
   /**
@@ -49,7 +49,7 @@ export const DRAWER_STRINGS = {
       much: bytesPerS ? DRAWER_STRINGS.uptime(mb * 1e6 / bytesPerS, {unitDisplay: 'long'})
         : DRAWER_STRINGS.room(mb),
     }),
-    bad: (/** @type {string} */ reason) => fill(t.recorder.bad, {reason}),
+    bad: (/** @type {Text | 'ok' | 'none'} */ state) => fill(t.recorder.bad, {reason: said(state)}),
   },
   /** Text of a refusal: by its code, or the car's English text. */
   carError: (/** @type {import('../../lib/types.js').CarError} */ error) => {
@@ -77,7 +77,7 @@ export const DRAWER_STRINGS = {
   batteryText: (/** @type {Battery} */ {volts, amps, share, state}) => {
     const much = volts === null ? '' : fill(t.batteryFigures,
       {volts: number(volts, 2), amps: number(amps ?? 0, 1), share: percent(share ?? 0)});
-    return listed([much, state === 'ok' || !state ? '' : state]);
+    return listed([much, said(state)]);
   },
   fault: (/** @type {string} */ reason) => fill(t.fault, {reason}),
   celsius: (/** @type {number} */ value) => unit(value, 'celsius'),
@@ -124,9 +124,9 @@ export const paceText = ({intervalMs, decodeMs}, secure) => fill(t.tooSlow, {
  * Faults of the car's computer: the text of each known key, else the words of the car.
  * @param {Health} health
  */
-export function computerFaults({faults, fault_keys: keys, ...health}) {
+export function computerFaults({faults, ...health}) {
   const {celsius, disk_free_mb: disk, memory_free_mb: memory, wifi_dbm: dbm} = health;
-  return faults.map((fault, index) => fill(named(t.faults, keys[index] ?? '') ?? fault, {
+  return faults.map((fault) => fill(named(t.faults, fault.key) ?? said(fault), {
     celsius: DRAWER_STRINGS.celsius(celsius ?? 0), disk: DRAWER_STRINGS.room(disk ?? 0),
     memory: DRAWER_STRINGS.room(memory ?? 0), dbm: number(dbm ?? 0),
   }));

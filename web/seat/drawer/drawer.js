@@ -1,8 +1,8 @@
 /** Parts loaded after the first screen: distances around the car, the offer of https, and
  * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
-import {listed} from '../../lang/forms.js';
-import {loadTexts, number, t} from '../../lang/words.js';
+import {listed, loadTexts} from '../../lang/forms.js';
+import {number, said, t} from '../../lang/words.js';
 import {Awake} from '../../lib/awake.js';
 import {
   button, byId, drawing, fillRows, fillStrings, input, make, setAttr, setText, show,
@@ -346,7 +346,7 @@ export class Drawer {
       [details.dropped, number(figures.dropped)],
       [details.path, DRAWER_STRINGS.path(figures.path, figures.software)],
       [details.size, figures.size], [details.pages, number(this.last?.viewers ?? 0)],
-      [details.wheels, this.last?.wheels ?? 'ok'], [details.car, figures.version],
+      [details.wheels, said(this.last?.wheels) || 'ok'], [details.car, figures.version],
       ...(health ? healthRows(health) : []),
     ];
   }

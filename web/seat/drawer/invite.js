@@ -1,9 +1,9 @@
 /** A grown-up's invitation to drive for a while: a QR code and a link. Loaded on
  * demand. */
 
-import {refusalText} from '../../lang/forms.js';
 import {t, fill, unit} from '../../lang/words.js';
 import {make} from '../../lib/dom.js';
+import {Refused, askJson} from '../../lib/http.js';
 import {timeIn} from './people-strings.js';
 
 const LENGTHS_MIN = [30, 60, 120, 480];
@@ -13,18 +13,15 @@ const HOUR_MIN = 60;
 const spoken = (minutes) =>
   (minutes < HOUR_MIN ? unit(minutes, 'minute') : unit(minutes / HOUR_MIN, 'hour'));
 
-/** @typedef {{link: string, qr: string, left_s: number}} Invitation */
+/** @import {Invitation} from '../../lib/types.js' */
 
 /** The car's answer. Throws an Error with its words. @param {string} minutes @returns {Promise<Invitation>} */
 async function ask(minutes) {
-  let answer;
   try {
-    answer = await fetch(`/api/invitations?minutes=${minutes}`, {method: 'POST'});
-  } catch {
-    throw new Error(t.carSilent);
+    return await askJson(`/api/invitations?minutes=${minutes}`, {method: 'POST'});
+  } catch (fault) {
+    throw fault instanceof Refused ? fault : new Error(t.carSilent);
   }
-  if (!answer.ok) throw new Error(await refusalText(answer));
-  return answer.json();
 }
 
 /** Asks for how long, in `place`. @param {HTMLElement} place */

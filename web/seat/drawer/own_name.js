@@ -3,7 +3,7 @@
 import {fill, t} from '../../lang/words.js';
 import {input} from '../../lib/dom.js';
 import {saved} from '../../lib/storage.js';
-import {plain} from '../../lib/wire.js';
+import {plain} from '../strings.js';
 import {toast} from '../toast.js';
 
 /** Kind of device; '' if unknown. An iPad calls itself a Macintosh with fingers.

@@ -1,13 +1,12 @@
 /** The list of permitted drivers, for grown-ups: "Remove" for each, which can be undone for 5 s,
  * "Invite a driver", "Lock again". */
 
-import {t, fill} from '../../lang/words.js';
+import {t, fill, said} from '../../lang/words.js';
 import {make, setAttr, setText} from '../../lib/dom.js';
 import {PEOPLE_STRINGS} from './people-strings.js';
 import {personName} from '../strings.js';
-import './drawer-wire.js';
 
-/** @import {Person, Upward} from '../../lib/types.js' */
+/** @import {Person, Text, Upward} from '../../lib/types.js' */
 
 const AGAIN_S = 2;
 const UNDO_MS = 5000;
@@ -70,12 +69,12 @@ export class PeopleList {
     this.show();
   }
 
-  /** @param {Person[]} people @param {string} [unsaved] why the car cannot save the list */
-  update(people, unsaved = '') {
+  /** @param {Person[]} people @param {Text | null} [unsaved] why the car cannot save the list */
+  update(people, unsaved = null) {
     this.people = people;
     this.title.hidden = false;
-    this.unsaved.hidden = unsaved === '';
-    setText(this.unsaved, unsaved && fill(t.people.unsaved, {reason: unsaved}));
+    this.unsaved.hidden = unsaved === null;
+    setText(this.unsaved, unsaved ? fill(t.people.unsaved, {reason: said(unsaved)}) : '');
     this.show();
   }
 

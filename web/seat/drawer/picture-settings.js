@@ -2,18 +2,17 @@
  * rate, view, flip, exposure, brightness, night. They load with the drawer; settings the camera lacks
  * are hidden. */
 
-import {withTexts} from '../../lang/forms.js';
-import {fill, number, t} from '../../lang/words.js';
+import {fill, number, said, t} from '../../lang/words.js';
 import {button, byId, input, make, setText, show} from '../../lib/dom.js';
+import {askJson} from '../../lib/http.js';
 import {saved} from '../../lib/storage.js';
-import {UP} from '../../lib/wire.js';
 import {FPS_MOST} from '../../video/remedy.js';
 import {Pace} from '../link/pace.js';
 import {toast} from '../toast.js';
 import {DRAWER_STRINGS, paceText} from './drawer-strings.js';
 
-/** @import {PictureChange, State, Upward} from '../../lib/types.js' */
-/** @typedef {Required<PictureChange> & {can: string[], mode: string[]}} Settings */
+/** @import {PictureChange, State, Text, Upward} from '../../lib/types.js' */
+/** @typedef {Required<PictureChange> & {can: string[], mode: Text[]}} Settings */
 
 const SIZES = ['320 × 240', '640 × 480', '960 × 720', '1280 × 720', '1920 × 1080'];
 const RATES = [10, 15, 20, 25, 30, 60];
@@ -25,28 +24,6 @@ const FLIPS = ['none', 'horizontal', 'vertical', 'both'];
 const EXPOSURES = ['normal', 'sport', 'long'];
 /** A camera's process has started by then, on the slowest board that has a page open. */
 const AGAIN_MS = 1500;
-
-const within = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ step) =>
-  (/** @type {unknown} */ value) => typeof value === 'number' && value >= low && value <= high
-    && (step === 0 || value % step === 0);
-/** Values the car accepts per setting. @type {Record<string, (value: unknown) => boolean>} */
-const TAKEN = {
-  width: within(64, 1920, 2), height: within(64, 1080, 2), fps: within(1, 120, 0),
-  view: (value) => VIEWS.some((view) => view === value),
-  flip: (value) => FLIPS.some((flip) => flip === value),
-  exposure: (value) => EXPOSURES.some((exposure) => exposure === value),
-  brightness: within(-1, 1, 0), night: (value) => typeof value === 'boolean',
-};
-// The first screen does without: its bytes are counted.
-UP.picture = {
-  to: {
-    check: (value) => {
-      if (typeof value !== 'object' || value === null) return 'an object';
-      const bad = Object.entries(value).find(([name, setting]) => !TAKEN[name]?.(setting));
-      return bad ? `settings that a camera has, not ${bad[0]}` : null;
-    },
-  },
-};
 
 /**
  * The choices with the current value among them, sorted. Pure.
@@ -98,7 +75,8 @@ export class PictureNotes {
     this.video = video;
     this.pace = new Pace();
     this.most = FPS_MOST;
-    this.lowered = '';
+    /** @type {Text | null} */
+    this.lowered = null;
   }
 
   /**
@@ -117,8 +95,8 @@ export class PictureNotes {
   }
 
   /** Shows why the camera has fewer pictures than its settings. @param {import('../../lib/types.js').State} state */
-  update({lowered_rate: lowered = ''}) {
-    note('rate-says', lowered, lowered !== this.lowered);
+  update({lowered_rate: lowered = null}) {
+    note('rate-says', said(lowered), said(lowered) !== said(this.lowered));
     this.lowered = lowered;
   }
 }
@@ -156,9 +134,7 @@ export class PictureSettings {
   /** Asks the car how its picture is set, and shows it. */
   async load() {
     try {
-      const answer = await fetch('/api/picture');
-      if (!answer.ok) throw new TypeError(String(answer.status));
-      this.render(/** @type {Settings} */ (await withTexts(await answer.json())));
+      this.render(await askJson('/api/picture'));
     } catch {
       this.fields.replaceChildren(make('p', t.pictureSettings.silent));
       show(this.hint, false);
@@ -192,7 +168,7 @@ export class PictureSettings {
       ['night', check(texts.night, now.night, (on) => this.set({night: on}))],
     ];
     const shown = rows.filter(([name]) => now.can.includes(name)).map(([, row]) => row);
-    const mode = now.mode.map((text) => make('p', text));
+    const mode = now.mode.map((text) => make('p', said(text)));
     this.fields.replaceChildren(...(shown.length ? shown : [make('p', texts.none)]), ...mode);
     show(this.hint, shown.length > 0);
   }

@@ -2,10 +2,10 @@
  * They load with the drawer, after the first screen. */
 
 import {listed} from '../../lang/forms.js';
-import {t} from '../../lang/words.js';
+import {said, t} from '../../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../../lib/dom.js';
-import {plain} from '../../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
+import {plain} from '../strings.js';
 import {toast} from '../toast.js';
 
 /** @import {Recording, State, Upward} from '../../lib/types.js' */
@@ -27,7 +27,7 @@ export function recorderTexts(now, before, bytesPerS = 0, volatile = false) {
   const room = volatile ? texts.volatile : now.free_mb === null ? '' : says.room(now.free_mb, bytesPerS, now.station);
   const text = !fine ? says.bad(now.state)
     : listed([now.on ? says.on(clock(now.seconds)) : texts.off, room]);
-  const broke = !fine && now.state !== before?.state;
+  const broke = !fine && said(now.state) !== said(before?.state);
   const news = broke ? says.bad(now.state)
     : before && now.kept > before.kept ? texts.kept
       : before && fine && before.state !== 'ok' ? texts.again : '';
@@ -113,7 +113,7 @@ export class RecorderPanel {
     show(this.dot, now !== null);
     if (now === null) return;
     const {tone, text, news, alarm} = recorderTexts(now, this.last, this.bytesPerS,
-      state.health?.fault_keys?.includes('card_volatile'));
+      state.health?.faults.some(({key}) => key === 'card_volatile'));
     setAttr(this.dot, 'data-tone', tone);
     setAttr(this.dot, 'aria-label', t.recorder.tones[tone]);
     setAttr(this.dot, 'title', t.recorder.tones[tone]);

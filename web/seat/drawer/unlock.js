@@ -3,14 +3,22 @@
 import {t, fill} from '../../lang/words.js';
 import {byId, input, setText} from '../../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
-import {tidyCode} from './drawer-wire.js';
 import {timeIn} from './people-strings.js';
 import {toast} from '../toast.js';
 
 /** @import {CarError, Pass, State} from '../../lib/types.js' */
 
 const INVITED = '#invited=';
+const CODE_MOST = 32;
 const ABOUT_CODES = ['wrong_code', 'too_many_codes', 'watch_only'];
+
+/**
+ * A code as the car has it: people write it in capitals, in groups, with dashes, and some
+ * keyboards in full width.
+ * @param {string} typed
+ */
+export const tidyCode = (typed) =>
+  typed.normalize('NFKC').toLowerCase().replace(/[\s\p{Pd}]/gu, '').slice(0, CODE_MOST);
 
 /** Asks for a code; the car then remembers the device. */
 export class Unlock {

@@ -1,6 +1,6 @@
 /** The instruments over the picture: driver, link, battery, lights, gauges, age. */
 
-import {t} from '../../lang/words.js';
+import {said, t} from '../../lang/words.js';
 import {button, byId, drawing, setAttr, setText, show} from '../../lib/dom.js';
 import {STRINGS} from '../strings.js';
 
@@ -72,7 +72,7 @@ export class Hud {
     // An old reading never looks like a fresh one.
     const old = state !== 'ok' || ageS === null || ageS > OLD_S;
     setText(byId('volts'), STRINGS.battery(volts, share, low, old ? ageS ?? 0 : null));
-    setAttr(this.battery, 'title', state === 'ok' ? '' : state);
+    setAttr(this.battery, 'title', said(state));
     this.battery.classList.toggle('low', low);
     this.battery.classList.toggle('old', old);
     setAttr(drawing('charge'), 'width', (24 * Math.max(0.04, Math.min(1, share ?? 0))).toFixed(1));

@@ -1,13 +1,13 @@
 /** The intercom's buttons: hold to talk through the car's speaker, listen to its microphone. Loads
  * when a grown-up has switched the intercom on. */
 
-import {closeText} from '../../lang/forms.js';
-import {fill, t} from '../../lang/words.js';
+import {fill, loadSaid, said, t} from '../../lang/words.js';
 import {button, capture as capturePointer, isTextField, make, setAttr, show} from '../../lib/dom.js';
-import {VERSION, encode} from '../../lib/wire.js';
+import {VERSION} from '../../lib/wire.js';
 import {icon} from '../drawer/marks.js';
 import {takesKeys} from '../input/keyboard.js';
 import {address} from '../link/link.js';
+import {encode, parse} from '../messages.js';
 import {toast} from '../toast.js';
 import {Player, capture, packSound, parseSound} from './sound.js';
 
@@ -150,15 +150,23 @@ export class Intercom {
       socket.send(encode({kind: 'hello', v: VERSION, client: this.link.client}));
       this.order();
     };
+    /** @type {import('../../lib/types.js').Text | null} */
+    let closing = null;
     socket.onmessage = ({data}) => {
+      if (typeof data === 'string') {
+        const message = parse(data);
+        if (message?.kind === 'closing') closing = message.text;
+        return;
+      }
       const sound = parseSound(data);
       if (sound) this.player?.play(sound.levels, this.link.clock.ageMs(sound.clockUs, performance.now()));
     };
-    socket.onclose = ({reason}) => {
+    socket.onclose = async () => {
       if (this.socket !== socket) return;
       this.socket = null;
       this.end();
-      void closeText(reason).then((text) => toast(fill(t.intercom.failed, {reason: text || '–'}), 'warn'));
+      await loadSaid();
+      toast(fill(t.intercom.failed, {reason: said(closing) || '–'}), 'warn');
     };
     clearInterval(this.timer);
     this.timer = Number(setInterval(() => this.order(), ORDER_MS));

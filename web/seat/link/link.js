@@ -3,11 +3,12 @@
  * both sockets and carries out reconnect.js.
  */
 
-import {VERSION, WireError, encode, parseDown} from '../../lib/wire.js';
+import {VERSION, WireError} from '../../lib/wire.js';
 import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
 import {StaleQueue, captureUs} from './stale.js';
 import {StopRequest} from '../input/command.js';
+import {encode, parse} from '../messages.js';
 
 /** @import {Upward} from '../../lib/types.js' */
 
@@ -200,11 +201,9 @@ export class Link {
     socket.onmessage = (event) => {
       if (this.drive === socket) this.receive(String(event.data));
     };
-    socket.onclose = (event) => {
+    socket.onclose = ({code}) => {
       if (this.drive !== socket) return;
-      const elsewhere = event.code === ELSEWHERE;
-      if (event.reason && !elsewhere) this.on.closed(event.reason);
-      this.act(elsewhere ? this.policy.park('elsewhere')
+      this.act(code === ELSEWHERE ? this.policy.park('elsewhere')
         : this.policy.failed(performance.now()));
     };
   }
@@ -319,7 +318,7 @@ export function faultOf({refused, status, secure, path}) {
 /** @param {string} text */
 function readOrNull(text) {
   try {
-    return parseDown(text);
+    return parse(text);
   } catch (fault) {
     if (!(fault instanceof WireError)) throw fault;
     console.warn(fault.message);

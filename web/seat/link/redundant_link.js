@@ -4,7 +4,8 @@
  * and is optional.
  */
 
-import {VERSION, encode} from '../../lib/wire.js';
+import {VERSION} from '../../lib/wire.js';
+import {encode} from '../messages.js';
 import {Merge} from '../../video/merge.js';
 import {address} from './link.js';
 

@@ -14,7 +14,7 @@ from fpvcar.config.sensors import LONGEST_US, SHORTEST_US, TURN_S
 from fpvcar.devices.outlier_filter import NOISY as NOISY_STATE
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edges
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
 
 TRIGGER_US = 10
 STUCK_S, AGAIN_S = 0.25, 1.0
@@ -24,15 +24,15 @@ MEDIAN_OF = 3
 TICKS = 1 << 32
 
 
-class Status(enum.StrEnum):
+class Status(enum.Enum):
     """Result of one range measurement."""
 
     OK = "ok"
     FAR = "out of range"
-    ABSENT = sentence("echo_absent")
+    ABSENT = Text("echo_absent", "does not answer")
     WAITING = "its echo has not ended"
-    STUCK = sentence("echo_stuck")
-    NOISE = sentence("echo_noise")
+    STUCK = Text("echo_stuck", "its echo does not fall")
+    NOISE = Text("echo_noise", "an echo too short to be real")
     NOISY = NOISY_STATE
 
 

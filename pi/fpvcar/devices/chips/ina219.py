@@ -8,7 +8,9 @@ import enum
 from typing import NamedTuple
 
 from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase
+
+INA219_IDENTITY = Phrase("ina219_identity", "no INA219: config {found}, not {expected}")
 
 
 class Register(enum.IntEnum):
@@ -57,7 +59,7 @@ class Ina219:
         config = self._read(Register.CONFIG)
         if config != AFTER_RESET:
             found, expected = f"{config:#06x}", f"{AFTER_RESET:#06x}"
-            raise I2cError(sentence("ina219_identity", found=found, expected=expected))
+            raise I2cError(INA219_IDENTITY(found=found, expected=expected))
         self._write(Register.CONFIG, SETTING)
         self._average = device.prepared(*AVERAGE)
 

@@ -22,7 +22,10 @@ from fpvcar.devices.chips.vl53l0x_timing import (
     to_mclks,
 )
 from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
+
+TOF_IDENTITY = Phrase("tof_identity", "no VL53L0X: identity {found}, not {expected}")
+TOF_NOT_READY = Phrase("tof_not_ready", "VL53L0X: {step} not ready after {seconds} s")
 
 
 class Register(enum.IntEnum):
@@ -92,17 +95,19 @@ TUNING = bytes.fromhex(
 )
 
 
-class Status(enum.StrEnum):
+class Status(enum.Enum):
     """Result of a measurement (ST API, VL53L0X_get_pal_range_status)."""
 
     OK = "ok"
     SIGNAL = "the returned signal is too weak"
     NEAR = "nearer than it can measure"
     PHASE = "out of range"
-    HARDWARE = sentence("tof_hardware")
-    NONE = sentence("tof_none")
+    HARDWARE = Text("tof_hardware", "the laser or its supply failed")
+    NONE = Text("tof_none", "no measurement")
 
 
+CALIBRATION = Text("tof_calibration", "reference calibration")
+MEMORY = Text("tof_memory", "its own memory")
 STATUS = {
     VALID: Status.OK,
     4: Status.SIGNAL,
@@ -132,7 +137,7 @@ def identify(device: I2cDevice) -> None:
     identity = device.read(R.MODEL_ID, 3)
     if identity != IDENTITY:
         found, expected = identity.hex(), IDENTITY.hex()
-        raise I2cError(sentence("tof_identity", found=found, expected=expected))
+        raise I2cError(TOF_IDENTITY(found=found, expected=expected))
 
 
 def readdress(device: I2cDevice, address: int) -> None:
@@ -217,7 +222,7 @@ class Vl53l0x:
         self._set_budget(BUDGET_US)
         for sequence, start in ((0x01, 0x41), (0x02, 0x01)):  # VHV, phase
             self._put((R.SEQUENCE_CONFIG, sequence), (R.SYSRANGE_START, start))
-            self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, "tof_calibration")
+            self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, CALIBRATION)
             self._put((R.INTERRUPT_CLEAR, 1), (R.SYSRANGE_START, 0))
         self._put((R.SEQUENCE_CONFIG, 0xE8))
 
@@ -236,7 +241,7 @@ class Vl53l0x:
         self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) | 4), (R.PAGE, 7))
         self._put((R.NVM_SELECT, 1), (R.POWER_MANAGEMENT, 1), (R.NVM_ADDRESS, 0x6B))
         self._put((R.NVM_STROBE, 0))
-        self._wait_for(R.NVM_STROBE, 0xFF, "tof_memory")
+        self._wait_for(R.NVM_STROBE, 0xFF, MEMORY)
         self._put((R.NVM_STROBE, 1))
         info = self._get(R.NVM_SPAD_INFO)
         self._put((R.NVM_SELECT, 0), (R.PAGE, 6))
@@ -273,11 +278,11 @@ class Vl53l0x:
             raise I2cError(f"VL53L0X: {fault}") from None
         self._put16(R.FINAL_RANGE_TIMEOUT, encoded)
 
-    def _wait_for(self, register: int, mask: int, step: str) -> None:
+    def _wait_for(self, register: int, mask: int, step: Text) -> None:
         end_s = self._clock_s() + ANSWER_S
         while not self._get(register) & mask:
             if self._clock_s() > end_s:
-                raise I2cError(sentence("tof_not_ready", step=sentence(step), seconds=ANSWER_S))
+                raise I2cError(TOF_NOT_READY(step=step, seconds=ANSWER_S))
             self._sleep(POLL_S)
 
     def _get(self, register: int) -> int:

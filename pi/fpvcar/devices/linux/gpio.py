@@ -20,7 +20,7 @@ from fpvcar.devices.linux import gpiochip, pins_off, strict
 from fpvcar.devices.linux.kernel_pwm import KernelPwm
 from fpvcar.devices.linux.pulses import Pulses
 from fpvcar.devices.pins import Edge, MotorDriver, Pins, PinsFault, PinsLost
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import SAYS, Text, os_reason
 
 SERVO_S = 0.02
 DRIVEN = gpiochip.OUTPUT | gpiochip.PULL_DOWN
@@ -137,8 +137,8 @@ class LinuxPins:
             self._put(dict.fromkeys(lines, level))
         except OSError as fault:
             names = ", ".join(map(str, lines))
-            action = sentence("gpio_write", gpio=names)
-            raise PinsLost(sentence("says", place=action, reason=os_reason(fault))) from None
+            action = Text("gpio_write", "write GPIO {gpio}", gpio=names)
+            raise PinsLost(SAYS(place=action, reason=os_reason(fault))) from None
 
     def _put(self, levels: dict[int, int]) -> None:
         pending = dict(levels)

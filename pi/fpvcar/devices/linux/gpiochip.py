@@ -18,7 +18,20 @@ from fcntl import ioctl
 from pathlib import Path
 
 from fpvcar.devices.pins import PinsLost, PinsRefused
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import SAYS, VERBATIM, Phrase, Text, os_reason
+
+GPIO_NONE = Phrase(
+    "gpio_none", "no GPIO of a Raspberry Pi (found: {found}); without a Pi: fpvcar bench"
+)
+GPIO_DENIED = Phrase(
+    "gpio_denied", "{path}: not allowed: sudo usermod -aG gpio USER, for the user who runs this"
+)
+
+TAKEN = Phrase(
+    "gpio_taken",
+    "GPIO {gpio} is taken by '{holder}': end that program, or switch that part "
+    "off in config.txt, or wire and name another pin",
+)
 
 INPUT, OUTPUT = 1 << 2, 1 << 3
 BOTH_EDGES = 1 << 4 | 1 << 5
@@ -145,9 +158,9 @@ class Chip:
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except PermissionError:
-            raise PinsLost(sentence("gpio_denied", path=path)) from None
+            raise PinsLost(GPIO_DENIED(path=path)) from None
         except OSError as fault:
-            raise PinsLost(sentence("says", place=path, reason=os_reason(fault))) from None
+            raise PinsLost(SAYS(place=path, reason=os_reason(fault))) from None
         try:
             info = self._info()
         except PinsLost:
@@ -164,7 +177,7 @@ class Chip:
         try:
             ioctl(self._fd, CHIP_INFO, info)
         except OSError as fault:
-            raise PinsLost(sentence("says", place=self._path, reason=os_reason(fault))) from None
+            raise PinsLost(SAYS(place=self._path, reason=os_reason(fault))) from None
         return info
 
     def request(
@@ -196,15 +209,15 @@ class Chip:
             raise PinsRefused(self._refusal(gpios, fault)) from None
         return Lines(request.fd, gpios)
 
-    def _refusal(self, gpios: Sequence[int], fault: OSError) -> str:
+    def _refusal(self, gpios: Sequence[int], fault: OSError) -> Text:
         names = "GPIO " + ", ".join(map(str, gpios))
         if fault.errno != errno.EBUSY:
-            return sentence("says", place=names, reason=os_reason(fault))
+            return SAYS(place=names, reason=os_reason(fault))
         for gpio in gpios:
             holder = self.holder(gpio)
             if holder:
-                return sentence("gpio_taken", gpio=gpio, holder=holder)
-        return f"{names}: taken by a program that has just ended"
+                return TAKEN(gpio=gpio, holder=holder)
+        return VERBATIM(text=f"{names}: taken by a program that has just ended")
 
     def holder(self, gpio: int) -> str:
         """Return the kernel's name of a line's holder; "" for a free line."""
@@ -232,4 +245,4 @@ def find(devices: Path = Path("/dev")) -> Chip:
         chip.close()
     if refusal:
         raise PinsLost(refusal)
-    raise PinsLost(sentence("gpio_none", found=", ".join(labels) or "no gpiochip"))
+    raise PinsLost(GPIO_NONE(found=", ".join(labels) or "no gpiochip"))

@@ -13,20 +13,27 @@ from typing import Any
 
 import smbus2
 
-from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.devices.i2c import ENABLE, FAULT, SHORT, I2cError, OpenDevice
+from fpvcar.runtime.texts import Text, os_reason
 
 I2C_TIMEOUT = 0x0702  # <linux/i2c-dev.h>
 TIMEOUT_10_MS = 5
 """For the whole adapter; the default is 1 s, and a motor may be waiting on the bus."""
 NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
 """Errors that adapters report for an unacknowledged byte."""
-NO_BUS = {errno.ENOENT: sentence("i2c_absent", advice=ENABLE), errno.EACCES: sentence("i2c_denied")}
-CAUSES = {
-    errno.EBUSY: sentence("i2c_kernel"),
-    errno.ETIMEDOUT: sentence("i2c_hangs"),
-    errno.EAGAIN: sentence("i2c_taken"),
+NO_BUS = {
+    errno.ENOENT: Text("i2c_absent", "no such bus: {advice}", advice=ENABLE),
+    errno.EACCES: Text(
+        "i2c_denied", "not allowed: sudo usermod -aG i2c USER, for the user who runs this"
+    ),
 }
+CAUSES = {
+    errno.EBUSY: Text("i2c_kernel", "a driver of the kernel has this address"),
+    errno.ETIMEDOUT: Text("i2c_hangs", "the bus hangs: is SDA or SCL held low?"),
+    errno.EAGAIN: Text("i2c_taken", "the bus is taken by another master"),
+}
+NO_READ = Text("i2c_read", "no chip acknowledges the read")
+NO_WRITE = Text("i2c_write", "no chip acknowledges the write")
 
 
 class SmbusI2c(OpenDevice):
@@ -39,7 +46,9 @@ class SmbusI2c(OpenDevice):
             self._bus: Any = smbus2.SMBus(bus)
         except OSError as fault:
             reason = NO_BUS.get(fault.errno or 0, os_reason(fault))
-            raise I2cError(sentence("i2c_bus", bus=bus, reason=reason)) from None
+            raise I2cError(
+                Text("i2c_bus", "/dev/i2c-{bus}: {reason}", bus=bus, reason=reason)
+            ) from None
         with contextlib.suppress(OSError):  # not every adapter supports it
             fcntl.ioctl(self._bus.fd or 0, I2C_TIMEOUT, TIMEOUT_10_MS)
 
@@ -54,10 +63,10 @@ class SmbusI2c(OpenDevice):
                 return word.to_bytes(2, "little")
             data = bytes(bus.read_i2c_block_data(address, register, size))
         except OSError as fault:
-            raise self._error("i2c_read", fault) from None
+            raise self._error(NO_READ, fault) from None
         if len(data) != size:
-            reason = sentence("i2c_short", count=len(data), expected=size)
-            raise I2cError(sentence("i2c_fault", **self._where, reason=reason))
+            reason = SHORT(count=len(data), expected=size)
+            raise I2cError(FAULT(**self._where, reason=reason))
         return data
 
     def write(self, register: int, data: bytes) -> None:
@@ -72,14 +81,14 @@ class SmbusI2c(OpenDevice):
             else:
                 bus.write_i2c_block_data(address, register, list(data))
         except OSError as fault:
-            raise self._error("i2c_write", fault) from None
+            raise self._error(NO_WRITE, fault) from None
 
     def close(self) -> None:
         self._bus.close()
 
-    def _error(self, unacknowledged: str, fault: OSError) -> I2cError:
+    def _error(self, unacknowledged: Text, fault: OSError) -> I2cError:
         number = fault.errno or 0
         reason = CAUSES.get(number, os_reason(fault))
         if number in NOBODY:
-            reason = sentence(unacknowledged)
-        return I2cError(sentence("i2c_fault", **self._where, reason=reason))
+            reason = unacknowledged
+        return I2cError(FAULT(**self._where, reason=reason))

@@ -23,6 +23,7 @@ from typing import Any
 from fpvcar.config import NIGHT_S, Camera, Exposure
 from fpvcar.devices import sensor_modes
 from fpvcar.devices.capture import (
+    NO_CAMERA,
     CaptureError,
     EncodedFrame,
     EncoderHangs,
@@ -30,8 +31,17 @@ from fpvcar.devices.capture import (
     PackageMissing,
 )
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
+from fpvcar.devices.linux.v4l2 import CALL_FAILED
 from fpvcar.devices.sensor_modes import Mode
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.child_process import SILENT
+from fpvcar.runtime.texts import NOT_INSTALLED, Phrase, Text, os_reason
+
+CAPTURE_BUSY = Phrase(
+    "capture_busy", "the camera cannot be opened: {reason}; end the other program that has it"
+)
+ENCODER_HANGS = Phrase(
+    "capture_encoder", "the board's H.264 encoder hangs ({reason}); switch the car off and on again"
+)
 
 INSTALL = "sudo apt install --no-install-recommends python3-picamera2"
 ENCODER = "/dev/video11"
@@ -62,19 +72,21 @@ class PiCamera:
         self._enums = picamera2.picamera2.controls
         number = int(config.device or 0)
         if number >= len(picamera2.Picamera2.global_camera_info()):
-            raise NoCamera(sentence("capture_none", program="libcamera", number=number))
+            raise NoCamera(NO_CAMERA(program="libcamera", number=number))
         try:
             self._camera = picamera2.Picamera2(number)
         except RuntimeError as fault:
             reason = _words(fault.__cause__ or fault)
-            raise CaptureError(sentence("capture_busy", reason=reason)) from None
+            raise CaptureError(CAPTURE_BUSY(reason=reason)) from None
         try:
             self._start(picamera2, config, software)
         except EncoderHangs:
             raise
         except Exception as fault:  # libcamera, picamera2 and PyAV raise many types
             self._camera.close()
-            raise CaptureError(sentence("capture_start", reason=_words(fault))) from None
+            raise CaptureError(
+                Text("capture_start", "the camera does not start: {reason}", reason=_words(fault))
+            ) from None
 
     def _start(self, picamera2: ModuleType, config: Camera, software: bool) -> None:
         import libcamera
@@ -127,8 +139,8 @@ class PiCamera:
         """Return the frames since the last call, stamped by CLOCK_MONOTONIC."""
         os.eventfd_read(self.fd)
         if self._hangs:
-            silence = sentence("camera_silent", seconds=f"{FIRST_UNIT_S:g}")
-            raise EncoderHangs(sentence("capture_encoder", reason=silence))
+            silence = SILENT(seconds=f"{FIRST_UNIT_S:g}")
+            raise EncoderHangs(ENCODER_HANGS(reason=silence))
         boot_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
         asleep_us = boot_us - time.monotonic_ns() // 1000
         # less than 1 ms is the time between the two calls
@@ -187,10 +199,9 @@ class PiCamera:
         os.close(self.fd)
 
 
-def _words(fault: BaseException) -> str:
+def _words(fault: BaseException) -> Text | str:
     """Return the text of a library's fault in one line."""
-    text = os_reason(fault) if isinstance(fault, OSError) else str(fault)
-    return " ".join(text.split())
+    return os_reason(fault) if isinstance(fault, OSError) else " ".join(str(fault).split())
 
 
 def _imported() -> ModuleType:
@@ -202,9 +213,7 @@ def _imported() -> ModuleType:
         import picamera2.outputs
     except ImportError as fault:
         command = f"{INSTALL} ({fault})"
-        raise PackageMissing(
-            sentence("not_installed", program="picamera2", command=command)
-        ) from None
+        raise PackageMissing(NOT_INSTALLED(program="picamera2", command=command)) from None
     module: ModuleType = picamera2
     return module
 
@@ -257,7 +266,7 @@ def _put(encoder: Any, control: int, value: int) -> None:
         fcntl.ioctl(encoder.vd, v4l2_uapi.S_CTRL, request)
     except OSError as fault:
         values = {"path": ENCODER, "call": f"S_CTRL {control:#x}", "reason": os_reason(fault)}
-        raise CaptureError(sentence("capture_call", **values)) from None
+        raise CaptureError(CALL_FAILED(**values)) from None
 
 
 def _watched(base: Any) -> Any:
@@ -274,7 +283,7 @@ def _watched(base: Any) -> Any:
             except OSError as fault:
                 if fault.errno == errno.ENOMEM:  # CMA is short, which passes
                     raise
-                text = sentence("capture_encoder", reason=os_reason(fault))
+                text = ENCODER_HANGS(reason=os_reason(fault))
                 raise EncoderHangs(text) from None
 
         def _encode(self, stream: Any, request: Any) -> None:

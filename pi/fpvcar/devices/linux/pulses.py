@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from fpvcar.devices.pins import PinsLost
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase
 
 PRIORITY = 10
 SWITCH_S = 0.0002
@@ -29,6 +29,7 @@ CATCH_UP_S = 0.02
 """After a pause of the whole process the thread is late as well; it gets this time to catch up."""
 Put = Callable[[dict[int, int]], None]
 """Function that sets the levels of some outputs. Raises OSError."""
+GPIO_LATE = Phrase("gpio_late", "GPIO {gpio}: pulses are {seconds} s late")
 log = logging.getLogger("fpvcar.wheels")
 
 
@@ -122,7 +123,7 @@ class Pulses:
         if self._late_s() > STALLED_S:
             time.sleep(CATCH_UP_S)
             if (late_s := self._late_s()) > STALLED_S:
-                raise PinsLost(sentence("gpio_late", gpio=gpio, seconds=f"{late_s:.2f}"))
+                raise PinsLost(GPIO_LATE(gpio=gpio, seconds=f"{late_s:.2f}"))
 
     def _late_s(self) -> float:
         with self._lock:

@@ -8,7 +8,14 @@ input again (raspberrypi/linux, pull requests 6117 and 6150). Not tried on metal
 from pathlib import Path
 
 from fpvcar.devices.pins import PinsLost
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Text
+
+STRICT = Text(
+    "strict",
+    "a motor would run on when its process dies: add the line dtparam=strict_gpiod to "
+    "/boot/firmware/config.txt (sudo fpvcar setup does) and reboot; to drive all the same: "
+    "--unsafe, or pins.unsafe = true",
+)
 
 MODULES = {
     "pinctrl-bcm2835": "pinctrl_bcm2835",
@@ -35,7 +42,7 @@ def require_strict(label: str, root: Path = Path("/")) -> None:
             f"dies; sudo apt full-upgrade, then {ADVICE}"
         ) from None
     if value not in ("N", "0"):
-        raise PinsLost(sentence("strict"))
+        raise PinsLost(STRICT)
 
 
 def loose_reason(root: Path) -> str:

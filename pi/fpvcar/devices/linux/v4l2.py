@@ -35,7 +35,20 @@ from fpvcar.devices.linux.v4l2_uapi import (
     Rate,
     Request,
 )
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import SAYS, Phrase, os_reason
+
+CAPTURE_NO_FORMAT = Phrase("capture_no_format", "no device offers {format} (looked at: {devices})")
+CAPTURE_NO_WEBCAM = Phrase(
+    "capture_no_webcam",
+    "no webcam on USB (looked at: {devices}); plug one in, or name it by camera.device of "
+    "the profile",
+)
+CAPTURE_UNPLUGGED = Phrase(
+    "capture_unplugged", "{path}: the camera was unplugged; plug it in again"
+)
+
+CALL_FAILED = Phrase("capture_call", "{path}: {call} failed: {reason}")
+NOT_OFFERED = Phrase("capture_offer", "{path} does not offer {formats}")
 
 Z16 = "Z16 "
 """Depth, 16 bits per pixel, in units of the device (1 mm)."""
@@ -69,7 +82,7 @@ def find(format: str, devices: Path = Path("/dev")) -> Path:
     for path, fd in _devices(devices):
         if fourcc(format) in formats(fd):
             return path
-    raise NoCamera(sentence("capture_no_format", format=format.strip(), devices=_names(devices)))
+    raise NoCamera(CAPTURE_NO_FORMAT(format=format.strip(), devices=_names(devices)))
 
 
 def find_webcam(names: Sequence[str], devices: Path = Path("/dev")) -> Path:
@@ -79,7 +92,7 @@ def find_webcam(names: Sequence[str], devices: Path = Path("/dev")) -> Path:
         offered = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
         if any(fourcc(name) in offered for name in names):
             return path
-    raise NoCamera(sentence("capture_no_webcam", devices=_names(devices)))
+    raise NoCamera(CAPTURE_NO_WEBCAM(devices=_names(devices)))
 
 
 def _devices(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -122,7 +135,7 @@ class Device:
             self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError as fault:
             kind = NoCamera if fault.errno in GONE else CaptureError
-            raise kind(sentence("says", place=path, reason=os_reason(fault))) from None
+            raise kind(SAYS(place=path, reason=os_reason(fault))) from None
 
     def set_format(self, name: str, width: int, height: int, fps: float) -> Picture:
         """Set the nearest supported format."""
@@ -132,7 +145,7 @@ class Device:
         picture.field = 1  # progressive
         self.do(f"S_FMT {name.strip()} {width}x{height}", S_FMT, request)
         if picture.fourcc != fourcc(name):
-            raise CaptureError(sentence("capture_offer", path=self.path, formats=name.strip()))
+            raise CaptureError(NOT_OFFERED(path=self.path, formats=name.strip()))
         self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
         with contextlib.suppress(CaptureError):  # a camera with one rate rejects it
             self.do("S_PARM", S_PARM, self.rate)
@@ -153,11 +166,9 @@ class Device:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
             if fault.errno in GONE:
-                raise NoCamera(sentence("capture_unplugged", path=self.path)) from None
+                raise NoCamera(CAPTURE_UNPLUGGED(path=self.path)) from None
             reason = os_reason(fault)
-            raise CaptureError(
-                sentence("capture_call", path=self.path, call=name, reason=reason)
-            ) from None
+            raise CaptureError(CALL_FAILED(path=self.path, call=name, reason=reason)) from None
 
 
 def choose(path: Path, formats_allowed: Sequence[str], width: int, height: int, fps: float) -> str:
@@ -171,7 +182,7 @@ def choose(path: Path, formats_allowed: Sequence[str], width: int, height: int, 
         }
     if not fits:
         names = ", ".join(name.strip() for name in formats_allowed)
-        raise CaptureError(sentence("capture_offer", path=path, formats=names))
+        raise CaptureError(NOT_OFFERED(path=path, formats=names))
     return max(fits, key=lambda name: fits[name])
 
 

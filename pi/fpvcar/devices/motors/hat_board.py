@@ -10,7 +10,7 @@ from fpvcar.devices.chips.pca9685 import Pca9685, all_off
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.pins import IoPins, MotorDriver, Pins, PinsFault, PinsLost
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import SAYS
 
 ENABLED, DISABLED = 0, 1
 """Levels of OE, which is active low."""
@@ -86,7 +86,7 @@ class HatBoard:
             try:
                 self._switch = Switch(profile, buses, pins)
             except I2cError as fault:
-                raise PinsLost(sentence("says", place="PCA9685", reason=fault)) from None
+                raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
             with ExitStack() as failed:
                 failed.callback(self._switch.close)
                 self.drivers = drivers(self._chip(profile.hat_hz()))

@@ -6,16 +6,26 @@ from typing import NoReturn
 
 import pigpio
 
-from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice, Read, Step, Transfer, Write
+from fpvcar.devices.i2c import (
+    ENABLE,
+    FAULT,
+    SHORT,
+    I2cError,
+    OpenDevice,
+    Read,
+    Step,
+    Transfer,
+    Write,
+)
 from fpvcar.devices.pigpio.pins import COMMAND, PigpioPins
 from fpvcar.devices.pins import PinsRefused
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import BOTH, VERBATIM, Text, fault_text
 
 UNACKNOWLEDGED = {
-    pigpio.PI_I2C_READ_FAILED: "i2c_read_failed",
-    pigpio.PI_I2C_WRITE_FAILED: "i2c_write_failed",
+    pigpio.PI_I2C_READ_FAILED: Text("i2c_read_failed", "I2C read failed"),
+    pigpio.PI_I2C_WRITE_FAILED: Text("i2c_write_failed", "I2C write failed"),
 }
-"""Result of a transfer -> key of its sentence."""
+"""Result of a transfer -> its text."""
 IN_RESULT = {1: pigpio._PI_CMD_I2CRB, 2: pigpio._PI_CMD_I2CRW}
 """Size -> command that reads so many bytes into its result, the low one first."""
 
@@ -35,7 +45,7 @@ class PigpioI2c(OpenDevice):
         try:
             self._handle = pins.call(self._where, self._client.i2c_open, bus, address)
         except PinsRefused as fault:
-            raise I2cError(sentence("both", first=fault, second=ENABLE)) from None
+            raise I2cError(BOTH(first=fault_text(fault), second=ENABLE)) from None
 
     def read(self, register: int, size: int) -> bytes:
         """Read `size` bytes starting at a register. Raises I2cError."""
@@ -60,7 +70,7 @@ class PigpioI2c(OpenDevice):
             if self._refused or min(results) < 0:
                 self._refuse(min(results))
             if len(data) != block_b:
-                raise self._error(sentence("i2c_short", count=len(data), expected=block_b))
+                raise self._error(SHORT(count=len(data), expected=block_b))
             data_read = [data] if block_b else []
             if in_results:
                 data_read[:0] = [results[n].to_bytes(size, "little") for n, size in in_results]
@@ -88,11 +98,11 @@ class PigpioI2c(OpenDevice):
     def _refuse(self, result: int) -> NoReturn:
         """Raise I2cError for a refused posted write, or for a result below 0."""
         result, self._refused = self._refused or result, 0
-        key = UNACKNOWLEDGED.get(result)
-        raise self._error(sentence(key) if key else pigpio.error_text(result))
+        text = UNACKNOWLEDGED.get(result)
+        raise self._error(text or VERBATIM(text=pigpio.error_text(result)))
 
-    def _error(self, reason: str) -> I2cError:
-        return I2cError(sentence("i2c_fault", **self._place, reason=reason))
+    def _error(self, reason: Text) -> I2cError:
+        return I2cError(FAULT(**self._place, reason=reason))
 
     def close(self) -> None:
         """Free the daemon's handle, as it outlives the connection. Raises PinsFault."""

@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 import pigpio
 
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import SAYS, Phrase, Text, os_reason
+
+LOST = Phrase("pins_lost", "{action}: connection lost")
 
 TIMEOUT_S = 0.1
 OTHER_LOOPBACK = {"127.0.0.1": "::1"}
@@ -37,9 +39,15 @@ _TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
 POSTED_MOST = 8
 """Limit of posted commands with unread answers."""
 HIGH = b"\1\0\0\0"
+PIGPIOD_ABSENT = Phrase(
+    "pigpiod_absent",
+    "pigpiod at {host} port {port}: Connection refused; start it: sudo systemctl enable "
+    '--now pigpiod; without pigpiod, as on a Pi 5 and in Trixie: pins.backend = "auto" in '
+    "the profile",
+)
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
-Posted = tuple[str, Callable[[int], None] | None]
+Posted = tuple[str | Text, Callable[[int], None] | None]
 
 
 def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
@@ -111,15 +119,17 @@ class PigpioPins:
         self._ranges: dict[int, int] = {}
         self._posted: list[Posted] = []
         where = f"pigpiod at {host} port {port}"
-        silent = sentence("pigpiod_silent", host=host, port=port)
+        silent = Text(
+            "pigpiod_silent", "pigpiod at {host} port {port} does not answer", host=host, port=port
+        )
         try:
             connection = _connect(host, port, timeout_s)
         except TimeoutError:
             raise PinsSilent(silent) from None
         except ConnectionRefusedError:
-            raise PinsLost(sentence("pigpiod_absent", host=host, port=port)) from None
+            raise PinsLost(PIGPIOD_ABSENT(host=host, port=port)) from None
         except OSError as fault:
-            raise PinsLost(sentence("says", place=where, reason=os_reason(fault))) from None
+            raise PinsLost(SAYS(place=where, reason=os_reason(fault))) from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setblocking(True)
         set_timeout(connection, timeout_s)
@@ -131,14 +141,14 @@ class PigpioPins:
             self.close()
             raise
 
-    def call(self, action: str, act: Callable[..., Result], *values: Any) -> Result:
+    def call(self, action: str | Text, act: Callable[..., Result], *values: Any) -> Result:
         """Run one command. The text of PinsSilent or PinsLost contains `action`."""
         self.settle(action)
         return self._try(action, act, *values)
 
-    def _try(self, action: str, act: Callable[..., Result], *values: Any) -> Result:
+    def _try(self, action: str | Text, act: Callable[..., Result], *values: Any) -> Result:
         if not self.client.connected:
-            raise PinsLost(sentence("pins_closed", action=action))
+            raise PinsLost(Text("pins_closed", "{action}: connection closed", action=action))
         try:
             return act(*values)
         except (TimeoutError, BlockingIOError):
@@ -148,11 +158,11 @@ class PigpioPins:
             raise PinsRefused(f"{action}: {fault}") from None
         except (OSError, struct.error):  # struct: the answer broke off
             self.client.connected = False
-            raise PinsLost(sentence("pins_lost", action=action)) from None
+            raise PinsLost(LOST(action=action)) from None
 
     def post(
         self,
-        action: str,
+        action: str | Text,
         commands: bytes,
         count: int = 1,
         refused: Callable[[int], None] | None = None,
@@ -168,10 +178,15 @@ class PigpioPins:
         except BlockingIOError:
             raise PinsSilent(action) from None
         except OSError:
-            raise PinsLost(sentence("pins_lost", action=action)) from None
+            raise PinsLost(LOST(action=action)) from None
 
     def exchange(
-        self, action: str, commands: bytes, count: int, reads: bool = False, after_s: float = 0.0
+        self,
+        action: str | Text,
+        commands: bytes,
+        count: int,
+        reads: bool = False,
+        after_s: float = 0.0,
     ) -> tuple[tuple[int, ...], bytes]:
         """Send so many commands in one packet, executed by pigpiod `after_s` from now; return
         their results.
@@ -201,7 +216,7 @@ class PigpioPins:
         except BlockingIOError:
             raise PinsSilent(action) from None
         except OSError:
-            raise PinsLost(sentence("pins_lost", action=action)) from None
+            raise PinsLost(LOST(action=action)) from None
         if posted and min(results) < 0:
             self._raise_refusals(posted, results)
         return results[earlier:], data
@@ -230,7 +245,7 @@ class PigpioPins:
         if fault is not None:
             raise fault
 
-    def settle(self, action: str) -> None:
+    def settle(self, action: str | Text) -> None:
         """Read the answers to posted commands. Raises PinsFault."""
         if self._posted:
             self.exchange(action, b"", 0)

@@ -5,11 +5,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from fpvcar.devices.chips.hcsr04 import from_width
 from fpvcar.hil.checks.pins import listened
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, CheckFailed, Rig
+from fpvcar.runtime.texts import Text
 
 ECHO_S = 0.4
 PAIRS, ECHOES = 5, 3
@@ -30,7 +33,8 @@ def _range_of(driver: Driver, name: str) -> dict[str, Any]:
     try:
         wait_for(healthy, "", ANSWER_S)
     except TimeoutError:
-        state = readings[0]["state"] if readings else "not reported by the car"
+        told = readings[0]["state"] if readings else "not reported by the car"
+        state = msgspec.convert(told, str | Text)
         raise CheckFailed(f"{name}: {state}, for {ANSWER_S:g} s") from None
     return readings[0]
 
@@ -64,7 +68,7 @@ def _echo(rig: Rig) -> Measured:
             width_us = statistics.median(widths[-ECHOES:])
             sample = from_width(round(width_us), rig.profile.sensors.celsius)
             if sample.range_m is None:
-                raise CheckFailed(f"{name}: an echo of {width_us:g} us: {sample.status}")
+                raise CheckFailed(f"{name}: an echo of {width_us:g} us: {sample.status.value}")
             true_m = max(sample.range_m + sensor.offset_m, 0.0)
             differences.append(abs(reported_m - true_m))
     return Measured(statistics.median(differences))

@@ -1,11 +1,5 @@
 """/api/recordings/drives: drives assembled from the recordings.
 
-    GET  /api/recordings/drives               the newest, JSON
-         ?most=50&before=MS                   the 50 before a time (UTC)
-         ?driver=&wheel=driven|parked&since=MS&until=MS&text=&cause=estop&cause=...&id=
-    POST /api/recordings/drives/ID/title?title=TEXT      sets the title; "" removes it
-    POST /api/recordings/drives/ID/delete     deletes its files: a grown-up's right
-
 Files that are still being written, and files shared with another drive, are never deleted. The
 answer lists them, and the deleted drive's share of them is no longer listed.
 """
@@ -14,24 +8,27 @@ import contextlib
 import logging
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 from aiohttp import web
+from msgspec import Meta, Struct
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.config import PLAIN
-from fpvcar.http.responses import JSON, answering, number_of, quoted, refused
+from fpvcar.http.responses import JSON, answering, quoted, refused
+from fpvcar.http.routes import OBJECT, answers, query_of
 from fpvcar.library.api.downloads import Downloads
 from fpvcar.library.drive_repository import DriveBusy, DriveMissing, DriveRepository
 from fpvcar.library.drives import DriveFilter
 from fpvcar.library.titles import TITLE_MOST
 from fpvcar.recordings.export.table_writers import has_parquet
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import Phrase
 
-MOST = 50
-"""Default number of drives in an answer."""
+Milliseconds = Annotated[float, Meta(ge=0.0, le=1e15)]
+"""Time in ms since 1970, UTC."""
 WHEEL = ("", "driven", "parked")
+TITLE = Phrase("title", 'The name "{title}" was refused: use at most {most} visible characters.')
 log = logging.getLogger("fpvcar.recordings")
 
 
@@ -49,6 +46,26 @@ class ListContext(NamedTuple):
     to_search: Callable[[], str] = str
     """Returns the command that installs the libraries of a base station's searches, "" if they are
     there."""
+
+
+class DrivesQuery(Struct):
+    """Filter of a drive list, see DriveFilter; the newest `most` drives that began `before`."""
+
+    most: Annotated[int, Meta(ge=1, le=1000)] = 50
+    before: Milliseconds = float("inf")
+    since: Milliseconds = float("-inf")
+    until: Milliseconds = float("inf")
+    driver: str = ""
+    wheel: str = ""
+    text: str = ""
+    cause: tuple[str, ...] = ()
+    id: str = ""
+
+
+class TitleQuery(Struct):
+    """New title of a drive; "" removes it."""
+
+    title: str
 
 
 class DrivesApi:
@@ -72,10 +89,11 @@ class DrivesApi:
             app.router.add_post(base + "/{id}/title", self._title)
             app.router.add_post(base + "/{id}/delete", self._delete)
 
+    @answers(RecordingRights.let_in, OBJECT, query=DrivesQuery)
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
-        drive_filter, most = _filter_of(request), int(number_of(request, "most", MOST, 1, 1000))
-        before_ms = number_of(request, "before", float("inf"), 0.0, 1e15)
+        """List the drives that the recordings make up, newest first."""
+        query = query_of(request, DrivesQuery)
+        drive_filter = _filter_of(query)
         grown_up, context = self._rights.grown_up(request), self._context
 
         def listed() -> bytes:
@@ -89,17 +107,18 @@ class DrivesApi:
                     "removable": self._rights.takes_codes,
                     "editable": self._repository.editable,
                     "parquet": has_parquet(),
-                    **self._repository.find(drive_filter, before_ms, most)._asdict(),
+                    **self._repository.find(drive_filter, query.before, query.most)._asdict(),
                 }
             )
 
         return await self._downloads.send(request, JSON, answering(listed))
 
+    @answers(RecordingRights.let_change, OBJECT, query=TitleQuery)
     async def _title(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_change(request)
-        title = " ".join(request.query.get("title", "").split())
+        """Set the title of a drive."""
+        title = " ".join(query_of(request, TitleQuery).title.split())
         if len(title) > TITLE_MOST or not re.match(PLAIN, title):
-            refusal = Refusal("title", title=quoted(title), most=TITLE_MOST)
+            refusal = TITLE(title=quoted(title), most=TITLE_MOST)
             raise refused(web.HTTPBadRequest, refusal)
 
         def named() -> bytes:
@@ -109,8 +128,9 @@ class DrivesApi:
 
         return await self._downloads.send(request, JSON, answering(named))
 
+    @answers(RecordingRights.let_delete, OBJECT)
     async def _delete(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_delete(request)
+        """Delete the files of a drive."""
 
         def deleted() -> bytes:
             with _changing():
@@ -127,25 +147,23 @@ def _changing() -> Iterator[None]:
     try:
         yield
     except DriveMissing as fault:
-        raise refused(web.HTTPNotFound, fault) from None
+        raise refused(web.HTTPNotFound, fault.text) from None
     except DriveBusy as fault:
-        raise refused(web.HTTPConflict, fault) from None
+        raise refused(web.HTTPConflict, fault.text) from None
 
 
-def _filter_of(request: web.Request) -> DriveFilter:
+def _filter_of(query: DrivesQuery) -> DriveFilter:
     """Return the filter of a list request. Raises HTTPBadRequest."""
-    query = request.query
-    wheel = query.get("wheel", "")
-    if wheel not in WHEEL:
+    if query.wheel not in WHEEL:
         raise web.HTTPBadRequest(
-            text=f'wheel = "{quoted(wheel)}" refused: expected driven or parked.\n'
+            text=f'wheel = "{quoted(query.wheel)}" refused: expected driven or parked.\n'
         )
     return DriveFilter(
-        query.get("driver", ""),
-        wheel,
-        number_of(request, "since", float("-inf"), 0.0, 1e15),
-        number_of(request, "until", float("inf"), 0.0, 1e15),
-        query.get("text", "").strip(),
-        frozenset(query.getall("cause", ())),
-        query.get("id", ""),
+        query.driver,
+        query.wheel,
+        query.since,
+        query.until,
+        query.text.strip(),
+        frozenset(query.cause),
+        query.id,
     )

@@ -15,10 +15,12 @@ from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, has
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.recordings.repair.damage import losses
-from fpvcar.runtime.sentences import sentence, sentences_in
+from fpvcar.runtime.texts import FILE_MISSING, VERBATIM, Phrase, Text
 
 if TYPE_CHECKING:
     from fpvcar.recordings.export.zipped import DriveZip
+
+EXPORT_GROWING = Phrase("export_growing", "{name}: still being written, so it is not in here")
 
 STEP_S = 0.02
 TABLES_SHARE = 20
@@ -35,6 +37,9 @@ TYPES = {
 }
 
 
+State = Literal["planning", "ready", "sending", "sent", "stopped", "failed"]
+
+
 class ExportRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Export request: files, and for a film the time range within them (UTC)."""
 
@@ -47,20 +52,18 @@ class ExportRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class Export(Struct):
     """Progress of an export: bytes `done` of `total`; `exact` is False for an estimated total.
 
-    `missing` lists damaged and missing data in words; `fault` is the reason of a failure.
-    `sentences` has key and values of the texts, for pages.
+    `missing` lists damaged and missing data; `fault` is the reason of a failure.
     """
 
     id: str
     kind: str
     name: str
-    state: str
+    state: State
     done: int
     total: int
     exact: bool
-    missing: list[str]
-    fault: str = ""
-    sentences: dict[str, str] = {}
+    missing: list[Text]
+    fault: Text | None = None
 
 
 Work: TypeAlias = "Mp4Export | DriveZip"
@@ -73,7 +76,7 @@ class Job:
     """
 
     def __init__(
-        self, export: Export, fresh: Callable[[], Work], notes: list[str], now_s: float
+        self, export: Export, fresh: Callable[[], Work], notes: list[Text], now_s: float
     ) -> None:
         self.export, self._fresh, self.notes, self.seen_s = export, fresh, notes, now_s
         self.work = fresh()
@@ -89,9 +92,8 @@ class Job:
         """Return the current state of the export."""
         missing = [*self.notes, *self.work.missing]
         more = len(missing) - MISSING_MAX
-        rest = [sentence("export_more", count=more)] if more > 0 else []
+        rest = [Text("export_more", "and {count} more", count=more)] if more > 0 else []
         self.export.missing = [*missing[:MISSING_MAX], *rest]
-        self.export.sentences = sentences_in(*self.export.missing, self.export.fault)
         return self.export
 
     def begin(self, cut: Callable[[], object]) -> int:
@@ -103,7 +105,7 @@ class Job:
         self._cut = cut
         self._sending += 1
         self.cancelled, export = False, self.export
-        export.state, export.done, export.fault = "sending", 0, ""
+        export.state, export.done, export.fault = "sending", 0, None
         return self._sending
 
     def sent(self, number: int, size: int) -> None:
@@ -111,7 +113,7 @@ class Job:
         if number == self._sending:
             self.export.done += size
 
-    def over(self, number: int, state: str, fault: str) -> None:
+    def over(self, number: int, state: State, fault: Text | None) -> None:
         """Record the end of a sending."""
         if number == self._sending:
             self.export.state, self.export.fault = state, fault
@@ -140,7 +142,9 @@ class JobFactory:
     def job(self, request: ExportRequest, now_s: float) -> Job:
         """Create a job for a request. Raises FileNotFoundError, OSError."""
         if request.kind == "parquet" and not has_parquet():
-            raise FileNotFoundError(sentence("export_no_parquet"))
+            raise FileNotFoundError(
+                Text("export_no_parquet", "Parquet needs pyarrow, which is not installed: use CSV")
+            )
         paths = self._paths(request.files)
         total = sum(path.stat().st_size for path in paths)
         if request.kind in ("csv", "parquet"):
@@ -148,14 +152,14 @@ class JobFactory:
         name = _name(self._car, request) + TYPES[request.kind][1]
         export = Export(secrets.token_urlsafe(12), request.kind, name, "ready", 0, total, False, [])
         if request.kind == "film":
-            export.state, notes = "planning", list[str]()
+            export.state, notes = "planning", list[Text]()
             end_ns = min(round(request.to_ms * 1e6), EVER_NS)
             time_range = TimeRange(round(request.from_ms * 1e6), end_ns)
             film = Mp4Export(lambda: self._opened(request.files, notes), time_range, self._rest)
             return Job(export, lambda: film, notes, now_s)
         growing = set(filter(self._writing, paths))
         sealed = [path for path in paths if path not in growing]
-        notes = [sentence("export_growing", name=path.name) for path in paths if path in growing]
+        notes = [EXPORT_GROWING(name=path.name) for path in paths if path in growing]
         return Job(export, lambda: self._zipped(sealed, request.kind), notes, now_s)
 
     def _zipped(self, paths: Sequence[Path], kind: str) -> "DriveZip":
@@ -170,10 +174,10 @@ class JobFactory:
         paths = self._repository.paths(file_names)
         for name in file_names:
             if name not in paths:
-                raise FileNotFoundError(sentence("export_missing", name=name[:NAME_SHOWN]))
+                raise FileNotFoundError(FILE_MISSING(name=name[:NAME_SHOWN]))
         return [paths[name] for name in file_names]
 
-    def _opened(self, file_names: Sequence[str], notes: list[str]) -> Iterator[Recording]:
+    def _opened(self, file_names: Sequence[str], notes: list[Text]) -> Iterator[Recording]:
         """Open the recordings in turn and note lost data."""
         notes.clear()
         for name in file_names:
@@ -185,9 +189,9 @@ class JobFactory:
                         notes += losses(Path(path.name), recording)
                     yield recording
             except FileNotFoundError:
-                notes.append(sentence("export_missing", name=name))
+                notes.append(FILE_MISSING(name=name))
             except (RecordingError, OSError) as fault:
-                notes.append(f"{fault}".replace(str(path), path.name))
+                notes.append(VERBATIM(text=f"{fault}".replace(str(path), path.name)))
 
 
 def advance(steps: Iterator[int]) -> int:

@@ -1,10 +1,5 @@
 """/api/recordings/exports: export of a drive as a film or a zip, produced while it is sent.
 
-    POST   /api/recordings/exports            {kind, files, from_ms, to_ms} -> Export
-    GET    /api/recordings/exports/ID         progress: Export
-    GET    /api/recordings/exports/ID/file    the film or the zip, once it is ready
-    DELETE /api/recordings/exports/ID         ends it at once
-
     planning -> ready -> sending -> sent | stopped | failed
 
 A film is planned first, to determine its size and its missing data. A plan ends if the page stops
@@ -21,13 +16,30 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
-from fpvcar.http.responses import JSON, PRIVATE, failed, refused
+from fpvcar.access.rights import RecordingRights
+from fpvcar.http.responses import PRIVATE, failed, refused
+from fpvcar.http.routes import answers
 from fpvcar.library.api.downloads import Downloads, as_file, cut_off
-from fpvcar.library.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
+from fpvcar.library.api.export_jobs import (
+    TYPES,
+    Export,
+    ExportRequest,
+    Job,
+    JobFactory,
+    State,
+    advance,
+    name_of,
+)
+from fpvcar.library.drive_repository import UNREAD
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.mcap.parsing import RecordingError
-from fpvcar.runtime.sentences import fault_text, sentence
-from fpvcar.wire.refusals import Refusal
+from fpvcar.runtime.texts import Phrase, Text, fault_text
+
+EXPORTS_BUSY = Phrase(
+    "exports_busy", "{most} exports are under way: wait for one to end, or cancel it."
+)
+
+EXPORT_GONE = Text("export_gone", "There is no such export: begin it again.")
 
 EXPORTS = "/api/recordings/exports"
 """Address that accepts a request body (names of files); no other address does."""
@@ -40,17 +52,17 @@ minute."""
 
 
 class ExportsApi:
-    """Routes of exports. `let_in` raises for clients that may not view recordings."""
+    """Routes of exports, for clients that may view recordings."""
 
     def __init__(
         self,
         factory: JobFactory,
         downloads: Downloads,
-        let_in: Callable[[web.Request], None],
+        rights: RecordingRights,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._factory, self._downloads = factory, downloads
-        self._let_in, self._clock_s = let_in, clock_s
+        self._rights, self._clock_s = rights, clock_s
         self._jobs: dict[str, Job] = {}
         self._plans = set[asyncio.Task[None]]()
         self._beginning = 0
@@ -71,10 +83,11 @@ class ExportsApi:
 
     # --- the routes ---
 
-    async def _begin(self, request: web.Request) -> web.Response:
-        self._let_in(request)
+    @answers(RecordingRights.let_in, body=ExportRequest, status=201)
+    async def _begin(self, request: web.Request) -> Export:
+        """Begin the export of a film, or of a zip of files, CSV or Parquet."""
         export_request = await _parse_request(request)
-        self._let_in(request)  # rights may end during a slow upload
+        self._rights.let_in(request)  # rights may end during a slow upload
         self._refuse_more()
         make = partial(self._factory.job, export_request, self._clock_s())
         self._beginning += 1
@@ -94,25 +107,29 @@ class ExportsApi:
             plan = asyncio.create_task(self._plan(job), name="plan of a film")
             self._plans.add(plan)
             plan.add_done_callback(self._plans.discard)
-        return _answer(job, 201)
+        return job.status()
 
-    async def _show(self, request: web.Request) -> web.Response:
-        return _answer(self._job_of(request))
+    @answers(RecordingRights.let_in)
+    async def _show(self, request: web.Request) -> Export:
+        """Return the progress of an export."""
+        return self._job_of(request).status()
 
-    async def _cancel(self, request: web.Request) -> web.Response:
+    @answers(RecordingRights.let_in)
+    async def _cancel(self, request: web.Request) -> Export:
+        """End an export at once."""
         job = self._job_of(request)
         job.cancel()
-        return _answer(job)
+        return job.status()
 
+    @answers(RecordingRights.let_in)
     async def _send(self, request: web.Request) -> web.StreamResponse:
+        """Return the film or the zip, once it is ready."""
         job = self._job_of(request)
         export = job.export
         if export.state == "planning":
-            raise refused(web.HTTPConflict, Refusal("export_open"))
+            raise refused(web.HTTPConflict, UNREAD)
         if isinstance(job.work, Mp4Export) and not job.work.size:
-            if export.fault:
-                raise failed(web.HTTPGone, RecordingError(export.fault))
-            raise refused(web.HTTPGone, Refusal("export_gone"))
+            raise refused(web.HTTPGone, export.fault or EXPORT_GONE)
         headers = {
             **PRIVATE,
             "Content-Type": TYPES[export.kind][0],
@@ -130,7 +147,8 @@ class ExportsApi:
         if export.state != "sending":
             self._refuse_more()
         number = job.begin(partial(cut_off, request))
-        state, fault = "stopped", ""
+        state: State = "stopped"
+        fault = None
         try:
             response = await send(partial(job.sent, number))
             state = "sent"
@@ -149,13 +167,12 @@ class ExportsApi:
         """Raise HTTPTooManyRequests if too many exports are under way."""
         active = sum(job.active for job in self._jobs.values())
         if active + self._beginning >= AT_ONCE_MAX:
-            raise refused(web.HTTPTooManyRequests, Refusal("exports_busy", most=AT_ONCE_MAX))
+            raise refused(web.HTTPTooManyRequests, EXPORTS_BUSY(most=AT_ONCE_MAX))
 
     def _job_of(self, request: web.Request) -> Job:
-        self._let_in(request)
         job = self._jobs.get(request.match_info["id"])
         if job is None:
-            raise refused(web.HTTPNotFound, Refusal("export_gone"))
+            raise refused(web.HTTPNotFound, EXPORT_GONE)
         job.seen_s = self._clock_s()
         return job
 
@@ -172,7 +189,9 @@ class ExportsApi:
                     export.state = "stopped"
                     return
             if not film.size:
-                raise RecordingError(sentence("export_no_picture"))
+                raise RecordingError(
+                    Text("export_no_picture", "no picture was recorded in this drive")
+                )
             export.state, export.done, export.exact = "ready", 0, True
             export.total = film.size
             export.name = name_of(export.name, bool(job.status().missing))
@@ -205,8 +224,3 @@ async def _parse_request(request: web.Request) -> ExportRequest:
             text=f"Refused: {named[0][0][:80]!r} is named twice: name each file once.\n"
         )
     return export_request
-
-
-def _answer(job: Job, status: int = 200) -> web.Response:
-    body = msgspec.json.encode(job.status())
-    return web.Response(body=body, status=status, headers=JSON)

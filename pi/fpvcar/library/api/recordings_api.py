@@ -1,15 +1,7 @@
 """/api/recordings: list of recordings, file downloads, pictures and plots for playback.
 
-    GET  /api/recordings                   the files, JSON; drives: drives_api.py
-    GET  /api/recordings/NAME              the file, with Range and ETag
-    GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
-    GET  /api/recordings/NAME/sheet?from=S&seconds=S    a key frame of each second
-    GET  /api/recordings/NAME/thumbnail?from=S    the first key frame, in the same format
-    GET  /api/recordings/NAME/table        lines for plots, JSON
-    /api/recordings/exports                films and zips: exports.py
-
-Access rights: recordings_rights.py. A name is looked up among the existing recordings and never
-used to build a path. Sending while the car is driven: downloads.py.
+Drives: drives_api.py. Films and zips: exports.py. Sending while the car is driven: downloads.py. A
+name is looked up among the existing recordings and never used to build a path.
 """
 
 import asyncio
@@ -19,12 +11,15 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 from aiohttp import web
+from msgspec import Meta, Struct
 
 from fpvcar.access.rights import RecordingRights
-from fpvcar.http.responses import BYTES, JSON, answering, number_of, refused
+from fpvcar.http.responses import BYTES, JSON, RECORDING_GONE, answering, refused
+from fpvcar.http.routes import OBJECT, answers, query_of
 from fpvcar.library.api.downloads import CpuThrottle, Downloads, as_file
 from fpvcar.library.api.drives_api import DrivesApi
 from fpvcar.library.api.drives_api import ListContext as ListContext
@@ -37,17 +32,50 @@ from fpvcar.recordings.export import pictures, plots
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.reader import Recording
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import SECOND_NS
-from fpvcar.wire.refusals import Refusal
 from fpvcar.wire.video import pack_video
 
+RECORDING_OPEN = Phrase("recording_open", "{name} is still being written: try again in a minute.")
+
 IDLE_S = 30.0
-PAGED = ("most", "before")
-"""Query parameters that request a part of the list: the last `most` names before `before`."""
-STRETCH_MAX_S = 30.0
-"""Most seconds of pictures per request; about 8 MB."""
-SHEET_MAX_S = 60.0
-"""Most seconds of a contact sheet per request: one picture per second."""
+
+
+From = Annotated[float, Meta(ge=0.0, le=1e9)]
+"""Seconds from the start of the recording."""
+
+
+class PageQuery(Struct):
+    """Part of the list: the last `most` names before `before`."""
+
+    most: Annotated[int, Meta(ge=1, le=sys.maxsize)] = sys.maxsize
+    before: str = ""
+
+
+class UnitsQuery(Struct, rename={"from_s": "from"}):
+    """Range of a recording for playback; 30 s have about 8 MB."""
+
+    from_s: From = 0.0
+    seconds: Annotated[float, Meta(ge=0.0, le=30.0)] = 8.0
+
+
+class SheetQuery(Struct, rename={"from_s": "from"}):
+    """Range of a contact sheet: one picture per second."""
+
+    from_s: From = 0.0
+    seconds: Annotated[float, Meta(ge=0.0, le=60.0)] = 60.0
+
+
+class ThumbnailQuery(Struct, rename={"from_s": "from"}):
+    """Time of a thumbnail in the recording."""
+
+    from_s: From = 0.0
+
+
+class TableQuery(Struct):
+    """Approximate number of points of a line."""
+
+    points: Annotated[int, Meta(ge=2, le=10_000)] = plots.POINTS
 
 
 class RecordingsApi:
@@ -82,7 +110,7 @@ class RecordingsApi:
         self._rights = rights
         self._drives = DrivesApi(self._repository, self.downloads, rights, context)
         factory = JobFactory(self._repository, context.car, rest)
-        self._exports = ExportsApi(factory, self.downloads, rights.let_in, clock_s)
+        self._exports = ExportsApi(factory, self.downloads, rights, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
@@ -106,33 +134,35 @@ class RecordingsApi:
 
     # --- the recordings ---
 
+    @answers(RecordingRights.let_in, OBJECT, query=PageQuery)
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
+        """List the recordings, oldest first."""
         car, seat = self._context[:2]
-        query = request.query
-        before, paged = query.get("before", ""), not query.keys().isdisjoint(PAGED)
-        most = int(number_of(request, "most", sys.maxsize, 1, sys.maxsize))
+        query = query_of(request, PageQuery)
+        paged = not request.query.keys().isdisjoint(PageQuery.__struct_fields__)
 
         def listed() -> bytes:
-            entries, more = self._repository.page(before, most)
+            entries, more = self._repository.page(query.before, query.most)
             answer = {"car": car, "seat": seat, "recordings": entries}
             return _json({**answer, "more": more} if paged else answer)
 
         return await self.downloads.send(request, JSON, answering(listed))
 
+    @answers(RecordingRights.let_in)
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
+        """Return the MCAP file; takes Range and If-Range."""
         path, writing = await self._look_up(request)
         if writing:
-            raise refused(web.HTTPConflict, Refusal("recording_open", name=path.name))
+            raise refused(web.HTTPConflict, RECORDING_OPEN(name=path.name))
         headers = {**BYTES, "Content-Disposition": as_file(path.name)}
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self.downloads.send_file(request, headers, opened)
 
+    @answers(RecordingRights.let_in, query=UnitsQuery)
     async def _units(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
-        from_s = number_of(request, "from", 0.0, 0.0, 1e9)
-        seconds = number_of(request, "seconds", 8.0, 0.0, STRETCH_MAX_S)
+        """Return access units, framed as on /ws/video."""
+        query = query_of(request, UnitsQuery)
+        from_s, seconds = query.from_s, query.seconds
 
         def frames(recording: Recording) -> bytes:
             # The first picture was captured before it was recorded.
@@ -142,10 +172,11 @@ class RecordingsApi:
 
         return await self._reading(request, BYTES, frames)
 
+    @answers(RecordingRights.let_in, query=SheetQuery)
     async def _sheet(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
-        from_s = number_of(request, "from", 0.0, 0.0, 1e9)
-        seconds = number_of(request, "seconds", SHEET_MAX_S, 0.0, SHEET_MAX_S)
+        """Return a key frame of each second, framed likewise."""
+        query = query_of(request, SheetQuery)
+        from_s, seconds = query.from_s, query.seconds
 
         def frames(recording: Recording) -> bytes:
             start_ns = recording.start_ns + round(from_s * SECOND_NS)
@@ -154,22 +185,24 @@ class RecordingsApi:
 
         return await self._reading(request, BYTES, frames)
 
+    @answers(RecordingRights.let_in, query=ThumbnailQuery)
     async def _thumbnail(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
+        """Return the first key frame, framed likewise."""
         path, _ = await self._look_up(request)
-        from_s = number_of(request, "from", 0.0, 0.0, 1e9)
+        from_s = query_of(request, ThumbnailQuery).from_s
 
         def first() -> bytes:
             frame = first_picture(path, from_s)
             if frame is None:
-                raise refused(web.HTTPNotFound, Refusal("no_picture"))
+                raise refused(web.HTTPNotFound, Text("no_picture", "No picture was recorded here."))
             return _pictures([frame])
 
         return await self.downloads.send(request, BYTES, answering(first))
 
+    @answers(RecordingRights.let_in, OBJECT, query=TableQuery)
     async def _table(self, request: web.Request) -> web.StreamResponse:
-        self._rights.let_in(request)
-        points = int(number_of(request, "points", plots.POINTS, 2, 10_000))
+        """Return lines for plots."""
+        points = query_of(request, TableQuery).points
         return await self._reading(
             request, JSON, lambda recording: _json(plots.plots_of(recording, points))
         )
@@ -183,7 +216,7 @@ class RecordingsApi:
         def find() -> tuple[Path, bool]:
             path = self._repository.paths([name]).get(name)
             if path is None:
-                raise refused(web.HTTPNotFound, Refusal("recording_gone"))
+                raise refused(web.HTTPNotFound, RECORDING_GONE)
             return path, self._repository.writing(path)
 
         return await self.downloads.in_thread(answering(find))

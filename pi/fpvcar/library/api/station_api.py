@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 from aiohttp import web
+from msgspec import Meta, Struct
 
 from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import Device
@@ -22,7 +24,8 @@ from fpvcar.access.stations import Stations
 from fpvcar.config import PLAIN
 from fpvcar.http.addresses import is_loopback
 from fpvcar.http.pages import refuse_other_sites
-from fpvcar.http.responses import BYTES, JSON, PRIVATE, answering, number_of, quoted
+from fpvcar.http.responses import BYTES, JSON, PRIVATE, answering, quoted
+from fpvcar.http.routes import answers, query_of
 from fpvcar.library.api.downloads import CpuThrottle, Downloads
 from fpvcar.library.checksums import sums_of
 from fpvcar.recordings import names
@@ -30,7 +33,23 @@ from fpvcar.runtime import files
 from fpvcar.wire import station as wire
 
 NAME_MOST = 40
+SIGNED = (wire.STATION, wire.NONCE, wire.MAC)
+"""Headers of a request that a paired station signs."""
 log = logging.getLogger("fpvcar.station")
+
+
+class ListQuery(Struct):
+    """Names after `after`; with `all` also the files of which a station has a copy."""
+
+    after: str = ""
+    most: Annotated[int, Meta(ge=1, le=wire.LIST_MOST)] = wire.LIST_MOST
+    all: str = ""
+
+
+class ReceiptQuery(Struct):
+    """SHA-256 of the stored file, in hex."""
+
+    sha256: str
 
 
 class StationApi:
@@ -68,7 +87,9 @@ class StationApi:
 
     # --- authentication ---
 
-    async def _pair(self, request: web.Request) -> web.Response:
+    @answers(headers=(wire.CODE, wire.NAME))
+    async def _pair(self, request: web.Request) -> wire.Pairing:
+        """Pair a base station, over https or loopback only."""
         refuse_other_sites(request)
         address = request.remote or ""
         if not (request.secure or is_loopback(address)):
@@ -86,8 +107,7 @@ class StationApi:
         await self._stations.save(self._utc_s())
         log.info("%s: paired with the base station %s", address, name)
         key = self._stations.key_of(station.id).hex()
-        pairing = wire.Pairing(self._car, self._stations.car, station.id, key)
-        return web.Response(body=msgspec.json.encode(pairing), headers=JSON)
+        return wire.Pairing(self._car, self._stations.car, station.id, key)
 
     def _check_code(self, request: web.Request, address: str) -> None:
         now_s = self._clock_s()
@@ -101,7 +121,9 @@ class StationApi:
         if rights is None or not rights.grown_up:
             raise web.HTTPUnauthorized(text="That is not the grown-up code.\n")
 
+    @answers(answer=None, headers=SIGNED, status=204)
     async def _end(self, request: web.Request) -> web.Response:
+        """End the pairing of this station."""
         station, _ = self._authenticate(request)
         self._stations.end(station.id)
         log.info("%s has ended the pairing", station.name)
@@ -112,36 +134,41 @@ class StationApi:
         self._stations.note_visit(station, station.name, self._utc_s())
         return station, nonce
 
+    @answers(answer=wire.Certificate, headers=SIGNED)
     async def _own(self, request: web.Request) -> web.StreamResponse:
+        """Return the fingerprint of the car's certificate."""
         caller = self._authenticate(request)
         return await self._signed(request, caller, lambda: self._certificate)
 
     # --- lists and files ---
 
+    @answers(answer=wire.Listing, query=ListQuery, headers=SIGNED)
     async def _list(self, request: web.Request) -> web.StreamResponse:
+        """List the sealed files; the answer has an X-Mac, too."""
         caller = self._authenticate(request)
-        after, everything = request.query.get("after", ""), "all" in request.query
-        most = int(number_of(request, "most", wire.LIST_MOST, 1, wire.LIST_MOST))
+        query, everything = query_of(request, ListQuery), "all" in request.query
 
         def listed() -> object:
             segments = [
                 wire.Segment(file.name.text, file.size, file.acknowledged)
                 for file in names.files_of(_entries(self._folder))
                 if file.name.suffix == names.SEALED
-                and file.name.text > after
+                and file.name.text > query.after
                 and (everything or not file.acknowledged)
             ]
             segments.sort(key=lambda file: file.name)
-            more = len(segments) > most
+            more = len(segments) > query.most
             folders = (self._folder, *self._folder.parents)
             card = shutil.disk_usage(next(filter(Path.exists, folders)))
             return wire.Listing(
-                self._car, segments[:most], more, self._driven(), card.free, card.total
+                self._car, segments[: query.most], more, self._driven(), card.free, card.total
             )
 
         return await self._signed(request, caller, listed)
 
+    @answers(answer=wire.Sums, headers=SIGNED)
     async def _sums(self, request: web.Request) -> web.StreamResponse:
+        """Return the SHA-256 of a file and of each MiB."""
         caller, path = self._authenticate(request), self._path(request)
         return await self._signed(request, caller, lambda: sums_of(path, self._throttle.rest))
 
@@ -162,7 +189,9 @@ class StationApi:
         body, mac = await self._downloads.in_thread(answering(made))
         return await self._downloads.send(request, {**JSON, wire.MAC: mac}, lambda: body)
 
+    @answers(headers=SIGNED)
     async def _file(self, request: web.Request) -> web.StreamResponse:
+        """Return a file; takes Range and If-Match, its SHA-256."""
         self._authenticate(request)
         path = self._path(request)
         rest = self._throttle.rest
@@ -172,9 +201,11 @@ class StationApi:
 
     # --- receipts ---
 
+    @answers(answer=None, query=ReceiptQuery, headers=SIGNED, status=204)
     async def _receipt(self, request: web.Request) -> web.Response:
+        """Take a station's receipt for a file that it has stored."""
         station, _ = self._authenticate(request)
-        path, sha256 = self._path(request), request.query.get("sha256", "")
+        path, sha256 = self._path(request), query_of(request, ReceiptQuery).sha256
         ack = path.with_name(path.name + names.ACKNOWLEDGED)
 
         def write() -> None:

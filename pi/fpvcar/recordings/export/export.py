@@ -117,7 +117,7 @@ def one_by_one(
     for file in ordered:
         with reader.read(file.path) as recording:
             for loss in losses(file.path, recording):
-                say(loss)
+                say(str(loss))
             yield OpenRecording(file.path, recording)
 
 
@@ -275,5 +275,5 @@ def _write_film(film: Mp4Export, new: Path, progress: Progress, report: Report) 
             done += file.write(piece)
             progress.to(done, time.monotonic())
     for loss in film.missing:
-        report.lost(loss)
+        report.lost(str(loss))
     return f"{counted(film.pictures, 'picture')}, {film.seconds:.1f} s"

@@ -16,9 +16,19 @@ from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, samp
 from fpvcar.recordings.export.pictures import LEAD_NS, DecodableFilter, Frame
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
+
+EXPORT_NO_KEY = Phrase(
+    "export_no_key", "{count} pictures are left out: no key frame leads up to them"
+)
+EXPORT_DOUBLED = Phrase(
+    "export_doubled", "{count} pictures are left out: their time is in it already"
+)
+EXPORT_PAUSE = Phrase(
+    "export_pause", "between two pictures is a pause of {hours} h: export them to two films"
+)
 
 PAUSE_MOST_NS = 1800 * SECOND_NS
 USUAL_NS = SECOND_NS // 30
@@ -105,13 +115,13 @@ class Mp4Export:
         return self._index.length_us / 1e6
 
     @property
-    def missing(self) -> list[str]:
+    def missing(self) -> list[Text]:
         """Return messages about recorded pictures that the film lacks."""
-        lines = list[str]()
+        lines = list[Text]()
         if self.left_out:
-            lines.append(sentence("export_no_key", count=self.left_out))
+            lines.append(EXPORT_NO_KEY(count=self.left_out))
         if self.doubled:
-            lines.append(sentence("export_doubled", count=self.doubled))
+            lines.append(EXPORT_DOUBLED(count=self.doubled))
         return lines
 
     @property
@@ -132,7 +142,7 @@ class Mp4Export:
                 length_ns = frame.capture_ns - before.capture_ns
                 if length_ns > PAUSE_MOST_NS:
                     hours = f"{length_ns / 3.6e12:.1f}"
-                    raise RecordingError(sentence("export_pause", hours=hours))
+                    raise RecordingError(EXPORT_PAUSE(hours=hours))
                 at_us = frame.capture_ns // 1000
                 index.lengths_us.append(at_us - before.capture_ns // 1000)
             else:

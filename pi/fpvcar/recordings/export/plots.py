@@ -13,9 +13,10 @@ from fpvcar.recordings import codec, messages
 from fpvcar.recordings.messages import Mark
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import damaged_at_ns
-from fpvcar.runtime.sentences import sentence, sentences_in
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import SECOND_NS
-from fpvcar.wire import telemetry
+
+LOST_HERE = Phrase("lost_here", "{count} bytes are missing ({reason})")
 
 POINTS = 600
 
@@ -41,11 +42,11 @@ class Gap(Struct, frozen=True):
     """Place in the file with missing data."""
 
     t: float
-    words: str
+    words: Text
 
 
 class Plots(Struct, frozen=True):
-    """Plot data of one file. `sentences` has key and values of the words of gaps, for pages."""
+    """Plot data of one file."""
 
     start_ms: float
     seconds: float
@@ -53,7 +54,6 @@ class Plots(Struct, frozen=True):
     reasons: list[ReasonChange]
     marks: list[Mark]
     gaps: list[Gap]
-    sentences: dict[str, str]
 
 
 class Line(NamedTuple):
@@ -72,7 +72,7 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
     if isinstance(message, messages.Reading):
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
-    elif isinstance(message, telemetry.Battery):
+    elif isinstance(message, messages.Battery):
         valid = message.state == "ok"  # otherwise these values are outdated
         yield Line("battery", "volts", "V"), message.volts if valid else None
         yield Line("current", "amps", "A"), message.amps if valid else None
@@ -152,9 +152,8 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     gaps = [
         Gap(
             (damaged_at_ns(recording, damage) - start_ns) / SECOND_NS,
-            sentence("lost_here", count=damage.length, reason=damage.reason),
+            LOST_HERE(count=damage.length, reason=damage.reason),
         )
         for damage in recording.damage
     ]
-    texts = sentences_in(*(gap.words for gap in gaps))
-    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps, texts)
+    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps)

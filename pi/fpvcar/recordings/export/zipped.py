@@ -18,8 +18,11 @@ from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, Rec
 from fpvcar.recordings.export.tables import Columns
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import losses
-from fpvcar.runtime.sentences import os_reason, sentence
+from fpvcar.runtime.texts import FILE_MISSING, VERBATIM, Phrase, Text, os_reason
 from fpvcar.runtime.units import MIB
+
+EXPORT_TABLE = Phrase("export_table", "{count} messages could not be read for a table")
+EXPORT_CUT = Phrase("export_cut", "{name}: cannot be read to its end: {reason}")
 
 PIECE_BYTES = 64 * 1024
 TABLES_HELD = 16 * MIB
@@ -75,7 +78,7 @@ class DriveZip:
         """Take the table writer as `kind`. If `files` is false, the zip contains only tables."""
         self._car, self._paths, self._rest = car, list(paths), rest
         self._kind, self._files = kind, files
-        self.missing: list[str] = []
+        self.missing: list[Text] = []
         self._tables = RecordingTables(self._begin)
         self._held: dict[str, PackedCsv | PackedParquet] = {}
         self._rounds = 0
@@ -91,8 +94,8 @@ class DriveZip:
             for _ in self._put_tables(archive):
                 yield out.take()
             if self._tables.unread:
-                self.missing.append(sentence("export_table", count=self._tables.unread))
-            losses_text = "\n".join(self.missing) or "Nothing is missing."
+                self.missing.append(EXPORT_TABLE(count=self._tables.unread))
+            losses_text = "\n".join(map(str, self.missing)) or "Nothing is missing."
             info = _entry("README.txt", time.time(), zipfile.ZIP_DEFLATED)
             archive.writestr(
                 info,
@@ -111,11 +114,11 @@ class DriveZip:
                 yield from self._bytes(archive, path)
             yield from self._rows(path)
         except FileNotFoundError:
-            self.missing.append(sentence("export_missing", name=path.name))
+            self.missing.append(FILE_MISSING(name=path.name))
         except RecordingError as fault:
-            self.missing.append(f"{fault}".replace(str(path), path.name))
+            self.missing.append(VERBATIM(text=f"{fault}".replace(str(path), path.name)))
         except OSError as fault:
-            self.missing.append(sentence("export_cut", name=path.name, reason=os_reason(fault)))
+            self.missing.append(EXPORT_CUT(name=path.name, reason=os_reason(fault)))
         if sum(table.size for table in self._held.values()) > TABLES_HELD:
             yield from self._put_tables(archive)
 

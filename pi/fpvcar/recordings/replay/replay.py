@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from fpvcar import config
 from fpvcar.config import Profile
+from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free, Guard
@@ -27,6 +28,7 @@ from fpvcar.recordings.messages import Step, WishIn
 from fpvcar.recordings.reader import Message
 from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
 from fpvcar.recordings.replay.check_inputs import RecordedWish, WishCheck, WishMismatch
+from fpvcar.runtime.texts import VERBATIM, State
 from fpvcar.wire.telemetry import Range
 
 
@@ -92,9 +94,10 @@ class GuardReplica:
         now_s = step.now_ns / 1e9
         if self._began_s is None:
             self._began_s = now_s
-        free = self.guard.update(step.ranges, now_s, throttle)
+        ranges = tuple(map(_live, step.ranges))
+        free = self.guard.update(ranges, now_s, throttle)
         settled = now_s - self._began_s >= self._settles_s
-        unsure = [sensor for sensor in step.ranges if not self._sure(sensor, now_s, settled)]
+        unsure = [sensor for sensor in ranges if not self._sure(sensor, now_s, settled)]
         if self._whole:
             return GuardResult(free)
         ahead, back = (
@@ -123,6 +126,16 @@ class GuardReplica:
         self._gone[sensor.name] = 0
         for counts in (self._seen, self._ever):
             counts[sensor.name] = counts.get(sensor.name, 0) + 1
+
+
+LIVE: dict[str, State] = {"ok": "ok", str(NOISY): NOISY}
+"""States that the guard tells apart, by the words of a recording."""
+
+
+def _live(sensor: messages.Range) -> Range:
+    """Return a recorded reading as the guard takes it."""
+    state = LIVE.get(sensor.state) or VERBATIM(text=sensor.state)
+    return Range(sensor.name, sensor.bearing_deg, sensor.range_m, sensor.age_s, state)
 
 
 class StepReplay:

@@ -20,18 +20,25 @@ from collections.abc import Iterable
 from fpvcar.config import NIGHT_S
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices import sensor_modes
-from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
+from fpvcar.devices.capture import NO_CAMERA, CaptureError, NoCamera, PackageMissing
+from fpvcar.runtime.child_process import SILENT
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import NOT_INSTALLED, PROGRAM_EXIT, SAYS, Text
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import FIXED_RATE, SENSOR_WORD, Control, Pipes, report, serve, status_of
 from fpvcar.video.programs.datagrams import Receiver, Stamps
 from fpvcar.wire.camera import Record
 
+CAPTURE_NO_X264 = Text(
+    "capture_no_x264",
+    "this rpicam-vid has no libx264 to replace a hung encoder; switch the car off and on "
+    "again, or sudo apt install rpicam-apps",
+)
+
 PROGRAMS = ("rpicam-vid", "libcamera-vid")
 PACKAGE = "sudo apt install rpicam-apps-lite"
-NO_CAMERA = "no cameras available"
+NOTHING_FOUND = "no cameras available"
 LIBAV_CODEC = "--libav-video-codec"
 LIST = "--list-cameras"
 LISTED = re.compile(r"(?m)^(\d+) : (\w+) \[")
@@ -103,7 +110,7 @@ class Rpicam:
     def __init__(self, config: CameraConfig, software: bool = False) -> None:
         paths = [path for name in PROGRAMS if (path := shutil.which(name))]
         if not paths:
-            raise PackageMissing(sentence("not_installed", program=PROGRAMS[0], command=PACKAGE))
+            raise PackageMissing(NOT_INSTALLED(program=PROGRAMS[0], command=PACKAGE))
         self._program, self._config, self._software = paths[0], config, software
         self._help = self._output("--help")
         self._sensor = self._listed_sensor()
@@ -111,7 +118,7 @@ class Rpicam:
             report(f"{SENSOR_WORD}{self._sensor}")
         report(FIXED_RATE)
         if software and LIBAV_CODEC not in self._help:
-            raise PackageMissing(sentence("capture_no_x264"))
+            raise PackageMissing(CAPTURE_NO_X264)
         self._events = select.epoll()
         self.fd = self._events.fileno()
         self._start(image_settings_of(config))
@@ -122,8 +129,8 @@ class Rpicam:
         try:
             done = subprocess.run(argv, capture_output=True, text=True, timeout=HELP_S)
         except subprocess.TimeoutExpired:
-            silence = sentence("camera_silent", seconds=f"{HELP_S:g}")
-            raise CaptureError(sentence("says", place=" ".join(argv), reason=silence)) from None
+            silence = SILENT(seconds=f"{HELP_S:g}")
+            raise CaptureError(SAYS(place=" ".join(argv), reason=silence)) from None
         return done.stdout + done.stderr
 
     def _listed_sensor(self) -> str:
@@ -216,11 +223,11 @@ class Rpicam:
                 report(self._last_line)
         if not data:
             status = self._child.wait()
-            if NO_CAMERA in self._last_line:
+            if NOTHING_FOUND in self._last_line:
                 number = self._config.device or 0
-                raise NoCamera(sentence("capture_none", program=PROGRAMS[0], number=number))
-            cause = sentence("program_exit", program=PROGRAMS[0], status=status)
-            raise CaptureError(sentence("says", place=cause, reason=self._last_line))
+                raise NoCamera(NO_CAMERA(program=PROGRAMS[0], number=number))
+            cause = PROGRAM_EXIT(program=PROGRAMS[0], status=status)
+            raise CaptureError(SAYS(place=cause, reason=self._last_line))
 
     def _end(self) -> None:
         for fd in (self._receiver.fileno(), self._metadata, self._errors):

@@ -17,11 +17,13 @@ from typing import Protocol
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, PackageMissing, WebcamSource
-from fpvcar.runtime.sentences import sentence
+from fpvcar.runtime.texts import NOT_INSTALLED, Phrase
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import ANY_RATE, FIXED_RATE, Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
+
+CAPTURE_RARE_KEYS = Phrase("capture_rare_keys", "its H.264 had no key frame for {seconds} s")
 
 GOP_MOST_S = 2.5
 H264, YUYV, MJPEG = "H264", "YUYV", "MJPG"
@@ -132,7 +134,7 @@ class Passthrough:
         if is_key or self._key_us is None:
             self._key_us = time_us
         if time_us - self._key_us > GOP_MOST_S * 1e6:
-            raise RareKeys(sentence("capture_rare_keys", seconds=f"{GOP_MOST_S:g}"))
+            raise RareKeys(CAPTURE_RARE_KEYS(seconds=f"{GOP_MOST_S:g}"))
         return Record(is_key, time_us, unit)
 
     def skipped(self) -> None:
@@ -154,7 +156,7 @@ def coder_of(source: WebcamSource, config: CameraConfig, settings: ImageSettings
         from fpvcar.video.programs.transcoder import Transcoder
     except ImportError as fault:
         command = f"sudo apt install python3-av ({fault})"
-        raise PackageMissing(sentence("not_installed", program="PyAV", command=command)) from None
+        raise PackageMissing(NOT_INSTALLED(program="PyAV", command=command)) from None
     return Transcoder(source, config, settings)
 
 

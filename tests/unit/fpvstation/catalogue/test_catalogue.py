@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from fpvcar.library.drives import Drive, DriveFilter
+from fpvcar.runtime.texts import VERBATIM
 from fpvstation.catalogue import catalogue_schema, probe
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.catalogue.search import entry_in, place_of
@@ -111,7 +112,7 @@ def test_catalogue_lists_all_but_an_unreadable_session(
     sums.mkdir()
     put(store, NAME.replace("T200000Z", "T210000Z"), made)
     catalogue.sync()
-    assert catalogue.faults == {bad: "Is a directory"}
+    assert catalogue.faults == {bad: VERBATIM(text="Is a directory")}
     assert len(drives(catalogue)) == 2, "the row of the unreadable session stays"
     sums.rmdir()
     sums.symlink_to(sums.name)
@@ -220,7 +221,7 @@ def test_catalogue_of_a_station_without_counts_counts_each_session(
             db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
         db.close()
     catalogue = opened(tmp_path, store)
-    assert catalogue.reset_reason == ""
+    assert catalogue.reset_reason is None
     usage = catalogue.usage()
     assert (usage.sessions, usage.segments, usage.bytes) == (1, 1, len(made))
     catalogue.close()

@@ -14,6 +14,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from fpvcar.http import certificates
+from fpvcar.http.pages import PROBLEM, errors_as_pages
+from fpvcar.http.responses import refused
+from fpvcar.runtime.texts import SAYS, VERBATIM, Text
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Sums
 from fpvstation.errors import StationError
@@ -117,7 +120,7 @@ async def test_segment_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path
         (folder / NAME).write_bytes(bent)
         for _ in range(2):
             done = await pull(car, tmp_path / "store")
-            assert done.bad == {NAME: "1 MiB arrived damaged"}
+            assert str(done.bad[NAME]) == "1 MiB arrived damaged"
         assert done.bytes == 0, "the good pieces are here already"
     assert not (folder / (NAME + ".ack")).exists()
     assert (folder / (SECOND + ".ack")).exists(), "the others come all the same"
@@ -142,7 +145,77 @@ async def test_wrong_code_or_ended_station_is_refused(folder: Path, tmp_path: Pa
         assert not stations.all()
 
 
-def lying(answer: bytes | None, key: str | None = None) -> web.Application:
+KEY = "11" * 32
+FULL = Text("too_many_codes", "Too many wrong codes: try again in {wait_s} s.", wait_s=9)
+ENGLISH = VERBATIM(text=str(FULL))
+CUT = VERBATIM(text="x" * 200)
+BOMB: str | Text = "x" * 200
+for _ in range(20):
+    BOMB = Text("both", "{first}" * 20, first=BOMB)
+
+
+def problem(title: str, text: str | Text) -> bytes:
+    return msgspec.json.encode({"type": "", "title": title, "status": 403, "text": text})
+
+
+def refusing(answer: Callable[[], web.HTTPException], old: bool) -> web.Application:
+    """Return an application that refuses all requests; `old`: as a car of the version before."""
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        raise answer()
+
+    app = web.Application(middlewares=[] if old else [errors_as_pages])
+    app.router.add_route("*", "/{path:.*}", refuse)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("answer", "old", "reason"),
+    [
+        (lambda: refused(web.HTTPForbidden, FULL), False, FULL),
+        (lambda: refused(web.HTTPForbidden, FULL), True, ENGLISH),
+        (lambda: web.HTTPForbidden(text="x" * 999), True, CUT),
+        (lambda: web.HTTPForbidden(text=" "), True, None),
+    ],
+)
+async def test_refusal_of_a_car_of_this_version_or_the_one_before_is_named(
+    answer: Callable[[], web.HTTPException], old: bool, reason: Text | None
+) -> None:
+    async with car_at(refusing(answer, old)) as url:
+        with pytest.raises(StationError) as fault:
+            await client.pair(url, "", "wrong", "office")
+        assert fault.value.args == (SAYS(place=url, reason=reason or VERBATIM(text=403)),)
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+        async with client.session(url, "") as session:
+            with pytest.raises(CarFault) as listed:
+                await HttpCar(car, session).listing("", False)
+    number: Text = VERBATIM(text=403)
+    step = SAYS(place=number, reason=reason) if reason else number
+    assert listed.value.args == (SAYS(place=url, reason=step),)
+
+
+@pytest.mark.parametrize(
+    ("body", "english"),
+    [
+        (b"{", "{"),
+        (b"[" * 3000, "[" * 200),
+        (b'{"text":' * 400, '{"text":' * 25),
+        (b"{}" + b" " * 10**6, "{}"),
+        (problem("no", SAYS(place="a", reason=FULL)), "no"),
+        (problem("x" * 999, VERBATIM(text="x" * 999)), "x" * 200),
+        (problem("no", BOMB), "no"),
+    ],
+)
+async def test_malformed_nested_or_long_refusal_is_short_english(body: bytes, english: str) -> None:
+    async with car_at(lying(body, status=403, kind=PROBLEM)) as url:
+        with pytest.raises(StationError) as fault:
+            await client.pair(url, "", "wrong", "office")
+    assert fault.value.args == (SAYS(place=url, reason=VERBATIM(text=english)),)
+
+
+def lying(
+    answer: bytes | None, key: str | None = None, status: int = 200, kind: str = "text/plain"
+) -> web.Application:
     """Return an application that answers all with `answer`; signed, if it has the key."""
 
     async def say(request: web.Request) -> web.StreamResponse:
@@ -153,14 +226,13 @@ def lying(answer: bytes | None, key: str | None = None) -> web.Application:
                 await endless.write(bytes(1 << 16))
         nonce = request.headers.get(wire.NONCE, "")
         mac = wire.answer_mac(bytes.fromhex(key), nonce, answer) if key else "0" * 64
-        return web.Response(body=answer, headers={wire.MAC: mac})
+        return web.Response(body=answer, headers={wire.MAC: mac}, status=status, content_type=kind)
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", say)
     return app
 
 
-KEY = "11" * 32
 LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
 
 
@@ -228,7 +300,7 @@ async def test_malformed_checksums_are_refused(tmp_path: Path) -> None:
     async with car_at(lying(body % NAME.encode(), KEY)) as url:
         car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
         done = await pull(car, tmp_path / "store")
-        assert "checksums do not fit a file of 3 bytes" in done.bad[NAME] and done.waiting == 1
+        assert "checksums do not fit a file of 3 bytes" in str(done.bad[NAME]) and done.waiting == 1
 
 
 async def test_unreachable_car_is_a_fault_with_its_address() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fpvcar.runtime.sentences import fault_text
+from fpvcar.runtime.texts import fault_text
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.errors import StationError

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fpvcar.runtime.texts import VERBATIM
 from fpvcar.wire.station import Pairing
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.pull import CarFault, Round
@@ -59,7 +60,7 @@ async def test_failed_round_is_retried_with_growing_pauses(tmp_path: Path) -> No
     state = await keeper.one_car()
     last = BACK_OFF_S[-1]
     assert keeper.slept == [*BACK_OFF_S, last, last, POLL_S, BACK_OFF_S[0]]
-    assert "disk is full" in state.state and "fpvstation rm" in state.state
+    assert "disk is full" in str(state.state) and "fpvstation rm" in str(state.state)
 
 
 async def test_waiting_count_is_kept_while_the_car_is_away(
@@ -103,7 +104,7 @@ async def test_full_comparison_repeats_until_a_round_succeeds(tmp_path: Path) ->
 
 
 async def test_bad_segment_is_retried_with_growing_pauses(tmp_path: Path) -> None:
-    bad = {"x.mcap": "1 MiB arrived damaged"}
+    bad = {"x.mcap": VERBATIM(text="1 MiB arrived damaged")}
     new = Round(bad=bad, stored=["y.mcap"])
     keeper = Played(tmp_path, [*[Round(bad=bad)] * 6, new, Round(bad=bad), Round()])
     state = await keeper.one_car()
@@ -113,9 +114,9 @@ async def test_bad_segment_is_retried_with_growing_pauses(tmp_path: Path) -> Non
 
 
 async def test_bad_segment_is_named_in_the_state(tmp_path: Path) -> None:
-    bad = {"x.mcap": "1 MiB arrived damaged"}
+    bad = {"x.mcap": VERBATIM(text="1 MiB arrived damaged")}
     state = await Played(tmp_path, [Round(bad=bad)]).one_car()
-    assert state.bad == bad and "x.mcap: 1 MiB arrived damaged" in state.state
+    assert state.bad == bad and "x.mcap: 1 MiB arrived damaged" in str(state.state)
 
 
 async def test_failed_full_comparison_is_repeated_soon(
@@ -124,7 +125,7 @@ async def test_failed_full_comparison_is_repeated_soon(
     now_s = iter((0.0, BACK_OFF_S[-1] - 1.0, BACK_OFF_S[-1], 2 * BACK_OFF_S[-1]))
     clock = SimpleNamespace(monotonic=lambda: next(now_s))
     monkeypatch.setattr("fpvstation.fetch.scheduler.time", clock)
-    keeper = Played(tmp_path, [Round(bad={"x.mcap": "cut"}), Round(), Round()])
+    keeper = Played(tmp_path, [Round(bad={"x.mcap": VERBATIM(text="cut")}), Round(), Round()])
     await keeper.one_car()
     assert keeper.everything == [True, False, True, False]
 
@@ -141,7 +142,7 @@ async def test_internal_fault_is_logged_and_retried(
 
 async def test_keeper_internal_fault_of_a_car_is_kept_until_a_good_round(tmp_path: Path) -> None:
     state = await Played(tmp_path, [ZeroDivisionError("oh")]).one_car()
-    assert state.internal_fault == "internal fault: ZeroDivisionError('oh')"
+    assert str(state.internal_fault) == "internal fault: ZeroDivisionError('oh')"
 
 
 async def test_keeper_ends_when_the_task_of_a_car_ends(tmp_path: Path) -> None:

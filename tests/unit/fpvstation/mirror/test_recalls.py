@@ -81,7 +81,7 @@ async def test_recall_brings_the_session_back_and_counts_its_bytes(rig: Rig) -> 
         assert (state.state, state.done, state.total) == ("waiting", 0, SIZE)
         assert begin(recalls, rig) is state, "once, however often it is pushed"
         await ended(state)
-    assert (state.state, state.done, state.fault) == ("done", SIZE, "")
+    assert (state.state, state.done, state.fault) == ("done", SIZE, None)
     assert recalls.states == [state]
     rig.check_one_copy(rig.root)
 
@@ -159,7 +159,7 @@ async def test_archive_that_is_away_is_named_and_can_be_tried_again(rig: Rig) ->
     recalls = Recalls(rig.tiers())
     rig.unmount()
     state = await recalled(recalls, rig)
-    assert state.state == "failed" and "is missing there: mount its disk" in state.fault
+    assert state.state == "failed" and "is missing there: mount its disk" in str(state.fault)
     rig.mount()
     again = await recalled(recalls, rig)
     assert again.state == "done" and recalls.states == [again]
@@ -171,7 +171,7 @@ async def test_store_without_room_is_named_before_any_byte_moves(
     free = SimpleNamespace(free=100_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
     state = await recalled(Recalls(rig.tiers()), rig)
-    assert f"{SESSION} needs 0.3 MB, and 0.1 MB are free" in state.fault
+    assert f"{SESSION} needs 0.3 MB, and 0.1 MB are free" in str(state.fault)
     assert not (rig.root / ".incoming" / "archive").exists()
 
 
@@ -182,8 +182,8 @@ async def test_disk_that_fills_up_is_named(rig: Rig, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copy2", full)
         state = await recalled(Recalls(rig.tiers()), rig)
-    assert state.fault.startswith("No space left on device: make room there; the next try")
-    assert "mach dort Platz" in translated("de", state.fault)
+    assert str(state.fault).startswith("No space left on device: make room there; the next try")
+    assert state.fault and "mach dort Platz" in translated("de", state.fault)
     assert (await recalled(Recalls(rig.tiers()), rig)).state == "done"
     rig.check_one_copy(rig.root)
 
@@ -191,8 +191,8 @@ async def test_disk_that_fills_up_is_named(rig: Rig, monkeypatch: pytest.MonkeyP
 async def test_segment_lost_in_the_archive_is_named(rig: Rig) -> None:
     (rig.there / SESSION / SECOND).unlink()
     state = await recalled(Recalls(rig.tiers()), rig)
-    assert state.state == "done" and f"1 segment bad or missing in {rig.there}" in state.fault
-    assert SECOND in state.fault
+    assert state.state == "done" and f"1 segment bad or missing in {rig.there}" in str(state.fault)
+    assert SECOND in str(state.fault)
 
 
 async def test_defect_ends_one_recall_and_not_the_station(
@@ -202,7 +202,7 @@ async def test_defect_ends_one_recall_and_not_the_station(
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copy2", lambda source, target: 1 / 0)
         state = await recalled(recalls, rig)
-    assert state.fault.startswith("internal fault: ZeroDivisionError")
+    assert str(state.fault).startswith("internal fault: ZeroDivisionError")
     assert (await recalled(recalls, rig)).state == "done"
 
 

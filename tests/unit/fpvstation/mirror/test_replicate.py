@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.http.languages import translated
+from fpvcar.runtime.texts import VERBATIM, fault_text
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
 from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
@@ -76,7 +77,7 @@ async def test_unverified_copy_is_not_recorded(rig: Rig) -> None:
     put(rig.store)
     rig.office.check = never_good  # type: ignore[method-assign]
     await rig.later()
-    assert "are bad or missing there" in rig.relay.state.bad[SESSION]
+    assert "are bad or missing there" in str(rig.relay.state.bad[SESSION])
     assert PLACE not in rig.copies.of(SESSION) and rig.relay.state.waiting == 1
 
 
@@ -131,7 +132,7 @@ async def test_failed_session_does_not_block_the_next(rig: Rig) -> None:
     put(rig.store, LATER)
     rig.office.faults = [OfficeFault("its disk is full")]
     await rig.later()
-    assert rig.relay.state.bad == {SESSION: "its disk is full"}
+    assert rig.relay.state.bad == {SESSION: VERBATIM(text="its disk is full")}
     assert rig.relay.state.sent == 1 and rig.relay.state.waiting == 1
     await rig.relay.once(False)
     assert not rig.relay.state.bad and rig.relay.state.sent == 2
@@ -157,7 +158,7 @@ async def test_unmounted_store_gets_no_record(rig: Rig) -> None:
 
     rig.office.check = check  # type: ignore[method-assign]
     await rig.later()
-    assert "mount its disk" in rig.relay.state.bad[SESSION]
+    assert "mount its disk" in str(rig.relay.state.bad[SESSION])
     assert list(rig.root.iterdir()) == []
 
 
@@ -250,4 +251,4 @@ async def test_fault_of_rdcp_has_a_key_and_its_own_words(
     with pytest.raises(OfficeFault) as fault:
         await Rdcp("nas:/srv", tmp_path).fetch(SESSION)
     german = "nas:/srv: rdcp endete mit Status 3: nas: no route"
-    assert translated("de", str(fault.value)) == german
+    assert translated("de", fault_text(fault.value)) == german

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.config import ConfigError
+from fpvcar.runtime.texts import State
 from fpvstation.mirror.mirrors import Offices
 from fpvstation.mirror.office import OnProgress
 from fpvstation.settings import Window, load
@@ -119,7 +120,7 @@ class Night:
             windows={PLACE: NIGHT},
         )
         self.offices.open(rig.store, act)
-        self.seen = list[tuple[str, int, int, int, str]]()
+        self.seen = list[tuple[State, int, int, int, str]]()
         """State, complete, pending sessions and bytes, and opening time, at each pause."""
 
     async def _sleep(self, _: float) -> None:

@@ -81,7 +81,7 @@ def test_session_of_a_damaged_record_stays_in_the_list(rig: Rig, catalogue: Cata
     record = rig.root / path_of(SESSION)
     record.write_bytes(b"{")
     catalogue.sync()
-    assert catalogue.faults[SESSION].startswith(f"{path_of(SESSION)}: damaged here since")
+    assert str(catalogue.faults[SESSION]).startswith(f"{path_of(SESSION)}: damaged here since")
     assert catalogue.usage().archived == 1
     found = catalogue.find(DriveFilter(), float("inf"), 9)
     assert set(map(len, found.copies.values())) <= {0}, "no place is claimed"
@@ -111,7 +111,7 @@ async def test_late_segments_are_kept_by_the_car_and_are_no_fault_of_it() -> Non
     archived(disk, NAMES[:1], NOW_S)
     done = await pull.once(False)
     assert list(done.late) == NAMES[1:] and not done.bad and not done.stored
-    assert done.late[NAMES[1]] == (
+    assert str(done.late[NAMES[1]]) == (
         f"{SESSION} is in s3://drives/archive: bring it back with `fpvstation recall "
         "Plague-20261121T193100Z`"
     )

@@ -53,7 +53,7 @@ class Rig:
     def keep(self, most: int) -> list[str]:
         """Run the bound with room for so many sessions; return its faults."""
         self.bound._most = most * SIZE
-        return list(self.bound.run())
+        return list(map(str, self.bound.run()))
 
     def left(self) -> set[str]:
         return set(self.store.sessions())

@@ -7,18 +7,22 @@ import msgspec
 import pytest
 
 from fpvcar.http.prometheus_text import exposition
+from fpvcar.runtime.texts import VERBATIM
 from fpvstation.catalogue.catalogue import StoreUsage
+from fpvstation.errors import CHORE_LIST, INTERNAL
 from fpvstation.fetch.rate import WINDOW_S, Rate
-from fpvstation.fetch.scheduler import CarState
+from fpvstation.fetch.scheduler import FETCHING, CarState
 from fpvstation.housekeeping import ChoreState
 from fpvstation.mirror.office import OfficeState
 from fpvstation.mirror.recalls import RecallState
+from fpvstation.mirror.replicate import SENDING
 from fpvstation.store.replica_log import RECENT_S
 from fpvstation.web.health import OLD_S, StationHealth
 from fpvstation.web.status import follow, lines_of
 from tests.unit.recordings.export.test_progress import Terminal
 
 NOW_S = 1e9
+TRASH = VERBATIM(text="trash")
 
 
 def standing(**more: object) -> StationHealth:
@@ -26,7 +30,7 @@ def standing(**more: object) -> StationHealth:
         "Plague",
         "Plague",
         "https://a",
-        "fetching",
+        FETCHING,
         NOW_S - 3,
         NOW_S,
         7,
@@ -35,7 +39,7 @@ def standing(**more: object) -> StationHealth:
         10_000_000,
         2e6,
     )
-    office = OfficeState("nas:/srv", "sending", 0.0, 3, 4, 90_000_000, 30_000_000, 1e6, complete=8)
+    office = OfficeState("nas:/srv", SENDING, 0.0, 3, 4, 90_000_000, 30_000_000, 1e6, complete=8)
     made = StationHealth(
         StoreUsage("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11),
         [car],
@@ -43,7 +47,7 @@ def standing(**more: object) -> StationHealth:
         0,
         0.0,
         0,
-        "",
+        None,
     )
     return msgspec.structs.replace(made, **more)
 
@@ -78,13 +82,13 @@ def test_status_names_the_time_when_a_window_opens() -> None:
     assert said[1].startswith(
         "nas:/srv: waits until 22:00; 8 of 12 sessions there; 4 pending (90 MB), "
     )
-    office.state = "its disk is full"
+    office.state = VERBATIM(text="its disk is full")
     assert "22:00" not in list(lines_of(standing(offices=[office]), NOW_S))[1]
 
 
 def test_last_fault_is_shown_after_it_is_over() -> None:
     (office,) = standing().offices
-    office.last_fault, office.fault_s = "nas:/srv: it is full", NOW_S - 120
+    office.last_fault, office.fault_s = VERBATIM(text="nas:/srv: it is full"), NOW_S - 120
     said = list(lines_of(standing(offices=[office]), NOW_S))
     assert said[1].endswith("; 2:00 min ago: nas:/srv: it is full")
     office.state = office.last_fault
@@ -103,10 +107,9 @@ def test_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
 
 def test_late_segment_of_an_archived_session_names_the_next_step() -> None:
     made = standing()
-    made.cars[0].late = {"a.mcap": "S is in /mnt: bring it back with `fpvstation recall S`"}
-    assert list(made.faults(NOW_S)) == [
-        "Plague keeps 1 late segment: S is in /mnt: bring it back with `fpvstation recall S`"
-    ]
+    made.cars[0].late = {"a.mcap": VERBATIM(text="S is in /mnt: recall it")}
+    said = ["Plague keeps 1 late segment: S is in /mnt: recall it"]
+    assert list(made.faults(NOW_S)) == said
 
 
 def test_status_shows_the_progress_of_recalls() -> None:
@@ -115,7 +118,7 @@ def test_status_shows_the_progress_of_recalls() -> None:
     made = standing(recalls=[recall, ended])
     said = list(lines_of(made, NOW_S))
     assert said[2] == "S: recall from s3://b: copying, 12 of 340 MB, 4.0 MB/s, 1:22 min left"
-    recall.state, recall.rate, recall.fault = "failed", 0.0, "it is full"
+    recall.state, recall.rate, recall.fault = "failed", 0.0, VERBATIM(text="it is full")
     assert list(lines_of(made, NOW_S))[2] == (
         "S: recall from s3://b: failed, 12 of 340 MB; it is full"
     )
@@ -123,8 +126,8 @@ def test_status_shows_the_progress_of_recalls() -> None:
 
 
 def test_internal_faults_and_faults_of_chores_are_faults() -> None:
-    made = standing(chores=[ChoreState("list"), ChoreState("trash", "busy")])
-    made.cars[0].internal_fault = made.offices[0].internal_fault = "internal fault: 0"
+    made = standing(chores=[ChoreState(CHORE_LIST), ChoreState(TRASH, VERBATIM(text="busy"))])
+    made.cars[0].internal_fault = made.offices[0].internal_fault = INTERNAL(reason=0)
     assert list(made.faults(NOW_S)) == [
         "Plague: internal fault: 0",
         "nas:/srv: internal fault: 0",

@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.library.drive_repository import DriveBusy
 from fpvcar.library.drives import DriveFilter
+from fpvcar.runtime.texts import VERBATIM
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
@@ -118,7 +119,8 @@ def test_car_that_answers_but_delivers_nothing_is_a_fault(page: Page) -> None:
 
 def test_segment_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._scheduler.states["1"]
-    state.bad, state.state = {NAME: "2 MiB arrived damaged"}, "1 damaged on the car"
+    state.bad = {NAME: VERBATIM(text="2 MiB arrived damaged")}
+    state.state = VERBATIM(text="1 damaged on the car")
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import msgspec
 import pytest
 from aiohttp import ClientError, web
 
@@ -23,6 +24,7 @@ from fpvcar.library.recording_index import RecordingIndex
 from fpvcar.recordings.export import mp4
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.export.zipped import DriveZip
+from fpvcar.runtime.texts import Text
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, McapFile
 from tests.support.recordings import Client, ask, one_drive
@@ -149,7 +151,7 @@ async def test_export_names_damage_on_the_page_and_in_the_zip(folder: Path) -> N
     async with ask(folder) as client:
         film = await begun(client, "film")
         said = await until(client, film, "ready")
-        words = " ".join(said["missing"])
+        words = " ".join(str(msgspec.convert(text, Text)) for text in said["missing"])
         assert said["name"] == "Plague-20251121T200000Z-incomplete.mp4"
         assert f"{NAMES[0]}: " in words and "bytes are missing" in words
         assert f"{NAMES[1]}: no MCAP" in words and str(folder) not in words
@@ -175,7 +177,8 @@ async def test_growing_file_is_in_the_film_but_not_in_the_zip(folder: Path) -> N
         assert pictures_in(data) == 120
         os.rename(folder / NAMES[1], growing)
         one = await begun(client, "zip", [NAMES[0], growing.name])
-        assert one["missing"] == [f"{growing.name}: still being written, so it is not in here"]
+        (missing,) = one["missing"]
+        assert (missing["key"], missing["values"]) == ("export_growing", {"name": growing.name})
         data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
         with zipfile.ZipFile(io.BytesIO(data)) as made:
             assert growing.name not in made.namelist()
@@ -248,7 +251,7 @@ async def test_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
     async with ask(folder) as client:
         one = await begun(client, "film", NAMES[:1])
         said = await until(client, one, "failed")
-        assert said["fault"] == "no picture was recorded in this drive"
+        assert said["fault"]["key"] == "export_no_picture"
         answer = await client.get(f"{BASE}/{one['id']}/file")
         assert answer.status == 410 and "no picture" in await answer.text()
 
@@ -331,7 +334,7 @@ async def test_export_failing_midway_is_cut_and_reports_its_fault(
         with pytest.raises(ClientError):
             await (await client.get(f"{BASE}/{one['id']}/file")).read()
         said = await until(client, one, "failed")
-        assert "Input/output error" in said["fault"]
+        assert said["fault"]["key"] == "os_eio"
 
 
 async def test_oldest_exports_beyond_the_limit_are_forgotten(folder: Path) -> None:

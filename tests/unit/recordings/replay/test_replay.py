@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from fpvcar import __main__ as command_line
+from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free
 from fpvcar.drive.mixing import Slew
@@ -20,6 +21,7 @@ from fpvcar.recordings.replay import replay
 from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
 from fpvcar.recordings.replay.check_inputs import RecordedWish
 from fpvcar.recordings.replay.replay import ReplayResult, StepGap, reachable, same
+from fpvcar.runtime.texts import State
 from tests.support import mcaps
 from tests.support.mcaps import Drive, Logged, McapFile
 
@@ -139,9 +141,25 @@ def test_recording_may_begin_within_a_drive(start: int) -> None:
 class Rearless(Drive):
     """Drive whose rear sensor never reported."""
 
-    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, str]:
+    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, State]:
         told = super()._walls_of(name, now_s)
-        return (None, 99.0, "does not answer") if name == "rear" else told
+        return (None, 99.0, mcaps.SILENT) if name == "rear" else told
+
+
+class Noisy(Drive):
+    """Drive whose rear sensor is noisy at times, with the nearest of its ranges."""
+
+    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, State]:
+        range_m, age_s, state = super()._walls_of(name, now_s)
+        return range_m, age_s, NOISY if name == "rear" and int(now_s) % 2 else state
+
+
+def test_noisy_sensor_counts_in_the_replay_as_in_the_car() -> None:
+    drive = Noisy(7)
+    steps = drive.go(20.0)
+    assert {str(NOISY), "ok"} <= {one.state for step in steps for one in step.ranges}
+    verdict = again(drive)
+    assert verdict.differing == 0 and verdict.unsure == 0
 
 
 def test_unchecked_guard_direction_is_counted_other_is_checked() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.linux import picamera
+from fpvcar.runtime.texts import text_of_line
 from fpvcar.video import options, process
 from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.cameras.libcamera import LEVEL
@@ -151,7 +152,7 @@ def test_start_failure_is_explained_in_the_last_line(
     name, _, value = env.partition("=")
     camera = pi(cameras, board, *options, **({name: value} if name else {}))
     assert camera.process.wait(30) == status
-    last = camera.said().strip().splitlines()[-1]
+    last = str(text_of_line(camera.said().strip().splitlines()[-1]))
     assert said in last and "Traceback" not in last
 
 
@@ -170,7 +171,7 @@ def test_hung_encoder_has_an_exit_status(
 ) -> None:
     camera = pi(cameras, "zero", PICAMERA_ENCODER=fault)
     assert camera.process.wait(30) == status
-    assert words in camera.said().strip().splitlines()[-1]
+    assert words in str(text_of_line(camera.said().strip().splitlines()[-1]))
 
 
 @BOARDS

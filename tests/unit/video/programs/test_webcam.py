@@ -6,6 +6,7 @@ import pytest
 
 from fpvcar import config
 from fpvcar.devices.capture import PackageMissing
+from fpvcar.runtime.texts import text_of_line
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.programs.webcam import GOP_MOST_S, Passthrough, RareKeys, Webcam, coder_of
@@ -127,9 +128,9 @@ def test_torn_jpeg_is_skipped(cameras: list[Camera]) -> None:
         (
             {"WEBCAM_AFTER": "3", "WEBCAM_THEN": "unplugged"},
             process.NO_CAMERA,
-            "camera: /dev/video7: the camera was unplugged",
+            "/dev/video7: the camera was unplugged",
         ),
-        ({"WEBCAM_FORMATS": ""}, process.NO_CAMERA, "camera: no webcam on USB"),
+        ({"WEBCAM_FORMATS": ""}, process.NO_CAMERA, "no webcam on USB"),
     ],
 )
 def test_end_is_explained_in_the_last_line(
@@ -137,7 +138,8 @@ def test_end_is_explained_in_the_last_line(
 ) -> None:
     camera = webcam(cameras, **env)
     assert camera.process.wait(20) == status
-    assert camera.said().strip().splitlines()[-1].startswith(said)
+    last = text_of_line(camera.said().strip().splitlines()[-1])
+    assert str(last).startswith(said)
 
 
 def test_missing_pyav_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
