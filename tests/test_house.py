@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.app import FEATURES
 from fpvcar.cli.verbs import without_authorities
+from fpvcar.config import profiles
+from tests.support.profiles import minimal
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")
@@ -109,7 +112,11 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     ("module", "most"),
-    [("fpvcar.app", 529), ("fpvcar.wheels.__main__", 147), ("fpvcar.devices.guardian", 72)],
+    [
+        ("fpvcar.app, fpvcar.buttons.socket, fpvcar.doctor.api, fpvcar.wifi.api", 530),
+        ("fpvcar.wheels.__main__", 147),
+        ("fpvcar.devices.guardian", 72),
+    ],
 )
 def test_process_imports_stay_within_limit(module: str, most: int) -> None:
     """Each module costs memory and time at the start, while the car stands still. Those that the
@@ -117,6 +124,22 @@ def test_process_imports_stay_within_limit(module: str, most: int) -> None:
     code = f"import sys; own = len(sys.modules); import {module}; print(len(sys.modules) - own)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(done.stdout) <= most
+
+
+def test_run_imports_a_feature_only_for_its_profiles() -> None:
+    code = "import fpvcar.app, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = [name for name in FEATURES if f"fpvcar.{name}" in done.stdout.split()]
+    assert loaded == []
+    rear = {"source": "bench", "width": 320, "height": 240}
+    more = {"cameras": {"rear": rear}, "depth": {"source": "bench"}}
+    for profile, names in (
+        (minimal(), []),
+        (minimal(**more, intercom={"speaker": "default"}), ["depth", "second_camera", "intercom"]),
+    ):
+        has = [name for name, loads in FEATURES.items() if loads(profiles.parse(profile))]
+        every = {"buttons.socket", "wifi.api", "doctor.api"}
+        assert [name.split(".")[0] for name in has if name not in every] == names
 
 
 def test_run_loads_no_certificate_authorities(monkeypatch: pytest.MonkeyPatch) -> None:

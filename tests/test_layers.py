@@ -13,15 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.app import FEATURES
+
 PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
 FLOORS = (
     ("__main__",),
     ("cli",),
     ("app", "hil"),
-    ("calibration", "doctor", "intercom"),
+    tuple(sorted({"calibration", *(module.split(".")[0] for module in FEATURES)})),
     ("seat",),
     ("recorder",),
-    ("buttons", "library", "wifi"),
+    ("library",),
     ("access",),
     ("http",),
     ("recordings", "wheels"),
@@ -86,6 +88,13 @@ def climbs(module: str, source: str) -> list[str]:
 def test_package_imports_only_lower_layers() -> None:
     found = [one for name, path in modules() for one in climbs(name, path.read_text())]
     assert found == []
+
+
+def test_import_of_a_feature_by_another_or_by_the_core_is_reported() -> None:
+    assert floor_of("intercom") == floor_of("buttons") == floor_of("seat") - 1
+    source = "from fpvcar.intercom.socket import Intercom\n"
+    assert climbs("buttons.socket", source) == ["buttons.socket:1 imports intercom.socket.Intercom"]
+    assert climbs("seat.hub", source) == ["seat.hub:1 imports intercom.socket.Intercom"]
 
 
 def test_import_of_higher_layer_is_reported() -> None:

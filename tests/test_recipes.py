@@ -19,13 +19,21 @@ TITLES = {
     "string": "A string on a page",
     "language": "A language",
     "setting": "A setting on the page",
+    "feature": "A feature with its own socket, page and setting",
     "range-sensor": "A range sensor",
     "motor-driver": "A motor driver",
     "profile-key": "A key of a profile",
     "doctor-finding": "A finding of `fpvcar doctor`",
     "station-verb": "A verb of `fpvstation`",
 }
-MOST = {"string": 2, "setting": 7, "range-sensor": 5, "motor-driver": 4, "station-verb": 3}
+MOST = {
+    "string": 2,
+    "setting": 7,
+    "feature": 4,
+    "range-sensor": 5,
+    "motor-driver": 4,
+    "station-verb": 3,
+}
 """Largest number of files that a recipe may edit."""
 BENCH = """
 from fpvcar.config import profiles
@@ -105,6 +113,38 @@ Path("store").mkdir()
 Store(Folder(Path("store"))).open("")
 assert main(["sum", "--store", "store"]) == 0
 """
+NEW_FEATURE = """
+import asyncio
+from aiohttp.test_utils import TestClient, TestServer
+from fpvcar.app import load
+from fpvcar.access.codes import Rights
+from fpvcar.access.remembered_browsers import COOKIE
+from tests.support.hub import House, server_of
+
+async def main():
+    house = House(feature=lambda core: load("laps.feature", core))
+    more = {"devices": house.devices, "features": house.features}
+    server = server_of(house.profile, house.hub, None, **more)
+    async with TestClient(TestServer(server.application())) as client:
+        page = await client.get("/laps")
+        assert page.status == 200 and "laps/main.js" in await page.text()
+        child = await client.ws_connect("/ws/laps")
+        assert await child.receive_json() == {"kind": "laps", "done": 0, "goal": 10}
+        await child.send_json({"kind": "goal", "laps": 3})
+        assert (await child.receive_json())["code"] == "grown_up_only"
+        await child.receive_json()
+        device = house.devices.add("Mum", "10.0.0.1", Rights(True, True), __import__("time").time())
+        cookie = f"{COOKIE}={house.devices.cookie(device)}"
+        mum = await client.ws_connect("/ws/laps", headers={"Cookie": cookie})
+        await mum.send_json({"kind": "goal", "laps": 3})
+        await mum.send_json({"kind": "lap"})
+        while (await child.receive_json())["done"] != 1:
+            pass
+    parts = house.visitor("Ann").state.parts
+    assert (parts["laps"].done, parts["laps"].goal) == (1, 3)
+
+asyncio.run(main())
+"""
 TEXTS = ("node", "--test", "tests/web/lang/languages.test.js")
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 MODULE = (sys.executable, "-m")
@@ -119,6 +159,11 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
         ("node_modules/.bin/tsc", "--project", "tsconfig.json"),
         ("node", "--test", "tests/web/lib/wire.test.js"),
         TEXTS,
+    ),
+    "feature": (
+        (*PYTHON, NEW_FEATURE),
+        (*PYTEST, "tests/test_layers.py", "-k", "layers or feature"),
+        ("node_modules/.bin/tsc", "--project", "tsconfig.json"),
     ),
     "range-sensor": ((*PYTHON, NEW_SENSOR), (*MODULE, "tools.docs.profile_docs")),
     "motor-driver": ((*PYTHON, NEW_DRIVER), (*MODULE, "tools.docs.profile_docs")),

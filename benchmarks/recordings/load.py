@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.support.recorder.recording import DELTA, KEY, PROFILE
 
-from fpvcar.buttons.game import View
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import GateRun
 from fpvcar.drive.guard import Free
@@ -25,6 +24,7 @@ from fpvcar.recordings import messages
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import telemetry, up
+from fpvcar.wire.buttons import View
 
 TICKS = 50
 UNIT = 2_000_000 // 8 // 30

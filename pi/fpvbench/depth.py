@@ -1,6 +1,6 @@
 """Depth camera of the bench: rays into the world as Z16, processed like a real camera's.
 
-Its stdout has the format of sensors/depth_process.py. It sees solids (walls, boxes,
+Its stdout has the format of depth/process.py. It sees solids (walls, boxes,
 ramp, floor) like the world's range sensors, and needs no EGL.
 """
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from fpvbench.soc import Soc, World, attach, peek_world
 from fpvbench.world import scene
-from fpvcar.sensors import depth_image
-from fpvcar.sensors.depth_process import PREVIEW_EVERY_S, stdin_ended, to_stdout
+from fpvcar.depth import image as depth_image
+from fpvcar.depth.process import PREVIEW_EVERY_S, stdin_ended, to_stdout
 from fpvcar.wire.camera import pack_depth
 
 WIDTH, HEIGHT = 80, 45

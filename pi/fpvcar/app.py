@@ -1,11 +1,13 @@
 """Wiring only: build every part of `run`, pass each its collaborators, and list them.
 
-If two parts need each other, the source of events receives its listeners as arguments of its run
-method: camera, wheels client and recorder's feed.
+If two parts need each other, one publishes events (service.Event) and the other subscribes, or the
+source of events receives its listeners as arguments of its run method: camera, wheels client and
+recorder's feed. FEATURES lists the parts that only some cars have.
 """
 
 import asyncio
 import functools
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -19,21 +21,22 @@ from fpvcar.access.remembered_browsers import FILE, Devices
 from fpvcar.access.rights import DeviceRights
 from fpvcar.access.stations import FILE as STATIONS
 from fpvcar.access.stations import Stations
-from fpvcar.buttons.panel import Panel, buttons_of
+from fpvcar.buttons.panel import buttons_of
 from fpvcar.calibration import store
-from fpvcar.calibration.api import CalibrationApi, apply_to
+from fpvcar.calibration.api import CalibrationApi
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.doctor.api import DoctorApi
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import DisplayName, Saver, ships
 from fpvcar.drive.servo_correction import CalibratedServo
 from fpvcar.http import certificates, endpoints
 from fpvcar.http.addresses import machine_names
+from fpvcar.http.admission import Admission
 from fpvcar.http.endpoints import Address, Site
 from fpvcar.http.limits import connection_places
 from fpvcar.http.trust_api import TrustApi
+from fpvcar.library.api.exports import EXPORTS
 from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.library.api.station_api import StationApi
 from fpvcar.library.recording_index import files_in
@@ -42,14 +45,14 @@ from fpvcar.recorder.setup import CarRecorder
 from fpvcar.runtime import gc_policy, paths, service, watchdog
 from fpvcar.runtime.service import Part, threaded
 from fpvcar.seat.authorization import Access
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.hub import Hub
 from fpvcar.seat.metrics import Metrics
-from fpvcar.seat.routes import Api, Media, Server
-from fpvcar.seat.vehicle import Vehicle
-from fpvcar.sensors import depth_camera
+from fpvcar.seat.routes import Server
+from fpvcar.seat.sessions import Sessions
+from fpvcar.seat.vehicle import Cameras, LightEvents
 from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
-from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
@@ -59,13 +62,20 @@ from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
 from fpvcar.wheels.rescue import Rescue
-from fpvcar.wifi.api import NetworkApi
-from fpvcar.wifi.client import NetworkClient
-from fpvcar.wifi.radio import in_own_network
-from fpvcar.wire.network import SOCKET as NETWORK
 
 SWITCH_S = 0.001
 """Longest wait of a woken thread, or of the loop, for another thread to release the interpreter."""
+
+
+FEATURES: dict[str, Callable[[Profile], bool]] = {
+    "buttons.socket": lambda profile: True,  # without wired buttons its page has four
+    "depth.camera": lambda profile: profile.depth.source != "none",
+    "second_camera.feature": lambda profile: bool(profile.cameras),
+    "intercom.socket": lambda profile: profile.intercom.present,
+    "wifi.api": lambda profile: True,
+    "doctor.api": lambda profile: True,
+}
+"""Module of each feature, and whether a car of this profile has it."""
 
 
 @dataclass(frozen=True)
@@ -100,40 +110,13 @@ class Settings:
         self.profile = self.tuner.profile
 
 
-class Cameras:
-    """Cameras whose pictures people see, and their streams."""
-
-    def __init__(self, settings: Settings, soc: Path | None, hot: Callable[[], bool]) -> None:
-        profile, saver = settings.profile, settings.saver
-        self.first = Camera(*argv_of(profile, soc), encoder=firmware_encoder(profile.camera))
-        self.picture = PictureSettings(
-            settings.written, saver.before.picture, soc, self.first, saver.put_picture
-        )
-        self.stream = Stream(self.first, profile.camera.bitrate)
-        self.rate = FrameRate(self.stream, self.first, self.picture.within_limits, hot)
-        self.second = None
-        if profile.cameras:
-            from fpvcar.video.second_camera import second_camera  # not above: most cars have none
-
-            self.second = second_camera(profile, soc)
-        self._blind_s = profile.gate.blind_s
-
-    def picture_age_s(self, now_s: float) -> float | None:
-        """Return the age of the picture for the gate."""
-        age_s = self.first.age_s(now_s)
-        if self.second is None:
-            return age_s
-        return self.second.picture_age_s(age_s, now_s, self._blind_s)
-
-
 class Sensors:
     """Sensors of the car, each with its thread; `suite` has the values of all."""
 
-    def __init__(self, settings: Settings, soc: Path | None, recordings: Path) -> None:
+    def __init__(self, settings: Settings, recordings: Path) -> None:
         profile, tuner = settings.profile, settings.tuner
         self.ranges, self.battery = Ranges(profile), BatterySensor(profile)
         self.computer = HealthThread(backends.open_computer(recordings))
-        self.depth = DepthCamera(depth_camera.argv_of(profile.depth, soc), self.ranges.depth)
         unreadable = settings.saver.unreadable
         self.suite = SensorSuite(
             self.ranges, self.battery, self.computer, lambda: tuner.faults, unreadable
@@ -173,105 +156,97 @@ class Driving:
 
 
 class Car:
-    """Parts of the car; all but its pages."""
+    """Core of the car; all but its pages and features."""
 
     def __init__(self, profile: Profile, options: Options) -> None:
-        self.settings = Settings(profile)
-        profile = self.settings.profile
+        self.settings = settings = Settings(profile)
+        profile, saver = settings.profile, settings.saver
         self.recordings = paths.recordings_directory(profile.recording.directory)
-        self.sensors = Sensors(self.settings, options.soc, self.recordings)
-        self.cameras = Cameras(self.settings, options.soc, self.sensors.computer.hot)
+        self.sensors = sensors = Sensors(settings, self.recordings)
+        self.codes, self.key = load_codes(settings.folder), load_key(settings.folder)
+        self.sessions = Sessions(self.key)
+        camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile.camera))
         sources = Sources(
-            ranges=self.sensors.ranges.status,
-            measured=self.sensors.ranges.measured,
-            battery=self.sensors.suite.battery,
-            request_key=self.cameras.first.request_key,
+            ranges=sensors.ranges.status,
+            measured=sensors.ranges.measured,
+            battery=sensors.suite.battery,
+            request_key=camera.request_key,
             buttons=tuple(buttons_of(profile)),
         )
         car_recorder = CarRecorder(profile, self.recordings, sources)
         self.recorder, self.feed = car_recorder.recorder, car_recorder.feed
-        folder = self.settings.folder
-        self.codes, self.key = load_codes(folder), load_key(folder)
-        name = self.settings.name
-        self.panel = Panel(profile, self.feed.panel, code=self.codes.drive, car=lambda: name.text)
-        self.driving = Driving(
-            self.settings, self.cameras, self.sensors, self.feed, options.runtime
+        self.picture = PictureSettings(
+            settings.written,
+            saver.before.picture,
+            options.soc,
+            camera,
+            save=saver.put_picture,
+            changed=self.recorder.reframe,
         )
-        self.cameras.picture.changed = self.recorder.reframe
-        self.settings.tuner.apply = apply_to(
+        stream = Stream(camera, profile.camera.bitrate)
+        self.rate = FrameRate(stream, camera, self.picture.within_limits, sensors.computer.hot)
+        self.cameras = Cameras(camera, stream, self.sessions, profile.gate.blind_s)
+        self.driving = Driving(settings, self.cameras, sensors, self.feed, options.runtime)
+        settings.tuner.tuned.subscribe(
             self.driving.control.tune,
             self.driving.servo.tune,
-            self.sensors.ranges.tune,
-            self.sensors.battery.tune,
+            sensors.ranges.tune,
+            sensors.battery.tune,
             self.recorder.tune,
         )
 
 
 class Pages:
-    """Pages and interfaces of the car, and the site that serves them."""
+    """Features, pages and interfaces of the car, and the site that serves them."""
 
     def __init__(self, car: Car, options: Options) -> None:
-        settings, cameras, profile = car.settings, car.cameras, car.settings.profile
-        intercom = None
-        if profile.intercom.present:
-            # Not above: other cars never load it.
-            from fpvcar.intercom.socket import Intercom
-
-            saver = settings.saver
-            intercom = Intercom(profile.intercom, saver.before.intercom, saver.put_intercom)
+        settings, profile, driving = car.settings, car.settings.profile, car.driving
         self.devices = Devices(car.key, car.codes, settings.folder / FILE)
         self.stations = Stations(car.key, car.codes, settings.folder / STATIONS)
-        access = Access(CodeCheck(car.codes), self.devices, self.stations, car.key)
+        access = Access(CodeCheck(car.codes), self.devices, self.stations)
         address = endpoints.address(options.host, options.port, settings.folder, settings.car)
-        vehicle = Vehicle(
-            control=car.driving.control,
-            lights=car.panel,
-            camera=cameras.first,
-            second=cameras.second,
+        places = connection_places(profile.server.max_connections, profile.server.max_per_address)
+        core = Core(
+            control=driving.control,
+            lights=LightEvents(),
+            cameras=car.cameras,
             senses=car.sensors.suite,
             name=settings.name,
             recorder=car.feed,
-            picture=cameras.picture,
-            intercom=intercom,
-        )
-        self.hub = hub = Hub(
+            sessions=car.sessions,
+            picture=car.picture,
             profile=profile,
-            vehicle=vehicle,
+            soc=options.soc,
+            runtime=options.runtime,
+            doctor=options.doctor,
+            saver=settings.saver,
+            ranges=car.sensors.ranges,
+            rights=DeviceRights(access.codes, self.devices),
+            code=car.codes.drive,
+            admission=Admission(places, profile.server.max_viewers),
+            changed=driving.changed,
+        )
+        self.features = (
+            *(load(module, core) for module, has in FEATURES.items() if has(profile)),
+            *_shared(car, core, access, self.stations, address, options),
+        )
+        self.hub = Hub(
+            profile=profile,
+            vehicle=core,
             access=access,
-            changed=car.driving.changed,
+            changed=core.changed,
+            features=self.features,
             https_port=address.https_port,
         )
-        if cameras.second is not None:
-            cameras.second.is_large = lambda: hub.large() != ""
-        self.metrics = Metrics(
-            car=settings.car,
-            control=car.driving.control,
-            senses=car.sensors.suite,
-            stream=cameras.stream,
-            camera=cameras.first,
-            hub=hub,
-            recorder=car.feed,
-            panel=car.panel,
-            mode=cameras.picture.mode,
-        )
-        self.network = network = NetworkClient(
-            options.runtime / NETWORK,
-            lambda: any(in_own_network(page.address) for page in hub.sessions),
-        )
-        names = machine_names(options.runtime)
-        places = connection_places(profile.server.max_connections, profile.server.max_per_address)
+        self.metrics = Metrics(core=core, hub=self.hub, features=self.features)
         server = Server(
-            profile=profile,
-            hub=hub,
+            core=core,
+            hub=self.hub,
             devices=self.devices,
-            media=Media(cameras.stream, car.sensors.depth, cameras.picture, cameras.second),
             figures=self.metrics,
-            connections=places,
             web_root=paths.WEB,
-            panel=car.panel,
-            intercom=intercom,
-            apis=_apis(car, access, self.stations, network, address, options),
-            hosts=lambda: (*names, *network.hosts()),
+            features=self.features,
+            names=machine_names(options.runtime),
         )
         self.site = Site(
             server.application,
@@ -281,21 +256,22 @@ class Pages:
         )
 
 
-def _apis(
-    car: Car,
-    access: Access,
-    stations: Stations,
-    network: NetworkClient,
-    address: Address,
-    options: Options,
-) -> tuple[Api, ...]:
-    settings, control = car.settings, car.driving.control
-    rights = DeviceRights(access.codes, access.devices)
+def load(module: str, core: Core) -> Feature:
+    """Import a feature and construct it; a car imports only those of its profile."""
+    feature: Feature = importlib.import_module(f"fpvcar.{module}").feature(core)
+    return feature
+
+
+def _shared(
+    car: Car, core: Core, access: Access, stations: Stations, address: Address, options: Options
+) -> tuple[Feature, ...]:
+    """Return the interfaces that every car has, or shares with a station."""
+    settings = car.settings
     recordings = RecordingsApi(
         functools.partial(files_in, car.recordings),
         context=ListContext(settings.car, seat=True, shown=lambda: settings.name.text),
-        rights=rights,
-        driven=control.driven,
+        rights=core.rights,
+        driven=core.control.driven,
         folder=car.recordings,
     )
     certificate = settings.folder / certificates.CERTIFICATE
@@ -305,25 +281,30 @@ def _apis(
         stations=stations,
         codes=access.codes,
         downloads=recordings.downloads,
-        driven=control.driven,
+        driven=core.control.driven,
         certificate=certificates.fingerprint(certificate.read_bytes()) if address.tls else "",
     )
     calibration = CalibrationApi(
         tuner=settings.tuner,
-        control=control,
-        senses=car.sensors.suite,
-        rights=rights,
+        control=core.control,
+        senses=core.senses,
+        rights=core.rights,
         file=settings.calibration,
         profile=options.profile,
     )
+    invitations = InvitationsApi(access.devices, core.rights, address)
+    trust = TrustApi(paths.WEB, settings.folder, address, settings.car)
     return (
-        recordings,
-        station,
-        NetworkApi(network, rights, control.driven),
-        DoctorApi(options.doctor, rights, moves=lambda: any(control.duties)),
-        calibration,
-        InvitationsApi(access.devices, rights, address),
-        TrustApi(paths.WEB, settings.folder, address, settings.car),
+        Feature(
+            name="recordings",
+            routes=recordings.add_to,
+            pages={"recordings": "recordings.html"},
+            bodies=(EXPORTS,),
+        ),
+        Feature(name="station", routes=station.add_to),
+        Feature(name="calibration", routes=calibration.add_to),
+        Feature(name="invitations", routes=invitations.add_to),
+        Feature(name="trust", routes=trust.add_to),
     )
 
 
@@ -345,7 +326,6 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             stop=feed.stop,
         ),
         threaded("saved settings", car.settings.saver),
-        threaded("panel", car.panel, car.panel.run),
         threaded("ranges", sensors.ranges),
         threaded("battery", sensors.battery),
         threaded("computer", sensors.computer),
@@ -365,15 +345,13 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
                     cameras.first.film,
                     cameras.stream.publish,
                     feed.picture,  # after publish, so that viewers do not wait for the recorder
-                    cameras.rate.take,
+                    car.rate.take,
                     watched=lambda: bool(cameras.stream.viewers) or control.driven(),
                 ),
             ),
         ),
-        *(() if cameras.second is None else (Part("second camera", (cameras.second.run,)),)),
-        Part("depth camera", (sensors.depth.run,)),
+        *(part for feature in pages.features for part in feature.parts),
         Part("hub", (pages.hub.run, pages.devices.run, pages.stations.run)),
-        Part("network", (pages.network.run,)),
         Part("site", (pages.site.run,)),
         Part(
             "garbage",

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from fpvcar.depth import image as depth_image
 from fpvcar.devices.capture import CaptureError
 from fpvcar.devices.linux.v4l2 import Capture, find
-from fpvcar.sensors import depth_image
 from tests.guest_sensors import tell
 
 Y16, SIZE = "Y16 ", (640, 360)

@@ -24,7 +24,7 @@ ELSEWHERE = {
     "fpvstation/web/test_moments_api.py": NO_DUCKDB,
     "fpvstation/web/test_query_api.py": NO_DUCKDB,
     "library/test_driver_spans.py": NO_MUJOCO,
-    "sensors/test_depth_camera.py": NO_MUJOCO,
+    "depth/test_camera.py": NO_MUJOCO,
     "recordings/test_foreign.py": NO_SCHEMAS,
     "recordings/test_messages.py": NO_SCHEMAS,
     "recordings/export/test_export.py::test_parquet_has_the_same_rows_as_csv": NO_PYARROW,

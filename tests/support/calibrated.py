@@ -36,7 +36,7 @@ class PlayedCar:
         limit: float = 1.0,
     ) -> None:
         self.tuner = Calibrator(profile, History())
-        self.tuner.apply = self._tune
+        self.tuner.tuned.subscribe(self._tune)
         self.profile = profile
         wiring = Wiring(profile.motors, None, profile.hat_hz())
         place = scene.Layout((), scene.Ramp(0.5, 1.4))

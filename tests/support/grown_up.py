@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import CODE, DeviceRights
-from fpvcar.seat.routes import Api, Server
+from fpvcar.seat.routes import Server
 from tests.support.hub import CODES, PROFILE, House, server_of
 
 Client = TestClient[Any, Any]
@@ -35,7 +35,7 @@ class GrownUpsApi:
         self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
     @asynccontextmanager
-    async def serve(self, code: str, api: Api, **more: object) -> AsyncIterator[Client]:
+    async def serve(self, code: str, api: Any, **more: object) -> AsyncIterator[Client]:
         """Serve a client that gave this code, "" for no code; `more` are parameters of `Server`."""
         server = server_of(
             PROFILE,

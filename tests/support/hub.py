@@ -1,27 +1,41 @@
 """Hub with everything real but sockets, time and metal, and its visitors."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fpvcar import config
 from fpvcar.access.codes import CodeCheck, Codes, Rights
 from fpvcar.access.remembered_browsers import Devices
+from fpvcar.access.rights import DeviceRights
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, GateRun, Inputs
-from fpvcar.drive.saved import DisplayName, SavedName
+from fpvcar.drive.saved import DisplayName, SavedName, SavedSettings, Saver
+from fpvcar.http.admission import Admission
 from fpvcar.http.limits import Places
+from fpvcar.recorder.feed import Feed
 from fpvcar.runtime import paths
-from fpvcar.runtime.texts import State, Text
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.hub import Hub
-from fpvcar.seat.routes import Media, Server
-from fpvcar.seat.vehicle import Intercom, NoRecorder, Recorder, Vehicle
+from fpvcar.seat.metrics import Metrics
+from fpvcar.seat.routes import Server
+from fpvcar.seat.sessions import Sessions
+from fpvcar.seat.vehicle import Cameras, LightEvents
+from fpvcar.sensors.ranges import Ranges
+from fpvcar.sensors.suite import SensorSuite
+from fpvcar.video.camera import Camera
+from fpvcar.video.picture import PictureSettings
+from fpvcar.video.stream import Stream
 from fpvcar.wire import down, telemetry, up
+from fpvcar.wire.buttons import View
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -38,32 +52,65 @@ class FakeLights:
     recorder: telemetry.Recording | None = None
     codes_told: list[str] = field(default_factory=list)
 
-    def blink_code(self, network: str) -> None:
-        self.codes_told.append(network)
+    def __post_init__(self) -> None:
+        self.events = LightEvents()
+        self.events.code.subscribe(self.codes_told.append)
+        self.events.head.subscribe(lambda on: self.told.append(("head", on)))
+        self.events.motion.subscribe(self._follow)
+        self.events.recording.subscribe(self._record)
 
-    def set_head(self, on: bool) -> None:
-        self.told.append(("head", on))
-
-    def follow(self, throttle: float, steer: float, stopped: bool) -> None:
+    def _follow(self, throttle: float, steer: float, stopped: bool) -> None:
         self.told.append(("reversing", throttle < 0.0))
         self.steer, self.stopped = steer, stopped
 
-    def record(self, told: telemetry.Recording | None) -> None:
+    def _record(self, told: telemetry.Recording) -> None:
         self.recorder = told
 
 
-class FakeCamera:
-    """Camera that is always "ok"."""
+class NoRecorder(Feed):
+    """Recorder of a car without a card."""
 
-    state: State = "ok"
-    status = "ok"
-    encoder_hangs = False
-    warning: Text | None = None
-    lowered_rate: Text | None = None
+    def __init__(self) -> None:
+        pass
+
+    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
+        pass
+
+    def turn(self, name: str | None, why: str) -> None:
+        pass
+
+    def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
+        pass
+
+    def switch(self, on: bool, name: str) -> None:
+        pass
+
+    def keep(self, name: str) -> None:
+        pass
+
+    def mark(self, text: str, name: str) -> None:
+        pass
+
+    def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
+        pass
+
+    def status(self) -> telemetry.Recording:
+        return telemetry.Recording(False, "ok", 0.0)
 
 
-class FakeSenses:
+class FakeCamera(Camera):
+    """Camera without a program whose state is "ok"."""
+
+    def __init__(self) -> None:
+        super().__init__([], True)
+        self.state = "ok"
+
+
+class FakeSenses(SensorSuite):
     """Sensors with one wall ahead, a good battery, a computer without figures."""
+
+    def __init__(self) -> None:
+        pass
 
     here = True
 
@@ -83,11 +130,15 @@ class FakeSenses:
         return telemetry.Card()
 
 
+NEW = SavedSettings()
 CODES = Codes("123456", "grownups")
 
 
-class NoFigures:
+class NoFigures(Metrics):
     """Source of figures that is empty."""
+
+    def __init__(self) -> None:
+        pass
 
     def text(self) -> str:
         return ""
@@ -99,17 +150,50 @@ class NoFigures:
         return {}
 
 
+def cameras_of(stream: Any, sessions: Sessions) -> Cameras:
+    """Return the cameras of a car with this stream."""
+    return Cameras(FakeCamera(), stream, sessions, PROFILE.gate.blind_s)
+
+
+def no_picture(profile: config.Profile) -> PictureSettings:
+    """Return the picture of a camera without settings."""
+    camera = msgspec.structs.replace(profile.camera, source="none", command=())
+    bare = msgspec.structs.replace(profile, camera=camera)
+    return PictureSettings(bare, None, None, FakeCamera(), lambda picture: None)
+
+
 def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Server:
-    """Return the routes of one car, without limits below them."""
+    """Return the routes of one car, without limits below them; `apis`, `bodies` and `hosts` are
+    those of a feature."""
+    bodies, hosts = more.pop("bodies", ()), more.pop("hosts", tuple)
+    apis = [Feature(name="api", routes=api.add_to) for api in more.pop("apis", ())]
+    apis.append(Feature(name="api", bodies=bodies, hosts=hosts))
+    core, places = House(profile).vehicle, more.pop("connections", None) or Places(999, 999)
+    sessions = getattr(hub, "sessions", core.sessions)
+    core = dataclasses.replace(
+        core,
+        sessions=sessions,
+        cameras=more.pop("cameras", None) or cameras_of(stream, sessions),
+        admission=Admission(places, profile.server.max_viewers),
+    )
     given = {
         "figures": NoFigures(),
         "web_root": paths.WEB,
-        "connections": Places(999, 999),
         "devices": Devices(bytes(32), CODES, Path("/nowhere/devices.json")),
         **more,
     }
-    media = Media(stream, second=given.pop("second", None))
-    return Server(profile=profile, hub=hub, media=media, **given)
+    given["features"] = (*apis, *given.get("features", ()))
+    return Server(core=core, hub=hub, **given)
+
+
+class FakeSaver(Saver):
+    """Saved settings without a card; records the intercom's."""
+
+    def __init__(self, before: SavedSettings) -> None:
+        self.before, self.intercom = before, list[bool]()
+
+    def put_intercom(self, on: bool) -> None:
+        self.intercom.append(on)
 
 
 class House:
@@ -118,13 +202,14 @@ class House:
     def __init__(
         self,
         profile: config.Profile = PROFILE,
-        recorder: Recorder | None = None,
+        recorder: Feed | None = None,
         watcher: Callable[[GateRun], None] | None = None,
         utc_s: Callable[[], float] = time.time,
         stations: Devices | None = None,
-        second: Any = None,
-        intercom: Intercom | None = None,
+        feature: Callable[[Core], Feature] | None = None,
+        before: SavedSettings = NEW,
     ) -> None:
+        """Build the core of a car; `feature` constructs one of its features."""
         self.now_s = 100.0
         self.profile = profile
         self.duties: tuple[float, ...] = (0.0, 0.0)
@@ -142,21 +227,36 @@ class House:
         self.senses = FakeSenses()
         self.saved_names: list[SavedName] = []
         self.name = DisplayName(profile.car.name, None, self.saved_names.append, shipped=True)
-        self.vehicle = Vehicle(
+        self.saver = FakeSaver(before)
+        sessions, changed = Sessions(), asyncio.Event()
+        codes = CodeCheck(CODES)
+        self.vehicle = Core(
             control=self.control,
-            lights=self.lights,
-            camera=FakeCamera(),
-            second=second,
+            lights=self.lights.events,
+            cameras=cameras_of(Stream(FakeCamera()), sessions),
             senses=self.senses,
             name=self.name,
             recorder=recorder or NoRecorder(),
-            intercom=intercom,
+            sessions=sessions,
+            picture=no_picture(profile),
+            profile=profile,
+            soc=None,
+            runtime=Path("/nowhere"),
+            doctor=(),
+            saver=self.saver,
+            ranges=Ranges(profile),
+            rights=DeviceRights(codes, self.devices),
+            code=CODES.drive,
+            admission=Admission(Places(999, 999), profile.server.max_viewers),
+            changed=changed,
         )
+        self.features = [] if feature is None else [feature(self.vehicle)]
         self.hub = Hub(
             profile=profile,
             vehicle=self.vehicle,
-            access=Access(CodeCheck(CODES), self.devices, stations),
-            changed=asyncio.Event(),
+            access=Access(codes, self.devices, stations),
+            changed=changed,
+            features=self.features,
             clock_s=lambda: self.now_s,
             utc_s=utc_s,
         )

@@ -12,12 +12,22 @@ from fpvcar.drive.saved import DisplayName, SavedSettings
 from fpvcar.runtime.texts import State, Text
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.hub import Hub
-from fpvcar.seat.vehicle import Vehicle
+from fpvcar.seat.sessions import Sessions
+from fpvcar.seat.vehicle import LightEvents, Vehicle
+from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
-from tests.support.hub import CODES, PROFILE, FakeCamera, FakeLights
+from tests.support.hub import (
+    CODES,
+    PROFILE,
+    FakeCamera,
+    FakeSenses,
+    NoRecorder,
+    cameras_of,
+    no_picture,
+)
 from tests.support.pins.fake_pins import FakeBoard, FakePins
 
 PINS = PROFILE.motor_pins()
@@ -47,7 +57,7 @@ class Sensor:
         return telemetry.Range(name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state)
 
 
-class NoSensors:
+class NoSensors(FakeSenses):
     """Sensors without readings for a page."""
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
@@ -55,12 +65,6 @@ class NoSensors:
 
     def battery(self, now_s: float) -> telemetry.Battery | None:
         return None
-
-    def health(self, now_s: float) -> telemetry.Health:
-        return telemetry.Health()
-
-    def attend(self, here: bool) -> None:
-        """Ignore the call, as there is no part that could rest."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +121,12 @@ class WiredCar:
             profile=PROFILE,
             vehicle=Vehicle(
                 control=self.control,
-                lights=FakeLights(),
-                camera=FakeCamera(),
+                lights=LightEvents(),
+                cameras=cameras_of(Stream(FakeCamera()), sessions := Sessions()),
                 senses=NoSensors(),
+                recorder=NoRecorder(),
+                sessions=sessions,
+                picture=no_picture(PROFILE),
                 name=DisplayName(PROFILE.car.name, None, lambda _: None, shipped=False),
             ),
             access=Access(CodeCheck(CODES), devices),

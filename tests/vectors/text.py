@@ -52,7 +52,7 @@ WELCOME = down.Welcome(
     True,
     "9f86d081884c7d659a2feaa0c55ad015",
     cameras=("rear",),
-    has_intercom=True,
+    features=("buttons", "intercom"),
 )
 STATE = down.State(
     seq=41,
@@ -122,6 +122,8 @@ def values(kind: inspect.Type, sent: bool, depth: int = 0) -> Iterator[Any]:
             lengths = (least or 1, (least or 1) - 1, *((most, most + 1) if most else ()))
             yield from ("a" * length for length in lengths)
             yield from (*(NASTY if pattern else ("Zoë \N{FOX FACE}",)), 1)
+        case inspect.AnyType():
+            yield {"on": True}
         case inspect.BoolType():
             yield from (True, False, "yes", 1)
         case inspect.IntType(ge=low, le=le, lt=lt, multiple_of=step):

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
@@ -19,6 +20,8 @@ from fpvcar.access.invitations_api import InvitationsApi
 from fpvcar.access.remembered_browsers import COOKIE
 from fpvcar.access.rights import DeviceRights
 from fpvcar.calibration.api import CalibrationApi
+from fpvcar.config import Depth
+from fpvcar.depth import camera
 from fpvcar.doctor.api import DoctorApi
 from fpvcar.http.routes import Declaration, fields_of
 from fpvcar.http.trust_api import TrustApi
@@ -26,6 +29,7 @@ from fpvcar.library.api.drives_api import DrivesApi
 from fpvcar.library.api.exports import ExportsApi
 from fpvcar.library.api.recordings_api import RecordingsApi
 from fpvcar.library.api.station_api import SIGNED, StationApi
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.routes import Server
 from fpvcar.wifi.api import NetworkApi
 from fpvcar.wire import station as wire
@@ -99,7 +103,11 @@ def calls() -> list[Call]:
         bare(InvitationsApi),
         bare(TrustApi),
     )
-    server = bare(Server, _panel=object(), _picture=object(), _intercom=None, _apis=parts)
+    some = SimpleNamespace(depth=Depth(source="none"))
+    core = bare(Core, profile=some, soc=None, ranges=some)
+    features = [Feature(name="api", routes=part.add_to) for part in parts]
+    features.append(camera.feature(core))
+    server = bare(Server, _features=features)
     return sorted(_declared(server.application()), key=lambda call: (call.path, call.method))
 
 

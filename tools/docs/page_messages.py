@@ -40,6 +40,7 @@ UNIONS: dict[str, Any] = {
 SOCKETS = {"seat": ("Upward", "Downward"), "buttons": ("ButtonsUp", "ButtonsDown")}
 """Folder of a page -> its messages to the car and from it."""
 WORDS: dict[type, str] = {
+    inspect.AnyType: "any",
     inspect.IntType: "number",
     inspect.FloatType: "number",
     inspect.StrType: "string",
@@ -47,8 +48,8 @@ WORDS: dict[type, str] = {
     inspect.NoneType: "null",
 }
 CHECKS = set(
-    "any anyText count either exact flag list maybe number object oneOf orNull record text "
-    "whole".split()
+    "any anyText anything count either exact flag list maybe number object oneOf orNull record "
+    "text whole".split()
 )
 """Names of the checks that web/lib/wire.js exports."""
 SAFE = 2**53 - 1
@@ -153,7 +154,12 @@ def check(kind: inspect.Type, sent: bool) -> str:
             return f"text({', '.join(limits)})"
         case inspect.IntType() | inspect.FloatType():
             return number(kind)
-    return {inspect.LiteralType: "anyText", inspect.BoolType: "flag"}[type(kind)]
+    others: dict[type, str] = {
+        inspect.LiteralType: "anyText",
+        inspect.BoolType: "flag",
+        inspect.AnyType: "anything",
+    }
+    return others[type(kind)]
 
 
 def number(kind: inspect.IntType | inspect.FloatType) -> str:

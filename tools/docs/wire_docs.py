@@ -49,6 +49,7 @@ NO_UNIT = set(
 )
 """Numbers that are counts, masks, ports or ids."""
 WORDS: dict[type, str] = {
+    inspect.AnyType: "value",
     inspect.IntType: "integer",
     inspect.FloatType: "number",
     inspect.StrType: "text",

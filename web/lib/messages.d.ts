@@ -127,7 +127,7 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
   late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean; video: string;
-  named: boolean; cameras: string[]; has_intercom: boolean;
+  named: boolean; cameras: string[]; features: string[];
 }
 export interface CarName {
   kind: 'car_name'; car: string;
@@ -139,7 +139,7 @@ export interface State {
   battery: Battery | null; ranges: Range[]; wheels: 'none' | 'ok' | Text;
   camera: 'none' | 'ok' | Text; encoder_hangs: boolean; camera_warning: Text | null;
   lowered_rate: Text | null; guard: Guarding | null; health: Health | null;
-  recording: Recording | null; intercom: boolean; lost: number | null; wait_s: number;
+  recording: Recording | null; parts: Record<string, any>; lost: number | null; wait_s: number;
   asking: Asking | null;
 }
 export interface Pong {

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from fpvcar.wire.buttons import View
+
 GLOW_S = 0.25
 """Minimum glow of a push; no button flashes faster than 4 times a second."""
 LONG_S = 2.0
@@ -65,21 +67,6 @@ class Scene:
     def next_s(self, now_s: float) -> float:
         """Return the time of the next beat, or of the end."""
         return next((at_s for at_s, _ in self.beats if at_s > now_s), self.end_s)
-
-
-@dataclass(frozen=True)
-class View:
-    """State shown to everybody. `lit` has a bit per button.
-
-    `mode`: "free", "rainbow", or in the game "show", "turn", "cheer", "sad". `length` is the
-    pattern's length, `done` the repeated steps, `best` the longest pattern so far.
-    """
-
-    lit: int = 0
-    mode: str = "free"
-    length: int = 0
-    done: int = 0
-    best: int = 0
 
 
 class Play:

@@ -17,12 +17,13 @@ from typing import Protocol
 
 from fpvcar.buttons import lights
 from fpvcar.buttons.contacts import Contacts
-from fpvcar.buttons.game import CAR, Play, View
+from fpvcar.buttons.game import CAR, Play
 from fpvcar.buttons.thread import ButtonsThread, Touch
 from fpvcar.config import Button, Profile
 from fpvcar.runtime.texts import State
+from fpvcar.seat.vehicle import LightEvents
 from fpvcar.wire import buttons as buttons_wire
-from fpvcar.wire.buttons import Choose, Glow, Hold
+from fpvcar.wire.buttons import Choose, Glow, Hold, View
 from fpvcar.wire.errors import VERSION
 from fpvcar.wire.json_text import encode_downward
 from fpvcar.wire.telemetry import Recording
@@ -69,12 +70,12 @@ class Panel:
         clock_s: Callable[[], float] = time.monotonic,
         dice: Callable[[int], int] = random.randrange,
         code: str = "",
-        car: Callable[[], str] | None = None,
+        events: LightEvents | None = None,
     ) -> None:
-        """`watcher` is called after each step; it may neither wait nor raise. `code`
-        is the drive code, `car` returns the car's name on pages, by default the profile's."""
+        """`watcher` is called after each step; it may neither wait nor raise. `code` is the drive
+        code; `events` are those of the car's lights."""
         self.buttons = buttons_of(profile)
-        self._car, self._lights = car or (lambda: profile.car.name), profile.lights
+        self._lights = profile.lights
         self._clock_s = clock_s
         self._play = Play(len(self.buttons), dice)
         self._wired = list(self.buttons.values())
@@ -91,6 +92,11 @@ class Panel:
         self._due_s = self._up_s = -math.inf
         self._watcher = watcher
         self._thread = self._make_thread(profile)
+        if events is not None:
+            events.head.subscribe(self.set_head)
+            events.motion.subscribe(self.follow)
+            events.recording.subscribe(self.record)
+            events.code.subscribe(self.blink_code)
 
     def _make_thread(self, profile: Profile) -> ButtonsThread | None:
         leds = [button.led for button in self._wired if button.led is not None]
@@ -191,13 +197,13 @@ class Panel:
             self._play.choose(message.mode, now_s)
         self._act()
 
-    def welcome(self) -> buttons_wire.Panel:
-        """Return the first message for a page."""
+    def welcome(self, car: str) -> buttons_wire.Panel:
+        """Return the first message for a page; `car` is the car's name on pages."""
         wire_buttons = tuple(
             buttons_wire.Button(name, button.colour, button.shape)
             for name, button in self.buttons.items()
         )
-        return buttons_wire.Panel(VERSION, self._car(), wire_buttons)
+        return buttons_wire.Panel(VERSION, car, wire_buttons)
 
     # Hub
 
@@ -214,10 +220,8 @@ class Panel:
             self._reversing = reversing
             self._wake.set()
 
-    def record(self, recording: Recording | None) -> None:
+    def record(self, recording: Recording) -> None:
         """Update the recorder's LED, if any. Called often, so cheap."""
-        if recording is None:
-            return
         last_state = self._recorder.due_s, self._recorder.lit
         self._recorder.follow(recording.on, recording.state == "ok", self._clock_s())
         if last_state != (self._recorder.due_s, self._recorder.lit):

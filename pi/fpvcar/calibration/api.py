@@ -21,14 +21,13 @@ from fpvcar.calibration.export import written
 from fpvcar.calibration.steps import CarState
 from fpvcar.calibration.store import History, write
 from fpvcar.calibration.values import Value, differing
-from fpvcar.config import Profile
 from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.http.responses import CAR_MOVES, PRIVATE, failed, quoted, refused
 from fpvcar.http.routes import answers, query_of
 from fpvcar.runtime.texts import Phrase, Refusal, Text
-from fpvcar.seat.vehicle import Sensors
+from fpvcar.sensors.suite import SensorSuite
 from fpvcar.wire.telemetry import Guarding, Range
 
 NOT_SAVED = Phrase(
@@ -71,7 +70,7 @@ class CalibrationApi:
         self,
         tuner: Calibrator,
         control: Control,
-        senses: Sensors,
+        senses: SensorSuite,
         rights: RecordingRights,
         file: Path,
         profile: Path | None = None,
@@ -322,13 +321,3 @@ def obstacle(guarding: Guarding, ranges: Sequence[Range], throttle: float) -> di
     name = guarding.ahead_by if throttle > 0.0 else guarding.back_by
     range_m = next((sensor.range_m for sensor in ranges if sensor.name == name), None)
     return {"ahead": throttle > 0.0, "range_m": range_m}
-
-
-def apply_to(*tuned: Callable[[Profile], None]) -> Callable[[Profile], None]:
-    """Return a function that passes a profile to each part that drives or measures by it."""
-
-    def apply(profile: Profile) -> None:
-        for tune in tuned:
-            tune(profile)
-
-    return apply

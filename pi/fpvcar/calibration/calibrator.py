@@ -22,6 +22,7 @@ from fpvcar.calibration.store import RESISTOR, History
 from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 from fpvcar.drive.gate import Cause
+from fpvcar.runtime.service import Event
 from fpvcar.runtime.texts import Phrase, Refusal, Text
 
 CALIBRATION_IGNORED = Phrase("calibration_ignored", "calibration: {key} ignored: {reason}")
@@ -50,16 +51,16 @@ def _resistor(name: str) -> str:
 class Calibrator:
     """Calibrator of one car.
 
-    `own` is the profile as written, `profile` the same with the kept values. `apply` switches the
-    car to another profile. `doubts` names the motors with a direction in doubt, because a
-    calibrated direction was lost, `missing` those found without their resistor. `most_hz` is the
-    fastest PWM of the pins; None: unlimited.
+    `own` is the profile as written, `profile` the same with the kept values. `tuned` is
+    published with each new profile of the car. `doubts` names the motors with a direction in doubt,
+    because a calibrated direction was lost, `missing` those found without their resistor. `most_hz`
+    is the fastest PWM of the pins; None: unlimited.
     """
 
     def __init__(self, own: Profile, before: History, most_hz: int | None = None) -> None:
         self.own = own
         self._resistors = dict(claimed(own, most_hz))
-        self.apply: Callable[[Profile], None] = lambda profile: None
+        self.tuned = Event[Profile]()
         self.step: Step | None = None
         self._kind = self._of = ""
         self._last_request_s = 0.0
@@ -266,9 +267,9 @@ class Calibrator:
         tuned = with_new(self.own, self._fitted.values, trial)
         if isinstance(self.step, LeadResistor):
             tuned = limited(tuned)
-        if tuned != self._applied:  # an unneeded `apply` would reset the guard's memory
+        if tuned != self._applied:  # an unneeded event would reset the guard's memory
             self._applied = tuned
-            self.apply(tuned)
+            self.tuned.publish(tuned)
 
     def as_json(self) -> dict[str, Any]:
         """Return values, steps, changes and faults for the page."""

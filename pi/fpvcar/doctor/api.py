@@ -17,8 +17,15 @@ from fpvcar.http.responses import CAR_MOVES, JSON, refused
 from fpvcar.http.routes import OBJECT, answers
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.texts import PROGRAM_EXIT, PROGRAM_SILENT, VERBATIM, Text, fault_text
+from fpvcar.seat.feature import Core, Feature
 
 WITHIN_S = 60.0
+
+
+def feature(core: Core) -> Feature:
+    """Return the route of the check for faults."""
+    api = DoctorApi(core.doctor, core.rights, moves=lambda: any(core.control.duties))
+    return Feature(name="doctor", routes=api.add_to)
 
 
 class DoctorApi:

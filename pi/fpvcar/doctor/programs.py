@@ -11,7 +11,7 @@ from typing import Protocol
 from fpvcar.config.raspberry_pi_os import SERVICES, UNITS
 from fpvcar.doctor.facts import Air, Pin, Unit
 from fpvcar.doctor.report import Unasked
-from fpvcar.wifi.nmcli import fields
+from fpvcar.wire.network import nmcli_fields
 
 DAY_S = 86_400.0
 INTERFERING = 40
@@ -97,7 +97,7 @@ def air(command: Command) -> Air | Unasked:
     )
     if isinstance(output, Unasked):
         return output
-    rows = [fields(line) for line in output.splitlines()]
+    rows = [nmcli_fields(line) for line in output.splitlines()]
     networks = [(row[0], int(row[1]), int(row[2])) for row in rows if len(row) == 3]
     own = next((channel for used, channel, _ in networks if used == "*"), None)
     if own is None:

@@ -111,3 +111,9 @@ def reachable(host: str) -> str:
 def in_url(host: str) -> str:
     """Format a host for a URL: IPv6 addresses in brackets, with the zone behind %25 (RFC 6874)."""
     return f"[{host.replace('%', '%25')}]" if ":" in host else host
+
+
+def taken(expected: str, name: str) -> bool:
+    """Return whether the announced name has a number because another host has the expected one."""
+    stem = re.escape(expected.removesuffix(".local"))
+    return re.fullmatch(rf"{stem}-\d+\.local", name, re.I) is not None

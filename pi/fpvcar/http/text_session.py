@@ -17,11 +17,12 @@ from typing import Any, Generic, TypeVar
 
 from aiohttp import WSMsgType, web
 
+from fpvcar.http.limits import TokenBucket
 from fpvcar.runtime.texts import VERBATIM, Phrase, Text, fault_text
 from fpvcar.video.stream import TEXT, frame_head
 from fpvcar.wire.down import Closing, Error
 from fpvcar.wire.errors import UnknownKind, WireError
-from fpvcar.wire.json_text import Down, encode_downward, encoded
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down, encode_downward, encoded
 
 CLOSE_MESSAGES = Phrase("close_messages", "{count} bad messages in a row: {what}")
 
@@ -39,6 +40,9 @@ REASON_MOST = 120
 """Bytes of a close frame's reason."""
 REFUSED = 4000
 """WebSocket close code of a session that the car ends."""
+SILENCE_S = 3.0
+"""Time limit for silence of a page at the socket of a feature."""
+MESSAGES_PER_S, BURST, PAUSE_S = 30.0, 60.0, 0.05
 ELSEWHERE = 4001
 """WebSocket close code of a session that its page has reopened on another socket."""
 Message = TypeVar("Message")
@@ -187,3 +191,43 @@ class TextSession(Generic[Message]):
         self.sent(message)
         text = message if isinstance(message, str) else encode_downward(message)
         await ws.send_str(text)
+
+
+async def serve_text(
+    request: web.Request,
+    session: TextSession[Message],
+    parse: Callable[[str | bytes], Message],
+    receive: Callable[[Message], None],
+    log: logging.Logger,
+) -> web.WebSocketResponse:
+    """Run the socket of a feature until it ends.
+
+    A page that sends too much is read slowly, so that it delays only itself. A page that is silent
+    for SILENCE_S is disconnected.
+    """
+    meter, loop = TokenBucket(MESSAGES_PER_S, BURST), asyncio.get_running_loop()
+
+    async def listen() -> None:
+        try:
+            async with asyncio.timeout(SILENCE_S) as waiting:
+                async for message in ws:
+                    if not meter.allow(loop.time()):
+                        await asyncio.sleep(PAUSE_S)
+                    if message.type is WSMsgType.PING:
+                        await ws.pong(message.data)
+                    elif message.type is not WSMsgType.PONG:
+                        parsed = session.read(message.type, message.data, parse)
+                        if parsed is not None:
+                            receive(parsed)
+                        waiting.reschedule(loop.time() + SILENCE_S)
+                    # Frames already received are read without a pause: let other tasks run.
+                    await asyncio.sleep(0)
+        except TimeoutError:
+            raise SessionClosed(f"no message for {SILENCE_S:.0f} s") from None
+
+    ws = web.WebSocketResponse(
+        compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
+    )
+    await ws.prepare(request)
+    await session.run(ws, request.transport, listen(), log)
+    return ws

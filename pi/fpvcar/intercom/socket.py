@@ -16,16 +16,24 @@ import time
 from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
+from msgspec import Struct
 
 from fpvcar import config
-from fpvcar.http.limits import TokenBucket
+from fpvcar.drive.saved import Saver
+from fpvcar.http.admission import Place
+from fpvcar.http.limits import RESERVED, Rank, TokenBucket
+from fpvcar.http.responses import refused
 from fpvcar.http.text_session import CLOSE_S, ONLY_DRIVER, SILENT, SessionClosed
 from fpvcar.intercom.sound import SoundProgram, microphone_argv, speaker_argv
 from fpvcar.runtime.texts import VERBATIM, Text, fault_text
-from fpvcar.seat.hub import Hub
+from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.redundant_link import hello, refuse
+from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.video_link import Link
 from fpvcar.video.stream import BINARY, frame_head
+from fpvcar.wire import up
+from fpvcar.wire.down import Error
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.intercom import (
     FRAME_BYTES,
@@ -65,12 +73,49 @@ class SpeakerQueue:
         return True
 
 
+class IntercomState(Struct, frozen=True):
+    """State of the intercom on all pages: whether a grown-up has switched it on."""
+
+    on: bool
+
+
+def feature(core: Core) -> Feature:
+    """Return the intercom of a car: its socket, and its switch for grown-ups."""
+    intercom = Intercom(core.profile.intercom, core.saver)
+    places = core.admission.sockets("/ws/intercom", RESERVED)
+
+    async def talk(request: web.Request) -> web.WebSocketResponse:
+        if not request.secure:
+            raise refused(
+                web.HTTPForbidden,
+                Text("intercom_https", "The intercom needs https: open the car's https address."),
+            )
+        with places.place(request, Rank.SILENT) as place:
+            return await intercom.serve(request, core.sessions, place)
+
+    def switch(session: Session, message: up.SetIntercom, now_s: float) -> None:
+        if not session.is_grown_up("intercom", "switches the intercom", now_s):
+            return
+        missing = intercom.switch(message.on)
+        if missing:
+            next_step = "sudo apt install alsa-utils, and set [intercom] in the profile"
+            error = Error("the car has no sound", missing, "", next_step, "no_sound")
+            session.deny(error, now_s)
+        core.changed.set()
+
+    return Feature(
+        name="intercom",
+        routes=lambda app: app.router.add_get("/ws/intercom", talk),
+        handlers={up.SetIntercom: switch},
+        state=intercom.state,
+    )
+
+
 class Intercom:
     """Intercom of the car, used by one page at a time: the newest socket of the driver's page."""
 
-    def __init__(self, sound: config.Intercom, on: bool, save: Callable[[bool], None]) -> None:
-        self.on = on
-        self._save = save
+    def __init__(self, sound: config.Intercom, saver: Saver) -> None:
+        self.on, self._saver = saver.before.intercom, saver
         self._speaker: SoundProgram | None = None
         self._microphone: SoundProgram | None = None
         if sound.speaker:
@@ -85,21 +130,25 @@ class Intercom:
         self._fault: Text | None = None
         self._sound = b""
 
+    def state(self) -> IntercomState:
+        """Return the state for pages."""
+        return IntercomState(self.on)
+
     def switch(self, on: bool) -> str:
         """Turn the intercom on or off; return the missing program, "" on success."""
         programs = (program.argv[0] for program in self._programs())
         missing = next((name for name in programs if on and not shutil.which(name)), "")
         if not missing:
             self.on = on
-            self._save(on)
+            self._saver.put_intercom(on)
         if not self.on:
             self._end()
         return missing
 
     async def serve(
-        self, request: web.Request, hub: Hub, promote: Callable[[], None]
+        self, request: web.Request, sessions: Sessions, place: Place
     ) -> web.WebSocketResponse:
-        """Run one /ws/intercom socket to its end; call `promote()` for the driver's page."""
+        """Run one /ws/intercom socket to its end; `place` rises for the driver's page."""
         ws = web.WebSocketResponse(
             compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
         )
@@ -109,11 +158,11 @@ class Intercom:
             return ws
         link = Link(transport)
         try:
-            session = await hello(ws, hub)
-            promote()
+            session = await hello(ws, sessions)
+            place.promote(Rank.DRIVES)
             self._end()
             self._link, self._fault, self._deaf = link, None, 0
-            self._may = lambda: self.on and hub.has_wheel(session.client)
+            self._may = lambda: self.on and sessions.seat.holds(session.client)
             await self._listen(ws, link)
         except SessionClosed as reason:
             log.info("%s: intercom closed: %s", request.remote, reason)

@@ -14,7 +14,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Concatenate, NamedTuple, ParamSpec
 
-from fpvcar.buttons.game import View
 from fpvcar.drive import gate
 from fpvcar.drive.control import GateRun
 from fpvcar.recorder.recorder import Recorder
@@ -25,6 +24,7 @@ from fpvcar.runtime.aligned_timer import aligned_sleep
 from fpvcar.runtime.texts import State
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
+from fpvcar.wire.buttons import View
 from fpvcar.wire.telemetry import Battery, Measured, Range, Recording
 
 SECOND_S = 1.0

@@ -8,10 +8,28 @@ import logging
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVarTuple
 
 Loop = Callable[[], Coroutine[Any, Any, None]]
 log = logging.getLogger("fpvcar.run")
+Values = TypeVarTuple("Values")
+
+
+class Event(Generic[*Values]):
+    """Event with values, published by one part; others subscribe. Listeners neither wait nor
+    raise."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[*Values], object]] = []
+
+    def subscribe(self, *listeners: Callable[[*Values], object]) -> None:
+        """Call the listeners for each event from now on, in this order."""
+        self._listeners += listeners
+
+    def publish(self, *values: *Values) -> None:
+        """Call all listeners."""
+        for listener in self._listeners:
+            listener(*values)
 
 
 def _nothing() -> None:

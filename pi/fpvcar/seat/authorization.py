@@ -18,6 +18,7 @@ from fpvcar.access.remembered_browsers import GROWN_UP_S, Device, Devices
 from fpvcar.http.addresses import address_class
 from fpvcar.runtime.texts import Text
 from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.turns import Wheel
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
@@ -26,12 +27,11 @@ log = logging.getLogger("fpvcar.seat")
 
 
 class Access(NamedTuple):
-    """Codes, devices and stations of a car; `key` derives the ids in the URLs of pictures."""
+    """Codes, devices and stations of a car."""
 
     codes: CodeCheck
     devices: Devices
     stations: Devices | None = None
-    key: bytes = b""
 
 
 class Authorization:
@@ -40,7 +40,7 @@ class Authorization:
     def __init__(
         self,
         access: Access,
-        sessions: list[Session],
+        sessions: Sessions,
         wheel: Wheel,
         changed: Callable[[], None],
         utc_s: Callable[[], float],

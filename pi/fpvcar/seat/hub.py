@@ -9,25 +9,23 @@
 """
 
 import asyncio
-import functools
 import logging
 import math
 import os
-import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fpvcar.access.codes import KEY_BYTES, video_id
 from fpvcar.config import Profile
 from fpvcar.http.text_session import ELSEWHERE, SessionClosed
 from fpvcar.runtime import service
 from fpvcar.runtime.texts import Text
 from fpvcar.seat.authorization import Access, Authorization
 from fpvcar.seat.drive_socket import RENAMES_PER_S, Session
+from fpvcar.seat.feature import Feature
 from fpvcar.seat.settings import Settings
-from fpvcar.seat.state import CarState, welcome
+from fpvcar.seat.state import CarState
 from fpvcar.seat.turns import Wheel
 from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wire import down, up
@@ -46,7 +44,6 @@ REST_AFTER_S = 10.0
 """Time without a page after which the sensors may rest."""
 STATE_AGAIN_S = 0.02
 """Least interval of states, so that a flood of messages causes at most 50 states a second."""
-VIDEO_IDS_MAX = 128
 NAMELESS = "somebody"
 """Name of a person without one; pages translate it."""
 NONCE_BITS = 52
@@ -64,25 +61,23 @@ class Hub:
         vehicle: Vehicle,
         access: Access,
         changed: asyncio.Event,
+        features: Sequence[Feature] = (),
         https_port: int = 0,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        self.sessions: list[Session] = []
-        self.changed = changed
+        self.sessions, self.changed = vehicle.sessions, changed
         self._put_off: Callable[[float], None] = lambda seconds: None
         self._due_s, self._tidied_s = math.inf, -math.inf
-        self._profile, self._lights, self._name = profile, vehicle.lights, vehicle.name
+        self._lights = vehicle.lights
         self._https_port, self._clock_s = https_port, clock_s
-        name = functools.partial(video_id, access.key or secrets.token_bytes(KEY_BYTES))
-        self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
         self._recorder = vehicle.recorder
-        self._wheel = Wheel(profile, vehicle, changed.set, self._session_of)
-        self._settings = Settings(profile, vehicle, changed.set, self._send_all)
-        self._seat = self._wheel.seat
+        self._wheel = Wheel(profile, vehicle, changed.set)
+        self._settings = Settings(profile, vehicle, changed.set)
+        self._seat = self.sessions.seat
         self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
         self._senses, self._page_seen_s = vehicle.senses, clock_s()
-        self._state = CarState(vehicle, self._wheel)
+        self._state = CarState(profile, vehicle, self._wheel, features)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Ping: self._ping,
             up.Name: self._rename,
@@ -90,6 +85,8 @@ class Hub:
             **self._settings.handlers(),
             **self.authorization.handlers(),
         }
+        for feature in features:
+            self._handlers |= feature.handlers
 
     # --- connecting and disconnecting ---
 
@@ -98,41 +95,10 @@ class Hub:
         if session not in self.sessions:
             return
         self.sessions.remove(session)
-        if session.client and not self._session_of(session.client):
+        if session.client and not self.sessions.of(session.client):
             self.authorization.leave(session)
             self._wheel.leave(session, self._clock_s())
         self.changed.set()
-
-    def drives(self, video: str) -> bool:
-        """Return whether the page of this video id has the wheel."""
-        holder = self._seat.holder  # read for each picture of each viewer
-        return holder is not None and self._video_of(holder.client) == video
-
-    def is_page(self, client: str, video: str) -> bool:
-        """Return whether this video id belongs to this client."""
-        return self._video_of(client) == video
-
-    def page_of(self, video: str) -> Session | None:
-        """Return the connected page with this video id."""
-        return next((session for session in self.sessions if session.video == video), None)
-
-    def page_at_the_wheel(self, client: str) -> Session | None:
-        """Return the page of this client, if it is connected and has the wheel."""
-        return self._session_of(client) if self._seat.holds(client) else None
-
-    def has_wheel(self, client: str) -> bool:
-        """Return whether this client has the wheel; its page may be reconnecting."""
-        return self._seat.holds(client)
-
-    def lost(self, video: str, share: float | None) -> None:
-        """Store the share of a page's picture packets that was lost."""
-        page = self.page_of(video)
-        if page is not None:
-            page.lost = share
-
-    def may_drive(self, session: Session) -> bool:
-        """Return whether this page has the wheel or may take it."""
-        return session.rights.drive or self._seat.holds(session.client)
 
     def receive(self, session: Session, message: up.Upward) -> None:
         """Act on a valid message of a browser. Raises SessionClosed for a replaced socket.
@@ -148,7 +114,7 @@ class Hub:
             session.refuse(Error("hello first", "", "hello", "send hello", "hello_first"))
         else:
             self.authorization.note_use(session, message, now_s)
-            self._handlers[type(message)](session, message, now_s)
+            self._handlers.get(type(message), _refuse)(session, message, now_s)
             if self._due_s - now_s <= STATE_EARLY_S:
                 self._beat_early(now_s)
 
@@ -156,26 +122,19 @@ class Hub:
         if session.client:
             session.deny(Error("hello twice", "", "once a socket", "", "hello_twice"), now_s)
             return
-        old = self._session_of(hello.client)
         session.client, session.name = hello.client, hello.name.strip() or NAMELESS
-        session.video = self._video_of(hello.client)
-        self.sessions.append(session)
+        session.video = self.sessions.video_of(hello.client)
+        old = self.sessions.add(session)
         if old is not None:
-            self.sessions.remove(old)
             old.close(Text("close_elsewhere", "opened again elsewhere"), ELSEWHERE)
         self.authorization.join(session, old, now_s)
         if hello.code:
             self.authorization.try_code(session, hello.code, now_s)
         self._wheel.join(session, now_s)
         code_needed = not session.rights.drive
-        session.send(
-            welcome(self._profile, self._name, self._https_port, code_needed, session.video, now_s)
-        )
+        session.send(self._state.welcome(self._https_port, code_needed, session.video, now_s))
         self.authorization.offer(session)
         self.changed.set()
-
-    def _session_of(self, client: str) -> Session | None:
-        return next((session for session in self.sessions if session.client == client), None)
 
     def _rename(self, session: Session, message: up.Name, now_s: float) -> None:
         """Give the page's person another name; the wheel stays with its driver."""
@@ -188,10 +147,6 @@ class Hub:
         elif name != session.name:
             most = f"one in {1 / RENAMES_PER_S:g} s"
             session.deny(Error("too many names", name, most, "wait", "too_often"), now_s)
-
-    def _send_all(self, message: down.Downward) -> None:
-        for session in self.sessions:
-            session.send(message)
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
@@ -241,7 +196,7 @@ class Hub:
             self._page_seen_s = now_s
         self._senses.attend(now_s - self._page_seen_s < REST_AFTER_S)
         self._state.recording = self._recorder.status()
-        self._lights.record(self._state.recording)
+        self._lights.recording.publish(self._state.recording)
 
     def _show(self, now_s: float) -> None:
         self._state.next_round(new_nonce())
@@ -266,15 +221,11 @@ class Hub:
             for session in self.sessions
         ]
 
-    def large(self) -> str:
-        """Return the second camera if the driver's page shows that large, else ""."""
-        driver = self.driver()
-        return driver.large if driver else ""
 
-    def driver(self) -> Session | None:
-        """Return the driver's page, while it is connected."""
-        holder = self._seat.holder
-        return self._session_of(holder.client) if holder else None
+def _refuse(session: Session, message: up.Upward, now_s: float) -> None:
+    """Refuse a message of a feature that this car lacks."""
+    kind = str(type(message).__struct_config__.tag)
+    session.deny(Error("this car lacks the feature", kind, "", "", "unknown_kind"), now_s)
 
 
 def new_nonce() -> int:

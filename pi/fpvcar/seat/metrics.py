@@ -6,9 +6,9 @@ The answers contain no personal data: no ids, no codes, and names in /api/status
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import msgspec
 
@@ -17,17 +17,12 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.http.prometheus_text import Metric, counter, exposition, gauge
 from fpvcar.recordings.messages import Health, health_of
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.hub import Hub
-from fpvcar.seat.vehicle import Recorder, Stateful
 from fpvcar.sensors import sd_card
 from fpvcar.sensors.suite import SensorSuite
-from fpvcar.video.camera import Camera
 from fpvcar.video.faults import SOFTWARE
-from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry
-
-if TYPE_CHECKING:
-    from fpvcar.devices.sensor_modes import ModeReport
 
 PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -43,22 +38,14 @@ class Metrics:
 
     def __init__(
         self,
-        car: str,
-        control: Control,
-        senses: SensorSuite,
-        stream: Stream,
-        camera: Camera,
+        core: Core,
         hub: Hub,
-        recorder: Recorder,
-        panel: Stateful,
-        mode: Callable[[], "ModeReport | None"],
+        features: Sequence[Feature],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create the metrics; `car` is its name, and the panel reports the connection to its
-        pins, and `mode` returns the mode of the camera's sensor."""
-        self._car, self._control, self._senses, self._mode = car, control, senses, mode
-        self._stream, self._camera, self._hub = stream, camera, hub
-        self._recorder, self._panel = recorder, panel
+        self._core, self._control, self._senses = core, core.control, core.senses
+        self._stream, self._camera, self._hub = core.cameras.stream, core.cameras.first, hub
+        self._recorder, self._features = core.recorder, features
         self._clock_s = clock_s
 
     def text(self) -> str:
@@ -113,7 +100,7 @@ class Metrics:
         yield gauge("camera_up", "1 while it sends pictures.", camera.state == "ok")
         yield counter("camera_restarts_total", "Restarts of its program.", camera.restarts)
         yield gauge("pages", "Open pages.", len(self._hub.sessions))
-        page = self._hub.driver()
+        page = self._hub.sessions.driver()
         report = page.report if page else None
         yield gauge(
             "driver_link_seconds",
@@ -134,7 +121,7 @@ class Metrics:
         decision, stop = self._control.decision, self._hub.stop()
         now_s = self._clock_s()
         return {
-            "car": self._car,
+            "car": self._core.profile.car.name,
             "version": __version__,
             "reason": decision.reason,
             "stop": stop and {"cause": stop.cause, "by": stop.by},
@@ -144,19 +131,22 @@ class Metrics:
             "encoder_hangs": self._camera.encoder_hangs,
             "camera_warning": str(self._camera.warning or ""),
             "lowered_rate": str(self._camera.lowered_rate or ""),
-            "mode": msgspec.to_builtins(self._mode()),
-            "board": str(self._panel.state),
+            "mode": msgspec.to_builtins(self._core.picture.mode()),
             "pages": self._hub.reports(),
             "video": [viewer.stats(now_s)._asdict() for viewer in self._stream.viewers],
             "bitrate_wanted": self._stream.bitrate.wanted,
+            **self._features_status(),
         }
+
+    def _features_status(self) -> dict[str, object]:
+        return {key: value for feature in self._features for key, value in feature.status().items()}
 
     def health(self) -> Health:
         """Return the health record that the recorder stores once a second."""
         return health_of(
             self._camera.status,
             str(self._control.wheels),
-            str(self._panel.state),
+            str(self._features_status().get("board", "ok")),
             len(self._hub.sessions),
             self._senses.health(self._clock_s()),
         )
@@ -176,8 +166,7 @@ class Metrics:
             faults.append(f"camera: {SOFTWARE}")
         elif self._camera.warning:
             faults.append(f"camera: {self._camera.warning}")
-        if self._panel.state != "ok":
-            faults.append(f"pins: {self._panel.state}")
+        faults += [fault for feature in self._features for fault in feature.faults()]
         battery = self._senses.battery(now_s)
         if battery is not None and not _young(battery):
             faults.append(f"battery: {_why(battery)}")
@@ -185,7 +174,7 @@ class Metrics:
             if not _young(sensor):
                 faults.append(f"sensor {sensor.name}: {_why(sensor)}")
         recording = self._recorder.status()
-        if recording is not None and recording.on and recording.state != "ok":
+        if recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
         if unsaved := self._hub.authorization.unsaved():
             faults.append(f"the list of drivers cannot be saved: {unsaved}")
@@ -300,9 +289,7 @@ def _card(card: telemetry.Card) -> Iterator[Metric]:
     yield gauge("machine_card_read_only", "1 while the card cannot be written.", card.read_only)
 
 
-def _recorder(recording: telemetry.Recording | None) -> Iterator[Metric]:
-    if recording is None:
-        return
+def _recorder(recording: telemetry.Recording) -> Iterator[Metric]:
     yield gauge("recording_on", "1 while a drive is recorded.", recording.on)
     yield gauge("recording_up", "1 while the card accepts the recording.", recording.state == "ok")
     yield gauge(

@@ -11,11 +11,12 @@ everything.
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
 
 from aiohttp import WSMsgType, web
 
-from fpvcar.http.limits import TokenBucket
+from fpvcar.http.admission import Place
+from fpvcar.http.limits import Rank, TokenBucket
 from fpvcar.http.text_session import (
     CLOSE_S,
     NO_HELLO,
@@ -27,6 +28,7 @@ from fpvcar.http.text_session import (
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.seat.drive_socket import HELLO_S, MESSAGES_PER_S, Session
 from fpvcar.seat.hub import Hub
+from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.video_link import Link
 from fpvcar.seat.video_socket import HEARTBEAT_S, Sender
 from fpvcar.wire import up
@@ -38,13 +40,9 @@ log = logging.getLogger("fpvcar.socket")
 
 
 async def serve(
-    request: web.Request,
-    hub: Hub,
-    senders: dict[str, Sender],
-    promote: Callable[[], None],
-    clock_s: Callable[[], float],
+    request: web.Request, hub: Hub, senders: dict[str, Sender], place: Place
 ) -> web.WebSocketResponse:
-    """Run one /ws/copies socket until it ends; call `promote()` once it belongs to the driver."""
+    """Run one /ws/copies socket until it ends; `place` rises once it belongs to the driver."""
     ws = web.WebSocketResponse(
         compress=False,
         max_msg_size=DRIVE_MAX_BYTES,
@@ -57,15 +55,15 @@ async def serve(
     if transport is None:  # disconnected during the handshake
         return ws
     try:
-        session = await hello(ws, hub)
+        session = await hello(ws, hub.sessions)
         sender = senders.get(session.video)
         if sender is None:
             raise SessionClosed("/ws/video first")
-        promote()
+        place.promote(Rank.DRIVES)
         link = Link(transport)
         sender.copy_to(link)
         try:
-            await _listen(ws, hub, session, clock_s)
+            await _listen(ws, hub, session)
         finally:
             sender.copy_no_more(link)
     except SessionClosed as reason:
@@ -84,7 +82,7 @@ async def refuse(ws: web.WebSocketResponse, transport: asyncio.Transport, reason
         transport.abort()
 
 
-async def hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
+async def hello(ws: web.WebSocketResponse, sessions: Sessions) -> Session:
     """Return the session of the page that opened the socket.
 
     Raises SessionClosed for every page other than the driver's.
@@ -97,15 +95,13 @@ async def hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
     greeting = _parsed(message.type, message.data)
     if not isinstance(greeting, up.Hello):
         raise SessionClosed("hello first")
-    session = hub.page_at_the_wheel(greeting.client)
+    session = sessions.at_the_wheel(greeting.client)
     if session is None:
         raise SessionClosed(ONLY_DRIVER)
     return session
 
 
-async def _listen(
-    ws: web.WebSocketResponse, hub: Hub, session: Session, clock_s: Callable[[], float]
-) -> None:
+async def _listen(ws: web.WebSocketResponse, hub: Hub, session: Session) -> None:
     """Read wishes until the browser disconnects.
 
     /ws/drive may reconnect meanwhile: the pictures continue, and wishes count for the page's
@@ -118,14 +114,14 @@ async def _listen(
     session.copies += 1
     try:
         async for message in ws:
-            if not hub.has_wheel(session.client):
+            if not hub.sessions.seat.holds(session.client):
                 raise SessionClosed(ONLY_DRIVER)
-            current = hub.page_at_the_wheel(session.client)  # None while /ws/drive reconnects
+            current = hub.sessions.at_the_wheel(session.client)  # None while /ws/drive reconnects
             if current is not None and current is not session:
                 session.copies -= 1
                 current.copies += 1
                 session = current
-            if not meter.allow(clock_s()):
+            if not meter.allow(time.monotonic()):
                 raise SessionClosed(f"more than {MESSAGES_PER_S:.0f} messages a second")
             if message.type is WSMsgType.PING:
                 await ws.pong(message.data)

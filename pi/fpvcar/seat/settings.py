@@ -1,5 +1,5 @@
 """Settings that browsers may change while the car runs, with the rights they need: lights,
-limit, guard, picture, recording, the car's name, the page's large camera, the intercom.
+limit, guard, picture, recording, the car's name, the page's large camera.
 
 Each method handles one message of one browser. hub.Hub calls it with the sender's session.
 """
@@ -26,18 +26,12 @@ log = logging.getLogger("fpvcar.seat")
 class Settings:
     """Settings switched by pages; `changed()` is called to send the pages a new state."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        vehicle: Vehicle,
-        changed: Callable[[], None],
-        send_all: Callable[[CarName], None],
-    ) -> None:
+    def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
         self.head_lights = False
-        self._profile, self._changed, self._send_all = profile, changed, send_all
+        self._profile, self._changed, self._sessions = profile, changed, vehicle.sessions
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
-        self._name, self._second, self._intercom = vehicle.name, vehicle.second, vehicle.intercom
+        self._name, self._cameras = vehicle.name, vehicle.cameras
         self._pushes = TokenBucket(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
@@ -46,7 +40,7 @@ class Settings:
             return
         on = (not self.head_lights) if lights.head is None else lights.head
         self.head_lights = on
-        self._lights.set_head(on)
+        self._lights.head.publish(on)
         self._changed()
 
     def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
@@ -98,7 +92,7 @@ class Settings:
             return
         self._name.choose(name)
         log.info("%s named the car %s", session.name, name)
-        self._send_all(CarName(name))
+        self._sessions.send(CarName(name))
 
     def picture(self, session: Session, change: up.SetPicture, now_s: float) -> None:
         """Set size, rate, flip, exposure, brightness and night, for a grown-up."""
@@ -109,7 +103,7 @@ class Settings:
             error = Error("too many pushes", "picture", most, "wait", "too_often")
             session.deny(error, now_s)
             return
-        unknown = "to" if self._picture is None else self._picture.change(change.to)
+        unknown = self._picture.change(change.to)
         if unknown is not None:
             session.deny(
                 Error(
@@ -125,7 +119,7 @@ class Settings:
 
     def view(self, session: Session, message: up.View, now_s: float) -> None:
         """Note the camera of the page's large picture: the gate also needs its pictures."""
-        names = () if self._second is None else (self._second.name,)
+        names = self._cameras.further
         if message.camera in ("", *names):
             session.preferred = message.camera
             if message.shown:
@@ -135,22 +129,6 @@ class Settings:
         known = "one of " + ", ".join(names) if names else "no name: this car has one camera"
         error = Error("unknown camera", quoted(message.camera), known, "", "unknown_camera")
         session.deny(error, now_s)
-
-    @property
-    def intercom_on(self) -> bool:
-        """Whether the intercom is present and switched on."""
-        return self._intercom is not None and self._intercom.on
-
-    def intercom(self, session: Session, message: up.SetIntercom, now_s: float) -> None:
-        """Turn the intercom on or off, for a grown-up."""
-        if not session.is_grown_up("intercom", "switches the intercom", now_s):
-            return
-        missing = "[intercom]" if self._intercom is None else self._intercom.switch(message.on)
-        if missing:
-            next_step = "sudo apt install alsa-utils, and set [intercom] in the profile"
-            error = Error("the car has no sound", missing, "", next_step, "no_sound")
-            session.deny(error, now_s)
-        self._changed()
 
     def record(
         self, session: Session, command: up.SetRecording | up.Keep | up.Mark, now_s: float
@@ -186,7 +164,6 @@ class Settings:
             up.NameCar: self.car_name,
             up.SetPicture: self.picture,
             up.View: self.view,
-            up.SetIntercom: self.intercom,
             up.SetRecording: self.record,
             up.Keep: self.record,
             up.Mark: self.record,

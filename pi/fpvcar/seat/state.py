@@ -1,11 +1,15 @@
 """State messages to pages: a welcome, then a state ten times a second."""
 
+from collections.abc import Sequence
+
+from msgspec import Struct
+
 from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.drive.gate import GROWN_UPS, Cause, Latches
-from fpvcar.drive.saved import DisplayName
-from fpvcar.runtime.texts import State, Text
+from fpvcar.runtime.texts import Text
 from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.feature import Feature
 from fpvcar.seat.settings import Settings
 from fpvcar.seat.turns import Wheel
 from fpvcar.seat.vehicle import Vehicle
@@ -27,52 +31,51 @@ WHEELS_REASONS = {text.english: text for text in _REASONS}
 """Reasons of a stop by `wheels`, as the saved settings have them."""
 
 
-def welcome(
-    profile: Profile,
-    name: DisplayName,
-    https_port: int,
-    code_needed: bool,
-    video: str,
-    now_s: float,
-) -> down.Welcome:
-    """Build the answer to Hello."""
-    return down.Welcome(
-        v=VERSION,
-        car=name.text,
-        version=__version__,
-        clock_us=int(now_s * 1e6),
-        silence_ms=round(profile.gate.silence_s * 1000),
-        late_ms=round(profile.gate.late_s * 1000),
-        drive_every_ms=DRIVE_EVERY_MS,
-        range_stale_ms=round(profile.range_stale_s() * 1000),
-        width=profile.camera.width,
-        height=profile.camera.height,
-        fps=profile.camera.fps,
-        https_port=https_port,
-        code_needed=code_needed,
-        has_lights=bool(profile.lights.head),
-        video=video,
-        named=name.chosen,
-        cameras=tuple(profile.cameras),
-        has_intercom=profile.intercom.present,
-    )
-
-
 class CarState:
     """State of the car as sent to pages."""
 
-    def __init__(self, vehicle: Vehicle, wheel: Wheel) -> None:
+    def __init__(
+        self, profile: Profile, vehicle: Vehicle, wheel: Wheel, features: Sequence[Feature]
+    ) -> None:
         self.seq = self._nonce = 0
         self.recording = vehicle.recorder.status()
         """Status of the recorder, at most hub.TIDY_S old."""
-        self._control, self._senses, self._camera = vehicle.control, vehicle.senses, vehicle.camera
-        self._second = vehicle.second
+        self._profile, self._name, self._features = profile, vehicle.name, features
+        self._control, self._cameras = vehicle.control, vehicle.cameras
+        self._senses = vehicle.senses
         self._wheel, self._seat = wheel, wheel.seat
+        self._parts: dict[str, Struct] = {}
+
+    def welcome(self, https_port: int, code_needed: bool, video: str, now_s: float) -> down.Welcome:
+        """Build the answer to Hello."""
+        profile = self._profile
+        return down.Welcome(
+            v=VERSION,
+            car=self._name.text,
+            version=__version__,
+            clock_us=int(now_s * 1e6),
+            silence_ms=round(profile.gate.silence_s * 1000),
+            late_ms=round(profile.gate.late_s * 1000),
+            drive_every_ms=DRIVE_EVERY_MS,
+            range_stale_ms=round(profile.range_stale_s() * 1000),
+            width=profile.camera.width,
+            height=profile.camera.height,
+            fps=profile.camera.fps,
+            https_port=https_port,
+            code_needed=code_needed,
+            has_lights=bool(profile.lights.head),
+            video=video,
+            named=self._name.chosen,
+            cameras=self._cameras.further,
+            features=tuple(feature.name for feature in self._features),
+        )
 
     def next_round(self, nonce: int) -> None:
         """Start a round of states; all states of a round share number and nonce."""
         self.seq += 1
         self._nonce = nonce
+        states = ((feature.name, feature.state()) for feature in self._features)
+        self._parts = {name: state for name, state in states if state is not None}
 
     def message(
         self, session: Session, viewers: int, settings: Settings, now_s: float
@@ -81,6 +84,7 @@ class CarState:
         decision, holder = self._control.decision, self._seat.holder
         battery, ranges = self._senses.battery(now_s), self._senses.ranges(now_s)
         stop, recording = self.stop(), self.recording
+        first = self._cameras.first
         wait_s = self._seat.wait_s(now_s)
         return down.State(
             seq=self.seq,
@@ -101,24 +105,18 @@ class CarState:
             battery=battery,
             ranges=ranges,
             wheels=self._control.wheels,
-            camera=self._camera_state(session),
-            encoder_hangs=self._camera.encoder_hangs,
-            camera_warning=self._camera.warning,
-            lowered_rate=self._camera.lowered_rate,
+            camera=self._cameras.state(session.large),
+            encoder_hangs=first.encoder_hangs,
+            camera_warning=first.warning,
+            lowered_rate=first.lowered_rate,
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=recording,
-            intercom=settings.intercom_on,
+            parts=self._parts,
             lost=session.lost,
             wait_s=wait_s,
             asking=self._wheel.asking(session, now_s),
         )
-
-    def _camera_state(self, session: Session) -> State:
-        """Return the state of the first camera, or a fault of the page's large picture."""
-        if self._second is not None and session.large and self._camera.state == "ok":
-            return self._second.state
-        return self._camera.state
 
     def stop(self) -> down.Stop | None:
         """Return the cause that holds the car."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from fpvcar.config import Profile
-from fpvcar.drive.seat import Seat
 from fpvcar.http.addresses import network_of
 from fpvcar.http.limits import TokenBucket
 from fpvcar.seat.drive_socket import Session
@@ -83,19 +82,12 @@ class WheelRequests:
 class Wheel:
     """Handlers of pages' messages to the seat and the gate's owner.
 
-    `changed()` is called to send the pages a new state. `page_of(client)` returns the connected
-    page of a client.
+    `changed()` is called to send the pages a new state.
     """
 
-    def __init__(
-        self,
-        profile: Profile,
-        vehicle: Vehicle,
-        changed: Callable[[], None],
-        page_of: Callable[[str], Session | None],
-    ) -> None:
-        self.seat = Seat()
-        self._requests, self._page_of = WheelRequests(), page_of
+    def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
+        self.seat, self._page_of = vehicle.sessions.seat, vehicle.sessions.of
+        self._requests = WheelRequests()
         self._profile, self._changed = profile, changed
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder = vehicle.recorder
@@ -139,7 +131,7 @@ class Wheel:
     def _shine(self) -> None:
         """Set the lights to match the car's motion."""
         decision = self._control.decision
-        self._lights.follow(decision.throttle, decision.steer, decision.latches.stopped)
+        self._lights.motion.publish(decision.throttle, decision.steer, decision.latches.stopped)
 
     # --- the wheel ---
 
@@ -188,7 +180,7 @@ class Wheel:
         For a page that may only watch, the car blinks the code instead.
         """
         if not session.may_drive("take", now_s):
-            self._lights.blink_code(network_of(session.address))
+            self._lights.code.publish(network_of(session.address))
             return
         if self.seat.holds(session.client):
             return

@@ -1,165 +1,87 @@
-"""The car as the server uses it: an interface for each of its parts."""
+"""The car's core as its pages use it: cameras, lights, gate, sensors, recorder, sessions."""
 
+import asyncio
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
-from fpvcar import config
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import DisplayName
-from fpvcar.runtime.texts import State, Text
-from fpvcar.wire import telemetry, up
+from fpvcar.recorder.feed import Feed
+from fpvcar.runtime.service import Event
+from fpvcar.runtime.texts import State
+from fpvcar.seat.sessions import Sessions
+from fpvcar.sensors.suite import SensorSuite
+from fpvcar.video.camera import Camera
+from fpvcar.video.picture import PictureSettings
+from fpvcar.video.stream import Stream
 from fpvcar.wire.telemetry import Recording
 
 
-class Lights(Protocol):
-    """Lights of the car: panel.Panel."""
+class Channel(NamedTuple):
+    """Camera and its stream, at /ws/video?camera=NAME; `wanted` is set for each new viewer."""
 
-    def set_head(self, on: bool) -> None:
-        """Switch the head lights on or off."""
-
-    def follow(self, throttle: float, steer: float, stopped: bool) -> None:
-        """Set rear lights and indicators to match the car's motion."""
-
-    def record(self, recording: telemetry.Recording | None) -> None:
-        """Set an LED to match the recorder's state."""
-
-    def blink_code(self, network: str) -> None:
-        """Blink the drive code on an LED, if present, for a page in this network."""
+    camera: Camera
+    stream: Stream
+    wanted: asyncio.Event
 
 
-class Picture(Protocol):
-    """Settings of the picture: picture.PictureSettings."""
+class Cameras:
+    """Cameras of one car. Features add further ones before any page connects."""
 
-    def change(self, settings: config.Picture) -> str | None:
-        """Apply the settings; return the name of a setting that the camera lacks, None on
-        success."""
+    def __init__(self, first: Camera, stream: Stream, sessions: Sessions, blind_s: float) -> None:
+        """`blind_s` is the age from which the gate counts a picture as missing."""
+        self.first, self.stream = first, stream
+        self.channels = {"": Channel(first, stream, asyncio.Event())}
+        self.further: tuple[str, ...] = ()
+        """Names of the further cameras."""
+        self._sessions, self._blind_s = sessions, blind_s
 
+    def add(self, name: str, channel: Channel) -> None:
+        """Add a further camera under its name in the profile."""
+        self.channels[name] = channel
+        self.further += (name,)
 
-class Intercom(Protocol):
-    """Intercom of the car: intercom_socket.Intercom."""
+    def state(self, large: str) -> State:
+        """Return the state of the first camera, or a fault of the one that a page shows large."""
+        return self.channels[large].camera.state if self.first.state == "ok" else self.first.state
 
-    on: bool
-    """Whether a grown-up has switched the intercom on."""
+    def picture_age_s(self, now_s: float) -> float | None:
+        """Return the age of the picture for the gate: the first camera's.
 
-    def switch(self, on: bool) -> str:
-        """Turn the intercom on or off; return the missing program, "" on success."""
-
-
-class Sensors(Protocol):
-    """Sensors of the car: suite.SensorSuite."""
-
-    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        """Return one entry per range sensor."""
-
-    def battery(self, now_s: float) -> telemetry.Battery | None:
-        """Return the state of the pack, or None without a sensor for it."""
-
-    def health(self, now_s: float) -> telemetry.Health:
-        """Return the health of the computer in the car."""
-
-    def attend(self, here: bool) -> None:
-        """Set whether pages are connected; without pages sensors may rest."""
-
-
-class Stateful(Protocol):
-    """Part with a state: the camera, or the panel."""
-
-    @property
-    def state(self) -> State:
-        """Current state."""
-
-
-class Filming(Stateful, Protocol):
-    """First camera, as the server uses it."""
-
-    @property
-    def encoder_hangs(self) -> bool:
-        """Whether its pictures are smaller because the board's encoder hangs."""
-
-    @property
-    def warning(self) -> Text | None:
-        """Property of its pictures that some viewers cannot show, and the remedy."""
-
-    @property
-    def lowered_rate(self) -> Text | None:
-        """Reason for a lower rate than the set one."""
-
-    @property
-    def status(self) -> str:
-        """State for programs."""
-
-
-class Second(Stateful, Protocol):
-    """Second camera, as the server uses it."""
-
-    name: str
-    """Name in the profile."""
-
-
-class Recorder(Protocol):
-    """Recorder as used by the server. Calls neither block nor raise."""
-
-    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
-        """Record a `drive`: "fresh", "late", "stale", "old" or "not at the wheel".
-
-        `seen_us` is the creation time of the message acknowledged by the wish; 0 if unknown.
+        None, no picture, while the driver looks at another camera whose picture is `blind_s` old.
+        A replay compares ages with the recorded pictures, which are the first camera's.
         """
-
-    def turn(self, name: str | None, why: str) -> None:
-        """Record that `name` has the wheel; None if the seat is free."""
-
-    def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
-        """Record the measurements of a page."""
-
-    def switch(self, on: bool, name: str) -> None:
-        """Turn recording on or off on behalf of `name`."""
-
-    def keep(self, name: str) -> None:
-        """Keep the last minute on behalf of `name`."""
-
-    def mark(self, text: str, name: str) -> None:
-        """Mark this moment on behalf of `name`."""
-
-    def status(self) -> Recording | None:
-        """Return the state shown on pages; None without a recorder."""
+        first_s = self.first.age_s(now_s)
+        large = self._sessions.large() if self.further else ""
+        if not large:
+            return first_s
+        own_s = self.channels[large].camera.age_s(now_s)
+        return None if own_s is None or own_s >= self._blind_s else first_s
 
 
-class NoRecorder:
-    """Recorder for a car without recording."""
+class LightEvents:
+    """Events for the car's lights; a part with lamps subscribes."""
 
-    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
-        pass
-
-    def turn(self, name: str | None, why: str) -> None:
-        pass
-
-    def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
-        pass
-
-    def switch(self, on: bool, name: str) -> None:
-        pass
-
-    def keep(self, name: str) -> None:
-        pass
-
-    def mark(self, text: str, name: str) -> None:
-        pass
-
-    def status(self) -> Recording | None:
-        return None
+    def __init__(self) -> None:
+        self.head = Event[bool]()
+        """The head lights were switched on or off."""
+        self.motion = Event[float, float, bool]()
+        """Throttle, steering, and whether the car is stopped; published often."""
+        self.recording = Event[Recording]()
+        """State of the recorder; published often."""
+        self.code = Event[str]()
+        """A page in this network needs the drive code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vehicle:
-    """Parts of one car, for the server."""
+    """Parts of one car's core, for the hub."""
 
     control: Control
-    lights: Lights
-    camera: Filming
-    senses: Sensors
+    lights: LightEvents
+    cameras: Cameras
+    senses: SensorSuite
     name: DisplayName
-    second: Second | None = None
-    recorder: Recorder = NoRecorder()
-    picture: Picture | None = None
-    """Settings of the picture; None for a camera without settings."""
-    intercom: Intercom | None = None
+    recorder: Feed
+    sessions: Sessions
+    picture: PictureSettings

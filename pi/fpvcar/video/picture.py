@@ -78,12 +78,12 @@ class PictureSettings:
         soc: Path | None,
         camera: Camera,
         save: Callable[[Picture], None],
+        changed: Callable[[CameraConfig], None] = lambda camera: None,
     ) -> None:
-        """Create the settings; `camera` already uses the `saved` values."""
+        """Create the settings; `camera` already uses the `saved` values. `changed` is called with
+        the camera's settings after each change."""
         self._own, self._soc, self._camera, self._save = profile, soc, camera, save
-        self._profile = with_picture(profile, saved)
-        self.changed: Callable[[CameraConfig], None] = lambda camera: None
-        """Called with the camera's settings after each change."""
+        self._profile, self._changed = with_picture(profile, saved), changed
 
     def change(self, picture: Picture) -> str | None:
         """Apply the settings; return instead the name of a setting that the camera lacks, if
@@ -102,7 +102,7 @@ class PictureSettings:
         else:
             self._camera.renew(argv)
         self._save(self._differing())
-        self.changed(camera)
+        self._changed(camera)
         return None
 
     def _differing(self) -> Picture:

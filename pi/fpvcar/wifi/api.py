@@ -18,10 +18,12 @@ from msgspec import Struct
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import refused
 from fpvcar.http.routes import answers, query_of
+from fpvcar.runtime.service import Part
 from fpvcar.runtime.texts import Phrase, Text
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.core import JOIN_S
-from fpvcar.wifi.radio import OWN_ADDRESS
+from fpvcar.wifi.radio import OWN_ADDRESS, in_own_network
 from fpvcar.wire import network
 
 SSID = Phrase("ssid", "The network's name has {count} characters: expected 1 to 32 visible ones.")
@@ -30,6 +32,22 @@ NO_WIFI = Text("no_wifi", "The Wi-Fi service is not running: see systemctl statu
 
 KEY = "X-Wifi-Key"
 BASE = "/api/network"
+
+
+def feature(core: Core) -> Feature:
+    """Return the client of the network service, its routes and its page."""
+
+    def used() -> bool:
+        return any(in_own_network(page.address) for page in core.sessions)
+
+    client = NetworkClient(core.runtime / network.SOCKET, used)
+    return Feature(
+        name="wifi",
+        parts=(Part("network", (client.run,)),),
+        routes=NetworkApi(client, core.rights, core.control.driven).add_to,
+        pages={"network": "network.html"},
+        hosts=client.hosts,
+    )
 
 
 class Joining(Struct):

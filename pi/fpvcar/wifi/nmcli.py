@@ -8,21 +8,19 @@ read command lines. The caller is not root; systemd/fpvcar-network.rules permits
 import asyncio
 import contextlib
 import os
-import re
 import uuid
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.texts import PROGRAM_SILENT, VERBATIM, Text, fault_text
 from fpvcar.wifi.core import FAR, JOIN_S, KEY_WRONG, Link
 from fpvcar.wifi.radio import OWN, OWN_ADDRESS, RadioFault
-from fpvcar.wire.network import Network, Security
+from fpvcar.wire.network import Network, Security, nmcli_fields
 
 CALL_S = 20.0
 SCAN_S = 15.0
 RETRY_S = 2.0
 SETTLE_S = 0.3
 """NetworkManager reports one change in several lines."""
-FIELD = re.compile(r"(?:[^:\\]|\\.)*")
 NO_NM = Text(
     "wifi_no_manager",
     "NetworkManager does not answer: sudo apt install network-manager, and "
@@ -60,22 +58,6 @@ MANAGEMENT: dict[str, tuple[str, ...]] = {
     "sae": ("wifi-sec.key-mgmt", "sae"),
     "wpa-psk": ("wifi-sec.key-mgmt", "wpa-psk"),
 }
-
-
-def fields(line: str) -> list[str]:
-    r"""Split a terse line into fields: ":" separates, "\\" escapes ":" and "\\"."""
-    return [re.sub(r"\\(.)", r"\1", field) for field in _split(line)]
-
-
-def _split(line: str) -> list[str]:
-    parts, at = [], 0
-    while True:
-        match = FIELD.match(line, at)
-        assert match  # a field may be empty
-        parts.append(match.group())
-        at = match.end() + 1
-        if at > len(line):
-            return parts
 
 
 def security_of(security: str) -> Security:
@@ -287,7 +269,7 @@ async def _table(columns: str, *arguments: str, within_s: float = CALL_S) -> lis
     (U+0085, U+2028) do not end a row.
     """
     output = await _nmcli("-t", "-f", columns, *arguments, within_s=within_s)
-    rows = map(fields, output.split("\n"))
+    rows = map(nmcli_fields, output.split("\n"))
     return [row for row in rows if len(row) == columns.count(",") + 1]
 
 

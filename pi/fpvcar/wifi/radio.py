@@ -1,7 +1,6 @@
 """Interface of a radio: implemented by NetworkManager and by a simulated one."""
 
 import ipaddress
-import re
 from typing import Protocol
 
 from fpvcar.wifi.core import Link
@@ -21,12 +20,6 @@ def in_own_network(address: str) -> bool:
     except ValueError:
         return False
     return peer.is_loopback or peer in ipaddress.ip_network(f"{OWN_ADDRESS}/24", strict=False)
-
-
-def taken(expected: str, name: str) -> bool:
-    """Return whether the announced name has a number because another host has the expected one."""
-    stem = re.escape(expected.removesuffix(".local"))
-    return re.fullmatch(rf"{stem}-\d+\.local", name, re.I) is not None
 
 
 class RadioFault(Exception):

@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fpvcar.http.addresses import taken
 from fpvcar.runtime import files, sd_notify
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.wifi.core import Act, Machine, Open
-from fpvcar.wifi.radio import Radio, RadioFault, taken
+from fpvcar.wifi.radio import Radio, RadioFault
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     LINE_MAX,

@@ -57,10 +57,24 @@ class Panel(Down, tag="panel", frozen=True):
     buttons: tuple[Button, ...]
 
 
+class View(Struct, frozen=True):
+    """State shown to everybody. `lit` has a bit per button.
+
+    `mode`: "free", "rainbow", or in the game "show", "turn", "cheer", "sad". `length` is the
+    pattern's length, `done` the repeated steps, `best` the longest pattern so far.
+    """
+
+    lit: int = 0
+    mode: str = "free"
+    length: int = 0
+    done: int = 0
+    best: int = 0
+
+
 class Glow(Down, tag="glow", frozen=True):
     """Lit buttons, one bit each, and the game; sent on change and twice a second.
 
-    The other fields are those of game.View.
+    The other fields are those of View.
     """
 
     seq: int

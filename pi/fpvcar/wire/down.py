@@ -1,6 +1,6 @@
 """/ws/drive, car -> browser: JSON text, one message a frame."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
     requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat. `named`
     is False until the car's name has been chosen. `cameras` has the names of further cameras:
-    /ws/video?id=...&camera=NAME. `has_intercom`: its profile has an intercom.
+    /ws/video?id=...&camera=NAME. `features` has the names of its features.
     """
 
     v: int
@@ -36,7 +36,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     video: str
     named: bool = True
     cameras: tuple[str, ...] = ()
-    has_intercom: bool = False
+    features: tuple[str, ...] = ()
 
 
 class CarName(Down, tag="car_name", frozen=True):
@@ -78,8 +78,8 @@ class State(Down, tag="state", frozen=True):
     unknown. `encoder_hangs`: the pictures are smaller until the car is switched off and on.
     `camera_warning`: a property of the pictures that some viewers cannot show, and the remedy.
     `lowered_rate`: the reason why the camera has fewer pictures per second than its settings.
-    `wait_s` is the time until the seat is free, unless its driver drives. `intercom`: a
-    grown-up has switched it on.
+    `wait_s` is the time until the seat is free, unless its driver drives. `parts` has the state
+    of each feature that has one, by its name.
     """
 
     seq: int
@@ -107,7 +107,7 @@ class State(Down, tag="state", frozen=True):
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None
-    intercom: bool = False
+    parts: dict[str, Any] = {}
     lost: float | None = None
     wait_s: float = 0.0
     asking: Asking | None = None

@@ -5,6 +5,7 @@ run  -> service   {"kind":"join","ssid":...,"key":...}  {"kind":"look"}
 service -> run    the whole state, at once and after every change
 """
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -28,6 +29,7 @@ Ssid = Annotated[
 Key = Annotated[str, Meta(max_length=64, pattern=r"^([ -~]{8,63}|[0-9A-Fa-f]{64}|)\Z")]
 """WPA key: 8 to 63 ASCII characters, or 64 hexadecimal digits; empty for an open network."""
 LINE_MAX = 64 * 1024
+FIELD = re.compile(r"(?:^|:)((?:[^:\\]|\\.)*)")
 SOCKET = "network.sock"
 """Socket of the service, in the run-time directory."""
 
@@ -106,3 +108,8 @@ def parse_state(line: bytes) -> NetworkState:
 def encode(message: Wish | NetworkState) -> bytes:
     """Encode a message as one line."""
     return msgspec.json.encode(message) + b"\n"
+
+
+def nmcli_fields(line: str) -> list[str]:
+    r"""Split a line of `nmcli --terse` into fields: ":" separates, "\\" escapes ":" and "\\"."""
+    return [re.sub(r"\\(.)", r"\1", field) for field in FIELD.findall(line)]

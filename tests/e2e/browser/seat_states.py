@@ -30,7 +30,7 @@ LOW = {**STATE["battery"], "volts": 6.4, "share": 0.05, "low": True}
 NEAR = {"throttle": 0.2, "reason": "guarded", "guard": {**STATE["guard"], "ahead": 0.2}}
 NO_CAMERA = "no camera is connected: push its cable in, blue side to the clip"
 GROWN_UP = {"grown_up": True}
-INTERCOM = {"intercom": True}
+INTERCOM = {"parts": {"intercom": {"on": True}}}
 REAR = {"cameras": ["rear"]}
 ASKS = {
     "asking": {"phase": "asks", "left_s": 30.0, "id": "a1234567", "name": "Quick Hedgehog (phone)"}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar.buttons.game import CAR, CHOOSE_S, GLOW_S, LONG_S, LONGEST, PATIENCE_S, Play, View
+from fpvcar.buttons.game import CAR, CHOOSE_S, GLOW_S, LONG_S, LONGEST, PATIENCE_S, Play
+from fpvcar.wire.buttons import View
 
 EPSILON_S = 1e-6
 BUTTONS = 4

@@ -162,7 +162,7 @@ def test_choose_messages_start_rainbow_and_game() -> None:
 
 def test_car_without_buttons_has_four_on_its_pages() -> None:
     panel = Room().panel
-    looks = panel.welcome().buttons
+    looks = panel.welcome("Plague").buttons
     assert [(one.colour, one.shape) for one in looks] == [
         ("red", "circle"),
         ("yellow", "triangle"),

@@ -15,13 +15,13 @@ import pytest
 from aiohttp import WSMsgType
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.buttons import socket as buttons_socket
-from fpvcar.buttons.panel import Panel
+from fpvcar.buttons.socket import feature
 from fpvcar.config import profiles
+from fpvcar.http import text_session
 from fpvcar.runtime import paths
 from fpvcar.runtime.texts import Text
 from fpvcar.wire.down import Closing
-from tests.support.hub import server_of
+from tests.support.hub import House, server_of
 
 BARE = profiles.load(
     paths.HARDWARE / "bench.toml", ["buttons = {}", "lights = {}", "server.max_viewers = 3"]
@@ -33,9 +33,10 @@ Ws = aiohttp.ClientWebSocketResponse
 async def house() -> AsyncIterator[TestClient[Any, Any]]:
     """Serve a server with only the panel in it."""
     nobody: Any = None
-    panel = Panel(BARE)
-    server = server_of(BARE, nobody, nobody, panel=panel)
-    job = asyncio.create_task(panel.run())
+    house = House(BARE, feature=feature)
+    server = server_of(BARE, house.hub, nobody, features=house.features)
+    _, run = house.features[0].parts[0].loops
+    job = asyncio.create_task(run())
     try:
         async with TestClient(TestServer(server.application())) as client:
             yield client
@@ -144,7 +145,7 @@ async def test_drive_messages_are_ignored_by_the_buttons_socket() -> None:
 async def test_silent_page_is_closed_and_its_buttons_released(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(buttons_socket, "SILENCE_S", 0.3)
+    monkeypatch.setattr(text_session, "SILENCE_S", 0.3)
     async with house() as client:
         ws = await page(client)
         await ws.send_json({"kind": "hold", "held": 0b1})

@@ -15,7 +15,7 @@ from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import DeviceRights
 from fpvcar.calibration import store
-from fpvcar.calibration.api import BASE, CalibrationApi, apply_to, held_back, obstacle
+from fpvcar.calibration.api import BASE, CalibrationApi, held_back, obstacle
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.calibration.steps import CarState
 from fpvcar.calibration.store import History
@@ -36,7 +36,7 @@ class Rig:
         self.file, self.house = tmp_path / store.FILE, House()
         self.profile: config.Profile = PROFILE
         self.tuner = Calibrator(PROFILE, store.load(self.file, MOTORS))
-        self.tuner.apply = apply_to(self.house.control.tune, self._tune)
+        self.tuner.tuned.subscribe(self.house.control.tune, self._tune)
         devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), devices)
         self.api = CalibrationApi(

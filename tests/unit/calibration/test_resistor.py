@@ -40,7 +40,7 @@ class Bench:
         self._dice, self._slew = random.Random(1), mixing.Slew()
         self._read: tuple[Battery, float] | None = None
         self._applied = [profile]
-        self.tuner.apply = self._applied.append
+        self.tuner.tuned.subscribe(self._applied.append)
 
     def begin(self) -> LeadResistor:
         kind, name = next(iter(self.tuner.offered()))
@@ -216,7 +216,7 @@ def test_direction_in_doubt_leaves_the_step_possible() -> None:
     doubts = ("drive", "drive.resistor")
     bench = Bench(CAR, WITH_OHM)
     bench.tuner = Calibrator(CAR, History().changed("test", {}, 1.0, doubts), MOST_HZ)
-    bench.tuner.apply = bench._applied.append
+    bench.tuner.tuned.subscribe(bench._applied.append)
     bench.begin()
     bench.play(1.5, finger=False)
     assert bench.play(4.0, finger=True) == "done"

@@ -338,7 +338,7 @@ class Applied:
 
     def __init__(self, profile: Profile = BENCH) -> None:
         self.tuner, self.profile = Calibrator(profile, History()), profile
-        self.tuner.apply = self.apply
+        self.tuner.tuned.subscribe(self.apply)
 
     def apply(self, profile: Profile) -> None:
         self.profile = profile

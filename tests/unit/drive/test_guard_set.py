@@ -159,13 +159,13 @@ def test_profile_sets_the_initial_guard_mode() -> None:
 
 def test_hub_keeps_the_drivers_report_and_packet_loss() -> None:
     house = House()
-    assert house.hub.driver() is None
+    assert house.hub.sessions.driver() is None
     ann = house.visitor("Ann")
-    driver = house.hub.driver()
+    driver = house.hub.sessions.driver()
     assert driver is ann.session and driver.report is None
     ann.say(up.Report("mse", 20.0, 3.0))
     house.visitor("Bob").say(up.Report("webcodecs"))
     assert driver.report == up.Report("mse", 20.0, 3.0)
-    house.hub.lost(driver.video, 0.08)
-    house.hub.lost("nobody's", 0.5)
+    house.hub.sessions.lost(driver.video, 0.08)
+    house.hub.sessions.lost("nobody's", 0.5)
     assert ann.state.lost == 0.08

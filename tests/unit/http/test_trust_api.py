@@ -44,7 +44,7 @@ async def test_trust_page_alone_may_connect_to_the_https_port(tmp_path: Path, na
         page = await client.get(f"/{name}", headers={"Host": "[fe80::1]:8080"})
         assert page.status == 200
         assert "connect-src 'self' https://[fe80::1]:8081 " in page.headers[POLICY]
-        others = await client.get("/network")
+        others = await client.get("/network.html")
         assert others.headers[POLICY].startswith(HEADERS[POLICY])
 
 

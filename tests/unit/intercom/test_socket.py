@@ -18,17 +18,18 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import config
+from fpvcar.drive.saved import SavedSettings
 from fpvcar.http.certificates import server_context
 from fpvcar.http.text_session import CLOSE_S
 from fpvcar.intercom import socket as intercom_socket
-from fpvcar.intercom.socket import LATE_S, TALK_S, Intercom, SpeakerQueue
+from fpvcar.intercom.socket import LATE_S, TALK_S, SpeakerQueue, feature
 from fpvcar.intercom.sound import LOOK_S
 from fpvcar.runtime.child_process import KILL_S, TERM_S
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 from fpvcar.wire.intercom import SOUND_BYTES, SOUND_S, Sound, pack_sound, parse_sound
 from tests.support import sound_card
-from tests.support.hub import PROFILE, House, server_of
+from tests.support.hub import PROFILE, House, Visitor, server_of
 from tests.support.sound_card import TONE_HZ, SoundCard, frequency_hz, now_us
 from tests.unit.seat.test_redundant_link import Deaf, Socket, closing, reason
 
@@ -57,10 +58,10 @@ class Cars:
     client: "TestClient[Any, Any]"
 
     def __init__(self, on: bool) -> None:
-        self.saved: list[bool] = []
-        self.intercom = Intercom(SOUND, on, self.saved.append)
         profile = msgspec.structs.replace(PROFILE, intercom=SOUND)
-        self.house = House(profile, intercom=self.intercom)
+        self.house = House(profile, feature=feature, before=SavedSettings(intercom=on))
+        self.saved = self.house.saver.intercom
+        self.intercom: Any = getattr(self.house.features[0].state, "__self__", None)
 
     async def joins(self, name: str) -> Socket:
         drive = await self.client.ws_connect("/ws/drive", ssl=False)
@@ -71,7 +72,7 @@ class Cars:
     async def sits_down(self) -> Socket:
         drive = await self.joins("driver")
         await drive.send_json({"kind": "take"})
-        await until(lambda: self.house.hub.page_at_the_wheel("client-driver"))
+        await until(lambda: self.house.hub.sessions.at_the_wheel("client-driver"))
         return drive
 
     async def call(self, name: str = "driver") -> Socket:
@@ -87,7 +88,9 @@ def hello(name: str, **more: Any) -> dict[str, Any]:
 @asynccontextmanager
 async def a_car(certificates: Path, on: bool = True, tls: bool = True) -> AsyncIterator[Cars]:
     car = Cars(on)
-    app = server_of(PROFILE, car.house.hub, Stream(Deaf()), intercom=car.intercom).application()
+    app = server_of(
+        PROFILE, car.house.hub, Stream(Deaf()), features=car.house.features
+    ).application()
     context = server_context(certificates, ["localhost"]) if tls else None
     server = TestServer(app, scheme="https" if tls else "http")
     await server.start_server(ssl=context)
@@ -96,6 +99,11 @@ async def a_car(certificates: Path, on: bool = True, tls: bool = True) -> AsyncI
         yield car
     car.intercom.switch(False)
     await asyncio.sleep(2 * LOOK_S)
+
+
+def switched_on(visitor: Visitor) -> bool:
+    """Return the intercom's state on a page."""
+    return bool(visitor.state.parts["intercom"].on)
 
 
 async def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
@@ -143,10 +151,10 @@ async def test_intercom_is_off_until_a_grown_up_switches_it_on(
         assert not card.started()
         child = car.house.visitor("Child")
         child.say(up.SetIntercom(True))
-        assert child.errors()[-1].code == "grown_up_only" and not child.state.intercom
+        assert child.errors()[-1].code == "grown_up_only" and not switched_on(child)
         parent = car.house.visitor("Mum", code="grownups")
         parent.say(up.SetIntercom(True))
-        assert parent.state.intercom and car.saved == [True]
+        assert switched_on(parent) and car.saved == [True]
 
 
 async def test_intercom_without_its_programs_names_them(
@@ -160,7 +168,7 @@ async def test_intercom_without_its_programs_names_them(
         error = parent.errors()[-1]
         assert error.code == "no_sound" and error.value == "arecord"
         assert "apt install alsa-utils" in error.next
-        assert not parent.state.intercom and not car.saved
+        assert not switched_on(parent) and not car.saved
 
 
 async def test_only_the_page_at_the_wheel_talks_and_listens(
@@ -175,7 +183,7 @@ async def test_only_the_page_at_the_wheel_talks_and_listens(
         await ws.send_str("listen")
         await ws.receive_bytes(timeout=20)
         await drive.send_json({"kind": "release"})
-        await until(lambda: not car.house.hub.has_wheel("client-driver"))
+        await until(lambda: not car.house.hub.sessions.seat.holds("client-driver"))
         await ws.send_str("listen")
         assert await reason(ws) == "only the driver can use it"
         await until(lambda: not card.running())

@@ -9,7 +9,6 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from fpvcar.buttons.game import View
 from fpvcar.buttons.panel import Panel
 from fpvcar.drive import gate
 from fpvcar.drive.gate import Cause, Hold, Latches
@@ -19,6 +18,7 @@ from fpvcar.recordings import codec, messages
 from fpvcar.runtime.texts import Text
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, telemetry
+from fpvcar.wire.buttons import View
 from tests.support.recorder.fed_car import Car
 from tests.support.recorder.recording import DELTA, KEY, PROFILE
 

@@ -34,7 +34,7 @@ def test_hub_and_gate_events_reach_the_recorder() -> None:
     for one in car.said(messages.STEP):
         assert isinstance(one, messages.Step)
         again = gate.decide(
-            one.wished(), one.latches, one.world(), one.now_ns / 1e9, house.hub._profile.gate
+            one.wished(), one.latches, one.world(), one.now_ns / 1e9, house.profile.gate
         )
         assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
 
@@ -59,19 +59,3 @@ def test_drivers_mark_and_keep_but_grown_ups_switch_recording() -> None:
     ann.say(up.Keep())
     names = [one.name for one in car.said(messages.EVENT) if isinstance(one, messages.Event)]
     assert names.count(messages.RECORDER) == 3 and len(car.said(messages.MARK)) == 1
-
-
-def test_hub_without_a_recorder_ignores_recording_messages() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.drive(0.5)
-    for message in (
-        up.SetRecording(False),
-        up.Keep(),
-        up.Mark("x"),
-        up.Lights(True),
-        up.Report("mse"),
-        up.Release(),
-    ):
-        ann.say(message)
-    assert ann.state.recording is None

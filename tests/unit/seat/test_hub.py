@@ -187,7 +187,7 @@ def test_replaced_socket_acts_no_more(house: House) -> None:
     with pytest.raises(SessionClosed):
         ann.say(up.Release())
     assert again.state.role == "driver"
-    assert house.hub.sessions == [again.session]
+    assert list(house.hub.sessions) == [again.session]
 
 
 def test_rights_last_while_the_page_opens_another_socket(house: House) -> None:
@@ -212,17 +212,17 @@ def test_rights_of_a_lost_driver_end_with_the_seat(house: House) -> None:
 def test_video_id_from_a_url_takes_no_seat(house: House) -> None:
     ann = house.visitor("Ann")
     welcome = ann.session._outbox[0]
-    assert isinstance(welcome, down.Welcome) and house.hub.drives(welcome.video)
+    assert isinstance(welcome, down.Welcome) and house.hub.sessions.drives(welcome.video)
     assert welcome.video != ann.session.client
     house.hub.leave(ann.session)
     eve = house.visitor("Eve", client=welcome.video, drive=False)
     assert eve.state.role == "watching" and not eve.state.may_drive
     assert eve.session.video != welcome.video
-    assert not house.hub.drives(ann.session.client)
-    assert house.hub.page_of(welcome.video) is None
+    assert not house.hub.sessions.drives(ann.session.client)
+    assert house.hub.sessions.of_video(welcome.video) is None
     again = house.visitor("Ann", drive=False)
     assert again.session.video == welcome.video, "pictures come without a round trip"
-    assert house.hub.page_of(welcome.video) is again.session
+    assert house.hub.sessions.of_video(welcome.video) is again.session
 
 
 def test_driver_leaving_stops_the_car_and_keeps_the_seat_10_s(house: House) -> None:
@@ -336,9 +336,17 @@ def test_drivers_wish_is_the_sole_message_that_moves_the_car(house: House) -> No
         assert house.duties == (0.0, 0.0)
 
 
+def test_message_of_a_missing_feature_is_refused(house: House) -> None:
+    mum = house.visitor("Mum", code="grownups")
+    mum.say(up.SetIntercom(True))
+    error = mum.errors()[-1]
+    assert (error.code, error.value) == ("unknown_kind", "intercom")
+    assert mum.state.parts == {}
+
+
 def test_recorder_status_reaches_the_led(house: House) -> None:
     house.hub.broadcast()
-    assert house.lights.recorder is None
+    assert house.lights.recorder == telemetry.Recording(False, "ok", 0.0)
     told = telemetry.Recording(True, Text("card_full", "the card is full"), 3.0)
     house.hub._recorder.status = lambda: told  # type: ignore[method-assign]
     house.hub.broadcast()
@@ -406,8 +414,8 @@ def test_state_has_key_and_values_of_its_faults(
 ) -> None:
     ann = house.visitor("Ann")
     fault, slow = SILENT(seconds=2), REASONS["heat"]()
-    monkeypatch.setattr(house.vehicle.camera, "state", fault, raising=False)
-    monkeypatch.setattr(house.vehicle.camera, "lowered_rate", slow, raising=False)
+    monkeypatch.setattr(house.vehicle.cameras.first, "state", fault, raising=False)
+    monkeypatch.setattr(house.vehicle.cameras.first, "lowered_rate", slow, raising=False)
     house.control.wheels = STARTING
     hold = Hold(Cause.WHEELS_STOPPED, "bad message")
     house.control.step(gate.hold(house.control.decision.latches, hold))

@@ -1,6 +1,7 @@
 """Routes /metrics and /healthz: Prometheus' own parser reads the figures; reasons are sentences."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,14 +14,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.http.prometheus_text import CONTENT_TYPE
-from fpvcar.runtime.texts import SAYS, VERBATIM, Text
+from fpvcar.runtime.texts import VERBATIM, Text
+from fpvcar.seat.feature import Feature
 from fpvcar.seat.metrics import Metrics
-from fpvcar.seat.vehicle import NoRecorder
+from fpvcar.seat.vehicle import Cameras
 from fpvcar.video.faults import SOFTWARE
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up
-from tests.support.hub import PROFILE, FakeSenses, House, server_of
+from tests.support.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
 
 FOREIGN = {"Host": "evil.example"}
 READ_ONLY = Text("os_erofs", "Read-only file system")
@@ -64,9 +66,9 @@ class FakeRecorder(NoRecorder):
     """Recorder with a status chosen by a test."""
 
     def __init__(self) -> None:
-        self.recording: telemetry.Recording | None = None
+        self.recording = telemetry.Recording(False, "ok", 0.0)
 
-    def status(self) -> telemetry.Recording | None:
+    def status(self) -> telemetry.Recording:
         return self.recording
 
 
@@ -90,21 +92,22 @@ class Car:
         self.house, self.senses = House(), Senses()
         self.stream = Stream(Deaf(), clock_s=lambda: self.house.now_s)
         self.camera = self._camera()
-        self.panel = SimpleNamespace(state="ok")
-        self.recorder = FakeRecorder()
-        senses: Any = self.senses
-        self.metrics = Metrics(
-            "Plague",
-            self.house.control,
-            senses,
-            self.stream,
-            self.camera,
-            self.house.hub,
-            self.recorder,
-            self.panel,
-            lambda: None,
-            lambda: self.house.now_s,
+        self.board = "ok"
+        self.buttons = Feature(
+            name="buttons",
+            status=lambda: {"board": self.board},
+            faults=lambda: () if self.board == "ok" else (f"pins: {self.board}",),
         )
+        self.recorder = FakeRecorder()
+        picture: Any = SimpleNamespace(mode=lambda: None)
+        core = dataclasses.replace(
+            self.house.vehicle,
+            senses=self.senses,
+            cameras=Cameras(self.camera, self.stream, self.house.hub.sessions, 0.25),
+            recorder=self.recorder,
+            picture=picture,
+        )
+        self.metrics = Metrics(core, self.house.hub, (self.buttons,), lambda: self.house.now_s)
 
     def _camera(self) -> Any:
         return SimpleNamespace(
@@ -228,7 +231,6 @@ def test_health_names_the_faults_of_the_calibration(car: Car) -> None:
 
 
 def test_metrics_and_faults_report_the_recorder(car: Car) -> None:
-    assert not any("recording" in name for name in car.read())
     car.recorder.recording = telemetry.Recording(True, "ok", 3.0, 120.0, 0, 7)
     found = car.read()
     assert one(found, "recording_on") == one(found, "recording_up") == 1
@@ -281,9 +283,7 @@ def lost_camera(car: Car) -> None:
 
 
 def lost_pins(car: Car) -> None:
-    car.panel.state = SAYS(
-        place="pigpiod at 127.0.0.1 port 8888", reason=Text("os_econnrefused", "Connection refused")
-    )
+    car.board = "pigpiod at 127.0.0.1 port 8888: Connection refused"
 
 
 def lost_battery(car: Car) -> None:
@@ -392,7 +392,7 @@ def test_status_names_no_client_id(tmp_path: Path, car: Car) -> None:
 
 
 def test_health_record_holds_the_state_of_the_parts(car: Car) -> None:
-    car.panel.state = "lost"
+    car.board = "lost"
     car.house.visitor("Ann")
     health = car.metrics.health()
     assert (health.wheels, health.board, health.viewers) == ("ok", "lost", 1)

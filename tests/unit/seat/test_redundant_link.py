@@ -48,13 +48,17 @@ class Page:
         self.stream = Stream(Deaf())
         self.seq = 0
 
+    def copied(self) -> int:
+        """Return the number of connections that carry copies of the first page's wishes."""
+        return next(iter(self.house.hub.sessions)).copies
+
     async def sits_down(self) -> Socket:
         """Take the wheel and watch; return the socket of its wishes."""
         drive = await self.client.ws_connect("/ws/drive")
         await drive.send_json(self.hello("driver", code="123456"))
         welcome = await drive.receive_json(timeout=20)
         await drive.send_json({"kind": "take"})
-        await until(lambda: self.house.hub.page_at_the_wheel("client-driver"))
+        await until(lambda: self.house.hub.sessions.at_the_wheel("client-driver"))
         self.video = await self.client.ws_connect(f"/ws/video?id={welcome['video']}")
         await self.video.send_json(self.hello("driver"))
         self.publish()
@@ -128,7 +132,7 @@ async def test_units_go_by_both_sockets_and_wishes_by_either() -> None:
     async with a_page() as page:
         drive = await page.sits_down()
         copies = await page.copies()
-        await until(lambda: page.house.hub.sessions[0].copies)
+        await until(page.copied)
         page.publish()
         assert await number(page.video) == await number(copies)
         throttles: list[float] = []
@@ -144,7 +148,7 @@ async def test_units_go_by_both_sockets_and_wishes_by_either() -> None:
         await until(lambda: 0.125 in throttles)
         assert throttles == [0.5, 0.25, 0.125], "each once"
         await copies.close()
-        await until(lambda: not page.house.hub.sessions[0].copies)
+        await until(lambda: not page.copied())
         page.publish()
         await number(page.video)
 
@@ -187,7 +191,7 @@ async def test_strangers_do_not_displace_the_drivers_copies() -> None:
     async with a_page() as page:
         await page.sits_down()
         copies = await page.copies()
-        await until(lambda: page.house.hub.sessions[0].copies)
+        await until(page.copied)
         for _ in range(RESERVED - 1):
             await page.client.ws_connect("/ws/copies")
         assert (await page.client.get("/ws/copies")).status == 503
@@ -199,7 +203,7 @@ async def test_copies_end_with_their_video_socket() -> None:
     async with a_page() as page:
         await page.sits_down()
         copies = await page.copies()
-        await until(lambda: page.house.hub.sessions[0].copies)
+        await until(page.copied)
         await page.video.close()
         end = await copies.receive(timeout=20)
         assert end.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
@@ -221,7 +225,7 @@ async def a_broken_drive() -> AsyncIterator[Reconnecting]:
         case.page, case.throttles = page, []
         drive = await page.sits_down()
         case.copies = await page.copies()
-        await until(lambda: page.house.hub.sessions[0].copies)
+        await until(page.copied)
         case.old_nonce = page.wish(0.0)["seen"]
         page.house.control.wish = (  # type: ignore[method-assign]
             lambda throttle, *_: case.throttles.append(throttle)
@@ -240,15 +244,15 @@ async def test_copies_after_drive_reconnects_carry_pictures_and_fresh_wishes() -
         assert await number(page.video) == await number(copies), "pictures while it reconnects"
         drive = await page.client.ws_connect("/ws/drive")
         await drive.send_json(page.hello("driver"))
-        await until(lambda: page.house.hub.page_at_the_wheel("client-driver"))
+        await until(lambda: page.house.hub.sessions.at_the_wheel("client-driver"))
         await copies.send_json(page.wish(0.25))
         await until(lambda: case.throttles)
         assert case.throttles == [0.25]
-        assert page.house.hub.sessions[0].copies == 1
+        assert page.copied() == 1
         page.publish()
         assert await number(page.video) == await number(copies)
         await copies.close()
-        await until(lambda: not page.house.hub.sessions[0].copies)
+        await until(lambda: not page.copied())
 
 
 async def test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce() -> None:
@@ -258,7 +262,7 @@ async def test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce() -> 
         page, copies = case.page, case.copies
         drive = await page.client.ws_connect("/ws/drive")
         await drive.send_json(page.hello("driver"))
-        await until(lambda: page.house.hub.page_at_the_wheel("client-driver"))
+        await until(lambda: page.house.hub.sessions.at_the_wheel("client-driver"))
         await copies.send_json({**page.wish(0.5), "seq": 90_000, "seen": case.old_nonce})
         await copies.send_json({**page.wish(0.25), "seq": 1})
         await until(lambda: case.throttles)
@@ -273,7 +277,7 @@ async def test_copies_after_another_page_takes_the_wheel_are_closed() -> None:
         page.house.now_s += 60.0
         page.house.hub.broadcast()
         await other.send_json({"kind": "take"})
-        await until(lambda: page.house.hub.page_at_the_wheel("client-other"))
+        await until(lambda: page.house.hub.sessions.at_the_wheel("client-other"))
         await copies.send_json(page.wish(0.5))
         assert await reason(copies) == "only the driver can use it"
         assert not case.throttles

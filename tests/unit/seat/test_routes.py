@@ -19,10 +19,11 @@ from fpvcar.config import profiles
 from fpvcar.http.limits import RESERVED, Places, Rank
 from fpvcar.runtime import paths
 from fpvcar.seat import routes
+from fpvcar.seat.sessions import Sessions
+from fpvcar.seat.vehicle import Channel
 from fpvcar.video.camera import Camera
-from fpvcar.video.second_camera import SecondCamera
 from fpvcar.video.stream import Stream
-from tests.support.hub import House, server_of
+from tests.support.hub import House, cameras_of, server_of
 from tests.unit.seat.test_redundant_link import closing
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -41,7 +42,16 @@ def serving(hub: Any, root: Path, **more: Any) -> web.Application:
     """Return the routes of a car with few places."""
     source = SimpleNamespace(request_key=lambda: None)
     stream = Stream(source, PROFILE.camera.bitrate)
+    if second := more.pop("second", None):
+        more["cameras"] = cameras_of(stream, Sessions())
+        more["cameras"].add("rear", second)
     return server_of(FEW, hub, stream, web_root=root, **more).application()
+
+
+def rear_camera() -> Channel:
+    """Return a further camera without a program."""
+    camera = Camera(["true"], True)
+    return Channel(camera, Stream(camera, 2_000_000), asyncio.Event())
 
 
 def status(path: str, root: Path, *, body: bytes | None = None) -> int:
@@ -169,9 +179,8 @@ async def test_waiting_video_socket_without_a_hello_ends(
 
 
 async def test_unknown_camera_is_refused_with_the_known_names(tmp_path: Path) -> None:
-    second = SecondCamera("rear", Camera(["true"], True), 2_000_000)
     for more, words in (
-        ({"second": second}, "camera side refused: expected one of rear."),
+        ({"second": rear_camera()}, "camera side refused: expected one of rear."),
         ({}, "camera side refused: expected none: this car has one camera."),
     ):
         application = serving(House(FEW).hub, tmp_path, **more)
@@ -181,13 +190,13 @@ async def test_unknown_camera_is_refused_with_the_known_names(tmp_path: Path) ->
 
 
 async def test_second_camera_is_woken_by_its_viewers_and_has_its_own_places(tmp_path: Path) -> None:
-    second = SecondCamera("rear", Camera(["true"], True), 2_000_000)
+    second = rear_camera()
     application = serving(House(FEW).hub, tmp_path, second=second)
     async with TestClient(TestServer(application)) as client:
         first = [await opens_video(client, "eve") for _ in range(2)]
-        assert not second._woken.is_set() and not second.stream.viewers
+        assert not second.wanted.is_set() and not second.stream.viewers
         rear = [await client.ws_connect("/ws/video?id=eve&camera=rear", autoping=False)]
-        assert second._woken.is_set() and len(second.stream.viewers) == 1
+        assert second.wanted.is_set() and len(second.stream.viewers) == 1
         assert all([await stays_open(one) for one in (*first, *rear)])
         await rear[0].close()
         await until(lambda: not second.stream.viewers)

@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 from fpvcar.seat.turns import ANSWER_S, ASKS_BURST, ASKS_PER_S, PAUSE_S, WheelRequests
-from fpvcar.seat.vehicle import NoRecorder
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
-from tests.support.hub import House, Visitor
+from tests.support.hub import House, NoRecorder, Visitor
 
 MANY = 10_000
 

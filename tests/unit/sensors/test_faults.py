@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from fpvcar import config
+from fpvcar.depth.camera import DepthCamera, Record
 from fpvcar.devices import outlier_filter
 from fpvcar.devices.chips import hcsr04, vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.runtime.texts import State, Text
-from fpvcar.sensors.depth_camera import DepthCamera, Record
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME, SAME_MOST, SILENT_S, Tof
 from tests.support.pins.vl53l0x import Rig

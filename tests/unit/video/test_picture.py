@@ -1,6 +1,7 @@
 """Picture settings of a grown-up: live, by a restart, refused, and kept."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,10 +41,12 @@ def profile(source: str, **more: object) -> config.Profile:
 
 
 def settings(
-    own: config.Profile, before: Picture | None = None
+    own: config.Profile,
+    before: Picture | None = None,
+    changed: Callable[[config.Camera], None] = lambda camera: None,
 ) -> tuple[PictureSettings, Told, list[Picture]]:
     camera, kept = Told(), list[Picture]()
-    return PictureSettings(own, before, None, camera, kept.append), camera, kept
+    return PictureSettings(own, before, None, camera, kept.append, changed), camera, kept
 
 
 def texts_of(picture: PictureSettings) -> list[Text]:
@@ -57,9 +60,11 @@ def test_abilities_are_known_for_all_sources() -> None:
 
 
 def test_field_of_view_other_size_is_unknown_until_back() -> None:
-    picture, _, kept = settings(profile("picamera2", fov_deg=70.0))
     heard: list[tuple[int, float | None]] = []
-    picture.changed = lambda camera: heard.append((camera.width, camera.fov_deg))
+    picture, _, kept = settings(
+        profile("picamera2", fov_deg=70.0),
+        changed=lambda camera: heard.append((camera.width, camera.fov_deg)),
+    )
     for width in (320, 640):
         assert picture.change(Picture(width=width)) is None
     assert picture.change(Picture(flip="both")) is None
@@ -190,7 +195,7 @@ def test_picture_is_set_by_grown_ups_only() -> None:
     house = House()
     picture, camera, _ = settings(profile("picamera2"))
     vehicle = dataclasses.replace(house.vehicle, picture=picture)
-    house.hub._handlers |= Settings(PROFILE, vehicle, lambda: None, lambda _: None).handlers()
+    house.hub._handlers |= Settings(PROFILE, vehicle, lambda: None).handlers()
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
     ann.say(up.SetPicture(Picture(night=True)))
     assert ann.errors()[-1].what == "only a grown-up sets the picture"

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.runtime.texts import STARTING
-from fpvcar.video import second_camera
+from fpvcar.second_camera import feature as second_camera
+from fpvcar.second_camera.feature import SecondCamera
 from fpvcar.video.camera import Camera
-from fpvcar.video.second_camera import SecondCamera
 from fpvcar.video.stream import Viewer
+from fpvcar.wire import up
+from tests.support.hub import House
 from tests.support.profiles import minimal
 from tests.unit.video.test_camera import alive, argv, until
 
@@ -46,7 +49,7 @@ def pid_of(camera: Camera) -> int:
 
 def watch(second: SecondCamera) -> Viewer:
     """Add a viewer, as routes.py does."""
-    second.wake()
+    second.wanted.set()
     return second.stream.add_viewer(lambda: False)
 
 
@@ -60,14 +63,14 @@ async def watched(second: SecondCamera) -> Viewer:
 async def test_program_runs_only_while_watched(film: Path) -> None:
     async with running(film) as (second, camera, _):
         await asyncio.sleep(0.2)
-        assert camera.process is None and second.state == STARTING
+        assert camera.process is None and second._camera.state == STARTING
         for _ in range(2):  # and again after its end
             viewer = await watched(second)
             pid = pid_of(camera)
             await asyncio.sleep(0.5)
             assert camera.process and pid_of(camera) == pid, "it is watched"
             second.stream.remove(viewer)
-            await until(lambda: second.state == STARTING)
+            await until(lambda: second._camera.state == STARTING)
             assert camera.process is None and not alive(pid)
             assert camera.age_s(time.monotonic()) is None
 
@@ -120,24 +123,31 @@ async def test_fault_in_a_viewer_does_not_end_the_service(
 
 
 def test_gate_has_no_picture_while_the_large_one_is_old() -> None:
-    second = SecondCamera("rear", Camera(["true"], True), 2_000_000)
+    house = House(feature=second_camera.feature, profile=with_rear())
+    cameras, ann = house.vehicle.cameras, house.visitor("Ann")
+    ann.say(up.Take())
 
-    def age_s(first_s: float | None) -> float | None:
-        return second.picture_age_s(first_s, 10.0, 0.25)
+    def age_s(first_us: int | None) -> float | None:
+        cameras.first._newest_us = first_us
+        return cameras.picture_age_s(10.0)
 
-    assert age_s(0.02) == 0.02 and age_s(None) is None
-    second.is_large = lambda: True
-    assert age_s(0.02) is None, "it has no picture yet"
-    second._camera._newest_us = 9_760_000
-    assert age_s(0.02) == 0.02 and age_s(0.5) == 0.5 and age_s(None) is None
-    second._camera._newest_us = 9_740_000
-    assert age_s(0.02) is None
+    assert age_s(9_980_000) == pytest.approx(0.02) and age_s(None) is None
+    ann.say(up.View("rear"))
+    rear = cameras.channels["rear"].camera
+    assert age_s(9_980_000) is None, "it has no picture yet"
+    rear._newest_us = 9_760_000
+    assert age_s(9_980_000) == pytest.approx(0.02) and age_s(None) is None
+    assert age_s(9_500_000) == pytest.approx(0.5)
+    rear._newest_us = 9_740_000
+    assert age_s(9_980_000) is None
 
 
-def test_only_a_profile_with_cameras_has_one() -> None:
-    assert second_camera.second_camera(profiles.parse(minimal()), Path("soc")) is None
-    rear = {"source": "bench", "width": 320, "height": 240, "bitrate": 500_000}
-    made = second_camera.second_camera(profiles.parse(minimal(cameras={"rear": rear})), Path("soc"))
-    assert made is not None and made.name == "rear" and made.stream.bitrate.most == 500_000
-    words = made._camera.argv
-    assert "--view=rear" in words and "--width=320" in words and "--led" not in " ".join(words)
+def with_rear() -> config.Profile:
+    rear = {"command": ["true"], "width": 320, "height": 240, "bitrate": 500_000}
+    return profiles.parse(minimal(cameras={"rear": rear}))
+
+
+def test_feature_adds_its_camera_to_the_core() -> None:
+    house = House(feature=second_camera.feature, profile=with_rear())
+    assert house.vehicle.cameras.further == ("rear",)
+    assert house.vehicle.cameras.channels["rear"].stream.bitrate.most == 500_000

@@ -8,9 +8,9 @@ import pytest
 
 from fpvcar.wifi import nmcli
 from fpvcar.wifi.core import Link
-from fpvcar.wifi.nmcli import NetworkManager, fields, security_of, why
+from fpvcar.wifi.nmcli import NetworkManager, security_of, why
 from fpvcar.wifi.radio import RadioFault
-from fpvcar.wire.network import Network
+from fpvcar.wire.network import Network, nmcli_fields
 
 NMCLI = """#!/bin/sh
 printf '%s\\n' "$*" >>"$PLAYED/argv"
@@ -42,9 +42,9 @@ def device(played: Path, *lines: str) -> Link:
 
 
 def test_terse_line_is_split_at_unescaped_colons() -> None:
-    assert fields(r" :My\: net:77:WPA1 WPA2") == [" ", "My: net", "77", "WPA1 WPA2"]
-    assert fields(r"a\\b::") == ["a\\b", "", ""]
-    assert fields("") == [""]
+    assert nmcli_fields(r" :My\: net:77:WPA1 WPA2") == [" ", "My: net", "77", "WPA1 WPA2"]
+    assert nmcli_fields(r"a\\b::") == ["a\\b", "", ""]
+    assert nmcli_fields("") == [""]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fpvcar.wifi.radio import in_own_network, taken
+from fpvcar.http.addresses import taken
+from fpvcar.wifi.radio import in_own_network
 
 
 @pytest.mark.parametrize(

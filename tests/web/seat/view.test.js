@@ -153,7 +153,7 @@ test('page without a link states only what it knows of the car', () => {
 
 test('measurements age and become invalid when the link is lost', () => {
   const old = aged(driving, 3, 'no link');
-  assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: {key: '', english: 'no link'}});
+  assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: {key: '', english: 'no link', values: {}}});
   assert.deepEqual(old.ranges?.map(({range_m, age_s, state}) => [range_m, age_s, state]),
     [[0.42, 3.01, old.battery?.state], [null, 3, old.battery?.state]]);
   assert.ok(driving.ranges.some(isFresh) && !old.ranges?.some(isFresh));

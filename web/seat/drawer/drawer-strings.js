@@ -94,17 +94,17 @@ export const DRAWER_STRINGS = {
 
 /**
  * Each key of this car and its function.
- * @param {Pick<Welcome, 'has_lights'> & Partial<Pick<Welcome, 'cameras' | 'has_intercom'>>} car
+ * @param {Pick<Welcome, 'has_lights'> & Partial<Pick<Welcome, 'cameras' | 'features'>>} car
  * @returns {[string, string][]}
  */
-export function keysOf({has_lights: lights, cameras = [], has_intercom: intercom = false}) {
+export function keysOf({has_lights: lights, cameras = [], features = []}) {
   const {keys} = t;
   const pad = listed([keys.padDrive, lights ? keys.padLights : '', keys.padStop]);
   /** @type {[string, string, boolean][]} */
   const rows = [
     [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],
     ['F', keys.full, true], ['P', keys.snapshot, true],
-    ['M', keys.mark, true], ['C', keys.camera, cameras.length > 0], ['T', keys.talk, intercom],
+    ['M', keys.mark, true], ['C', keys.camera, cameras.length > 0], ['T', keys.talk, features.includes('intercom')],
     ['?', keys.keys, true], [keys.pad, pad, true],
   ];
   return rows.flatMap(([key, does, has]) =>

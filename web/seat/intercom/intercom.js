@@ -67,7 +67,7 @@ export class Intercom {
 
   /** Takes each state, also the aged ones without a link. @param {State} state */
   update(state) {
-    this.allowed = state.intercom === true && state.role === 'driver' && this.link.up;
+    this.allowed = state.parts?.intercom?.on === true && state.role === 'driver' && this.link.up;
     if (!this.allowed) this.end();
     for (const element of [this.talk, this.hear]) show(element, this.allowed);
   }

@@ -25,20 +25,21 @@ export class IntercomSwitch {
   }
 
   /** @param {Welcome} welcome */
-  welcomed({has_intercom: has = false}) {
+  welcomed({features = []}) {
     const label = make('label', '');
     label.className = 'check';
     label.append(this.box, ' ', make('span', t.intercom.label));
     const hint = make('p', t.intercom.hint);
     hint.className = 'hint';
-    byId('intercom-setting').replaceChildren(...has ? [label, hint] : []);
+    byId('intercom-setting').replaceChildren(...features.includes('intercom') ? [label, hint] : []);
   }
 
   /** @param {State} state */
   update(state) {
     // A state from before the car's answer would flip it back.
-    if (performance.now() - this.changedMs > ANSWER_MS) this.box.checked = state.intercom === true;
-    if (state.intercom && !this.loading) void this.load(state);
+    const {on = false} = state.parts?.intercom ?? {};
+    if (performance.now() - this.changedMs > ANSWER_MS) this.box.checked = on;
+    if (on && !this.loading) void this.load(state);
     this.intercom?.update(state);
   }
 

@@ -3,8 +3,8 @@
 from fpvcar.config import Profile
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Findings, Kind, Severity, Unasked
+from fpvcar.http.addresses import taken
 from fpvcar.sensors import computer
-from fpvcar.wifi.radio import taken
 
 RIVALS_MOST = 4
 TIMEOUT_US = 50_000

@@ -13,6 +13,7 @@ from fpvcar.access.codes import CodeCheck, Rights
 from fpvcar.access.remembered_browsers import COOKIE, PASS_S
 from fpvcar.access.rights import CODE, DeviceRights
 from fpvcar.cli import play
+from fpvcar.library.api.exports import EXPORTS
 from fpvcar.wire import up
 from tests.support import mcaps
 from tests.support.hub import House, server_of
@@ -156,7 +157,7 @@ async def test_server_rules_hold_for_the_recordings_routes(folder: Path) -> None
     app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
     async with TestClient(TestServer(app)) as client:
         url = f"/api/recordings/{NAME}"
-        assert (await client.get("/recordings")).status == 200
+        assert (await client.get("/recordings.html")).status == 200
         assert (await client.get(url)).status == 200
         for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
             assert (await client.get(url, headers=head)).status == 403
@@ -170,7 +171,8 @@ async def test_export_request_may_have_a_bounded_body(folder: Path) -> None:
     """The body names its files: those of a day do not fit into an address."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
     wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}
-    app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
+    apis = (routes_of(folder),)
+    app = server_of(mcaps.PROFILE, hub, hub, apis=apis, bodies=(EXPORTS,)).application()
     async with TestClient(TestServer(app)) as client:
         url = "/api/recordings/exports"
         answer = await client.post(url, json=wanted)

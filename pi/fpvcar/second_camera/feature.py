@@ -1,6 +1,6 @@
 """Second camera: its program runs only while a page watches it.
 
-/ws/video?camera=NAME -> SecondCamera.wake -> program -> Stream -> viewers
+/ws/video?camera=NAME -> SecondCamera.wanted -> program -> Stream -> viewers
                          no viewer for LINGER_S -> the program ends
 
 Its faults affect neither the first camera nor the service.
@@ -9,11 +9,10 @@ Its faults affect neither the first camera nor the service.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from pathlib import Path
 
-from fpvcar.config import Profile
-from fpvcar.runtime.texts import State
+from fpvcar.runtime.service import Part
+from fpvcar.seat.feature import Core, Feature
+from fpvcar.seat.vehicle import Channel
 from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.stream import Stream
 
@@ -31,29 +30,8 @@ class SecondCamera:
     def __init__(self, name: str, camera: Camera, most_bitrate: int) -> None:
         self.name, self._camera = name, camera
         self.stream = Stream(self, most_bitrate, small_divisor=SMALL_DIVISOR)
-        self.is_large: Callable[[], bool] = lambda: False
-        """Whether the driver's page shows it large."""
-        self._woken = asyncio.Event()
-
-    @property
-    def state(self) -> State:
-        """State of the camera, as `Camera.state`; "starting" also while it rests."""
-        return self._camera.state
-
-    def picture_age_s(self, first_s: float | None, now_s: float, blind_s: float) -> float | None:
-        """Return the age of the picture for the gate: the first camera's, `first_s`.
-
-        None, no picture, while the driver looks at this camera and its picture is `blind_s` old.
-        A replay compares ages with the recorded pictures, which are the first camera's.
-        """
-        if not self.is_large():
-            return first_s
-        own_s = self._camera.age_s(now_s)
-        return None if own_s is None or own_s >= blind_s else first_s
-
-    def wake(self) -> None:
-        """Start the program, for a viewer."""
-        self._woken.set()
+        self.wanted = asyncio.Event()
+        """Set for each new viewer."""
 
     def request_key(self) -> bool:
         """Request a key frame; a program that is about to start begins with one."""
@@ -70,8 +48,8 @@ class SecondCamera:
     async def run(self) -> None:
         """Run the program while it is watched, for ever."""
         while True:
-            await self._woken.wait()
-            self._woken.clear()
+            await self.wanted.wait()
+            self.wanted.clear()
             film = self._camera.film(self.stream.publish, watched=lambda: bool(self.stream.viewers))
             filming = asyncio.create_task(film)
             try:
@@ -82,7 +60,7 @@ class SecondCamera:
                 self._camera.rest()
             if isinstance(end, Exception):
                 log.error("camera %s failed", self.name, exc_info=end)
-                self._woken.set()
+                self.wanted.set()
                 await asyncio.sleep(LINGER_S)
 
     async def _until_unwatched(self, filming: "asyncio.Task[None]") -> None:
@@ -94,10 +72,11 @@ class SecondCamera:
                 watched_s = time.monotonic()
 
 
-def second_camera(profile: Profile, soc: Path | None) -> SecondCamera | None:
-    """Return the second camera of a profile; None without one."""
-    for name, camera in profile.cameras.items():
-        argv, framed = argv_of(profile, soc, camera)
-        made = Camera(argv, framed, encoder=firmware_encoder(camera), name=f"camera {name}")
-        return SecondCamera(name, made, camera.bitrate)
-    return None
+def feature(core: Core) -> Feature:
+    """Return the second camera of a profile."""
+    ((name, camera),) = core.profile.cameras.items()
+    argv, framed = argv_of(core.profile, core.soc, camera)
+    made = Camera(argv, framed, encoder=firmware_encoder(camera), name=f"camera {name}")
+    second = SecondCamera(name, made, camera.bitrate)
+    core.cameras.add(name, Channel(made, second.stream, second.wanted))
+    return Feature(name="second_camera", parts=(Part("second camera", (second.run,)),))

@@ -20,21 +20,14 @@ from fpvbench.world.bridge import Bridges
 from fpvbench.world.process import World, publish
 from fpvcar import config
 from fpvcar.config import ConfigError
+from fpvcar.depth import image as depth_image
+from fpvcar.depth import process as device
+from fpvcar.depth.camera import AGAIN_MOST_S, AGAIN_S, BLIND, DepthCamera, RecordParser, argv_of
+from fpvcar.depth.image import decimated, nearest_m
 from fpvcar.devices.capture import CaptureError, Frame
 from fpvcar.devices.linux import v4l2, v4l2_uapi
 from fpvcar.runtime.child_process import BackOff
 from fpvcar.runtime.texts import text_of_line
-from fpvcar.sensors import depth_image
-from fpvcar.sensors import depth_process as device
-from fpvcar.sensors.depth_camera import (
-    AGAIN_MOST_S,
-    AGAIN_S,
-    BLIND,
-    DepthCamera,
-    RecordParser,
-    argv_of,
-)
-from fpvcar.sensors.depth_image import decimated, nearest_m
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire.camera import pack_depth
 from fpvcar.wire.errors import WireError
@@ -194,7 +187,7 @@ def test_profile_chooses_the_program(tmp_path: Path) -> None:
     own = argv_of(config.Depth(source="v4l2", device="/dev/video2", fps=6), None)
     assert own[1:] == [
         "-m",
-        "fpvcar.sensors.depth_process",
+        "fpvcar.depth.process",
         "--fps=6",
         "--width=480",
         "--height=270",

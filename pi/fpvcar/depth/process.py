@@ -15,10 +15,10 @@ import time
 import zlib
 from collections.abc import Callable
 
+from fpvcar.depth import image as depth_image
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, FrameSource
 from fpvcar.runtime.texts import Phrase, fault_text, stderr_line
-from fpvcar.sensors import depth_image
 from fpvcar.sensors.tof import SAME
 from fpvcar.wire.camera import pack_depth
 
@@ -88,7 +88,7 @@ def to_stdout(data: bytes) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process; exit status 1, with a reason on stderr, if it cannot."""
-    parser = argparse.ArgumentParser(prog="python -m fpvcar.sensors.depth_process")
+    parser = argparse.ArgumentParser(prog="python -m fpvcar.depth.process")
     parser.add_argument("--device", default="", help="/dev/videoN; else the first with Z16")
     parser.add_argument("--width", type=int, default=480)
     parser.add_argument("--height", type=int, default=270)

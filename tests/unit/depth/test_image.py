@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 from numpy.typing import NDArray
 from PIL import Image
 
-from fpvcar.sensors import depth_image
-from fpvcar.sensors.depth_image import FAR_MM, DepthImage, decimated, nearest_m
+from fpvcar.depth import image as depth_image
+from fpvcar.depth.image import FAR_MM, DepthImage, decimated, nearest_m
 
 SIZE = 480, 270
 

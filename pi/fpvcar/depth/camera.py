@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from aiohttp import web
+
 from fpvcar import config
 from fpvcar.config import ConfigError
+from fpvcar.depth.process import SILENT
 from fpvcar.devices.outlier_filter import NoiseFilter
+from fpvcar.http.pages import HEADERS
+from fpvcar.http.routes import answers
 from fpvcar.runtime.child_process import BackOff, Supervisor
+from fpvcar.runtime.service import Part
 from fpvcar.runtime.texts import SAYS, Text
-from fpvcar.sensors.depth_process import SILENT
+from fpvcar.seat.feature import Core, Feature
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
 from fpvcar.wire.errors import WireError
@@ -70,13 +76,23 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
     argv = [
         sys.executable,
         "-m",
-        "fpvcar.sensors.depth_process",
+        "fpvcar.depth.process",
         f"--fps={depth.fps}",
         f"--width={depth.width}",
         f"--height={depth.height}",
         f"--wide-deg={depth.wide_deg:g}",
     ]
     return [*argv, f"--device={depth.device}"] if depth.device else argv
+
+
+def feature(core: Core) -> Feature:
+    """Return the depth camera of a car, and the route of its small picture."""
+    camera = DepthCamera(argv_of(core.profile.depth, core.soc), core.ranges.depth)
+    return Feature(
+        name="depth",
+        parts=(Part("depth camera", (camera.run,)),),
+        routes=lambda app: app.router.add_get("/api/depth.png", camera.picture),
+    )
 
 
 class DepthCamera(Supervisor):
@@ -97,6 +113,13 @@ class DepthCamera(Supervisor):
         self._records = RecordParser()
         self._began_s = self._heard_s = 0.0
         self._noise = NoiseFilter(JUMP_M, JUMP_SHARE)
+
+    @answers(answer="image/png")
+    async def picture(self, _: web.Request) -> web.Response:
+        """Return the depth camera's last small picture."""
+        if not self.png:
+            raise web.HTTPNotFound(text="There is no depth picture.\n")
+        return web.Response(body=self.png, content_type="image/png", headers=HEADERS)
 
     # Life of the program
 
