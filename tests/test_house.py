@@ -196,3 +196,42 @@ def test_folders_have_few_files() -> None:
     allowed = {folder: count for folder, count in FULL_FOLDERS.items() if folder in crowded}
     assert crowded.keys() == allowed.keys(), "make sub-folders"
     assert all(crowded[folder] <= most for folder, most in allowed.items())
+
+
+CALLABLES_MOST, PROTOCOLS_MOST = 151, 36
+"""Functions passed as arguments, and interfaces of one's own: each hides the next step from a
+reader. Only back ends and parts that a test must replace need one. The limits only go down."""
+
+
+def callables_in(source: str) -> int:
+    """Return the number of `Callable` in the annotations of arguments, results and variables."""
+    annotations: list[ast.expr | None] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.arg | ast.AnnAssign):
+            annotations.append(node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            annotations.append(node.returns)
+    return sum(ast.unparse(one).count("Callable[") for one in annotations if one is not None)
+
+
+def protocols_in(source: str) -> list[str]:
+    """Return the classes that are interfaces for type checkers."""
+    return [
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+        and any(ast.unparse(base).partition("[")[0] == "Protocol" for base in node.bases)
+    ]
+
+
+def test_callables_and_protocols_are_few() -> None:
+    sources = [path.read_text() for path in (ROOT / "pi" / "fpvcar").rglob("*.py")]
+    assert sum(map(callables_in, sources)) <= CALLABLES_MOST
+    protocols = [name for source in sources for name in protocols_in(source)]
+    assert len(protocols) <= PROTOCOLS_MOST, protocols
+
+
+def test_callables_and_protocols_are_counted() -> None:
+    source = "def f(a: Callable[[], int]) -> 'Callable[[], Callable[[int], int]]': ..."
+    assert callables_in(source) == 3
+    assert protocols_in("class A(Protocol): ...\nclass B(A, Protocol[T]): ...") == ["A", "B"]

@@ -73,7 +73,7 @@ NEW_DRIVER = (
     + """
 from pathlib import Path
 from fpvbench.world import bridge
-from fpvcar.devices import backends
+from fpvcar.devices.motors.bridge import motor_drivers
 from fpvcar.wiring import parts, tables
 from tests.support.pins.fake_pins import FakePins
 
@@ -83,7 +83,7 @@ file = Path("drv8835.toml")
 file.write_text(text.replace(old, "driver = 'drv8835'\\nenable = 17\\nphase = 27\\n", 1))
 profile = profiles.load(file)
 pins = FakePins()
-drive, _ = backends.motor_drivers(profile, pins)
+drive, _ = motor_drivers(profile, pins)
 drive.drive(-0.5, 0.0)
 assert pins.duty(17) == 0.5 and pins.duty(27) == 1.0
 drive.drive(0.0, 1.0)

@@ -19,7 +19,7 @@ trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$results"' EXIT
 # Deciding code, traced, takes twice as long: only the tests needed for its coverage.
 deciding=(
     tests/unit/{drive,library,recorder,recordings,wire} tests/unit/runtime/test_files.py
-    tests/unit/access/test_codes.py tests/unit/http/test_{addresses,limits}.py tests/unit/wheels/test_lease.py
+    tests/unit/access/test_codes.py tests/unit/http/test_{addresses,limits}.py tests/unit/wheels/test_{lease,controller{,_faults}}.py
     tests/unit/video/test_{bitrate,h264,keys,stream}.py
 )
 # A test that hangs fails after 10 minutes, and the others run.
@@ -61,7 +61,7 @@ deciding() { # MARKS
     "$python" -m coverage run --omit='pi/fpvbench/*' "${run[@]}" -m "$1" "${deciding[@]}" &&
         "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
             printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' \
-                access/codes http/{addresses,limits} video/{h264,keys,stream,bitrate} wheels/lease \
+                access/codes http/{addresses,limits} video/{h264,keys,stream,bitrate} wheels/controller \
                 recordings/{'mcap/*',codec,messages,reader,names,repair/{recover,salvage}} \
                 recorder/{handover,writer,rotation,retention} runtime/files
         )"

@@ -22,7 +22,7 @@ from fpvbench import soc as chip
 from fpvbench.outside import drive
 from fpvbench.supervisor import emulated_pins
 from fpvcar.config import Profile, profiles
-from fpvcar.devices.pins import OpenEdges
+from fpvcar.devices.pins import Edges
 from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
 from fpvcar.hil.gpio_rig import GpioRig
@@ -142,7 +142,7 @@ class BenchRig(GpioRig):
         return now_ns
 
     @contextlib.contextmanager
-    def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[OpenEdges]:
+    def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[Edges]:
         """Read edges; the light sensor's are simulated."""
         rig = self.profile.rig
         with contextlib.ExitStack() as stack:

@@ -27,9 +27,9 @@ from fpvcar.calibration.api import CalibrationApi
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.drive.control import Control, Inputs
+from fpvcar.drive.control import Control
+from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import DisplayName, Saver, ships
-from fpvcar.drive.servo_correction import CalibratedServo
 from fpvcar.http import certificates, endpoints
 from fpvcar.http.addresses import machine_names
 from fpvcar.http.admission import Admission
@@ -59,9 +59,8 @@ from fpvcar.video.camera import Camera, argv_of, firmware_encoder
 from fpvcar.video.frame_rate import FrameRate
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
-from fpvcar.wheels.client import WheelsClient
-from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
-from fpvcar.wheels.rescue import Rescue
+from fpvcar.wheels.client import Rescue, WheelsClient
+from fpvcar.wheels.pins_off_client import SOCKET
 
 SWITCH_S = 0.001
 """Longest wait of a woken thread, or of the loop, for another thread to release the interpreter."""
@@ -123,35 +122,37 @@ class Sensors:
         )
 
 
+class GateInputs:
+    """State of the car, as the gate reads it."""
+
+    def __init__(self, cameras: Cameras, sensors: Sensors, tuner: Calibrator) -> None:
+        self.picture_age_s, self.ranges = cameras.picture_age_s, sensors.ranges.status
+        self.volts, self.weak = sensors.battery.volts, sensors.suite.weak
+        self._tuner = tuner
+
+    @property
+    def in_doubt(self) -> Cause | None:
+        """Doubt about a motor, found by the calibration."""
+        return self._tuner.in_doubt
+
+
 class Driving:
     """Gate of the car, and its client of `wheels`."""
 
     def __init__(
         self, settings: Settings, cameras: Cameras, sensors: Sensors, feed: Feed, runtime: Path
     ) -> None:
-        profile, saver, tuner = settings.profile, settings.saver, settings.tuner
-        self.changed = asyncio.Event()
-        rescue = Rescue(
-            backends.rest_check(profile),
-            call_helper=functools.partial(ask_helper, runtime / SOCKET),
-        )
+        profile, self.changed = settings.profile, asyncio.Event()
+        rescue = Rescue(profile, helper=runtime / SOCKET)
         self.wheels = WheelsClient(runtime / "wheels.sock", rescue)
-        self.servo = CalibratedServo(settings.written, profile, self.wheels.send)
         self.control = Control(
             profile,
-            self.servo.send,
-            Inputs(
-                cameras.picture_age_s,
-                sensors.battery.volts,
-                sensors.ranges.status,
-                sensors.suite.weak,
-                lambda: tuner.in_doubt,
-            ),
-            self.changed.set,
-            saved=saver.before,
-            save=saver.put,
+            wheels=self.wheels,
+            inputs=GateInputs(cameras, sensors, settings.tuner),
+            changed=self.changed,
+            saver=settings.saver,
             watcher=feed.step,
-            read_answers=self.wheels.read_answers,
+            wheels_profile=settings.written,
         )
 
 
@@ -188,11 +189,7 @@ class Car:
         self.cameras = Cameras(camera, stream, self.sessions, profile.gate.blind_s)
         self.driving = Driving(settings, self.cameras, sensors, self.feed, options.runtime)
         settings.tuner.tuned.subscribe(
-            self.driving.control.tune,
-            self.driving.servo.tune,
-            sensors.ranges.tune,
-            sensors.battery.tune,
-            self.recorder.tune,
+            self.driving.control.tune, sensors.ranges.tune, sensors.battery.tune, self.recorder.tune
         )
 
 
@@ -329,15 +326,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         threaded("ranges", sensors.ranges),
         threaded("battery", sensors.battery),
         threaded("computer", sensors.computer),
-        Part("control", (functools.partial(service.by_timer, control.tick, control.timed),)),
-        Part(
-            "wheels",
-            (
-                functools.partial(
-                    wheels.run, control.wheels_answer, control.wheels_state, control.wheels_fault
-                ),
-            ),
-        ),
+        Part("control", (control.run,)),
+        Part("wheels", (functools.partial(wheels.run, control),)),
         Part(
             "camera",
             (

@@ -19,7 +19,7 @@ import pytest
 from fpvbench import hil_rig
 from fpvbench.hil_rig import BenchRig, bench
 from fpvcar.config import BENCH_PINS
-from fpvcar.devices.pins import OpenEdges
+from fpvcar.devices.pins import Edges
 from fpvcar.hil import browsers, results, runner
 from fpvcar.hil.checks import CHECKS, camera
 from fpvcar.hil.metal_rig import MetalRig
@@ -207,7 +207,7 @@ def test_light_sensor_that_misses_flashes_is_counted(
     act = emulated.edges
 
     @contextlib.contextmanager
-    def edges(*arguments: Any) -> Iterator[OpenEdges]:
+    def edges(*arguments: Any) -> Iterator[Edges]:
         monkeypatch.setattr(hil_rig, "SCREEN_S", next(delays_s))
         with act(*arguments) as opened:
             yield opened

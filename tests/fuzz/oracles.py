@@ -29,7 +29,7 @@ from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Spl
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.process import BITRATES
 from fpvcar.video.process import Control as CameraControl
-from fpvcar.wheels.lease import AHEAD_MAX_NS, Lease
+from fpvcar.wheels.controller import AHEAD_MAX_NS, Lease
 from fpvcar.wire import up
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.errors import WireError

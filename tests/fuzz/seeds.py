@@ -7,7 +7,7 @@ from pathlib import Path
 from fpvbench.pigpiod.protocol import REQUEST, CommandError, Request
 from fpvbench.pigpiod.text import command_text
 from fpvcar.runtime import paths
-from fpvcar.wheels.lease import AHEAD_MAX_NS
+from fpvcar.wheels.controller import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.intercom import Sound, pack_sound
 from fpvcar.wire.wheels import Setpoint, pack_setpoint

@@ -228,12 +228,12 @@ def loose(outside: Outside) -> None:
     lock = profile.with_name("guardian.lock")
     for word, says in (("Y", "would run on"), ("", "may run on")):
         with kernel_says(word):
-            words = refusal(lambda: LinuxBoard(profiles.load(profile), lambda _: (), lock))
+            words = refusal(lambda: LinuxBoard(profiles.load(profile), lock))
             assert says in words and "dtparam=strict_gpiod" in words, words
             with pins() as made:
                 made.claim(MOTORS)  # the pins are free
             unsafe = profiles.load(profile, ["pins.unsafe = true"])
-            board = LinuxBoard(unsafe, lambda _: (), lock)
+            board = LinuxBoard(unsafe, lock)
             board.close()
 
 

@@ -20,7 +20,7 @@ from fpvbench.chips.ina219 import Ina219 as Ina219Chip
 from fpvbench.chips.vl53l0x import Vl53l0x as Vl53l0xChip
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
-from fpvcar.devices.i2c import OpenDevice
+from fpvcar.devices.i2c import I2cDevice
 from fpvcar.devices.linux.i2c import SmbusI2c
 from tests.guest_sensors import tell
 from tests.support.pins.i2c_contract import BUS, CHECKS, error_of
@@ -40,7 +40,7 @@ class Chip(Protocol):
         """Answer one complete read transaction."""
 
 
-class Behind(OpenDevice):
+class Behind(I2cDevice):
     """The stub at an address, with a model's answers in it."""
 
     def __init__(self, bus: int, address: int, chip: Chip) -> None:
@@ -144,7 +144,7 @@ def main() -> int:
     """Run every check and print its name with "ok" or its trace."""
     bus = stub_bus()
 
-    def opens(number: int, address: int) -> OpenDevice:
+    def opens(number: int, address: int) -> I2cDevice:
         return SmbusI2c(bus if number == BUS else number, address)
 
     checks: dict[str, Callable[[], None]] = {

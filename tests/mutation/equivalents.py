@@ -30,12 +30,13 @@ EQUIVALENTS: dict[str, str] = {
     "has run out by then and takes but zero",
     "controller.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
-    "lease.Lease._parse: constant True -> False": "their number was compared before",
+    "controller.Lease._parse: constant True -> False": "their number was compared before",
     "limits.RateLimit.__init__: constant 0.0 -> -0.1": "a debt below 0 counts as 0",
     "limits.Rank: constant 2 -> 3": "of ranks only the order counts, and the fair share "
     "of a driver's place is never computed",
     "limits.connection_places: soft < needed: < -> <=": "a limit that is as wanted is set "
     "again to the same",
+    "mixing.corrected: deg > 0.0: > -> >=": "the centre is a share of zero of either end",
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
     "mixing.slewed: start_share * goal > 0.0: > -> >=": "with either one zero the start "
     "or the end is zero, so is the result's growth",

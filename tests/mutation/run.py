@@ -27,8 +27,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "drive.guard": ("drive/test_guard.py",),
     "drive.mixing": ("drive/test_mixing.py",),
     "drive.seat": ("drive/test_seat.py",),
-    "wheels.lease": ("wheels/test_lease.py", "wheels/test_controller.py"),
-    "wheels.controller": ("wheels/test_controller.py", "wheels/test_controller_faults.py"),
+    "wheels.controller": tuple(
+        f"wheels/test_{name}.py" for name in ("lease", "controller", "controller_faults")
+    ),
     "http.limits": ("http/test_limits.py",),
     "http.fast_path": ("http/test_fast_path.py",),
 }

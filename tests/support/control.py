@@ -1,16 +1,60 @@
 """Owner of the gate with its own clock, camera and wheels."""
 
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from fpvcar.config import profiles
-from fpvcar.drive.control import Control, Inputs
+from fpvcar.config import Profile, profiles
+from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
+from fpvcar.drive.saved import SavedSettings, Saver
 from fpvcar.runtime import paths
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 TICK_NS = 20_000_000
+
+
+class PlayedInputs(NamedTuple):
+    """State of the car, played by a test."""
+
+    picture_age_s: Callable[[float], float | None]
+    volts: Callable[[float], float | None]
+    ranges: Callable[[float], Sequence[telemetry.Range]]
+    weak: Callable[[float], bool] = lambda now_s: False
+    doubt: Callable[[], Cause | None] = lambda: None
+
+    @property
+    def in_doubt(self) -> Cause | None:
+        return self.doubt()
+
+
+class PlayedWheels(NamedTuple):
+    """Link to the wheels, played by a test."""
+
+    send: Callable[[tuple[float, ...], int], bool] = lambda duties, now_ns: True
+    read_answers: Callable[[], None] = lambda: None
+
+
+class PlayedSaver(Saver):
+    """Saver that passes each change to a function of the test."""
+
+    def __init__(self, before: SavedSettings, save: Callable[[SavedSettings], None]) -> None:
+        self.before, self._save = before, save
+
+    def put(self, saved: SavedSettings) -> None:
+        self._save(saved)
+
+
+class Changes(asyncio.Event):
+    """Event that counts how often it is set."""
+
+    count = 0
+
+    def set(self) -> None:
+        self.count += 1
 
 
 @dataclass
@@ -20,22 +64,23 @@ class Rig:
     now_ns: int = 1_000_000_000
     picture_age_s: float | None = 0.03
     sent: list[tuple[float, ...]] = field(default_factory=list)
-    changes: int = 0
+    changed: Changes = field(default_factory=Changes)
     seen: tuple[telemetry.Range, ...] = ()
     weak: bool = False
     in_doubt: Cause | None = None
-    inputs: Inputs = field(init=False)
+    profile: Profile = PROFILE
+    inputs: PlayedInputs = field(init=False)
     control: Control = field(init=False)
 
     def __post_init__(self) -> None:
-        self.inputs = Inputs(
+        self.inputs = PlayedInputs(
             lambda _: self.picture_age_s,
             lambda _: 7.5,
             lambda _: self.seen,
             lambda now_s: self.weak,
             lambda: self.in_doubt,
         )
-        self.control = Control(PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns)
+        self.control = self.control_of()
         self.answer(Status.APPLIED)
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
@@ -43,8 +88,26 @@ class Rig:
         self.sent.append(duties)
         return True
 
-    def changed(self) -> None:
-        self.changes += 1
+    def control_of(
+        self,
+        profile: Profile | None = None,
+        wheels: PlayedWheels | None = None,
+        saver: Saver | None = None,
+    ) -> Control:
+        """Return an owner of the gate on this clock, with these inputs."""
+        return Control(
+            profile or self.profile,
+            wheels or PlayedWheels(self.send),
+            self.inputs,
+            self.changed,
+            clock_ns=lambda: self.now_ns,
+            saver=saver,
+        )
+
+    @property
+    def changes(self) -> int:
+        """Number of reported changes."""
+        return self.changed.count
 
     def answer(self, status: Status, reason: WheelsReason = WheelsReason.NONE) -> None:
         self.control.wheels_answer(Answer(status, reason, 1, self.now_ns))

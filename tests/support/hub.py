@@ -15,7 +15,7 @@ from fpvcar.access.codes import CodeCheck, Codes, Rights
 from fpvcar.access.remembered_browsers import Devices
 from fpvcar.access.rights import DeviceRights
 from fpvcar.config import profiles
-from fpvcar.drive.control import Control, GateRun, Inputs
+from fpvcar.drive.control import Control, GateRun
 from fpvcar.drive.saved import DisplayName, SavedName, SavedSettings, Saver
 from fpvcar.http.admission import Admission
 from fpvcar.http.limits import Places
@@ -38,6 +38,7 @@ from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.buttons import View
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
+from tests.support.control import PlayedInputs, PlayedWheels
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 
@@ -217,10 +218,10 @@ class House:
         self.devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
         self.control = Control(
             profile,
-            self.send,
-            Inputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()),
-            lambda: None,
-            lambda: round(self.now_s * 1e9),
+            PlayedWheels(self.send),
+            PlayedInputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()),
+            asyncio.Event(),
+            clock_ns=lambda: round(self.now_s * 1e9),
             watcher=watcher,
         )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import Devices
-from fpvcar.drive.control import Control, Inputs
+from fpvcar.drive.control import Control
 from fpvcar.drive.saved import DisplayName, SavedSettings
 from fpvcar.runtime.texts import State, Text
 from fpvcar.seat.authorization import Access
@@ -19,6 +19,7 @@ from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
+from tests.support.control import PlayedInputs, PlayedSaver, PlayedWheels
 from tests.support.hub import (
     CODES,
     PROFILE,
@@ -28,7 +29,7 @@ from tests.support.hub import (
     cameras_of,
     no_picture,
 )
-from tests.support.pins.fake_pins import FakeBoard, FakePins
+from tests.support.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
 
 PINS = PROFILE.motor_pins()
 MS = 1_000_000
@@ -109,12 +110,11 @@ class WiredCar:
         self.queue.clear()
         self.control = Control(
             PROFILE,
-            self.send,
-            Inputs(self.picture_age_s, lambda _: 7.5, self.ranges),
-            lambda: None,
-            lambda: self.now_ns,
-            self.saved,
-            self.save,
+            PlayedWheels(self.send),
+            PlayedInputs(self.picture_age_s, lambda _: 7.5, self.ranges),
+            asyncio.Event(),
+            clock_ns=lambda: self.now_ns,
+            saver=PlayedSaver(self.saved, self.save),
         )
         devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
         self.hub = Hub(
@@ -138,7 +138,7 @@ class WiredCar:
         self.next_state_ns = self.now_ns
 
     def start_wheels(self) -> None:
-        self.wheels = Wheels(PROFILE, self.connect, self.helper)
+        self.wheels = Wheels(PROFILE, PlayedAccess(self.connect, self.helper))
 
     def connect(self) -> FakeBoard:
         if self.daemon_hangs:

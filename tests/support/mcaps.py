@@ -1,5 +1,6 @@
 """Recordings for tests: some seconds of a car, in files of the recorder's format."""
 
+import asyncio
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ import msgspec
 
 from fpvcar import config
 from fpvcar.config import profiles
-from fpvcar.drive.control import Control, Inputs
+from fpvcar.drive.control import Control
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
@@ -25,6 +26,7 @@ from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.support.cameras.video_source import encode
+from tests.support.control import PlayedInputs, PlayedWheels
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 BEGAN_NS = 1_763_755_200_000_000_000
@@ -186,10 +188,10 @@ class Drive:
         )
         self.control = Control(
             self.profile,
-            lambda duties, now_ns: True,
-            Inputs(self._picture_age_s, self._volts, self._ranges),
-            lambda: None,
-            lambda: self._now_ns,
+            PlayedWheels(),
+            PlayedInputs(self._picture_age_s, self._volts, self._ranges),
+            asyncio.Event(),
+            clock_ns=lambda: self._now_ns,
             watcher=feed.step,
         )
         self._broken = feed.broken

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.export.export import Report, in_order, one_by_one, require
 from fpvcar.recordings.export.pictures import Frame
+from fpvcar.runtime.clock import ClockNs
 from fpvcar.runtime.units import SECOND_NS, counted
 from fpvstation.cli.verbs import open_store
 from fpvstation.errors import StationError
@@ -137,7 +138,7 @@ class _Clock:
 
 def paced(
     frames: Iterable[Picture],
-    clock_ns: Callable[[], int] = time.monotonic_ns,
+    clock_ns: ClockNs = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Picture]:
     """Yield each picture at its time; late pictures are yielded at once."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+
+from fpvcar.runtime.clock import Clock
 
 AT_ONCE = 4
 TURN_S = 30.0
@@ -11,9 +12,7 @@ TURN_S = 30.0
 class FairSemaphore:
     """Places that are granted in the order of the requests."""
 
-    def __init__(
-        self, clock_s: Callable[[], float] = time.monotonic, places: int = AT_ONCE
-    ) -> None:
+    def __init__(self, clock_s: Clock = time.monotonic, places: int = AT_ONCE) -> None:
         self.clock_s, self.places = clock_s, asyncio.Semaphore(places)
         self.waiting = 0
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import State, Text, fault_text, segments
 from fpvstation.errors import INTERNAL, NOT_CONTACTED, StationError
 from fpvstation.fetch.cars import Car, Cars
@@ -84,7 +85,7 @@ class FetchScheduler:
         cars: Cars,
         store: Store,
         safe: Callable[[StoredSegment], bool] = lambda stored: True,
-        utc_s: Callable[[], float] = time.time,
+        utc_s: Clock = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.states: dict[str, CarState] = {}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import SAYS, Text, fault_text
 from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.pull import Act
@@ -47,8 +48,8 @@ class Offices:
         required: int,
         replicas: ReplicaLog,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock_s: Callable[[], float] = time.monotonic,
-        utc_s: Callable[[], float] = time.time,
+        clock_s: Clock = time.monotonic,
+        utc_s: Clock = time.time,
         windows: Mapping[str, Window] | None = None,
     ) -> None:
         """Set the offices. `required`: replicas before a car may forget a segment, including the

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.runtime import files
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase, Text
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
@@ -55,7 +56,7 @@ class Recall:
         archive: Archive,
         offices: Sequence[RemoteOffice],
         act: Act,
-        utc_s: Callable[[], float] = time.time,
+        utc_s: Clock = time.time,
     ) -> None:
         """Set the parts. `offices` supply files that are bad in the archive."""
         self._store, self._disk, self._archive = store, disk, archive

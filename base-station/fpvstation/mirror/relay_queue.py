@@ -1,8 +1,10 @@
 """Queue of sessions for an office: due time, size, and time of waiting."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from fpvcar.runtime.clock import Clock
 
 SETTLED_S, LATEST_S = 60.0, 600.0
 """A session is sent SETTLED_S after its last segment, or LATEST_S after its first one."""
@@ -18,7 +20,7 @@ class SessionExtent(NamedTuple):
 class PendingSessions:
     """Queue of one office. Only `add` is called from other threads."""
 
-    def __init__(self, clock_s: Callable[[], float]) -> None:
+    def __init__(self, clock_s: Clock) -> None:
         self._clock_s = clock_s
         self._due_s: dict[str, float] = {}
         self._first_s: dict[str, float] = {}

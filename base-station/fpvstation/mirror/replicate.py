@@ -10,9 +10,10 @@ verification are recorded, and verified segments are not sent again.
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text, fault_text
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
@@ -49,8 +50,8 @@ class Replicator:
         store: Store,
         replicas: ReplicaLog,
         act: Act,
-        clock_s: Callable[[], float] = time.monotonic,
-        utc_s: Callable[[], float] = time.time,
+        clock_s: Clock = time.monotonic,
+        utc_s: Clock = time.time,
     ) -> None:
         self.state = OfficeState(office.place)
         self._office, self._store, self._replicas = office, store, replicas
@@ -295,12 +296,7 @@ class ReplicaCheck(NamedTuple):
 
 
 async def verify_replica(
-    office: RemoteOffice,
-    session: str,
-    store: Store,
-    replicas: ReplicaLog,
-    act: Act,
-    utc_s: Callable[[], float],
+    office: RemoteOffice, session: str, store: Store, replicas: ReplicaLog, act: Act, utc_s: Clock
 ) -> ReplicaCheck:
     """Verify an office's replica by its record, and correct the record. Nothing is moved;
     evicted segments that are bad there are marked as wanted here. Raises OfficeFault,

@@ -13,13 +13,14 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from fpvcar.runtime import files
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import FILE_MISSING, Phrase, Text, fault_text
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
@@ -75,7 +76,7 @@ class Tiers:
         archive: Archive,
         offices: Sequence[str],
         act: Act,
-        utc_s: Callable[[], float] = time.time,
+        utc_s: Clock = time.time,
         remotes: Sequence[RemoteOffice] = (),
     ) -> None:
         """Set the parts. `offices`: places that must have a session before it is archived.

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
 from fpvcar.runtime.units import MB
 from fpvstation.store.disk import Disk
@@ -40,7 +41,7 @@ class Bound:
         most: int,
         places: Sequence[str] = (),
         verify_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
-        utc_s: Callable[[], float] = time.time,
+        utc_s: Clock = time.time,
     ) -> None:
         """Set the limit. `most`: bytes of all segments. `places`: all offices. `verify_soon` gets
         the sessions whose replicas at the offices have to be verified again."""

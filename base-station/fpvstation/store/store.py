@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from fpvcar.library.checksums import start_of
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError
@@ -49,7 +50,7 @@ class Store(Contents):
         self,
         disk: Disk,
         on_stored: Callable[[str], None] = lambda session: None,
-        utc_s: Callable[[], float] = time.time,
+        utc_s: Clock = time.time,
     ) -> None:
         """Set the disk. `on_stored` gets each session that got a segment, in any thread."""
         super().__init__(disk)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.units import MB
 from fpvstation.store.disk import Disk
 from fpvstation.store.store import Store
@@ -28,9 +29,9 @@ def verify(
     disk: Disk,
     sessions: Iterable[str],
     most_mb_s: float,
-    clock_s: Callable[[], float] = time.monotonic,
+    clock_s: Clock = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-    utc_s: Callable[[], float] = time.time,
+    utc_s: Clock = time.time,
 ) -> Iterator[Verdict]:
     """Verify sessions at a limited rate: the list of each, then its segments. A bad segment is
     set aside, so that it is fetched again while the car or an office has it. A segment that

@@ -9,7 +9,6 @@ of the link does not use it up.
 
 import io
 import time
-from collections.abc import Callable
 from typing import Annotated
 
 from aiohttp import web
@@ -22,6 +21,7 @@ from fpvcar.http.addresses import in_url
 from fpvcar.http.endpoints import Address
 from fpvcar.http.responses import refused
 from fpvcar.http.routes import answers, query_of
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
 
 HERE_ONLY = Text(
@@ -56,11 +56,7 @@ class InvitationsApi:
     """Route of invitations; `devices` stores the guests, `served` is the address of the pages."""
 
     def __init__(
-        self,
-        devices: Devices,
-        rights: RecordingRights,
-        served: Address,
-        utc_s: Callable[[], float] = time.time,
+        self, devices: Devices, rights: RecordingRights, served: Address, utc_s: Clock = time.time
     ) -> None:
         self._devices, self._rights, self._served = devices, rights, served
         self._utc_s = utc_s

@@ -8,7 +8,6 @@ rights.
 """
 
 import time
-from collections.abc import Callable
 
 from aiohttp import web
 
@@ -18,6 +17,7 @@ from fpvcar.http.addresses import is_loopback
 from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import PRIVATE, refused
 from fpvcar.http.routes import answers
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text
 
 TOO_MANY_CODES = Phrase("too_many_codes", "Too many wrong codes: try again in {wait_s} s.")
@@ -87,8 +87,8 @@ class DeviceRights(RecordingRights):
         self,
         codes: CodeCheck,
         devices: Devices,
-        clock_s: Callable[[], float] = time.monotonic,
-        utc_s: Callable[[], float] = time.time,
+        clock_s: Clock = time.monotonic,
+        utc_s: Clock = time.time,
     ) -> None:
         self._codes, self._devices = codes, devices
         self._clock_s, self._utc_s = clock_s, utc_s

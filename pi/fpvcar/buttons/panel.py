@@ -20,6 +20,7 @@ from fpvcar.buttons.contacts import Contacts
 from fpvcar.buttons.game import CAR, Play
 from fpvcar.buttons.thread import ButtonsThread, Touch
 from fpvcar.config import Button, Profile
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import State
 from fpvcar.seat.vehicle import LightEvents
 from fpvcar.wire import buttons as buttons_wire
@@ -67,7 +68,7 @@ class Panel:
         self,
         profile: Profile,
         watcher: Watcher | None = None,
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Clock = time.monotonic,
         dice: Callable[[int], int] = random.randrange,
         code: str = "",
         events: LightEvents | None = None,

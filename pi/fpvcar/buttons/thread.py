@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.devices.pins import Edge, IoPins, OpenEdges
+from fpvcar.devices.pins import Edge, Edges, IoPins
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.workers import STOP_S, Worker
 
 STEADY_US = 1000
@@ -58,7 +59,7 @@ class ButtonsThread(Worker):
         leds: Sequence[int],
         began: Callable[[frozenset[int]], None],
         touched: Callable[[list[Touch]], None],
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Clock = time.monotonic,
     ) -> None:
         super().__init__("buttons")
         self._profile = profile
@@ -116,7 +117,7 @@ class ButtonsThread(Worker):
         """Report that no contact is known to be closed."""
         self._began(frozenset())
 
-    def _listen(self, pins: IoPins, stack: contextlib.ExitStack) -> OpenEdges | None:
+    def _listen(self, pins: IoPins, stack: contextlib.ExitStack) -> Edges | None:
         if not self._contacts:
             return None
         for gpio in self._contacts:
@@ -129,8 +130,8 @@ class ButtonsThread(Worker):
         self._began(frozenset(closed))
         return edges
 
-    def _read_edges(self, pins: IoPins, edges: OpenEdges | None) -> None:
-        sources: list[socket.socket | OpenEdges] = [self._rung]
+    def _read_edges(self, pins: IoPins, edges: Edges | None) -> None:
+        sources: list[socket.socket | Edges] = [self._rung]
         if edges is not None:
             sources.append(edges)
         ready, _, _ = select.select(sources, [], [], LOOK_S)

@@ -7,7 +7,7 @@ is down, through seat, gate and wheels.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.http.responses import CAR_MOVES, PRIVATE, failed, quoted, refused
 from fpvcar.http.routes import answers, query_of
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Refusal, Text
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.wire.telemetry import Guarding, Range
@@ -74,8 +75,8 @@ class CalibrationApi:
         rights: RecordingRights,
         file: Path,
         profile: Path | None = None,
-        clock_s: Callable[[], float] = time.monotonic,
-        utc_s: Callable[[], float] = time.time,
+        clock_s: Clock = time.monotonic,
+        utc_s: Clock = time.time,
     ) -> None:
         self._tuner, self._control, self._senses = tuner, control, senses
         self._rights, self._file, self._profile = rights, file, profile

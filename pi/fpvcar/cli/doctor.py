@@ -10,8 +10,9 @@ from pathlib import Path
 
 from fpvcar.config import raspberry_pi_os as image
 from fpvcar.doctor import checks, collect, report
-from fpvcar.doctor.collect import Machine, Paths
+from fpvcar.doctor.collect import Paths
 from fpvcar.doctor.offline_image import OfflineImage
+from fpvcar.doctor.programs import Machine
 from fpvcar.doctor.running_system import RunningSystem
 from fpvcar.runtime import paths
 

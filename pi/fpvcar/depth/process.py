@@ -18,6 +18,7 @@ from collections.abc import Callable
 from fpvcar.depth import image as depth_image
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, FrameSource
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, fault_text, stderr_line
 from fpvcar.sensors.tof import SAME
 from fpvcar.wire.camera import pack_depth
@@ -51,7 +52,7 @@ def records(
     across: float,
     ended: Callable[[], bool],
     write: Callable[[bytes], None],
-    clock_s: Callable[[], float] = time.monotonic,
+    clock_s: Clock = time.monotonic,
 ) -> None:
     """Write a record a frame, until `ended`. Raises CaptureError for a silent or stuck camera."""
     shown_s, freeze = -1.0, FreezeDetector()

@@ -9,27 +9,18 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from fpvcar.config import Camera, Motor, Profile, ServoMotor
+from fpvcar.config import Camera, Profile
 from fpvcar.config.pwm import MOST_HZ, over_peak
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
-from fpvcar.devices.motors.servo import ServoDriver
-from fpvcar.devices.pins import (
-    DeadMan,
-    IoPins,
-    MotorBoard,
-    MotorDriver,
-    OpenEdges,
-    Pins,
-    PinsRefused,
-)
+from fpvcar.devices.motors.bridge import MotorBoard
+from fpvcar.devices.pins import DeadMan, Edges, IoPins, PinsRefused
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BackEnd = Literal["pigpio", "linux"]
@@ -63,7 +54,7 @@ def load(profile: Profile) -> None:
     Memory allocated by a thread stays in that thread's arena: `run` would grow by 1 MB.
     """
     if pins_backend(profile) == "pigpio":
-        from fpvcar.devices.pigpio import edges, i2c, pins  # noqa: F401
+        from fpvcar.devices.pigpio import edges, i2c, pins, tripped  # noqa: F401
     else:
         from fpvcar.devices.linux import gpio  # noqa: F401
     if i2c_backend(profile) == "linux":
@@ -134,7 +125,7 @@ def open_pins(profile: Profile, answer_s: float = ANSWER_S) -> IoPins:
     return PigpioPins(profile.pins.host, profile.pins.port, answer_s)
 
 
-def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> OpenEdges:
+def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> Edges:
     """Read the edges of pins made inputs by `listen` or `hear` of `pins`. Raises PinsFault."""
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxPins
@@ -247,17 +238,15 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
             profile,
             lambda: open_i2c(profile, MOTORS_ANSWER_S),
             lambda: open_pins(profile, MOTORS_ANSWER_S),
-            lambda pins: motor_drivers(profile, pins),
             runtime / "guardian.lock",
         )
     if backend == "linux":
         from fpvcar.devices.linux.gpio import LinuxBoard
 
-        lock = runtime / "guardian.lock"
-        return LinuxBoard(profile, lambda pins: motor_drivers(profile, pins), lock)
+        return LinuxBoard(profile, runtime / "guardian.lock")
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
-    return PigpioBoard(profile, lambda pins: motor_drivers(profile, pins))
+    return PigpioBoard(profile)
 
 
 def open_dead_man(profile: Profile) -> DeadMan:
@@ -271,20 +260,6 @@ def open_dead_man(profile: Profile) -> DeadMan:
     from fpvcar.devices.pigpio.pins import PigpioPins
 
     return ScriptDeadMan(PigpioPins(profile.pins.host, profile.pins.port), (), PROOF)
-
-
-def motor_driver(motor: Motor, pins: Pins) -> MotorDriver:
-    """Return the driver of a motor: DRIVER of devices/motors/NAME.py, or that of servos."""
-    if isinstance(motor, ServoMotor):
-        return ServoDriver(motor, partial(pins.servo, motor.output))
-    name = str(type(motor).__struct_config__.tag).replace("-", "_")
-    driver: MotorDriver = import_module(f"fpvcar.devices.motors.{name}").DRIVER(motor, pins)
-    return driver
-
-
-def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
-    """Return the drivers of drive motor and steering, or of the left and right motor."""
-    return [motor_driver(motor, pins) for motor in profile.motors.pair]
 
 
 def answering(bus: int, addresses: Sequence[int]) -> list[int]:
@@ -320,20 +295,16 @@ def pin_release(profile: Profile) -> Callable[[], str]:
     return free if daemons and profile.pins.host in LOOPBACK else lambda: ""
 
 
-def rest_check(profile: Profile) -> Callable[[], Awaitable[bool]]:
-    """A look that returns True if the motors' dead man has switched them off.
+async def motors_proven_off(profile: Profile) -> bool:
+    """Return True if the motors' dead man has certainly switched them off.
 
-    Only pigpiod's can be asked from another process; for others it returns False.
+    Only pigpiod's can be asked from another process; for others this returns False.
     """
-
-    async def unknown() -> bool:
-        return False
-
     if profile.motors.on_hat or pins_backend(profile) == "linux":
-        return unknown
-    from fpvcar.devices.pigpio.tripped import motors_off
+        return False
+    from fpvcar.devices.pigpio import tripped
 
-    return partial(motors_off, profile.pins.host, profile.pins.port, PROOF_S)
+    return await tripped.motors_off(profile.pins.host, profile.pins.port, PROOF_S)
 
 
 def switch_off(

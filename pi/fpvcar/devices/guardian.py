@@ -36,6 +36,7 @@ from typing import NoReturn
 
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import mlock
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import SAYS, Text, os_reason
 
 GONE = Text("guardian_gone", "the guardian of the motors is gone")
@@ -62,16 +63,15 @@ _unreaped: list[int] = []
 """Guardians left running, to be reaped once they have ended."""
 Off = Callable[[], None]
 """Function that switches the motors off regardless of all other state; may raise anything."""
+Prepare = Callable[[], Off]
+"""Function that opens the chip in the guardian."""
 
 
 class Guardian:
     """Dead man of a back end without one of its own."""
 
     def __init__(
-        self,
-        prepare: Callable[[], Off],
-        clock_s: Callable[[], float] = time.monotonic,
-        turn: int | None = None,
+        self, prepare: Prepare, clock_s: Clock = time.monotonic, turn: int | None = None
     ) -> None:
         """`prepare()` runs in the guardian, which inherits no file of this process except `turn`,
         and reopens the chip. Raises PinsLost if that fails. Call it before motors move."""
@@ -211,7 +211,7 @@ def _locked(turn: int, within_s: float) -> bool:
 
 
 def _become(
-    line: socket.socket, parent: int, prepare: Callable[[], Off], kept_fds: tuple[int, ...]
+    line: socket.socket, parent: int, prepare: Prepare, kept_fds: tuple[int, ...]
 ) -> NoReturn:
     """Run the forked process to its end; no code of the parent runs after it."""
     status = 1
@@ -244,7 +244,7 @@ def _close_other_fds(*kept_fds: int) -> None:
     os.closerange(start, FDS)
 
 
-def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None:
+def _guard(line: socket.socket, wheels: int, prepare: Prepare) -> None:
     """Watch until told to end, or until the motors had to be switched off."""
     off = prepare()
     try:
@@ -278,7 +278,7 @@ def _watch(line: socket.socket) -> str | None:
         line.send(commands)
 
 
-def _switch_off(off: Off, prepare: Callable[[], Off], reason: str, wheels: int) -> None:
+def _switch_off(off: Off, prepare: Prepare, reason: str, wheels: int) -> None:
     """Switch off first and log afterwards. A killed `wheels` may have a write under
     way that arrives later, so switch off again after its death."""
     try:
@@ -292,7 +292,7 @@ def _switch_off(off: Off, prepare: Callable[[], Off], reason: str, wheels: int) 
         log.warning("guardian: %s; the motors are off", reason)
 
 
-def _call_off(off: Off | None, prepare: Callable[[], Off]) -> Off:
+def _call_off(off: Off | None, prepare: Prepare) -> Off:
     """Try until it works, reopening the chip each time. Returns the working
     function; raises the last fault after GIVES_UP_S."""
     start_s = time.monotonic()

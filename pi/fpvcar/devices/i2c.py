@@ -1,7 +1,8 @@
 """Device on an I2C bus, independent of the bus driver: pigpio/i2c.py or linux/i2c.py."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fpvcar.runtime.texts import Phrase, Text
 
@@ -41,7 +42,7 @@ Transfer = Callable[[float], Sequence[bytes]]
 after the failed one may have been carried out."""
 
 
-class I2cDevice(Protocol):
+class I2cDevice(ABC):
     """Address on a bus. Its methods and the functions they return raise I2cError.
 
     The default methods are for buses driven by this program; a daemon has its own.
@@ -50,9 +51,11 @@ class I2cDevice(Protocol):
     patience_s: float = 0.0
     """Delay that the bus itself can apply before a transfer; otherwise the caller waits."""
 
+    @abstractmethod
     def read(self, register: int, size: int) -> bytes:
         """Read `size` bytes (1 to 32) starting at a register, in wire order."""
 
+    @abstractmethod
     def write(self, register: int, data: bytes) -> None:
         """Write bytes (1 to 32) starting at a register."""
 
@@ -78,13 +81,9 @@ class I2cDevice(Protocol):
         """Prepare a write that may return before it is done; a fault is raised by the next call."""
         return lambda: self.write(*step)
 
-
-class OpenDevice(I2cDevice, Protocol):
-    """Device with an open handle."""
-
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # nothing to close without a handle
         """Close the handle. Raises PinsFault if the daemon is at fault."""
 
 
-Open = Callable[[int, int], OpenDevice]
+Open = Callable[[int, int], I2cDevice]
 """(bus, address) -> device. Raises I2cError with advice."""

@@ -83,10 +83,6 @@ class Edges(Protocol):
     def level(self, gpio: int) -> int:
         """Return the pin's level after the last edge."""
 
-
-class OpenEdges(Edges, Protocol):
-    """Edges with an open connection."""
-
     def fileno(self) -> int:
         """Return a descriptor for select, readable when `read` has data."""
 
@@ -108,39 +104,3 @@ class DeadMan(Protocol):
 
     def remove(self) -> None:
         """Remove it: the motors stand and will not be driven."""
-
-
-class MotorDriver(Protocol):
-    """Driver of one motor. `drive` and `tick` raise PinsFault."""
-
-    @property
-    def due_s(self) -> float | None:
-        """Time of the next `tick` with work to do, None for never."""
-
-    def drive(self, duty: float, now_s: float) -> None:
-        """Set the target `duty` (-1..1); 0 is a stop. May be repeated."""
-
-    def tick(self, now_s: float) -> None:
-        """Do the work due by now."""
-
-
-class MotorBoard(Protocol):
-    """Motors of one car, switched off, with the dead man that stops them if this process dies.
-
-    A back end without a dead man does not fit this interface, on purpose.
-    """
-
-    @property
-    def drivers(self) -> Sequence[MotorDriver]:
-        """Drivers of drive motor and steering, or of the left and right motor."""
-
-    @property
-    def dead_man(self) -> DeadMan:
-        """Dead man of these motors, armed."""
-
-    def close(self) -> None:
-        """Switch all motors off, then remove the dead man and end the connection.
-
-        If the pins do not answer, the dead man stays: it switches them off. Never
-        raises; waits only for pins that have answered so far.
-        """

@@ -8,24 +8,22 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.config import raspberry_pi_os as image
 from fpvcar.config.checks import used_pins
 from fpvcar.devices import backends, sensor_modes
-from fpvcar.devices.backends import BackEnd
 from fpvcar.devices.i2c import ENABLE
 from fpvcar.doctor import programs
 from fpvcar.doctor.checks import sensors
-from fpvcar.doctor.facts import CardSpeed, DeadManTest, Facts, MotorTest, Os, Pin, Running
+from fpvcar.doctor.facts import DeadManTest, Facts, MotorTest, Os, Pin, Running
+from fpvcar.doctor.programs import Machine
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 from fpvcar.recordings import names
-from fpvcar.runtime import wall_clock
+from fpvcar.runtime import clock
 
 LEAST_TIMEOUT = "proc/sys/net/ipv4/tcp_rto_min_us"
 CERTIFICATE = "https.crt"
@@ -34,26 +32,6 @@ NO_PINS = Unasked("the pins or the PCA9685 cannot be driven")
 INVALID_PROFILE = Unasked("the profile is invalid")
 NO_PI = Unasked("this is no Raspberry Pi")
 NO_MOVE = Unasked("nothing moves without --move")
-
-
-class Machine(Protocol):
-    """Interface of the running machine, or of a test's fake: running_system.py."""
-
-    def command(self, *argv: str) -> str | Unasked: ...
-    def backend(self, profile: Profile) -> BackEnd: ...
-    def pins(self, profile: Profile) -> Answer: ...
-    def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked: ...
-    def answering(
-        self, profile: Profile, places: Collection[tuple[int, int]]
-    ) -> frozenset[tuple[int, int]] | Unasked: ...
-    def running(self) -> Running | Unasked: ...
-    def trip(self) -> DeadManTest | Unasked: ...
-    def turn(self, profile: Profile) -> tuple[MotorTest, ...] | Unasked: ...
-    def camera(self, profile: Profile) -> Answer: ...
-    def speed(self, directory: Path) -> CardSpeed | Unasked: ...
-    def power_save(self, interface: str) -> bool | Unasked: ...
-    def writable(self, state: Path) -> Answer: ...
-    def utc_s(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -104,27 +82,25 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         answering=answering,
         camera=camera,
         mode=_mode(profile, running, camera),
-        encoder=programs.encoder_line(machine.command),
+        encoder=programs.encoder_line(machine),
         computer=computer._replace(utc_s=machine.utc_s()),
         state=str(paths.state),
         recordings=str(recordings),
         writable=machine.writable(paths.state),
         speed=machine.speed(_nearest(recordings)),
         old_recordings=_old_recordings(recordings),
-        certificate_days=programs.certificate_days(
-            machine.command, paths.state / CERTIFICATE, time.time()
-        ),
+        certificate_days=programs.certificate_days(machine, paths.state / CERTIFICATE, time.time()),
         wifi=computer.interface,
         power_save=(
             machine.power_save(computer.interface)
             if computer.interface
             else Unasked("this computer has no Wi-Fi")
         ),
-        air=programs.air(machine.command),
-        name=programs.host_name(machine.command),
+        air=programs.air(machine),
+        name=programs.host_name(machine),
         least_timeout_us=_number(root / LEAST_TIMEOUT),
-        units=programs.units(machine.command) if model is not None else NO_PI,
-        watchdog=programs.watchdog(machine.command) if model is not None else NO_PI,
+        units=programs.units(machine) if model is not None else NO_PI,
+        watchdog=programs.watchdog(machine) if model is not None else NO_PI,
         running=running,
     )
 
@@ -196,7 +172,7 @@ def _config_lines(root: Path) -> frozenset[str] | Unasked:
 def _levels(machine: Machine, profile: Profile | str) -> dict[int, Pin] | Unasked:
     if isinstance(profile, str):
         return INVALID_PROFILE
-    return programs.levels(machine.command, profile.motor_pins())
+    return programs.levels(machine, profile.motor_pins())
 
 
 def _trip(
@@ -297,7 +273,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _old_recordings(directory: Path) -> int | Unasked:
-    before = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall_clock.EARLIEST_S))
+    before = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(clock.EARLIEST_S))
     try:
         sizes = [(name, 0) for name in os.listdir(directory)]
     except FileNotFoundError:

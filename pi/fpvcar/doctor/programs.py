@@ -4,13 +4,15 @@ program gives an `Unasked`."""
 import re
 import ssl
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from fpvcar.config import Profile
 from fpvcar.config.raspberry_pi_os import SERVICES, UNITS
-from fpvcar.doctor.facts import Air, Pin, Unit
-from fpvcar.doctor.report import Unasked
+from fpvcar.devices.backends import BackEnd
+from fpvcar.doctor.facts import Air, CardSpeed, DeadManTest, MotorTest, Pin, Running, Unit
+from fpvcar.doctor.report import Answer, Unasked
 from fpvcar.wire.network import nmcli_fields
 
 DAY_S = 86_400.0
@@ -32,28 +34,42 @@ PIN = re.compile(r"\s*(\d+):\s+(\w+)\s+(.*?)\|")
 """Line of pinctrl: "17: ip    pd | lo // GPIO17 = input"."""
 
 
-class Command(Protocol):
-    """Runs a program and returns its output."""
+class Machine(Protocol):
+    """Interface of the running machine, or of a test's fake: running_system.py."""
 
-    def __call__(self, *argv: str) -> str | Unasked: ...
+    def command(self, *argv: str) -> str | Unasked: ...
+    def backend(self, profile: Profile) -> BackEnd: ...
+    def pins(self, profile: Profile) -> Answer: ...
+    def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked: ...
+    def answering(
+        self, profile: Profile, places: Collection[tuple[int, int]]
+    ) -> frozenset[tuple[int, int]] | Unasked: ...
+    def running(self) -> Running | Unasked: ...
+    def trip(self) -> DeadManTest | Unasked: ...
+    def turn(self, profile: Profile) -> tuple[MotorTest, ...] | Unasked: ...
+    def camera(self, profile: Profile) -> Answer: ...
+    def speed(self, directory: Path) -> CardSpeed | Unasked: ...
+    def power_save(self, interface: str) -> bool | Unasked: ...
+    def writable(self, state: Path) -> Answer: ...
+    def utc_s(self) -> float | None: ...
 
 
-def units(command: Command) -> tuple[Unit, ...] | Unasked:
+def units(machine: Machine) -> tuple[Unit, ...] | Unasked:
     """Return the state of the car's units."""
-    output = command(
+    output = machine.command(
         "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts,WatchdogUSec", *UNITS
     )
     if isinstance(output, Unasked):
         return output
     blocks = [dict(_pairs(block)) for block in output.strip().split("\n\n")]
-    logged = _logged_restarts(command)
+    logged = _logged_restarts(machine)
     return tuple(_unit(block, logged) for block in blocks if block.get("Id"))
 
 
-def _logged_restarts(command: Command) -> Counter[str]:
+def _logged_restarts(machine: Machine) -> Counter[str]:
     """Return the restarts of each unit in the last day: systemd's own count begins again after ten
     quiet minutes."""
-    output = command(
+    output = machine.command(
         "journalctl",
         "--boot",
         "--since=-24h",
@@ -82,17 +98,17 @@ def _unit(properties: dict[str, str], logged: Counter[str]) -> Unit:
     )
 
 
-def watchdog(command: Command) -> bool | Unasked:
+def watchdog(machine: Machine) -> bool | Unasked:
     """Return whether systemd feeds the chip's watchdog."""
-    output = command("systemctl", "show", "--property=RuntimeWatchdogUSec")
+    output = machine.command("systemctl", "show", "--property=RuntimeWatchdogUSec")
     if isinstance(output, Unasked):
         return output
     return dict(_pairs(output)).get("RuntimeWatchdogUSec", "") not in OFF
 
 
-def air(command: Command) -> Air | Unasked:
+def air(machine: Machine) -> Air | Unasked:
     """Return the channel, and the number of other networks on it, without a new scan."""
-    output = command(
+    output = machine.command(
         "nmcli", "-t", "-f", "IN-USE,CHAN,SIGNAL", "device", "wifi", "list", "--rescan", "no"
     )
     if isinstance(output, Unasked):
@@ -111,18 +127,18 @@ def air(command: Command) -> Air | Unasked:
     return Air(own, len(rivals))
 
 
-def encoder_line(command: Command) -> str:
+def encoder_line(machine: Machine) -> str:
     """Return the kernel's last line about a hung H.264 encoder since the boot; "" without one."""
-    output = command("journalctl", "--dmesg", "--quiet", "--output=cat")
+    output = machine.command("journalctl", "--dmesg", "--quiet", "--output=cat")
     lines = [] if isinstance(output, Unasked) else output.splitlines()
     return next((line.strip() for line in reversed(lines) if HUNG_ENCODER.search(line)), "")
 
 
-def levels(command: Command, gpios: Sequence[int]) -> dict[int, Pin] | Unasked:
+def levels(machine: Machine, gpios: Sequence[int]) -> dict[int, Pin] | Unasked:
     """Return the current function and pull of each pin on the chip."""
     if not gpios:
         return Unasked("no motor is connected to a GPIO")
-    output = command("pinctrl", "get", ",".join(map(str, gpios)))
+    output = machine.command("pinctrl", "get", ",".join(map(str, gpios)))
     if isinstance(output, Unasked):
         return output
     pins = {}
@@ -132,18 +148,18 @@ def levels(command: Command, gpios: Sequence[int]) -> dict[int, Pin] | Unasked:
     return pins
 
 
-def host_name(command: Command) -> str | Unasked:
+def host_name(machine: Machine) -> str | Unasked:
     """Return the host name that avahi announces to the network."""
     service = ("org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server")
-    output = command("busctl", "call", *service, "GetHostNameFqdn")
+    output = machine.command("busctl", "call", *service, "GetHostNameFqdn")
     if isinstance(output, Unasked):
         return Unasked(f"avahi does not answer ({output.why})")
     return output.strip().removeprefix("s ").strip('"')
 
 
-def certificate_days(command: Command, certificate: Path, utc_s: float) -> float | Unasked:
+def certificate_days(machine: Machine, certificate: Path, utc_s: float) -> float | Unasked:
     """Return the remaining validity of a certificate in days."""
-    output = command("openssl", "x509", "-in", str(certificate), "-noout", "-enddate")
+    output = machine.command("openssl", "x509", "-in", str(certificate), "-noout", "-enddate")
     if isinstance(output, Unasked):
         return Unasked(f"{certificate}: missing or not readable")
     try:

@@ -4,12 +4,13 @@ Keeps the driver's last fresh wish and the latches. Runs the gate on every wish,
 alone may change the decision; mixes the result and sends it. Opens and closes no resources.
 """
 
+import asyncio
 import logging
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,9 @@ from fpvcar.config import GuardMode, Profile
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
-from fpvcar.drive.saved import SavedSettings, differing, guard_of, hold_of, limit_of
+from fpvcar.drive.saved import SavedSettings, Saver, differing, guard_of, hold_of, limit_of
+from fpvcar.runtime.clock import ClockNs
+from fpvcar.runtime.service import Timer
 from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.wire.telemetry import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -70,18 +73,34 @@ class GateRun(Struct, frozen=True):
     duties: tuple[float, ...]
 
 
-class Inputs(NamedTuple):
-    """Inputs that the gate's owner reads at each run, as functions of the time in s."""
+class Inputs(Protocol):
+    """State of the car that the gate reads at each run. No method may wait or raise."""
 
-    picture_age_s: Callable[[float], float | None]
-    """Age of the newest picture; None before the first picture."""
-    volts: Callable[[float], float | None]
-    """Battery voltage; None if unknown."""
-    ranges: Callable[[float], Sequence[Range]]
-    weak: Callable[[float], bool] = lambda now_s: False
-    """True during under-voltage, as reported by the computer or by the battery's sensor."""
-    in_doubt: Callable[[], Cause | None] = lambda: None
-    """Doubt about a motor for which the car must not drive."""
+    def picture_age_s(self, now_s: float, /) -> float | None:
+        """Return the age of the newest picture; None before the first picture."""
+
+    def volts(self, now_s: float, /) -> float | None:
+        """Return the battery voltage; None if unknown."""
+
+    def ranges(self, now_s: float, /) -> Sequence[Range]:
+        """Return the state of each range sensor."""
+
+    def weak(self, now_s: float, /) -> bool:
+        """Return whether the computer or the battery's sensor reports under-voltage."""
+
+    @property
+    def in_doubt(self) -> Cause | None:
+        """Doubt about a motor for which the car must not drive."""
+
+
+class Wheels(Protocol):
+    """Link to the process `wheels`: wheels.client.WheelsClient. No method may wait or raise."""
+
+    def send(self, duties: tuple[float, ...], now_ns: int, /) -> bool:
+        """Send a setpoint; return False if that was not possible."""
+
+    def read_answers(self) -> None:
+        """Read the pending answers, and pass each to `Control.wheels_answer`."""
 
 
 class Control:
@@ -89,25 +108,25 @@ class Control:
 
     `reasons` and `stops` count the decisions by reason and the stops by cause.
 
-    `send(duties, now_ns)` sends a setpoint to the wheels; `read_answers()` reads their pending
-    answers. `changed()` is called on every change of the reason or of a latch, `watcher` after each
-    run of the gate, and `save` when a setting that must survive a restart has changed. `saved` is
-    the last value that the previous process saved. These callbacks must not wait or raise.
+    `changed` is set at every change of the reason or of a latch. `saver` has the settings of the
+    previous process, and gets each change of a setting that must survive a restart. `watcher` is
+    called after each run of the gate; it must not wait or raise. `wheels_profile` is the profile of
+    `wheels`, if calibration has changed the one of the car.
     """
 
     def __init__(
         self,
         profile: Profile,
-        send: Callable[[tuple[float, ...], int], bool],
+        wheels: Wheels,
         inputs: Inputs,
-        changed: Callable[[], None],
-        clock_ns: Callable[[], int] = time.monotonic_ns,
-        saved: SavedSettings | None = None,
-        save: Callable[[SavedSettings], None] = lambda saved: None,
+        changed: asyncio.Event,
+        *,
+        clock_ns: ClockNs = time.monotonic_ns,
+        saver: Saver | None = None,
         watcher: Callable[[GateRun], None] | None = None,
-        read_answers: Callable[[], None] = lambda: None,
+        wheels_profile: Profile | None = None,
     ) -> None:
-        self._saved = saved or SavedSettings()
+        self._saver, self._saved = saver, saver.before if saver else SavedSettings()
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
         self._settings: tuple[float, GuardMode, Hold | None] | None = None
@@ -119,26 +138,30 @@ class Control:
         self.free = Free()
         self.reasons: Counter[str] = Counter()
         self.stops: Counter[str] = Counter()
-        self._profile, self._send, self._clock_ns = profile, send, clock_ns
-        self._inputs, self._changed, self._save = inputs, changed, save
-        self._watcher, self._guard = watcher, Guard(profile.guard)
-        self._read_answers = read_answers
+        self._wheels, self._inputs, self._changed = wheels, inputs, changed
+        self._clock_ns, self._watcher = clock_ns, watcher
+        self._wheels_motors = (wheels_profile or profile).motors
+        self._use(profile)
         self._seen: Sequence[Range] = ()
         self._wish: Wish | None = None
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
         self._slew = mixing.Slew()
         self._stepped_ns, self._tick_s = 0, 0.0
-        self._postpone: Callable[[float], None] = lambda seconds: None
+        self._timer = Timer(self.tick)
+
+    def _use(self, profile: Profile) -> None:
+        self._profile, self._guard = profile, Guard(profile.guard)
+        self._servos = mixing.servos_apart(self._wheels_motors, profile.motors)
 
     # Actions of drivers and grown-ups
 
     def wish(self, throttle: float, steer: float, now_s: float) -> None:
         """Take a fresh wish of the driver and apply it at once."""
-        self._read_answers()  # a pending stop of the wheels takes effect before the new wish
+        self._wheels.read_answers()  # a pending stop of the wheels takes effect before the new wish
         self._wish = Wish(throttle, steer, now_s)
         self.step()
-        self._postpone(self._tick_s)
+        self._timer.postpone(self._tick_s)
 
     def let_go(self) -> None:
         """Stop the car on a stale neutral wish. It is not fresh, so it does not arm the gate."""
@@ -182,7 +205,7 @@ class Control:
 
     def tune(self, profile: Profile) -> None:
         """Switch to another version of this car's profile."""
-        self._profile, self._guard = profile, Guard(profile.guard)
+        self._use(profile)
         self.step()
 
     def guard(self, mode: GuardMode) -> None:
@@ -190,7 +213,7 @@ class Control:
         log.info("guard mode set to %s", mode)
         self.guard_mode = mode
         self.step()
-        self._changed()
+        self._changed.set()
 
     def guarding(self) -> Guarding:
         """Return the share of full throttle that the collision guard allows, and the limiting
@@ -257,7 +280,7 @@ class Control:
             if text != "ok" or self.wheels != STARTING:
                 log.warning("wheels: %s", text)
             self._fault, self.wheels = fault, text
-            self._changed()
+            self._changed.set()
 
     # Gate
 
@@ -277,7 +300,8 @@ class Control:
             slew,
             now_s,
         )
-        self._send(self.duties, now_ns)
+        servos, duties = self._servos, self.duties
+        self._wheels.send(mixing.corrected(*servos, duties) if servos else duties, now_ns)
         self._tick_s = self._next_tick_s(world, slew, now_s)
         after = self.decision
         self._save_changes(after.latches.hold)
@@ -302,7 +326,7 @@ class Control:
             if not {before.reason, after.reason} <= _MOVING:
                 if after.words != before.words:
                     log.info("%s", after.words)
-                self._changed()
+                self._changed.set()
 
     def _save_changes(self, hold: Hold | None) -> None:
         """Save the settings that differ from the profile, so that they survive a restart."""
@@ -313,7 +337,8 @@ class Control:
         saved = differing(self._profile, self.limit, self.guard_mode, hold)
         if saved != self._saved:
             self._saved = saved
-            self._save(saved)
+            if self._saver is not None:
+                self._saver.put(saved)
 
     def _count(self, before: Decision, after: Decision) -> None:
         if before.reason != after.reason:
@@ -332,7 +357,7 @@ class Control:
             trying = self._wish is not None and not self._wish.neutral
             fault = fault if trying else None
         if fault is None:
-            fault = self._inputs.in_doubt()
+            fault = self._inputs.in_doubt
         age_s = self._inputs.picture_age_s(now_s)
         return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
 
@@ -369,14 +394,14 @@ class Control:
         """Time until the next run of the gate if no wish arrives earlier."""
         return self._tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 
-    def timed(self, postpone: Callable[[float], None]) -> None:
-        """Set the callback that postpones the next tick after a wish has run the gate."""
-        self._postpone = postpone
+    async def run(self) -> None:
+        """Run the gate whenever time alone may change its decision."""
+        await self._timer.run()
 
     def tick(self) -> float:
         """Read the wheels' answers, and run the gate if due. Returns the time to the next tick
         in s."""
-        self._read_answers()
+        self._wheels.read_answers()
         if self.due_in_s <= EARLY_S:
             self.step()
         return self.due_in_s

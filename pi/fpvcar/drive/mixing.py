@@ -13,7 +13,7 @@ a share of its voltage, so that the car runs straight at any throttle.
 import math
 from typing import NamedTuple
 
-from fpvcar.config import Battery, DcMotor, Motor, Motors
+from fpvcar.config import Battery, DcMotor, Motor, Motors, ServoMotor
 
 FIRST_STEP = 0.02
 """First step of a motor from rest: just over its dead band."""
@@ -106,3 +106,27 @@ def duty(value: float, motor: Motor, volts: float) -> float:
     bottom = min(motor.dead_band, top)
     size = bottom + (top - bottom) * abs(value)
     return math.copysign(size, -value if motor.invert else value)
+
+
+def servos_apart(wheels: Motors, tuned: Motors) -> tuple[ServoMotor, ServoMotor] | None:
+    """Return the servo as `wheels` has it from the profile and as calibration found it, if they
+    differ."""
+    servo, tuned_servo = wheels.pair[1], tuned.pair[1]
+    if isinstance(servo, ServoMotor) and isinstance(tuned_servo, ServoMotor):
+        return (servo, tuned_servo) if servo != tuned_servo else None
+    return None
+
+
+def corrected(
+    wheels_servo: ServoMotor, tuned: ServoMotor, duties: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Convert duties for `wheels_servo`, so that it turns as `tuned` would.
+
+    At rest the servo stands in the centre of `wheels_servo`: zero stays zero.
+    """
+    if not any(duties):
+        return duties
+    drive, steer = duties
+    deg = wheels_servo.deg(tuned.pulse_us(steer))
+    most = wheels_servo.left_deg if deg > 0.0 else wheels_servo.right_deg
+    return drive, min(max(deg / most, -1.0), 1.0) if most else 0.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.devices.pins import IoPins, OpenEdges, PinsFault
+from fpvcar.devices.pins import Edges, IoPins, PinsFault
 from fpvcar.hil import browsers
 from fpvcar.hil.browser_probe import BrowserProbe
 from fpvcar.hil.driver import Driver
@@ -43,7 +43,7 @@ class GpioRig:
             yield pins
 
     @contextlib.contextmanager
-    def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[OpenEdges]:
+    def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[Edges]:
         """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
         with self.pins(by) as pins:
             for gpio in gpios:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 from fpvcar.devices.pins import Edges
+from fpvcar.runtime.clock import Clock, ClockNs
 
 EVERY_S = 0.0005
 TRANSIENT_S, SETTLED_S = 0.02, 0.03
@@ -37,7 +38,7 @@ class Scope(AbstractContextManager["Scope"]):
     """Recorder thread that polls until the context ends."""
 
     def __init__(
-        self, poll: Callable[[], tuple[float, ...]], clock_ns: Callable[[], int] = time.monotonic_ns
+        self, poll: Callable[[], tuple[float, ...]], clock_ns: ClockNs = time.monotonic_ns
     ) -> None:
         self.samples: list[Sample] = []
         self._until_ns: list[int] = []
@@ -142,11 +143,7 @@ class EdgeDuties:
     """
 
     def __init__(
-        self,
-        edges: Edges,
-        gpios: Sequence[int],
-        period_s: float,
-        clock_s: Callable[[], float] = time.monotonic,
+        self, edges: Edges, gpios: Sequence[int], period_s: float, clock_s: Clock = time.monotonic
     ) -> None:
         self._edges, self._gpios, self._clock_s = edges, gpios, clock_s
         self._patience_s = 2.0 * period_s

@@ -8,17 +8,20 @@ check ---> rig.driver()    a page that drives
       ---> rig.glass()     a browser that shows the car's picture and reports brightness
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from signal import Signals
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fpvcar.config import Profile
-from fpvcar.devices.pins import IoPins, OpenEdges
+from fpvcar.devices.pins import Edges, IoPins
 from fpvcar.hil.driver import Driver
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Limit, Measured, RigKind
+
+if TYPE_CHECKING:
+    from fpvcar.hil.browser_probe import BrowserProbe  # imports this module
 
 
 class MissingPart(Exception):
@@ -42,13 +45,6 @@ class SeenPicture(NamedTuple):
     cells: Sequence[float]
 
 
-class PictureSource(Protocol):
-    """Pictures shown by a browser; implemented by BrowserProbe."""
-
-    def pictures(self) -> Iterator[SeenPicture]:
-        """Yield each picture as it is shown. Raises CheckFailed."""
-
-
 class Rig(Protocol):
     """A running car and the parts wired to it."""
 
@@ -68,7 +64,7 @@ class Rig(Protocol):
     def pins(self) -> AbstractContextManager[IoPins]:
         """Open extra pins through the car's back end. Raises PinsFault."""
 
-    def edges(self, gpios: Sequence[int]) -> AbstractContextManager[OpenEdges]:
+    def edges(self, gpios: Sequence[int]) -> AbstractContextManager[Edges]:
         """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
 
     def signal(self, unit: str, number: Signals) -> int:
@@ -89,7 +85,7 @@ class Rig(Protocol):
     def light(self, lit: bool) -> int:
         """Switch the LED in front of the camera; return CLOCK_MONOTONIC in ns just before."""
 
-    def glass(self) -> AbstractContextManager[PictureSource]:
+    def glass(self) -> AbstractContextManager["BrowserProbe"]:
         """Open a browser that shows the car's pictures. Raises MissingPart or CheckFailed."""
 
     def rest(self) -> None:

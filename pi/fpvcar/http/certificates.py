@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from fpvcar.runtime import files, wall_clock
+from fpvcar.runtime import clock, files
 
 CERTIFICATE, ROOT = "https.crt", "root.crt"
 CERTIFICATE_DAYS = 825
@@ -51,8 +51,8 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     certified = _names_of(certificate) if context is not None else None
     all_names = list(dict.fromkeys([*names, *(certified or ())]))[:NAMES_MAX]
     if context is None or certified is None or not set(names) <= set(certified):
-        if not wall_clock.plausible(now_s := time.time()):
-            raise RuntimeError(f"no certificate: {wall_clock.fault(now_s)}")
+        if not clock.plausible(now_s := time.time()):
+            raise RuntimeError(f"no certificate: {clock.fault(now_s)}")
         _make_certificate(directory, key, certificate, all_names)
         context = _load(key, certificate)
     if context is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from fpvcar.http.addresses import network_of
+from fpvcar.runtime.clock import Clock
 
 RESERVED = 16
 """Extra sockets per kind beyond its limit, for drivers and for hellos."""
@@ -57,6 +58,10 @@ class RateLimit:
         return max(0.0, (self._debt - BYTES_BURST) / BYTES_PER_S)
 
 
+End = Callable[[], None]
+"""Function that ends a connection, which has to give way."""
+
+
 class Rank(IntEnum):
     """Priority of a connection; the lowest rank gives way first if places are short."""
 
@@ -70,7 +75,7 @@ class Rank(IntEnum):
 class _Place:
     address: str
     network: str
-    end: Callable[[], None]
+    end: End
     rank: Rank
 
 
@@ -96,7 +101,7 @@ class Places:
         return len(self._held)
 
     def enter(
-        self, owner: Hashable, address: str, end: Callable[[], None], rank: Rank = Rank.SILENT
+        self, owner: Hashable, address: str, end: End, rank: Rank = Rank.SILENT
     ) -> str | None:
         """Take a place and return None; or return the limit that is reached.
 
@@ -165,9 +170,9 @@ class ViewerPlaces:
 
     def __init__(self, most: int) -> None:
         self._places = Places(most, most + RESERVED, RESERVED)
-        self._waiting: dict[Callable[[], None], str] = {}
+        self._waiting: dict[End, str] = {}
 
-    def enter(self, end: Callable[[], None], address: str, rank: Rank, driver: bool) -> str | None:
+    def enter(self, end: End, address: str, rank: Rank, driver: bool) -> str | None:
         """Admit a socket, or let it wait if it names a `driver`; else return the full limit."""
         full = self._places.enter(end, address, end, rank)
         if full is None or not driver:
@@ -180,17 +185,17 @@ class ViewerPlaces:
         self._waiting[end] = network_of(address)
         return None
 
-    def admit(self, end: Callable[[], None], address: str, rank: Rank) -> str | None:
+    def admit(self, end: End, address: str, rank: Rank) -> str | None:
         """Give a socket a place by the rank that its hello proved; or return what is full."""
         self.leave(end)
         return self._places.enter(end, address, end, rank)
 
-    def expire(self, end: Callable[[], None], address: str) -> None:
+    def expire(self, end: End, address: str) -> None:
         """Make a watcher of a socket that still waits for its hello; end it if all is full."""
         if end in self._waiting and self.admit(end, address, Rank.WATCHES):
             end()
 
-    def leave(self, end: Callable[[], None]) -> None:
+    def leave(self, end: End) -> None:
         """Give back the place of a socket, if it has one."""
         self._waiting.pop(end, None)
         self._places.leave(end)
@@ -213,7 +218,7 @@ def connection_places(most: int, most_per_address: int) -> Places:
 class LogRateLimit:
     """Log filter that limits repeated lines: ten of a kind pass, then one a second."""
 
-    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock_s: Clock = time.monotonic) -> None:
         self._clock_s = clock_s
         self._meters: dict[str, TokenBucket] = {}
         self._left_out: Counter[str] = Counter()

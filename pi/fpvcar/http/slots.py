@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
+from fpvcar.runtime.clock import Clock
+
 AT_ONCE_MAX = 4
 """Most answers held whole at the same time."""
 SLOW_S = 5.0
@@ -40,9 +42,7 @@ class Slots:
     its answer longest is cut off, after `slow_s`.
     """
 
-    def __init__(
-        self, clock_s: Callable[[], float], most: int = AT_ONCE_MAX, slow_s: float = SLOW_S
-    ) -> None:
+    def __init__(self, clock_s: Clock, most: int = AT_ONCE_MAX, slow_s: float = SLOW_S) -> None:
         self._clock_s, self._most, self._slow_s = clock_s, most, slow_s
         self._held: list[Slot] = []
         self._freed = asyncio.Event()

@@ -1,11 +1,12 @@
 """Cache of open recordings. A player requests the same recording again and again."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar.recordings import reader
 from fpvcar.recordings.reader import Recording
+from fpvcar.runtime.clock import Clock
+from fpvcar.runtime.workers import Rest, no_rest
 
 OPEN_MAX = 3
 AGAIN_S = 5.0
@@ -15,9 +16,7 @@ AGAIN_S = 5.0
 class RecordingCache:
     """The last OPEN_MAX recordings read. Blocks: call it from its one thread."""
 
-    def __init__(
-        self, clock_s: Callable[[], float], rest: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, clock_s: Clock, rest: Rest = no_rest) -> None:
         """Call `rest` before reading each piece of a file."""
         self._clock_s, self._rest = clock_s, rest
         self._open: OrderedDict[Path, tuple[object, float, Recording]] = OrderedDict()

@@ -6,7 +6,6 @@ without checksums (salvaged, kept, or recorded by an older version) is read once
 
 import contextlib
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from fpvcar.recordings.names import SUMS
 from fpvcar.runtime import files
 from fpvcar.runtime.units import MIB
+from fpvcar.runtime.workers import Rest, no_rest
 from fpvcar.wire.station import SHA256, Sums
 
 PIECE = MIB
@@ -71,7 +71,7 @@ def plausible(sums: Sums) -> bool:
     )
 
 
-def read(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
+def read(path: Path, rest: Rest = no_rest) -> Sums:
     """Compute the checksums of a file. Calls `rest` between reads. Raises OSError."""
     summing = Checksummer()
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
     return summing.sums()
 
 
-def sums_of(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
+def sums_of(path: Path, rest: Rest = no_rest) -> Sums:
     """Return the stored checksums of a sealed file; if absent or invalid, compute and store them.
 
     Raises OSError.

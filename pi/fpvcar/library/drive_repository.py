@@ -6,7 +6,7 @@ A base station implements DriveRepository separately, for the drives of many car
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from fpvcar.library.recording_index import Page, RecordingIndex
 from fpvcar.library.titles import Titles
 from fpvcar.recordings import names
 from fpvcar.runtime.texts import Refusal, Text
+from fpvcar.runtime.workers import Rest
 
 LOOK_S = 1.5
 """Time budget of one list request for files that are not indexed yet, in seconds."""
@@ -100,11 +101,7 @@ class FolderRepository:
     """Recordings of an index. With `folder` None, renaming and deleting are disabled."""
 
     def __init__(
-        self,
-        index: RecordingIndex,
-        folder: Path | None,
-        hides_parked: bool,
-        rest: Callable[[], None],
+        self, index: RecordingIndex, folder: Path | None, hides_parked: bool, rest: Rest
     ) -> None:
         """Call `rest` before processing each drive, to yield to an active drive."""
         self._index, self._rest = index, rest

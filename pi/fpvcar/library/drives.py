@@ -19,6 +19,7 @@ from msgspec import Struct
 from fpvcar.library.summaries import Entry
 from fpvcar.recordings.messages import Mark
 from fpvcar.recordings.names import stem
+from fpvcar.runtime.workers import Rest, no_rest
 
 SPLIT_S = 30.0
 PAUSE_S = 5.0
@@ -208,7 +209,7 @@ def _ranges(run: _Run) -> list[_DriveRange]:
 
 def drives_of(
     entries: Iterable[Entry],
-    rest: Callable[[], None] = lambda: None,
+    rest: Rest = no_rest,
     gone: DeletedTest = lambda file, from_s, to_s: False,
 ) -> list[Drive]:
     """Return the drives of all files, newest first. Calls `rest` before each drive.

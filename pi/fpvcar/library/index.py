@@ -8,13 +8,14 @@ separate JSON, so reading thousands never holds the interpreter for long.
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from fpvcar.runtime import files
+from fpvcar.runtime.workers import Rest, no_rest
 
 NAME = ".list.json"
 T = TypeVar("T")
@@ -50,7 +51,7 @@ class IndexFile(Generic[T]):
         line = _Line[kind]  # type: ignore[valid-type]
         self._path, self._decoder = folder / NAME, msgspec.json.Decoder(line)
 
-    def read(self, rest: Callable[[], None] = lambda: None) -> dict[str, tuple[Stamp, T]]:
+    def read(self, rest: Rest = no_rest) -> dict[str, tuple[Stamp, T]]:
         """Return the index entries by name, empty if unreadable. Calls `rest` before each line."""
         entries: dict[str, tuple[Stamp, T]] = {}
         unreadable = 0

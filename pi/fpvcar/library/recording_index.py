@@ -18,6 +18,8 @@ from fpvcar.library.summaries import Entry
 from fpvcar.recordings import names
 from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError, RecordingError
 from fpvcar.runtime import files
+from fpvcar.runtime.clock import Clock
+from fpvcar.runtime.workers import Rest, no_rest
 
 WRITING_S = 10.0
 """A file modified within this many seconds is still being written."""
@@ -71,8 +73,8 @@ class RecordingIndex:
     def __init__(
         self,
         listed: Callable[[], Iterable[Path]],
-        clock_s: Callable[[], float] = time.time,
-        rest: Callable[[], None] = lambda: None,
+        clock_s: Clock = time.time,
+        rest: Rest = no_rest,
         folder: Path | None = None,
     ) -> None:
         """Call `rest` before scanning each file. `folder` contains the files and the index.

@@ -1,6 +1,6 @@
 """Summary of one recording for the list, including its driver stints."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from fpvcar.recordings.overview import Overview, closed_overview, overview_of
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import missing
 from fpvcar.runtime.units import SECOND_NS
+from fpvcar.runtime.workers import Rest, no_rest
 
 BRIEF = frozenset({messages.MARK, messages.STINTS})
 StoredMessage = tuple[str, int, bytes]
@@ -47,7 +48,7 @@ class Entry(Struct, frozen=True):
         return self.state == "damaged" and not self.messages
 
 
-def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
+def entry_of(path: Path, rest: Rest = no_rest) -> Entry:
     """Summarise a file that is no longer written to.
 
     If the file must be read whole, `rest` is called before each piece. Raises RecordingError,
@@ -79,7 +80,7 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     )
 
 
-def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
+def open_entry(path: Path, stamp: Stamp, rest: Rest) -> Entry:
     """Summarise a file that is being written, up to its last write. Raises as entry_of."""
     with reader.read(path, rest) as recording:
         start_ns = recording.start_ns or stamp.changed_ns
@@ -98,7 +99,7 @@ def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
         )
 
 
-def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
+def _whole_entry(path: Path, rest: Rest) -> Entry:
     with reader.read(path, rest) as recording:
         return Entry(
             path.name,
@@ -115,7 +116,7 @@ def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
 
 
 def _stints(
-    path: Path, brief: Overview, stored: Iterable[StoredMessage], rest: Callable[[], None]
+    path: Path, brief: Overview, stored: Iterable[StoredMessage], rest: Rest
 ) -> tuple[Stint, ...] | None:
     """Return the stints the recorder stored at the end of a file, or a tally of its steps."""
     for topic, _, data in stored:

@@ -20,7 +20,7 @@ from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
 from fpvcar.recordings.export.point_cloud import ORIGIN, points_of
 from fpvcar.recordings.mcap.cloud import Point
-from fpvcar.runtime.aligned_timer import aligned_sleep
+from fpvcar.runtime.service import aligned_sleep
 from fpvcar.runtime.texts import State
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up

@@ -6,7 +6,6 @@ import fcntl
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from fpvcar.runtime import files
 
@@ -28,52 +27,6 @@ def recorded_into(path: Path) -> bool:
     finally:
         os.close(lock)
     return False
-
-
-class FolderLike(Protocol):
-    """Interface of a folder for the recorder. Every call may raise OSError."""
-
-    def enter(self) -> None:
-        """Lock the folder. Fails if another recorder has locked it."""
-
-    def leave(self) -> None:
-        """Release the lock of the folder."""
-
-    def entries(self) -> list[tuple[str, int]]:
-        """List name and size of each file."""
-
-    def free(self) -> int:
-        """Return the number of bytes that may still be written."""
-
-    def create(self, name: str) -> int:
-        """Create a file and return its descriptor. Raises FileExistsError if it exists."""
-
-    def append(self, file: int, parts: Sequence[bytes]) -> None:
-        """Write all parts at the end of the file."""
-
-    def sync(self, file: int) -> None:
-        """Wait until the written data is safe from a power failure.
-
-        Fails if the folder is no longer the one locked by `enter`.
-        """
-
-    def shorten(self, file: int, size: int) -> None:
-        """Truncate a file to `size` bytes."""
-
-    def close(self, file: int) -> None:
-        """Close a file by its descriptor."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Rename a file and sync the folder."""
-
-    def touch(self, name: str) -> None:
-        """Create an empty file and sync the folder."""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Create or replace a small file, synced."""
-
-    def remove(self, name: str) -> None:
-        """Remove a file; a missing file is no error."""
 
 
 class Folder:

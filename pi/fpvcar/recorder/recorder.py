@@ -17,7 +17,7 @@ from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
-from fpvcar.runtime import wall_clock
+from fpvcar.runtime import clock
 from fpvcar.runtime.texts import Phrase, State
 from fpvcar.runtime.units import MB, SECOND_NS
 from fpvcar.wire.telemetry import Recording
@@ -206,13 +206,13 @@ class Recorder:
 
     def _say_if_old(self, utc_s: float) -> None:
         """Log a warning if the clock is wrong, for example in 1970: the ring removes by date."""
-        if self.idle or wall_clock.plausible(utc_s):
+        if self.idle or clock.plausible(utc_s):
             return
         log.warning(
             "this recording gets a wrong date, and is among the first to go when room "
             "is needed: bring it home soon (the page Recordings). A new one begins as "
             "soon as the clock is right: %s",
-            wall_clock.fault(utc_s),
+            clock.fault(utc_s),
         )
 
     def _offset_now(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from fpvcar import config
-from fpvcar.recorder.folder import FolderLike
+from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import names
 from fpvcar.runtime.units import MB
 
@@ -82,7 +82,7 @@ class CardFull(OSError):
 class Ring:
     """Ring of recordings in one folder. Every call may raise OSError."""
 
-    def __init__(self, folder: FolderLike, settings: config.Recording) -> None:
+    def __init__(self, folder: Folder, settings: config.Recording) -> None:
         self.left: int | None = None
         """Bytes until a file must be removed; None before the first check."""
         self.room = SpaceLimits(settings.keep_free_mb * MB, settings.max_mb * MB)

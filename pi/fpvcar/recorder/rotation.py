@@ -17,7 +17,7 @@ import msgspec
 
 from fpvcar import config
 from fpvcar.library import checksums
-from fpvcar.recorder.folder import FolderLike
+from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.retention import CardFull, Ring
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, names
@@ -63,9 +63,7 @@ class RecentFile(NamedTuple):
 class Rotation:
     """Writer of consecutive recordings in a folder."""
 
-    def __init__(
-        self, folder: FolderLike, settings: config.Recording, catalogue: Catalogue
-    ) -> None:
+    def __init__(self, folder: Folder, settings: config.Recording, catalogue: Catalogue) -> None:
         self.leftovers: list[str] = []
         """Unclosed files, to be sealed when there is time."""
         self.attended_ns: float = math.inf

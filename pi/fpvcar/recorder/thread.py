@@ -8,16 +8,17 @@ Card faults are reported as a state text and the card is retried. No fault reach
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fpvcar.recorder.encoder import BeginCommand, Encoder, KeepCommand, QueuedMessage, RestCommand
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings.repair.salvage import Salvager, Seal
+from fpvcar.runtime.clock import ClockNs
 from fpvcar.runtime.texts import VERBATIM, State, Text, os_reason
 from fpvcar.runtime.units import SECOND_NS
-from fpvcar.runtime.workers import Periodic
+from fpvcar.runtime.workers import Runner
 
 AGAIN_S = 2.0
 """Back-off after a card fault, in seconds."""
@@ -28,14 +29,14 @@ log = logging.getLogger("fpvcar.recorder")
 class Clock(NamedTuple):
     """Monotonic and UTC clock, replaced in tests."""
 
-    monotonic_ns: Callable[[], int] = time.monotonic_ns
-    utc_ns: Callable[[], int] = time.time_ns
+    monotonic_ns: ClockNs = time.monotonic_ns
+    utc_ns: ClockNs = time.time_ns
 
 
 SYSTEM_CLOCK = Clock()
 
 
-class RecorderThread(Periodic):
+class RecorderThread(Runner):
     """Recorder loop in its thread. The event loop calls `start`, `stop` and `revive`.
 
     The event loop reads the public fields. It writes them only while the thread is not running.
@@ -45,7 +46,8 @@ class RecorderThread(Periodic):
         self, handover: Handover, rotation: Rotation, seal: Seal, sync_s: float, clock: Clock
     ) -> None:
         """Take `seal(name)`, which seals a file left open by a previous run in small steps."""
-        super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
+        super().__init__("recorder")
+        self._sync_s = sync_s
         self.state: State = "ok"
         self.writing_since_s = 0.0
         """Start time of the current turn; 0 between turns."""
@@ -71,6 +73,17 @@ class RecorderThread(Periodic):
         log.error("%s; it is started again", ENDED)
         self.state, self.writing_since_s = ENDED, 0.0
         self.start()
+
+    def _run(self) -> None:
+        """Call `turn` every `sync_s`, and once more at the end."""
+        self._let_go()
+        self.pause(self._sync_s)
+        while not self.ending:
+            began_s = time.monotonic()
+            self.turn()
+            self.pause(self._sync_s - (time.monotonic() - began_s))
+        self.turn()
+        self._end()
 
     def turn(self) -> None:
         """Write the queued messages as one synced chunk, then seal some leftovers.

@@ -90,7 +90,11 @@ def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
     return sorted(recordings)
 
 
-def files(paths: Iterable[Path], say: Callable[[str], None]) -> list[Path]:
+Say = Callable[[str], None]
+"""Function that prints a line for the user."""
+
+
+def files(paths: Iterable[Path], say: Say) -> list[Path]:
     """Replace each folder by its recordings, oldest first. Raises OSError.
 
     `say` is called for a folder without recordings.

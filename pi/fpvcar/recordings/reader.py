@@ -12,7 +12,7 @@ unclosed files and stops at the first bad chunk.
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from fpvcar.recordings.mcap.chunks import (
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.mcap.tail import tail_of
 from fpvcar.recordings.mcap.walk import WINDOW, Damage, Record, Walk
+from fpvcar.runtime.workers import Rest, no_rest
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
@@ -339,7 +340,7 @@ def _no_mcap(source: Source) -> str:
     return f"no MCAP: begins with {begin.hex(' ')} (expected {records.MAGIC.hex(' ')})"
 
 
-def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
+def read(path: Path, rest: Rest = no_rest) -> Recording:
     """Read the recording in a file; call `rest` before each piece.
 
     Raises RecordingError, OSError; both name the file.

@@ -8,7 +8,7 @@ until the car stands; young objects are collected all the time.
 import gc
 from collections.abc import Callable
 
-from fpvcar.runtime.aligned_timer import aligned_sleep
+from fpvcar.runtime.service import aligned_sleep
 
 CHECK_S = 1.0
 COLLECT_AT = 20

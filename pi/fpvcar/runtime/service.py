@@ -67,41 +67,47 @@ def threaded(name: str, thread: Thread, *loops: Loop) -> Part:
     return Part(name=name, loops=(thread.watch, *loops), start=thread.start, stop=thread.stop)
 
 
-async def by_timer(
-    turn: Callable[[], float],
-    hand_over: Callable[[Callable[[float], None]], None] = lambda put_off: None,
-) -> None:
-    """Call `turn` for ever; each return value is the delay in seconds until the next call. Raises
-    the exceptions of `turn`. A timer is used because a sleeping task takes two turns of the loop.
+class Timer:
+    """Repeated calls of `turn`; each return value is the delay in seconds until the next call. A
+    loop's timer is used because a sleeping task takes two turns of the loop."""
 
-    `hand_over` gets a function that postpones the next call, by a number of seconds from now.
-    """
-    loop = asyncio.get_running_loop()
-    failed: asyncio.Future[None] = loop.create_future()
-    timer: asyncio.TimerHandle | None = None
+    def __init__(self, turn: Callable[[], float]) -> None:
+        self._turn = turn
+        self._next: asyncio.TimerHandle | None = None
+        self._failed: asyncio.Future[None] | None = None
 
-    def act() -> None:
-        nonlocal timer
-        timer = None
+    async def run(self) -> None:
+        """Call `turn` for ever, now for the first time. Raises the exceptions of `turn`."""
+        self._failed = asyncio.get_running_loop().create_future()
+        self._act()
         try:
-            timer = loop.call_later(turn(), act)
+            await self._failed
+        finally:
+            if self._next is not None:
+                self._next.cancel()
+            self._next = None
+
+    def postpone(self, seconds: float) -> None:
+        """Make the next call after so many seconds from now. Has no effect within `turn`, and
+        while the timer does not run."""
+        if self._next is not None:
+            loop = asyncio.get_running_loop()
+            self._next.cancel()
+            self._next = loop.call_at(loop.time() + seconds, self._act)
+
+    def _act(self) -> None:
+        self._next = None
+        try:
+            self._next = asyncio.get_running_loop().call_later(self._turn(), self._act)
         except Exception as fault:
-            failed.set_exception(fault)
+            assert self._failed is not None
+            self._failed.set_exception(fault)
 
-    def put_off(seconds: float) -> None:
-        nonlocal timer
-        if timer is not None:  # otherwise `act` is running, or has failed
-            timer.cancel()
-            timer = loop.call_at(loop.time() + seconds, act)
 
-    hand_over(put_off)
-    act()
-    try:
-        await failed
-    finally:
-        if timer is not None:
-            timer.cancel()
-        timer = None
+async def aligned_sleep(period_s: float) -> None:
+    """Sleep until the loop's clock is at the next multiple of `period_s`: all sleepers wake at the
+    same instant, so the processor wakes once."""
+    await asyncio.sleep(period_s - asyncio.get_running_loop().time() % period_s)
 
 
 async def run(parts: Sequence[Part]) -> int:

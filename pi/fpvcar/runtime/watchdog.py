@@ -22,7 +22,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from fpvcar.runtime import sd_notify
-from fpvcar.runtime.aligned_timer import aligned_sleep
+from fpvcar.runtime.clock import Clock
+from fpvcar.runtime.service import aligned_sleep
 
 PATIENCE_S = 2.0
 CHECK_S = 0.5
@@ -64,9 +65,7 @@ def abort(blocked_s: float) -> NoReturn:
 
 
 async def run(
-    watchdog: Watchdog,
-    expire: Callable[[float], object] = abort,
-    clock_s: Callable[[], float] = time.monotonic,
+    watchdog: Watchdog, expire: Callable[[float], object] = abort, clock_s: Clock = time.monotonic
 ) -> None:
     """Beat on this loop while a thread checks; runs for ever."""
     ended = threading.Event()

@@ -5,13 +5,11 @@ values.
 
     Runner: start, stop, detection of its death
       Worker: a sequence of lives; a life ends with `DeviceLost`, and the next begins
-      Periodic: a repeated call every few tenths of a second
 """
 
 import contextlib
 import logging
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -21,6 +19,15 @@ RETRY_S = 0.5
 STOP_S = 1.0
 REST_S = 0.5
 """Interval of sensor readings while no page is connected."""
+
+
+Rest = Callable[[], None]
+"""Pause of a busy thread, which leaves time to the gate; called often, and returns at once if the
+thread may go on."""
+
+
+def no_rest() -> None:
+    """Return at once: nothing else needs this processor."""
 
 
 def _nothing() -> None: ...
@@ -147,29 +154,3 @@ class Worker(Runner):
             self.lost()
             if not self.ending:
                 self.pause(RETRY_S)
-
-
-class Periodic(Runner):
-    """Thread that calls `turn` every `every_s`; `first` before all turns and `last` after them."""
-
-    def __init__(
-        self,
-        name: str,
-        first: Callable[[], None],
-        turn: Callable[[], None],
-        last: Callable[[], None],
-        every_s: float,
-    ) -> None:
-        super().__init__(name)
-        self._first, self._turn, self._last = first, turn, last
-        self._every_s = every_s
-
-    def _run(self) -> None:
-        self._first()
-        self.pause(self._every_s)
-        while not self.ending:
-            began_s = time.monotonic()
-            self._turn()
-            self.pause(self._every_s - (time.monotonic() - began_s))
-        self._turn()
-        self._last()

@@ -67,7 +67,7 @@ class Hub:
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         self.sessions, self.changed = vehicle.sessions, changed
-        self._put_off: Callable[[float], None] = lambda seconds: None
+        self._timer = service.Timer(self._beat)
         self._due_s, self._tidied_s = math.inf, -math.inf
         self._lights = vehicle.lights
         self._https_port, self._clock_s = https_port, clock_s
@@ -155,7 +155,7 @@ class Hub:
 
     async def run(self) -> None:
         """Send states 10 times a second, and at once when `changed` is set."""
-        await asyncio.gather(service.by_timer(self._beat, self._timed), self._at_once())
+        await asyncio.gather(self._timer.run(), self._at_once())
 
     def _beat(self) -> float:
         self.broadcast()
@@ -169,16 +169,13 @@ class Hub:
             self._tidy(now_s)
         self._show(now_s)
         self._due_s = max(self._due_s, now_s) + STATE_S
-        self._put_off(self._due_s - now_s)
-
-    def _timed(self, put_off: Callable[[float], None]) -> None:
-        self._put_off = put_off
+        self._timer.postpone(self._due_s - now_s)
 
     async def _at_once(self) -> None:
         while True:
             await self.changed.wait()
             self.changed.clear()
-            self._put_off(self._beat())
+            self._timer.postpone(self._beat())
             await asyncio.sleep(STATE_AGAIN_S)
 
     def broadcast(self) -> None:

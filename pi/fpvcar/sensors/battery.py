@@ -3,16 +3,17 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from fpvcar import config
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219, Reading
-from fpvcar.devices.i2c import I2cError, Open, OpenDevice
+from fpvcar.devices.i2c import I2cDevice, I2cError, Open
 from fpvcar.devices.outlier_filter import NOISY, NoiseFilter
 from fpvcar.devices.pins import PinsFault
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, fault_text
 from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
@@ -84,9 +85,7 @@ class BatterySensor(Worker):
     fault with the age of the last reading, and retries.
     """
 
-    def __init__(
-        self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, profile: config.Profile, clock_s: Clock = time.monotonic) -> None:
         super().__init__("battery")
         self.readings = 0
         self._profile, self._clock_s = profile, clock_s
@@ -140,7 +139,7 @@ class BatterySensor(Worker):
                 self.set_state(fault_text(fault))
                 self.pause(AGAIN_S)
 
-    def _measure(self, device: OpenDevice) -> None:
+    def _measure(self, device: I2cDevice) -> None:
         """Read the chip until `ending`. Raises I2cError, PinsFault."""
         try:
             chip = Ina219(device, self._profile.battery.shunt_ohm)

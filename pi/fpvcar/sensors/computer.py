@@ -6,12 +6,13 @@ Every source may be absent, on another machine or in a container: the figure is 
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from fpvcar.devices.computer import Computer, ComputerReadings
-from fpvcar.runtime import wall_clock as wall
+from fpvcar.runtime import clock as wall
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
 from fpvcar.runtime.units import MB
 from fpvcar.runtime.workers import DeviceLost, Worker
@@ -151,10 +152,7 @@ class HealthThread(Worker):
     age shows it."""
 
     def __init__(
-        self,
-        machine: Computer,
-        every_s: float = EVERY_S,
-        clock_s: Callable[[], float] = time.monotonic,
+        self, machine: Computer, every_s: float = EVERY_S, clock_s: Clock = time.monotonic
     ) -> None:
         super().__init__("health")
         self._machine, self._every_s, self._clock_s = machine, every_s, clock_s

@@ -9,9 +9,9 @@ its fault, is retried, and delays no other.
 import asyncio
 import importlib
 import time
-from collections.abc import Callable
 
 from fpvcar import config
+from fpvcar.runtime.clock import Clock
 from fpvcar.sensors.reading import LastReading, RangeThread
 from fpvcar.wire import telemetry
 from fpvcar.wire.telemetry import Measured
@@ -27,9 +27,7 @@ def thread_of(kind: str) -> type[RangeThread]:
 class Ranges:
     """All range sensors of one car."""
 
-    def __init__(
-        self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, profile: config.Profile, clock_s: Clock = time.monotonic) -> None:
         kinds: dict[str, list[LastReading]] = {}
         for kind, name, sensor in profile.sensors.every():
             kinds.setdefault(kind, []).append(LastReading(name, sensor.bearing_deg))

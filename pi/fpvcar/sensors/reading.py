@@ -2,11 +2,11 @@
 
 import math
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fpvcar import config
 from fpvcar.devices.outlier_filter import NOISY
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import STARTING, State
 from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
@@ -58,11 +58,7 @@ class RangeThread(Worker):
     """Thread that reads all sensors of one kind."""
 
     def __init__(
-        self,
-        name: str,
-        profile: config.Profile,
-        readings: list[LastReading],
-        clock_s: Callable[[], float],
+        self, name: str, profile: config.Profile, readings: list[LastReading], clock_s: Clock
     ) -> None:
         super().__init__(name)
         self._profile, self._readings, self._clock_s = profile, readings, clock_s

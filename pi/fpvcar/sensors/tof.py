@@ -2,15 +2,15 @@
 
 import contextlib
 import time
-from collections.abc import Callable
 from operator import attrgetter
 
 from fpvcar import config
 from fpvcar.devices import backends
 from fpvcar.devices.chips import vl53l0x
-from fpvcar.devices.i2c import I2cError, Open, OpenDevice
+from fpvcar.devices.i2c import I2cDevice, I2cError, Open
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Pins, PinsFault
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text, fault_text
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
 
@@ -41,7 +41,7 @@ class Tof:
         reading: LastReading,
         pins: Pins | None,
         open_device: Open,
-        clock_s: Callable[[], float],
+        clock_s: Clock,
     ) -> None:
         """Create the sensor; `pins` is for its XSHUT, None if no pin is configured."""
         self.reading, self.due_s = reading, NEVER_S
@@ -49,7 +49,7 @@ class Tof:
         """Time before `due_s` at which its turn may begin; its bus then waits."""
         self._config, self._pins, self._clock_s = sensor, pins, clock_s
         self._open_device = open_device
-        self._device: OpenDevice | None = None
+        self._device: I2cDevice | None = None
         self._chip: vl53l0x.Vl53l0x | None = None
         self._news_s = NEVER_S
         self._again_s = AGAIN_S
@@ -91,7 +91,7 @@ class Tof:
         self._chip, self._news_s, self._same = chip, self._clock_s(), 0
         self.due_s = self._news_s + self._wait_s
 
-    def _open(self, address: int) -> OpenDevice:
+    def _open(self, address: int) -> I2cDevice:
         self._device = self._open_device(self._config.bus, address)
         return self._device
 

@@ -7,7 +7,6 @@ its encoder.
 """
 
 import logging
-from typing import Protocol
 
 from fpvcar.video import h264
 from fpvcar.video.h264 import AccessUnit
@@ -22,25 +21,13 @@ TRUSTED = 30
 log = logging.getLogger("fpvcar.camera")
 
 
-class Splitter(Protocol):
-    """Splits bytes of a camera program into access units. Raises WireError for another format."""
-
-    @property
-    def idle_s(self) -> float | None:
-        """Length of the silence that ends the open unit; None without a limit."""
-
-    def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Return the units completed by these bytes, received at `now_us`."""
-
-    def idle(self) -> list[AccessUnit]:
-        """Return the units completed by a silence of `idle_s`."""
-
-
 class RecordSplitter:
-    """Splitter for length-prefixed records, as drawn in wire/camera.py."""
+    """Splitter for length-prefixed records, as drawn in wire/camera.py. Raises WireError for
+    another format."""
 
     def __init__(self) -> None:
         self.idle_s: float | None = None
+        """Length of the silence that ends the open unit; None without a limit."""
         self._rest = b""
         self._sets = h264.ParameterSets()
 
@@ -135,3 +122,7 @@ class AnnexBSplitter:
     def _flush(self) -> list[AccessUnit]:
         unit = self._splitter.flush()
         return [AccessUnit(h264.is_key(unit), self._first_us, unit)] if unit else []
+
+
+Splitter = RecordSplitter | AnnexBSplitter
+"""Splitter of the bytes of a camera program into access units."""

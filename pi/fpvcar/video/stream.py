@@ -28,6 +28,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from fpvcar.runtime.clock import Clock
 from fpvcar.video.bitrate import Bitrate, LinkReport
 from fpvcar.video.h264 import AccessUnit, is_gradual
 from fpvcar.video.keys import KeyRequests
@@ -99,11 +100,9 @@ class ViewerStats(NamedTuple):
 class Viewer:
     """Queued units of one viewer. `wake` is called when `next` may return one."""
 
-    def __init__(
-        self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None], keys: KeyRequests
-    ) -> None:
+    def __init__(self, stream: "Stream", is_driver: Callable[[], bool]) -> None:
         self.is_driver = is_driver
-        self._keys = keys
+        self._stream, self._keys = stream, stream.keys
         self.wake: Callable[[], None] = lambda: None
         self.needs_key = True
         self.fps_most = FPS_MOST
@@ -111,7 +110,6 @@ class Viewer:
         self._tokens, self._token_us = float(FPS_MOST), 0
         self.frames = self.bytes = self.dropped = 0
         self.asked_s: float | None = None
-        self._ask_key = ask_key
         self._waiting: deque[Frame] = deque()
         self._sent_s: deque[float] = deque(maxlen=240)
         self._age_s: float | None = None
@@ -178,7 +176,7 @@ class Viewer:
             again_s = DRIVER_AGAIN_S if self.is_driver() else WATCHER_AGAIN_S
             if self.asked_s is None or now_s - self.asked_s >= again_s:
                 self.asked_s = now_s
-                self._ask_key(self)
+                self._stream.ask_key(self)
         return None
 
     def wait_for_key(self) -> None:
@@ -213,12 +211,12 @@ class Stream:
         self,
         source: Source,
         most_bitrate: int = 2_000_000,
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Clock = time.monotonic,
         small_divisor: int = 1,
     ) -> None:
         """Create a stream; as the driver's small picture it has a part of the bitrate."""
         self._source, self.small_divisor = source, small_divisor
-        self._keys = KeyRequests()
+        self.keys = KeyRequests()
         self.viewers: list[Viewer] = []
         self.gone = (0, 0, 0)
         """Frames, bytes and drops of viewers that have left."""
@@ -236,8 +234,8 @@ class Stream:
         now_s = self._clock_s()
         self._newest = unit
         self.sequence += 1
-        if self._keys.units is not None:
-            self._keys.received(unit.key)
+        if self.keys.units is not None:
+            self.keys.received(unit.key)
         if self.viewers:
             frame, viewers = self._frame(unit), self.viewers
             if len(viewers) > 1:
@@ -264,7 +262,7 @@ class Stream:
     def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
         """Add a viewer that starts at the newest unit if that is a fresh key frame, or requests
         one."""
-        viewer = Viewer(is_driver, self._wants_key, self._keys)
+        viewer = Viewer(self, is_driver)
         now_s, newest = self._clock_s(), self._newest
         self.viewers.append(viewer)
         if newest and newest.key and now_s - newest.capture_us / 1e6 <= FRESH_S:
@@ -301,7 +299,8 @@ class Stream:
             self._fps = most
             self._source.set_fps(most)
 
-    def _wants_key(self, viewer: Viewer) -> None:
+    def ask_key(self, viewer: Viewer) -> None:
+        """Request a key frame for a viewer; those of watchers are pooled."""
         now_s = self._clock_s()
         if viewer.is_driver() or now_s - self._asked_s >= POOL_S:
             self._request_key(now_s)
@@ -310,4 +309,4 @@ class Stream:
 
     def _request_key(self, now_s: float) -> None:
         self._pooled, self._asked_s = False, now_s
-        self._keys.requested(self._source.request_key())
+        self.keys.requested(self._source.request_key())

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import os
 import sys
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from fpvcar.config.pwm import slow_pulses
 from fpvcar.devices import backends
 from fpvcar.runtime import mlock
 from fpvcar.wheels.controller import Wheels
-from fpvcar.wheels.pins_off_client import SOCKET, ask_helper, write_pins
+from fpvcar.wheels.pins_off_client import MotorAccess, write_pins
 from fpvcar.wheels.service import Service
 
 log = logging.getLogger("fpvcar.wheels")
@@ -28,12 +27,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
     if unlocked is not None:
         log.info("memory is not locked: %s", unlocked)
     warn_of_pulses(profile)
-    wheels = Wheels(
-        profile,
-        connect=lambda: backends.open_motors(profile, runtime),
-        alarm=lambda: ask_helper(runtime / SOCKET, os.getpid()),
-        free=backends.pin_release(profile) if own_pins else lambda: "",
-    )
+    wheels = Wheels(profile, MotorAccess(profile, runtime, own_pins))
     with Service(wheels, runtime, time.monotonic_ns) as service:
         write_pins(runtime, *profile.stops())
         service.run()

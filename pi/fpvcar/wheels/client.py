@@ -3,19 +3,21 @@
 absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> hung (any) <--
 closed; tried again every 100 ms            any answer --> ok
 
-Calls `rescue` after 0.25 s without an answer, with the socket open or after it closed in the middle
+Calls `Rescue` after 0.25 s without an answer, with the socket open or after it closed in the middle
 of a drive. By then the dead man behind the pins has switched the motors off, unless its daemon
-hangs, too (rescue.py).
+hangs, too.
 """
 
 import asyncio
+import logging
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from fpvcar.runtime.texts import Text
-from fpvcar.wheels.pins_off_client import peer_pid
+from fpvcar.config import Profile
+from fpvcar.devices import backends
+from fpvcar.drive.control import Control
+from fpvcar.wheels.pins_off_client import ask_helper, peer_pid
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
 
@@ -31,20 +33,46 @@ RETRY_S = 0.1
 ANSWERS_MOST = 64
 """Maximum of answers read at once: usually two or three are pending, more if the loop was late."""
 State = Literal["ok", "absent", "hung"]
+log = logging.getLogger("fpvcar.wheels")
+
+
+class Rescue:
+    """Call of the helper if `wheels` is mute, unless the motors are proven off. Needs a running
+    event loop.
+
+    The helper ends the pin daemon, and with it sensors and buttons. After `wheels` was killed, the
+    dead man has stopped the motors, and the daemon confirms it. A daemon that hangs or has ended
+    does not answer; then the helper is called.
+    """
+
+    def __init__(self, profile: Profile, helper: Path) -> None:
+        """Create the check; `helper` is the helper's socket."""
+        self._profile, self._helper = profile, helper
+        self._check: asyncio.Task[None] | None = None
+
+    def call(self, pid: int) -> None:
+        """Start a check of `wheels`, process `pid`, unless one is under way; return at once."""
+        if self._check is None or self._check.done():
+            self._check = asyncio.get_running_loop().create_task(self._run(pid))
+
+    async def _run(self, pid: int) -> None:
+        try:
+            off = await backends.motors_proven_off(self._profile)
+        except Exception as fault:
+            log.error("cannot check whether the motors are off: %r", fault)
+            off = False
+        if not off:
+            ask_helper(self._helper, pid)
 
 
 class WheelsClient:
     """Client with one connection at a time to the socket at `path`; connects in `run`."""
 
-    def __init__(self, path: Path, rescue: Callable[[int], object]) -> None:
-        """Create the client; `rescue(pid)` must switch the motors off even if processes hang, and
-        must not wait. `pid`: the `wheels` of the last connection."""
+    def __init__(self, path: Path, rescue: Rescue) -> None:
         self.state: State = "absent"
         self._path = path
-        self._on_state: Callable[[str], None] = lambda state: None
+        self._control: Control | None = None
         self._socket: socket.socket | None = None
-        self._on_answer: Callable[[Answer], None] = lambda answer: None
-        self._on_fault: Callable[[Text | None], None] = lambda text: None
         self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
@@ -53,18 +81,10 @@ class WheelsClient:
         self._lost_ns: int | None = None
         """Time since which a car that moved has no connection to its wheels."""
 
-    async def run(
-        self,
-        on_answer: Callable[[Answer], None],
-        on_state: Callable[[str], None],
-        on_fault: Callable[[Text | None], None],
-    ) -> None:
-        """Connect and reconnect for ever.
-
-        `read_answers` calls `on_answer` with every answer, and `on_fault` with the pin fault, None
-        for no fault. `on_state` is called on every change of `state`.
-        """
-        self._on_answer, self._on_state, self._on_fault = on_answer, on_state, on_fault
+    async def run(self, control: Control) -> None:
+        """Connect and reconnect for ever. `control` gets every answer and pin fault, and every
+        change of `state`."""
+        self._control = control
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
@@ -94,12 +114,12 @@ class WheelsClient:
         answers. This delays no stop: `wheels` stops the motors before it sends the answer, and then
         refuses motion until it has had a zero. An error here ends `_serve`.
         """
-        connection, ended = self._socket, self._ended
-        if connection is None or ended is None or ended.done():
+        connection, ended, control = self._socket, self._ended, self._control
+        if connection is None or ended is None or ended.done() or control is None:
             return
         try:
             for _ in range(ANSWERS_MOST):
-                if self._take(connection.recv(PACKET_MAX)):
+                if self._take(connection.recv(PACKET_MAX), control):
                     break
         except BlockingIOError:
             pass
@@ -108,14 +128,14 @@ class WheelsClient:
             self._set("absent")
             ended.set_exception(fault)
 
-    def _take(self, packet: bytes) -> bool:
-        """Process a packet; return True for the answer to the newest setpoint, the last one
-        expected."""
+    def _take(self, packet: bytes, control: Control) -> bool:
+        """Pass a packet to the gate's owner; return True for the answer to the newest setpoint,
+        the last one expected."""
         if not packet:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
         if not isinstance(answer, Answer):
-            self._on_fault(answer)
+            control.wheels_fault(answer)
             return False
         self._unanswered_ns = None
         at_rest = answer.seq == self._seq and not self._sent_motion
@@ -123,7 +143,7 @@ class WheelsClient:
             self._moves = False
         if self.state != "ok":
             self._set("ok")
-        self._on_answer(answer)
+        control.wheels_answer(answer)
         return answer.seq == self._seq and answer.status != Status.STOPPED
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
@@ -137,7 +157,7 @@ class WheelsClient:
     def _call_rescue(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:
             self._asked_ns = now_ns
-            self._rescue(self._pid)
+            self._rescue.call(self._pid)
 
     def _send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         if self._socket is None:
@@ -165,7 +185,8 @@ class WheelsClient:
     def _set(self, state: State) -> None:
         if state != self.state:
             self.state = state
-            self._on_state(state)
+            if self._control is not None:
+                self._control.wheels_state(state)
 
 
 def _waits(connection: socket.socket) -> bool:

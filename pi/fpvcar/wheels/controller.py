@@ -20,14 +20,17 @@ reader of the log may hang, and block a write.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from fpvcar import config
-from fpvcar.devices.pins import MotorBoard, MotorDriver, PinsFault, PinsRefused, PinsSilent
+from fpvcar.devices.motors.bridge import MotorBoard, MotorDriver
+from fpvcar.devices.pins import PinsFault, PinsRefused, PinsSilent
 from fpvcar.drive import mixing
 from fpvcar.runtime.texts import Text, fault_text
-from fpvcar.wheels.lease import Lease
-from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
+from fpvcar.wheels.pins_off_client import MotorAccess
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, parse_setpoint
 
 RETRY_NS = 250_000_000
 """Retry interval for a lost pin daemon; a try may take 100 ms."""
@@ -35,32 +38,112 @@ SILENT_TRIES = 8
 """Silent tries between calls of the helper, because a helper may hang and a daemon needs time to
 start. The helper is also called if the daemon does not answer while the motors are held, and
 at the second silent try to connect. A single silent try may be a machine under load. If an
-earlier `wheels` left the motors on, `run` has called the helper already (rescue.py)."""
+earlier `wheels` left the motors on, `run` has called the helper already (client.py)."""
 FED_NS = 150_000_000
 """Time without a feed after which the dead man may have tripped."""
 CHECKED_NS = 1_000_000_000
 """Interval between checks of the dead man while it is fed."""
+AHEAD_MAX_NS = 150_000_000
+"""Limit of a deadline; a later one is refused, because the clock or the sender is wrong."""
+ROUNDING = 1e-6
+"""Tolerance for duties, which travel as f32."""
 log = logging.getLogger("fpvcar.wheels")
 
 
-class Wheels:
-    """Lease, motors and dead man of one car; packets and times in, answers out.
+class LeaseResult(NamedTuple):
+    """Result of some packets: the setpoint to apply, if any, and the answers."""
 
-    `connect()` opens the board or raises PinsFault. `free()` turns the motor pins to inputs without
-    the daemon, and returns an error text or "". `alarm()` calls the root helper, which does the
-    same and restarts the daemon. These callbacks must not wait for long.
+    setpoint: Setpoint | None
+    answers: tuple[Answer, ...]
+
+
+class Lease:
+    """Setpoint in force, valid until its deadline. `most` is the largest duty of each motor.
+
+    Of several pending packets, the newest counts. After any stop of its own the lease accepts only
+    zero until it has had a zero, so that the car does not move unexpectedly.
     """
 
-    def __init__(
-        self,
-        profile: config.Profile,
-        connect: Callable[[], MotorBoard],
-        alarm: Callable[[], object],
-        free: Callable[[], str] = lambda: "",
-    ) -> None:
+    def __init__(self, most: tuple[float, ...]) -> None:
+        self._most = most
+        self.zero_first = True
+        self.deadline_ns: int | None = None
+        self.moving = False
+        self.seq = 0
+        self.reason = WheelsReason.START
+
+    def take(self, packets: Sequence[bytes], now_ns: int) -> LeaseResult:
+        """Validate packets, oldest first. Only the newest setpoint may be applied.
+
+        A bad packet among them stops the car first, because its sender is broken.
+        """
+        setpoints, bad = [], None
+        for packet in packets:
+            try:
+                setpoints.append(self._parse(packet))
+            except WireError as fault:
+                bad = fault
+        answers = []
+        if bad is not None:
+            answers.append(self.stop(WheelsReason.BAD_MESSAGE, now_ns))
+        for superseded in setpoints[:-1]:
+            answers.append(_refused(superseded, WheelsReason.SUPERSEDED, now_ns))
+        if not setpoints:
+            return LeaseResult(None, tuple(answers))
+        newest = setpoints[-1]
+        reason = self._refusal(newest, now_ns)
+        if reason is None:
+            return LeaseResult(newest, tuple(answers))
+        return LeaseResult(None, (*answers, _refused(newest, reason, now_ns)))
+
+    def applied(self, setpoint: Setpoint, now_ns: int) -> Answer:
+        """Put a setpoint in force after the motors have applied it."""
+        self.zero_first = False
+        self.deadline_ns, self.seq = setpoint.deadline_ns, setpoint.seq
+        self.moving = any(setpoint.duties)
+        return Answer(Status.APPLIED, WheelsReason.NONE, setpoint.seq, now_ns)
+
+    def expired(self, now_ns: int) -> bool:
+        """Return True once the setpoint in force has passed its deadline."""
+        return self.deadline_ns is not None and now_ns >= self.deadline_ns
+
+    def stop(self, reason: WheelsReason, now_ns: int) -> Answer:
+        """End the lease; the answer contains the reason."""
+        self.zero_first, self.moving, self.deadline_ns = True, False, None
+        self.reason = reason
+        return self.standing(now_ns)
+
+    def standing(self, now_ns: int) -> Answer:
+        """Return the last stop of its own, as sent to a client that connects."""
+        return Answer(Status.STOPPED, self.reason, self.seq, now_ns)
+
+    def _parse(self, packet: bytes) -> Setpoint:
+        setpoint = parse_setpoint(packet)
+        if len(setpoint.duties) != len(self._most):
+            count = len(setpoint.duties)
+            raise WireError("motors", count, str(len(self._most)))
+        for duty, most in zip(setpoint.duties, self._most, strict=True):
+            if abs(duty) > most + ROUNDING:
+                raise WireError("duty", duty, f"-{most:.3f} to {most:.3f}")
+        return setpoint
+
+    def _refusal(self, setpoint: Setpoint, now_ns: int) -> WheelsReason | None:
+        if setpoint.deadline_ns <= now_ns:
+            return WheelsReason.PAST
+        if setpoint.deadline_ns > now_ns + AHEAD_MAX_NS:
+            return WheelsReason.TOO_FAR_AHEAD
+        if self.zero_first and any(setpoint.duties):
+            return WheelsReason.ZERO_FIRST
+        return None
+
+
+class Wheels:
+    """Lease, motors and dead man of one car; packets and times in, answers out."""
+
+    def __init__(self, profile: config.Profile, access: MotorAccess) -> None:
         motors, low_v = profile.motors, profile.battery.lowest_v
         self.lease = Lease(tuple(mixing.top_duty(motor, low_v) for motor in motors.pair))
-        self._connect, self._alarm, self._free = connect, alarm, free
+        self._access = access
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
         self.why: Text | None = None
@@ -94,7 +177,7 @@ class Wheels:
                 log.warning("deadline of setpoint %d passed", stopped.seq)
             else:
                 answers = self._rest(now_ns)
-        answers += self._each(lambda driver: driver.tick(now_ns / 1e9), now_ns)
+        answers += self._each(None, now_ns)
         if self._board is None and now_ns >= self._retry_ns:
             self._retry_ns = now_ns + RETRY_NS
             self._try(now_ns)
@@ -137,18 +220,18 @@ class Wheels:
 
     def _apply(self, setpoint: Setpoint, now_ns: int) -> list[Answer]:
         if self._board is None:
-            return [self.lease.refuse(setpoint, WheelsReason.PINS_LOST, now_ns)]
+            return [_refused(setpoint, WheelsReason.PINS_LOST, now_ns)]
         try:
             awake = self._dead_man_awake(self._board, now_ns)
             if any(setpoint.duties) and not awake:
-                return [self.lease.refuse(setpoint, WheelsReason.ZERO_FIRST, now_ns)]
+                return [_refused(setpoint, WheelsReason.ZERO_FIRST, now_ns)]
             duties = zip(self._drivers, setpoint.duties, strict=True)
             for driver, duty in duties:
                 driver.drive(duty, now_ns / 1e9)
             self._board.dead_man.feed()
         except PinsFault as fault:
-            stopped = self._lose(fault, now_ns)
-            refused = self.lease.refuse(setpoint, stopped.reason, now_ns)
+            stopped = self._lose(self._board, fault, now_ns)
+            refused = _refused(setpoint, stopped.reason, now_ns)
             return [stopped, refused]
         self._fed_ns = now_ns
         return [self.lease.applied(setpoint, now_ns)]
@@ -163,7 +246,7 @@ class Wheels:
         return self._checked_ns is not None
 
     def _stand(self, now_ns: int) -> list[Answer]:
-        lost = self._each(lambda driver: driver.drive(0.0, now_ns / 1e9), now_ns)
+        lost = self._each(0.0, now_ns)
         return lost or self._rest(now_ns)
 
     def _rest(self, now_ns: int) -> list[Answer]:
@@ -174,26 +257,32 @@ class Wheels:
         try:
             self._board.dead_man.rest()
         except PinsFault as fault:
-            return [self._lose(fault, now_ns)]
+            return [self._lose(self._board, fault, now_ns)]
         return []
 
-    def _each(self, act: Callable[[MotorDriver], None], now_ns: int) -> list[Answer]:
+    def _each(self, duty: float | None, now_ns: int) -> list[Answer]:
+        """Set the duty of all motors; None: only do the work that is due."""
+        board, now_s = self._board, now_ns / 1e9
+        if board is None:
+            return []
         try:
-            for driver in self._drivers:
-                act(driver)
+            for driver in board.drivers:
+                if duty is None:
+                    driver.tick(now_s)
+                else:
+                    driver.drive(duty, now_s)
         except PinsFault as fault:
-            return [self._lose(fault, now_ns)]
+            return [self._lose(board, fault, now_ns)]
         return []
 
-    def _lose(self, fault: PinsFault, now_ns: int) -> Answer:
+    def _lose(self, board: MotorBoard, fault: PinsFault, now_ns: int) -> Answer:
         # The unit of a dead daemon frees the pins, too, by a program that has to start first. A
         # daemon that refuses a request is alive, and in control of its pins.
-        refusal = "" if isinstance(fault, PinsRefused) else self._free()
+        refusal = "" if isinstance(fault, PinsRefused) else self._access.release_pins()
         silent = isinstance(fault, PinsSilent)
         if silent:
-            self._alarm()
-        if self._board is not None:
-            self._board.close()
+            self._access.call_helper()
+        board.close()
         self._board = None
         self._retry_ns, self.why = now_ns + RETRY_NS, fault_text(fault)
         self._silent_tries = int(silent)
@@ -206,13 +295,13 @@ class Wheels:
 
     def _try(self, now_ns: int) -> None:
         try:
-            self._board = self._connect()
+            self._board = self._access.connect()
         except PinsFault as fault:
             if isinstance(fault, PinsSilent):
-                self._free()
+                self._access.release_pins()
                 self._silent_tries += 1
                 if self._silent_tries == 2 or self._silent_tries % SILENT_TRIES == 0:
-                    self._alarm()
+                    self._access.call_helper()
             if (text := fault_text(fault)) != self.why:
                 self.why = text
                 log.warning("%s; trying again", fault)
@@ -220,3 +309,7 @@ class Wheels:
         self._fed_ns = now_ns - FED_NS
         self.why = None
         log.info("holding the motor pins")
+
+
+def _refused(setpoint: Setpoint, reason: WheelsReason, now_ns: int) -> Answer:
+    return Answer(Status.REFUSED, reason, setpoint.seq, now_ns)

@@ -27,7 +27,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.pins import DeadMan, PinsFault
 from fpvcar.drive import mixing
 from fpvcar.wheels.controller import Wheels
-from fpvcar.wheels.pins_off_client import SOCKET, ask_helper, write_pins
+from fpvcar.wheels.pins_off_client import MotorAccess, write_pins
 from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint
 
 AWAKE_S, TRIPPED_S = 3.0, 5.0
@@ -147,12 +147,7 @@ def turn(
                 "systemctl stop fpvcar-wheels; sudo fpvcar doctor --move"
             )
         own_pins = runtimes[0] == Path("/") / raspberry_pi_os.RUNTIME
-        wheels = Wheels(
-            profile,
-            connect=lambda: backends.open_motors(profile, runtimes[0]),
-            alarm=lambda: ask_helper(runtimes[0] / SOCKET, os.getpid()),
-            free=backends.pin_release(profile) if own_pins else lambda: "",
-        )
+        wheels = Wheels(profile, MotorAccess(profile, runtimes[0], own_pins))
         write_pins(runtimes[0], *profile.stops())
         try:
             wheels.tick(time.monotonic_ns())

@@ -9,11 +9,15 @@ of pins before it takes them; devices/linux/pins_off.py reads it.
 
 import contextlib
 import logging
+import os
 import socket
 import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+from fpvcar.config import Profile
+from fpvcar.devices import backends
+from fpvcar.devices.motors.bridge import MotorBoard
 from fpvcar.runtime import files
 
 SOCKET, MOTOR_PINS = "pins-off.sock", "motor-pins"
@@ -59,3 +63,26 @@ def write_pins(
     entries = " ".join([*map(str, gpios), *named])
     files.write_whole(path, [f"{entries}\n".encode()])
     path.chmod(0o640)  # the helper runs in this group
+
+
+class MotorAccess:
+    """Ways of `wheels` to its motors: the board, and past a daemon that hangs. None waits for
+    long."""
+
+    def __init__(self, profile: Profile, runtime: Path, own_pins: bool = False) -> None:
+        """Create the access. State files live in `runtime`. `own_pins`: the daemon drives this
+        computer's pins, not the bench's."""
+        self._profile, self._runtime = profile, runtime
+        self._release = backends.pin_release(profile) if own_pins else None
+
+    def connect(self) -> MotorBoard:
+        """Open the board. Raises PinsFault."""
+        return backends.open_motors(self._profile, self._runtime)
+
+    def release_pins(self) -> str:
+        """Turn the motor pins to inputs without the daemon; return an error text or ""."""
+        return self._release() if self._release else ""
+
+    def call_helper(self) -> None:
+        """Call the root helper, which does the same and restarts the daemon."""
+        ask_helper(self._runtime / SOCKET, os.getpid())

@@ -10,13 +10,14 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
 
 from fpvcar.runtime import sd_notify
+from fpvcar.runtime.clock import ClockNs
 from fpvcar.runtime.texts import Text
+from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
 
 SOCKET = "wheels.sock"
@@ -25,40 +26,10 @@ PACKETS_MAX = 1024
 log = logging.getLogger("fpvcar.wheels")
 
 
-class Core(Protocol):
-    """Interface of the wheels for the loop: each call returns the answers for the client."""
-
-    why: Text | None
-    """Description of a pin fault, or ""; sent to the client whenever it changes."""
-
-    def connected(self, now_ns: int) -> list[Answer]:
-        """Handle the connection of a client."""
-
-    def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
-        """Process the client's packets, oldest first."""
-
-    def tick(self, now_ns: int) -> list[Answer]:
-        pass
-
-    def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
-        pass
-
-    def close(self, now_ns: int) -> None:
-        """Switch the motors off and close the connection to the pins."""
-
-    @property
-    def due_ns(self) -> int | None:
-        """Time of the next work for `tick` if no packet arrives."""
-
-    @property
-    def braking(self) -> bool:
-        """Whether a stop still brakes."""
-
-
 class Service:
     """Server at RUNTIME/wheels.sock. Raises OSError if another process holds it."""
 
-    def __init__(self, wheels: Core, runtime: Path, clock_ns: Callable[[], int]) -> None:
+    def __init__(self, wheels: Wheels, runtime: Path, clock_ns: ClockNs) -> None:
         self._wheels, self._clock_ns = wheels, clock_ns
         self._ending = self._hung_up = False
         self._told: Text | None = None

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar.runtime.aligned_timer import aligned_sleep
+from fpvcar.runtime.clock import Clock
+from fpvcar.runtime.service import aligned_sleep
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import LINE_MAX, NetworkState, PagesOpen, Wish, encode, parse_state
 
@@ -20,7 +21,7 @@ class NetworkClient:
     answer; not every car runs one."""
 
     def __init__(
-        self, path: Path, used: Callable[[], bool], clock_s: Callable[[], float] = time.monotonic
+        self, path: Path, used: Callable[[], bool], clock_s: Clock = time.monotonic
     ) -> None:
         self.state: NetworkState | None = None
         self._path, self._used, self._clock_s = path, used, clock_s

@@ -13,11 +13,11 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar.http.addresses import taken
 from fpvcar.runtime import files, sd_notify
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.wifi.core import Act, Machine, Open
 from fpvcar.wifi.radio import Radio, RadioFault
@@ -85,7 +85,7 @@ class Service:
         radio: Radio,
         own: OwnNetwork,
         expected: str,
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Clock = time.monotonic,
     ) -> None:
         self._machine, self._radio, self._own = machine, radio, own
         self._expected, self._clock_s = expected, clock_s

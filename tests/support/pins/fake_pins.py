@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from fpvcar.config import Profile
-from fpvcar.devices import backends
+from fpvcar.devices.motors.bridge import MotorBoard, motor_drivers
 from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
+from fpvcar.wheels.pins_off_client import MotorAccess
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,27 @@ class FakeDeadMan:
             raise self._pins.fault
 
 
+class PlayedAccess(MotorAccess):
+    """Ways to the motors, played by functions of a test."""
+
+    def __init__(
+        self,
+        connect: Callable[[], MotorBoard],
+        call_helper: Callable[[], object] = lambda: None,
+        release_pins: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._connect, self._call_helper, self._release_pins = connect, call_helper, release_pins
+
+    def connect(self) -> MotorBoard:
+        return self._connect()
+
+    def release_pins(self) -> str:
+        return self._release_pins()
+
+    def call_helper(self) -> None:
+        self._call_helper()
+
+
 class FakeBoard:
     """Motors of one car on fake pins."""
 
@@ -167,7 +189,7 @@ class FakeBoard:
         for gpio in self._gpios:
             pins.write(gpio, 0)
         self.dead_man = FakeDeadMan(pins, self._gpios, now_s)
-        self.drivers = backends.motor_drivers(profile, pins)
+        self.drivers = motor_drivers(profile, pins)
         self.closed = False
 
     def close(self) -> None:

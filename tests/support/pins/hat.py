@@ -5,12 +5,12 @@ from pathlib import Path
 from fpvbench import soc as chip
 from fpvbench.chips.i2c import Bus, Nack
 from fpvbench.chips.pca9685 import motor_hat
-from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.devices.i2c import I2cDevice, I2cError
 
 ADDRESS = 0x60
 
 
-class Wire(OpenDevice):
+class Wire(I2cDevice):
     """Address on a bus; counts transactions, and fails `failing` of them."""
 
     def __init__(self, bus: Bus, address: int = ADDRESS) -> None:

@@ -10,7 +10,7 @@ from fpvcar.config import AnyMotor, DcMotor, Profile, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, pack_setpoint
-from tests.support.pins.fake_pins import FakeBoard, FakePins
+from tests.support.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
 
 MS = 1_000_000
 PROFILE = profiles.parse(
@@ -38,7 +38,7 @@ class Car:
         self.alarms = self.freed = 0
         self.held = ""
         self.refuse: PinsFault | None = None
-        self.wheels = Wheels(profile, self._connect, self._alarm, self._free)
+        self.wheels = Wheels(profile, PlayedAccess(self._connect, self._alarm, self._free))
         self.seq = 0
         self.wheels.tick(self.now_ns)
 

@@ -7,6 +7,7 @@ from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, mixing
 from fpvcar.recorder import setup
+from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import codec, messages, names, topics
@@ -132,7 +133,7 @@ def small_files() -> list[bytes]:
     return [whole + writer.end(), whole, whole[:-70], flipped]
 
 
-class FakeFolder:
+class FakeFolder(Folder):
     """Folder in memory. `fault` is raised by the next write, and by all later ones until it is
     None; `room` bytes are free in all."""
 

@@ -23,13 +23,13 @@ from fpvcar.calibration.values import (
     settings,
     with_new,
 )
-from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
+from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.drive import mixing
-from fpvcar.drive.servo_correction import CalibratedServo, corrected
 from fpvcar.runtime import paths
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Setpoint, WheelsReason, pack_setpoint
+from tests.support.pins.fake_pins import PlayedAccess
 from tests.support.profiles import profile_of
 
 BENCH, SERVO = profile_of("bench"), profile_of("mx1508-servo")
@@ -119,27 +119,6 @@ def test_servo_pulse_stays_within_the_ends_of_the_profile() -> None:
     assert with_new(SERVO, {}, {"motors.steer.left_deg": 20.0}) != SERVO
     with pytest.raises(ConfigError, match="left_deg = 50: expected at most 25"):
         with_new(SERVO, {}, {"motors.steer.left_deg": 50.0})
-
-
-def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
-    tuned = overridden(SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0})
-    mine, other = SERVO.motors.pair[1], tuned.motors.pair[1]
-    assert isinstance(mine, ServoMotor) and isinstance(other, ServoMotor)
-    for steer in (-1.0, -0.3, 0.0, 0.5, 1.0):
-        _, told = corrected(mine, other, (0.2, steer))
-        assert mine.pulse_us(told) == pytest.approx(other.pulse_us(steer))
-    assert corrected(mine, other, (0.0, 0.0)) == (0.0, 0.0)
-    sent: list[tuple[float, ...]] = []
-
-    def send(duties: tuple[float, ...], now_ns: int) -> bool:
-        sent.append(duties)
-        return True
-
-    own = CalibratedServo(SERVO, SERVO, send)
-    own.send((0.2, 0.0), 1)
-    own.tune(tuned)
-    assert own.send((0.2, 0.0), 2)
-    assert sent[0] == (0.2, 0.0) and sent[1][1] > 0.0
 
 
 def test_changes_can_be_undone_and_stay_listed() -> None:
@@ -324,7 +303,7 @@ def test_calibrated_battery_keeps_the_limits_of_wheels() -> None:
     ):
         tuned = overridden(BENCH, values)
         assert tuned.battery.empty_v == values["battery.empty_v"], "for the page"
-        wheels = Wheels(BENCH, connect=Mock(side_effect=PinsFault), alarm=Mock())
+        wheels = Wheels(BENCH, PlayedAccess(Mock(side_effect=PinsFault)))
         for measured_v in (None, 0.1, 3.5, 6.0, 6.2, 7.0, 8.4):
             supply_v = mixing.supply_v(measured_v, tuned.battery)
             duties, _ = mixing.mix(1.0, 1.0, tuned.motors, supply_v, mixing.Slew(1.0, 1.0), 1.0)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import HAT_CHANNELS, DcMotor, L298n, MotorHat, Mx1508
-from fpvcar.devices.backends import motor_driver
-from fpvcar.devices.pins import MotorDriver, PinsLost
+from fpvcar.devices.motors.bridge import MotorDriver, motor_driver
+from fpvcar.devices.pins import PinsLost
 from tests.support.pins.fake_pins import FakeDeadMan, FakePins
 
 WIRED: dict[str, DcMotor] = {

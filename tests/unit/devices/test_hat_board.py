@@ -118,7 +118,7 @@ def test_switch_without_bus_and_oe_fails_and_closes(chip: Hat, oe: bool) -> None
 
 def test_board_without_oe_daemon_has_its_outputs_off(chip: Hat) -> None:
     with pytest.raises(PinsLost, match="no pigpiod"):
-        HatBoard(profile(), chip.buses, no_daemon, lambda pins: [], chip.lock)
+        HatBoard(profile(), chip.buses, no_daemon, chip.lock)
     assert not chip.runs() and chip.wire.closed == 1
 
 
@@ -126,7 +126,7 @@ def test_silent_chip_is_disabled_by_oe(chip: Hat) -> None:
     pins = OePins()
     chip.wire.failing = 2
     with pytest.raises(PinsLost, match="PCA9685, tried twice"):
-        HatBoard(profile(), chip.buses, lambda: pins, lambda pins: [], chip.lock)
+        HatBoard(profile(), chip.buses, lambda: pins, chip.lock)
     assert pins.duty(OE) == DISABLED and chip.runs()
 
 

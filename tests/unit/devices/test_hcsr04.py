@@ -66,6 +66,12 @@ class Air:
     def level(self, gpio: int) -> int:
         return self.levels.get(gpio, 0)
 
+    def fileno(self) -> int:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
     def sensor(self) -> HcSr04:
         return HcSr04(self, self.trigger, ECHO, FILTER(), self.clock_s)
 

@@ -146,7 +146,7 @@ def test_kernel_that_may_leave_a_motor_on_is_refused(
     if word is not None:
         path.write_text(word)
     with pytest.raises(PinsLost, match=f"{says}.*dtparam=strict_gpiod.*--unsafe"):
-        LinuxBoard(loaded(), lambda pins: (), tmp_path / "lock")
+        LinuxBoard(loaded(), tmp_path / "lock")
     assert chip.closed and not chip.requests
     path.write_text("N\n")
     strict.require_strict(chip.label, tmp_path)
@@ -160,7 +160,7 @@ def test_chip_labels_have_a_module(label: str) -> None:
 def test_motors_whose_pin_is_taken_are_let_go(tmp_path: Path, chip: FakeChip) -> None:
     chip.taken = (REVERSE,)
     with pytest.raises(PinsRefused):
-        LinuxBoard(loaded("pins.unsafe = true"), lambda pins: (), tmp_path / "lock")
+        LinuxBoard(loaded("pins.unsafe = true"), tmp_path / "lock")
     assert chip.closed
 
 

@@ -7,9 +7,9 @@ import pytest
 from fpvbench import soc as chips
 from fpvbench.world.bridge import Bridge, ServoState, Wiring
 from fpvcar.config import HatServo, MotorHat, Motors
-from fpvcar.devices import backends
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off, frequency_hz, prescale
 from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.motors.bridge import motor_driver
 from fpvcar.devices.pins import PinsLost
 from tests.support.pins.hat import Wire, hat
 
@@ -91,7 +91,7 @@ def test_absent_chip_raises_pins_lost(wired: tuple[chips.Soc, Wire]) -> None:
 def test_motors_drive_brake_and_are_cut_by_one_byte(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     motors = Motors(left=M1, right=M2)
-    drivers = [backends.motor_driver(one, Pca9685(wire, 1526)) for one in (M1, M2)]
+    drivers = [motor_driver(one, Pca9685(wire, 1526)) for one in (M1, M2)]
     wiring = Wiring(motors)
     drivers[0].drive(0.25, 0.0)
     drivers[1].drive(-0.5, 0.0)
@@ -106,7 +106,7 @@ def test_motors_drive_brake_and_are_cut_by_one_byte(wired: tuple[chips.Soc, Wire
 
 def test_servo_has_no_pulse_before_its_first_zero(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
-    driver = backends.motor_driver(SERVO, Pca9685(wire, 50))
+    driver = motor_driver(SERVO, Pca9685(wire, 50))
     wiring = Wiring(Motors(drive=M1, steer=SERVO))
     assert wiring.bridges(soc).servo == ServoState(None)
     for steer, deg in ((0.0, 0.0), (1.0, 20.0), (-1.0, -30.0), (0.5, 10.0)):

@@ -13,11 +13,12 @@ from fpvbench import soc as chips
 from fpvcar import config
 from fpvcar.config import Motors, profiles
 from fpvcar.devices import backends
+from fpvcar.devices.motors.bridge import MotorBoard, motor_drivers
 from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import DeadMan, MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
+from fpvcar.devices.pins import DeadMan, Pins, PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
 from tests.support.pins.fake_pins import FakePins
 from tests.support.pins.wheels import BENCH, START_S, Chip, until
@@ -273,7 +274,7 @@ def test_dead_man_lets_go_of_all_enables(chip: Chip, pins: PigpioPins) -> None:
     for gpio in profile.motor_pins():
         pins.write(gpio, 0)
     dead_man = ScriptDeadMan(pins, profile.motor_pins())
-    drivers = backends.motor_drivers(profile, pins)
+    drivers = motor_drivers(profile, pins)
 
     def duties() -> list[float]:
         return [chip.soc.pin[gpio].duty() for gpio in profile.motor_pins()]

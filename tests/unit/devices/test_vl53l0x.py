@@ -14,7 +14,7 @@ from fpvbench.chips import vl53l0x as model
 from fpvcar import config
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Status, Vl53l0x
-from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.devices.i2c import I2cDevice, I2cError
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import Tof
@@ -188,7 +188,7 @@ def test_set_up_fault_at_any_transfer_raises_and_retry_works() -> None:
         assert next(samples(rig, ranging(rig), 0.1)).status is Status.OK, number
 
 
-class Wired(OpenDevice):
+class Wired(I2cDevice):
     """Tof on its bus, moved to an address of its own, with its XSHUT."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int = -1) -> None:
@@ -217,7 +217,7 @@ class Wired(OpenDevice):
         if self.rig.chip.address != self.address:
             raise I2cError("nobody there")
 
-    def open(self, bus: int, address: int) -> OpenDevice:
+    def open(self, bus: int, address: int) -> I2cDevice:
         self.address, self.opened = address, self.opened + 1
         return self
 

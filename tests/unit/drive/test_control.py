@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from fpvcar.config import profiles
-from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, RENEW_S, TICK_S, Control, Inputs
+from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, RENEW_S, TICK_S
 from fpvcar.drive.gate import Cause
 from fpvcar.runtime import paths
 from fpvcar.runtime.texts import SAYS
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.control import PROFILE, Rig
+from tests.support.control import PROFILE, PlayedWheels, Rig
 from tests.support.profiles import mx1508s
 
 
@@ -28,9 +28,9 @@ def test_wish_is_sent_at_once(rig: Rig) -> None:
     assert rig.sent[-1] == (0.0, 0.0)
 
 
-def test_wish_postpones_next_tick_by_one_period() -> None:
+def test_wish_postpones_next_tick_by_one_period(monkeypatch: pytest.MonkeyPatch) -> None:
     rig, later = Rig(), list[float]()
-    rig.control.timed(later.append)
+    monkeypatch.setattr(rig.control._timer, "postpone", later.append)
     rig.drive_off()
     assert later == [RENEW_S, TICK_S], "it stands; it speeds up"
     assert rig.control.due_in_s == pytest.approx(TICK_S)
@@ -110,9 +110,7 @@ def test_pending_wheels_stop_is_handled_before_a_wish(rig: Rig) -> None:
         while waiting:
             rig.control.wheels_answer(waiting.pop())
 
-    rig.control = Control(
-        PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns, read_answers=hear
-    )
+    rig.control = rig.control_of(wheels=PlayedWheels(rig.send, hear))
     rig.answer(Status.APPLIED)
     rig.wish(0.0)
     assert not waiting and rig.cause is Cause.WHEELS_STOPPED
@@ -125,14 +123,8 @@ def test_pending_wheels_stop_is_handled_before_a_wish(rig: Rig) -> None:
 
 def test_tick_reads_wheels_answers_and_runs_the_gate_when_due() -> None:
     rig, heard = Rig(), list[int]()
-    control = Control(
-        PROFILE,
-        rig.send,
-        rig.inputs,
-        rig.changed,
-        lambda: rig.now_ns,
-        read_answers=lambda: heard.append(len(rig.sent)),
-    )
+    wheels = PlayedWheels(rig.send, lambda: heard.append(len(rig.sent)))
+    control = rig.control_of(wheels=wheels)
     assert control.tick() == IDLE_TICK_S and heard == [0] and len(rig.sent) == 1
     rig.now_ns += 30_000_000
     assert control.tick() == pytest.approx(0.07) and heard == [0, 1]
@@ -288,13 +280,7 @@ def test_motor_in_doubt_holds_the_car_until_it_is_settled(rig: Rig, cause: Cause
 
 
 def test_absent_wheels_at_start_hold_after_first_driving_wish(rig: Rig) -> None:
-    fresh = Control(
-        PROFILE,
-        rig.send,
-        Inputs(lambda _: 0.03, lambda _: None, lambda _: ()),
-        rig.changed,
-        lambda: rig.now_ns,
-    )
+    fresh = rig.control_of()
     fresh.wheels_state("absent")
     fresh.wish(0.0, 0.0, 1.0)
     assert fresh.decision.latches.hold is None

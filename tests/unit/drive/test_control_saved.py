@@ -3,12 +3,11 @@
 import msgspec
 import pytest
 
-from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import STRICTEST, SavedSettings
 from fpvcar.seat.state import stop_of
 from fpvcar.wire.wheels import Status
-from tests.support.control import PROFILE, Rig
+from tests.support.control import PROFILE, PlayedSaver, Rig
 
 
 class Saving(Rig):
@@ -20,15 +19,8 @@ class Saving(Rig):
         self.restart()
 
     def restart(self) -> None:
-        self.control = Control(
-            PROFILE,
-            self.send,
-            self.inputs,
-            self.changed,
-            lambda: self.now_ns,
-            self.saved[-1] if self.saved else None,
-            self.saved.append,
-        )
+        before = self.saved[-1] if self.saved else SavedSettings()
+        self.control = self.control_of(saver=PlayedSaver(before, self.saved.append))
         self.answer(Status.APPLIED)
 
     def set_limit(self, limit: float) -> None:
@@ -122,12 +114,8 @@ def test_settings_equal_to_the_profile_are_not_saved(rig: Saving) -> None:
     rig.set_limit(1.0)
     assert rig.saved[-1] == SavedSettings()
     looser = msgspec.structs.replace(PROFILE.guard, mode="off")
-    control = Control(
+    control = rig.control_of(
         msgspec.structs.replace(PROFILE, guard=looser),
-        rig.send,
-        rig.inputs,
-        rig.changed,
-        lambda: rig.now_ns,
-        rig.saved[-1],
+        saver=PlayedSaver(rig.saved[-1], rig.saved.append),
     )
     assert control.guard_mode == "off"

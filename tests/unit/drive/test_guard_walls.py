@@ -3,6 +3,7 @@
 Gate, mixing, bridge and world, without a process: much faster than real time.
 """
 
+import asyncio
 import math
 import random
 import time
@@ -18,14 +19,15 @@ from fpvbench.world import scene
 from fpvbench.world.process import TICK_S, World
 from fpvcar import config
 from fpvcar.config.sensors import CYCLE_S
-from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
-from fpvcar.drive.control import Control, Inputs
+from fpvcar.devices.motors.bridge import motor_drivers
+from fpvcar.drive.control import Control
 from fpvcar.sensors import ultrasound
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
+from tests.support.control import PlayedInputs, PlayedWheels
 from tests.support.pins.fake_pins import FakePins
 from tests.support.profiles import mx1508s
 from tests.support.world import inputs
@@ -65,10 +67,10 @@ class Drive:
         self.bridge, _ = motor_drivers(self.profile, self.pins)
         self.control = Control(
             self.profile,
-            self.send,
-            Inputs(lambda _: 0.01, lambda _: self.volts, self.ranges),
-            lambda: None,
-            lambda: round(self.now_s * 1e9),
+            PlayedWheels(self.send),
+            PlayedInputs(lambda _: 0.01, lambda _: self.volts, self.ranges),
+            asyncio.Event(),
+            clock_ns=lambda: round(self.now_s * 1e9),
         )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 0, 0))
         self.due_s = self.volts_due_s = self.wish_due_s = self.now_s

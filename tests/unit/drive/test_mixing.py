@@ -2,18 +2,23 @@
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar import config
-from fpvcar.config import Battery, Motors, Mx1508
+from fpvcar.calibration.values import overridden
+from fpvcar.config import Battery, Motors, Mx1508, Servo, ServoMotor
 from fpvcar.drive import mixing
 from fpvcar.drive.mixing import FIRST_STEP, LONGEST_STEP_S, Slew
+from tests.support.control import Rig
+from tests.support.profiles import profile_of
 
 MOTOR = Mx1508(forward=17, reverse=27, dead_band=0.14, max_volts=3.0, slew_per_s=4.0)
 STEER = Mx1508(forward=24, reverse=23, dead_band=0.10, max_volts=3.0)
 CAR = Motors(MOTOR, STEER)
+SERVO = profile_of("mx1508-servo")
 UNIT = st.floats(-1.0, 1.0)
 
 
@@ -192,3 +197,39 @@ def test_balance_applies_only_to_side_motors() -> None:
     plain, _ = mixing.mix(0.5, 0.5, CAR, 7.5, Slew(), 1.0)
     odd, _ = mixing.mix(0.5, 0.5, Motors(MOTOR, STEER, balance=0.5), 7.5, Slew(), 1.0)
     assert odd == plain
+
+
+def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
+    tuned = overridden(SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0})
+    mine, other = SERVO.motors.pair[1], tuned.motors.pair[1]
+    assert isinstance(mine, ServoMotor) and isinstance(other, ServoMotor)
+    for steer in (-1.0, -0.3, 0.0, 0.5, 1.0):
+        _, told = mixing.corrected(mine, other, (0.2, steer))
+        assert mine.pulse_us(told) == pytest.approx(other.pulse_us(steer))
+    assert mixing.corrected(mine, other, (0.0, 0.0)) == (0.0, 0.0)
+    rig = Rig(profile=SERVO)
+    rig.wish(0.0)
+    rig.wish(0.2)
+    assert rig.sent[-1][0] > 0.0 and rig.sent[-1][1] == 0.0
+    rig.control.tune(tuned)
+    assert rig.sent[-1][1] > 0.0 and rig.control.duties[1] == 0.0
+
+
+def test_servo_duty_is_a_share_of_the_ends_that_wheels_has() -> None:
+    own = Servo(signal=18, left_deg=20.0, right_deg=10.0)
+    tuned = Servo(signal=18, left_deg=40.0, right_deg=40.0)
+    for steer, duty in ((1.0, 1.0), (-1.0, -1.0), (0.25, 0.5), (-0.2, -0.8)):
+        assert mixing.corrected(own, tuned, (0.2, steer)) == pytest.approx((0.2, duty))
+    for steer, duty in ((0.001, 0.002), (-0.001, -0.004)):
+        assert mixing.corrected(own, tuned, (0.2, steer))[1] == pytest.approx(duty)
+    fixed = msgspec.structs.replace(own, right_deg=0.0)
+    assert mixing.corrected(fixed, tuned, (0.2, -1.0)) == (0.2, 0.0)
+
+
+def test_only_servos_that_differ_are_corrected() -> None:
+    other = Motors(MOTOR, msgspec.structs.replace(STEER, dead_band=0.2))
+    servo, tuned = Servo(signal=18), Servo(signal=18, centre_us=1540.0)
+    one, two = Motors(MOTOR, servo), Motors(MOTOR, tuned)
+    assert mixing.servos_apart(one, two) == (servo, tuned)
+    for wheels, car in ((CAR, other), (one, one), (one, CAR), (CAR, one)):
+        assert mixing.servos_apart(wheels, car) is None

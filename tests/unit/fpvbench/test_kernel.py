@@ -22,7 +22,7 @@ from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.linux import gpio, gpiochip
 from fpvcar.devices.linux.gpio import LinuxPins
 from fpvcar.devices.linux.i2c import SmbusI2c
-from fpvcar.devices.pins import Edge, OpenEdges, PinsLost, PinsRefused
+from fpvcar.devices.pins import Edge, Edges, PinsLost, PinsRefused
 from tests.e2e.harness import wait_for
 from tests.support.pins.pigpiod import Emulator, emulator, make_core
 
@@ -62,7 +62,7 @@ def paused(bench: Emulator) -> Iterator[None]:
         bench.process.send_signal(signal.SIGCONT)
 
 
-def collected(edges: OpenEdges, count: int) -> list[Edge]:
+def collected(edges: Edges, count: int) -> list[Edge]:
     """Return the next edges, at least `count`."""
     found: list[Edge] = []
     while len(found) < count:

@@ -78,6 +78,12 @@ class PlayedEdges:
     def level(self, gpio: int) -> int:
         return self.levels.get(gpio, 0)
 
+    def fileno(self) -> int:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
 
 def test_pin_is_steady_two_periods_after_its_last_edge() -> None:
     edges, now_s = PlayedEdges(), 10.0

@@ -8,9 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from fpvcar.runtime import service
-from fpvcar.runtime.service import Loop, Part
-
-PutOff = Callable[[float], None]
+from fpvcar.runtime.service import Loop, Part, aligned_sleep
 
 
 class Service:
@@ -115,29 +113,31 @@ async def test_timer_turn_returns_the_delay_to_the_next_turn() -> None:
         return 0.01
 
     with pytest.raises(RuntimeError, match="a bug"):
-        await asyncio.wait_for(service.by_timer(turn), 20.0)
+        await asyncio.wait_for(service.Timer(turn).run(), 20.0)
     assert len(turns) == 3 and turns[1] - turns[0] > 0.009
 
 
 async def test_timer_turn_is_put_off() -> None:
-    loop, turns, handed = asyncio.get_running_loop(), list[float](), list[PutOff]()
+    loop, turns = asyncio.get_running_loop(), list[float]()
 
     def turn() -> float:
         turns.append(loop.time())
-        handed[0](0.0)  # within a turn the returned time counts
+        timer.postpone(0.0)  # within a turn the returned time counts
         return 0.02 if len(turns) == 1 else 60.0
 
-    running = asyncio.create_task(service.by_timer(turn, handed.append))
+    timer = service.Timer(turn)
+    timer.postpone(0.0)  # it has not begun
+    running = asyncio.create_task(timer.run())
     await asyncio.sleep(0)
     began_s = loop.time()
-    handed[0](0.1)
+    timer.postpone(0.1)
     while len(turns) < 2:
         assert loop.time() - began_s < 5.0
         await asyncio.sleep(0.01)
     assert turns[1] - began_s > 0.099
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    handed[0](0.0)
+    timer.postpone(0.0)
     await asyncio.sleep(0.01)
     assert len(turns) == 2, "it has ended"
 
@@ -151,7 +151,7 @@ async def test_timer_turns_end_with_their_task() -> None:
             twice.set()
         return 0.0
 
-    running = asyncio.create_task(service.by_timer(turn))
+    running = asyncio.create_task(service.Timer(turn).run())
     await asyncio.wait_for(twice.wait(), 20.0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -160,3 +160,32 @@ async def test_timer_turns_end_with_their_task() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
     assert len(turns) == done
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """Loop whose time passes at once."""
+
+    now_s = 0.0
+
+    def time(self) -> float:
+        return self.now_s
+
+
+def slept_s(period_s: float, from_s: float) -> float:
+    loop = Clock()
+    loop.now_s = from_s
+    waiting = loop.create_task(aligned_sleep(period_s))
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    (timer,) = loop._scheduled  # type: ignore[attr-defined]
+    waiting.cancel()
+    loop.run_until_complete(asyncio.gather(waiting, return_exceptions=True))
+    loop.close()
+    assert isinstance(timer, asyncio.TimerHandle)
+    return timer.when() - from_s
+
+
+def test_timer_wakes_at_multiples_of_its_period() -> None:
+    assert slept_s(1.0, 7.25) == 0.75
+    assert slept_s(0.5, 7.25) == 0.25
+    assert slept_s(0.5, 7.5) == 0.5, "a whole period, not none"

@@ -368,10 +368,12 @@ def test_sensors_rest_a_while_after_the_last_visitor(house: House) -> None:
     assert not here(0.2)
 
 
-def test_wishes_do_not_postpone_the_tidying_for_good(house: House) -> None:
+def test_wishes_do_not_postpone_the_tidying_for_good(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The driver's wishes send the states, and postpone the timer that does both."""
     ann, hub = house.visitor("Ann"), house.hub
-    hub._timed(lambda seconds: None)
+    monkeypatch.setattr(hub._timer, "postpone", lambda seconds: None)
     hub._beat()
     begin_s, looked_s = house.now_s, [house.now_s]
     for tick in range(100):
@@ -387,13 +389,13 @@ def test_wishes_do_not_postpone_the_tidying_for_good(house: House) -> None:
 
 @pytest.mark.parametrize(("wishes", "most_gap_ms"), [(True, 130), (False, 100)])
 def test_states_go_out_ten_a_second_with_or_without_wishes(
-    wishes: bool, most_gap_ms: int, house: House
+    wishes: bool, most_gap_ms: int, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only without wishes the timer alone sends them."""
     ann, hub, sent, by_timer = house.visitor("Ann"), house.hub, [0], 0
     begin_s, waits = house.now_s, [hub._beat()]
     due_ms = round(waits[0] * 1000)
-    hub._timed(waits.append)
+    monkeypatch.setattr(hub._timer, "postpone", waits.append)
     for now_ms in range(1, 10_001):
         house.now_s, before, put_off = (begin_s + now_ms / 1000, hub._state.seq, len(waits))
         if wishes and now_ms % 40 == 17:

@@ -16,7 +16,7 @@ from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips import ina219
-from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.devices.i2c import I2cDevice, I2cError
 from fpvcar.runtime import paths
 from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.sensors import battery as battery_module
@@ -124,7 +124,7 @@ def test_failed_thread_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None
 # --- the thread's body on a model, with a clock of our own ---------------------
 
 
-class Stage(OpenDevice):
+class Stage(I2cDevice):
     """Sensor on the model, over the other back end; `pause` advances the time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:

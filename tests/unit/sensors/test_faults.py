@@ -12,7 +12,7 @@ from fpvcar.depth.camera import DepthCamera, Record
 from fpvcar.devices import outlier_filter
 from fpvcar.devices.chips import hcsr04, vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
-from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.devices.i2c import I2cDevice, I2cError
 from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.runtime.texts import State, Text
 from fpvcar.sensors.reading import LastReading
@@ -27,7 +27,7 @@ OFF_M = 0.7
 NOBODY = Text("nobody", "nobody answers")
 
 
-class Bench(OpenDevice):
+class Bench(I2cDevice):
     """VL53L0X on its model, in the state of its thread. `until_due` advances the time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ class Bench(OpenDevice):
     def clock_s(self) -> float:
         return self.rig.now_s
 
-    def opened(self, bus: int, address: int) -> OpenDevice:
+    def opened(self, bus: int, address: int) -> I2cDevice:
         self.tries += 1
         if self.absent:
             raise I2cError(NOBODY)
@@ -237,7 +237,7 @@ def test_noisy_depth_camera_is_reported_and_recovers() -> None:
     assert reported.age_s is not None and reported.age_s < 0.01
 
 
-class Never(OpenDevice):
+class Never(I2cDevice):
     """Device that identifies as a VL53L0X, and is never ready."""
 
     def read(self, register: int, size: int) -> bytes:

@@ -15,7 +15,7 @@ from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
-from fpvcar.devices.i2c import OpenDevice
+from fpvcar.devices.i2c import I2cDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
 from fpvcar.runtime import paths
@@ -196,7 +196,7 @@ def test_echo_pin_of_another_former_use_becomes_an_input(chip: Chip) -> None:
     assert chip.soc.pin[ECHO].pull == chips.PULL_DOWN
 
 
-class Bus(OpenDevice):
+class Bus(I2cDevice):
     """Device of the kernel at 0x29: a model, until it fails."""
 
     def __init__(self) -> None:

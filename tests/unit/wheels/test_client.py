@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.drive.control import Control
 from fpvcar.runtime.texts import SAYS, Text
 from fpvcar.wheels.client import (
     HUNG_NS,
@@ -17,9 +18,10 @@ from fpvcar.wheels.client import (
     MUTE_AGAIN_NS,
     MUTE_NS,
     REST_LEASE_NS,
+    Rescue,
     WheelsClient,
 )
-from fpvcar.wheels.lease import AHEAD_MAX_NS
+from fpvcar.wheels.controller import AHEAD_MAX_NS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, pack_why, parse_setpoint
 
 SOON_S = 20.0
@@ -52,7 +54,7 @@ class Wheels:
             peer.close()
 
 
-class Observed:
+class Observed(Control, Rescue):
     """Events of the client, and a way to wait for them."""
 
     def __init__(self) -> None:
@@ -63,19 +65,19 @@ class Observed:
         self.mute: list[int] = []
         self._changed = asyncio.Event()
 
-    def answer(self, answer: Answer) -> None:
+    def wheels_answer(self, answer: Answer) -> None:
         self.answers.append(answer)
         self._changed.set()
 
-    def state(self, state: str) -> None:
+    def wheels_state(self, state: str) -> None:
         self.states.append(state)
         self._changed.set()
 
-    def why(self, text: Text | None) -> None:
+    def wheels_fault(self, text: Text | None) -> None:
         self.whys.append(text)
         self._changed.set()
 
-    def ask_helper(self, pid: int) -> None:
+    def call(self, pid: int) -> None:
         self.asked += 1
         self.mute.append(pid)
 
@@ -93,11 +95,8 @@ async def observed() -> Observed:
 
 @pytest.fixture
 async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClient]:
-    client = WheelsClient(tmp_path / "wheels.sock", observed.ask_helper)
-    jobs = [
-        asyncio.create_task(client.run(observed.answer, observed.state, observed.why)),
-        asyncio.create_task(_hear(client)),
-    ]
+    client = WheelsClient(tmp_path / "wheels.sock", observed)
+    jobs = [asyncio.create_task(client.run(observed)), asyncio.create_task(_hear(client))]
     yield client
     for job in jobs:
         job.cancel()

@@ -12,7 +12,7 @@ from fpvcar.runtime import paths
 from fpvcar.runtime.texts import Text
 from fpvcar.wheels.controller import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
-from tests.support.pins.fake_pins import FakeBoard, FakePins
+from tests.support.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
 from tests.support.pins.wheels_car import MS, Car, at_each_line, why
 
 REFUSED = Text("os_econnrefused", "Connection refused")
@@ -114,7 +114,7 @@ def test_pin_that_may_not_be_used_is_tried_again() -> None:
     drive = config.Mx1508(forward=1, reverse=27)
     steer = config.Mx1508(forward=24, reverse=23)
     profile = config.Profile(config.Car("Test"), config.Motors(drive, steer))
-    wheels = Wheels(profile, lambda: FakeBoard(profile, FakePins(), 0.0), lambda: None)
+    wheels = Wheels(profile, PlayedAccess(lambda: FakeBoard(profile, FakePins(), 0.0)))
     wheels.tick(0)
     assert wheels.due_ns == RETRY_NS
 
@@ -166,7 +166,7 @@ class Refused:
     def __init__(self) -> None:
         self.words, self.tries, self.alarms = "no answer", 0, 0
         profile = profiles.load(paths.HARDWARE / "bench.toml")
-        self.wheels = Wheels(profile, self._connect, self._alarm)
+        self.wheels = Wheels(profile, PlayedAccess(self._connect, self._alarm))
 
     def _connect(self) -> FakeBoard:
         self.tries += 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpvcar.wheels.lease import AHEAD_MAX_NS, ROUNDING, Lease
+from fpvcar.wheels.controller import AHEAD_MAX_NS, ROUNDING, Lease
 from fpvcar.wire.wheels import Setpoint, Status, WheelsReason, pack_setpoint
 
 NOW_NS = 10**12
@@ -133,12 +133,6 @@ def test_bad_packet_stops_even_beside_a_good_newest(bad: bytes, first: bool) -> 
 def test_packet_with_another_motor_count_is_bad() -> None:
     one = pack_setpoint(Setpoint(2, NOW_NS + 1000, (0.0,)))
     assert armed().take([one], NOW_NS).answers[0].status == Status.STOPPED
-
-
-def test_setpoint_refused_by_the_motors_is_answered() -> None:
-    lease = armed()
-    answer = lease.refuse(Setpoint(9, 0, (0.1, 0.0)), WheelsReason.PINS_LOST, NOW_NS)
-    assert answer == (Status.REFUSED, WheelsReason.PINS_LOST, 9, NOW_NS)
 
 
 def test_ten_thousand_old_packets_move_nothing() -> None:

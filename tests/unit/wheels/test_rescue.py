@@ -11,7 +11,8 @@ from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.pigpio import tripped
 from fpvcar.devices.pins import DeadMan
-from fpvcar.wheels.rescue import Rescue
+from fpvcar.wheels import client
+from fpvcar.wheels.client import Rescue
 from tests.support.pins.wheels import BENCH, Chip, until
 
 WITHIN_S = 20.0
@@ -25,29 +26,32 @@ class Look:
     def __init__(self, off: bool | Exception) -> None:
         self.off, self.looks, self.asked = off, 0, list[int]()
 
-    async def __call__(self) -> bool:
+    async def __call__(self, profile: Profile) -> bool:
         self.looks += 1
         await asyncio.sleep(0)
         if isinstance(self.off, Exception):
             raise self.off
         return self.off
 
-    def ask(self, pid: int) -> None:
+    def ask(self, path: Path, pid: int) -> None:
+        assert path == Path("helper")
         self.asked.append(pid)
 
 
 @pytest.mark.parametrize(("off", "asked"), [(True, 0), (False, 1), (ValueError("odd"), 1)], ids=str)
 async def test_rescue_asks_unless_the_motors_are_proven_off(
-    off: bool | Exception, asked: int
+    off: bool | Exception, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = Look(off)
-    rescue = Rescue(look, look.ask)
-    rescue(812)
-    rescue(812)  # one look at a time
+    rescue = Rescue(profiles.load(BENCH), Path("helper"))
+    monkeypatch.setattr(backends, "motors_proven_off", look)
+    monkeypatch.setattr(client, "ask_helper", look.ask)
+    rescue.call(812)
+    rescue.call(812)  # one look at a time
     for _ in range(5):
         await asyncio.sleep(0)
     assert (look.looks, look.asked) == (1, [812] * asked)
-    rescue(813)
+    rescue.call(813)
     for _ in range(5):
         await asyncio.sleep(0)
     assert (look.looks, look.asked) == (2, [812, 813] * asked)
@@ -111,7 +115,7 @@ def test_motors_of_a_daemon_that_is_gone_are_not_proven_off(chip: Chip) -> None:
 def test_proof_of_rest_asks_pigpiod_and_nothing_else(chip: Chip) -> None:
     async def proof(*lines: str) -> bool:
         overrides = [f"pins.port = {chip.port}", *lines]
-        return await backends.rest_check(profiles.load(BENCH, overrides))()
+        return await backends.motors_proven_off(profiles.load(BENCH, overrides))
 
     found = [asyncio.run(proof()) for _ in range(5)]
     assert any(found)  # each has 0.15 s

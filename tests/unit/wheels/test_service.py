@@ -12,11 +12,13 @@ import pytest
 
 from fpvcar.config import profiles
 from fpvcar.devices.linux import pins_off
-from fpvcar.devices.pins import MotorBoard, PinsFault
+from fpvcar.devices.motors.bridge import MotorBoard
+from fpvcar.devices.pins import PinsFault
 from fpvcar.runtime import paths, sd_notify
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wheels.pins_off_client import MOTOR_PINS, ask_helper, write_pins
 from fpvcar.wheels.service import Service
+from tests.support.pins.fake_pins import PlayedAccess
 from tests.support.pins.wheels_car import at_each_line
 
 
@@ -26,9 +28,7 @@ def nobody() -> MotorBoard:
 
 def test_harmless_signal_leaves_no_busy_loop(tmp_path: Path) -> None:
     """The signal's byte is taken from the pipe; otherwise poll would return at once for good."""
-    wheels = Wheels(
-        profiles.load(paths.HARDWARE / "bench.toml"), connect=nobody, alarm=lambda: None
-    )
+    wheels = Wheels(profiles.load(paths.HARDWARE / "bench.toml"), PlayedAccess(nobody))
     # A clock that stands still: the next try for the pins never comes due.
     with Service(wheels, tmp_path, lambda: 0) as service:
         wheels.tick(0)
@@ -52,7 +52,7 @@ def test_loop_feeds_the_watchdog_of_its_unit(
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         monkeypatch.setenv("WATCHDOG_USEC", "20000")
         monkeypatch.delenv("WATCHDOG_PID", raising=False)
-        wheels = Wheels(profiles.load(paths.HARDWARE / "bench.toml"), nobody, alarm=lambda: None)
+        wheels = Wheels(profiles.load(paths.HARDWARE / "bench.toml"), PlayedAccess(nobody))
         heard = []
         with Service(wheels, tmp_path, time.monotonic_ns) as service:
 

@@ -14,6 +14,7 @@ from fpvcar.config.sensors import LONGEST_US, SHORTEST_US, TURN_S
 from fpvcar.devices.outlier_filter import NOISY as NOISY_STATE
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edges
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
 
 TRIGGER_US = 10
@@ -88,7 +89,7 @@ class HcSr04:
         trigger: Callable[[int, float], None],
         echo: int,
         noise: NoiseFilter,
-        clock_s: Callable[[], float],
+        clock_s: Clock,
     ) -> None:
         self._edges, self._trigger, self._echo = edges, trigger, echo
         self._clock_s = clock_s

@@ -22,6 +22,7 @@ from fpvcar.devices.chips.vl53l0x_timing import (
     to_mclks,
 )
 from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text
 
 TOF_IDENTITY = Phrase("tof_identity", "no VL53L0X: identity {found}, not {expected}")
@@ -155,11 +156,7 @@ class Vl53l0x:
     """VL53L0X, continuously ranging after `start`. Raises I2cError."""
 
     def __init__(
-        self,
-        device: I2cDevice,
-        clock_s: Callable[[], float],
-        sleep: Callable[[float], None],
-        reset: bool = True,
+        self, device: I2cDevice, clock_s: Clock, sleep: Callable[[float], None], reset: bool = True
     ) -> None:
         """Set the chip up, which takes 40 ms. Rejects other chips.
 

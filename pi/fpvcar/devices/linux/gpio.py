@@ -9,7 +9,7 @@ import fcntl
 import os
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.linux import gpiochip, pins_off, strict
 from fpvcar.devices.linux.kernel_pwm import KernelPwm
 from fpvcar.devices.linux.pulses import Pulses
-from fpvcar.devices.pins import Edge, MotorDriver, Pins, PinsFault, PinsLost
+from fpvcar.devices.motors.bridge import motor_drivers
+from fpvcar.devices.pins import Edge, PinsFault, PinsLost
 from fpvcar.runtime.texts import SAYS, Text, os_reason
 
 SERVO_S = 0.02
@@ -265,9 +266,7 @@ def take_hold(path: Path) -> ExitStack:
 class LinuxBoard:
     """Motors of one car on the kernel's pins, with their guardian."""
 
-    def __init__(
-        self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]], lock: Path
-    ) -> None:
+    def __init__(self, profile: Profile, lock: Path) -> None:
         """Request the pins, low, and arm the guardian. Raises PinsFault. `lock` is held by the
         guardian of a PWM, which has no owner in the kernel."""
         gpios, pwm, device = profile.line_pins(), profile.pins.pwm, profile.pins.pwm_device
@@ -287,7 +286,7 @@ class LinuxBoard:
                     strict.require_strict(self._pins.label, ROOT)
                 if gpios:
                     self._pins.claim(gpios)
-                self.drivers = drivers(self._pins)
+                self.drivers = motor_drivers(profile, self._pins)
                 self.dead_man = Guardian(lambda: MotorPinHold(gpios, pwm, device), turn=turn)
                 failed.pop_all()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import smbus2
 
-from fpvcar.devices.i2c import ENABLE, FAULT, SHORT, I2cError, OpenDevice
+from fpvcar.devices.i2c import ENABLE, FAULT, SHORT, I2cDevice, I2cError
 from fpvcar.runtime.texts import Text, os_reason
 
 I2C_TIMEOUT = 0x0702  # <linux/i2c-dev.h>
@@ -36,7 +36,7 @@ NO_READ = Text("i2c_read", "no chip acknowledges the read")
 NO_WRITE = Text("i2c_write", "no chip acknowledges the write")
 
 
-class SmbusI2c(OpenDevice):
+class SmbusI2c(I2cDevice):
     """I2C device on a kernel bus, /dev/i2c-N."""
 
     def __init__(self, bus: int, address: int) -> None:

@@ -1,4 +1,5 @@
-"""Motor behind an H-bridge, independent of the chip. Time is an argument; nothing waits.
+"""Drivers of motors: behind an H-bridge, independent of the chip, and of servos. Time is an
+argument; nothing waits.
 
     FORWARD, REVERSE -> OFF -> (rest) -> the other direction
                      -> BRAKE -> (brake_s) -> OFF
@@ -9,8 +10,12 @@ on at the same time only for braking.
 
 import enum
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
 
-from fpvcar.config import DcMotor
+from fpvcar.config import DcMotor, Motor, Profile, ServoMotor
+from fpvcar.devices.pins import DeadMan, Pins
 
 KICK_STEP = 0.05
 """Growth of the command that counts as a new one and gets full duty for a moment."""
@@ -119,3 +124,61 @@ def _direction(duty: float) -> Drive:
     if duty == 0.0:
         return Drive.OFF
     return Drive.FORWARD if duty > 0.0 else Drive.REVERSE
+
+
+class ServoDriver:
+    """Servo that turns to its centre at the first zero, with which every drive
+    begins. Before that it gets no pulse and stays put. A stop is the centre, too."""
+
+    due_s: float | None = None
+
+    def __init__(self, motor: ServoMotor, pins: Pins) -> None:
+        """Create the driver; it raises the exceptions of its pins."""
+        self._motor, self._pins = motor, pins
+
+    def drive(self, duty: float, now_s: float) -> None:
+        """Turn to an angle: 1 is `left_deg`, -1 `right_deg`."""
+        self._pins.servo(self._motor.output, self._motor.pulse_us(duty))
+
+    def tick(self, now_s: float) -> None:
+        """Do nothing: a servo has no timed work."""
+
+
+MotorDriver = Bridge | ServoDriver
+
+
+def motor_driver(motor: Motor, pins: Pins) -> MotorDriver:
+    """Return the driver of a motor: DRIVER of the module here with the name of its chip, or that of
+    servos. A process loads only the chips of its profile."""
+    if isinstance(motor, ServoMotor):
+        return ServoDriver(motor, pins)
+    name = str(type(motor).__struct_config__.tag).replace("-", "_")
+    driver: Bridge = import_module(f"fpvcar.devices.motors.{name}").DRIVER(motor, pins)
+    return driver
+
+
+def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
+    """Return the drivers of drive motor and steering, or of the left and right motor."""
+    return [motor_driver(motor, pins) for motor in profile.motors.pair]
+
+
+class MotorBoard(Protocol):
+    """Motors of one car, switched off, with the dead man that stops them if this process dies.
+
+    A back end without a dead man does not fit this interface, on purpose.
+    """
+
+    @property
+    def drivers(self) -> Sequence[MotorDriver]:
+        """Drivers of drive motor and steering, or of the left and right motor."""
+
+    @property
+    def dead_man(self) -> DeadMan:
+        """Dead man of these motors, armed."""
+
+    def close(self) -> None:
+        """Switch all motors off, then remove the dead man and end the connection.
+
+        If the pins do not answer, the dead man stays: it switches them off. Never
+        raises; waits only for pins that have answered so far.
+        """

@@ -1,7 +1,7 @@
 """Motors on a PCA9685: the chip's outputs, their drivers, and a guardian."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from fpvcar.config import Profile
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off
 from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.i2c import I2cError, Open
-from fpvcar.devices.pins import IoPins, MotorDriver, Pins, PinsFault, PinsLost
+from fpvcar.devices.motors.bridge import motor_drivers
+from fpvcar.devices.pins import IoPins, PinsFault, PinsLost
 from fpvcar.runtime.texts import SAYS
 
 ENABLED, DISABLED = 0, 1
@@ -70,14 +71,7 @@ class Switch:
 class HatBoard:
     """Motor board that starts switched off, with its guardian."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        buses: Buses,
-        pins: OpenPins,
-        drivers: Callable[[Pins], Sequence[MotorDriver]],
-        lock: Path,
-    ) -> None:
+    def __init__(self, profile: Profile, buses: Buses, pins: OpenPins, lock: Path) -> None:
         """Open the chip. Raises PinsFault. `pins` is opened only where OE is wired;
         `lock` is held by the chip's guardian."""
         with ExitStack() as opened:
@@ -89,7 +83,7 @@ class HatBoard:
                 raise PinsLost(SAYS(place="PCA9685", reason=fault)) from None
             with ExitStack() as failed:
                 failed.callback(self._switch.close)
-                self.drivers = drivers(self._chip(profile.hat_hz()))
+                self.drivers = motor_drivers(profile, self._chip(profile.hat_hz()))
                 self._switch.enable(ENABLED)
                 self.dead_man = Guardian(lambda: Switch(profile, buses, pins), turn=turn)
                 failed.pop_all()

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fpvcar.config import Profile
+from fpvcar.devices.motors.bridge import motor_drivers
 from fpvcar.devices.pigpio.pins import PigpioPins, Result
-from fpvcar.devices.pins import MotorDriver, Pins, PinsFault, PinsLost
+from fpvcar.devices.pins import PinsFault, PinsLost
 
 TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
 MAGIC = 0x57484C53  # "WHLS": marks our script among the 32 that a daemon can hold
@@ -98,7 +99,7 @@ class ScriptDeadMan:
 class PigpioBoard:
     """Motors of one car on pigpiod, with their dead man."""
 
-    def __init__(self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]) -> None:
+    def __init__(self, profile: Profile) -> None:
         """Connect, switch the motors off, arm the dead man. Raises PinsFault."""
         self._gpios = gpios = profile.motor_pins()
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)
@@ -106,7 +107,7 @@ class PigpioBoard:
             for gpio in gpios:
                 self._pins.write(gpio, 0)
             self.dead_man = ScriptDeadMan(self._pins, gpios)
-            self.drivers = drivers(self._pins)
+            self.drivers = motor_drivers(profile, self._pins)
         except PinsFault:
             self._pins.close()
             raise

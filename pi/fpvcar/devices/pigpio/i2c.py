@@ -10,8 +10,8 @@ from fpvcar.devices.i2c import (
     ENABLE,
     FAULT,
     SHORT,
+    I2cDevice,
     I2cError,
-    OpenDevice,
     Read,
     Step,
     Transfer,
@@ -30,7 +30,7 @@ IN_RESULT = {1: pigpio._PI_CMD_I2CRB, 2: pigpio._PI_CMD_I2CRW}
 """Size -> command that reads so many bytes into its result, the low one first."""
 
 
-class PigpioI2c(OpenDevice):
+class PigpioI2c(I2cDevice):
     """I2C device behind pigpiod. Raises PinsFault, too, for a fault of the daemon."""
 
     patience_s = 0.1

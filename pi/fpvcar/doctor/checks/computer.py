@@ -5,7 +5,7 @@ sensors/computer.py interprets the computer's values, as for the page.
 
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Broken, Findings, Kind, Severity, Unasked
-from fpvcar.runtime import wall_clock as wall
+from fpvcar.runtime import clock as wall
 from fpvcar.sensors import computer, sd_card
 
 LEAST_FREE_MB = 8.0

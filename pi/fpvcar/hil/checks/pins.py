@@ -8,7 +8,7 @@ import time
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.devices.pins import OpenEdges
+from fpvcar.devices.pins import Edges
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.pin_recorder import Pulses, Scope, pulses
 from fpvcar.hil.results import Limit, Measured
@@ -48,7 +48,7 @@ def _levels(rig: Rig) -> Measured:
     return Measured(slowest_s)
 
 
-def _await_level(edges: OpenEdges, gpio: int, level: int) -> None:
+def _await_level(edges: Edges, gpio: int, level: int) -> None:
     end_s = time.monotonic() + ANSWER_S
     while edges.level(gpio) != level:
         edges.read(0.05)
@@ -56,7 +56,7 @@ def _await_level(edges: OpenEdges, gpio: int, level: int) -> None:
             raise CheckFailed(f"GPIO {gpio} did not reach level {level}")
 
 
-def listened(edges: OpenEdges, gpio: int, seconds: float = LISTEN_S) -> Pulses:
+def listened(edges: Edges, gpio: int, seconds: float = LISTEN_S) -> Pulses:
     """Return the pulses of a pin during `seconds`. Raises CheckFailed if it did not change."""
     edges.read(0.0)
     transitions: list[tuple[int, int]] = []

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 from aiohttp import ETag, web
 
 from fpvcar.http.slots import Slot, Slots
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.units import MB
 
 PIECE_BYTES = 64 * 1024
@@ -48,14 +49,18 @@ class RateLimit:
         return begin_s - now_s
 
 
+Driven = Callable[[], bool]
+"""Function that returns whether a driver has the wheel now."""
+
+
 class CpuThrottle:
     """Throttle for the reading thread: while the car is driven, it uses the interpreter for a
     fifth of the time, since the gate needs it too. `used_s()` is the thread's CPU time."""
 
     def __init__(
         self,
-        driven: Callable[[], bool],
-        used_s: Callable[[], float] = time.thread_time,
+        driven: Driven,
+        used_s: Clock = time.thread_time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._driven, self._used_s, self._sleep = driven, used_s, sleep
@@ -111,9 +116,7 @@ def _among(etags: tuple[ETag, ...], etag: str, weak: bool) -> bool:
 class Downloads:
     """Sender of all answers of one car. `driven()` returns whether a driver holds the wheel."""
 
-    def __init__(
-        self, driven: Callable[[], bool], clock_s: Callable[[], float], stalled_s: float = STALLED_S
-    ) -> None:
+    def __init__(self, driven: Driven, clock_s: Clock, stalled_s: float = STALLED_S) -> None:
         self._driven, self._clock_s, self._stalled_s = driven, clock_s, stalled_s
         # One thread: the car has other work.
         self._thread = ThreadPoolExecutor(1, "recordings")

@@ -16,6 +16,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.recordings.repair.damage import losses
 from fpvcar.runtime.texts import FILE_MISSING, VERBATIM, Phrase, Text
+from fpvcar.runtime.workers import Rest
 
 if TYPE_CHECKING:
     from fpvcar.recordings.export.zipped import DriveZip
@@ -135,7 +136,7 @@ class Job:
 class JobFactory:
     """Factory of jobs for the recordings of a repository. `rest` makes the thread rest."""
 
-    def __init__(self, repository: DriveRepository, car: str, rest: Callable[[], None]) -> None:
+    def __init__(self, repository: DriveRepository, car: str, rest: Rest) -> None:
         self._repository, self._writing = repository, repository.writing
         self._car, self._rest = car, rest
 

@@ -10,7 +10,6 @@ recordings, and yields to a driver: downloads.py.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -33,6 +32,7 @@ from fpvcar.library.api.export_jobs import (
 from fpvcar.library.drive_repository import UNREAD
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text, fault_text
 
 EXPORTS_BUSY = Phrase(
@@ -59,7 +59,7 @@ class ExportsApi:
         factory: JobFactory,
         downloads: Downloads,
         rights: RecordingRights,
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Clock = time.monotonic,
     ) -> None:
         self._factory, self._downloads = factory, downloads
         self._rights, self._clock_s = rights, clock_s

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import BYTES, JSON, RECORDING_GONE, answering, refused
 from fpvcar.http.routes import OBJECT, answers, query_of
-from fpvcar.library.api.downloads import CpuThrottle, Downloads, as_file
+from fpvcar.library.api.downloads import CpuThrottle, Downloads, Driven, as_file
 from fpvcar.library.api.drives_api import DrivesApi
 from fpvcar.library.api.drives_api import ListContext as ListContext
 from fpvcar.library.api.export_jobs import JobFactory
@@ -32,6 +32,7 @@ from fpvcar.recordings.export import pictures, plots
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.reader import Recording
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire.video import pack_video
@@ -89,8 +90,8 @@ class RecordingsApi:
         files: Callable[[], Iterable[Path]] | DriveRepository,
         context: ListContext,
         rights: RecordingRights,
-        driven: Callable[[], bool] = lambda: False,
-        clock_s: Callable[[], float] = time.monotonic,
+        driven: Driven = lambda: False,
+        clock_s: Clock = time.monotonic,
         folder: Path | None = None,
     ) -> None:
         """Create the routes; `folder` may store an index of the recordings."""

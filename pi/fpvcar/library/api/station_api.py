@@ -26,10 +26,11 @@ from fpvcar.http.addresses import is_loopback
 from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import BYTES, JSON, PRIVATE, answering, quoted
 from fpvcar.http.routes import answers, query_of
-from fpvcar.library.api.downloads import CpuThrottle, Downloads
+from fpvcar.library.api.downloads import CpuThrottle, Downloads, Driven
 from fpvcar.library.checksums import sums_of
 from fpvcar.recordings import names
 from fpvcar.runtime import files
+from fpvcar.runtime.clock import Clock
 from fpvcar.wire import station as wire
 
 NAME_MOST = 40
@@ -62,10 +63,10 @@ class StationApi:
         stations: Stations,
         codes: CodeCheck,
         downloads: Downloads,
-        driven: Callable[[], bool] = lambda: False,
+        driven: Driven = lambda: False,
         certificate: str = "",
-        clock_s: Callable[[], float] = time.monotonic,
-        utc_s: Callable[[], float] = time.time,
+        clock_s: Clock = time.monotonic,
+        utc_s: Clock = time.time,
     ) -> None:
         """Create the routes; `certificate` is the SHA-256 of the car's certificate, in hex."""
         self._car, self._folder, self._stations = car, folder, stations

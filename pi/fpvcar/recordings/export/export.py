@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, Mp4Export
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.export.table_writers import CsvFile, ParquetFile, write_tables
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.recordings.names import Say
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.damage import INCOMPLETE, cut_short, losses
@@ -60,7 +61,7 @@ class OpenRecording(NamedTuple):
 class Report:
     """Losses of an export. `incomplete` is true if recorded data is missing in it."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Say) -> None:
         self.out, self.lines, self.incomplete = say, list[str](), False
 
     def say(self, text: str) -> None:
@@ -83,9 +84,7 @@ class Report:
         return INCOMPLETE if self.incomplete and not partial else 0
 
 
-def in_order(
-    paths: Sequence[Path], say: Callable[[str], None], lost: Callable[[str], None] | None = None
-) -> list[File]:
+def in_order(paths: Sequence[Path], say: Say, lost: Say | None = None) -> list[File]:
     """Sort recordings by time; a folder is replaced by its recordings.
 
     An unreadable file in a folder is left out and reported. An empty file is reported to `say`, as
@@ -107,9 +106,7 @@ def in_order(
     return sorted(by_path.values(), key=lambda file: file.start_ns)
 
 
-def one_by_one(
-    ordered: Iterable[File], say: Callable[[str], None]
-) -> Generator[OpenRecording, None, None]:
+def one_by_one(ordered: Iterable[File], say: Say) -> Generator[OpenRecording, None, None]:
     """Open one recording at a time; each is closed when the next one is requested.
 
     Losses are reported to `say`. Raises RecordingError, OSError.

@@ -14,11 +14,12 @@ import itertools
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fpvcar.runtime.units import SECOND_US
+from fpvcar.runtime.workers import Rest, no_rest
 from fpvcar.video import h264
 from fpvcar.video.syntax import is_high, shape_of
 
@@ -112,7 +113,7 @@ class SampleIndex:
         lengths = self.lengths_us
         return sum(sum(lengths[at : at + SLICE]) for at in range(0, len(lengths), SLICE))
 
-    def head(self, rest: Callable[[], None] = lambda: None) -> bytes:
+    def head(self, rest: Rest = no_rest) -> bytes:
         """Encode all bytes before the first sample. Calls `rest` after every SLICE table
         entries."""
         large = self.media_bytes + 16 >= LARGE
@@ -164,7 +165,7 @@ class SampleIndex:
         trak = box(b"trak", tkhd, box(b"mdia", mdhd, hdlr, minf))
         return box(b"moov", mvhd, trak)
 
-    def _tables(self, rest: Callable[[], None]) -> list[bytes]:
+    def _tables(self, rest: Rest) -> list[bytes]:
         """Encode stbl without the chunk offsets, which depend on the size of the other tables."""
         described = [_avc1(sets) for sets in self.sets]
         runs = (
@@ -229,7 +230,7 @@ def _u32(value: int) -> bytes:
     return value.to_bytes(4, "big")
 
 
-def _table(values: Iterable[int], rest: Callable[[], None], kind: str = "I") -> bytes:
+def _table(values: Iterable[int], rest: Rest, kind: str = "I") -> bytes:
     table, remaining = array(kind), iter(values)
     while part := array(kind, itertools.islice(remaining, SLICE)):
         table += part

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, sample_of, sets_of
-from fpvcar.recordings.export.pictures import LEAD_NS, DecodableFilter, Frame
+from fpvcar.recordings.export.pictures import LEAD_NS, DecodableFilter, Frame, LeftOut
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import SECOND_NS
+from fpvcar.runtime.workers import Rest, no_rest
 from fpvcar.video import h264
 
 EXPORT_NO_KEY = Phrase(
@@ -57,23 +58,16 @@ class FilmPicture(NamedTuple):
 
 class Timeline:
     """Filter for decodable pictures: a film needs ascending times and sizes that mp4 can hold.
+    `left_out` counts the others."""
 
-    `missed` is called with the time of each picture that is left out. If that time is in the film
-    already, `doubled` is called instead.
-    """
-
-    def __init__(
-        self,
-        missed: Callable[[int], None] = lambda _: None,
-        doubled: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._missed, self._doubled = missed, doubled
+    def __init__(self, left_out: LeftOut | None = None) -> None:
+        self._left_out = left_out or LeftOut()
         self._last_us, self._waiting = -1, False
 
     def picture(self, frame: Frame) -> FilmPicture | None:
         """Return the next picture for the film; None if it is left out."""
         if frame.capture_ns // 1000 <= self._last_us:
-            self._doubled()  # from a file given twice, or a different clock
+            self._left_out.doubled += 1  # from a file given twice, or a different clock
             self._waiting = True  # the following pictures refer to this one
             return None
         nals = h264.nal_units(frame.unit)
@@ -81,7 +75,7 @@ class Timeline:
         if sets:
             self._waiting = not _possible(sets)
         if self._waiting:
-            self._missed(frame.capture_ns)
+            self._left_out.add(frame.capture_ns)
             return None
         self._last_us = frame.capture_ns // 1000
         return FilmPicture(frame, nals, sets)
@@ -97,12 +91,12 @@ class Mp4Export:
         self,
         opened: Callable[[], Iterable[Recording]],
         time_range: TimeRange = WHOLE,
-        rest: Callable[[], None] = lambda: None,
+        rest: Rest = no_rest,
     ) -> None:
         """Call `rest` repeatedly while the film's index is written."""
         self._opened, self._time_range, self._rest = opened, time_range, rest
         self._index, self._head = SampleIndex(), b""
-        self.left_out = self.doubled = 0
+        self.left_out = LeftOut()
 
     @property
     def pictures(self) -> int:
@@ -118,10 +112,10 @@ class Mp4Export:
     def missing(self) -> list[Text]:
         """Return messages about recorded pictures that the film lacks."""
         lines = list[Text]()
-        if self.left_out:
-            lines.append(EXPORT_NO_KEY(count=self.left_out))
-        if self.doubled:
-            lines.append(EXPORT_DOUBLED(count=self.doubled))
+        if self.left_out.count:
+            lines.append(EXPORT_NO_KEY(count=self.left_out.count))
+        if self.left_out.doubled:
+            lines.append(EXPORT_DOUBLED(count=self.left_out.doubled))
         return lines
 
     @property
@@ -136,8 +130,8 @@ class Mp4Export:
         """
         index, before, done = self._index, Frame(0, False, b""), 0
         length_ns = USUAL_NS
-        self.left_out = self.doubled = 0
-        for frame, nals, sets in self._shown(self._missed, self._doubled):
+        self.left_out = LeftOut(self._time_range.start_ns)
+        for frame, nals, sets in self._shown(self.left_out):
             if before.unit:
                 length_ns = frame.capture_ns - before.capture_ns
                 if length_ns > PAUSE_MOST_NS:
@@ -164,7 +158,7 @@ class Mp4Export:
         OSError."""
         pending, size = [self._head], len(self._head)
         sizes = iter(self._index.sizes)
-        for expected, picture in zip(sizes, self._shown(), strict=False):
+        for expected, picture in zip(sizes, self._shown(LeftOut()), strict=False):
             sample = sample_of(picture.nals)
             if len(sample) != expected:
                 raise RecordingError("a recording has changed meanwhile: export it again")
@@ -177,31 +171,21 @@ class Mp4Export:
             raise RecordingError("a recording was deleted meanwhile: export the rest again")
         yield b"".join(pending)
 
-    def _doubled(self) -> None:
-        self.doubled += 1
-
-    def _missed(self, log_ns: int) -> None:
-        self.left_out += self._time_range.start_ns <= log_ns
-
-    def _shown(
-        self,
-        missed: Callable[[int], None] = lambda _: None,
-        doubled: Callable[[], None] = lambda: None,
-    ) -> Iterator[FilmPicture]:
+    def _shown(self, left_out: LeftOut) -> Iterator[FilmPicture]:
         """Yield the pictures of the film; every call yields the same pictures."""
-        timeline = Timeline(missed, doubled)
-        for frame in self._leading(missed):
+        timeline = Timeline(left_out)
+        for frame in self._leading(left_out):
             picture = timeline.picture(frame)
             if picture is not None:
                 yield picture
 
-    def _leading(self, missed: Callable[[int], None]) -> Iterator[Frame]:
+    def _leading(self, left_out: LeftOut) -> Iterator[Frame]:
         """Yield decodable pictures, beginning with the last key frame before the time range."""
         start_ns, end_ns = self._time_range
         lead, decodable = list[Frame](), DecodableFilter()
         for recording in self._opened():
             from_ns = max(0, start_ns - LEAD_NS)
-            for frame in pictures.frames(recording, from_ns, end_ns, missed, decodable):
+            for frame in pictures.frames(recording, from_ns, end_ns, left_out, decodable):
                 lead = [frame] if frame.key else [*lead, frame]
                 if frame.capture_ns >= start_ns:
                     yield from lead

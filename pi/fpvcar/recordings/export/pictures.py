@@ -5,7 +5,8 @@ they resume at the next key frame. A file that goes on where the last one ended 
 with rare key frames make such files.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fpvcar.recordings import codec, messages
@@ -72,26 +73,40 @@ class DecodableFilter:
         return Frame(capture_ns + self._more_ns, key, picture.unit)
 
 
+@dataclass
+class LeftOut:
+    """Count of the recorded pictures since a time that a film lacks; `doubled`: those whose time
+    is in the film already."""
+
+    since_ns: int = 0
+    count: int = 0
+    doubled: int = 0
+
+    def add(self, at_ns: int) -> None:
+        """Count a picture that cannot be decoded."""
+        self.count += self.since_ns <= at_ns
+
+
 def frames(
     recording: Recording,
     start_ns: int = 0,
     end_ns: int = EVER_NS,
-    missed: Callable[[int], None] = lambda _: None,
+    left_out: LeftOut | None = None,
     decodable: DecodableFilter | None = None,
 ) -> Iterator[Frame]:
     """Yield the decodable pictures in this time range. Raises OSError.
 
-    `missed` is called with the time of every other picture. `decodable`: the filter of the files
+    `left_out` counts all others. `decodable`: the filter of the files
     before this one.
     """
     decodable = decodable or DecodableFilter()
     decodable.next_file()
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
         frame = decodable.frame(message)
-        if frame is None:
-            missed(message.log_ns)
-        else:
+        if frame is not None:
             yield frame
+        elif left_out is not None:
+            left_out.add(message.log_ns)
 
 
 def frames_between(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:

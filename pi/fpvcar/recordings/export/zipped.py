@@ -10,7 +10,7 @@ end of the zip, as zipfile does for a stream that cannot seek.
 
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fpvcar.recordings import reader
@@ -20,6 +20,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import losses
 from fpvcar.runtime.texts import FILE_MISSING, VERBATIM, Phrase, Text, os_reason
 from fpvcar.runtime.units import MIB
+from fpvcar.runtime.workers import Rest, no_rest
 
 EXPORT_TABLE = Phrase("export_table", "{count} messages could not be read for a table")
 EXPORT_CUT = Phrase("export_cut", "{name}: cannot be read to its end: {reason}")
@@ -71,7 +72,7 @@ class DriveZip:
         self,
         car: str,
         paths: Iterable[Path],
-        rest: Callable[[], None] = lambda: None,
+        rest: Rest = no_rest,
         kind: type[PackedCsv] | type[PackedParquet] = PackedCsv,
         files: bool = True,
     ) -> None:

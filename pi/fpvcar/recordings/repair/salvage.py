@@ -13,6 +13,7 @@ from fpvcar.recordings.mcap.walk import Walk
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair.recover import Ending, rewritten
 from fpvcar.runtime import files
+from fpvcar.runtime.clock import ClockNs
 
 SLICE_NS = 100_000_000
 """Time limit of one sealing step: the current recording must be synced in time."""
@@ -81,7 +82,7 @@ class Salvager:
     Files that raise an exception are skipped.
     """
 
-    def __init__(self, seal: Seal, now_ns: Callable[[], int]) -> None:
+    def __init__(self, seal: Seal, now_ns: ClockNs) -> None:
         self._seal, self._now_ns = seal, now_ns
         self._tried: set[str] = set()
         self._dropped: dict[str, int] = {}

@@ -4,7 +4,7 @@ files, sorted by time -> files of one drive -> replay.run -> ReplayedDrive
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from fpvcar.recordings import messages
 from fpvcar.recordings.export import export
 from fpvcar.recordings.export.export import OpenRecording
 from fpvcar.recordings.messages import About, FormatError
+from fpvcar.recordings.names import Say
 from fpvcar.recordings.repair import damage
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.recordings.replay import replay
@@ -49,7 +50,7 @@ class ReplayedDrive(NamedTuple):
 
 
 def replay_drives(
-    paths: Sequence[Path], say: Callable[[str], None], most: int = DIFFERENCES_MAX
+    paths: Sequence[Path], say: Say, most: int = DIFFERENCES_MAX
 ) -> Iterator[ReplayedDrive]:
     """Replay recordings, drive by drive. At most `most` differences of each are kept; losses of
     the files go to `say`. Raises RecordingError, OSError."""

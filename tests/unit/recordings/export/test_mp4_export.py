@@ -13,6 +13,7 @@ import pytest
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export import mp4
 from fpvcar.recordings.export.mp4_export import Mp4Export, TimeRange
+from fpvcar.recordings.export.pictures import LeftOut
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
@@ -147,8 +148,8 @@ def test_file_without_key_frame_continues_the_file_before_it(
     ]
     film = planned(*paths, start_ns=BEGAN_NS + round(start_s * SECOND_NS))
     assert film.pictures == count
-    assert film.left_out == {120: 0, 60: 60, 0: 45}[count]
-    assert [one.frame.key for one in film._shown()].count(True) == bool(count)
+    assert film.left_out.count == {120: 0, 60: 60, 0: 45}[count]
+    assert [one.frame.key for one in film._shown(LeftOut())].count(True) == bool(count)
 
 
 def test_left_out_pictures_are_counted_before_first_byte(tmp_path: Path) -> None:
@@ -172,9 +173,9 @@ def test_overlapping_files_continue_with_a_key_frame(tmp_path: Path, overlap: in
     two = McapFile(said(second, late_ns), segment=2, sequence_from=30)
     film = planned(one, two.to(tmp_path / "b.mcap"))
     waits = -overlap % 10
-    assert (film.doubled, film.left_out) == (overlap, waits)
+    assert (film.left_out.doubled, film.left_out.count) == (overlap, waits)
     assert film.pictures == 60 - overlap - waits
-    taken = [one.frame.unit for one in film._shown()]
+    taken = [one.frame.unit for one in film._shown(LeftOut())]
     assert taken == [*first, *second[overlap + waits :]]
     assert h264.is_key(taken[30])
     assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures
@@ -187,7 +188,7 @@ def test_key_frame_with_cut_sps_is_left_out_with_its_group(tmp_path: Path) -> No
     units[10] = units[10].replace(sps, sps[:5])
     path = McapFile(said(tuple(units))).to(tmp_path / "a.mcap")
     film = planned(path)
-    assert film.left_out == 10
+    assert film.left_out.count == 10
     assert len(shown(made(film, tmp_path / "film.mp4"))) == 20
 
 

@@ -1,8 +1,15 @@
-"""Plausibility of the wall clock: a Pi without network and clock battery may be in 1970."""
+"""Types of clocks, and the plausibility of the wall clock: a Pi without network and clock battery
+may be in 1970."""
 
 import time
+from collections.abc import Callable
 
 from fpvcar.runtime.texts import Phrase, Text
+
+Clock = Callable[[], float]
+"""Clock in s: time.monotonic, or time.time for UTC. Tests turn it by hand."""
+ClockNs = Callable[[], int]
+"""Clock in ns."""
 
 CLOCK = Phrase(
     "clock",
