@@ -106,6 +106,7 @@ docs:
 	@$(BIN)/python -m tools.docs.wiring_docs
 	@$(BIN)/python -m tools.docs.doctor_docs
 	@$(BIN)/python -m tools.docs.build_docs
+	@$(BIN)/python -m tools.docs.rights_docs
 	@$(BIN)/python -m tools.docs.status_docs
 	@$(BIN)/python -m tools.docs.wire_docs
 	@$(BIN)/python -m tools.docs.page_messages

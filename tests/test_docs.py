@@ -21,6 +21,7 @@ from tools.docs import (
     page_messages,
     page_texts,
     profile_docs,
+    rights_docs,
     status_docs,
     wire_docs,
 )
@@ -206,6 +207,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     page_texts.FINDINGS: page_texts.findings,
     page_texts.SENT: page_texts.sent_texts,
     profile_docs.PAGE: profile_docs.page,
+    rights_docs.PAGE: rights_docs.page,
     status_docs.PAGE: status_docs.page,
     wire_docs.PAGE: wire_docs.page,
     **page_messages.FILES,
@@ -232,7 +234,8 @@ class Said(Down, tag="said", frozen=True):
 
 def test_value_that_nests_in_itself_has_a_shape_and_a_type() -> None:
     shape = "key: anyText, values: maybe(record(either(anyText, object(() => NESTED)))),"
-    assert page_messages.value(Nested) == f"const NESTED = {{\n  {shape}\n}};\n"
+    typed = "/** @type {import('../lib/wire.js').Shape} */\n"
+    assert page_messages.value(Nested) == f"{typed}const NESTED = {{\n  {shape}\n}};\n"
     fields = "key: string; values: Record<string, string | Nested>;"
     assert page_messages.interface(Nested) == f"export interface Nested {{\n  {fields}\n}}\n"
     assert wire_docs.values_in(Said) == [Nested]
@@ -287,7 +290,7 @@ def test_text_has_one_english_and_all_its_values() -> None:
 
 
 def test_no_english_is_passed_as_words_of_another_program() -> None:
-    """Such a text would have no key: no language could translate it."""
+    """A text without a key has no translation."""
     found = []
     for path in [*(ROOT / "pi").rglob("*.py"), *(ROOT / "base-station").rglob("*.py")]:
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -155,7 +155,7 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
         (*MODULE, "tests.vectors.make"),
         (*MODULE, "tools.docs.wire_docs"),
         (*MODULE, "tools.docs.page_messages"),
-        (*PYTEST, "tests/unit/wire/test_wire.py"),
+        (*PYTEST, "tests/unit/wire/test_wire.py", "tests/unit/seat/test_rights.py"),
         ("node_modules/.bin/tsc", "--project", "tsconfig.json"),
         ("node", "--test", "tests/web/lib/wire.test.js"),
         TEXTS,

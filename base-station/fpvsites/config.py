@@ -16,7 +16,9 @@ from msgspec import Meta
 
 from fpvcar.config import ConfigError, Section
 from fpvcar.config.profiles import converted, read_toml
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import Phrase
+
+SITES_GROUP = Phrase("sites_group", 'group "{group}" is unknown; groups: {groups}')
 
 FILE, GROUPS = "fpvsites.toml", "groups"
 GROUPS_MOST = 32
@@ -71,14 +73,7 @@ class Config(Section, frozen=True):
         if name in self.groups:
             return self.groups[name]
         known = ", ".join(self.groups) or "–"
-        raise ConfigError(
-            Text(
-                "sites_group",
-                'group "{group}" is unknown; groups: {groups}',
-                group=name,
-                groups=known,
-            )
-        )
+        raise ConfigError(SITES_GROUP(group=name, groups=known))
 
 
 def load(folder: Path) -> Config:

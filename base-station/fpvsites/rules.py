@@ -13,8 +13,13 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from fpvcar.config import ConfigError, Section
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import Phrase
 from fpvsites.config import CLOCK, DAY_MINUTES, Config, Group, Span, minutes_of
+
+SITES_TIME = Phrase(
+    "sites_time",
+    'time "{time}" refused: it is {now}; expected a later time today, HH:MM, at most 24:00',
+)
 
 Mode = Literal["everything", "sites", "nothing"]
 TABLE = "inet fpvsites"
@@ -77,14 +82,7 @@ def switch_until(text: str, now: datetime.datetime) -> float:
     minutes = minutes_of(match[1], match[2]) if match else -1
     if until := [at_s for at_s in _instants(now, minutes) if at_s > now.timestamp()]:
         return until[0]
-    raise ConfigError(
-        Text(
-            "sites_time",
-            'time "{time}" refused: it is {now}; expected a later time today, HH:MM, at most 24:00',
-            time=text,
-            now=f"{now:%H:%M}",
-        )
-    )
+    raise ConfigError(SITES_TIME(time=text, now=f"{now:%H:%M}"))
 
 
 def permission(

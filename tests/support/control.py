@@ -106,7 +106,7 @@ class Rig:
 
     @property
     def changes(self) -> int:
-        """Number of reported changes."""
+        """Number of changes reported so far."""
         return self.changed.count
 
     def answer(self, status: Status, reason: WheelsReason = WheelsReason.NONE) -> None:

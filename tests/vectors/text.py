@@ -131,7 +131,8 @@ def values(kind: inspect.Type, sent: bool, depth: int = 0) -> Iterator[Any]:
             outside = [(low or 0) - 1, high + (step or 1), (low or 0) + 1] if sent else [high + 1]
             yield from (low or 0, high, *(outside if le or lt else ()), 1.5, "1")
         case inspect.FloatType(ge=low, le=high) if low is not None and high is not None:
-            yield from (low, high, low - 1e-4, high * 1.001, "1")
+            # typing caches Meta(ge=0) and Meta(ge=0.0) as one: the first decides.
+            yield from (float(low), float(high), low - 1e-4, high * 1.001, "1")
         case inspect.FloatType():
             yield from (0.5, 1e9, "1")
 

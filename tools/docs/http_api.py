@@ -4,6 +4,7 @@ docs/reference/.
 `@answers` declares the calls at their handlers: pi/fpvcar/http/routes.py.
 """
 
+import functools
 import inspect
 import json
 import math
@@ -23,12 +24,13 @@ from fpvcar.calibration.api import CalibrationApi
 from fpvcar.config import Depth
 from fpvcar.depth import camera
 from fpvcar.doctor.api import DoctorApi
+from fpvcar.http.rights import BY_COOKIE, Right
 from fpvcar.http.routes import Declaration, fields_of
 from fpvcar.http.trust_api import TrustApi
 from fpvcar.library.api.drives_api import DrivesApi
 from fpvcar.library.api.exports import ExportsApi
 from fpvcar.library.api.recordings_api import RecordingsApi
-from fpvcar.library.api.station_api import SIGNED, StationApi
+from fpvcar.library.api.station_api import StationApi
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.routes import Server
 from fpvcar.wifi.api import NetworkApi
@@ -38,13 +40,8 @@ FILE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.jso
 REF = "#/components/schemas/{name}"
 NO_API = ("/ws/", "/trust", "/{path}")
 """Prefixes of paths that are sockets or pages."""
-ROLES = {
-    "let_in": "driver",
-    "let_change": "driver's page",
-    "let_delete": "grown-up",
-    "let_grown_up": "grown-up",
-}
-"""Right of a call -> the clients that have it."""
+SIGNED = (wire.STATION, wire.NONCE, wire.MAC)
+"""Headers of a request that a paired station signs."""
 REFUSAL = "Refused; the text names the value and its limit, or the next step."
 LOCKED = "The caller has to enter a code first; X-Opened-By is its kind."
 
@@ -55,15 +52,8 @@ class Call(NamedTuple):
     method: str
     path: str
     summary: str
+    right: Right
     declaration: Declaration
-
-    @property
-    def role(self) -> str:
-        """Return the clients that may call it."""
-        if wire.MAC in self.declaration.headers:
-            return "station"
-        right = self.declaration.right
-        return ROLES[right.__name__] if right else "anybody"
 
     @property
     def parameters(self) -> list[dict[str, Any]]:
@@ -76,39 +66,42 @@ class Call(NamedTuple):
             for field in fields_of(query):
                 name = field.encode_name
                 found.append(parameter(name, "query", schema[name], field.required))
-        headers = self.declaration.headers
+        headers = SIGNED if self.right == Right.STATION else self.declaration.headers
         return found + [parameter(name, "header", {"type": "string"}, True) for name in headers]
 
 
 def parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
     """Return the description of a parameter."""
-    endless = isinstance(schema.get("default"), float) and math.isinf(schema["default"])
-    shown = {key: value for key, value in schema.items() if key != "default" or not endless}
+    shown = {}
+    for key, value in schema.items():
+        number = isinstance(value, float)
+        if not number or math.isfinite(value):  # JSON has no infinity
+            # typing caches Meta(ge=0) and Meta(ge=0.0) as one: the first decides.
+            shown[key] = int(value) if number and value.is_integer() else value
     return {"name": name, "in": place, "required": required, "schema": shown}
+
+
+def application(rights: DeviceRights, stations: Any = None) -> web.Application:
+    """Return a car's routes; their objects have nothing but these rights."""
+    part = functools.partial(bare, _rights=rights, _stations=stations)
+    drives = part(DrivesApi, _repository=SimpleNamespace(editable=True))
+    others = (StationApi, NetworkApi, DoctorApi, CalibrationApi, InvitationsApi, TrustApi)
+    parts = (
+        part(RecordingsApi, _drives=drives, _exports=part(ExportsApi)),
+        *(part(kind) for kind in others),
+    )
+    some = SimpleNamespace(depth=Depth(source="none"))
+    core = bare(Core, profile=some, soc=None, ranges=some)
+    features = [Feature(name="api", routes=api.add_to) for api in parts]
+    features.append(camera.feature(core))
+    app: web.Application = bare(Server, _features=features).application()
+    return app
 
 
 def calls() -> list[Call]:
     """Return the calls that a car's server registers, by path."""
-    repository = type("DriveRepository", (), {"editable": True})()
-    drives, recordings = (
-        bare(DrivesApi, _repository=repository),
-        {"_rights": bare(DeviceRights), "_exports": bare(ExportsApi)},
-    )
-    parts = (
-        bare(RecordingsApi, _drives=drives, **recordings),
-        bare(StationApi),
-        bare(NetworkApi),
-        bare(DoctorApi),
-        bare(CalibrationApi),
-        bare(InvitationsApi),
-        bare(TrustApi),
-    )
-    some = SimpleNamespace(depth=Depth(source="none"))
-    core = bare(Core, profile=some, soc=None, ranges=some)
-    features = [Feature(name="api", routes=part.add_to) for part in parts]
-    features.append(camera.feature(core))
-    server = bare(Server, _features=features)
-    return sorted(_declared(server.application()), key=lambda call: (call.path, call.method))
+    declared = _declared(application(bare(DeviceRights)))
+    return sorted(declared, key=lambda call: (call.path, call.method))
 
 
 def _declared(app: web.Application) -> Iterator[Call]:
@@ -118,7 +111,7 @@ def _declared(app: web.Application) -> Iterator[Call]:
         if route.method != "HEAD" and not path.startswith(NO_API):
             handler: Any = route.handler
             summary = " ".join((inspect.getdoc(handler) or "").split("\n\n")[0].split())
-            yield Call(route.method.lower(), path, summary, handler.declaration)
+            yield Call(route.method.lower(), path, summary, handler.right, handler.declaration)
 
 
 def bare(kind: type, **fields: object) -> Any:
@@ -171,10 +164,10 @@ def operation(call: Call) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": call.summary}
     if declaration.answer is not None:
         answer["content"] = content(declaration.answer)
-    locked = {"401": {"description": LOCKED}} if declaration.right else {}
+    locked = {"401": {"description": LOCKED}} if call.right in BY_COOKIE else {}
     result: dict[str, Any] = {
         "summary": call.summary,
-        "description": f"Who may: {call.role}.",
+        "description": f"Who may: {call.right}.",
         "parameters": call.parameters,
         "responses": {
             str(declaration.status): answer,
@@ -184,8 +177,8 @@ def operation(call: Call) -> dict[str, Any]:
     }
     if declaration.body is not None:
         result["requestBody"] = {"required": True, "content": content(declaration.body)}
-    if call.role != "anybody":
-        scheme = "station" if call.role == "station" else "cookie"
+    if call.right != Right.ANYONE:
+        scheme = "station" if call.right == Right.STATION else "cookie"
         result["security"] = [{scheme: []}]
     return result
 
@@ -210,7 +203,7 @@ def content(answer: Any) -> dict[str, Any]:
 def table() -> str:
     """Return a table of all calls, for a page."""
     rows = [
-        f"| `{call.method.upper()} {call.path}` | {call.role} | {shown(call)} | {call.summary} |"
+        f"| `{call.method.upper()} {call.path}` | {call.right} | {shown(call)} | {call.summary} |"
         for call in calls()
     ]
     head = "| call | role | parameters | effect |\n|---|---|---|---|"

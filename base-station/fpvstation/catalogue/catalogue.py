@@ -35,6 +35,12 @@ from fpvstation.store.replicas import CarInventory, ReplicaIndex
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
+STATION_AWAY = Phrase(
+    "station_away",
+    "this drive is in the archive {place}: mount it, or bring the drive back: fpvstation "
+    "recall {name}",
+)
+
 AT_ONCE = 256
 """Largest number of sessions in one transaction."""
 PATIENCE_S = 2.0
@@ -260,15 +266,7 @@ class Catalogue:
             session = str(path.parent.relative_to(self._root))
             if not path.exists() and (record := self._store.archived(session)):
                 name = path.parent.name
-                raise OSError(
-                    Text(
-                        "station_away",
-                        "this drive is in the archive {place}: mount it, or bring the drive back: "
-                        "fpvstation recall {name}",
-                        place=record.place,
-                        name=name,
-                    )
-                )
+                raise OSError(STATION_AWAY(place=record.place, name=name))
         return paths
 
     def writing(self, path: Path) -> bool:

@@ -27,6 +27,17 @@ from fpvstation.errors import StationError
 from fpvstation.fetch.cars import Car
 from fpvstation.fetch.pull import CarFault, SegmentGone, invalid
 
+STATION_BETWEEN = Phrase(
+    "station_between",
+    "{url}: its certificate has changed ({fingerprint}...); {car} signs {own}...: a machine "
+    "in the middle",
+)
+STATION_UNPROVED = Phrase(
+    "station_unproved",
+    "{url}: its certificate has changed ({fingerprint}...); no proof that it is {car}: {reason}",
+)
+STATION_UNSIGNED = Phrase("station_unsigned", "{url}: answer refused: this car did not sign it")
+
 LATE = Phrase("station_late", "{url}: no answer in time")
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
@@ -101,25 +112,9 @@ async def certificate_of(car: Car) -> str:
         async with session(car.url, presented) as client:
             own = await HttpCar(car, client).certificate()
     except CarFault as fault:
-        raise CarFault(
-            Text(
-                "station_unproved",
-                "{url}: its certificate has changed ({fingerprint}...); no proof that it is "
-                "{car}: {reason}",
-                **values,
-                reason=fault_text(fault),
-            )
-        ) from None
+        raise CarFault(STATION_UNPROVED(**values, reason=fault_text(fault))) from None
     if own != presented:
-        raise CarFault(
-            Text(
-                "station_between",
-                "{url}: its certificate has changed ({fingerprint}...); {car} signs "
-                "{own}...: a machine in the middle",
-                **values,
-                own=own[:16],
-            )
-        )
+        raise CarFault(STATION_BETWEEN(**values, own=own[:16]))
     return presented
 
 
@@ -211,13 +206,7 @@ class HttpCar:
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
         if not wire.macs_equal(answer.headers.get(wire.MAC, ""), mac):
-            raise CarFault(
-                Text(
-                    "station_unsigned",
-                    "{url}: answer refused: this car did not sign it",
-                    url=self._car.url,
-                )
-            )
+            raise CarFault(STATION_UNSIGNED(url=self._car.url))
         return _decoded(body, kind)
 
     @contextlib.asynccontextmanager

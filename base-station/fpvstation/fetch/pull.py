@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from fpvcar.library import checksums
 from fpvcar.recordings import names
-from fpvcar.runtime.texts import Text, fault_text
+from fpvcar.runtime.texts import Phrase, Text, fault_text
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
 from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
@@ -27,6 +27,8 @@ from fpvstation.store.archived import SessionArchived
 from fpvstation.store.identity import FULL, StoreGone
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
+
+STATION_CUT = Phrase("station_cut", "{name}: transfer ended after {count} of {total} pieces")
 
 SIZE_MOST = 4 << 30
 """Upper limit of a plausible segment: a minute is 16 MB."""
@@ -255,15 +257,7 @@ class Pull:
                     if slot.expired and number <= last:
                         return False
             if number <= last:
-                raise CarFault(
-                    Text(
-                        "station_cut",
-                        "{name}: transfer ended after {count} of {total} pieces",
-                        name=name,
-                        count=number,
-                        total=last + 1,
-                    )
-                )
+                raise CarFault(STATION_CUT(name=name, count=number, total=last + 1))
         return True
 
     async def _write_piece(self, incoming: IncomingSegment, number: int, data: bytes) -> None:

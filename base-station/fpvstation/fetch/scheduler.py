@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fpvcar.runtime.clock import Clock
-from fpvcar.runtime.texts import State, Text, fault_text, segments
+from fpvcar.runtime.texts import Phrase, State, Text, fault_text, segments
 from fpvstation.errors import INTERNAL, NOT_CONTACTED, StationError
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
@@ -35,6 +35,10 @@ NO_ROOM = Text(
 FETCHING = Text("station_fetching", "fetching")
 EVERYTHING_S = 3600.0
 """Interval of comparing segments with a receipt, too: a store may have lost some."""
+STATION_FAILED = Phrase("station_failed", "{count} failed ({name}: {reason}); retrying")
+STATION_CERTIFICATE = Text(
+    "station_certificate", "the car has a new certificate, and proved its identity"
+)
 log = logging.getLogger("fpvstation")
 
 
@@ -170,12 +174,7 @@ class FetchScheduler:
             except CertificateChanged:
                 # its task starts again with the new certificate
                 self._cars.renew(car, await certificate_of(car))
-                raise CarFault(
-                    Text(
-                        "station_certificate",
-                        "the car has a new certificate, and proved its identity",
-                    )
-                ) from None
+                raise CarFault(STATION_CERTIFICATE) from None
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
@@ -249,10 +248,4 @@ def _fault_of(result: Round) -> Text | None:
     if not result.bad:
         return None
     name, reason = next(iter(result.bad.items()))
-    return Text(
-        "station_failed",
-        "{count} failed ({name}: {reason}); retrying",
-        count=segments(len(result.bad)),
-        name=name,
-        reason=reason,
-    )
+    return STATION_FAILED(count=segments(len(result.bad)), name=name, reason=reason)

@@ -10,6 +10,15 @@ from fpvcar.runtime.units import MB
 from fpvstation.errors import NOT_CONTACTED
 from fpvstation.store.sums_file import StoredSegment
 
+NO_ROOM = Phrase(
+    "no_room",
+    "{place} is full: {session} needs {needed} MB, and {free} MB are free there: make room there",
+)
+OFFICE_BAD = Phrase(
+    "office_bad",
+    "{place}: {count} files of {session} are bad or missing there ({first}); they are sent again",
+)
+
 DAMAGED = Phrase(
     "office_damaged", "{path}: damaged here since it was verified: fpvstation verify {session}"
 )
@@ -39,28 +48,13 @@ def damaged_here(segment: StoredSegment) -> OfficeFault:
 def bad_copies(place: str, session: str, bad: Sequence[str]) -> OfficeFault:
     """Return the fault of an office with damaged or missing files."""
     values = {"place": place, "count": len(bad), "session": session, "first": bad[0]}
-    return OfficeFault(
-        Text(
-            "office_bad",
-            "{place}: {count} files of {session} are bad or missing there ({first}); "
-            "they are sent again",
-            **values,
-        )
-    )
+    return OfficeFault(OFFICE_BAD(**values))
 
 
 def no_room(place: str, session: str, size: int, free: int) -> Text:
     """Return the text of a lack of room for a session."""
     needed, there = f"{size / MB:.1f}", f"{free / MB:.1f}"
-    return Text(
-        "no_room",
-        "{place} is full: {session} needs {needed} MB, and {free} MB are free there: "
-        "make room there",
-        place=place,
-        session=session,
-        needed=needed,
-        free=there,
-    )
+    return NO_ROOM(place=place, session=session, needed=needed, free=there)
 
 
 class CopyProgress(msgspec.Struct):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fpvcar.runtime import files
 from fpvcar.runtime.clock import Clock
-from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase, Text
+from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.mirror.office import (
@@ -43,6 +43,16 @@ NO_ARCHIVE = Phrase(
     "station.toml, then restart the station",
 )
 
+RECALL_NOTHING = Phrase(
+    "recall_nothing",
+    "{place} has no right file of this session, and no office has one: put its folder back "
+    "there, or count it as lost: fpvstation recall --lost {name}",
+)
+RECALL_DAMAGED = Phrase(
+    "recall_damaged",
+    "{path}: right in {place}, and damaged on its way to the store's disk: check that disk, "
+    "then recall it again",
+)
 log = logging.getLogger("fpvstation")
 
 
@@ -136,29 +146,14 @@ class Recall:
             if unlike := sorted(segments_of(lost).keys() - set(bad)):
                 await self._act(self._store.clear, paths.values())
                 path = f"{session}/{unlike[0]}"
-                raise OfficeFault(
-                    Text(
-                        "recall_damaged",
-                        "{path}: right in {place}, and damaged on its way to the store's disk: "
-                        "check that disk, then recall it again",
-                        path=path,
-                        place=record.place,
-                    )
-                )
+                raise OfficeFault(RECALL_DAMAGED(path=path, place=record.place))
         for office in self._offices:
             if right != record.segments.keys():
                 await self._fetch_from(office, session, paths, right, verify)
         if not right:
             await self._act(self._store.clear, [*paths.values(), *kept.values()])
             values = {"place": record.place, "name": session.rpartition("/")[2]}
-            raise OfficeFault(
-                Text(
-                    "recall_nothing",
-                    "{place} has no right file of this session, and no office has one: put its "
-                    "folder back there, or count it as lost: fpvstation recall --lost {name}",
-                    **values,
-                )
-            )
+            raise OfficeFault(RECALL_NOTHING(**values))
         await self._act(self._take, session, record, paths, right)
         return right
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from fpvcar.runtime.texts import SAYS, Text, fault_text, segments
+from fpvcar.runtime.texts import SAYS, Phrase, Text, fault_text, segments
 from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.rate import Rate
 from fpvstation.mirror.office import MAKE_ROOM, CopyProgress, OfficeFault
@@ -30,6 +30,10 @@ BUSY_S = 2.0
 ENDED_MOST = 50
 """Ended recalls that are kept for the page."""
 ACTIVE = "waiting", "copying", "verifying"
+RECALL_LOST = Phrase(
+    "recall_lost",
+    "{count} bad or missing in {place} ({first}): fetched again if the car or an office has it",
+)
 log = logging.getLogger("fpvstation")
 
 
@@ -90,14 +94,7 @@ class _Recall:
         lost = await tiers.recall(state.session, self._on_progress)
         if lost:
             count, place = segments(len(lost)), state.place
-            state.fault = Text(
-                "recall_lost",
-                "{count} bad or missing in {place} ({first}): fetched again if the car or an "
-                "office has it",
-                count=count,
-                place=place,
-                first=lost[0],
-            )
+            state.fault = RECALL_LOST(count=count, place=place, first=lost[0])
         state.state, state.done, state.rate = "done", state.total, 0.0
 
     def _on_progress(self, progress: CopyProgress) -> None:

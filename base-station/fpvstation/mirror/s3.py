@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.recordings import names
-from fpvcar.runtime.texts import FILE_MISSING, SAYS, Text
+from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase
 from fpvstation.mirror.office import (
     BAD_DISK,
     OTHER_STORE,
@@ -35,6 +35,12 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, stored_in, text_of
+
+BUCKET_MARKER = Phrase(
+    "bucket_marker",
+    "{place}: {marker} is missing there: correct `target`; if the bucket was emptied, copy "
+    "the store's there",
+)
 
 PART, PARTS_MOST, PARTS_AT_ONCE = 16 << 20, 10_000, 2
 """Bytes of a request, at least a minute of a car: a server takes a file in one request in half
@@ -68,15 +74,7 @@ class S3:
                 await bucket.remove([f"{MARKER}.none"])
         replica = await bucket.read(MARKER)
         if replica is None:
-            raise OfficeFault(
-                Text(
-                    "bucket_marker",
-                    "{place}: {marker} is missing there: correct `target`; if the bucket was "
-                    "emptied, copy the store's there",
-                    place=self.place,
-                    marker=MARKER,
-                )
-            )
+            raise OfficeFault(BUCKET_MARKER(place=self.place, marker=MARKER))
         if replica != content:
             raise OfficeFault(OTHER_STORE(place=self.place, store=store))
 

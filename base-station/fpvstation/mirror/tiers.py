@@ -38,6 +38,14 @@ from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
+ARCHIVE_LEFT = Phrase(
+    "archive_left", "{count} files of {session} are still in {place}: fpvstation recall {name}"
+)
+ARCHIVE_WAITS = Phrase(
+    "archive_waits", "{place} does not have {session} yet: wait until it is copied there"
+)
+ARCHIVE_FOREIGN = Phrase("archive_foreign", "{path} is not archived: move it elsewhere")
+
 ARCHIVE_LINK = Phrase(
     "archive_link", "{path} links to {target}, which is not its archive: remove that link"
 )
@@ -120,22 +128,12 @@ class Tiers:
             return FILE_MISSING(name=session)
         if left := self._log.left(session):
             values = {"count": len(left.segments), "place": left.place, "session": session}
-            return Text(
-                "archive_left",
-                "{count} files of {session} are still in {place}: fpvstation recall {name}",
-                **values,
-                name=session.rpartition("/")[2],
-            )
+            return ARCHIVE_LEFT(**values, name=session.rpartition("/")[2])
         replicas = self._replicas.of(session)
         expected = segments_of(listed).items()
         for place in self._offices:
             if place not in replicas or not expected <= replicas[place].segments.items():
-                return Text(
-                    "archive_waits",
-                    "{place} does not have {session} yet: wait until it is copied there",
-                    session=session,
-                    place=place,
-                )
+                return ARCHIVE_WAITS(session=session, place=place)
         return None
 
     # Out
@@ -284,13 +282,7 @@ def _refuse_foreign(folder: Path, record: ArchivedSession) -> None:
         if files.TEMPORARY.fullmatch(name):
             (folder / name).unlink()
         elif name not in {*record.segments, SUMS_FILE}:
-            raise StationError(
-                Text(
-                    "archive_foreign",
-                    "{path} is not archived: move it elsewhere",
-                    path=folder / name,
-                )
-            )
+            raise StationError(ARCHIVE_FOREIGN(path=folder / name))
 
 
 def _make_link(path: Path, target: str, temporary: Path) -> None:

@@ -18,12 +18,21 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fpvcar.recordings.export.table_writers import has_parquet
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import Phrase, Text
 from fpvstation.catalogue.catalogue import FILE
 from fpvstation.errors import StationError
 from fpvstation.query import sidecar
 from fpvstation.query.keeper import folder_of
 from fpvstation.query.sidecar import SUFFIX, TABLES, VERSION, library
+
+QUERY_MEMORY = Phrase(
+    "query_memory",
+    "the query needs more than {memory} MB: read fewer months or columns, or give it more "
+    "with --memory MB",
+)
+QUERY_DAMAGED = Phrase(
+    "query_damaged", "{session}: its sidecar was damaged, and is removed: ask again"
+)
 
 MEMORY_MB, MEMORY_LEAST_MB = 512, 32
 BATCH = 1000
@@ -115,28 +124,14 @@ class Engine:
             raise self._refusal(fault) from None
 
     def _refusal(self, fault: Exception) -> StationError:
+        text = str(fault)
         if isinstance(fault, self._duckdb.OutOfMemoryException):
-            return StationError(
-                Text(
-                    "query_memory",
-                    "the query needs more than {memory} MB: read fewer months or columns, or "
-                    "give it more with --memory MB",
-                    memory=self._memory_mb,
-                )
-            )
+            return StationError(QUERY_MEMORY(memory=self._memory_mb))
         if self.damaged:
-            return StationError(
-                Text(
-                    "query_damaged",
-                    "{session}: its sidecar was damaged, and is removed: ask again",
-                    session=self.damaged[-1],
-                )
-            )
+            return StationError(QUERY_DAMAGED(session=self.damaged[-1]))
         if isinstance(fault, self._duckdb.PermissionException):
-            return StationError(
-                f"refused: {fault}: a query reads samples, events and sessions only"
-            )
-        return StationError(str(fault))
+            text = f"refused: {text}: a query reads samples, events and sessions only"
+        return StationError(text)
 
     def _check(self, db: Any, sql: str) -> None:
         """Refuse all but one reading statement. Raises StationError, duckdb.Error."""

@@ -12,6 +12,10 @@ from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import Measured
 
+SIZE_FULL = Phrase("size_full", "full in {days} days: {free} of {total} GB are free")
+SIZE_RESTORE = Phrase("size_restore", "restore all of it to the fastest disk: {time}")
+SIZE_MIRROR = Phrase("size_mirror", "mirror a day to it: {time}; the limit is {limit}")
+
 CAR_MBIT = 2.2
 """Recorded data of a car: 2 Mbit/s of video, and all sensors."""
 LINK_MBIT = 1000.0
@@ -61,25 +65,10 @@ class Tier(NamedTuple):
         """Return the plan of this tier."""
         free, total = (f"{size / 1000 / MB:.0f}" for size in (self.free, self.total))
         return [
-            Text(
-                "size_full",
-                "full in {days} days: {free} of {total} GB are free",
-                days=f"{self.days:.1f}",
-                free=free,
-                total=total,
-            ),
+            SIZE_FULL(days=f"{self.days:.1f}", free=free, total=total),
             Text("size_verify", "verify all of it, when full: {time}", time=span(self.verify_s)),
-            Text(
-                "size_restore",
-                "restore all of it to the fastest disk: {time}",
-                time=span(self.restore_s),
-            ),
-            Text(
-                "size_mirror",
-                "mirror a day to it: {time}; the limit is {limit}",
-                time=span(self.mirror_s),
-                limit=self.limit,
-            ),
+            SIZE_RESTORE(time=span(self.restore_s)),
+            SIZE_MIRROR(time=span(self.mirror_s), limit=self.limit),
         ]
 
 

@@ -14,12 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import Phrase, Text
 from fpvstation.errors import StationError
 from fpvstation.store.audit import BY_RECORD, Finding
 from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import DAMAGED, SUFFIX
 from fpvstation.store.sums_file import StoredSegment
+
+STATION_RECALL = Phrase("station_recall", "bring it back with `fpvstation recall {name}`")
+STATION_ARCHIVED = Phrase("station_archived", "{session} is in {place}: {step}")
 
 ARCHIVED, LEFT = ".archived", ".left"
 UNREADABLE = (
@@ -84,13 +87,7 @@ class ArchiveLog:
         """Raise SessionArchived if a session is archived."""
         if record := self.of(session):
             raise SessionArchived(
-                Text(
-                    "station_archived",
-                    "{session} is in {place}: {step}",
-                    session=session,
-                    place=record.place,
-                    step=recall_step(session),
-                )
+                STATION_ARCHIVED(session=session, place=record.place, step=recall_step(session))
             )
 
     def audit(self, session: str, recorded: Mapping[str, str]) -> list[Finding]:
@@ -164,8 +161,4 @@ def path_of(session: str, suffix: str = SUFFIX) -> str:
 
 def recall_step(session: str) -> Text:
     """Return the next step for a session in an archive."""
-    return Text(
-        "station_recall",
-        "bring it back with `fpvstation recall {name}`",
-        name=session.rpartition("/")[2],
-    )
+    return STATION_RECALL(name=session.rpartition("/")[2])

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fpvcar.runtime.clock import Clock
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import Phrase, Text
 from fpvcar.runtime.units import MB
 from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import DAY_S, ReplicaLog, is_recent, segments_of
@@ -27,6 +27,20 @@ UNSURE_S = 3600.0
 """Time that a replica at an office may wait for verification before that is a fault."""
 EVERY_S, AGAIN_S = 3600.0, 60.0
 """Pause between two runs: normally, and while the limit is exceeded."""
+BOUND_COPIES = Phrase(
+    "bound_copies",
+    "{over} MB over the limit of {most} MB; sessions without a copy at every office: {count} "
+    "(the oldest: {first})",
+)
+BOUND_REST = Phrase(
+    "bound_rest",
+    "{over} MB over the limit of {most} MB: the rest is the newest session, or has a damaged list",
+)
+BOUND_UNSURE = Phrase(
+    "bound_unsure",
+    "{over} MB over the limit of {most} MB; sessions whose copies no office has verified for "
+    "a day: {count} (the oldest: {first})",
+)
 log = logging.getLogger("fpvstation")
 
 
@@ -91,30 +105,11 @@ class Bound:
             return
         excess = {"over": f"{over / MB:.0f}", "most": f"{self._most / MB:.0f}"}
         if lacking:
-            yield Text(
-                "bound_copies",
-                "{over} MB over the limit of {most} MB; sessions without a copy at every "
-                "office: {count} (the oldest: {first})",
-                **excess,
-                count=len(lacking),
-                first=lacking[0],
-            )
+            yield BOUND_COPIES(**excess, count=len(lacking), first=lacking[0])
         elif not unsure:
-            yield Text(
-                "bound_rest",
-                "{over} MB over the limit of {most} MB: the rest is the newest session, or "
-                "has a damaged list",
-                **excess,
-            )
+            yield BOUND_REST(**excess)
         elif now_s - self._unsure_s >= UNSURE_S:
-            yield Text(
-                "bound_unsure",
-                "{over} MB over the limit of {most} MB; sessions whose copies no office has "
-                "verified for a day: {count} (the oldest: {first})",
-                **excess,
-                count=len(unsure),
-                first=unsure[0],
-            )
+            yield BOUND_UNSURE(**excess, count=len(unsure), first=unsure[0])
 
     def _may_evict(self, listed: Sequence[StoredSegment]) -> bool:
         return bool(listed) and not self._at_offices(listed)

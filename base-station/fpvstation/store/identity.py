@@ -10,9 +10,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import Phrase
 from fpvstation.errors import StationError
 from fpvstation.store.disk import Disk
+
+STORE_GONE = Phrase("store_gone", "found the store {found}, expected {store}: mount its disk")
+STORE_MARKER = Phrase("store_marker", "{path}: {reason}; is this folder a store?")
 
 MARKER, FORMAT = ".fpvstation.json", 1
 LOCK = ".lock"
@@ -79,14 +82,7 @@ class Identity:
         except FileNotFoundError:
             marker_id = ""
         if marker_id != self._id:
-            raise StoreGone(
-                Text(
-                    "store_gone",
-                    "found the store {found}, expected {store}: mount its disk",
-                    found=marker_id or "–",
-                    store=self._id,
-                )
-            )
+            raise StoreGone(STORE_GONE(found=marker_id or "–", store=self._id))
 
     def try_out(self) -> None:
         """Raise StationError if the file system lacks an operation that a store needs. The fault
@@ -129,14 +125,7 @@ class Identity:
         try:
             return msgspec.json.decode(self._disk.read(MARKER), type=_Marker)
         except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StationError(
-                Text(
-                    "store_marker",
-                    "{path}: {reason}; is this folder a store?",
-                    path=MARKER,
-                    reason=fault,
-                )
-            ) from None
+            raise StationError(STORE_MARKER(path=MARKER, reason=fault)) from None
 
     def _create(self, known: str) -> str:
         if known:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 
 from fpvcar.library.checksums import start_of
 from fpvcar.runtime.clock import Clock
-from fpvcar.runtime.texts import Phrase, Text
+from fpvcar.runtime.texts import Phrase
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.errors import StationError
 from fpvstation.store.archived import recall_step
@@ -30,6 +30,10 @@ from fpvstation.store.disk import Disk
 from fpvstation.store.identity import Identity
 from fpvstation.store.replica_log import EVICTED, HERE, is_recent
 from fpvstation.store.sums_file import StoredSegment
+
+STORE_BYTES = Phrase(
+    "store_bytes", "{path}: the store's disk does not return the written bytes: check that disk"
+)
 
 STORE_NAME = Phrase("store_name", "{path}: another segment has this name; check it")
 
@@ -306,13 +310,7 @@ class Store(Contents):
         self._disk.sync(part)
         size = self._disk.size(part)
         if size != sums.size or (read_back and self._disk.sums(part) != sums):
-            raise StationError(
-                Text(
-                    "store_bytes",
-                    "{path}: the store's disk does not return the written bytes: check that disk",
-                    path=part,
-                )
-            )
+            raise StationError(STORE_BYTES(path=part))
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() has checked it

@@ -21,8 +21,13 @@ from fpvcar.access.rights import DeviceRights
 from fpvcar.http.addresses import is_loopback
 from fpvcar.http.responses import refused
 from fpvcar.runtime import files
-from fpvcar.runtime.texts import FILE_DAMAGED, Text
+from fpvcar.runtime.texts import FILE_DAMAGED, Phrase, Text
 from fpvstation.errors import StationError
+
+HTTPS_ONLY = Phrase(
+    "https_only",
+    "The station needs https, which protects the password and the recordings: open {url}",
+)
 
 FILE = "password.json"
 PASSWORD_NEEDED = Text("password_needed", "Enter the password to see this page.")
@@ -132,12 +137,4 @@ def https_url(request: web.Request) -> str | None:
 def _refuse_plain(request: web.Request) -> None:
     url = https_url(request)
     if url is not None:
-        raise refused(
-            web.HTTPForbidden,
-            Text(
-                "https_only",
-                "The station needs https, which protects the password and the recordings: "
-                "open {url}",
-                url=url,
-            ),
-        )
+        raise refused(web.HTTPForbidden, HTTPS_ONLY(url=url))

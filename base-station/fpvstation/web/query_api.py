@@ -15,9 +15,11 @@ from aiohttp import web
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import JSON, failed, number_of, refused
-from fpvcar.runtime.texts import PROGRAM_EXIT, Text, text_of_line
+from fpvcar.runtime.texts import PROGRAM_EXIT, Phrase, text_of_line
 from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
+
+SEARCHES_BUSY = Phrase("searches_busy", "{most} searches are in progress: try again in a minute.")
 
 ROWS, ROWS_MOST = 1000, 100_000
 BYTES_MOST = 16 * MB
@@ -51,14 +53,7 @@ class QueryApi:
         """Return the result of a query as JSON, after the queries before it. Raises
         HTTPException."""
         if self._asked >= AT_ONCE:
-            raise refused(
-                web.HTTPServiceUnavailable,
-                Text(
-                    "searches_busy",
-                    "{most} searches are in progress: try again in a minute.",
-                    most=AT_ONCE,
-                ),
-            )
+            raise refused(web.HTTPServiceUnavailable, SEARCHES_BUSY(most=AT_ONCE))
         self._asked += 1
         try:
             async with self._turn:

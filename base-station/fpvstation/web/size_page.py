@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fpvcar.http.languages import translated
-from fpvcar.runtime.texts import OUT_OF_RANGE, Refusal, Text, fault_text
+from fpvcar.runtime.texts import OUT_OF_RANGE, Phrase, Refusal, Text, fault_text
 from fpvcar.runtime.units import MB
 from fpvstation.errors import StationError
 from fpvstation.sizing.measure import load
 from fpvstation.sizing.plan import CAR_MBIT, LINK_MBIT, Demand, Tier, Unmeasured, plan
+
+SIZE_SPEED = Phrase(
+    "size_speed", "latency {latency} ms; reads {read} MB/s, synced writes {written} MB/s"
+)
 
 FIELDS = (
     ("cars", Text("size_of_cars", "Cars"), "1", 1.0, 100_000.0),
@@ -104,9 +108,7 @@ def _number(text: str, least: float, most: float) -> float:
 
 def _speed(tier: Tier) -> Text:
     measured = tier.measured
-    return Text(
-        "size_speed",
-        "latency {latency} ms; reads {read} MB/s, synced writes {written} MB/s",
+    return SIZE_SPEED(
         latency=f"{measured.latency_s * 1e3:.2f}",
         read=f"{measured.read / MB:.0f}",
         written=f"{measured.append / MB:.0f}",

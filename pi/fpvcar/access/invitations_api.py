@@ -20,6 +20,7 @@ from fpvcar.http import addresses
 from fpvcar.http.addresses import in_url
 from fpvcar.http.endpoints import Address
 from fpvcar.http.responses import refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
 from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
@@ -65,7 +66,7 @@ class InvitationsApi:
         """Add the route; call this before adding a catch-all route."""
         app.router.add_post(BASE, self._invite)
 
-    @answers(RecordingRights.let_grown_up, query=InvitationQuery)
+    @answers(Right.GROWN_UP, query=InvitationQuery)
     async def _invite(self, request: web.Request) -> Invitation:
         """Invite a guest to drive for a while."""
         minutes = query_of(request, InvitationQuery).minutes

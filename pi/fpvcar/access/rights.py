@@ -16,6 +16,7 @@ from fpvcar.access.remembered_browsers import Device, Devices
 from fpvcar.http.addresses import is_loopback
 from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import PRIVATE, refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers
 from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text
@@ -42,6 +43,15 @@ class RecordingRights:
     def add_to(self, app: web.Application) -> None:
         """Add the route; this class has none."""
 
+    def check(self, right: Right, request: web.Request) -> None:
+        """Raise HTTPForbidden or HTTPUnauthorized for a client without the right."""
+        checks = {
+            Right.DRIVER: self.let_in,
+            Right.DRIVERS_PAGE: self.let_change,
+            Right.GROWN_UP: self.let_grown_up,
+        }
+        checks[right](request)
+
     def let_in(self, request: web.Request) -> None:
         """Raise HTTPForbidden or HTTPUnauthorized if the client may not view."""
         refuse_other_sites(request)
@@ -54,10 +64,6 @@ class RecordingRights:
         self.let_in(request)
         if self.device(request) is None and "Origin" not in request.headers:
             raise self._unauthorized(DRIVER_NEEDED)
-
-    def let_delete(self, request: web.Request) -> None:
-        """Raise as let_change, and also for a client without grown-up rights."""
-        self.let_grown_up(request)
 
     def let_grown_up(self, request: web.Request) -> None:
         """Raise as let_change, and also for a client without grown-up rights."""

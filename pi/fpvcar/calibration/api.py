@@ -25,6 +25,7 @@ from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.http.responses import CAR_MOVES, PRIVATE, failed, quoted, refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
 from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Refusal, Text
@@ -109,7 +110,7 @@ class CalibrationApi:
 
     # --- reading ---
 
-    @answers(RecordingRights.let_grown_up)
+    @answers(Right.GROWN_UP)
     async def _all(self, _: web.Request) -> dict[str, Any]:
         """Return values, steps and changes of the calibration."""
         return self._tuner.as_json()
@@ -123,7 +124,7 @@ class CalibrationApi:
         ways = {"turn": turn, "circle_m": motors.circle_m}
         return {"guard": profile.guard, "speeds": profile.speeds, **ways}
 
-    @answers(RecordingRights.let_grown_up)
+    @answers(Right.GROWN_UP)
     async def _step(self, _: web.Request) -> dict[str, Any] | None:
         """Return the running step, or null."""
         return self._now()
@@ -143,7 +144,7 @@ class CalibrationApi:
             back |= obstacle(control.guarding(), self._senses.ranges(now_s), throttle)
         return {**step, "moves": any(control.duties), "held_back": back}
 
-    @answers(RecordingRights.let_grown_up, TOML)
+    @answers(Right.GROWN_UP, TOML)
     async def _written(self, _: web.Request) -> web.Response:
         """Return the profile with the results of calibration."""
         if self._profile is None:
@@ -164,7 +165,7 @@ class CalibrationApi:
 
     # --- changing ---
 
-    @answers(RecordingRights.let_grown_up, query=StepQuery)
+    @answers(Right.GROWN_UP, query=StepQuery)
     async def _begin(self, request: web.Request) -> dict[str, Any] | None:
         """Begin a step, and return it."""
         self._refuse_moving()
@@ -175,7 +176,7 @@ class CalibrationApi:
             self._watching = asyncio.create_task(self._watch())
         return self._now()
 
-    @answers(RecordingRights.let_grown_up, query=AnswerQuery)
+    @answers(Right.GROWN_UP, query=AnswerQuery)
     async def _say(self, request: web.Request) -> dict[str, Any] | None:
         """Take a person's answer for the step, also while the car moves."""
         query = query_of(request, AnswerQuery)
@@ -186,7 +187,7 @@ class CalibrationApi:
             self._tuner.answer(query.word, [_number(text) for text in texts])
         return self._now()
 
-    @answers(RecordingRights.let_grown_up)
+    @answers(Right.GROWN_UP)
     async def _keep(self, _: web.Request) -> dict[str, Any]:
         """Save the results of the step."""
         self._refuse_moving()
@@ -194,7 +195,7 @@ class CalibrationApi:
             self._tuner.keep(self._utc_s())
         return await self._wrote()
 
-    @answers(RecordingRights.let_grown_up, query=ValueQuery)
+    @answers(Right.GROWN_UP, query=ValueQuery)
     async def _set(self, request: web.Request) -> dict[str, Any]:
         """Save a value of the profile."""
         self._refuse_moving()
@@ -210,14 +211,14 @@ class CalibrationApi:
             self._tuner.set(key, value, self._utc_s())
         return await self._wrote()
 
-    @answers(RecordingRights.let_grown_up)
+    @answers(Right.GROWN_UP)
     async def _undo(self, _: web.Request) -> dict[str, Any]:
         """Revert the last change."""
         self._refuse_moving()
         self._tuner.undo()
         return await self._wrote()
 
-    @answers(RecordingRights.let_grown_up)
+    @answers(Right.GROWN_UP)
     async def _end(self, _: web.Request) -> dict[str, Any] | None:
         """End the step without a result."""
         self._refuse_moving()

@@ -37,9 +37,6 @@ from typing import NoReturn
 from fpvcar.devices.pins import PinsLost
 from fpvcar.runtime import mlock
 from fpvcar.runtime.clock import Clock
-from fpvcar.runtime.texts import SAYS, Text, os_reason
-
-GONE = Text("guardian_gone", "the guardian of the motors is gone")
 
 PATIENCE_S = 0.2
 """A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
@@ -97,6 +94,8 @@ class Guardian:
         if answer != READY:
             self.kill()
             reason = answer.decode(errors="replace") or "it died"
+            from fpvcar.runtime.texts import Text  # not above: see _gone
+
             raise PinsLost(
                 Text("guardian_none", "no guardian for the motors: {reason}", reason=reason)
             )
@@ -145,11 +144,13 @@ class Guardian:
         self._read_answers()
         now_s = self._clock_s()
         if self._asked_s is not None and now_s - self._asked_s > ANSWER_S:
+            from fpvcar.runtime.texts import Text  # not above: see _gone
+
             raise PinsLost(Text("guardian_hangs", "the guardian of the motors hangs"))
         try:
             self._line.send(command)
         except OSError:
-            raise PinsLost(GONE) from None
+            raise _gone() from None
         self._sent += 1
         if self._asked_s is None:
             self._asked_s = now_s
@@ -162,9 +163,15 @@ class Guardian:
         except OSError:
             answers = b""
         if not answers:
-            raise PinsLost(GONE)
+            raise _gone()
         self._answered += len(answers)
         self._asked_s = None if self._answered == self._sent else self._clock_s()
+
+
+def _gone() -> PinsLost:
+    from fpvcar.runtime.texts import Text  # not above: the guardian's process must stay small
+
+    return PinsLost(Text("guardian_gone", "the guardian of the motors is gone"))
 
 
 def _reaped(pid: int, options: int = 0) -> bool:
@@ -185,6 +192,8 @@ def take_turn(path: Path) -> int:
     try:
         turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as fault:
+        from fpvcar.runtime.texts import SAYS, os_reason  # not above: see _gone
+
         raise PinsLost(SAYS(place=path, reason=os_reason(fault))) from None
     if not _locked(turn, TURN_S):
         predecessor = os.pread(turn, 20, 0).decode()

@@ -14,6 +14,7 @@ from aiohttp import web
 from fpvcar.access.rights import RecordingRights
 from fpvcar.doctor.report import STATUSES
 from fpvcar.http.responses import CAR_MOVES, JSON, refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import OBJECT, answers
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.texts import PROGRAM_EXIT, PROGRAM_SILENT, VERBATIM, Text, fault_text
@@ -47,7 +48,7 @@ class DoctorApi:
         """Add the route; call this before adding a catch-all route."""
         app.router.add_post("/api/doctor", self._run)
 
-    @answers(RecordingRights.let_grown_up, OBJECT)
+    @answers(Right.GROWN_UP, OBJECT)
     async def _run(self, request: web.Request) -> web.Response:
         """Look for faults, for up to half a minute."""
         if self._moves():

@@ -1,6 +1,6 @@
 """Declaration of an HTTP route at its handler: right, request and answer.
 
-    @answers(RecordingRights.let_grown_up, query=Joining)
+    @answers(Right.GROWN_UP, query=Joining)
     async def _join(self, request: web.Request) -> NetworkState:
 
 The decorator checks the right and encodes the answer. `make docs` describes the car's API by the
@@ -16,11 +16,10 @@ from aiohttp import web
 from msgspec import Struct, inspect
 
 from fpvcar.http.responses import BYTES, JSON, number_of
+from fpvcar.http.rights import Right, admits
 
 S = TypeVar("S")
 Q = TypeVar("Q", bound=Struct)
-Right = Callable[[Any, web.Request], object]
-"""Method of the handler's `_rights` that raises for a client without the right."""
 OBJECT = dict[str, Any]
 """Answer that is a JSON object."""
 Handler = Callable[[S, web.Request], Awaitable[web.StreamResponse]]
@@ -29,7 +28,6 @@ Handler = Callable[[S, web.Request], Awaitable[web.StreamResponse]]
 class Declaration(NamedTuple):
     """Declared properties of a route. `answer`: a type, or the media type of bytes."""
 
-    right: Right | None
     answer: Any
     query: type[Struct] | None
     headers: tuple[str, ...]
@@ -38,7 +36,7 @@ class Declaration(NamedTuple):
 
 
 def answers(
-    right: Right | None = None,
+    right: Right = Right.ANYONE,
     answer: Any = BYTES["Content-Type"],
     *,
     query: type[Struct] | None = None,
@@ -48,15 +46,12 @@ def answers(
 ) -> Callable[[Callable[[S, web.Request], Awaitable[object]]], Handler[S]]:
     """Declare a handler. A value that it returns is sent as JSON, and its type is the answer's.
 
-    `right`: see Right; None admits every client, or the handler checks by itself. `query`: see
-    query_of. `headers`: headers that carry parameters.
+    `right`: see admits. `query`: see query_of. `headers`: headers that carry parameters.
     """
 
     def declared(handler: Callable[[S, web.Request], Awaitable[object]]) -> Handler[S]:
         @functools.wraps(handler)
         async def handle(owner: S, request: web.Request) -> web.StreamResponse:
-            if right is not None:
-                getattr(owner._rights, right.__name__)(request)  # type: ignore[attr-defined]
             value = await handler(owner, request)
             if isinstance(value, web.StreamResponse):
                 return value
@@ -65,9 +60,9 @@ def answers(
         own = handler.__annotations__["return"]
         sent = isinstance(own, type) and issubclass(own, web.StreamResponse)
         handle.declaration = Declaration(  # type: ignore[attr-defined]
-            right, answer if sent else own, query, headers, body, status
+            answer if sent else own, query, headers, body, status
         )
-        return handle
+        return admits(right)(handle)
 
     return declared
 

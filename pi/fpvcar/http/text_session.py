@@ -223,7 +223,7 @@ async def serve_text(
                     # Frames already received are read without a pause: let other tasks run.
                     await asyncio.sleep(0)
         except TimeoutError:
-            raise SessionClosed(f"no message for {SILENCE_S:.0f} s") from None
+            raise SessionClosed(SILENT(seconds=f"{SILENCE_S:.0f}")) from None
 
     ws = web.WebSocketResponse(
         compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False

@@ -28,6 +28,7 @@ from fpvcar.intercom.sound import SoundProgram, microphone_argv, speaker_argv
 from fpvcar.runtime.texts import VERBATIM, Text, fault_text
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.feature import Core, Feature
+from fpvcar.seat.handlers import Right, handles
 from fpvcar.seat.redundant_link import hello, refuse
 from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.video_link import Link
@@ -81,7 +82,7 @@ class IntercomState(Struct, frozen=True):
 
 def feature(core: Core) -> Feature:
     """Return the intercom of a car: its socket, and its switch for grown-ups."""
-    intercom = Intercom(core.profile.intercom, core.saver)
+    intercom = Intercom(core.profile.intercom, core.saver, core.changed.set)
     places = core.admission.sockets("/ws/intercom", RESERVED)
 
     async def talk(request: web.Request) -> web.WebSocketResponse:
@@ -93,20 +94,10 @@ def feature(core: Core) -> Feature:
         with places.place(request, Rank.SILENT) as place:
             return await intercom.serve(request, core.sessions, place)
 
-    def switch(session: Session, message: up.SetIntercom, now_s: float) -> None:
-        if not session.is_grown_up("intercom", "switches the intercom", now_s):
-            return
-        missing = intercom.switch(message.on)
-        if missing:
-            next_step = "sudo apt install alsa-utils, and set [intercom] in the profile"
-            error = Error("the car has no sound", missing, "", next_step, "no_sound")
-            session.deny(error, now_s)
-        core.changed.set()
-
     return Feature(
         name="intercom",
         routes=lambda app: app.router.add_get("/ws/intercom", talk),
-        handlers={up.SetIntercom: switch},
+        handlers=(intercom,),
         state=intercom.state,
     )
 
@@ -114,8 +105,11 @@ def feature(core: Core) -> Feature:
 class Intercom:
     """Intercom of the car, used by one page at a time: the newest socket of the driver's page."""
 
-    def __init__(self, sound: config.Intercom, saver: Saver) -> None:
-        self.on, self._saver = saver.before.intercom, saver
+    def __init__(
+        self, sound: config.Intercom, saver: Saver, changed: Callable[[], None] = lambda: None
+    ) -> None:
+        """`changed()` is called after a switch."""
+        self.on, self._saver, self._changed = saver.before.intercom, saver, changed
         self._speaker: SoundProgram | None = None
         self._microphone: SoundProgram | None = None
         if sound.speaker:
@@ -134,16 +128,21 @@ class Intercom:
         """Return the state for pages."""
         return IntercomState(self.on)
 
-    def switch(self, on: bool) -> str:
-        """Turn the intercom on or off; return the missing program, "" on success."""
+    @handles(up.SetIntercom, right=Right.GROWN_UP, act="switches the intercom")
+    def switch(self, session: Session, message: up.SetIntercom, now_s: float) -> None:
+        """Turn the intercom on or off."""
         programs = (program.argv[0] for program in self._programs())
-        missing = next((name for name in programs if on and not shutil.which(name)), "")
-        if not missing:
-            self.on = on
-            self._saver.put_intercom(on)
+        missing = next((name for name in programs if message.on and not shutil.which(name)), "")
+        if missing:
+            next_step = "sudo apt install alsa-utils, and set [intercom] in the profile"
+            error = Error("the car has no sound", missing, "", next_step, "no_sound")
+            session.deny(error, now_s)
+        else:
+            self.on = message.on
+            self._saver.put_intercom(self.on)
         if not self.on:
             self._end()
-        return missing
+        self._changed()
 
     async def serve(
         self, request: web.Request, sessions: Sessions, place: Place

@@ -3,19 +3,15 @@ may be in 1970."""
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from fpvcar.runtime.texts import Phrase, Text
+if TYPE_CHECKING:
+    from fpvcar.runtime.texts import Text
 
 Clock = Callable[[], float]
 """Clock in s: time.monotonic, or time.time for UTC. Tests turn it by hand."""
 ClockNs = Callable[[], int]
 """Clock in ns."""
-
-CLOCK = Phrase(
-    "clock",
-    "the clock is wrong, {now} UTC: connect the car to the internet, or sudo date -s "
-    '"2026-12-31 12:00"; then sudo systemctl restart fpvcar',
-)
 
 EARLIEST_S = 1_767_225_600.0
 """2026-01-01 UTC, before the first car."""
@@ -31,6 +27,14 @@ def utc_text(utc_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(0.0, utc_s)))
 
 
-def fault(utc_s: float) -> Text:
+def fault(utc_s: float) -> "Text":
     """Return the fault of the clock, with the next step."""
-    return CLOCK(now=utc_text(utc_s))
+
+    from fpvcar.runtime.texts import Text  # not above: the guardian needs Clock only
+
+    return Text(
+        "clock",
+        "the clock is wrong, {now} UTC: connect the car to the internet, or sudo date -s "
+        '"2026-12-31 12:00"; then sudo systemctl restart fpvcar',
+        now=utc_text(utc_s),
+    )

@@ -27,7 +27,7 @@ class Event(Generic[*Values]):
         self._listeners += listeners
 
     def publish(self, *values: *Values) -> None:
-        """Call all listeners."""
+        """Call all listeners, in the order of their subscription."""
         for listener in self._listeners:
             listener(*values)
 

@@ -12,8 +12,10 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from fpvcar.runtime.texts import STARTING, State, fault_text
+if TYPE_CHECKING:
+    from fpvcar.runtime.texts import State
 
 RETRY_S = 0.5
 STOP_S = 1.0
@@ -97,6 +99,8 @@ class Worker(Runner):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        from fpvcar.runtime.texts import STARTING  # not above: the guardian needs DeviceLost only
+
         self.state: State = STARTING
         self.resting = False
         self._log = logging.getLogger(f"fpvcar.{name}")
@@ -138,7 +142,7 @@ class Worker(Runner):
     def lost(self) -> None:
         """Discard the known values after the end of a life."""
 
-    def set_state(self, state: State) -> None:
+    def set_state(self, state: "State") -> None:
         """Set the state, and log a change."""
         if state != self.state:
             level = logging.INFO if state == "ok" else logging.WARNING
@@ -150,6 +154,8 @@ class Worker(Runner):
             try:
                 self.live()
             except DeviceLost as fault:
+                from fpvcar.runtime.texts import fault_text  # not above: see __init__
+
                 self.set_state(fault_text(fault))
             self.lost()
             if not self.ending:

@@ -1,10 +1,8 @@
 """Rights of sessions and their duration: codes, cookies, Lock, and the list of people.
 
-    unlock -> CodeCheck -> rights of the session -> ticket -> POST /api/pass -> Devices
-    unlock -> Devices.find_invitation -> the same, until the guest's time is over
-    lock, end, 30 min without use -> rights withdrawn, here and on the device
-
-Each method handles one message of one browser. hub.Hub calls it with the sender's session.
+unlock -> CodeCheck -> rights of the session -> ticket -> POST /api/pass -> Devices
+unlock -> Devices.find_invitation -> the same, until the guest's time is over
+lock, end, 30 min without use -> rights withdrawn, here and on the device
 """
 
 import hmac
@@ -18,8 +16,9 @@ from fpvcar.access.remembered_browsers import GROWN_UP_S, Device, Devices
 from fpvcar.http.addresses import address_class
 from fpvcar.runtime.texts import Text
 from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.handlers import Right, handles
 from fpvcar.seat.sessions import Sessions
-from fpvcar.seat.turns import Wheel
+from fpvcar.seat.turns import Turns
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
@@ -41,18 +40,19 @@ class Authorization:
         self,
         access: Access,
         sessions: Sessions,
-        wheel: Wheel,
+        turns: Turns,
         changed: Callable[[], None],
         utc_s: Callable[[], float],
     ) -> None:
         self._codes, self._devices, self._sessions = access.codes, access.devices, sessions
         self._lists = [devices for devices in (access.devices, access.stations) if devices]
-        self._wheel, self._changed, self._utc_s = wheel, changed, utc_s
+        self._turns, self._changed, self._utc_s = turns, changed, utc_s
         self._lost: Session | None = None
         """Driver's last page with a lost link; its rights are kept for its return."""
 
     # --- rights granted ---
 
+    @handles(up.Unlock, right=Right.ANYONE)
     def unlock(self, session: Session, unlock: up.Unlock, now_s: float) -> None:
         """Check a code and offer a cookie for it."""
         self.try_code(session, unlock.code, now_s)
@@ -143,7 +143,7 @@ class Authorization:
         """
         lost = self._lost
         if lost and lost.client == session.client:
-            old, self._lost = old or (lost if self._holds(lost) else None), None
+            old, self._lost = old or (lost if self._turns.at_the_wheel(lost) else None), None
         used_s = [old.used_s] if old else []
         device, utc_s = session.device, self._utc_s()
         if device is not None and device in self._devices.all():
@@ -161,7 +161,7 @@ class Authorization:
     def leave(self, session: Session) -> None:
         """Handle the end of a page's connection."""
         self.note_name(session)
-        if self._holds(session):
+        if self._turns.at_the_wheel(session):
             self._lost = session
 
     def note_name(self, session: Session) -> None:
@@ -169,20 +169,17 @@ class Authorization:
         if session.device is not None:
             self._devices.note_visit(session.device, session.name, self._utc_s())
 
-    def _holds(self, session: Session) -> bool:
-        return self._wheel.seat.holds(session.client)
-
     def _pages(self) -> list[Session]:
         """Return all connected pages, and the lost page that still holds the wheel."""
         lost = self._lost
-        return [*self._sessions, *([lost] if lost and self._holds(lost) else [])]
+        return [*self._sessions, *([lost] if lost and self._turns.at_the_wheel(lost) else [])]
 
     def note_use(self, session: Session, message: up.Upward, now_s: float) -> None:
         """Record an action of a person; it extends the grown-up rights."""
         if isinstance(message, up.Drive):
             idle = message.throttle == message.steer == 0.0
         else:
-            idle = isinstance(message, up.Ping | up.Report | up.Who)
+            idle = isinstance(message, up.Ping | up.Report | up.Who | up.Hello)
         if not idle:
             session.used_s = now_s
             if session.device is not None and session.rights.grown_up:
@@ -217,6 +214,7 @@ class Authorization:
         pages = [page for page in self._pages_of(session) if page.rights.grown_up]
         return all(now_s - page.used_s >= GROWN_UP_S for page in pages)
 
+    @handles(up.Lock, right=Right.ANYONE)
     def lock(self, session: Session, _: up.Lock, now_s: float) -> None:
         """Lock the grown-ups' part on this device."""
         self._lock(session)
@@ -237,10 +235,9 @@ class Authorization:
             if page is session or (device is not None and page.device is device)
         ]
 
+    @handles(up.End, right=Right.GROWN_UP, act="ends the rights of others")
     def end(self, session: Session, end: up.End, now_s: float) -> None:
-        """End a person's rights, on the list and on all pages, if a grown-up asks."""
-        if not session.is_grown_up("end", "ends the rights of others", now_s):
-            return
+        """End a person's rights, on the list and on all pages."""
         for devices in self._lists:
             devices.end(end.id)
         reason = "a grown-up has ended your rights"
@@ -254,17 +251,16 @@ class Authorization:
             log.info("%s: %s", page.name, reason.what)
             page.rights, page.device, page.ticket = Rights(), None, ""
             page.send(reason)
-            self._wheel.release(page, up.Release(), now_s)
+            self._turns.release(page, up.Release(), now_s)
         self._changed()
 
     # --- the list ---
 
+    @handles(up.Who, right=Right.GROWN_UP, act="sees the list of drivers")
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
-        """Send a grown-up the list of drivers and viewers."""
-        if session.is_grown_up("who", "sees the list of drivers", now_s):
-            people = (*self._connected(session), *self._absent())
-            unsaved = self.unsaved()
-            session.send(down.People(people, unsaved))
+        """Send the list of drivers and viewers."""
+        people = (*self._connected(session), *self._absent())
+        session.send(down.People(people, self.unsaved()))
 
     def unsaved(self) -> Text | None:
         """Return the reason the list cannot be saved."""
@@ -278,7 +274,7 @@ class Authorization:
                 session.name,
                 address_class(session.address),
                 session.rights.grown_up,
-                self._holds(session),
+                self._turns.at_the_wheel(session),
                 _id(session) == mine,
                 left_s=self._left_s(session.device),
                 watches=not session.rights.drive,
@@ -303,10 +299,6 @@ class Authorization:
             for device in devices.all()
             if device.id not in present
         ]
-
-    def handlers(self) -> dict[type, Callable[..., None]]:
-        """Return the handler of each kind of message."""
-        return {up.Unlock: self.unlock, up.Lock: self.lock, up.Who: self.who, up.End: self.end}
 
 
 def _id(session: Session) -> str:

@@ -76,23 +76,6 @@ class Session(TextSession[up.Upward]):
         if isinstance(message, WITH_NONCE):
             self.fresh.sent(message.nonce, message.clock_us)
 
-    def may_drive(self, what: str, now_s: float) -> bool:
-        """Return whether the session may do `what`, a driver's action; if not, send an error
-        with the next step."""
-        if not self.rights.drive:
-            error = down.Error("you may only watch", what, "", "enter the drive code", "watch_only")
-            self.deny(error, now_s)
-        return self.rights.drive
-
-    def is_grown_up(self, what: str, acts: str, now_s: float) -> bool:
-        """Return whether a grown-up holds the session; if not, send an error: only a grown-up
-        `acts`."""
-        if not self.rights.grown_up:
-            reason = f"only a grown-up {acts}"
-            next_step = "enter the grown-up code"
-            self.deny(down.Error(reason, what, "", next_step, "grown_up_only"), now_s)
-        return self.rights.grown_up
-
     def deny(self, error: down.Error, now_s: float) -> None:
         """Answer a well-formed but forbidden message with an error, at most once a second."""
         if now_s - self._denied_s.get(error.what, -DENY_AGAIN_S) >= DENY_AGAIN_S:

@@ -58,11 +58,11 @@ class Feature:
     """Paths that accept a POST with a body."""
     hosts: Callable[[], tuple[str, ...]] = tuple
     """Further host names by which pages request the car."""
-    handlers: Mapping[type, Callable[..., None]] = field(default_factory=dict)
-    """Handlers of its messages on /ws/drive, called with session, message and time."""
+    handlers: tuple[object, ...] = ()
+    """Parts with handlers of its messages on /ws/drive: see seat/handlers.py."""
     state: Callable[[], Struct | None] = lambda: None
     """State on all pages, sent with each State; None for nothing."""
     status: Callable[[], dict[str, object]] = dict
-    """Further fields of /api/status."""
+    """Further fields of /api/status, by name."""
     faults: Callable[[], Iterable[str]] = tuple
     """Reasons for a 503 of /healthz."""

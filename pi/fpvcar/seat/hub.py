@@ -2,10 +2,10 @@
 
 `receive` is the only place at which a browser's message takes effect.
 
-    receive -> Wheel         seat, wishes, stops
+    receive -> Turns         seat, wishes, stops
             -> Settings      lights, limit, guard, picture, recording
             -> Authorization codes, locks, rights to drive
-            -> Hub           hello, pings
+            -> Hub           hello, names, pings
 """
 
 import asyncio
@@ -24,9 +24,10 @@ from fpvcar.runtime.texts import Text
 from fpvcar.seat.authorization import Access, Authorization
 from fpvcar.seat.drive_socket import RENAMES_PER_S, Session
 from fpvcar.seat.feature import Feature
+from fpvcar.seat.handlers import Handler, Right, handlers_of, handles
 from fpvcar.seat.settings import Settings
 from fpvcar.seat.state import CarState
-from fpvcar.seat.turns import Wheel
+from fpvcar.seat.turns import Turns
 from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
@@ -72,21 +73,15 @@ class Hub:
         self._lights = vehicle.lights
         self._https_port, self._clock_s = https_port, clock_s
         self._recorder = vehicle.recorder
-        self._wheel = Wheel(profile, vehicle, changed.set)
+        self._turns = Turns(profile, vehicle, changed.set)
         self._settings = Settings(profile, vehicle, changed.set)
         self._seat = self.sessions.seat
-        self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
+        self.authorization = Authorization(access, self.sessions, self._turns, changed.set, utc_s)
         self._senses, self._page_seen_s = vehicle.senses, clock_s()
-        self._state = CarState(profile, vehicle, self._wheel, features)
-        self._handlers: dict[type, Callable[..., None]] = {
-            up.Ping: self._ping,
-            up.Name: self._rename,
-            **self._wheel.handlers(),
-            **self._settings.handlers(),
-            **self.authorization.handlers(),
-        }
-        for feature in features:
-            self._handlers |= feature.handlers
+        self._state = CarState(profile, vehicle, self._turns, features)
+        parts = (self, self._turns, self._settings, self.authorization)
+        more = (part for feature in features for part in feature.handlers)
+        self._handlers = handlers_of((*parts, *more), self._turns, vehicle.name)
 
     # --- connecting and disconnecting ---
 
@@ -97,7 +92,7 @@ class Hub:
         self.sessions.remove(session)
         if session.client and not self.sessions.of(session.client):
             self.authorization.leave(session)
-            self._wheel.leave(session, self._clock_s())
+            self._turns.leave(session, self._clock_s())
         self.changed.set()
 
     def receive(self, session: Session, message: up.Upward) -> None:
@@ -107,17 +102,20 @@ class Hub:
         """
         if session.closing:
             raise SessionClosed(session.closing)
-        now_s = self._clock_s()
-        if isinstance(message, up.Hello):
-            self._hello(session, message, now_s)
-        elif not session.client:
+        if not session.client and not isinstance(message, up.Hello):
             session.refuse(Error("hello first", "", "hello", "send hello", "hello_first"))
+            return
+        now_s = self._clock_s()
+        self.authorization.note_use(session, message, now_s)
+        may, handle, refuse = self._handlers.get(type(message), _ABSENT)
+        if may is None or may(session):
+            handle(session, message, now_s)
         else:
-            self.authorization.note_use(session, message, now_s)
-            self._handlers.get(type(message), _refuse)(session, message, now_s)
-            if self._due_s - now_s <= STATE_EARLY_S:
-                self._beat_early(now_s)
+            refuse(session, message, now_s)
+        if self._due_s - now_s <= STATE_EARLY_S:
+            self._beat_early(now_s)
 
+    @handles(up.Hello, right=Right.ANYONE)
     def _hello(self, session: Session, hello: up.Hello, now_s: float) -> None:
         if session.client:
             session.deny(Error("hello twice", "", "once a socket", "", "hello_twice"), now_s)
@@ -130,24 +128,26 @@ class Hub:
         self.authorization.join(session, old, now_s)
         if hello.code:
             self.authorization.try_code(session, hello.code, now_s)
-        self._wheel.join(session, now_s)
+        self._turns.join(session, now_s)
         code_needed = not session.rights.drive
         session.send(self._state.welcome(self._https_port, code_needed, session.video, now_s))
         self.authorization.offer(session)
         self.changed.set()
 
+    @handles(up.Name, right=Right.ANYONE)
     def _rename(self, session: Session, message: up.Name, now_s: float) -> None:
         """Give the page's person another name; the wheel stays with its driver."""
         name = message.name.strip() or NAMELESS
         if name != session.name and session.renames.allow(now_s):
             session.name = name
             self.authorization.note_name(session)
-            self._wheel.rename(session)
+            self._turns.rename(session)
             self.changed.set()
         elif name != session.name:
             most = f"one in {1 / RENAMES_PER_S:g} s"
             session.deny(Error("too many names", name, most, "wait", "too_often"), now_s)
 
+    @handles(up.Ping, right=Right.ANYONE)
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
 
@@ -187,7 +187,7 @@ class Hub:
     def _tidy(self, now_s: float) -> None:
         """Update seats, rights, sensors and the recorder's LED for the current time."""
         self._tidied_s = now_s
-        self._wheel.tick(now_s)
+        self._turns.tick(now_s)
         self.authorization.tick(now_s)
         if self.sessions:
             self._page_seen_s = now_s
@@ -223,6 +223,9 @@ def _refuse(session: Session, message: up.Upward, now_s: float) -> None:
     """Refuse a message of a feature that this car lacks."""
     kind = str(type(message).__struct_config__.tag)
     session.deny(Error("this car lacks the feature", kind, "", "", "unknown_kind"), now_s)
+
+
+_ABSENT = Handler(None, _refuse, _refuse)
 
 
 def new_nonce() -> int:

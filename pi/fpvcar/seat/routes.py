@@ -242,7 +242,7 @@ class Server:
 
     @answers(answer="text/plain")
     async def _metrics(self, request: web.Request) -> web.Response:
-        """Return figures for Prometheus."""
+        """Return the figures of the car for Prometheus."""
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
         return web.Response(body=self._figures.text().encode(), headers=headers)
 

@@ -11,7 +11,7 @@ from fpvcar.runtime.texts import Text
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.feature import Feature
 from fpvcar.seat.settings import Settings
-from fpvcar.seat.turns import Wheel
+from fpvcar.seat.turns import Turns
 from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wire import down
 from fpvcar.wire.errors import VERSION
@@ -35,7 +35,7 @@ class CarState:
     """State of the car as sent to pages."""
 
     def __init__(
-        self, profile: Profile, vehicle: Vehicle, wheel: Wheel, features: Sequence[Feature]
+        self, profile: Profile, vehicle: Vehicle, turns: Turns, features: Sequence[Feature]
     ) -> None:
         self.seq = self._nonce = 0
         self.recording = vehicle.recorder.status()
@@ -43,7 +43,7 @@ class CarState:
         self._profile, self._name, self._features = profile, vehicle.name, features
         self._control, self._cameras = vehicle.control, vehicle.cameras
         self._senses = vehicle.senses
-        self._wheel, self._seat = wheel, wheel.seat
+        self._turns, self._seat = turns, turns.seat
         self._parts: dict[str, Struct] = {}
 
     def welcome(self, https_port: int, code_needed: bool, video: str, now_s: float) -> down.Welcome:
@@ -115,7 +115,7 @@ class CarState:
             parts=self._parts,
             lost=session.lost,
             wait_s=wait_s,
-            asking=self._wheel.asking(session, now_s),
+            asking=self._turns.asking(session, now_s),
         )
 
     def stop(self) -> down.Stop | None:

@@ -1,7 +1,4 @@
-"""The wheel: its holder, requests for it, the holder's wishes, stops, and their release.
-
-Each handler processes one message of one browser. hub.Hub calls it with the sender's session.
-"""
+"""Turns at the wheel: its holder, requests for it, the holder's wishes, stops and resumes."""
 
 import logging
 from collections.abc import Callable
@@ -11,6 +8,7 @@ from fpvcar.config import Profile
 from fpvcar.http.addresses import network_of
 from fpvcar.http.limits import TokenBucket
 from fpvcar.seat.drive_socket import Session
+from fpvcar.seat.handlers import Right, handles
 from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wire import up
 from fpvcar.wire.down import Asking, Error
@@ -79,7 +77,7 @@ class WheelRequests:
         self._requests.clear()
 
 
-class Wheel:
+class Turns:
     """Handlers of pages' messages to the seat and the gate's owner.
 
     `changed()` is called to send the pages a new state.
@@ -135,13 +133,22 @@ class Wheel:
 
     # --- the wheel ---
 
+    def at_the_wheel(self, session: Session) -> bool:
+        """Return whether the session's page has the wheel."""
+        holder = self.seat.holder  # not seat.holds: one call less for each wish
+        return holder is not None and holder.client == session.client
+
+    def _record_refused(self, session: Session, drive: up.Drive, now_s: float) -> None:
+        session.fresh.accept(drive.seq, drive.t, drive.seen, now_s)
+        if self._others.allow(now_s):
+            seen_us = session.fresh.sent_us(drive.seen)
+            self._recorder.wish(drive, session.name, "not at the wheel", seen_us)
+
+    @handles(up.Drive, right=Right.AT_THE_WHEEL, refused=_record_refused)
     def drive(self, session: Session, drive: up.Drive, now_s: float) -> None:
-        """Handle a wish; only a fresh wish of the wheel's holder moves the car."""
+        """Handle a wish of the wheel's holder; only a fresh one moves the car."""
         verdict = session.fresh.accept(drive.seq, drive.t, drive.seen, now_s)
         if verdict == "old" and session.copies:  # its copy was faster
-            return
-        if not self.seat.holds(session.client):
-            self._refuse_wish(session, drive, now_s)
             return
         seen_us = session.fresh.sent_us(drive.seen)
         self._recorder.wish(drive, session.name, verdict or "fresh", seen_us)
@@ -166,22 +173,14 @@ class Wheel:
         next_step = "wait, or come nearer"
         return Error("the link is late", value, f"{limit_s:g} s", next_step, "late")
 
-    def _refuse_wish(self, session: Session, drive: up.Drive, now_s: float) -> None:
-        if self._others.allow(now_s):
-            seen_us = session.fresh.sent_us(drive.seen)
-            self._recorder.wish(drive, session.name, "not at the wheel", seen_us)
-        holder = self.seat.holder
-        value = f"{holder.name} drives" if holder else "the wheel is free"
-        session.deny(Error("not at the wheel", value, "", "take the wheel", "not_driver"), now_s)
-
-    def take(self, session: Session, _: up.Take, now_s: float) -> None:
-        """Take the wheel if it is free; its holder keeps it while he drives.
-
-        For a page that may only watch, the car blinks the code instead.
-        """
-        if not session.may_drive("take", now_s):
+    def _blink_code(self, session: Session, message: up.Take | up.Ask, now_s: float) -> None:
+        """Blink the code for a page that could take the wheel with it."""
+        if isinstance(message, up.Take) or self.seat.wait_s(now_s) <= 0.0:
             self._lights.code.publish(network_of(session.address))
-            return
+
+    @handles(up.Take, right=Right.DRIVER, refused=_blink_code)
+    def take(self, session: Session, _: up.Take, now_s: float) -> None:
+        """Take the wheel if it is free; its holder keeps it while he drives."""
         if self.seat.holds(session.client):
             return
         holder, wait_s = self.seat.holder, self.seat.wait_s(now_s)
@@ -210,6 +209,7 @@ class Wheel:
         log.info("%s (%s) took the wheel", session.name, session.address)
         self._recorder.turn(session.name, f"{session.name} took the wheel")
 
+    @handles(up.Release, right=Right.ANYONE)
     def release(self, session: Session, _: up.Release, now_s: float) -> None:
         """Release the wheel if the session holds it."""
         if self.seat.release(session.client):
@@ -221,12 +221,13 @@ class Wheel:
 
     # --- requests for the wheel ---
 
+    @handles(up.Ask, right=Right.DRIVER, refused=_blink_code)
     def ask(self, session: Session, _: up.Ask, now_s: float) -> None:
         """Show the driver that a page asks for the wheel, while he drives on; take a free wheel."""
         holder, before = self.seat.holder, self._requests.of(session.client)
         if holder is None or self.seat.wait_s(now_s) <= 0.0:
             self.take(session, up.Take(), now_s)
-        elif session.may_drive("ask", now_s) and holder.client != session.client:
+        elif holder.client != session.client:
             wait_s = self._requests.ask(session.client, now_s)
             if wait_s > 0.0:
                 what, next_step = "too many requests", f"ask again in {wait_s:.0f} s"
@@ -238,13 +239,10 @@ class Wheel:
                 )
                 self._changed()
 
+    @handles(up.Answer, right=Right.AT_THE_WHEEL)
     def answer(self, session: Session, answer: up.Answer, now_s: float) -> None:
         """Hand the wheel to the asker, or refuse; the hand-over stops the car."""
         asker = self._asker()
-        if not self.seat.holds(session.client):
-            error = Error("not at the wheel", "answer", "", "take the wheel", "not_driver")
-            session.deny(error, now_s)
-            return
         if asker is None or asker.video != answer.id:  # that request has ended
             return
         if answer.give:
@@ -271,18 +269,15 @@ class Wheel:
 
     # --- stop and resume ---
 
+    @handles(up.Estop, right=Right.ANYONE)
     def estop(self, session: Session, _: up.Estop, now_s: float) -> None:
         """Stop the car, for any page."""
         self._control.estop(session.name, session.rights.grown_up)
 
+    @handles(up.Resume, right=Right.RESUMES, act="can resume")
     def resume(self, session: Session, _: up.Resume, now_s: float) -> None:
-        """Resume after a stop, for the driver or a grown-up."""
-        if not (session.rights.grown_up or self.seat.holds(session.client)):
-            session.deny(
-                Error("only the driver can resume", "resume", "", "take the wheel", "not_driver"),
-                now_s,
-            )
-        elif not self._control.resume(session.rights.grown_up):
+        """Resume after a stop; after a grown-up's, for a grown-up."""
+        if not self._control.resume(session.rights.grown_up):
             session.deny(
                 Error(
                     "a grown-up stopped the car",
@@ -294,6 +289,7 @@ class Wheel:
                 now_s,
             )
 
+    @handles(up.Report, right=Right.ANYONE)
     def report(self, session: Session, report: up.Report, now_s: float) -> None:
         """Store a page's measurements; record them, at a limited rate for pages without the
         wheel."""
@@ -301,16 +297,3 @@ class Wheel:
         drives = self.seat.holds(session.client)
         if drives or self._others.allow(now_s):
             self._recorder.latency(session.name, drives, report, session.lost)
-
-    def handlers(self) -> dict[type, Callable[..., None]]:
-        """Return the handler of each kind of message."""
-        return {
-            up.Drive: self.drive,
-            up.Take: self.take,
-            up.Release: self.release,
-            up.Ask: self.ask,
-            up.Answer: self.answer,
-            up.Estop: self.estop,
-            up.Resume: self.resume,
-            up.Report: self.report,
-        }

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
 from fpvcar.runtime.service import Part
 from fpvcar.runtime.texts import Phrase, Text
@@ -79,7 +80,7 @@ class NetworkApi:
         app.router.add_post(f"{BASE}/look", self._look)
         app.router.add_post(f"{BASE}/join", self._join)
 
-    @answers(RecordingRights.let_grown_up)
+    @answers(Right.GROWN_UP)
     async def _status(self, request: web.Request) -> PageState:
         """Return the car's Wi-Fi, and networks in range."""
         state = self._client.state
@@ -91,13 +92,13 @@ class NetworkApi:
         own = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
         return PageState(**own, driven=self._driven(), join_s=JOIN_S, address=OWN_ADDRESS)
 
-    @answers(RecordingRights.let_grown_up, status=202)
+    @answers(Right.GROWN_UP, status=202)
     async def _look(self, request: web.Request) -> dict[str, Any]:
         """List the networks anew."""
         self._refuse_driven()
         return self._send(network.Scan())
 
-    @answers(RecordingRights.let_grown_up, query=Joining, headers=(KEY,), status=202)
+    @answers(Right.GROWN_UP, query=Joining, headers=(KEY,), status=202)
     async def _join(self, request: web.Request) -> dict[str, Any]:
         """Leave this network for another one."""
         self._refuse_driven()

@@ -205,6 +205,8 @@ Upward = (
     | Report
 )
 
+OF_FEATURES = frozenset({SetIntercom})
+"""Messages that only cars with the feature handle."""
 _decoders = decoders(Upward)
 
 

@@ -29,7 +29,7 @@ class S3Proxy:
         self.reset()
 
     def reset(self) -> None:
-        """End all faults."""
+        """End all faults of the proxy."""
         self.refusals = list[tuple[int, str]]()
         """Status and code of the next answers; the server does not see these requests."""
         self.refused = ""

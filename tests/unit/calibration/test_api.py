@@ -78,16 +78,6 @@ async def said(client: Client, path: str, status: int = 200) -> Any:
     return await answer.json() if status == 200 else text
 
 
-@pytest.mark.parametrize("code", ["", CODES.drive])
-async def test_calibration_without_grown_up_code_is_refused(rig: Rig, code: str) -> None:
-    async with rig.ask(code) as client:
-        for path in ("", "/step", "/profile"):
-            assert (await client.get(BASE + path)).status == 401
-        for path in ("begin", "say", "keep", "end", "undo", "set"):
-            await said(client, path, 401)
-    assert rig.tuner.step is None and not rig.file.exists()
-
-
 async def test_any_page_reads_the_figures_for_its_map(rig: Rig) -> None:
     async with rig.ask() as client:
         await said(client, "set?key=guard.top_mps&value=2.5")

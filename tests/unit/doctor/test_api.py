@@ -37,16 +37,6 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-@pytest.mark.parametrize("code", ["", CODES.drive])
-async def test_doctor_without_grown_up_code_starts_no_process(
-    rig: Rig, code: str, tmp_path: Path
-) -> None:
-    touched = tmp_path / "touched"
-    program = f"open({str(touched)!r}, 'w')"
-    await rig.answers(401, "code", program, code)
-    assert not touched.exists()
-
-
 @pytest.mark.parametrize("status", [0, 3, 4])
 async def test_doctor_answers_with_the_output_of_its_process(rig: Rig, status: int) -> None:
     program = f"print('{{\"findings\": []}}'); raise SystemExit({status})"

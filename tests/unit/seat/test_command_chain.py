@@ -35,9 +35,9 @@ from tests.support.pins.wheels import BENCH, START_S, Chip
 from tests.support.ports import free_port
 
 PACKAGE = f"{Path(fpvcar.__file__).parent}/"
-COMMAND_MOST, ALL_MOST = 27, 39
-BESIDE = ("buttons/", "calibration/", "recorder/", "sensors/", "video/")
-"""Folders whose files the gate reads the car's state from, or that watch it."""
+COMMAND_MOST, ALL_MOST = 27, 40
+BESIDE = ("buttons/", "calibration/", "recorder/", "seat/vehicle", "sensors/", "video/")
+"""Files that the gate reads the car's state from, or that watch it."""
 LOOPS = {"wheels", "hub", "control", "site"}
 """Parts of `run` that the command needs."""
 PERIOD_S = 0.04

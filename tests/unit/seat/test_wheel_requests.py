@@ -200,27 +200,17 @@ def test_second_asker_is_shown_after_the_first_is_answered(house: House) -> None
     assert bob.state.role == "driver" and phase(mia) is None
 
 
-def test_answer_counts_only_from_the_driver_and_for_the_shown_asker(house: House) -> None:
+def test_answer_counts_only_for_the_shown_asker(house: House) -> None:
     ann, mia = driving(house)
     bob = house.visitor("Bob")
     mia.say(up.Ask())
     shown = asked(ann).id
-    for page in (mia, bob):
-        page.say(up.Answer(shown, give=True))
-        assert page.errors()[-1].code == "not_driver"
     ann.say(up.Answer(bob.session.video, give=True))
     assert ann.state.role == "driver" and phase(ann) == "asks"
     house.hub.leave(mia.session)
     assert phase(ann) is None, "the asker is gone"
     ann.say(up.Answer(shown, give=True))
     assert ann.state.role == "driver" and house.duties[0] > 0.0
-
-
-def test_watcher_without_a_code_cannot_ask(house: House) -> None:
-    ann, _ = driving(house)
-    eve = house.visitor("Eve", drive=False)
-    eve.say(up.Ask())
-    assert phase(ann) is None and [one.code for one in eve.errors()] == ["watch_only"]
 
 
 def test_asker_that_lost_the_right_to_drive_gets_no_wheel(house: House) -> None:

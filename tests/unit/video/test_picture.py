@@ -12,6 +12,7 @@ from fpvcar import config
 from fpvcar.config import Picture, profiles
 from fpvcar.drive.saved import SavedSettings, Saver
 from fpvcar.runtime.texts import Text
+from fpvcar.seat.handlers import handlers_of
 from fpvcar.seat.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
@@ -195,7 +196,8 @@ def test_picture_is_set_by_grown_ups_only() -> None:
     house = House()
     picture, camera, _ = settings(profile("picamera2"))
     vehicle = dataclasses.replace(house.vehicle, picture=picture)
-    house.hub._handlers |= Settings(PROFILE, vehicle, lambda: None).handlers()
+    changed = Settings(PROFILE, vehicle, lambda: None)
+    house.hub._handlers |= handlers_of((changed,), house.hub._turns, house.name, ())
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
     ann.say(up.SetPicture(Picture(night=True)))
     assert ann.errors()[-1].what == "only a grown-up sets the picture"

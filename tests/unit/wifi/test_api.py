@@ -45,16 +45,6 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-@pytest.mark.parametrize("code", ["", CODES.drive])
-async def test_network_keys_and_joining_need_a_grown_up(rig: Rig, code: str) -> None:
-    async with rig.ask(code) as client:
-        for method, path in (("GET", ""), ("POST", "/look"), ("POST", "/join?ssid=Home")):
-            answer = await client.request(method, f"/api/network{path}")
-            assert answer.status == 401, path
-            assert OWN.key not in await answer.text()
-        assert rig.service.wishes == []
-
-
 async def test_grown_up_sees_the_network_state(rig: Rig) -> None:
     async with rig.ask() as client:
         answer = await client.get("/api/network")

@@ -185,7 +185,7 @@ def test_answers() -> None:
         assert pack_answer(answer).hex() == one["hex"]
     for one in vectors("wheels")["why"]["good"]:
         text = parse_packet(bytes.fromhex(one["hex"]))
-        assert msgspec.to_builtins(text) == one["fields"]["text"]
+        assert msgspec.to_builtins(text) == one["fields"]
     for one in vectors("wheels")["why"]["refused"]:
         with pytest.raises(WireError):
             parse_packet(bytes.fromhex(one["hex"]))

@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from fpvcar.access.rights import RecordingRights
 from fpvcar.config import PLAIN
 from fpvcar.http.responses import JSON, answering, quoted, refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import OBJECT, answers, query_of
 from fpvcar.library.api.downloads import Downloads
 from fpvcar.library.drive_repository import DriveBusy, DriveMissing, DriveRepository
@@ -89,7 +90,7 @@ class DrivesApi:
             app.router.add_post(base + "/{id}/title", self._title)
             app.router.add_post(base + "/{id}/delete", self._delete)
 
-    @answers(RecordingRights.let_in, OBJECT, query=DrivesQuery)
+    @answers(Right.DRIVER, OBJECT, query=DrivesQuery)
     async def _list(self, request: web.Request) -> web.StreamResponse:
         """List the drives that the recordings make up, newest first."""
         query = query_of(request, DrivesQuery)
@@ -113,7 +114,7 @@ class DrivesApi:
 
         return await self._downloads.send(request, JSON, answering(listed))
 
-    @answers(RecordingRights.let_change, OBJECT, query=TitleQuery)
+    @answers(Right.DRIVERS_PAGE, OBJECT, query=TitleQuery)
     async def _title(self, request: web.Request) -> web.StreamResponse:
         """Set the title of a drive."""
         title = " ".join(query_of(request, TitleQuery).title.split())
@@ -128,7 +129,7 @@ class DrivesApi:
 
         return await self._downloads.send(request, JSON, answering(named))
 
-    @answers(RecordingRights.let_delete, OBJECT)
+    @answers(Right.GROWN_UP, OBJECT)
     async def _delete(self, request: web.Request) -> web.StreamResponse:
         """Delete the files of a drive."""
 

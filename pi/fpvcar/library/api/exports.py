@@ -17,6 +17,7 @@ from aiohttp import web
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import PRIVATE, failed, refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers
 from fpvcar.library.api.downloads import Downloads, as_file, cut_off
 from fpvcar.library.api.export_jobs import (
@@ -83,7 +84,7 @@ class ExportsApi:
 
     # --- the routes ---
 
-    @answers(RecordingRights.let_in, body=ExportRequest, status=201)
+    @answers(Right.DRIVER, body=ExportRequest, status=201)
     async def _begin(self, request: web.Request) -> Export:
         """Begin the export of a film, or of a zip of files, CSV or Parquet."""
         export_request = await _parse_request(request)
@@ -109,19 +110,19 @@ class ExportsApi:
             plan.add_done_callback(self._plans.discard)
         return job.status()
 
-    @answers(RecordingRights.let_in)
+    @answers(Right.DRIVER)
     async def _show(self, request: web.Request) -> Export:
         """Return the progress of an export."""
         return self._job_of(request).status()
 
-    @answers(RecordingRights.let_in)
+    @answers(Right.DRIVER)
     async def _cancel(self, request: web.Request) -> Export:
         """End an export at once."""
         job = self._job_of(request)
         job.cancel()
         return job.status()
 
-    @answers(RecordingRights.let_in)
+    @answers(Right.DRIVER)
     async def _send(self, request: web.Request) -> web.StreamResponse:
         """Return the film or the zip, once it is ready."""
         job = self._job_of(request)

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.responses import BYTES, JSON, RECORDING_GONE, answering, refused
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import OBJECT, answers, query_of
 from fpvcar.library.api.downloads import CpuThrottle, Downloads, Driven, as_file
 from fpvcar.library.api.drives_api import DrivesApi
@@ -135,7 +136,7 @@ class RecordingsApi:
 
     # --- the recordings ---
 
-    @answers(RecordingRights.let_in, OBJECT, query=PageQuery)
+    @answers(Right.DRIVER, OBJECT, query=PageQuery)
     async def _list(self, request: web.Request) -> web.StreamResponse:
         """List the recordings, oldest first."""
         car, seat = self._context[:2]
@@ -149,7 +150,7 @@ class RecordingsApi:
 
         return await self.downloads.send(request, JSON, answering(listed))
 
-    @answers(RecordingRights.let_in)
+    @answers(Right.DRIVER)
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """Return the MCAP file; takes Range and If-Range."""
         path, writing = await self._look_up(request)
@@ -159,7 +160,7 @@ class RecordingsApi:
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self.downloads.send_file(request, headers, opened)
 
-    @answers(RecordingRights.let_in, query=UnitsQuery)
+    @answers(Right.DRIVER, query=UnitsQuery)
     async def _units(self, request: web.Request) -> web.StreamResponse:
         """Return access units, framed as on /ws/video."""
         query = query_of(request, UnitsQuery)
@@ -173,7 +174,7 @@ class RecordingsApi:
 
         return await self._reading(request, BYTES, frames)
 
-    @answers(RecordingRights.let_in, query=SheetQuery)
+    @answers(Right.DRIVER, query=SheetQuery)
     async def _sheet(self, request: web.Request) -> web.StreamResponse:
         """Return a key frame of each second, framed likewise."""
         query = query_of(request, SheetQuery)
@@ -186,7 +187,7 @@ class RecordingsApi:
 
         return await self._reading(request, BYTES, frames)
 
-    @answers(RecordingRights.let_in, query=ThumbnailQuery)
+    @answers(Right.DRIVER, query=ThumbnailQuery)
     async def _thumbnail(self, request: web.Request) -> web.StreamResponse:
         """Return the first key frame, framed likewise."""
         path, _ = await self._look_up(request)
@@ -200,7 +201,7 @@ class RecordingsApi:
 
         return await self.downloads.send(request, BYTES, answering(first))
 
-    @answers(RecordingRights.let_in, OBJECT, query=TableQuery)
+    @answers(Right.DRIVER, OBJECT, query=TableQuery)
     async def _table(self, request: web.Request) -> web.StreamResponse:
         """Return lines for plots."""
         points = query_of(request, TableQuery).points

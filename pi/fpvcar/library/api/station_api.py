@@ -25,6 +25,7 @@ from fpvcar.config import PLAIN
 from fpvcar.http.addresses import is_loopback
 from fpvcar.http.pages import refuse_other_sites
 from fpvcar.http.responses import BYTES, JSON, PRIVATE, answering, quoted
+from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
 from fpvcar.library.api.downloads import CpuThrottle, Downloads, Driven
 from fpvcar.library.checksums import sums_of
@@ -34,8 +35,6 @@ from fpvcar.runtime.clock import Clock
 from fpvcar.wire import station as wire
 
 NAME_MOST = 40
-SIGNED = (wire.STATION, wire.NONCE, wire.MAC)
-"""Headers of a request that a paired station signs."""
 log = logging.getLogger("fpvcar.station")
 
 
@@ -122,7 +121,7 @@ class StationApi:
         if rights is None or not rights.grown_up:
             raise web.HTTPUnauthorized(text="That is not the grown-up code.\n")
 
-    @answers(answer=None, headers=SIGNED, status=204)
+    @answers(Right.STATION, None, status=204)
     async def _end(self, request: web.Request) -> web.Response:
         """End the pairing of this station."""
         station, _ = self._authenticate(request)
@@ -135,7 +134,7 @@ class StationApi:
         self._stations.note_visit(station, station.name, self._utc_s())
         return station, nonce
 
-    @answers(answer=wire.Certificate, headers=SIGNED)
+    @answers(Right.STATION, wire.Certificate)
     async def _own(self, request: web.Request) -> web.StreamResponse:
         """Return the fingerprint of the car's certificate."""
         caller = self._authenticate(request)
@@ -143,7 +142,7 @@ class StationApi:
 
     # --- lists and files ---
 
-    @answers(answer=wire.Listing, query=ListQuery, headers=SIGNED)
+    @answers(Right.STATION, wire.Listing, query=ListQuery)
     async def _list(self, request: web.Request) -> web.StreamResponse:
         """List the sealed files; the answer has an X-Mac, too."""
         caller = self._authenticate(request)
@@ -167,7 +166,7 @@ class StationApi:
 
         return await self._signed(request, caller, listed)
 
-    @answers(answer=wire.Sums, headers=SIGNED)
+    @answers(Right.STATION, wire.Sums)
     async def _sums(self, request: web.Request) -> web.StreamResponse:
         """Return the SHA-256 of a file and of each MiB."""
         caller, path = self._authenticate(request), self._path(request)
@@ -190,7 +189,7 @@ class StationApi:
         body, mac = await self._downloads.in_thread(answering(made))
         return await self._downloads.send(request, {**JSON, wire.MAC: mac}, lambda: body)
 
-    @answers(headers=SIGNED)
+    @answers(Right.STATION)
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """Return a file; takes Range and If-Match, its SHA-256."""
         self._authenticate(request)
@@ -202,7 +201,7 @@ class StationApi:
 
     # --- receipts ---
 
-    @answers(answer=None, query=ReceiptQuery, headers=SIGNED, status=204)
+    @answers(Right.STATION, None, query=ReceiptQuery, status=204)
     async def _receipt(self, request: web.Request) -> web.Response:
         """Take a station's receipt for a file that it has stored."""
         station, _ = self._authenticate(request)

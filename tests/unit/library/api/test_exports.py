@@ -218,15 +218,6 @@ async def test_malformed_export_request_is_refused(folder: Path) -> None:
         assert (await client.post(BASE, json=body, headers=foreign)).status == 403
 
 
-async def test_export_needs_the_right_to_see_recordings(folder: Path) -> None:
-    async with ask(folder, at_home=False) as client:
-        body = {"kind": "zip", "files": NAMES}
-        assert (await client.post(BASE, json=body)).status == 401
-        assert (await client.get(f"{BASE}/x")).status == 401
-        assert (await client.delete(f"{BASE}/x")).status == 401
-        assert (await client.get(f"{BASE}/x/file")).status == 401
-
-
 async def test_rights_that_end_during_the_upload_begin_no_export(folder: Path) -> None:
     checked = asyncio.Event()
 
