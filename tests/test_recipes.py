@@ -28,7 +28,7 @@ TITLES = {
 }
 MOST = {
     "string": 2,
-    "setting": 7,
+    "setting": 6,
     "feature": 4,
     "range-sensor": 5,
     "motor-driver": 4,

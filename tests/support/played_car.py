@@ -25,7 +25,7 @@ STATE: Mapping[str, Any] = {
     "throttle": 0.0,
     "steer": 0.0,
     "reason": "idle",
-    "head_lights": False,
+    "settings": {"head_lights": False},
     "ranges": [
         {"name": name, "bearing_deg": bearing, "range_m": range_m, "age_s": 0.01, "state": "ok"}
         for name, bearing, range_m in (

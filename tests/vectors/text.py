@@ -68,7 +68,7 @@ STATE = down.State(
     reason="driving",
     stop=None,
     limit=0.75,
-    head_lights=True,
+    settings=down.SettingsState(head_lights=True),
     viewers=2,
     battery=telemetry.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(

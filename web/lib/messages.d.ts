@@ -10,6 +10,9 @@ export interface Stop {
 export interface Text {
   key: string; english: string; values: Record<string, string | Text>;
 }
+export interface SettingsState {
+  head_lights: boolean;
+}
 export interface Battery {
   volts: number | null; amps: number | null; share: number | null; low: boolean;
   age_s: number | null; state: 'none' | 'ok' | Text;
@@ -135,7 +138,7 @@ export interface CarName {
 export interface State {
   kind: 'state'; seq: number; clock_us: number; nonce: number; role: string; may_drive: boolean;
   grown_up: boolean; driver: string | null; seat_free: boolean; throttle: number; steer: number;
-  reason: string; stop: Stop | null; limit: number; head_lights: boolean; viewers: number;
+  reason: string; stop: Stop | null; limit: number; settings: SettingsState; viewers: number;
   battery: Battery | null; ranges: Range[]; wheels: 'none' | 'ok' | Text;
   camera: 'none' | 'ok' | Text; encoder_hangs: boolean; camera_warning: Text | null;
   lowered_rate: Text | null; guard: Guarding | null; health: Health | null;

@@ -24,6 +24,9 @@ const STOP = {
 const TEXT = {
   key: anyText, english: anyText, values: record(either(anyText, object(() => TEXT))),
 };
+const SETTINGS_STATE = {
+  head_lights: maybe(flag),
+};
 const BATTERY = {
   volts: orNull(any), amps: orNull(any), share: orNull(any), low: flag, age_s: maybe(orNull(any)),
   state: maybe(either(anyText, object(() => TEXT))),
@@ -100,9 +103,9 @@ export const DOWN = {
   state: {
     seq: count, clock_us: count, nonce: count, role: anyText, may_drive: flag, grown_up: flag,
     driver: orNull(anyText), seat_free: flag, throttle: any, steer: any, reason: anyText,
-    stop: orNull(object(() => STOP)), limit: any, head_lights: flag, viewers: count,
-    battery: maybe(orNull(object(() => BATTERY))), ranges: maybe(list(object(() => RANGE))),
-    wheels: maybe(either(anyText, object(() => TEXT))),
+    stop: orNull(object(() => STOP)), limit: any, settings: object(() => SETTINGS_STATE),
+    viewers: count, battery: maybe(orNull(object(() => BATTERY))),
+    ranges: maybe(list(object(() => RANGE))), wheels: maybe(either(anyText, object(() => TEXT))),
     camera: maybe(either(anyText, object(() => TEXT))), encoder_hangs: maybe(flag),
     camera_warning: maybe(orNull(object(() => TEXT))),
     lowered_rate: maybe(orNull(object(() => TEXT))), guard: maybe(orNull(object(() => GUARDING))),

@@ -5,6 +5,8 @@ import logging
 import re
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from fpvcar.config import PLAIN, Profile
 from fpvcar.drive.saved import CAR_NAME_MOST
 from fpvcar.http.responses import quoted
@@ -12,7 +14,7 @@ from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.handlers import Right, handles
 from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wire import up
-from fpvcar.wire.down import CarName, Error
+from fpvcar.wire.down import CarName, Error, SettingsState
 
 PUSHES = (2.0, 10.0)
 """Rate limit on the recorder's buttons and the picture: each push creates a file or an event."""
@@ -23,7 +25,8 @@ class Settings:
     """Settings switched by pages; `changed()` is called to send the pages a new state."""
 
     def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
-        self.head_lights = False
+        self.state = SettingsState()
+        """Values on all pages."""
         self._profile, self._changed, self._sessions = profile, changed, vehicle.sessions
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
@@ -32,8 +35,8 @@ class Settings:
     @handles(up.Lights, right=Right.DRIVER)
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
         """Switch the head lights, or toggle them."""
-        on = (not self.head_lights) if lights.head is None else lights.head
-        self.head_lights = on
+        on = (not self.state.head_lights) if lights.head is None else lights.head
+        self.state = replace(self.state, head_lights=on)
         self._lights.head.publish(on)
         self._changed()
 

@@ -100,7 +100,7 @@ class CarState:
             reason=decision.reason,
             stop=stop,
             limit=self._control.limit,
-            head_lights=settings.head_lights,
+            settings=settings.state,
             viewers=viewers,
             battery=battery,
             ranges=ranges,

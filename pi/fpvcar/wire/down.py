@@ -70,6 +70,12 @@ class Asking(Struct, frozen=True):
     name: str = ""
 
 
+class SettingsState(Struct, frozen=True):
+    """Values of settings that pages switch: see seat/settings.py."""
+
+    head_lights: bool = False
+
+
 class State(Down, tag="state", frozen=True):
     """State of the car for one page, sent 10 times a second and on change.
 
@@ -95,7 +101,7 @@ class State(Down, tag="state", frozen=True):
     reason: str
     stop: Stop | None
     limit: float
-    head_lights: bool
+    settings: SettingsState
     viewers: int
     battery: Battery | None = None
     ranges: tuple[Range, ...] = ()

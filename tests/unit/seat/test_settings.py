@@ -19,16 +19,16 @@ def test_head_lights_are_set_and_toggled() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.say(up.Lights())
-    assert ann.state.head_lights
+    assert ann.state.settings.head_lights
     ann.say(up.Lights(head=False))
-    assert not ann.state.head_lights
+    assert not ann.state.settings.head_lights
     assert [one for one in house.lights.told if one[0] == "head"] == [
         ("head", True),
         ("head", False),
     ]
     ann.say(up.Lights(head=True))
     ann.say(up.Lights())
-    assert not ann.state.head_lights
+    assert not ann.state.settings.head_lights
 
 
 def test_page_tells_which_camera_is_large() -> None:

@@ -58,7 +58,7 @@ export class Hud {
     setText(byId('wheel-long'), long);
     setText(byId('wheel-short'), short);
     show(this.wheel, true);
-    setAttr(this.lights, 'aria-pressed', String(state.head_lights));
+    setAttr(this.lights, 'aria-pressed', String(state.settings.head_lights));
     this.max = STRINGS.max(state.limit);
     setText(byId('max'), driving ? STRINGS.max(state.limit, state.guard) : '');
     this.showBattery(state.battery ?? null);
