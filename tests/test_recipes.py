@@ -17,6 +17,7 @@ PATCHES = ROOT / "tests" / "recipes"
 PYTHON = (sys.executable, "-c")
 TITLES = {
     "string": "A string on a page",
+    "text": "A text of car or station",
     "language": "A language",
     "setting": "A setting on the page",
     "feature": "A feature with its own socket, page and setting",
@@ -28,6 +29,7 @@ TITLES = {
 }
 MOST = {
     "string": 2,
+    "text": 1,
     "setting": 6,
     "feature": 4,
     "range-sensor": 5,
@@ -93,6 +95,13 @@ assert model(0.5, 1.0).drive == -0.5
 assert "APHASE" in tables.wires(parts.plan_of(profile, "drv8835"))
 """
 )
+NEW_TEXT = """
+from fpvcar.sensors.computer import faults
+from fpvcar.wire.telemetry import Health
+
+(busy,) = faults(Health(load=7.5))
+assert str(busy) == "the processor is busy: 7.5 programs wait" and busy.key == "busy"
+"""
 NEW_KEY = (
     BENCH
     + """
@@ -150,6 +159,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 MODULE = (sys.executable, "-m")
 RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "string": (TEXTS,),
+    "text": ((*PYTHON, NEW_TEXT), (*MODULE, "tools.docs.page_texts"), TEXTS),
     "language": (TEXTS,),
     "setting": (
         (*MODULE, "tests.vectors.make"),
@@ -175,6 +185,7 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "station-verb": ((*PYTHON, NEW_VERB),),
 }
 WRITTEN = {
+    "text": ("tests/web/lang/sent.json", "the processor is busy"),
     "setting": ("docs/reference/wire.md", "hazard"),
     "range-sensor": ("docs/reference/profile.md", "tf_luna"),
     "motor-driver": ("docs/reference/profile.md", "drv8835"),

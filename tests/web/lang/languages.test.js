@@ -143,17 +143,6 @@ test('refusals for people all have a text', async () => {
   assert.deepEqual(Object.keys(errors).sort(), expected);
 });
 
-// A new language may have none of them at first.
-test('sentences of car, station and doctor are all translated', async () => {
-  for (const part of ALL_SENT) {
-    const english = await words('en', part);
-    for (const language of Object.keys(LANGUAGES)) {
-      const other = await words(language, part);
-      if (flat(other).size) assert.deepEqual(untranslated(english, other), [], `${language}/${part}.js`);
-    }
-  }
-});
-
 test('unused messages are found', () => {
   /** @type {Messages} */
   const all = {a: 'A', b: {c: 'C', d: 'D'}, e: {f: 'F'}, g: {one: '1', other: '2'}};
