@@ -174,6 +174,7 @@ def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Se
     core = dataclasses.replace(
         core,
         sessions=sessions,
+        picture=more.pop("picture", None) or core.picture,
         cameras=more.pop("cameras", None) or cameras_of(stream, sessions),
         admission=Admission(places, profile.server.max_viewers),
     )

@@ -124,7 +124,7 @@ class Metrics:
             "car": self._core.profile.car.name,
             "version": __version__,
             "reason": decision.reason,
-            "stop": stop and {"cause": stop.cause, "by": stop.by},
+            "stop": stop and {"cause": stop.cause, "by": str(stop.by)},
             "duties": self._control.duties,
             "wheels": str(self._control.wheels),
             "camera": self._camera.status,

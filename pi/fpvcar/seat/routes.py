@@ -220,16 +220,15 @@ class Server:
             raise web.HTTPForbidden(text="X-Pass refused: enter the code again.\n")
         return await self._devices.cookie_response(device, time.time(), request.secure)
 
-    @answers(answer=dict[str, int])
-    async def _ping(self, request: web.Request) -> web.Response:
+    @answers()
+    async def _ping(self, request: web.Request) -> dict[str, int]:
         """Return the car's clock: us of CLOCK_MONOTONIC."""
-        clock_us = time.monotonic_ns() // 1000
-        return web.json_response({"clock_us": clock_us}, headers=HEADERS)
+        return {"clock_us": time.monotonic_ns() // 1000}
 
-    @answers(answer=OBJECT)
-    async def _status_page(self, request: web.Request) -> web.Response:
+    @answers()
+    async def _status_page(self, request: web.Request) -> OBJECT:
         """Return parts, video and pages in figures."""
-        return web.json_response(self._figures.status(), headers=HEADERS)
+        return self._figures.status()
 
     @answers(answer="text/plain")
     async def _health(self, request: web.Request) -> web.Response:
@@ -246,11 +245,11 @@ class Server:
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
         return web.Response(body=self._figures.text().encode(), headers=headers)
 
-    @answers(answer=OBJECT)
-    async def _picture_settings(self, _: web.Request) -> web.Response:
+    @answers()
+    async def _picture_settings(self, _: web.Request) -> OBJECT:
         """Return the camera's settings, and their choices; a page requests them when its drawer
         opens."""
-        return web.json_response(self._picture.as_json(), headers=HEADERS)
+        return self._picture.as_json()
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"]

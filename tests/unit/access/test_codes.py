@@ -191,6 +191,13 @@ def test_signing_key_is_made_once_and_private(tmp_path: Path) -> None:
     assert (tmp_path / "signing.key.bad").read_bytes() == first[:5]
 
 
+def test_key_replaces_a_link_to_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "signing.key"
+    path.symlink_to(tmp_path / "nowhere")
+    assert load_key(tmp_path) == path.read_bytes()
+    assert not path.is_symlink()
+
+
 def test_simultaneous_starts_get_the_same_codes(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as starters:
         found = list(starters.map(load_codes, [tmp_path] * 32))

@@ -147,3 +147,17 @@ def test_ipv6_address_stands_in_brackets_in_a_url() -> None:
         and addresses.in_url("fe80::1%eth0") == "[fe80::1%25eth0]"
     )
     assert addresses.in_url("10.0.0.1") == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "by_another"),
+    [
+        ("rusty-2.local", True),
+        ("Rusty-17.local", True),
+        ("raspberrypi.local", False),
+        ("rusty-old.local", False),
+        ("rusty2.local", False),
+    ],
+)
+def test_numbered_name_is_taken_and_other_name_is_not(name: str, by_another: bool) -> None:
+    assert addresses.taken("rusty.local", name) is by_another

@@ -22,6 +22,7 @@ from fpvcar.video.faults import SOFTWARE
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.support.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
 
 FOREIGN = {"Host": "evil.example"}
@@ -389,6 +390,13 @@ def test_status_names_no_client_id(tmp_path: Path, car: Car) -> None:
     assert said["car"] == "Plague" and said["stop"] == {"cause": "estop", "by": "Ann"}
     assert said["pages"][0]["report"]["link_ms"] == 4.0
     assert (said["wheels"], said["camera"], said["board"]) == ("ok", "ok", "ok")
+
+
+def test_status_words_a_stop_by_the_wheels(tmp_path: Path, car: Car) -> None:
+    car.house.control.wheels_answer(Answer(Status.STOPPED, WheelsReason.DEADLINE, 2, 0))
+    code, text, _ = asked(car, tmp_path, "/api/status")
+    assert code == 200
+    assert json.loads(text)["stop"] == {"cause": "wheels_stopped", "by": "deadline"}
 
 
 def test_health_record_holds_the_state_of_the_parts(car: Car) -> None:

@@ -18,10 +18,12 @@ from fpvcar.access.remembered_browsers import COOKIE
 from fpvcar.config import profiles
 from fpvcar.http.limits import RESERVED, Places, Rank
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 from fpvcar.seat import routes
 from fpvcar.seat.sessions import Sessions
 from fpvcar.seat.vehicle import Channel
 from fpvcar.video.camera import Camera
+from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from tests.support.hub import House, cameras_of, server_of
 from tests.unit.seat.test_redundant_link import closing
@@ -276,3 +278,14 @@ def test_path_impossible_for_a_file_is_not_found(tmp_path: Path) -> None:
     assert status(f"/{'a' * 300}.js", tmp_path) == 404
     assert status("/%ff%fe.js", tmp_path) == 404
     assert status("/a%00b.js", tmp_path) == 404
+
+
+async def test_picture_settings_give_the_mode_as_texts(tmp_path: Path) -> None:
+    camera = Camera([], True)
+    camera.sensor = "imx219"
+    picture = PictureSettings(PROFILE, None, None, camera, lambda picture: None)
+    app = serving(SimpleNamespace(), tmp_path, picture=picture)
+    async with TestClient(TestServer(app)) as client:
+        sent = await (await client.get("/api/picture")).json()
+    texts = msgspec.convert(sent["mode"], list[Text])
+    assert texts and texts == picture.as_json()["mode"]

@@ -10,7 +10,7 @@ from fpvcar.wifi import nmcli
 from fpvcar.wifi.core import Link
 from fpvcar.wifi.nmcli import NetworkManager, security_of, why
 from fpvcar.wifi.radio import RadioFault
-from fpvcar.wire.network import Network, nmcli_fields
+from fpvcar.wire.network import Network
 
 NMCLI = """#!/bin/sh
 printf '%s\\n' "$*" >>"$PLAYED/argv"
@@ -39,12 +39,6 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def device(played: Path, *lines: str) -> Link:
     (played / "device").write_text("\n".join(lines) + "\n")
     return asyncio.run(NetworkManager().link())
-
-
-def test_terse_line_is_split_at_unescaped_colons() -> None:
-    assert nmcli_fields(r" :My\: net:77:WPA1 WPA2") == [" ", "My: net", "77", "WPA1 WPA2"]
-    assert nmcli_fields(r"a\\b::") == ["a\\b", "", ""]
-    assert nmcli_fields("") == [""]
 
 
 @pytest.mark.parametrize(

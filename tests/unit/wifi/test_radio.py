@@ -1,8 +1,7 @@
-"""Pages in the car's own network, and host names that another computer has."""
+"""Pages in the car's own network."""
 
 import pytest
 
-from fpvcar.http.addresses import taken
 from fpvcar.wifi.radio import in_own_network
 
 
@@ -20,17 +19,3 @@ from fpvcar.wifi.radio import in_own_network
 )
 def test_page_over_ethernet_is_not_in_the_own_network(address: str, own: bool) -> None:
     assert in_own_network(address) is own
-
-
-@pytest.mark.parametrize(
-    ("name", "by_another"),
-    [
-        ("rusty-2.local", True),
-        ("Rusty-17.local", True),
-        ("raspberrypi.local", False),
-        ("rusty-old.local", False),
-        ("rusty2.local", False),
-    ],
-)
-def test_numbered_name_is_taken_and_other_name_is_not(name: str, by_another: bool) -> None:
-    assert taken("rusty.local", name) is by_another

@@ -15,6 +15,7 @@ from fpvcar.wire.network import (
     Scan,
     Wish,
     encode,
+    nmcli_fields,
     parse_state,
     parse_wish,
 )
@@ -74,3 +75,9 @@ def test_invalid_utf8_and_deep_nesting_are_refused(parse: Callable[[bytes], obje
     for line in (b'{"kind":"\xff"}', b'{"x":' + b"[" * 5000):
         with pytest.raises(WireError):
             parse(line)
+
+
+def test_terse_line_is_split_at_unescaped_colons() -> None:
+    assert nmcli_fields(r" :My\: net:77:WPA1 WPA2") == [" ", "My: net", "77", "WPA1 WPA2"]
+    assert nmcli_fields(r"a\\b::") == ["a\\b", "", ""]
+    assert nmcli_fields("") == [""]
