@@ -1,5 +1,5 @@
 /** Requests of the pages to a car, a station or a gateway. A refusal comes as a problem of RFC 9457
- * with the text for people: pi/fpvcar/http/problem.py. */
+ * with the text for people: pi/fpvcar/http/responses.py. */
 
 import {loadSaid, said} from '../lang/words.js';
 

@@ -5,9 +5,11 @@ it."""
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from fpvcar.drive.control import NO_WHEELS
 from tests.e2e.browser.layout import faults
 from tests.e2e.browser.seat import open_menu, until, violations
 from tests.e2e.browser.seat_states import (
@@ -82,7 +84,7 @@ RED = "rgb(163, 23, 16)"
 WELL = {"stop": None, "wheels": "ok", "role": "driver"}
 STANDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "stopped": (STOPPED, {}),
-    "wheels lost": ({"wheels": "hung"}, {}),
+    "wheels lost": ({"wheels": msgspec.to_builtins(NO_WHEELS["hung"])}, {}),
     "link late": ({}, {"lateMs": 320}),
     "link lost": ({}, {"linked": False}),
 }

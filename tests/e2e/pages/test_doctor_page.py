@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from fpvcar.doctor.collect import LEAST_TIMEOUT
 from fpvcar.doctor.report import Report, as_json
+from fpvcar.http.pages import PROBLEM
+from fpvcar.http.responses import CAR_MOVES, as_problem, refused
 from tests.e2e.browser.seat import grown_up, open_menu, opened, until
 from tests.e2e.driver import Driver
 from tests.e2e.harness import SMALL, RunningBench, wait_for
@@ -24,7 +27,7 @@ ROUTE = "**/api/doctor"
 ASK = "fetch('/api/doctor', {method: 'POST'}).then((one) => one.text())"
 SAYS = "document.querySelector('#doctor [role=status]')?.textContent"
 LONG_S = 60.0
-MOVES = "The car moves: let it stand, then check again.\n"
+MOVES = as_problem(refused(web.HTTPConflict, CAR_MOVES))
 
 
 def looked(page: Page) -> None:
@@ -84,9 +87,9 @@ def test_grown_up_sees_faults_while_the_car_stands(
     assert page.evaluate("document.querySelector('#sheet-body').scrollWidth") <= 390
 
     page.unroute(ROUTE)
-    page.route(ROUTE, lambda route: route.fulfill(status=409, body=MOVES))
+    page.route(ROUTE, lambda route: route.fulfill(status=409, body=MOVES, content_type=PROBLEM))
     looked(page)
-    assert page.locator("#doctor").inner_text() == MOVES.strip()
+    assert page.locator("#doctor").inner_text() == str(CAR_MOVES)
     assert page.locator("#look-for-faults").is_enabled()
 
 
