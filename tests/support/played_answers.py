@@ -7,13 +7,17 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+from aiohttp import web
 from playwright.sync_api import Page, Route
 
 from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.calibration.store import History
 from fpvcar.config import profiles
 from fpvcar.doctor.checks.computer import THROTTLED_CPU
+from fpvcar.http.pages import PROBLEM
+from fpvcar.http.responses import as_problem, refused
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 
 PROFILE = "mx1508-servo.toml"
 MORE = (
@@ -227,3 +231,9 @@ class PlayedAnswers:
         else:
             said = answer(parse_qs(url.query))
             route.fulfill(body=json.dumps(said), content_type="application/json")
+
+
+def refuse(route: Route, kind: type[web.HTTPException], text: Text) -> None:
+    """Refuse a page's request as a car or a station does."""
+    answer = refused(kind, text)
+    route.fulfill(status=answer.status, body=as_problem(answer), content_type=PROBLEM)

@@ -14,12 +14,12 @@ from playwright.sync_api import Page
 
 from fpvcar.doctor.collect import LEAST_TIMEOUT
 from fpvcar.doctor.report import Report, as_json
-from fpvcar.http.pages import PROBLEM
-from fpvcar.http.responses import CAR_MOVES, as_problem, refused
+from fpvcar.http.responses import CAR_MOVES
 from tests.e2e.browser.seat import grown_up, open_menu, opened, until
 from tests.e2e.driver import Driver
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.support.doctor import THROTTLED, PlayedMachine, examined, healthy, put
+from tests.support.played_answers import refuse
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
@@ -27,7 +27,6 @@ ROUTE = "**/api/doctor"
 ASK = "fetch('/api/doctor', {method: 'POST'}).then((one) => one.text())"
 SAYS = "document.querySelector('#doctor [role=status]')?.textContent"
 LONG_S = 60.0
-MOVES = as_problem(refused(web.HTTPConflict, CAR_MOVES))
 
 
 def looked(page: Page) -> None:
@@ -87,7 +86,7 @@ def test_grown_up_sees_faults_while_the_car_stands(
     assert page.evaluate("document.querySelector('#sheet-body').scrollWidth") <= 390
 
     page.unroute(ROUTE)
-    page.route(ROUTE, lambda route: route.fulfill(status=409, body=MOVES, content_type=PROBLEM))
+    page.route(ROUTE, lambda route: refuse(route, web.HTTPConflict, CAR_MOVES))
     looked(page)
     assert page.locator("#doctor").inner_text() == str(CAR_MOVES)
     assert page.locator("#look-for-faults").is_enabled()

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import av
 import pytest
+from aiohttp import web
 from playwright.sync_api import Browser, FloatRect, Page, Route
 
+from fpvcar.library.api.exports import EXPORTS_BUSY
 from fpvcar.runtime.units import SECOND_NS
 from tests.e2e.browser import seat
 from tests.e2e.browser.seat import until
 from tests.e2e.recordings.recording import replay_page
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, McapFile
+from tests.support.played_answers import refuse
 
 pytestmark = pytest.mark.e2e
 BLIND_S, SECONDS = 20, 40
@@ -141,7 +144,7 @@ def test_film_goes_to_the_share_sheet_of_a_phone(page: Page, tmp_path: Path) -> 
 def test_failed_export_is_reported(page: Page) -> None:
     page.route(
         "**/api/recordings/exports",
-        lambda route: route.fulfill(status=429, body="2 exports are under way"),
+        lambda route: refuse(route, web.HTTPTooManyRequests, EXPORTS_BUSY(most=2)),
     )
     page.locator("#export-film").click()
     page.get_by_text("That did not work: 2 exports are under way").wait_for()

@@ -10,21 +10,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from aiohttp import web
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, Route
 
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.messages import Latency, Reading, Turn
+from fpvcar.runtime.texts import VERBATIM
 from fpvcar.runtime.units import SECOND_NS
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
+from fpvstation.web.query_api import SEARCHES_BUSY
 from tests.e2e.browser.seat import until
 from tests.e2e.harness import wait_for
 from tests.e2e.recordings.test_archive_page import looks
 from tests.e2e.recordings.test_station_page import serving
 from tests.support.base_station.queries import sample_rows, stop_rows
 from tests.support.mcaps import BEGAN_NS, Drive, Logged, McapFile, logged, pictures
+from tests.support.played_answers import refuse
 from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = pytest.mark.e2e
@@ -270,12 +274,12 @@ def test_empty_slow_and_failed_searches_say_so(page: Page) -> None:
     assert page.locator("#moments-find").is_disabled()
     looks(page, "moments-searching")
     until(page, f"{SAYS}.startsWith('Still searching.')")
-    waiting.pop().fulfill(status=408, body="The query took more than 30 s.\n")
+    refuse(waiting.pop(), web.HTTPRequestTimeout, VERBATIM(text="The query took more than 30 s."))
     until(page, f"{SAYS} === 'The search took too long and was ended. Choose a month.'")
     page.locator("#moments-find").click()
     wait_for(lambda: page.evaluate("1") and bool(waiting), "no request")
-    waiting.pop().fulfill(status=503, body="8 queries are in progress: try again in a minute.\n")
-    says = "That did not work: 8 queries are in progress: try again in a minute"
+    refuse(waiting.pop(), web.HTTPServiceUnavailable, SEARCHES_BUSY(most=8))
+    says = "That did not work: 8 searches are in progress: try again in a minute"
     until(page, f"{SAYS} === '{says}'")
     looks(page, "moments-refused")
 
