@@ -167,7 +167,7 @@ def operation(call: Call) -> dict[str, Any]:
     locked = {"401": {"description": LOCKED}} if call.right in BY_COOKIE else {}
     result: dict[str, Any] = {
         "summary": call.summary,
-        "description": f"Who may: {call.right}.",
+        "description": f"Right: {call.right}.",
         "parameters": call.parameters,
         "responses": {
             str(declaration.status): answer,

@@ -1,7 +1,7 @@
 """Generator of the table of rights in docs/access.md: `make docs`.
 
-@handles of each message of /ws/drive -> who may send it
-@answers of each route, SOCKETS       -> who may use it
+@handles of each message of /ws/drive -> right to send it
+@answers of each route, SOCKETS       -> right to use it
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SOCKETS: dict[str, str] = {
     "/ws/buttons": Right.ANYONE,
     "/ws/intercom": Right.AT_THE_WHEEL,
 }
-HEAD = "| who may | messages of `/ws/drive` | routes and other sockets |\n|---|---|---|"
+HEAD = "| right | messages of `/ws/drive` | routes and other sockets |\n|---|---|---|"
 
 
 def messages() -> dict[type, Right]:

@@ -48,7 +48,7 @@ class Cameras:
     def picture_age_s(self, now_s: float) -> float | None:
         """Return the age of the picture for the gate: the first camera's.
 
-        None, no picture, while the driver looks at another camera whose picture is `blind_s` old.
+        None while the driver looks at another camera without a picture younger than `blind_s`.
         A replay compares ages with the recorded pictures, which are the first camera's.
         """
         first_s = self.first.age_s(now_s)

@@ -289,3 +289,11 @@ async def test_picture_settings_give_the_mode_as_texts(tmp_path: Path) -> None:
         sent = await (await client.get("/api/picture")).json()
     texts = msgspec.convert(sent["mode"], list[Text])
     assert texts and texts == picture.as_json()["mode"]
+
+
+async def test_page_at_another_scheme_may_ping(tmp_path: Path) -> None:
+    """The trust page, at http, pings the car at https; browsers withhold a private answer."""
+    async with TestClient(TestServer(serving(SimpleNamespace(), tmp_path))) as client:
+        answer = await client.get("/api/ping")
+        assert (await answer.json())["clock_us"] > 0
+    assert "Cross-Origin-Resource-Policy" not in answer.headers
