@@ -1,6 +1,7 @@
 """Codes, wrong tries, Host and Origin."""
 
 import stat
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from fpvcar.access.codes import (
     new_codes,
     video_id,
 )
+from fpvcar.runtime import files
 
 CODES = Codes("123456", "abcd2345")
 
@@ -203,3 +205,16 @@ def test_simultaneous_starts_get_the_same_codes(tmp_path: Path) -> None:
         found = list(starters.map(load_codes, [tmp_path] * 32))
     assert len(set(found)) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["codes.json"]
+
+
+def test_start_gets_the_codes_of_a_process_that_was_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = files.write_whole
+
+    def be_late(path: Path, chunks: Iterable[bytes], replace: bool = True) -> None:
+        write(path, [b'{"drive": "123456", "grown_up": "be3k4tbs"}'])
+        write(path, chunks, replace)
+
+    monkeypatch.setattr(files, "write_whole", be_late)
+    assert load_codes(tmp_path) == Codes("123456", "be3k4tbs")
