@@ -172,7 +172,7 @@ def literals() -> str:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said.append(node.value)
-    for folder, kind in (("web", "*.js"), ("tools", "*.sh")):
+    for folder, kind in (("web", "*.js*"), ("tools", "*.sh")):
         said += [path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob(kind)]
     return "\n".join(said)
 

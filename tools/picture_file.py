@@ -24,8 +24,8 @@ def sources() -> str:
     """Return the sources of all pages in English: a superset of their texts."""
     languages = WEB / "lang"
     return "\n".join(
-        path.read_text(encoding="utf-8")
-        for path in sorted(WEB.rglob("*.js"))
+        path.read_text(encoding="utf-8").replace('\\"', '"')
+        for path in sorted(WEB.rglob("*.js*"))
         if languages not in path.parents or path.parent == languages / "en"
     )
 

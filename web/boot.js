@@ -25,13 +25,17 @@ addEventListener('beforeinstallprompt', (event) => Object.assign(window, {instal
     // Storage is switched off.
   }
   const language = preferred.map((tag) => tag.split('-')[0]).find((name) => known.includes(name)) ?? 'en';
-  // Not async: they run in the order of their insertion.
-  const add = (/** @type {string} */ src) => document.head.appendChild(
-    Object.assign(document.createElement('script'), {type: 'module', async: false, src}));
   const whole = new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
   if (part) {
     document.documentElement.lang = language;
-    if (language !== 'en') add(`lang/en/${part}.js`);
-    add(`lang/${language}/${part}.js`).onload = () => whole.then(() => add(`${part}/main.js`));
+    const texts = [...new Set(['en', language])].map(async (tag) => {
+      const file = await fetch(`lang/${tag}/${part}.json`);
+      return file.status === 404 && tag !== 'en' ? {} : file.json();  // a translation may lack a file
+    });
+    Promise.all(texts).then(async (words) => {
+      Object.assign(window, {words});
+      await whole;
+      document.head.appendChild(Object.assign(document.createElement('script'), {type: 'module', src: `${part}/main.js`}));
+    }, () => setTimeout(reload, 1000));
   }
 }

@@ -1,7 +1,7 @@
 /** Plural forms, dates and times, as the page's language writes them, and further texts: for parts
  * loaded after the seat's first screen. */
 
-import {LANGUAGE, LOCALE, fill, number, spaced} from './words.js';
+import {LANGUAGE, LOCALE, fill, loadTexts, number, spaced} from './words.js';
 
 /** @import {Forms} from './types.js' */
 
@@ -30,15 +30,6 @@ export const titled = (name, text) => name + COLON + text;
 
 /** The text that the car names. @param {object} texts @param {string} name */
 export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
-
-/**
- * Loads the texts of a part that is not on the first screen.
- * @param {string} part @param {string} [query] makes the browser fetch a failed file again
- */
-export async function loadTexts(part, query = '') {
-  await import(`./en/${part}.js${query}`);
-  if (LANGUAGE !== 'en') await import(`./${LANGUAGE}/${part}.js${query}`);
-}
 
 /** Loads the texts of doctor's findings; English comes with each. */
 export const loadFindings = async () => (LANGUAGE === 'en' ? undefined : loadTexts('findings').catch(() => {}));

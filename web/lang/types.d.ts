@@ -1,18 +1,18 @@
-// Every text of the pages; for the type checker only. Texts of lang/*/seat.js and of
-// lang/*/drawer.js share the top level; each further part has its own name. Findings and
+// Every text of the pages; for the type checker only. Texts of lang/*/seat.json and of
+// lang/*/drawer.json share the top level; each further part has its own name. Findings and
 // `sentences`, translations of the texts of car and station, load on demand.
 
-export type Words = typeof import('./en/seat.js').default
-  & typeof import('./en/drawer.js').default
-  & typeof import('./en/buttons.js').default
-  & typeof import('./en/calibration.js').default
-  & typeof import('./en/hil.js').default
-  & typeof import('./en/network.js').default
-  & typeof import('./en/recordings.js').default
-  & typeof import('./en/sites.js').default
-  & typeof import('./en/start.js').default
-  & typeof import('./en/trust.js').default
-  & Partial<typeof import('./en/findings.js').default>
+export type Words = typeof import('./en/seat.json')
+  & typeof import('./en/drawer.json')
+  & typeof import('./en/buttons.json')
+  & typeof import('./en/calibration.json')
+  & typeof import('./en/hil.json')
+  & typeof import('./en/network.json')
+  & typeof import('./en/recordings.json')
+  & typeof import('./en/sites.json')
+  & typeof import('./en/start.json')
+  & typeof import('./en/trust.json')
+  & Partial<typeof import('./en/findings.json')>
   & {sentences?: Record<string, string>};
 
 export type { Text } from '../lib/messages.js';

@@ -1,10 +1,10 @@
 /**
  * Texts of the page in its language, and numbers and units in its format.
  *
- *   boot.js chooses the language -> lang/en/seat.js, lang/de/seat.js register -> seat/main.js
- *   seat/drawer/drawer.js: forms.js:loadTexts -> lang/en/drawer.js, lang/de/drawer.js register
+ *   boot.js chooses the language, reads lang/en/seat.json, lang/de/seat.json -> seat/main.js
+ *   seat/drawer/drawer.js: loadTexts -> lang/en/drawer.json, lang/de/drawer.json
  *
- * English always registers first: a text without a translation is shown in English.
+ * English comes first: a text without a translation is shown in English.
  */
 
 /** @import {Text} from './types.js' */
@@ -17,15 +17,8 @@ export const LANGUAGE = globalThis.document?.documentElement.lang || 'en';
 /** The same as this browser has it, say "de-CH": numbers differ. */
 export const LOCALE = globalThis.navigator?.languages?.find((tag) => tag.split('-')[0] === LANGUAGE) ?? LANGUAGE;
 
-/**
- * Adds the texts of a part, over the English ones.
- * @template {object} T
- * @param {T} texts @returns {T}
- */
-export function register(texts) {
-  merge(t, texts);
-  return texts;
-}
+/** Adds the texts of a part, over the English ones. @param {object} texts */
+export const register = (texts) => merge(t, texts);
 
 /** @param {Record<string, any>} into @param {Record<string, any>} texts */
 function merge(into, texts) {
@@ -42,6 +35,22 @@ function merge(into, texts) {
 const unbroken = (text) => text.replace(/ ([…:;!?»])/g, '\u00a0$1').replace(/« /g, '«\u00a0')
   .replace(/([\d}]) (?=(k?[mVAW]|m?s|cm|h|°C|dBm|G?Hz|[kMG]i?[Bto]|%)(?!\p{L}))/gu, '$1\u00a0');
 
+for (const words of /** @type {{words?: object[]}} */ (globalThis).words ?? []) register(words);
+
+/** A translation may lack a file. @param {string} language @param {string} part */
+async function load(language, part) {
+  const file = await fetch(new URL(`${language}/${part}.json`, import.meta.url));
+  if (file.status === 404 && language !== 'en') return;
+  if (!file.ok) throw new TypeError(`${file.url}: ${file.status}`);
+  register(await file.json());
+}
+
+/** Loads the texts of a part that is not on the first screen. Throws TypeError. @param {string} part */
+export async function loadTexts(part) {
+  await load('en', part);
+  if (LANGUAGE !== 'en') await load(LANGUAGE, part);
+}
+
 /**
  * A message with its values.
  * @param {string} message @param {Record<string, string | number>} values
@@ -52,7 +61,7 @@ export const fill = (message, values) =>
 /** @type {Promise<unknown> | undefined} */
 let loading;
 export const loadSaid = () =>
-  loading ??= LANGUAGE === 'en' ? Promise.resolve() : import(`./${LANGUAGE}/sentences.js`).catch(() => {});
+  loading ??= LANGUAGE === 'en' ? Promise.resolve() : load(LANGUAGE, 'sentences').catch(() => {});
 
 /**
  * A text of the car or station; '' for none, and for a state that is no fault ('ok'). English until

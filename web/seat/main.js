@@ -124,7 +124,7 @@ const drawer = new LazyPart({
     // Some browsers cache a failed module load; another name makes them retry.
     /** @type {typeof import('./drawer/drawer.js')} */
     const part = await import(`./drawer/drawer.js${tries ? `?again=${tries}` : ''}`);
-    return {...part, texts: await part.loadMarkup(tries)};
+    return {...part, texts: await part.loadMarkup()};
   },
   use: ({Drawer, addMarkup, texts}) => {
     addMarkup(texts);
@@ -189,7 +189,7 @@ const quietParts = [
 const secondCamera = quiet(async (again) => {
   /** @type {typeof import('./second_camera.js')} */
   const part = await import(`./second_camera.js${again}`);
-  return {...part, style: await part.loadStyle(again)};
+  return {...part, style: await part.loadStyle()};
 }, ({SecondCamera, style}) => {
   document.body.append(make('style', style));
   page.secondCamera = new SecondCamera(page.welcome?.cameras[0] ?? '', page);

@@ -6,8 +6,7 @@
 
 import {HeldRemedy} from '../video/held.js';
 import {OLD_MS, Video} from '../video/video.js';
-import {loadTexts} from '../lang/forms.js';
-import {fill, t} from '../lang/words.js';
+import {fill, loadTexts, t} from '../lang/words.js';
 import {byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {VERSION} from '../lib/wire.js';
@@ -20,10 +19,10 @@ const AGAIN_MS = 500;
 /** Without a picture for so long the socket is replaced; the car's program runs on for 5 s. */
 const STUCK_MS = 3000;
 
-/** Loads texts and style. Throws TypeError if they do not arrive. @param {string} again */
-export async function loadStyle(again) {
+/** Loads texts and style. Throws TypeError if they do not arrive. */
+export async function loadStyle() {
   const [answer] = await Promise.all([
-    fetch(new URL('second_camera.css', import.meta.url)), loadTexts('drawer', again),
+    fetch(new URL('second_camera.css', import.meta.url)), loadTexts('drawer'),
   ]);
   if (!answer.ok) throw new TypeError(`second_camera.css: ${answer.status}`);
   return answer.text();

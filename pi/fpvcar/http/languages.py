@@ -1,6 +1,7 @@
 """Texts of HTML that the server writes itself, in the browser's language, from the pages' lang/."""
 
 import functools
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,6 @@ from pathlib import Path
 from fpvcar.runtime import paths
 from fpvcar.runtime.texts import VALUE, Text
 
-TEXT = re.compile(r"^    (\w+): '(.*)',$", re.MULTILINE)
 DECIMAL = re.compile(r"-?\d+\.\d+")
 UNBROKEN = re.compile(r" ([:;!?»])|(?<=«) ")
 
@@ -16,7 +16,7 @@ UNBROKEN = re.compile(r" ([:;!?»])|(?<=«) ")
 def language_of(accepted: str, root: Path = paths.WEB) -> str:
     """Return the first known language of an Accept-Language."""
     tags = (tag.split(";")[0].split("-")[0].strip().lower() for tag in accepted.split(","))
-    known = {path.parent.name for path in root.glob("lang/*/seat.js")}
+    known = {path.parent.name for path in root.glob("lang/*/seat.json")}
     return next((tag for tag in tags if tag in known), "en")
 
 
@@ -39,8 +39,8 @@ def _local(language: str, value: str | Text) -> str:
 
 @functools.cache
 def _texts(language: str) -> Mapping[str, str]:
-    file = paths.WEB / "lang" / language / "sentences.js"
-    found = dict(TEXT.findall(file.read_text()))
+    file = paths.WEB / "lang" / language / "sentences.json"
+    found: dict[str, str] = json.loads(file.read_bytes())["sentences"] if file.exists() else {}
     if language != "fr":
         return found
     return {key: UNBROKEN.sub("\N{NO-BREAK SPACE}\\1", text) for key, text in found.items()}

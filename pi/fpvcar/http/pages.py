@@ -7,6 +7,7 @@ import base64
 import functools
 import hashlib
 import html
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
@@ -31,7 +32,7 @@ PAGE_TYPES = {
     ".json": "application/json",
     ".webmanifest": "application/manifest+json",
 }
-PACKED = ("text/html", "text/javascript", "text/css")
+PACKED = ("text/html", "text/javascript", "text/css", "application/json")
 POLICY = "Content-Security-Policy"
 HEADERS = {
     "Cache-Control": "no-cache",
@@ -60,7 +61,6 @@ background: var(--plate) }}</style>
 <main><h1>{title}</h1><p>{text}</p><a href="/">{first}</a></main>
 </html>
 """
-WORD = re.compile(r"^  (\w+): '([^'\\]*)',$", re.MULTILINE)
 PLACE = re.compile(r'data-t="(\w+)">(?=<)')
 BOOT = ' src="boot.js"'
 PROBLEM = "application/problem+json"
@@ -156,7 +156,7 @@ def seat_response(root: Path, accepted: str) -> web.Response:
     the value of Accept-Language.
     """
     language = language_of(accepted, root)
-    files = [root / "lang" / tag / "seat.js" for tag in ("en", language)]
+    files = [root / "lang" / tag / "seat.json" for tag in ("en", language)]
     times = tuple(path.stat().st_mtime_ns for path in (root / "index.html", *files))
     page = _page(root, _worded(root / "index.html", language, *files, times))
     page.headers["Vary"] += ", Accept-Language"
@@ -180,7 +180,7 @@ def _page(root: Path, text: str) -> web.Response:
 @functools.lru_cache(maxsize=8)
 def _worded(page: Path, language: str, english: Path, words: Path, times: tuple[int, ...]) -> str:
     """Fill the words of a page in; `times` are those of the files' last changes."""
-    texts = dict(WORD.findall(english.read_text("utf-8") + words.read_text("utf-8")))
+    texts = json.loads(english.read_bytes()) | json.loads(words.read_bytes())
     text = page.read_text("utf-8").replace('<html lang="en">', f'<html lang="{language}">')
     return PLACE.sub(lambda place: place[0] + html.escape(texts.get(place[1], "")), text)
 

@@ -3,7 +3,7 @@
     Text("recorder_slow", "the card has not answered for {seconds} s", seconds=7)
         -> str(): "the card has not answered for 7 s"
         -> JSON: {"key": "recorder_slow", "english": "the card ...", "values": {"seconds": "7"}}
-        -> web/lang/forms.js:said
+        -> web/lang/words.js:said
 
 A key and its English stand at one place of the source: in the call, or in a Phrase for several.
 """

@@ -193,9 +193,9 @@ def test_seat_page_has_its_first_words_in_the_language_of_the_browser(
 
 
 def test_seat_page_has_english_words_for_missing_ones(tmp_path: Path) -> None:
-    for name, words in (("en", "  stop: 'STOP',\n  menu: 'A & B',\n"), ("nl", "  stop: 'HALT',\n")):
+    for name, words in (("en", {"stop": "STOP", "menu": "A & B"}), ("nl", {"stop": "HALT"})):
         (tmp_path / "lang" / name).mkdir(parents=True)
-        (tmp_path / "lang" / name / "seat.js").write_text(words)
+        (tmp_path / "lang" / name / "seat.json").write_text(json.dumps(words))
     (tmp_path / "index.html").write_text(
         '<html lang="en"><b data-t="stop"></b><i data-t="menu"></i>'
     )

@@ -10,7 +10,7 @@ import {GLOW_MS, Model, bits, stars} from '../../../web/buttons/model.js';
 import {STRINGS} from '../../../web/buttons/strings.js';
 import {encode, parse} from '../../../web/buttons/messages.js';
 import {WireError} from '../../../web/lib/wire.js';
-import '../../../web/lang/en/buttons.js';
+import '../english.js';
 
 /** @param {string} name */
 const file = (name) => readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8');

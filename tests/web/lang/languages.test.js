@@ -27,9 +27,8 @@ const files = readdirSync(ROOT, {recursive: true}).map(String).filter((name) => 
 const modules = files.filter((name) => name.endsWith('.js') && text(name).includes('lang/words.js'));
 /** Code without the calls that fill the markup: the markup names its words itself, see `named`. */
 const source = [...modules, 'lang/forms.js'].map(text).join('\n').replace(/fillStrings\([^)]*\)/g, '');
-/** @param {string} language @returns {Promise<Messages>} */
-const wordsOf = async (language) =>
-  Object.assign({}, ...await Promise.all(PARTS.map((part) => words(language, part))));
+/** @param {string} language @returns {Messages} */
+const wordsOf = (language) => Object.assign({}, ...PARTS.map((part) => words(language, part)));
 /** Messages named in a page's markup, by path. @param {string} name of an HTML file */
 function named(name) {
   const part = name.replace('.html', '');
@@ -59,8 +58,8 @@ test('languages of the menu, boot.js, offline page and lang/ are the same', () =
   const sections = [...text('offline.html').matchAll(/<section lang="(\w+)"/g)].map(([, one]) => one);
   assert.deepEqual(sections.sort(), there);
   for (const one of there) {
-    const parts = readdirSync(new URL(`lang/${one}/`, ROOT)).map((name) => name.replace('.js', ''));
-    assert.deepEqual(parts.sort(), [...PARTS, ...one === 'en' ? [] : [SENT]].sort(), one);
+    const parts = readdirSync(new URL(`lang/${one}/`, ROOT)).map((name) => name.replace('.json', ''));
+    assert.ok(parts.includes('seat') && parts.every((part) => [...PARTS, SENT].includes(part)), one);
   }
 });
 
@@ -76,10 +75,10 @@ test('pages load boot.js with an existing part of the texts', () => {
 
 test('translations have only the names of English, and its values', async () => {
   for (const part of [...PARTS, SENT]) {
-    const english = await words('en', part);
+    const english = words('en', part);
     if (!TOGETHER.includes(part)) assert.deepEqual(Object.keys(english), [part]);
     for (const language of Object.keys(LANGUAGES)) {
-      assert.deepEqual(differences(english, await words(language, part)), [], `${language}/${part}.js`);
+      assert.deepEqual(differences(english, language === 'en' ? english : words(language, part)), [], `${language}/${part}.json`);
     }
   }
 });
@@ -114,7 +113,7 @@ test('languages have exactly the forms of their plural', async () => {
   for (const language of Object.keys(LANGUAGES)) {
     const rules = new Intl.PluralRules(language);
     const {pluralCategories: known} = rules.resolvedOptions();
-    for (const [name, forms] of flat(await wordsOf(language))) {
+    for (const [name, forms] of flat(wordsOf(language))) {
       if (typeof forms === 'string') continue;
       for (const count of COUNTS) assert.ok(forms[rules.select(count)], `${language}: ${name}: ${count}`);
       for (const form of Object.keys(forms)) assert.ok(known.includes(/** @type {any} */ (form)), `${language}: ${name}: ${form}`);
@@ -123,14 +122,14 @@ test('languages have exactly the forms of their plural', async () => {
 });
 
 test('messages are all used, and all used ones exist once', async () => {
-  const all = await wordsOf('en');
+  const all = wordsOf('en');
   const marked = new Set(markup.flatMap(named));
   assert.deepEqual(unused(all, source, marked), []);
   const there = new Set([...flat(all).keys()].map((name) => `t.${name}`));
   assert.deepEqual([...marked].filter((name) => !there.has(name)), []);
-  const names = (await Promise.all(PARTS.map((part) => words('en', part)))).flatMap(Object.keys);
+  const names = PARTS.map((part) => words('en', part)).flatMap(Object.keys);
   assert.deepEqual(names.sort(), Object.keys(all).sort(), 'no part takes a name of another');
-  const seat = await words('en', 'seat');
+  const seat = words('en', 'seat');
   assert.deepEqual(named('index.html').filter((name) => !(name.slice(2) in seat)), [], 'the first screen has its own');
 });
 
@@ -139,7 +138,7 @@ test('refusals for people all have a text', async () => {
   // Mistakes of programs, and a wrong code, for which the dialog has its own text.
   const others = ['refused', 'hello_first', 'hello_twice', 'no_seen', 'wrong_code'];
   const expected = (codes.match(/\w+/g) ?? []).filter((code) => !others.includes(code)).sort();
-  const {errors} = /** @type {{errors: Messages}} */ (await words('en', 'drawer'));
+  const {errors} = /** @type {{errors: Messages}} */ (words('en', 'drawer'));
   assert.deepEqual(Object.keys(errors).sort(), expected);
 });
 
@@ -176,7 +175,7 @@ test('situations have a complete title and text in all languages', async () => {
   ];
   const seen = new Set();
   for (const language of Object.keys(LANGUAGES)) {
-    register(await words(language, 'seat'));
+    register(words(language, 'seat'));
     for (const situation of situations) {
       const said = sentence(situation);
       assert.ok(said && said.title && said.text.length > 5, `${language}: ${situation.kind}`);

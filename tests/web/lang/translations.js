@@ -1,7 +1,7 @@
 /** Translations compared with English. Run as a program, it lists missing translations:
  * `make check` prints them as warnings. */
 
-import {readFileSync, readdirSync} from 'node:fs';
+import {existsSync, readFileSync, readdirSync} from 'node:fs';
 import {pathToFileURL} from 'node:url';
 
 import {LANGUAGES} from '../../../web/seat/drawer/app.js';
@@ -10,15 +10,17 @@ import {LANGUAGES} from '../../../web/seat/drawer/app.js';
 
 const ROOT = new URL('../../../web/', import.meta.url);
 /** Parts of English. Another language has `SENT`, too. */
-export const PARTS = readdirSync(new URL('lang/en/', ROOT)).map((name) => name.replace('.js', '')).sort();
+export const PARTS = readdirSync(new URL('lang/en/', ROOT)).map((name) => name.replace('.json', '')).sort();
 /** Translations of the texts that car and station send in English. */
 export const SENT = 'sentences';
 const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
 /** English texts of car and station, by tools/docs/page_texts.py. @type {Messages} */
 const ENGLISH = {[SENT]: JSON.parse(readFileSync(new URL('sent.json', import.meta.url), 'utf8'))};
-/** @param {string} language @param {string} part @returns {Promise<Messages>} */
-export const words = async (language, part) => (language === 'en' && part === SENT ? ENGLISH
-  : (await import(`../../../web/lang/${language}/${part}.js`)).default);
+/** Texts of a part; none if a translation lacks its file. @param {string} language @param {string} part @returns {Messages} */
+export function words(language, part) {
+  const file = new URL(`lang/${language}/${part}.json`, ROOT);
+  return language === 'en' && part === SENT ? ENGLISH : existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+}
 
 /** Forms of a counted noun. @param {string | Messages} one @returns {one is Record<string, string>} */
 export const isForms = (one) => typeof one === 'object' && 'other' in one && Object.keys(one).every((form) => FORMS.includes(form));
@@ -62,10 +64,10 @@ export function differences(english, other) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   for (const part of [...PARTS, SENT]) {
-    const english = await words('en', part);
+    const english = words('en', part);
     for (const language of Object.keys(LANGUAGES)) {
-      for (const name of untranslated(english, await words(language, part))) {
-        console.warn(`warning: web/lang/${language}/${part}.js has no ${name}: the page shows it in English`);
+      for (const name of untranslated(english, words(language, part))) {
+        console.warn(`warning: web/lang/${language}/${part}.json has no ${name}: the page shows it in English`);
       }
     }
   }

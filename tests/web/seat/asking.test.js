@@ -38,7 +38,7 @@ test('kind of device is recognised by its browser', () => {
 
 test('suggested names are varied, and accepted by the car in all languages', async () => {
   for (const language of Object.keys(LANGUAGES)) {
-    register(await words(language, 'drawer'));
+    register(words(language, 'drawer'));
     for (const device of /** @type {const} */ (['phone', 'tablet', 'computer', ''])) {
       const names = new Set();
       for (let first = 0; first < 20; first += 1) {
@@ -53,7 +53,7 @@ test('suggested names are varied, and accepted by the car in all languages', asy
       }
     }
   }
-  register(await words('en', 'drawer'));
+  register(words('en', 'drawer'));
   assert.equal(suggestedName('phone', () => 0), 'Blue Fox (phone)');
   assert.equal(suggestedName('', () => 0), 'Blue Fox');
 });

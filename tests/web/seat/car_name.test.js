@@ -46,12 +46,12 @@ test('card stays while the picture or link is old, and under the fingers of a pe
 
 test('suggested names differ, and the car accepts them in all languages', async () => {
   for (const language of Object.keys(LANGUAGES)) {
-    register(await words(language, 'drawer'));
+    register(words(language, 'drawer'));
     const names = Array.from({length: 12}, (_, index) => suggestedCarName(() => (index + 0.5) / 12));
     assert.equal(new Set(names).size, 12, language);
     for (const name of names) assert.ok(name === tidyName(name) && [...name].length <= 24, name);
   }
-  register(await words('en', 'drawer'));
+  register(words('en', 'drawer'));
 });
 
 test('typed name loses invisible characters and extra spaces', () => {

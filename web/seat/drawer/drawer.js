@@ -1,8 +1,8 @@
 /** Parts loaded after the first screen: distances around the car, the offer of https, and
  * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
-import {listed, loadTexts} from '../../lang/forms.js';
-import {number, said, t} from '../../lang/words.js';
+import {listed} from '../../lang/forms.js';
+import {loadTexts, number, said, t} from '../../lang/words.js';
 import {Awake} from '../../lib/awake.js';
 import {
   button, byId, drawing, fillRows, fillStrings, input, make, setAttr, setText, show,
@@ -35,13 +35,10 @@ import {PeopleList} from './people.js';
 const TOAST_AGAIN_MS = 60_000;
 const PRESETS_AGAIN_MS = 1000;
 
-/**
- * Loads texts, style and markup. Throws TypeError if they do not arrive.
- * @param {number} tries
- */
-export async function loadMarkup(tries) {
+/** Loads texts, style and markup. Throws TypeError if they do not arrive. */
+export async function loadMarkup() {
   const [style, markup] = await Promise.all([
-    textOf('drawer.css'), textOf('drawer.html'), loadTexts('drawer', tries ? `?again=${tries}` : ''),
+    textOf('drawer.css'), textOf('drawer.html'), loadTexts('drawer'),
   ]);
   return [style, markup];
 }
