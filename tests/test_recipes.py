@@ -30,7 +30,7 @@ TITLES = {
 MOST = {
     "string": 2,
     "text": 1,
-    "setting": 6,
+    "setting": 4,
     "feature": 4,
     "range-sensor": 5,
     "motor-driver": 4,

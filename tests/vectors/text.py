@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from fpvcar.runtime.texts import Text
-from fpvcar.wire import buttons, down, telemetry, up
+from fpvcar.wire import buttons, down, settings, telemetry, up
 from fpvcar.wire.errors import VERSION
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Up
 
@@ -68,7 +68,7 @@ STATE = down.State(
     reason="driving",
     stop=None,
     limit=0.75,
-    settings=down.SettingsState(head_lights=True),
+    settings=settings.SettingsState(head_lights=True),
     viewers=2,
     battery=telemetry.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(

@@ -83,26 +83,11 @@ export interface Estop {
 export interface Resume {
   kind: 'resume';
 }
-export interface Lights {
-  kind: 'lights'; head?: boolean | null;
-}
-export interface Limit {
-  kind: 'limit'; throttle: number;
-}
-export interface Guard {
-  kind: 'guard'; mode: 'limit' | 'off' | 'warn';
-}
-export interface SetPicture {
-  kind: 'picture'; to: PictureChange;
-}
 export interface View {
   kind: 'view'; camera: string; shown?: boolean;
 }
 export interface SetIntercom {
   kind: 'intercom'; on: boolean;
-}
-export interface SetRecording {
-  kind: 'record'; on: boolean;
 }
 export interface Keep {
   kind: 'keep';
@@ -125,6 +110,21 @@ export interface Ping {
 export interface Report {
   kind: 'report'; path: string; picture_ms?: number | null; link_ms?: number | null; fps?: number;
   dropped?: number;
+}
+export interface Lights {
+  kind: 'lights'; head?: boolean | null;
+}
+export interface Limit {
+  kind: 'limit'; throttle: number;
+}
+export interface Guard {
+  kind: 'guard'; mode: 'limit' | 'off' | 'warn';
+}
+export interface SetPicture {
+  kind: 'picture'; to: PictureChange;
+}
+export interface SetRecording {
+  kind: 'record'; on: boolean;
 }
 export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number; silence_ms: number;
@@ -199,9 +199,9 @@ export interface Authority {
   https_port: number; name: string; fingerprint: string;
 }
 export type Upward =
-  | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume
-  | Lights | Limit | Guard | SetPicture | View | SetIntercom | SetRecording | Keep | Mark | Lock
-  | Who | End | Ping | Report;
+  | Hello | Name | NameCar | Unlock | Drive | Take | Release | Ask | Answer | Estop | Resume | View
+  | SetIntercom | Keep | Mark | Lock | Who | End | Ping | Report | Lights | Limit | Guard
+  | SetPicture | SetRecording;
 export type Downward =
   | Welcome | CarName | State | Pong | CarError | Pass | People | Closing;
 export type ButtonsUp =

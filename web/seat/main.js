@@ -129,8 +129,6 @@ const drawer = new LazyPart({
   use: ({Drawer, addMarkup, texts}) => {
     addMarkup(texts);
     page.drawer = new Drawer({
-      limit: (throttle) => link.send({kind: 'limit', throttle}),
-      guard: (mode) => link.send({kind: 'guard', mode}),
       send: (message) => link.send(message),
       given: () => (page.released = true),
       keysBusy: () => keyboard.busy,

@@ -74,13 +74,8 @@ export const UP = {
   answer: {id: text(8, 64, /^[A-Za-z0-9-]+$/u), give: flag},
   estop: {},
   resume: {},
-  lights: {head: maybe(orNull(flag))},
-  limit: {throttle: number(0, 1)},
-  guard: {mode: oneOf('limit', 'off', 'warn')},
-  picture: {to: exact(() => PICTURE_CHANGE)},
   view: {camera: text(0, 24), shown: maybe(flag)},
   intercom: {on: flag},
-  record: {on: flag},
   keep: {},
   mark: {text: maybe(text(0, 64, PLAIN))},
   lock: {},
@@ -91,6 +86,11 @@ export const UP = {
     path: text(0, 16, PLAIN), picture_ms: maybe(orNull(number(0, 1e+13))),
     link_ms: maybe(orNull(number(0, 1e+13))), fps: maybe(number(0, 1000)), dropped: maybe(count),
   },
+  lights: {head: maybe(orNull(flag))},
+  limit: {throttle: number(0, 1)},
+  guard: {mode: oneOf('limit', 'off', 'warn')},
+  picture: {to: exact(() => PICTURE_CHANGE)},
+  record: {on: flag},
 };
 export const DOWN = {
   welcome: {

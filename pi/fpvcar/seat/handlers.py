@@ -1,7 +1,7 @@
 """Handlers of page messages, declared where they are: message, right, rate limit.
 
-    @handles(up.Limit, right=Right.GROWN_UP, act="sets the speed limit")
-    def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
+    @handles(Limit, right=Right.GROWN_UP, act="sets the speed limit")
+    def limit(self, session: Session, limit: Limit, now_s: float) -> None:
 
 Hub.receive checks the right before it calls the handler. `make docs` prints the table of rights.
 """

@@ -14,7 +14,8 @@ from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.handlers import Right, handles
 from fpvcar.seat.vehicle import Vehicle
 from fpvcar.wire import up
-from fpvcar.wire.down import CarName, Error, SettingsState
+from fpvcar.wire.down import CarName, Error
+from fpvcar.wire.settings import Guard, Lights, Limit, SetPicture, SetRecording, SettingsState
 
 PUSHES = (2.0, 10.0)
 """Rate limit on the recorder's buttons and the picture: each push creates a file or an event."""
@@ -32,16 +33,16 @@ class Settings:
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
         self._name, self._cameras = vehicle.name, vehicle.cameras
 
-    @handles(up.Lights, right=Right.DRIVER)
-    def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
+    @handles(Lights, right=Right.DRIVER)
+    def lights(self, session: Session, lights: Lights, now_s: float) -> None:
         """Switch the head lights, or toggle them."""
         on = (not self.state.head_lights) if lights.head is None else lights.head
         self.state = replace(self.state, head_lights=on)
         self._lights.head.publish(on)
         self._changed()
 
-    @handles(up.Limit, right=Right.GROWN_UP, act="sets the speed limit")
-    def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
+    @handles(Limit, right=Right.GROWN_UP, act="sets the speed limit")
+    def limit(self, session: Session, limit: Limit, now_s: float) -> None:
         """Set the speed limit, up to the profile's."""
         most = self._profile.gate.limit
         if limit.throttle > most:
@@ -60,8 +61,8 @@ class Settings:
         self._control.step()
         self._changed()
 
-    @handles(up.Guard, right=Right.GROWN_UP, act="sets the guard")
-    def guard(self, session: Session, guard: up.Guard, now_s: float) -> None:
+    @handles(Guard, right=Right.GROWN_UP, act="sets the guard")
+    def guard(self, session: Session, guard: Guard, now_s: float) -> None:
         """Set the mode of the collision guard."""
         self._control.guard(guard.mode)
 
@@ -85,8 +86,8 @@ class Settings:
         log.info("%s named the car %s", session.name, name)
         self._sessions.send(CarName(name))
 
-    @handles(up.SetPicture, right=Right.GROWN_UP, act="sets the picture", limit=PUSHES)
-    def picture(self, session: Session, change: up.SetPicture, now_s: float) -> None:
+    @handles(SetPicture, right=Right.GROWN_UP, act="sets the picture", limit=PUSHES)
+    def picture(self, session: Session, change: SetPicture, now_s: float) -> None:
         """Set size, rate, flip, exposure, brightness and night."""
         unknown = self._picture.change(change.to)
         if unknown is not None:
@@ -116,8 +117,8 @@ class Settings:
         error = Error("unknown camera", quoted(message.camera), known, "", "unknown_camera")
         session.deny(error, now_s)
 
-    @handles(up.SetRecording, right=Right.GROWN_UP, act="turns recording on or off", limit=PUSHES)
-    def record(self, session: Session, command: up.SetRecording, now_s: float) -> None:
+    @handles(SetRecording, right=Right.GROWN_UP, act="turns recording on or off", limit=PUSHES)
+    def record(self, session: Session, command: SetRecording, now_s: float) -> None:
         """Turn recording on or off. A child that turned it off would lose its drive."""
         self._recorder.switch(command.on, session.name)
         self._changed()

@@ -7,6 +7,7 @@ from msgspec import Struct
 from fpvcar.runtime.texts import State as PartState
 from fpvcar.runtime.texts import Text
 from fpvcar.wire.json_text import Down
+from fpvcar.wire.settings import SettingsState
 from fpvcar.wire.telemetry import Battery, Guarding, Health, Range, Recording
 
 
@@ -68,12 +69,6 @@ class Asking(Struct, frozen=True):
     left_s: float
     id: str = ""
     name: str = ""
-
-
-class SettingsState(Struct, frozen=True):
-    """Values of settings that pages switch: see seat/settings.py."""
-
-    head_lights: bool = False
 
 
 class State(Down, tag="state", frozen=True):

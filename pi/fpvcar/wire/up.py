@@ -4,8 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fpvcar.config import PLAIN, GuardMode, PersonName, Picture, Share
+from fpvcar.config import PLAIN, PersonName
 from fpvcar.wire.json_text import Greeting, Up, decoders, parse
+from fpvcar.wire.settings import Setting
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
@@ -89,30 +90,6 @@ class Resume(Up, tag="resume", frozen=True):
     """Deliberate push of Resume: clears an e-stop or a fault."""
 
 
-class Lights(Up, tag="lights", frozen=True):
-    """Switches the head lights; None toggles them."""
-
-    head: bool | None = None
-
-
-class Limit(Up, tag="limit", frozen=True):
-    """Speed limit, set by a grown-up: a share of full throttle, <= the profile's."""
-
-    throttle: Share
-
-
-class Guard(Up, tag="guard", frozen=True):
-    """Mode of the collision guard, set by a grown-up."""
-
-    mode: GuardMode
-
-
-class SetPicture(Up, tag="picture", frozen=True):
-    """Picture settings, set by a grown-up; missing fields keep their values."""
-
-    to: Picture
-
-
 class View(Up, tag="view", frozen=True):
     """Camera that the page shows large: a name of Welcome's `cameras`, "" for the first one.
 
@@ -126,12 +103,6 @@ class View(Up, tag="view", frozen=True):
 
 class SetIntercom(Up, tag="intercom", frozen=True):
     """Turns the intercom on or off, set by a grown-up."""
-
-    on: bool
-
-
-class SetRecording(Up, tag="record", frozen=True):
-    """Turns recording on or off; while off, only the last minute remains available for Keep."""
 
     on: bool
 
@@ -189,13 +160,8 @@ Upward = (
     | Answer
     | Estop
     | Resume
-    | Lights
-    | Limit
-    | Guard
-    | SetPicture
     | View
     | SetIntercom
-    | SetRecording
     | Keep
     | Mark
     | Lock
@@ -203,6 +169,7 @@ Upward = (
     | End
     | Ping
     | Report
+    | Setting
 )
 
 OF_FEATURES = frozenset({SetIntercom})

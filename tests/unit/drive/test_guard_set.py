@@ -7,6 +7,7 @@ from fpvcar.calibration.values import overridden
 from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
 from fpvcar.wire import telemetry, up
+from fpvcar.wire.settings import Guard
 from fpvcar.wire.telemetry import Guarding
 from tests.support.control import PROFILE, Rig
 from tests.support.hub import House
@@ -134,7 +135,7 @@ def test_grown_up_sets_the_guard() -> None:
     house = House()
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
     assert ann.state.guard == Guarding("limit", STOP_M)
-    mum.say(up.Guard("off"))
+    mum.say(Guard("off"))
     assert not mum.errors()
     assert ann.state.guard == Guarding("off", STOP_M)
 

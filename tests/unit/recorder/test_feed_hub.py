@@ -3,6 +3,7 @@
 from fpvcar.drive import gate
 from fpvcar.recordings import messages
 from fpvcar.wire import up
+from fpvcar.wire.settings import SetRecording
 from tests.support.hub import House
 from tests.support.recorder.fed_car import Car
 
@@ -45,16 +46,16 @@ def test_drivers_mark_and_keep_but_grown_ups_switch_recording() -> None:
     ann = house.visitor("Ann")
     assert ann.state.recording is not None and ann.state.recording.on
     eve = house.visitor("Eve", drive=False)
-    for message in (up.SetRecording(False), up.Keep(), up.Mark("x")):
+    for message in (SetRecording(False), up.Keep(), up.Mark("x")):
         eve.say(message)
     assert car.feed.status().on and len(car.said(messages.EVENT)) == 1, "she sat down"
-    ann.say(up.SetRecording(False))
+    ann.say(SetRecording(False))
     assert car.feed.status().on, "a driver's page without the grown-up code"
     assert ann.errors()[-1].what == "only a grown-up turns recording on or off"
     mum = house.visitor("Mum", code="grownups")
-    mum.say(up.SetRecording(False))
+    mum.say(SetRecording(False))
     assert not car.feed.status().on
-    mum.say(up.SetRecording(True))
+    mum.say(SetRecording(True))
     ann.say(up.Mark("here"))
     ann.say(up.Keep())
     names = [one.name for one in car.said(messages.EVENT) if isinstance(one, messages.Event)]

@@ -6,6 +6,7 @@ from fpvcar.access.codes import Rights
 from fpvcar.access.remembered_browsers import GROWN_UP_S
 from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import down, up
+from fpvcar.wire.settings import Lights, Limit
 from tests.support.hub import PROFILE, House, Visitor
 
 
@@ -43,7 +44,7 @@ def test_lock_ends_grown_up_rights_on_all_pages_of_a_device() -> None:
     tab.say(up.Lock())
     assert not mum.state.grown_up and not tab.state.grown_up
     assert mum.state.may_drive, "a driver's rights stay"
-    mum.say(up.Limit(0.5))
+    mum.say(Limit(0.5))
     assert mum.errors()[-1].what == "only a grown-up sets the speed limit"
     assert not again(house, mum, "Third").state.grown_up, "the cookie, too"
     mum.say(up.Unlock("grownups"))
@@ -62,7 +63,7 @@ def test_grown_up_rights_end_after_half_an_hour_without_use() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
     house.now_s += GROWN_UP_S - 1.0
-    mum.say(up.Lights())
+    mum.say(Lights())
     house.now_s += GROWN_UP_S - 1.0
     mum.say(up.Ping(1, 1.0))
     mum.say(up.Report("mse"))
@@ -115,7 +116,7 @@ def test_clock_step_does_not_lock_a_page_in_use() -> None:
     remembered(house, mum)
     tab = again(house, mum, "Tab")
     house.now_s += GROWN_UP_S - 1.0
-    tab.say(up.Lights())
+    tab.say(Lights())
     house.now_s += 1.0
     utc_s[0] = 1.7e9
     assert mum.state.grown_up and tab.state.grown_up

@@ -36,6 +36,7 @@ from fpvcar.drive.gate import Cause
 from fpvcar.http.text_session import SessionClosed
 from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import up
+from fpvcar.wire.settings import Guard
 from fpvcar.wire.wheels import WheelsReason
 from tests.support.hub import CODES, PROFILE
 from tests.support.machine import MS, WAYS, Fresh, WiredCar
@@ -204,7 +205,7 @@ class Car(WiredCar, RuleBasedStateMachine):
     @rule(mode=st.sampled_from(["off", "warn", "limit", "limit"]))
     def the_grown_up_sets_the_guard(self, mode: GuardMode) -> None:
         """Set the guard's mode, also to one that the profile would not allow at a start."""
-        self.say(self.pages[-1], up.Guard(mode))
+        self.say(self.pages[-1], Guard(mode))
 
     @rule(way=st.sampled_from(sorted(WAYS)), range_m=st.sampled_from([None, 0.05, 0.15, 0.4, 2.0]))
     def a_wall_comes_or_goes(self, way: str, range_m: float | None) -> None:

@@ -17,6 +17,7 @@ from fpvcar.seat.hub import NAMELESS, REST_AFTER_S, TIDY_S
 from fpvcar.video.frame_rate import REASONS
 from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.json_text import encode_downward
+from fpvcar.wire.settings import Lights, Limit
 from tests.support.hub import PROFILE, House, Visitor
 
 
@@ -100,7 +101,7 @@ def test_neutral_wishes_do_not_keep_the_wheel(house: House) -> None:
 
 def test_visitor_without_a_code_asks_for_it_and_stops(house: House) -> None:
     bob = house.visitor("Bob", drive=False)
-    for message in (up.Take(), up.Ask(), up.Lights()):
+    for message in (up.Take(), up.Ask(), Lights()):
         bob.say(message)
     assert house.lights.codes_told == ["10.0.0.1"] * 2, "for the wheel, not for the lights"
     assert bob.state.role == "watching" and not bob.state.may_drive
@@ -139,7 +140,7 @@ def test_grown_up_takes_the_wheel_stops_and_limits(house: House) -> None:
     mum = house.visitor("Mum", code="grownups")
     ann.drive(0.0)
     ann.drive(1.0)
-    mum.say(up.Limit(0.5))
+    mum.say(Limit(0.5))
     assert ann.state.limit == 0.5 and ann.state.throttle == 0.5
     mum.say(up.Estop())
     assert house.duties == (0.0, 0.0)
@@ -320,7 +321,7 @@ def test_slow_reader_has_a_bounded_outbox_with_newest_state(house: House) -> Non
 def test_drivers_wish_is_the_sole_message_that_moves_the_car(house: House) -> None:
     ann = house.visitor("Ann")
     take, release, resume, estop = up.Take(), up.Release(), up.Resume(), up.Estop()
-    more = up.Lights(), up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"), up.Unlock("1")
+    more = Lights(), Limit(1.0), up.Ping(1, 1.0), up.Report("x"), up.Unlock("1")
     for message in (take, release, resume, estop, *more):
         ann.say(message)
         assert house.duties == (0.0, 0.0)

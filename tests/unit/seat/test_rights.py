@@ -24,6 +24,7 @@ from fpvcar.seat import redundant_link
 from fpvcar.seat.handlers import Right, handlers_of, handles
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
+from fpvcar.wire.settings import SetRecording
 from tests.support.hub import CODES, PROFILE, House, Visitor
 from tests.vectors import text
 
@@ -123,7 +124,7 @@ def test_wish_and_ping_reach_their_handlers_without_a_call_between() -> None:
 def test_messages_with_one_limit_share_it() -> None:
     house = House()
     mum = house.visitor("Mum", code="grownups")
-    for message in (up.Keep(), up.Mark(), up.SetRecording(True)) * 4:
+    for message in (up.Keep(), up.Mark(), SetRecording(True)) * 4:
         mum.say(message)
     assert [(error.what, error.value, error.limit) for error in mum.errors()] == [
         ("too many pushes", "mark", "2 a second")

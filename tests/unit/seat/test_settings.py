@@ -12,22 +12,23 @@ from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 from fpvcar.wire.down import CarName, Welcome
+from fpvcar.wire.settings import Lights
 from tests.support.hub import House, NoRecorder, Visitor
 
 
 def test_head_lights_are_set_and_toggled() -> None:
     house = House()
     ann = house.visitor("Ann")
-    ann.say(up.Lights())
+    ann.say(Lights())
     assert ann.state.settings.head_lights
-    ann.say(up.Lights(head=False))
+    ann.say(Lights(head=False))
     assert not ann.state.settings.head_lights
     assert [one for one in house.lights.told if one[0] == "head"] == [
         ("head", True),
         ("head", False),
     ]
-    ann.say(up.Lights(head=True))
-    ann.say(up.Lights())
+    ann.say(Lights(head=True))
+    ann.say(Lights())
     assert not ann.state.settings.head_lights
 
 

@@ -16,7 +16,7 @@ from fpvcar.seat.handlers import handlers_of
 from fpvcar.seat.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
-from fpvcar.wire import up
+from fpvcar.wire.settings import SetPicture
 from tests.support.hub import PROFILE, House
 
 
@@ -199,19 +199,19 @@ def test_picture_is_set_by_grown_ups_only() -> None:
     changed = Settings(PROFILE, vehicle, lambda: None)
     house.hub._handlers |= handlers_of((changed,), house.hub._turns, house.name, ())
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
-    ann.say(up.SetPicture(Picture(night=True)))
+    ann.say(SetPicture(Picture(night=True)))
     assert ann.errors()[-1].what == "only a grown-up sets the picture"
-    mum.say(up.SetPicture(Picture(night=True)))
+    mum.say(SetPicture(Picture(night=True)))
     assert camera.lines == ["look normal 0 1"] and mum.errors() == []
     for _ in range(30):
-        mum.say(up.SetPicture(Picture(night=True)))
+        mum.say(SetPicture(Picture(night=True)))
     assert mum.errors()[-1].what == "too many pushes"
 
 
 def test_set_picture_without_support_is_an_error() -> None:
     house = House()
     mum = house.visitor("Mum", code="grownups")
-    mum.say(up.SetPicture(Picture(night=True)))
+    mum.say(SetPicture(Picture(night=True)))
     assert mum.errors()[-1].what == "this camera lacks the setting"
 
 

@@ -29,11 +29,14 @@ import {toast} from '../toast.js';
 import {Unlock} from './unlock.js';
 import {PeopleList} from './people.js';
 
-/** @import {Guard, State, Upward, Welcome} from '../../lib/types.js' */
-/** @typedef {Guard['mode']} GuardMode */
+/** @import {State, Upward, Welcome} from '../../lib/types.js' */
 
 const TOAST_AGAIN_MS = 60_000;
 const PRESETS_AGAIN_MS = 1000;
+const ANSWER_MS = 500;
+
+/** Controls of settings: `data-setting` is the kind of their message, `name` its field. */
+const controls = () => /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('[data-setting]'));
 
 /** Loads texts, style and markup. Throws TypeError if they do not arrive. */
 export async function loadMarkup() {
@@ -70,10 +73,10 @@ async function textOf(name) {
 
 export class Drawer {
   /**
-   * @param {{limit: (share: number) => void, take: () => void,
+   * @param {{take: () => void,
    *   given: () => void, keysBusy: () => boolean,
    *   hud: import('../hud/hud.js').Hud, controls: import('../input/controls.js').Controls,
-   *   guard: (mode: GuardMode) => void, reversing: () => boolean,
+   *   reversing: () => boolean,
    *   send: (message: Upward) => boolean, video: import('../../video/video.js').Video,
    *   link: import('../link/link.js').Link, tilt: (steer: number) => void}} parts
    */
@@ -84,13 +87,15 @@ export class Drawer {
     this.limit = input('limit');
     /** A grown-up's choice of guard mode. */
     this.guard = byId('guard', HTMLSelectElement);
+    /** Time of this page's last change: states from before the car's answer are older. */
+    this.setMs = -Infinity;
     this.beeping = input('beeps');
     this.ranges = new Ranges(drawing('ranges'));
     this.faults = byId('sensor-faults');
     this.shownFaults = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
-    this.setLimit = parts.limit;
+    this.setLimit = (/** @type {number} */ throttle) => void parts.send({kind: 'limit', throttle});
     this.markPreset = (/** @type {number} */ _) => {};
     /** @type {State | null} */
     this.last = null;
@@ -133,7 +138,14 @@ export class Drawer {
       document.body.classList.toggle('whole', whole.checked);
     });
     this.limit.addEventListener('input', () => this.showLimit());
-    this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
+    for (const control of controls()) {
+      control.addEventListener('change', () => {
+        this.setMs = performance.now();
+        const value = control.type === 'checkbox' ? control.checked
+          : control.type === 'range' ? Number(control.value) : control.value;
+        parts.send(/** @type {Upward} */ (/** @type {unknown} */ ({kind: control.dataset.setting, [control.name]: value})));
+      });
+    }
     button('grown-take').addEventListener('click', parts.take);
     button('grown-code').addEventListener('click', () => this.unlock.open());
     button('show-intro').addEventListener('click', () => {
@@ -144,7 +156,6 @@ export class Drawer {
     button('show-sticks').addEventListener('click', async () =>
       (await import('../../calibration/sticks.js')).open(this.panels.sheet(t.showSticks, 'sticks')));
     button('show-figures').addEventListener('click', () => this.panels.open('figures', byId('figures-title', HTMLElement)));
-    this.guard.addEventListener('change', () => parts.guard(/** @type {GuardMode} */ (this.guard.value)));
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>
       (await import('./doctor.js')).showReport(asks, this.panels.sheet(t.lookForFaults, 'doctor')));
@@ -232,6 +243,7 @@ export class Drawer {
     this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);
     this.marks.update(state);
+    this.showSettings(state);
     this.picture.update(state);
     this.notes.update(state);
     this.asking.update(state);
@@ -241,19 +253,29 @@ export class Drawer {
     this.toastFaults(faultsOf(state), faultsOf(this.last));
     this.last = state;
     fillRows(byId('car-facts'), this.carRows(state));
-    if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
     this.guard.disabled = ranges.length === 0;
     if (state.grown_up && byId('grown-open').hidden) void this.loadPresets();
     show(byId('grown-open'), state.grown_up);
     show(byId('grown-locked'), !state.grown_up);
     show(byId('car-care'), state.grown_up);
-    if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
     this.markPreset(state.limit);
     const who = state.role === 'driver' ? t.you
       : state.driver === null ? t.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), listed([who, DRAWER_STRINGS.watchers(state.viewers)]));
     show(button('grown-take'), state.role !== 'driver');
+  }
+
+  /** Shows the settings of the car, but not in a control that somebody uses now. @param {State} state */
+  showSettings({limit, guard, parts, settings}) {
+    if (performance.now() - this.setMs < ANSWER_MS) return;
+    const now = /** @type {Record<string, unknown>} */ (
+      {limit, guard: guard?.mode ?? 'off', intercom: parts?.intercom?.on === true, ...settings});
+    for (const control of controls()) {
+      const value = now[control.dataset.setting ?? ''];
+      if (typeof value === 'boolean') control.checked = value;
+      else if (document.activeElement !== control) control.value = String(value);
+    }
   }
 
   /** The switch of spoken warnings, off at first, where the browser can speak. */
