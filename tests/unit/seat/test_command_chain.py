@@ -3,6 +3,8 @@
     WebSocket -> run (app.build) -> wheels.sock -> wheels -> pigpiod, emulated
 
 Each file is one more to open for a reader of "Follow one command". The limits only go down.
+STACK_MOST limits the files of the two call stacks alone: from the socket's bytes to the setpoint
+for `wheels`, and from the setpoint to the pin.
 """
 
 import asyncio
@@ -35,7 +37,7 @@ from tests.support.pins.wheels import BENCH, START_S, Chip
 from tests.support.ports import free_port
 
 PACKAGE = f"{Path(fpvcar.__file__).parent}/"
-COMMAND_MOST, ALL_MOST = 27, 40
+STACK_MOST, COMMAND_MOST, ALL_MOST = 12, 27, 40
 BESIDE = ("buttons/", "calibration/", "recorder/", "seat/vehicle", "sensors/", "video/")
 """Files that the gate reads the car's state from, or that watch it."""
 LOOPS = {"wheels", "hub", "control", "site"}
@@ -44,15 +46,25 @@ PERIOD_S = 0.04
 
 
 class Trace:
-    """Files of the package that run, in the order of their first call."""
+    """Files of the package that run, in the order of their first call, and those of the call
+    stack when the function `last` is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, last: str) -> None:
         self.files: dict[str, None] = {}
+        self.stack: dict[str, None] = {}
+        self._last = last
 
     def _note(self, frame: FrameType, event: str, arg: object) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(PACKAGE):
-            self.files.setdefault(file.removeprefix(PACKAGE))
+        if event != "call" or not file.startswith(PACKAGE):
+            return
+        self.files.setdefault(file.removeprefix(PACKAGE))
+        if frame.f_code.co_qualname == self._last:
+            callers: FrameType | None = frame
+            while callers is not None:
+                if (file := callers.f_code.co_filename).startswith(PACKAGE):
+                    self.stack.setdefault(file.removeprefix(PACKAGE))
+                callers = callers.f_back
 
     def watch(self, patch: pytest.MonkeyPatch, owner: type, method: str) -> None:
         """Trace each call of a method, in its own thread."""
@@ -144,13 +156,17 @@ async def test_command_crosses_few_files(tmp_path: Path, monkeypatch: pytest.Mon
                 while pin.duty() == 0.0:  # a busy machine stops the car
                     with monkeypatch.context() as patch:
                         await page.drive(0.0, await page.nonce())
-                        nonce, run, wheels = await page.nonce(), Trace(), Trace()
+                        nonce = await page.nonce()
+                        run, wheels = Trace("WheelsClient.send"), Trace("PigpioPins.pwm")
                         run.watch(patch, FastPath, "data_received")
                         wheels.watch(patch, Service, "_read")
                         await page.drive(0.5, nonce)
     files = run.files | wheels.files
     command = [file for file in files if not file.startswith(BESIDE)]
     print(f"run: {', '.join(run.files)}\nwheels: {', '.join(wheels.files)}")
-    print(f"{len(command)} files of the command, {len(files)} in all")
+    stack = [*reversed(run.stack), *reversed(wheels.stack)]
+    print(f"stack: {', '.join(stack)}")
+    print(f"{len(stack)} files on the stack, {len(command)} of the command, {len(files)} in all")
+    assert len(stack) <= STACK_MOST
     assert len(command) <= COMMAND_MOST
     assert len(files) <= ALL_MOST
