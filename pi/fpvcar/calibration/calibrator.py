@@ -5,7 +5,7 @@ begin -> update ... answer ... update -> keep   the step's results override the 
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from fpvcar.calibration import driving_steps, static_steps, values
@@ -145,17 +145,24 @@ class Calibrator:
 
     def _new_step(self, kind: str, of: str) -> Step:
         profile = self.profile
-        makers: dict[str, Callable[[], Step]] = {
-            "resistor": lambda: LeadResistor(profile, of, self._resistors[of]),
-            "direction": lambda: Direction(profile.motors, of, of in self.doubts),
-            "dead_band": lambda: DeadBand(profile.motors, of),
-            "ends": lambda: driving_steps.SteeringEnds(profile),
-            "straight": lambda: driving_steps.StraightLine(profile),
-            "speed": lambda: driving_steps.Speed(profile),
-            "distance": lambda: static_steps.Distance(profile, of),
-            "battery": lambda: static_steps.BatteryPack(profile, self.own.battery),
-        }
-        return makers[kind]()
+        match kind:
+            case "resistor":
+                return LeadResistor(profile, of, self._resistors[of])
+            case "direction":
+                return Direction(profile.motors, of, of in self.doubts)
+            case "dead_band":
+                return DeadBand(profile.motors, of)
+            case "ends":
+                return driving_steps.SteeringEnds(profile)
+            case "straight":
+                return driving_steps.StraightLine(profile)
+            case "speed":
+                return driving_steps.Speed(profile)
+            case "distance":
+                return static_steps.Distance(profile, of)
+            case "battery":
+                return static_steps.BatteryPack(profile, self.own.battery)
+        raise KeyError(kind)
 
     def update(self, car: CarState) -> None:
         """Process the state of the car; end the step of a page that has gone."""

@@ -15,8 +15,7 @@ from fpvcar.calibration.estimates import (
     speed_line,
     straight_setting,
 )
-from fpvcar.calibration.steps import CarState, DriveTimer, Wish
-from fpvcar.calibration.values import Value
+from fpvcar.calibration.steps import CarState, DriveTimer, Step, Wish
 from fpvcar.config import Profile, ServoMotor
 from fpvcar.runtime.texts import OUT_OF_RANGE, Refusal, Text
 
@@ -38,15 +37,15 @@ def _figures(values: Sequence[float], count: int, expected: str) -> Sequence[flo
     return values
 
 
-class StraightLine:
+class StraightLine(Step):
     """Step that drives straight ahead; a person enters how far aside the car came.
 
     Sets the balance of two sides, or a servo's centre.
     """
 
     def __init__(self, profile: Profile) -> None:
-        motors, self.found = profile.motors, dict[str, Value]()
-        self.phase = "hold"
+        super().__init__("hold")
+        motors = profile.motors
         if motors.differential:
             self._key, self._setting = "motors.balance", motors.balance
             # a left side that is slower by b bends by b / track to the left
@@ -62,7 +61,6 @@ class StraightLine:
                 "straight line refused: a motor steers and a spring centres it; "
                 "adjust the spring or the linkage"
             )
-        self.trial: dict[str, Value] = {}
         self._runs: list[StraightRun] = []
         self._held, self._drove = DriveTimer(), False
 
@@ -109,7 +107,7 @@ class StraightLine:
         }
 
 
-class SteeringEnds:
+class SteeringEnds(Step):
     """Step that turns a servo to one end; a person moves that end, or the centre, in small
     steps."""
 
@@ -117,8 +115,7 @@ class SteeringEnds:
         servo = profile.motors.pair[1]
         if profile.motors.differential or not isinstance(servo, ServoMotor):
             raise ValueError("ends refused: this car has no steering servo")
-        self.phase, self.found = "hold", dict[str, Value]()
-        self.trial: dict[str, Value] = {}
+        super().__init__("hold")
         self._side = "left"
         self._now = {
             "centre_us": servo.centre_us,
@@ -130,9 +127,6 @@ class SteeringEnds:
     def wish(self, limit: float, volts: float) -> Wish:
         """Return a wish towards the selected side; for the centre, a minimal deflection."""
         return Wish(0.0, {"left": 1.0, "right": -1.0, "centre": 0.001}[self._side])
-
-    def update(self, car: CarState) -> None:
-        """Ignore the car: no sensor measures the direction of a wheel."""
 
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "left", "right" or "centre" to select a position, "more" or "less" to move it
@@ -157,15 +151,14 @@ class SteeringEnds:
         return {"side": self._side, **self._now}
 
 
-class Speed:
+class Speed(Step):
     """Step that runs at a throttle, forward or back, in view of a range sensor.
 
     Two or more runs at different throttles give the car's speed at any throttle.
     """
 
     def __init__(self, profile: Profile) -> None:
-        self.trial, self.found = dict[str, Value](), dict[str, Value]()
-        self.phase = "hold"
+        super().__init__("hold")
         self._throttle = 0.35
         self._runs: list[Run] = []
         self._samples: dict[str, list[tuple[float, float]]] = {}

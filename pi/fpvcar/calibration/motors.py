@@ -9,8 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fpvcar.calibration.estimates import MotionDetector
-from fpvcar.calibration.steps import CarState, DriveTimer, Wish, dc, wish_for
-from fpvcar.calibration.values import Value
+from fpvcar.calibration.steps import CarState, DriveTimer, Step, Wish, dc, wish_for
 from fpvcar.config import DcMotor, Motors, Profile
 from fpvcar.config.pwm import MOST_HZ, OverPeak, over_peak
 from fpvcar.drive.mixing import top_duty
@@ -66,7 +65,7 @@ def limited(profile: Profile) -> Profile:
     return replace(profile, motors=replace(profile.motors, **motors))
 
 
-class LeadResistor:
+class LeadResistor(Step):
     """Step that verifies the resistor in a motor's lead: battery current at 10 % duty and at rest.
 
     Without the resistor a stalled motor may draw more than its bridge bears, so the step drives by
@@ -74,7 +73,7 @@ class LeadResistor:
     """
 
     def __init__(self, profile: Profile, name: str, over: OverPeak) -> None:
-        self.found, self.phase = dict[str, Value](), "hold"
+        super().__init__("hold")
         self._motors, self._name, self._over = profile.motors, name, over
         self._resistor_ohm = dc(profile.motors, name).resistor_ohm
         _, self.trial = wish_for(profile.motors, name, 0.0, 1.0)
@@ -138,16 +137,15 @@ class LeadResistor:
         return {"ohm": self._ohm, "needs_ohm": ohm, "watts": self._over.resistor_w(ohm)}
 
 
-class Direction:
+class Direction(Step):
     """Step that turns a motor, gently and then harder, until the finger lifts.
 
     A person enters the direction seen. If the direction was in doubt, a correct one is kept, too.
     """
 
     def __init__(self, motors: Motors, name: str, in_doubt: bool = False) -> None:
-        self.found: dict[str, Value] = {}
+        super().__init__("hold")
         self._in_doubt = in_doubt
-        self.phase = "hold"
         self._motors, self._name, self._held = motors, name, DriveTimer()
         self._inverted = dict(zip(motors.names, motors.pair, strict=True))[name].invert
         _, self.trial = wish_for(motors, name, 0.0, 1.0)
@@ -191,15 +189,15 @@ class Direction:
         return {"words": (*self._words, "nothing")}
 
 
-class DeadBand:
+class DeadBand(Step):
     """Step that raises a motor's duty in small steps until it turns, twice: coarse, then fine.
 
     Motion is reported by a person, the range sensors or the page's camera.
     """
 
     def __init__(self, motors: Motors, name: str) -> None:
-        self._motor, self.found = dc(motors, name), dict[str, Value]()
-        self.phase, self.level = "coarse", FIRST_DUTY
+        super().__init__("coarse")
+        self._motor, self.level = dc(motors, name), FIRST_DUTY
         self._motors, self._name, self._by = motors, name, ""
         own = f"motors.{name}"
         _, trial = wish_for(motors, name, 0.0, 1.0)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fpvcar.calibration.estimates import is_fresh
-from fpvcar.calibration.steps import CarState, Wish
-from fpvcar.calibration.values import MOST_OFFSET_M, Value
+from fpvcar.calibration.steps import CarState, Step
+from fpvcar.calibration.values import MOST_OFFSET_M
 from fpvcar.config import Battery, Profile
 from fpvcar.runtime.texts import OUT_OF_RANGE, Phrase, Refusal, Text
 
@@ -48,7 +48,7 @@ OFF_SHARE = 0.03
 """Deviation of a full or empty pack's voltage from its chemistry's that needs confirmation."""
 
 
-class Distance:
+class Distance(Step):
     """Step that compares a range sensor with a tape measure."""
 
     def __init__(self, profile: Profile, name: str) -> None:
@@ -59,14 +59,10 @@ class Distance:
         kind, sensor = sensors[name]
         self._offset_m = sensor.offset_m
         self._name, self._key = name, f"sensors.{kind}.{name}.offset_m"
-        self.trial, self.found = dict[str, Value](), dict[str, Value]()
-        self.phase = "looks"
+        super().__init__("looks")
         self._readings: deque[float] = deque(maxlen=LAST)
         self._first: tuple[float, float] | None = None
         """Tape and offset, in m, of a first measurement that needs a second one."""
-
-    def wish(self, limit: float, volts: float) -> Wish:
-        return Wish()
 
     def update(self, car: CarState) -> None:
         for reading in car.ranges:
@@ -121,7 +117,7 @@ class Distance:
         }
 
 
-class BatteryPack:
+class BatteryPack(Step):
     """Step that takes the pack's present voltage as full or empty, and selects the discharge curve.
 
     `own` is the battery of the profile, which determines the number of cells.
@@ -131,14 +127,10 @@ class BatteryPack:
         if profile.battery.address is None:
             raise ValueError("battery refused: this car has no meter (battery.address)")
         self._battery, self._own = profile.battery, own
-        self.trial, self.found = dict[str, Value](), dict[str, Value]()
-        self.phase = "looks"
+        super().__init__("looks")
         self._readings: deque[float] = deque(maxlen=LAST)
         self._unconfirmed: tuple[str, float] | None = None
         """Word and voltage that need a person's confirmation."""
-
-    def wish(self, limit: float, volts: float) -> Wish:
-        return Wish()
 
     def update(self, car: CarState) -> None:
         """Collect the voltage while the motors are off."""

@@ -7,8 +7,9 @@ During a step the car drives by `trial`: values on top of the kept ones. Pure: `
 the time.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from fpvcar.calibration.values import Value
 from fpvcar.config import DcMotor, Motors
@@ -42,40 +43,36 @@ class Wish(NamedTuple):
     steer: float = 0.0
 
 
-class Step(Protocol):
-    """Interface of a step. `found` has the values that could be kept now; `phase` is a word for
-    the page."""
+class Step(ABC):
+    """Base of a step. `found` has the values that could be kept now, `trial` those that apply
+    meanwhile; `phase` is a word for the page."""
 
-    trial: dict[str, Value]
-    found: dict[str, Value]
-    phase: str
+    def __init__(self, phase: str) -> None:
+        self.trial, self.found = dict[str, Value](), dict[str, Value]()
+        self.phase = phase
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """Return the current wish; `limit` is the car's speed limit."""
+        """Return the current wish, here neutral; `limit` is the car's speed limit."""
+        return Wish()
 
-    def update(self, car: CarState) -> None:
+    def update(self, car: CarState) -> None:  # noqa: B027  # some steps only ask
         """Process the state of the car."""
 
+    @abstractmethod
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process a person's input. Raises ValueError."""
 
+    @abstractmethod
     def figures(self) -> dict[str, Any]:
         """Return figures for the page, in addition to `phase` and `found`."""
 
 
-class FailedStep:
+class FailedStep(Step):
     """Replacement for a step that raised an error: moves nothing and finds nothing."""
 
     def __init__(self, fault: Exception) -> None:
-        self.trial, self.found = dict[str, Value](), dict[str, Value]()
-        self.phase = "failed"
+        super().__init__("failed")
         self._fault = f"{type(fault).__name__}: {fault}"
-
-    def wish(self, limit: float, volts: float) -> Wish:
-        return Wish()
-
-    def update(self, car: CarState) -> None:
-        pass
 
     def answer(self, word: str, figures: Sequence[float]) -> None:
         """Raise ValueError with the step's error."""
