@@ -88,7 +88,7 @@ def parse(body: bytes) -> setup.Answers:
         raise ConfigError(
             Text("setup_missing", "an answer is missing: choose board, name and country")
         )
-    return setup.ask(board, name, Path("/"), lambda _: "", country, answers.resistors)
+    return setup.ask(board, name, Path("/"), country, answers.resistors, asks=False)
 
 
 def near(address: str | None) -> bool:
@@ -196,7 +196,7 @@ async def _serve(port: int) -> int:
     return 0
 
 
-def prepare(root: Path, run: setup.Run) -> int:
+def prepare(root: Path) -> int:
     """Write the files of an image, except the profile. Raises ConfigError, OSError."""
     if (root / PROFILE).exists():
         raise ConfigError(f"{root / PROFILE} is there: this is a car already, without questions")
@@ -208,12 +208,12 @@ def prepare(root: Path, run: setup.Run) -> int:
         print(f"  key of the car's own Wi-Fi: {key}, in {root / KEY_FILE}")
     for path in setup.write(contents):
         print(f"  wrote {path}")
-    if not run("systemctl", f"--root={root}", "enable", "--quiet", UNIT):
+    if not setup.run("systemctl", f"--root={root}", "enable", "--quiet", UNIT):
         raise ConfigError(f"{UNIT} is not enabled in {root}: is the package fpvcar installed?")
     return 0
 
 
-def apply(root: Path, run: setup.Run) -> int:
+def apply(root: Path) -> int:
     """Carry the answers out, if there are any. Raises ConfigError, OSError."""
     path = root / STATE / ANSWERS
     if not path.exists():
@@ -223,18 +223,18 @@ def apply(root: Path, run: setup.Run) -> int:
     except ConfigError:
         path.unlink()  # the page asks again
         raise
-    setup.carry_out(answers, root, run)
-    run("systemctl", "disable", "--quiet", UNIT)
+    setup.carry_out(answers, root)
+    setup.run("systemctl", "disable", "--quiet", UNIT)
     with contextlib.suppress(FileNotFoundError):
         (root / DROP_IN).unlink()
     path.unlink()
     return 0
 
 
-def main(arguments: Any, run: setup.Run = setup.run_program) -> int:
+def main(arguments: Any) -> int:
     """Run the action of the parsed `arguments`. Raises ConfigError, OSError."""
     if arguments.action == "prepare":
-        return prepare(arguments.root, run)
+        return prepare(arguments.root)
     if arguments.action == "apply":
-        return apply(arguments.root, run)
+        return apply(arguments.root)
     return asyncio.run(_serve(arguments.port))

@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fpvcar.library.recording_index import RecordingIndex
@@ -28,12 +28,7 @@ def run(action: str, paths: Sequence[Path], out: Path | None = None) -> int:
         return _recover(paths, out)
     if action == "list":
         return 0 if all([_list(path) for path in paths]) else 1
-    acts: dict[str, Callable[[Path], bool]] = {
-        "info": _info,
-        "verify": _verify,
-        "release": _release,
-    }
-    act, good = acts[action], True
+    act, good = {"info": _info, "verify": _verify, "release": _release}[action], True
     for path in names.files(paths, _warn):
         try:
             good = act(path) and good

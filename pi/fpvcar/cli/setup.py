@@ -15,10 +15,10 @@ import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from fpvcar.calibration.export import with_key
 from fpvcar.cli.profile import heading, shipped
@@ -109,12 +109,6 @@ NAME = re.compile(r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"')
 """Line of a profile with the car's name, and the lines before it."""
 
 
-class Run(Protocol):
-    """Runs a program; returns False if it failed or is missing."""
-
-    def __call__(self, *argv: str) -> bool: ...
-
-
 @dataclass(frozen=True)
 class Answers:
     """Answers to the questions. `board` "": the profile stays unchanged. `journal`: keep it on the
@@ -141,14 +135,10 @@ def countries() -> list[str]:
 
 
 def ask(
-    board: str,
-    name: str,
-    root: Path,
-    read: Callable[[str], str],
-    country: str = "",
-    resistors: bool = False,
+    board: str, name: str, root: Path, country: str = "", resistors: bool = False, asks: bool = True
 ) -> Answers:
     """Ask for values that the options left open; an existing profile stays unless a board is given.
+    Without `asks` take the defaults.
 
     Raises ConfigError for an unknown board or country, an invalid name, and a refused profile,
     before any file is written.
@@ -159,7 +149,7 @@ def ask(
     if not board and not profile.exists():
         for board_name, path in available.items():
             print(f"  {board_name:16}{heading(path)}")
-        board = read(f"Which board ({', '.join(available)})? ").strip()
+        board = _typed(f"Which board ({', '.join(available)})? ", asks)
     if board and board not in available:
         raise ConfigError(SETUP_BOARD(board=board, boards=", ".join(available)))
     if not board and not profile.exists():
@@ -170,22 +160,27 @@ def ask(
         raise ConfigError(f"{profile}: {reason}")
     default = chosen.car.name
     if not name:
-        name = read(f"The car's name ({default})? ").strip() or default
+        name = _typed(f"The car's name ({default})? ", asks) or default
     if not HOST.fullmatch(name):
         raise ConfigError(SETUP_NAME(name=name))
-    fitted = _resistors(chosen, root, (lambda _: "yes") if resistors else read)
+    fitted = _resistors(chosen, root, resistors, asks)
     keys = (*fitted, *_guard(chosen, profiles.read_toml(source)))
     return Answers(board, name, keys, country=country)
 
 
-def _resistors(
-    profile: Profile, root: Path, read: Callable[[str], str]
-) -> Iterator[tuple[str, str]]:
-    """Ask for the resistor of each motor that is not driven without one; yield keys and values."""
+def _typed(question: str, asks: bool) -> str:
+    """Return the answer of a person, or "" for the default."""
+    return input(question).strip() if asks else ""
+
+
+def _resistors(profile: Profile, root: Path, fitted: bool, asks: bool) -> Iterator[tuple[str, str]]:
+    """Ask for the resistor of each motor that is not driven without one, unless all are `fitted`;
+    yield keys and values."""
     for over in over_peak(profile, backends.most_hz(backends.backend_of(profile, root))):
         ohm = f"{over.resistor_ohm:g}"
         needed = f"{ohm} Ω, {over.resistor_w(over.resistor_ohm)} W, in a lead of {over.place}"
-        if read(f"Is the resistor soldered in ({needed}; yes, no)? ").strip() in ("yes", "y"):
+        question = f"Is the resistor soldered in ({needed}; yes, no)? "
+        if fitted or _typed(question, asks) in ("yes", "y"):
             yield f"{over.place}.resistor_ohm", ohm
         else:
             print(f"  {over}")
@@ -300,7 +295,7 @@ def write(contents: Sequence[tuple[Path, str]]) -> list[Path]:
     return changed
 
 
-def start(answers: Answers, root: Path, run: Run) -> None:
+def start(answers: Answers, root: Path) -> None:
     """Set the host name, and enable and start the units."""
     host, before = answers.name.lower(), socket.gethostname()
     if not run("hostnamectl", "set-hostname", host):
@@ -339,7 +334,7 @@ def _accept(name: str, root: Path) -> None:
         path.chmod(0o644)
 
 
-def undo(root: Path, run: Run) -> None:
+def undo(root: Path) -> None:
     """Revert the changes of setup outside of its own folder."""
     run("systemctl", "disable", "--quiet", "--now", *UNITS, PORTAL)
     run("nmcli", "connection", "delete", "id", OWN)
@@ -351,12 +346,7 @@ def undo(root: Path, run: Run) -> None:
             write([(path, without_block(path.read_text()))])
 
 
-def _default(question: str) -> str:
-    """Answer with the default if stdin is no terminal."""
-    return ""
-
-
-def run_program(*argv: str) -> bool:
+def run(*argv: str) -> bool:
     """Run a program; return False if it failed or is missing."""
     if shutil.which(argv[0]) is None:
         return False
@@ -364,22 +354,21 @@ def run_program(*argv: str) -> bool:
     return process.returncode == 0
 
 
-def main(arguments: Any, run: Run = run_program) -> int:
+def main(arguments: Any) -> int:
     """Run the verb with the parsed `arguments`. Raises ConfigError, OSError."""
     root = arguments.root
     if os.geteuid() != 0 and root == Path("/"):
         raise ConfigError("setup needs root: sudo fpvcar setup")
     if arguments.undo:
-        undo(root, run)
+        undo(root)
         return 0
-    read = input if sys.stdin.isatty() else _default
     options = arguments.country, arguments.resistors
-    answers = ask(arguments.board, arguments.name, root, read, *options)
-    carry_out(replace(answers, journal=arguments.keep_journal), root, run)
+    answers = ask(arguments.board, arguments.name, root, *options, asks=sys.stdin.isatty())
+    carry_out(replace(answers, journal=arguments.keep_journal), root)
     return 0
 
 
-def carry_out(answers: Answers, root: Path, run: Run) -> None:
+def carry_out(answers: Answers, root: Path) -> None:
     """Write the files, and start the units if `root` is the running system. Raises OSError."""
     contents = list(steps(answers, root))
     keep_edited(*contents[0])
@@ -388,7 +377,7 @@ def carry_out(answers: Answers, root: Path, run: Run) -> None:
         print(f"  wrote {path}")
     if root != Path("/"):
         return
-    start(answers, root, run)
+    start(answers, root)
     print(f"  {answers.name} is at http://{answers.name.lower()}.local:8080/")
     print("  without a known Wi-Fi network it opens its own: sudo fpvcar network show")
     if any(path.name in ("config.txt", Path(WIFI).name) for path in changed):

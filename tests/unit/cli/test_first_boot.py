@@ -14,20 +14,9 @@ from fpvcar.cli import first_boot, setup
 from fpvcar.cli.command_line import parser
 from fpvcar.config import ConfigError, profiles
 from fpvcar.config.raspberry_pi_os import PROFILE, STATE
+from tests.unit.cli.conftest import Ran
 
 GOOD = {"board": "l298n", "name": "Rusty", "country": "FI"}
-
-
-class Ran:
-    """A runner of programs that only records them."""
-
-    def __init__(self, works: bool = True) -> None:
-        self.calls: list[tuple[str, ...]] = []
-        self._works = works
-
-    def __call__(self, *argv: str) -> bool:
-        self.calls.append(argv)
-        return self._works
 
 
 @pytest.fixture
@@ -50,9 +39,8 @@ def answered(root: Path, answers: object) -> Path:
     return path
 
 
-def test_prepared_image_asks_and_has_no_profile(image: Path) -> None:
-    ran = Ran()
-    assert first_boot.main(arguments("prepare", image), ran) == 0
+def test_prepared_image_asks_and_has_no_profile(image: Path, ran: Ran) -> None:
+    assert first_boot.main(arguments("prepare", image)) == 0
     assert ran.calls == [("systemctl", f"--root={image}", "enable", "--quiet", first_boot.UNIT)]
     assert not (image / PROFILE).exists() and not (image / setup.AVAHI).exists()
     for name in (*first_boot.OWN_FILES, setup.MODULES, setup.WIFI, setup.NAMES):
@@ -64,53 +52,57 @@ def test_prepared_image_asks_and_has_no_profile(image: Path) -> None:
 def test_each_image_has_a_wifi_key_of_its_own(image: Path) -> None:
     keys = set()
     for _ in range(2):
-        first_boot.main(arguments("prepare", image), Ran())
+        first_boot.main(arguments("prepare", image))
         keys.add((image / first_boot.KEY_FILE).read_text().strip())
     assert len(keys) == 2 and all(len(key) >= 8 for key in keys)
 
 
-def test_prepare_refuses_a_car_and_a_missing_unit(image: Path) -> None:
+def test_prepare_refuses_a_car_and_a_missing_unit(image: Path, ran: Ran) -> None:
+    ran.works = False
     with pytest.raises(ConfigError, match="is the package fpvcar installed"):
-        first_boot.main(arguments("prepare", image), Ran(works=False))
+        first_boot.main(arguments("prepare", image))
+    ran.works = True
     setup.main(parser().parse_args(["setup", "--root", str(image), "--board=l298n", "--name=x"]))
     with pytest.raises(ConfigError, match=r"car.toml is there"):
-        first_boot.main(arguments("prepare", image), Ran())
+        first_boot.main(arguments("prepare", image))
 
 
-def test_apply_does_nothing_without_answers(image: Path) -> None:
-    ran = Ran()
-    assert first_boot.main(arguments("apply", image), ran) == 0
+def test_apply_does_nothing_without_answers(image: Path, ran: Ran) -> None:
+    assert first_boot.main(arguments("apply", image)) == 0
     assert ran.calls == [] and not (image / PROFILE).exists()
 
 
-def test_apply_sets_the_car_up_and_ends_the_questions(image: Path) -> None:
-    path, ran = answered(image, GOOD), Ran()
-    assert first_boot.main(arguments("apply", image), ran) == 0
+def test_apply_sets_the_car_up_and_ends_the_questions(image: Path, ran: Ran) -> None:
+    path = answered(image, GOOD)
+    assert first_boot.main(arguments("apply", image)) == 0
     assert profiles.load(image / PROFILE).car.name == "Rusty"
     assert "ieee80211_regdom=FI\n" in (image / setup.COUNTRY).read_text()
     assert ran.calls[-1] == ("systemctl", "disable", "--quiet", first_boot.UNIT)
     assert not path.exists()
 
 
-def test_apply_again_after_a_power_cut_completes_the_setup(image: Path) -> None:
+def test_apply_again_after_a_power_cut_completes_the_setup(
+    image: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The profile is written first; the answers are deleted last."""
     answered(image, GOOD)
 
     def cut(*argv: str) -> bool:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        first_boot.main(arguments("apply", image), cut)
+    with monkeypatch.context() as power:
+        power.setattr(setup, "run", cut)
+        with pytest.raises(KeyboardInterrupt):
+            first_boot.main(arguments("apply", image))
     assert (image / PROFILE).exists()
-    ran = Ran()
-    assert first_boot.main(arguments("apply", image), ran) == 0
+    assert first_boot.main(arguments("apply", image)) == 0
     assert ran.calls and not (image / STATE / first_boot.ANSWERS).exists()
 
 
 @pytest.mark.parametrize("soldered", [True, False])
 def test_resistors_of_the_page_are_in_the_profile(image: Path, soldered: bool) -> None:
     answered(image, GOOD | {"board": "mx1508", "resistors": soldered})
-    assert first_boot.main(arguments("apply", image), Ran()) == 0
+    assert first_boot.main(arguments("apply", image)) == 0
     assert (image / PROFILE).read_text().count("resistor_ohm = 2.2") == 2 * soldered
 
 
@@ -129,11 +121,11 @@ def test_resistors_of_the_page_are_in_the_profile(image: Path, soldered: bool) -
     ],
 )
 def test_bad_answers_are_refused_and_forgotten(
-    image: Path, change: dict[str, object], says: str
+    image: Path, ran: Ran, change: dict[str, object], says: str
 ) -> None:
-    path, ran = answered(image, GOOD | change), Ran()
+    path = answered(image, GOOD | change)
     with pytest.raises(ConfigError, match=says):
-        first_boot.main(arguments("apply", image), ran)
+        first_boot.main(arguments("apply", image))
     assert ran.calls == [] and not path.exists() and not (image / PROFILE).exists()
 
 

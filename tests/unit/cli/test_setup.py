@@ -12,6 +12,7 @@ from fpvcar.cli.command_line import parser
 from fpvcar.config import ConfigError, L298n, Mx1508, profiles, raspberry_pi_os
 from fpvcar.devices import backends
 from fpvcar.runtime.paths import OLD_NAMES
+from tests.unit.cli.conftest import Ran
 
 CONFIG_TXT = "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
 
@@ -142,37 +143,34 @@ def test_setup_changes_only_the_name_of_a_present_profile(card: Path) -> None:
     assert isinstance(drive, L298n) and drive.brake_s == 0.1
 
 
-def test_undo_leaves_the_profile_only(card: Path) -> None:
-    ran: list[tuple[str, ...]] = []
-
-    def run(*argv: str) -> bool:
-        ran.append(argv)
-        return True
-
+def test_undo_leaves_the_profile_only(card: Path, ran: Ran) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    assert setup.main(setting_up(card, "--undo"), run) == 0
+    assert setup.main(setting_up(card, "--undo")) == 0
     left = all_files(card)
     assert left.pop(raspberry_pi_os.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
     units = (*raspberry_pi_os.UNITS, raspberry_pi_os.PORTAL)
-    assert ran == [
+    assert ran.calls == [
         ("systemctl", "disable", "--quiet", "--now", *units),
         ("nmcli", "connection", "delete", "id", "fpvcar-own"),
     ]
 
 
-def test_setup_asks_for_board_and_name(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers = iter(["l298n", "Rusty"])
+def test_setup_asks_for_board_and_name(
+    card: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(["l298n", "Rusty", ""])
     asked = []
 
     def read(question: str) -> str:
         asked.append(question)
         return next(answers)
 
-    assert setup.ask("", "", card, read) == setup.Answers("l298n", "Rusty")
+    monkeypatch.setattr("builtins.input", read)
+    assert setup.ask("", "", card) == setup.Answers("l298n", "Rusty")
     assert len(asked) == 2 and "l298n" in asked[0] and "Elbow" in asked[1]
     said = capsys.readouterr().out
     assert " and nothing that steers, behind an MX1508 module\n" in said, "whole"
-    assert setup.ask("l298n", "", card, lambda question: "").name == "Elbow"
+    assert setup.ask("l298n", "", card).name == "Elbow"
 
 
 @pytest.mark.parametrize(
@@ -234,38 +232,28 @@ def test_profile_without_a_name_line_is_refused() -> None:
 
 
 def test_linux_backend_starts_no_pin_daemon(
-    card: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    card: Path, ran: Ran, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[tuple[str, ...]] = []
-
-    def run(*argv: str) -> bool:
-        ran.append(argv)
-        return raspberry_pi_os.PIN_DAEMON not in argv
-
+    ran.refused.add(raspberry_pi_os.PIN_DAEMON)
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     monkeypatch.setattr(backends, "pins_backend", lambda profile: "linux")
-    setup.start(setup.Answers("l298n", "Rusty"), card, run)
-    assert {("modprobe", "i2c-dev"), ("modprobe", "videodev")} <= set(ran)
-    assert not any(raspberry_pi_os.PIN_DAEMON in argv for argv in ran)
+    setup.start(setup.Answers("l298n", "Rusty"), card)
+    assert {("modprobe", "i2c-dev"), ("modprobe", "videodev")} <= set(ran.calls)
+    assert not any(raspberry_pi_os.PIN_DAEMON in argv for argv in ran.calls)
     assert "no pin daemon" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_setup_starts_the_units_that_are_there(
-    card: Path, there: bool, capsys: pytest.CaptureFixture[str]
+    card: Path, ran: Ran, there: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran: list[tuple[str, ...]] = []
-
-    def run(*argv: str) -> bool:
-        ran.append(argv)
-        return there
-
+    ran.works = there
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     capsys.readouterr()
-    setup.start(setup.Answers("l298n", "Rusty"), card, run)
-    assert ("hostnamectl", "set-hostname", "rusty") in ran
-    assert ("sysctl", "--quiet", f"--load={card / setup.SYSCTL}") in ran
-    assert ("systemctl", "restart", *raspberry_pi_os.UNITS) in ran
+    setup.start(setup.Answers("l298n", "Rusty"), card)
+    assert ("hostnamectl", "set-hostname", "rusty") in ran.calls
+    assert ("sysctl", "--quiet", f"--load={card / setup.SYSCTL}") in ran.calls
+    assert ("systemctl", "restart", *raspberry_pi_os.UNITS) in ran.calls
     said = capsys.readouterr().out
     assert ("no pin daemon here" in said) is not there
     assert ("systemctl status fpvcar" in said) is not there
@@ -316,7 +304,7 @@ def test_cloud_init_keeps_the_host_name_where_it_is_installed(card: Path) -> Non
     (card / setup.CLOUD).parent.mkdir(parents=True)
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     assert "\npreserve_hostname: true\n" in (card / setup.CLOUD).read_text()
-    setup.undo(card, lambda *argv: True)
+    setup.undo(card)
     assert not (card / setup.CLOUD).exists()
 
 
@@ -329,37 +317,32 @@ def test_journal_is_kept_on_request_until_undo(card: Path) -> None:
     assert sorted([image, Path(setup.JOURNAL).name])[-1] != image, "the later file wins"
     setup.main(setting_up(card))
     assert (card / setup.JOURNAL).exists()
-    setup.undo(card, lambda *argv: True)
+    setup.undo(card)
     assert not (card / setup.JOURNAL).exists()
 
 
-def test_setup_announces_the_new_name_and_accepts_the_old_one(card: Path) -> None:
-    ran: list[tuple[str, ...]] = []
-
-    def run(*argv: str) -> bool:
-        ran.append(argv)
-        return argv != ("hostnamectl", "set-hostname", "refused")
-
+def test_setup_announces_the_new_name_and_accepts_the_old_one(card: Path, ran: Ran) -> None:
+    ran.refused.add("refused")
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     old_names = card / raspberry_pi_os.RUNTIME / OLD_NAMES
     old_names.parent.mkdir(parents=True)
-    setup.start(setup.Answers("", "refused"), card, run)
+    setup.start(setup.Answers("", "refused"), card)
     assert not old_names.exists()
     old_names.write_text("raspberrypi")
-    setup.start(setup.Answers("", "Rusty", journal=True), card, run)
-    names = ran.index(("hostnamectl", "set-hostname", "rusty"))
-    assert ("systemctl", "try-restart", "avahi-daemon.service") in ran[names:]
-    assert ran[-1][:2] == ("systemctl", "restart"), "the units read the names at their start"
+    setup.start(setup.Answers("", "Rusty", journal=True), card)
+    names = ran.calls.index(("hostnamectl", "set-hostname", "rusty"))
+    assert ("systemctl", "try-restart", "avahi-daemon.service") in ran.calls[names:]
+    assert ran.calls[-1][:2] == ("systemctl", "restart"), "the units read the names at their start"
     assert set(old_names.read_text().split()) == {"raspberrypi", socket.gethostname()}
     assert old_names.stat().st_mode & 0o444 == 0o444
-    assert ("systemctl", "restart", "systemd-journald.service") in ran
+    assert ("systemctl", "restart", "systemd-journald.service") in ran.calls
 
 
 @pytest.mark.parametrize(
     ("typed", "fitted"), [(("yes", "y"), (2.2, 2.2)), (("no", "yes"), (0, 2.2)), (("", ""), (0, 0))]
 )
 def test_setup_asks_for_the_resistor_of_each_motor_above_its_bridge(
-    card: Path, typed: tuple[str, ...], fitted: tuple[float, ...]
+    card: Path, typed: tuple[str, ...], fitted: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions, lines = [], iter(typed)
 
@@ -367,7 +350,8 @@ def test_setup_asks_for_the_resistor_of_each_motor_above_its_bridge(
         questions.append(question)
         return next(lines)
 
-    answers = setup.ask("mx1508", "Rusty", card, read)
+    monkeypatch.setattr("builtins.input", read)
+    answers = setup.ask("mx1508", "Rusty", card)
     assert len(questions) == 2 and all(
         "2.2 Ω, 4 W, in a lead of motors." in text for text in questions
     )
