@@ -25,7 +25,7 @@ from fpvcar.config import Profile, profiles
 from fpvcar.devices.pins import Edges
 from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
-from fpvcar.hil.gpio_rig import GpioRig
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
@@ -107,7 +107,7 @@ def waits_s(root: int) -> Callable[[], float]:
     return since
 
 
-class BenchRig(GpioRig):
+class BenchRig(Rig):
     """Rig of a running bench."""
 
     where: RigKind = "bench"

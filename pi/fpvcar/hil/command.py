@@ -20,8 +20,9 @@ from fpvcar.config import bench_module, profiles
 from fpvcar.config.raspberry_pi_os import PROFILE
 from fpvcar.hil import page, results, runner
 from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.metal_rig import MetalRig
-from fpvcar.hil.rig import Check, Rig
+from fpvcar.hil.rig import Check
 from fpvcar.runtime import files, paths
 
 

@@ -1,10 +1,22 @@
-"""Shared part of bench and metal rigs: extra pins through the car's own back end."""
+"""Interface between checks and rigs, with their shared part: extra pins through the car's own back
+end. The bench is one rig, a real car another.
+
+check ---> rig.driver()    a page that drives
+      ---> rig.scope()     records the motors' pins
+      ---> rig.edges(...)  edges of extra pins, through the car's pins back end
+      ---> rig.signal(...) ends or stops one of the car's processes
+      ---> rig.light(...)  switches the LED in front of the camera
+      ---> rig.glass()     a browser that shows the car's picture and reports brightness
+"""
 
 import contextlib
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from signal import Signals
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
@@ -12,15 +24,18 @@ from fpvcar.devices.pins import Edges, IoPins, PinsFault
 from fpvcar.hil import browsers
 from fpvcar.hil.browser_probe import BrowserProbe
 from fpvcar.hil.driver import Driver
+from fpvcar.hil.pin_recorder import Scope
+from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import CheckFailed, MissingPart
 
 HEADLESS_S, PERSON_S = 30.0, 120.0
 """Seconds a page may take to show its first picture."""
 
 
-class GpioRig:
-    """Pins of a profile, and the pages of its car."""
+class Rig(ABC):
+    """A running car and the parts wired to it: pins of a profile, and the pages of its car."""
 
+    where: RigKind
     host = "localhost"
     """Address under which a browser reaches this computer."""
     listens = "127.0.0.1"
@@ -92,6 +107,34 @@ class GpioRig:
                 raise MissingPart(f"no browser opened {address} within {PERSON_S:g} s")
             else:
                 raise CheckFailed(f"the browser showed no picture within {HEADLESS_S:g} s")
+
+    @abstractmethod
+    def lacks(self, part: str) -> str:
+        """Return the reason why a part (see PARTS) is missing; "" if it is there."""
+
+    @abstractmethod
+    def scope(self) -> AbstractContextManager[Scope]:
+        """Record the motors' pins until the context ends."""
+
+    @abstractmethod
+    def signal(self, unit: str, number: Signals) -> int:
+        """Send a signal to a unit or to "camera"; return CLOCK_MONOTONIC in ns just before."""
+
+    @abstractmethod
+    def waited_s(self) -> Callable[[], float]:
+        """Return a counter of the time the bench waits for a core from now on."""
+
+    @abstractmethod
+    def close_contact(self, closed: bool) -> None:
+        """Close or open the contact of the first button."""
+
+    @abstractmethod
+    def range_m(self, sensor: str) -> float:
+        """Return the true distance between a VL53L0X and its target."""
+
+    @abstractmethod
+    def amps(self) -> float:
+        """Return the true current through the INA219."""
 
     def unwired(self, part: str) -> str:
         """Return the reason why a part is missing from the profile; "" if it is there."""

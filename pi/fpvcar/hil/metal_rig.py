@@ -18,7 +18,7 @@ from fpvcar.config import Profile
 from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.devices import backends
 from fpvcar.devices.pins import PinsFault
-from fpvcar.hil.gpio_rig import GpioRig
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import EdgeDuties, Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
@@ -41,7 +41,7 @@ def unit_pid(unit: str) -> int:
     return pid
 
 
-class MetalRig(GpioRig):
+class MetalRig(Rig):
     """A car on this computer, with the pins of its profile's [rig]."""
 
     where: RigKind = "metal"

@@ -86,19 +86,20 @@ class Scope(AbstractContextManager["Scope"]):
     @property
     def stands(self) -> bool:
         """No motor has run for SETTLED_S; late edges do not count as a stop."""
-        return self._for_a_moment(lambda sample: not sample.driving)
+        return self._for_a_moment(braking=True)
 
     @property
     def released(self) -> bool:
         """All pins have been off for SETTLED_S: not even braking."""
-        return self._for_a_moment(lambda sample: not any(sample.duties))
+        return self._for_a_moment(braking=False)
 
-    def _for_a_moment(self, holds: Callable[[Sample], bool]) -> bool:
+    def _for_a_moment(self, braking: bool) -> bool:
+        """Return whether no motor has run, or braked if not `braking`, for SETTLED_S."""
         if self._fault is not None:
             raise self._fault
         since_ns = None
         for sample in reversed(self.samples):
-            if not holds(sample):
+            if sample.driving or (any(sample.duties) and not braking):
                 break
             since_ns = sample.time_ns
         return since_ns is not None and (self._until_ns[-1] - since_ns > SETTLED_S * 1e9)

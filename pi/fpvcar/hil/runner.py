@@ -7,8 +7,9 @@ from functools import partial
 from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsFault
 from fpvcar.hil import plots
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.results import Measured, Result, Verdict, again
-from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, MissingPart, Rig
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, MissingPart
 
 TRIES, AGAIN_S = 3, 1.0
 """Retries of a spoilt measurement, and the pause between them."""

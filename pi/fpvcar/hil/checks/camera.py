@@ -15,9 +15,10 @@ from fpvcar.devices import backends
 from fpvcar.devices.pins import Edge
 from fpvcar.hil import led_detector
 from fpvcar.hil.driver import Driver, wait_for
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import TICKS
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, CheckFailed, MissingPart, Rig, SeenPicture
+from fpvcar.hil.rig import Check, CheckFailed, MissingPart, SeenPicture
 
 SETTLE_S = 0.2
 """Longest delay of a camera that does not timestamp pictures itself; those are

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from fpvcar.devices import backends
 from fpvcar.hil.checks.stops import stopped
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, CheckFailed, MissingPart, Rig
+from fpvcar.hil.rig import Check, CheckFailed, MissingPart
 from fpvcar.hil.stop_causes import BY_NAME
 
 NONE = Limit(0.0, "faults", "the data sheet, or the program's own documentation")

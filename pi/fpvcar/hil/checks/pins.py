@@ -10,9 +10,10 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.devices.pins import Edges
 from fpvcar.hil.driver import Driver, wait_for
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import Pulses, Scope, pulses
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, Rig
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement
 
 LISTEN_S = 0.25
 """Seconds for which pulses are counted: 200 of them at 800 Hz."""

@@ -2,7 +2,6 @@
 
 import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,8 +9,9 @@ import msgspec
 from fpvcar.devices.chips.hcsr04 import from_width
 from fpvcar.hil.checks.pins import listened
 from fpvcar.hil.driver import Driver, wait_for
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, CheckFailed, Rig
+from fpvcar.hil.rig import Check, CheckFailed
 from fpvcar.runtime.texts import Text
 
 ECHO_S = 0.4
@@ -39,11 +39,11 @@ def _range_of(driver: Driver, name: str) -> dict[str, Any]:
     return readings[0]
 
 
-def _median(read: Callable[[], float | None], name: str) -> float:
-    """Return the median of several readings. Raises CheckFailed without any."""
-    values = []
+def _median_m(driver: Driver, name: str) -> float:
+    """Return the median of several ranges. Raises CheckFailed without any."""
+    values = list[float]()
     for _ in range(READINGS):
-        value = read()
+        value = _range_of(driver, name)["range_m"]
         if value is not None:
             values.append(value)
         time.sleep(0.1)
@@ -79,7 +79,7 @@ def _light(rig: Rig) -> Measured:
     name = next(iter(rig.profile.sensors.tof))
     true_m = rig.range_m(name)
     with rig.driver() as driver:
-        reported_m = _median(lambda: _range_of(driver, name)["range_m"], name)
+        reported_m = _median_m(driver, name)
     return Measured(100.0 * abs(reported_m / true_m - 1.0))
 
 

@@ -7,9 +7,10 @@ from functools import partial
 from signal import SIGCONT
 
 from fpvcar.hil.driver import NO_ANSWER, SEAT_S, Driver, stop_cause, wait_for
+from fpvcar.hil.gpio_rig import Rig
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, Rig
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement
 from fpvcar.hil.stop_causes import CAUSES, StopCause
 
 STAYS_S = 0.12
