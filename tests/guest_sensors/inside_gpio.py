@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from fpvcar.config import profiles
@@ -177,14 +178,16 @@ def echo(outside: Outside) -> None:
         made.write(8, 0)
         with closing(made.edges((7,))) as heard:
 
-            def trigger(length_us: int, after_s: float) -> None:
-                made.trigger(8, length_us, after_s)
-                threading.Thread(target=play).start()
+            class Player:
+                def trigger(self, gpio: int, length_us: int, after_s: float) -> None:
+                    made.trigger(gpio, length_us, after_s)
+                    threading.Thread(target=play).start()
 
+            player: Any = Player()
             end_s, width_s = time.monotonic() + SOON_S, 0.0
             while not (played and 0.005 <= width_s < played[-1] + 0.005):
                 assert time.monotonic() < end_s, (width_s, played)
-                sensor = hcsr04.HcSr04(heard, trigger, 7, NoiseFilter(0.2, 0.2), time.monotonic)
+                sensor = hcsr04.HcSr04(player, heard, 8, 7, NoiseFilter(0.2, 0.2), time.monotonic)
                 sample = sensor.measure()
                 width_s = 2.0 * (sample.range_m or 0.0) / hcsr04.sound_m_per_s(20.0)
                 time.sleep(0.1)  # the player ends

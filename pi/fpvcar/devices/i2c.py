@@ -77,9 +77,9 @@ class I2cDevice(ABC):
 
         return transfer
 
-    def posted(self, step: Write) -> Callable[[], None]:
-        """Prepare a write that may return before it is done; a fault is raised by the next call."""
-        return lambda: self.write(*step)
+    def post(self, register: int, data: bytes) -> None:
+        """Write bytes, but perhaps return before it is done; the next call raises a fault."""
+        self.write(register, data)
 
     def close(self) -> None:  # noqa: B027  # nothing to close without a handle
         """Close the handle. Raises PinsFault if the daemon is at fault."""

@@ -3,7 +3,6 @@
 import contextlib
 import math
 from collections.abc import Iterator
-from functools import partial
 
 from fpvcar import config
 from fpvcar.config.sensors import CYCLE_S, TURN_S
@@ -51,10 +50,8 @@ class UltrasonicThread(RangeThread):
 
     def _sensor(self, pins: IoPins, edges: Edges, place: config.Ultrasound) -> hcsr04.HcSr04:
         pins.write(place.trigger, 0)
-
-        trigger = partial(pins.trigger, place.trigger)
         noise = NoiseFilter(JUMP_M, JUMP_SHARE)
-        return hcsr04.HcSr04(edges, trigger, place.echo, noise, self._clock_s)
+        return hcsr04.HcSr04(pins, edges, place.trigger, place.echo, noise, self._clock_s)
 
     def _turns(
         self, sensors: list[hcsr04.HcSr04], edges: Edges, echoes: list[int]

@@ -63,8 +63,13 @@ def check_a_step_that_fails_is_said(opens: Open) -> None:
         said = error_of(lambda steps=steps: device.transfer(*steps))  # type: ignore[misc]
         assert "0x33" in said
         assert memory.read(0x10, 1) == b"\x77"
-    assert "0x33" in error_of(lambda: (device.posted(Write(0, b"\1"))(), device.read(0, 1)))
-    memory.posted(Write(0x10, b"\x78"))()
+
+    def posted() -> None:
+        device.post(0, b"\1")
+        device.read(0, 1)
+
+    assert "0x33" in error_of(posted)
+    memory.post(0x10, b"\x78")
     assert memory.read(0x10, 1) == b"\x78"
     device.close()
     memory.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,8 +44,8 @@ class Air:
     def clock_s(self) -> float:
         return self.now_us / 1e6
 
-    def trigger(self, length_us: int, after_s: float) -> None:
-        assert length_us >= 10
+    def trigger(self, gpio: int, length_us: int, after_s: float) -> None:
+        assert gpio == TRIGGER and length_us >= 10
         high = self.levels.get(ECHO) and self.clock_s() < self.stuck_s
         assert not high, "triggered while the echo is high"
         self.triggers += 1
@@ -73,7 +74,8 @@ class Air:
         pass
 
     def sensor(self) -> HcSr04:
-        return HcSr04(self, self.trigger, ECHO, FILTER(), self.clock_s)
+        pins: Any = self
+        return HcSr04(pins, self, TRIGGER, ECHO, FILTER(), self.clock_s)
 
 
 def echo(width_us: int) -> list[tuple[int, int, int]]:
@@ -274,7 +276,7 @@ def test_sensor_measures_against_the_emulated_daemon(
         pins = PigpioPins("127.0.0.1", daemon.port, 5.0)
         with contextlib.closing(PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)) as edges:
             pins.write(TRIGGER, 0)
-            sensor = HcSr04(edges, partial(pins.trigger, TRIGGER), ECHO, FILTER(), time.monotonic)
+            sensor = HcSr04(pins, edges, TRIGGER, ECHO, FILTER(), time.monotonic)
             for range_m in (0.3, 1.7, math.inf, 0.05):
                 daemon.soc.world.range_m[0] = range_m
                 until(partial(reads, sensor, range_m), START_S, f"never {range_m} m")

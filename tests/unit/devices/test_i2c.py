@@ -22,7 +22,7 @@ from fpvcar.config import Pins, Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
-from fpvcar.devices.i2c import I2cError, Open, Read, Write
+from fpvcar.devices.i2c import I2cError, Open, Read
 from fpvcar.devices.linux.i2c import SmbusI2c
 from fpvcar.runtime import paths
 from tests.support.pins.i2c_contract import CHECKS, MEMORY, NOBODY
@@ -165,10 +165,9 @@ def test_posted_write_fault_is_raised_by_its_own_device(tmp_path: Path) -> None:
         given = profile("pigpio", port)
         opens = stack.enter_context(backends.open_i2c(given, 5.0))
         device, other = opens(1, MEMORY), opens(1, MEMORY)
-        refused = device.posted(Write(0xED, bytes(12)))
         device.write(0x10, b"\x66")
         for again in (lambda: device.read(0x10, 1), lambda: device.write(0x10, b"\x66")):
-            refused()
+            device.post(0xED, bytes(12))
             assert other.read(0x10, 1) == b"\x66"
             with pytest.raises(I2cError, match="0x50"):
                 again()
@@ -184,7 +183,7 @@ def test_pigpiod_waits_before_a_transfer(tmp_path: Path) -> None:
         device, other = opens(1, MEMORY), opens(1, MEMORY)
         assert 0.05 < device.patience_s < backends.ANSWER_S
         device.write(0x10, b"\x01")
-        device.posted(Write(0x10, b"\x02"))()
+        device.post(0x10, b"\x02")
         began_s = time.monotonic()
         (before,) = device.prepared(Read(0x10, 1))(0.05)
         assert time.monotonic() - began_s >= 0.05

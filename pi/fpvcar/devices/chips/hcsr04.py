@@ -7,13 +7,12 @@ for the travel time of the sound, there and back.
 import enum
 import math
 from collections import deque
-from collections.abc import Callable
 from typing import NamedTuple
 
 from fpvcar.config.sensors import LONGEST_US, SHORTEST_US, TURN_S
 from fpvcar.devices.outlier_filter import NOISY as NOISY_STATE
 from fpvcar.devices.outlier_filter import NoiseFilter
-from fpvcar.devices.pins import Edges
+from fpvcar.devices.pins import Edges, IoPins
 from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Text
 
@@ -80,19 +79,19 @@ class Median:
 
 
 class HcSr04:
-    """HC-SR04 on two pins. `trigger` sends a pulse of so many us after so many
-    seconds; `noise` sees every echo before the median does."""
+    """HC-SR04 on the pins `trigger` and `echo`; `noise` sees every echo before the median does."""
 
     def __init__(
         self,
+        pins: IoPins,
         edges: Edges,
-        trigger: Callable[[int, float], None],
+        trigger: int,
         echo: int,
         noise: NoiseFilter,
         clock_s: Clock,
     ) -> None:
-        self._edges, self._trigger, self._echo = edges, trigger, echo
-        self._clock_s = clock_s
+        self._pins, self._edges, self._clock_s = pins, edges, clock_s
+        self._trigger, self._echo = trigger, echo
         self._median, self._noise = Median(), noise
         self._rose_s: float | None = None
         self._again_s = -math.inf
@@ -123,7 +122,7 @@ class HcSr04:
         else:
             self._rose_s = None
         end_s = self._clock_s() + after_s + TURN_S
-        self._trigger(TRIGGER_US, after_s)
+        self._pins.trigger(self._trigger, TRIGGER_US, after_s)
         rose_us: int | None = None
         silence = Status.STUCK if stuck else Status.ABSENT
         while (left_s := end_s - self._clock_s()) > 0:

@@ -8,7 +8,7 @@ effect at the STOP of their transaction: all bytes of one `write` together.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fpvcar.devices.i2c import I2cDevice, I2cError
 from fpvcar.devices.pins import PinsLost
@@ -44,7 +44,7 @@ class Pca9685:
     def __init__(self, device: I2cDevice, hz: int) -> None:
         """Switch all outputs off first, then set the frequency."""
         self._device = device
-        self._act(lambda: all_off(device))
+        self._write(ALL_OFF_H, FULL)
         scale = prescale(hz)
         self._period_us = 1e6 / frequency_hz(scale)
         # PRE_SCALE can only be written while asleep
@@ -84,14 +84,11 @@ class Pca9685:
             self.write(gpio, int(steps > 0))
 
     def _write(self, register: int, *data: int) -> None:
-        self._act(lambda: self._device.write(register, bytes(data)))
-
-    def _act(self, act: Callable[[], None]) -> None:
         try:
-            act()
+            self._device.write(register, bytes(data))
         except I2cError:
             try:
-                act()
+                self._device.write(register, bytes(data))
             except I2cError as fault:
                 raise PinsLost(
                     f"PCA9685, tried twice: {fault}; its supply? sudo fpvcar doctor"

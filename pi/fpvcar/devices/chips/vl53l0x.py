@@ -166,7 +166,6 @@ class Vl53l0x:
         self.result = b""
         """Raw bytes of the last sample, including the signal rates."""
         self._read_result = device.prepared(Read(R.RESULT_INTERRUPT_STATUS, RESULT.size))
-        self._clear = device.posted(Write(R.INTERRUPT_CLEAR, b"\1"))
         identify(device)
         self._set_up(reset)
 
@@ -186,7 +185,7 @@ class Vl53l0x:
         ready, device_status, range_mm = RESULT.unpack(result)
         if not ready & 7:
             return None
-        self._clear()
+        self._device.post(R.INTERRUPT_CLEAR, b"\1")
         self.result = result[1:]
         status = STATUS.get((device_status & 0x78) >> 3, Status.NONE)
         if status is Status.OK and range_mm > RANGE_MAX_MM:

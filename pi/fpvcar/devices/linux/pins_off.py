@@ -31,15 +31,6 @@ import time
 TYPE_CHECKING = False  # typing takes a third of a second on a Pi Zero W
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Protocol
-
-    class Registers(Protocol):
-        """GPIO block as 32-bit registers."""
-
-        def __getitem__(self, index: int, /) -> int: ...
-
-        def __setitem__(self, index: int, value: int, /) -> None: ...
-
 
 DEVICE = "/dev/gpiomem"
 COMPATIBLE = "/sys/firmware/devicetree/base/compatible"
@@ -297,9 +288,9 @@ def let_go(pins: Sequence[int]) -> None:
             write(registers, pins, new_pulls)
 
 
-def write(registers: Registers, pins: Iterable[int], has_new_pulls: bool) -> None:
-    """Write inputs first, then pulls. `has_new_pulls`: use the BCM2711's pull registers. Raises
-    OSError."""
+def write(registers: memoryview[int], pins: Iterable[int], has_new_pulls: bool) -> None:
+    """Write inputs first, then pulls, to the 32-bit registers of the GPIO block.
+    `has_new_pulls`: use the BCM2711's pull registers. Raises OSError."""
     pins = list(pins)
     for _ in range(TRIES):
         for gpio in pins:
@@ -317,7 +308,7 @@ def write(registers: Registers, pins: Iterable[int], has_new_pulls: bool) -> Non
         raise OSError(f"GPIO {still_driven}: no input after {TRIES} tries; stop its daemon")
 
 
-def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
+def _pull_down_by_clock(registers: memoryview[int], pins: list[int]) -> None:
     registers[GPPUD] = GPPUD_DOWN
     time.sleep(SETTLE_S)
     for bank in (0, 1):

@@ -1,7 +1,5 @@
 """I2C devices accessed through pigpiod."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import NoReturn
 
 import pigpio
@@ -78,10 +76,10 @@ class PigpioI2c(I2cDevice):
 
         return transfer
 
-    def posted(self, step: Write) -> Callable[[], None]:
-        """Prepare a write that is sent at once; its answer is read with the next one."""
-        command = self._encoded(step)
-        return partial(self._pins.post, self._where, command, 1, self._note)
+    def post(self, register: int, data: bytes) -> None:
+        """Send a write at once; its answer is read with the next one."""
+        command = self._encoded(Write(register, data))
+        self._pins.post(self._where, command, refused=self._note)
 
     def _encoded(self, step: Step) -> bytes:
         if isinstance(step, Write):
