@@ -7,7 +7,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.http.pages import HEADERS
 from fpvcar.http.routes import answers
 from fpvcar.runtime.child_process import BackOff, Supervisor
+from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.service import Part
 from fpvcar.runtime.texts import SAYS, Text
 from fpvcar.seat.feature import Core, Feature
@@ -103,7 +104,7 @@ class DepthCamera(Supervisor):
         self,
         argv: Sequence[str],
         reading: LastReading,
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Clock = time.monotonic,
         start_s: float = START_S,
         silent_s: float = SILENT_S,
     ) -> None:

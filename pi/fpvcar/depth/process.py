@@ -13,7 +13,7 @@ import select
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from fpvcar.depth import image as depth_image
 from fpvcar.devices import backends
@@ -47,16 +47,10 @@ class FreezeDetector:
             raise CaptureError(SAME(count=self._same))
 
 
-def records(
-    camera: FrameSource,
-    across: float,
-    ended: Callable[[], bool],
-    write: Callable[[bytes], None],
-    clock_s: Clock = time.monotonic,
-) -> None:
-    """Write a record a frame, until `ended`. Raises CaptureError for a silent or stuck camera."""
+def records(camera: FrameSource, across: float, clock_s: Clock = time.monotonic) -> Iterator[bytes]:
+    """Yield a record a frame until stdin ends. Raises CaptureError for a silent or stuck camera."""
     shown_s, freeze = -1.0, FreezeDetector()
-    while not ended():
+    while not stdin_ended():
         frame = camera.frame(SILENT_S)
         if frame is None:
             raise CaptureError(SILENT(seconds=f"{SILENT_S:.0f}"))
@@ -72,7 +66,7 @@ def records(
         if now_s - shown_s >= PREVIEW_EVERY_S:
             shown_s, picture = now_s, depth_image.png(image)
         time_us = frame.time_us or round(now_s * 1e6)
-        write(pack_depth(nearest_m, time_us, picture))
+        yield pack_depth(nearest_m, time_us, picture)
 
 
 def stdin_ended() -> bool:
@@ -100,7 +94,8 @@ def main(argv: list[str] | None = None) -> int:
         across = math.tan(math.radians(options.wide_deg / 2))
         camera = backends.open_depth(options.device, options.width, options.height, options.fps)
         with contextlib.closing(camera):
-            records(camera, across, stdin_ended, to_stdout)
+            for record in records(camera, across):
+                to_stdout(record)
     except CaptureError as fault:
         print(stderr_line(fault_text(fault)), file=sys.stderr)
         return 1

@@ -7,12 +7,13 @@ check and its answer.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from aiohttp import web
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.doctor.report import STATUSES
+from fpvcar.drive.control import Control
 from fpvcar.http.responses import CAR_MOVES, JSON, refused
 from fpvcar.http.rights import Right
 from fpvcar.http.routes import OBJECT, answers
@@ -25,22 +26,21 @@ WITHIN_S = 60.0
 
 def feature(core: Core) -> Feature:
     """Return the route of the check for faults."""
-    api = DoctorApi(core.doctor, core.rights, moves=lambda: any(core.control.duties))
-    return Feature(name="doctor", routes=api.add_to)
+    return Feature(name="doctor", routes=DoctorApi(core.doctor, core.rights, core.control).add_to)
 
 
 class DoctorApi:
-    """Route of the doctor. `moves()` returns whether the car moves."""
+    """Route of the doctor."""
 
     def __init__(
         self,
         argv: Sequence[str],
         rights: RecordingRights,
-        moves: Callable[[], bool],
+        control: Control,
         within_s: float = WITHIN_S,
     ) -> None:
         """Create the route; `argv` is the command line that prints the list."""
-        self._argv, self._rights, self._moves = with_pdeathsig(argv), rights, moves
+        self._argv, self._rights, self._control = with_pdeathsig(argv), rights, control
         self._within_s = within_s
         self._check: asyncio.Task[bytes] | None = None
 
@@ -51,7 +51,7 @@ class DoctorApi:
     @answers(Right.GROWN_UP, OBJECT)
     async def _run(self, request: web.Request) -> web.Response:
         """Look for faults, for up to half a minute."""
-        if self._moves():
+        if any(self._control.duties):
             raise refused(web.HTTPConflict, CAR_MOVES)
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(self._report())

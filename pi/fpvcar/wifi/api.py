@@ -8,7 +8,6 @@ A network change or a scan stops the car like a lost link, so both are refused w
 the wheel. The service that carries them out: wifi/service.py.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from fpvcar.access.rights import RecordingRights
+from fpvcar.drive.control import Control
 from fpvcar.http.responses import refused
 from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
@@ -45,7 +45,7 @@ def feature(core: Core) -> Feature:
     return Feature(
         name="wifi",
         parts=(Part("network", (client.run,)),),
-        routes=NetworkApi(client, core.rights, core.control.driven).add_to,
+        routes=NetworkApi(client, core.rights, core.control).add_to,
         pages={"network": "network.html"},
         hosts=client.hosts,
     )
@@ -67,12 +67,10 @@ class PageState(network.NetworkState, frozen=True, kw_only=True):
 
 
 class NetworkApi:
-    """Routes of the network. `driven()` returns whether a driver has the wheel."""
+    """Routes of the network."""
 
-    def __init__(
-        self, client: NetworkClient, rights: RecordingRights, driven: Callable[[], bool]
-    ) -> None:
-        self._client, self._rights, self._driven = client, rights, driven
+    def __init__(self, client: NetworkClient, rights: RecordingRights, control: Control) -> None:
+        self._client, self._rights, self._control = client, rights, control
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes; call this before adding a catch-all route."""
@@ -90,7 +88,7 @@ class NetworkApi:
         if seen_s is not None:
             seen_s += round(self._client.age_s())
         own = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
-        return PageState(**own, driven=self._driven(), join_s=JOIN_S, address=OWN_ADDRESS)
+        return PageState(**own, driven=self._control.driven(), join_s=JOIN_S, address=OWN_ADDRESS)
 
     @answers(Right.GROWN_UP, status=202)
     async def _look(self, request: web.Request) -> dict[str, Any]:
@@ -113,7 +111,7 @@ class NetworkApi:
     def _refuse_driven(self) -> None:
         """Raise HTTPConflict while the car is driven: a radio that scans other channels misses
         its own."""
-        if self._driven():
+        if self._control.driven():
             raise refused(
                 web.HTTPConflict,
                 Text(

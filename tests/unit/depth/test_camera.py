@@ -210,12 +210,19 @@ class Camera:
         return Frame(memoryview(self.frames.pop(0)), 1, 5_000_000)
 
 
+@pytest.fixture
+def open_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process read on."""
+    monkeypatch.setattr(device, "stdin_ended", lambda: False)
+
+
+@pytest.mark.usefixtures("open_stdin")
 def test_frames_become_records_and_silence_an_end() -> None:
     near = np.full((45, 80), 600, dtype="<u2").tobytes()
     written: list[bytes] = []
     camera: Any = Camera(near, b"cut", near)
     with pytest.raises(CaptureError, match="sent nothing for 2 s"):
-        device.records(camera, depth_image.D435, lambda: False, written.append, lambda: 50.0)
+        written.extend(device.records(camera, depth_image.D435, lambda: 50.0))
     records = RecordParser()
     first, second = (record for data in written for record in records.feed(data))
     assert first.nearest_m == pytest.approx(0.6) and first.capture_us == 5_000_000
@@ -228,10 +235,11 @@ def end_of(*frames: bytes) -> tuple[int, str]:
     camera: Any = Camera(*frames)
     written: list[bytes] = []
     with pytest.raises(CaptureError) as fault:
-        device.records(camera, depth_image.D435, lambda: False, written.append)
+        written.extend(device.records(camera, depth_image.D435))
     return len(written), str(fault.value)
 
 
+@pytest.mark.usefixtures("open_stdin")
 def test_camera_that_repeats_a_frame_is_stuck() -> None:
     frame = np.full((45, 80), 600, dtype="<u2")
     same, most = frame.tobytes(), device.SAME_MOST

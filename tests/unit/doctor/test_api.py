@@ -3,6 +3,8 @@
 import asyncio
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,8 @@ class Rig(GrownUpsApi):
     ) -> None:
         """Check the answers to some requests at once."""
         argv = [sys.executable, "-c", program]
-        api = DoctorApi(argv, self.rights, lambda: self.moves, self.within_s)
+        control: Any = SimpleNamespace(duties=(0.0, 0.5 * self.moves))
+        api = DoctorApi(argv, self.rights, control, self.within_s)
         async with self.serve(code, api) as client:
             found = [client.post("/api/doctor") for _ in range(asks)]
             for answer in await asyncio.gather(*found):

@@ -2,6 +2,8 @@
 
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -36,7 +38,8 @@ class Rig(GrownUpsApi):
         self.service, self.driven = PlayedService(), False
 
     def ask(self, code: str = CODES.grown_up) -> AbstractAsyncContextManager[Client]:
-        api = NetworkApi(self.service, self.rights, lambda: self.driven)
+        control: Any = SimpleNamespace(driven=lambda: self.driven)
+        api = NetworkApi(self.service, self.rights, control)
         return self.serve(code, api, hosts=self.service.hosts)
 
 
