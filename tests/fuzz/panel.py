@@ -1,6 +1,8 @@
 """The oracle of /ws/buttons: effects of two pages and the car's contacts on the panel."""
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 
@@ -43,7 +45,8 @@ class Room:
 
     def __init__(self) -> None:
         self.now_s = 100.0
-        self.panel = Panel(WIRED, None, lambda: self.now_s, lambda most: 1)
+        dice: Any = SimpleNamespace(randrange=lambda most: 1)
+        self.panel = Panel(WIRED, None, lambda: self.now_s, dice)
         self.pages = [Page("one"), Page("other")]
         for page in self.pages:
             self.panel.join(page)

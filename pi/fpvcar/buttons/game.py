@@ -9,8 +9,8 @@ result does not depend on how often or how late they are read.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from random import Random
 
 from fpvcar.wire.buttons import View
 
@@ -70,9 +70,9 @@ class Scene:
 
 
 class Play:
-    """Combined play of `count` buttons from all sources. `dice(n)` returns 0..n-1."""
+    """Combined play of `count` buttons from all sources."""
 
-    def __init__(self, count: int, dice: Callable[[int], int]) -> None:
+    def __init__(self, count: int, dice: Random) -> None:
         self._count, self._dice = count, dice
         self._all = (1 << count) - 1
         self._state: FreePlay | PlayerTurn | Scene = FreePlay()
@@ -148,7 +148,7 @@ class Play:
 
     def _show(self, pattern: tuple[int, ...]) -> Scene:
         """Start a pattern that is one step longer."""
-        pattern = (*pattern, self._dice(self._count))
+        pattern = (*pattern, self._dice.randrange(self._count))
         on_s = max(SHOW_LEAST_S, SHOW_S - FASTER_S * len(pattern))
         beats, at_s = [(0.0, 0)], LEAD_S
         for button in pattern:

@@ -69,7 +69,7 @@ class Panel:
         profile: Profile,
         watcher: Watcher | None = None,
         clock_s: Clock = time.monotonic,
-        dice: Callable[[int], int] = random.randrange,
+        dice: random.Random | None = None,
         code: str = "",
         events: LightEvents | None = None,
     ) -> None:
@@ -78,7 +78,7 @@ class Panel:
         self.buttons = buttons_of(profile)
         self._lights = profile.lights
         self._clock_s = clock_s
-        self._play = Play(len(self.buttons), dice)
+        self._play = Play(len(self.buttons), dice or random.Random())
         self._wired = list(self.buttons.values())
         self._contacts = Contacts([button.button for button in self._wired])
         self._fades = [lights.Fade() for _ in self._wired]
@@ -105,14 +105,10 @@ class Panel:
         contacts = self._contacts.gpios
         if not (contacts or leds or lamps):
             return None
-        return ButtonsThread(
-            profile,
-            contacts,
-            leds,
-            lambda closed: self._from_thread(self._begin, closed),
-            lambda touches: self._from_thread(self._touch, touches),
-            self._clock_s,
-        )
+        thread = ButtonsThread(profile, contacts, leds, self._clock_s)
+        thread.began.subscribe(self._begin)
+        thread.touched.subscribe(self._touch)
+        return thread
 
     # Start and stop
 
@@ -128,7 +124,6 @@ class Panel:
 
     def start(self) -> None:
         """Start the thread; call it from the loop of `run`."""
-        self._loop = asyncio.get_running_loop()
         if self._thread is not None:
             self._thread.start()
 
@@ -154,12 +149,7 @@ class Panel:
                     await self._wake.wait()
             self._wake.clear()
 
-    # Contacts, called from the thread
-
-    def _from_thread(self, act: Callable[..., None], *values: object) -> None:
-        # the loop has ended before the thread
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(act, *values)
+    # Contacts
 
     def _begin(self, closed: frozenset[int]) -> None:
         """Set the contacts as found at the start; a closed one is no push."""

@@ -3,17 +3,19 @@
 It decides nothing: contact changes with their times go up, brightness per pin comes down.
 """
 
+import asyncio
 import contextlib
 import select
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.devices.pins import Edge, Edges, IoPins
 from fpvcar.runtime.clock import Clock
+from fpvcar.runtime.service import Event
 from fpvcar.runtime.workers import STOP_S, Worker
 
 STEADY_US = 1000
@@ -23,6 +25,9 @@ LED_HZ = 800
 """pigpiod's default frequency, with 250 steps; free of visible flicker."""
 LOOK_S = 1.0
 TICKS = 1 << 32
+
+
+T = TypeVar("T")
 
 
 class Touch(NamedTuple):
@@ -48,8 +53,8 @@ def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
 class ButtonsThread(Worker):
     """Contacts and lights of one car.
 
-    `began(closed)` is called, in this thread, with the contacts that are closed when it starts to
-    listen, and with an empty set when it loses the pins; `touched(touches)` for edges.
+    It publishes on the loop of `start`: `began` with the contacts that are closed when it starts to
+    listen, and with an empty set when it loses the pins; `touched` for edges.
     """
 
     def __init__(
@@ -57,18 +62,18 @@ class ButtonsThread(Worker):
         profile: Profile,
         contacts: Sequence[int],
         leds: Sequence[int],
-        began: Callable[[frozenset[int]], None],
-        touched: Callable[[list[Touch]], None],
         clock_s: Clock = time.monotonic,
     ) -> None:
         super().__init__("buttons")
         self._profile = profile
         self._contacts, self._leds = tuple(contacts), tuple(leds)
-        self._began, self._touched, self._clock_s = began, touched, clock_s
+        self.began, self.touched = Event[frozenset[int]](), Event[list[Touch]]()
+        self._clock_s = clock_s
         self._duties: Mapping[int, float] = {}
         self._bell: socket.socket | None = None
 
     def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._rung, self._bell = socket.socketpair()
         self._bell.setblocking(False)
         super().start()
@@ -113,9 +118,13 @@ class ButtonsThread(Worker):
                 self._read_edges(pins, edges)
         self._show(pins, applied, dict.fromkeys(applied, 0.0))
 
+    def _publish(self, event: Event[T], value: T) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended before the thread
+            self._loop.call_soon_threadsafe(event.publish, value)
+
     def lost(self) -> None:
         """Report that no contact is known to be closed."""
-        self._began(frozenset())
+        self._publish(self.began, frozenset())
 
     def _listen(self, pins: IoPins, stack: contextlib.ExitStack) -> Edges | None:
         if not self._contacts:
@@ -127,7 +136,7 @@ class ButtonsThread(Worker):
         stack.enter_context(contextlib.closing(edges))
         edges.read(SETTLE_S)
         closed = (gpio for gpio in self._contacts if not edges.level(gpio))
-        self._began(frozenset(closed))
+        self._publish(self.began, frozenset(closed))
         return edges
 
     def _read_edges(self, pins: IoPins, edges: Edges | None) -> None:
@@ -142,7 +151,7 @@ class ButtonsThread(Worker):
         if edges in ready and edges is not None:
             changes = touches(edges.read(0.0), self._clock_s())
             if changes:
-                self._touched(changes)
+                self._publish(self.touched, changes)
 
     def _show(self, pins: IoPins, applied: dict[int, float], duties: Mapping[int, float]) -> None:
         changed = [item for item in duties.items() if applied.get(item[0]) != item[1]]

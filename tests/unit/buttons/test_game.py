@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +22,8 @@ BUTTONS = 4
 
 def playing(dice: Iterator[int] | None = None, count: int = BUTTONS) -> Play:
     pattern = dice or iter([0, 2, 1, 3] * 20)
-    return Play(count, lambda most: next(pattern) % most)
+    played: Any = SimpleNamespace(randrange=lambda most: next(pattern) % most)
+    return Play(count, played)
 
 
 def lit(play: Play, now_s: float) -> int:

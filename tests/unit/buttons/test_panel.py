@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -46,7 +47,8 @@ class Room:
 
     def __init__(self, profile: config.Profile = BARE) -> None:
         self.now_s = 100.0
-        self.panel = Panel(profile, None, lambda: self.now_s, lambda most: 0, code="204816")
+        dice: Any = SimpleNamespace(randrange=lambda most: 0)
+        self.panel = Panel(profile, None, lambda: self.now_s, dice, code="204816")
         self.panel.step()
 
     def page(self, source: str) -> Page:
@@ -273,7 +275,7 @@ def test_leds_lighting_up_are_written_before_fading_ones() -> None:
         def pwm(self, gpio: int, duty: float) -> None:
             said.append((gpio, duty))
 
-    thread = ButtonsThread(WIRED, [], [], lambda _: None, lambda _: None)
+    thread = ButtonsThread(WIRED, [], [])
     shown = {18: 1.0, 19: 0.25, 22: 0.0, 25: 0.0}
     wanted = {18: 0.5, 19: 0.0, 22: 1.0, 25: 0.0}
     thread._show(Daemon(), shown, wanted)  # type: ignore[arg-type]
