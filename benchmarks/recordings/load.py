@@ -12,12 +12,11 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.recorder.recording import DELTA, KEY, PROFILE
+from tests.support.recorder.recording import DELTA, KEY, PROFILE, played_sources
 
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import GateRun
 from fpvcar.drive.guard import Free
-from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recorder.thread import Clock
 from fpvcar.recordings import messages
@@ -37,7 +36,7 @@ class Drive:
     def __init__(self, folder: Path) -> None:
         self.now_ns, self.ticks = 1000 * SECOND_NS, 0
         ahead_ns = time.time_ns() - self.now_ns
-        sources = Sources(self._ranges, self._measured, self._battery, lambda: True)
+        sources = played_sources(self._ranges, self._measured, self._battery)
         self.car = CarRecorder(
             PROFILE, folder, sources, Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns)
         )

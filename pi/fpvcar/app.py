@@ -168,10 +168,9 @@ class Car:
         self.sessions = Sessions(self.key)
         camera = Camera(*argv_of(profile, options.soc), encoder=firmware_encoder(profile.camera))
         sources = Sources(
-            ranges=sensors.ranges.status,
-            measured=sensors.ranges.measured,
-            battery=sensors.suite.battery,
-            request_key=camera.request_key,
+            ranges=sensors.ranges,
+            battery=sensors.battery,
+            camera=camera,
             buttons=tuple(buttons_of(profile)),
         )
         car_recorder = CarRecorder(profile, self.recordings, sources)

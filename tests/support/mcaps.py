@@ -14,7 +14,7 @@ from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import Feed, Sources
+from fpvcar.recorder.feed import Feed
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import codec, messages, topics
 from fpvcar.recordings.export.point_cloud import points_of
@@ -27,6 +27,7 @@ from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.support.cameras.video_source import encode
 from tests.support.control import PlayedInputs, PlayedWheels
+from tests.support.recorder.recording import played_sources
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 BEGAN_NS = 1_763_755_200_000_000_000
@@ -184,7 +185,7 @@ class Drive:
         self._walls: dict[str, tuple[float, float | None, State]] = {}
         feed = Feed(
             self,  # type: ignore[arg-type]
-            Sources(lambda _: (), tuple, lambda _: None, lambda: True),
+            played_sources(),
         )
         self.control = Control(
             self.profile,

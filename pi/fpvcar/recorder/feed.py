@@ -22,10 +22,13 @@ from fpvcar.recordings.export.point_cloud import ORIGIN, points_of
 from fpvcar.recordings.mcap.cloud import Point
 from fpvcar.runtime.service import aligned_sleep
 from fpvcar.runtime.texts import State
+from fpvcar.sensors.battery import BatterySensor
+from fpvcar.sensors.ranges import Ranges
+from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
 from fpvcar.wire.buttons import View
-from fpvcar.wire.telemetry import Battery, Measured, Range, Recording
+from fpvcar.wire.telemetry import Range, Recording
 
 SECOND_S = 1.0
 NEWER_S = 0.0005
@@ -69,17 +72,12 @@ def harmless(
 
 
 class Sources(NamedTuple):
-    """Data sources that the feed polls.
+    """Data sources that the feed polls. `buttons` are the button names in the order of a View's
+    bits."""
 
-    `ranges` returns the current state of each sensor. `measured` returns and clears the
-    measurements since the previous call. `request_key` requests a key frame from the camera.
-    `buttons` are the button names in the order of a View's bits.
-    """
-
-    ranges: Callable[[float], Sequence[Range]]
-    measured: Callable[[], Sequence[Measured]]
-    battery: Callable[[float], Battery | None]
-    request_key: Callable[[], bool]
+    ranges: Ranges
+    battery: BatterySensor
+    camera: Camera
     buttons: Sequence[str] = ()
 
 
@@ -176,8 +174,8 @@ class Feed:
         elif self._moved_s is not None and now_s - self._moved_s >= STILL_S:
             self._moved_s = None
             recorder.rest()
-            self._sources.request_key()  # the file ends at this key frame
-        ranges = stepped.ranges or self._sources.ranges(now_s)
+            self._sources.camera.request_key()  # the file ends at this key frame
+        ranges = stepped.ranges or self._sources.ranges.status(now_s)
         if now_s >= self._plot_due_s:
             self._plot_due_s = now_s + PLOT_S
             figures = partial(plot_of, stepped, tuple(ranges), recorder.offset_ns)
@@ -257,7 +255,7 @@ class Feed:
         """Keep the last minute, and log the user's name."""
         self._recorder.note(f"{name} keeps the last minute")
         self._recorder.keep()
-        self._sources.request_key()  # the file ends at this key frame
+        self._sources.camera.request_key()  # the file ends at this key frame
 
     @harmless
     def mark(self, text: str, name: str) -> None:
@@ -307,7 +305,7 @@ class Feed:
             return
         if begun != self._begun:
             self._last_event, self._parts = None, {}
-            self._sources.request_key()  # the recording begins with a key frame
+            self._sources.camera.request_key()  # the recording begins with a key frame
         self._begun, self._seconds = begun, 0
         for topic, message in self._lasting.items():
             self._recorder.put(topic, message)
@@ -348,7 +346,7 @@ class Feed:
     def _read_measured(self) -> None:
         """Record all measurements since the start of this recording."""
         began_ns = self._recorder.began_ns
-        for measurement in self._sources.measured():
+        for measurement in self._sources.ranges.measured():
             when_ns = round(measurement.at_s * 1e9)
             if when_ns >= began_ns:
                 self._put_range(
@@ -369,7 +367,7 @@ class Feed:
         self._recorder.put(messages.POINTS + name, arc, when_ns)
 
     def _read_battery(self, now_s: float) -> None:
-        battery = self._sources.battery(now_s)
+        battery = self._sources.battery.status(now_s)
         if battery is None:
             return
         at_s = -1.0 if battery.age_s is None else now_s - battery.age_s

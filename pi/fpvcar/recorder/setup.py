@@ -26,7 +26,7 @@ def about(profile: Profile) -> messages.About:
 
 def catalogue(sources: Sources) -> Catalogue:
     """Return all topics of a car; its range sensors are known from the beginning."""
-    ranges = sources.ranges(time.monotonic())
+    ranges = sources.ranges.status(time.monotonic())
     return Catalogue(topics.topics([sensor.name for sensor in ranges]))
 
 

@@ -3,10 +3,11 @@
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import GateRun
 from fpvcar.drive.gate import Latches, World
-from fpvcar.recorder.feed import Feed, Sources
+from fpvcar.recorder.feed import Feed
 from fpvcar.recordings import codec, messages
 from fpvcar.wire import telemetry
 from tests.support.recorder.recorder import Rig
+from tests.support.recorder.recording import played_sources
 
 FREE = Latches(None)
 
@@ -22,7 +23,7 @@ class Car:
         self.keys = 0
         self.feed = Feed(
             self.rig.recorder,
-            Sources(
+            played_sources(
                 lambda _: self.ranges,
                 self._take,
                 lambda _: self.battery,

@@ -1,12 +1,15 @@
 """Recordings for tests: made of whole messages, on a card that can be made to fail."""
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, mixing
 from fpvcar.recorder import setup
+from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
@@ -15,6 +18,7 @@ from fpvcar.recordings.mcap import records
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import SECOND_NS
+from fpvcar.wire import telemetry
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 TOPICS = topics.topics(["front"])
@@ -37,6 +41,20 @@ class BytesSource:
 
     def close(self) -> None:
         """Do nothing; bytes need no closing."""
+
+
+def played_sources(
+    status: Callable[[float], Sequence[telemetry.Range]] = lambda now_s: (),
+    measured: Callable[[], Sequence[telemetry.Measured]] = tuple,
+    battery: Callable[[float], telemetry.Battery | None] = lambda now_s: None,
+    request_key: Callable[[], bool] = lambda: True,
+    buttons: Sequence[str] = (),
+) -> Sources:
+    """Return sources of a feed with these readings; by default without any."""
+    ranges: Any = SimpleNamespace(status=status, measured=measured)
+    meter: Any = SimpleNamespace(status=battery)
+    camera: Any = SimpleNamespace(request_key=request_key)
+    return Sources(ranges, meter, camera, buttons)
 
 
 def about(segment: int = 1) -> messages.About:

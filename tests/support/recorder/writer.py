@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 
 from fpvcar.config import profiles
-from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings import messages
 from fpvcar.runtime import paths
-from tests.support.recorder.recording import DELTA, KEY, step
+from tests.support.recorder.recording import DELTA, KEY, played_sources, step
 
 STEP_S, PICTURE_S = 1 / 50, 1 / 30
 GOP = 30
@@ -28,7 +27,7 @@ def main() -> int:
     folder, *overrides = sys.argv[1:]
     profile = profiles.load(paths.HARDWARE / "bench.toml", overrides)
     size = round(profile.camera.bitrate / 8 * PICTURE_S)
-    sources = Sources(lambda _: (), tuple, lambda _: None, lambda: True)
+    sources = played_sources()
     recorder = CarRecorder(profile, Path(folder), sources).recorder
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())

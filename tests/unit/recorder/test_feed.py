@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
@@ -254,7 +254,8 @@ def test_new_recording_repeats_the_current_state(car: Car) -> None:
 def test_idle_recorder_reads_and_queues_no_data() -> None:
     car = Car(on=False, minute=False)
     looked: list[float] = []
-    car.feed._sources = car.feed._sources._replace(battery=looked.append)
+    battery: Any = SimpleNamespace(status=looked.append)
+    car.feed._sources = car.feed._sources._replace(battery=battery)
     car.step()
     car.feed.mark("here", "Ann")
     assert looked == [] and not car.rig.handover.waiting_bytes

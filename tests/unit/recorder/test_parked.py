@@ -2,7 +2,7 @@
 
 import math
 
-from fpvcar.recorder.feed import Feed, Sources
+from fpvcar.recorder.feed import Feed
 from fpvcar.recorder.retention import Removal, SpaceLimits, make_room
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, names
@@ -16,6 +16,7 @@ from tests.support.recorder.recording import (
     FakeFolder,
     about,
     name,
+    played_sources,
     second,
 )
 
@@ -116,7 +117,7 @@ def test_parked_files_of_the_last_minute_are_not_removed() -> None:
 
 
 def car(rig: Rig) -> Feed:
-    return Feed(rig.recorder, Sources(lambda _: (), tuple, lambda _: None, lambda: True))
+    return Feed(rig.recorder, played_sources())
 
 
 def test_driver_or_mark_makes_a_file_attended() -> None:
