@@ -13,7 +13,6 @@ import asyncio
 import logging
 import shutil
 import time
-from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
 from msgspec import Struct
@@ -82,7 +81,7 @@ class IntercomState(Struct, frozen=True):
 
 def feature(core: Core) -> Feature:
     """Return the intercom of a car: its socket, and its switch for grown-ups."""
-    intercom = Intercom(core.profile.intercom, core.saver, core.changed.set)
+    intercom = Intercom(core.profile.intercom, core.saver, core.sessions, core.changed)
     places = core.admission.sockets("/ws/intercom", RESERVED)
 
     async def talk(request: web.Request) -> web.WebSocketResponse:
@@ -92,7 +91,7 @@ def feature(core: Core) -> Feature:
                 Text("intercom_https", "The intercom needs https: open the car's https address."),
             )
         with places.place(request, Rank.SILENT) as place:
-            return await intercom.serve(request, core.sessions, place)
+            return await intercom.serve(request, place)
 
     return Feature(
         name="intercom",
@@ -106,19 +105,23 @@ class Intercom:
     """Intercom of the car, used by one page at a time: the newest socket of the driver's page."""
 
     def __init__(
-        self, sound: config.Intercom, saver: Saver, changed: Callable[[], None] = lambda: None
+        self, sound: config.Intercom, saver: Saver, sessions: Sessions, changed: asyncio.Event
     ) -> None:
-        """`changed()` is called after a switch."""
+        """Set `changed` after a switch."""
         self.on, self._saver, self._changed = saver.before.intercom, saver, changed
+        self._sessions = sessions
         self._speaker: SoundProgram | None = None
         self._microphone: SoundProgram | None = None
         if sound.speaker:
-            self._speaker = SoundProgram(speaker_argv(sound.speaker), TALK_S, self._failed)
+            self._speaker = SoundProgram(speaker_argv(sound.speaker), TALK_S, plays=True)
         if sound.microphone:
             argv = microphone_argv(sound.microphone)
-            self._microphone = SoundProgram(argv, LISTEN_S, self._failed, self._recorded)
+            self._microphone = SoundProgram(argv, LISTEN_S, plays=False)
+            self._microphone.recorded.subscribe(self._recorded)
+        for program in self._programs():
+            program.failed.subscribe(self._failed)
         self._link: Link | None = None
-        self._may: Callable[[], bool] = lambda: False
+        self._session: Session | None = None
         self._queue = SpeakerQueue()
         self._talked_s, self._deaf = 0.0, 0
         self._fault: Text | None = None
@@ -142,11 +145,9 @@ class Intercom:
             self._saver.put_intercom(self.on)
         if not self.on:
             self._end()
-        self._changed()
+        self._changed.set()
 
-    async def serve(
-        self, request: web.Request, sessions: Sessions, place: Place
-    ) -> web.WebSocketResponse:
+    async def serve(self, request: web.Request, place: Place) -> web.WebSocketResponse:
         """Run one /ws/intercom socket to its end; `place` rises for the driver's page."""
         ws = web.WebSocketResponse(
             compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
@@ -157,11 +158,11 @@ class Intercom:
             return ws
         link = Link(transport)
         try:
-            session = await hello(ws, sessions)
+            session = await hello(ws, self._sessions)
             place.promote(Rank.DRIVES)
             self._end()
             self._link, self._fault, self._deaf = link, None, 0
-            self._may = lambda: self.on and sessions.seat.holds(session.client)
+            self._session = session
             await self._listen(ws, link)
         except SessionClosed as reason:
             log.info("%s: intercom closed: %s", request.remote, reason)
@@ -195,6 +196,11 @@ class Intercom:
                     await asyncio.sleep(0.0 if meter.allow(loop.time()) else PAUSE_S)
         except TimeoutError:
             raise SessionClosed(SILENT(seconds=f"{SILENCE_S:.0f}")) from None
+
+    def _may(self) -> bool:
+        """Return whether the newest socket may talk and listen."""
+        session = self._session
+        return self.on and session is not None and self._sessions.seat.holds(session.client)
 
     def _check(self, link: Link) -> None:
         """Raise SessionClosed if the link's socket may no longer talk or listen."""

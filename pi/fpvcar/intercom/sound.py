@@ -1,9 +1,10 @@
 """Speaker and microphone of the car: a program of alsa-utils for each, run only while in use."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fpvcar.runtime.child_process import ChildProcess
+from fpvcar.runtime.service import Event
 from fpvcar.runtime.texts import PROGRAM_EXIT, SAYS, Text, os_reason
 
 SAMPLES = ("-q", "-t", "raw", "-f", "MU_LAW", "-c", "1", "-r", "16000", "-F", "20000")
@@ -29,19 +30,14 @@ class SoundProgram:
     """Program of a sound card, which runs while its lease is renewed.
 
     It is ended, by SIGTERM and then SIGKILL, when the lease is over; nothing waits for that.
-    `failed(reason)` is called if it cannot start or ends by itself.
+    It publishes `failed` with the reason if it cannot start or ends by itself, and `recorded` with
+    each piece of sound.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        lease_s: float,
-        failed: Callable[[Text], None],
-        on_bytes: Callable[[bytes], None] | None = None,
-    ) -> None:
-        """Set the program; with `on_bytes` it records, without it plays."""
+    def __init__(self, argv: Sequence[str], lease_s: float, plays: bool) -> None:
         self.argv = argv
-        self._lease_s, self._failed, self._on_bytes = lease_s, failed, on_bytes
+        self.failed, self.recorded = Event[Text](), Event[bytes]()
+        self._lease_s, self._plays = lease_s, plays
         self._until_s = 0.0
         self._process: ChildProcess | None = None
         self._task: asyncio.Task[None] | None = None
@@ -70,10 +66,10 @@ class SoundProgram:
             self._task = None
 
     async def _live(self, loop: asyncio.AbstractEventLoop) -> None:
-        plays = self._on_bytes is None
-        on_bytes = self._on_bytes or (lambda data: None)
         try:
-            process = ChildProcess(self.argv, plays, on_bytes, lambda: REST_S, PIPE_BYTES)
+            process = ChildProcess(
+                self.argv, self._plays, self.recorded.publish, lambda: REST_S, PIPE_BYTES
+            )
         except OSError as fault:
             self._fail(SAYS(place=self.argv[0], reason=os_reason(fault)))
             return
@@ -96,4 +92,4 @@ class SoundProgram:
 
     def _fail(self, reason: Text) -> None:
         self.end()
-        self._failed(reason)
+        self.failed.publish(reason)
