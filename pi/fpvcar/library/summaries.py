@@ -9,7 +9,7 @@ from fpvcar.library import driver_spans
 from fpvcar.library.index import Stamp
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap import parsing, records
-from fpvcar.recordings.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
+from fpvcar.recordings.mcap.chunks import CHUNK_MOST, Source, good_chunk, inner_records
 from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.recordings.mcap.tail import Tail, tail_of
 from fpvcar.recordings.messages import Mark, Stint
@@ -54,7 +54,7 @@ def entry_of(path: Path, rest: Rest = no_rest) -> Entry:
     If the file must be read whole, `rest` is called before each piece. Raises RecordingError,
     RecordError, OSError.
     """
-    source = FileSource(path)
+    source = Source(path)
     try:
         tail = tail_of(source)
         if tail is None:

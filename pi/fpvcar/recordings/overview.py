@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.mcap import parsing, records
-from fpvcar.recordings.mcap.chunks import FileSource, Source
+from fpvcar.recordings.mcap.chunks import Source
 from fpvcar.recordings.mcap.tail import Tail, tail_of
 from fpvcar.recordings.mcap.walk import WINDOW, Damage, Walk
 from fpvcar.recordings.reader import about_of
@@ -28,7 +28,7 @@ def overview_of(path: Path) -> Overview:
 
     This makes a list of a thousand files quick. Other files are read whole.
     """
-    source = FileSource(path)
+    source = Source(path)
     try:
         tail = tail_of(source)
         if tail is not None:

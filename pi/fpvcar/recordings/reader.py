@@ -21,13 +21,7 @@ import msgspec
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.gaps import Gap, GapDetector
 from fpvcar.recordings.mcap import parsing, records
-from fpvcar.recordings.mcap.chunks import (
-    FileSource,
-    Source,
-    ThrottledSource,
-    inner_records,
-    known_chunk,
-)
+from fpvcar.recordings.mcap.chunks import Source, inner_records, known_chunk
 from fpvcar.recordings.mcap.parsing import RecordError, RecordingError
 from fpvcar.recordings.mcap.tail import tail_of
 from fpvcar.recordings.mcap.walk import WINDOW, Damage, Record, Walk
@@ -345,7 +339,7 @@ def read(path: Path, rest: Rest = no_rest) -> Recording:
 
     Raises RecordingError, OSError; both name the file.
     """
-    source = ThrottledSource(FileSource(path), rest)
+    source = Source(path, rest)
     try:
         return Recording(source)
     except RecordingError as fault:

@@ -15,6 +15,7 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import codec, messages, names, topics
 from fpvcar.recordings.mcap import records
+from fpvcar.recordings.mcap.chunks import Source
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import SECOND_NS
@@ -29,7 +30,7 @@ KEY = b"\0\0\0\1\x67\x42\0\0\0\1\x68\xce\0\0\0\1\x65\xb8\4"
 DELTA = b"\0\0\0\1\x41\x9a\1"
 
 
-class BytesSource:
+class BytesSource(Source):
     """Source over bytes in memory."""
 
     def __init__(self, data: bytes) -> None:

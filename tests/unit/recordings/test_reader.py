@@ -14,7 +14,7 @@ from mcap.reader import make_reader
 
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap import parsing, records
-from fpvcar.recordings.mcap.chunks import FileSource
+from fpvcar.recordings.mcap.chunks import Source
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import Message, Recording
 from fpvcar.recordings.repair import recover, verify
@@ -231,7 +231,7 @@ def test_read_error_of_the_card_is_raised(tmp_path: Path, monkeypatch: pytest.Mo
 
     path = tmp_path / "a.mcap"
     path.write_bytes(WHOLE)
-    monkeypatch.setattr(FileSource, "read", broken)
+    monkeypatch.setattr(Source, "read", broken)
     with pytest.raises(OSError, match="Input/output"):
         reader.read(path)
 
@@ -248,7 +248,7 @@ def test_pipe_or_folder_is_refused_as_a_file(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     for path in (pipe, tmp_path):
         with pytest.raises(OSError, match="not a file"):
-            FileSource(path)
+            Source(path)
 
 
 def test_file_that_shrinks_under_the_walk_ends_there() -> None:

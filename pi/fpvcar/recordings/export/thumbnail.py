@@ -6,7 +6,7 @@ from pathlib import Path
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.recordings.mcap import parsing, records
-from fpvcar.recordings.mcap.chunks import FileSource, inner_records
+from fpvcar.recordings.mcap.chunks import Source, inner_records
 from fpvcar.recordings.mcap.walk import Damage, Record, Walk
 from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
@@ -23,7 +23,7 @@ def first_picture(path: Path, from_s: float = 0.0) -> Frame | None:
 
     Returns None if FIRST_BYTES contain no such frame. Raises OSError.
     """
-    source, number, from_ns = FileSource(path), None, -1
+    source, number, from_ns = Source(path), None, -1
     try:
         for step in Walk(source, min(source.size, FIRST_BYTES)).steps():
             if isinstance(step, Damage):

@@ -1,4 +1,4 @@
-"""Byte sources for a reader, and validation of chunks."""
+"""Byte source of a reader, and validation of chunks."""
 
 import errno
 import importlib
@@ -7,7 +7,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from fpvcar.recordings.mcap import parsing, records
 from fpvcar.recordings.mcap.parsing import PackageMissing, RecordError
@@ -16,27 +16,16 @@ CHUNK_MOST = 256 * 1024 * 1024
 """Limit of a chunk, also uncompressed: a reader holds one in memory."""
 
 
-class Source(Protocol):
-    """Byte source with random access."""
-
-    size: int
-
-    def read(self, at: int, size: int) -> bytes:
-        """Read at most `size` bytes; fewer only at the end. Raises OSError."""
-
-    def close(self) -> None:
-        """Close the source; no read may follow."""
-
-
-class FileSource:
-    """Source over a file. The file is not mapped, as a card fault would then kill the process
+class Source:
+    """File with random access. It is not mapped, as a card fault would then kill the process
     (SIGBUS)."""
 
-    def __init__(self, path: Path) -> None:
-        """Open a regular file. Raises OSError, also for a pipe or a device: these cannot seek."""
+    def __init__(self, path: Path, rest: Callable[[], None] | None = None) -> None:
+        """Open a regular file; call `rest` before each read. Raises OSError, also for a pipe or a
+        device: these cannot seek."""
         # opening a pipe must not block
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-        self._file = os.open(path, flags)
+        self._file, self._rest = os.open(path, flags), rest
         about = os.fstat(self._file)
         self.size = about.st_size
         if not stat.S_ISREG(about.st_mode):
@@ -44,7 +33,9 @@ class FileSource:
             raise OSError(errno.EINVAL, "not a file", str(path))
 
     def read(self, at: int, size: int) -> bytes:
-        """Read until `size` bytes are available or the file ends."""
+        """Read at most `size` bytes; fewer only at the end. Raises OSError."""
+        if self._rest is not None:
+            self._rest()
         parts, end = [], min(at + size, self.size)
         while at < end:
             part = os.pread(self._file, end - at, at)
@@ -55,22 +46,8 @@ class FileSource:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
+        """Close the file; no read may follow."""
         os.close(self._file)
-
-
-class ThrottledSource:
-    """Wrapper of a source that calls `rest` before each read."""
-
-    def __init__(self, source: Source, rest: Callable[[], None]) -> None:
-        self._source, self._rest, self.size = source, rest, source.size
-
-    def read(self, at: int, size: int) -> bytes:
-        """Call `rest`, then read from the wrapped source."""
-        self._rest()
-        return self._source.read(at, size)
-
-    def close(self) -> None:
-        self._source.close()
 
 
 def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:

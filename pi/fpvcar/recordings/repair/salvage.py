@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fpvcar.recordings import names
-from fpvcar.recordings.mcap.chunks import FileSource
+from fpvcar.recordings.mcap.chunks import Source
 from fpvcar.recordings.mcap.tail import tail_of
 from fpvcar.recordings.mcap.walk import Walk
 from fpvcar.recordings.reader import Recording
@@ -43,7 +43,7 @@ def salvage(folder: Path, name: str) -> Iterator[None]:
     """
     part = folder / name
     sealed = folder / (name.removesuffix(names.OPEN) + names.SEALED)
-    with contextlib.closing(FileSource(part)) as source:
+    with contextlib.closing(Source(part)) as source:
         if tail_of(source) is None:  # otherwise power failed just before the rename
             ending = Ending()
             if source.size:
