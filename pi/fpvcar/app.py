@@ -1,8 +1,8 @@
 """Wiring only: build every part of `run`, pass each its collaborators, and list them.
 
 If two parts need each other, one publishes events (service.Event) and the other subscribes, or the
-source of events receives its listeners as arguments of its run method: camera, wheels client and
-recorder's feed. FEATURES lists the parts that only some cars have.
+source of events receives its listeners as arguments of its run method: wheels client and recorder's
+feed. FEATURES lists the parts that only some cars have.
 """
 
 import asyncio
@@ -175,16 +175,13 @@ class Car:
         )
         car_recorder = CarRecorder(profile, self.recordings, sources)
         self.recorder, self.feed = car_recorder.recorder, car_recorder.feed
-        self.picture = PictureSettings(
-            settings.written,
-            saver.before.picture,
-            options.soc,
-            camera,
-            save=saver.put_picture,
-            changed=self.recorder.reframe,
-        )
+        self.picture = PictureSettings(settings.written, saver.before.picture, options.soc, camera)
+        self.picture.kept.subscribe(saver.put_picture)
+        self.picture.changed.subscribe(self.recorder.reframe)
         stream = Stream(camera, profile.camera.bitrate)
         self.rate = FrameRate(stream, camera, self.picture.within_limits, sensors.computer.hot)
+        # The stream first, so that viewers do not wait for the recorder.
+        camera.units.subscribe(stream.publish, self.feed.picture, self.rate.take)
         self.cameras = Cameras(camera, stream, self.sessions, profile.gate.blind_s)
         self.driving = Driving(settings, self.cameras, sensors, self.feed, options.runtime)
         settings.tuner.tuned.subscribe(
@@ -332,9 +329,6 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             (
                 functools.partial(
                     cameras.first.film,
-                    cameras.stream.publish,
-                    feed.picture,  # after publish, so that viewers do not wait for the recorder
-                    car.rate.take,
                     watched=lambda: bool(cameras.stream.viewers) or control.driven(),
                 ),
             ),

@@ -160,7 +160,7 @@ def no_picture(profile: config.Profile) -> PictureSettings:
     """Return the picture of a camera without settings."""
     camera = msgspec.structs.replace(profile.camera, source="none", command=())
     bare = msgspec.structs.replace(profile, camera=camera)
-    return PictureSettings(bare, None, None, FakeCamera(), lambda picture: None)
+    return PictureSettings(bare, None, None, FakeCamera())
 
 
 def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Server:

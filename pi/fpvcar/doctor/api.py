@@ -30,7 +30,7 @@ def feature(core: Core) -> Feature:
 
 
 class DoctorApi:
-    """Route of the doctor."""
+    """Route of the doctor, open while the car stands still."""
 
     def __init__(
         self,

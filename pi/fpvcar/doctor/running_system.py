@@ -301,7 +301,8 @@ async def _one_picture(camera: filming.Camera) -> Works | Broken:
         if not seen.done():
             seen.set_result(None)
 
-    job = asyncio.create_task(camera.film(take))
+    camera.units.subscribe(take)
+    job = asyncio.create_task(camera.film())
     until_s = time.monotonic() + CAMERA_S
     while not seen.done() and not camera.status.startswith("lost"):
         if time.monotonic() > until_s:

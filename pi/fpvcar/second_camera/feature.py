@@ -30,6 +30,7 @@ class SecondCamera:
     def __init__(self, name: str, camera: Camera, most_bitrate: int) -> None:
         self.name, self._camera = name, camera
         self.stream = Stream(self, most_bitrate, small_divisor=SMALL_DIVISOR)
+        camera.units.subscribe(self.stream.publish)
         self.wanted = asyncio.Event()
         """Set for each new viewer."""
 
@@ -50,7 +51,7 @@ class SecondCamera:
         while True:
             await self.wanted.wait()
             self.wanted.clear()
-            film = self._camera.film(self.stream.publish, watched=lambda: bool(self.stream.viewers))
+            film = self._camera.film(lambda: bool(self.stream.viewers))
             filming = asyncio.create_task(film)
             try:
                 await self._until_unwatched(filming)

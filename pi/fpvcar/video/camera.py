@@ -1,6 +1,6 @@
 """Supervisor of the camera program: yields its access units, restarts it, reports its faults.
 
-    child's stdout -> ChildProcess -> RecordSplitter | AnnexBSplitter -> AccessUnit -> takers
+    child's stdout -> ChildProcess -> RecordSplitter | AnnexBSplitter -> AccessUnit -> units
 
 Framed programs (`fpvcar camera ...`) take "key", "bitrate N" and "fps N" on stdin.
 """
@@ -16,6 +16,7 @@ import msgspec
 from fpvcar import config
 from fpvcar.config import ConfigError, Profile
 from fpvcar.runtime.child_process import BackOff, Supervisor
+from fpvcar.runtime.service import Event
 from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.video import faults, options
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
@@ -139,7 +140,10 @@ class EncoderChoice:
 
 
 class Camera(Supervisor):
-    """Camera of the car across restarts of its program. An empty argv means no camera."""
+    """Camera of the car across restarts of its program. An empty argv means no camera.
+
+    It publishes `units`; those of each life of the program begin with a key frame.
+    """
 
     def __init__(
         self,
@@ -154,7 +158,7 @@ class Camera(Supervisor):
         for the log."""
         super().__init__(argv, framed, BackOff(BACK_OFF_S, BACK_OFF_MOST_S), silence_s)
         self.framed, self._name = framed, name
-        self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
+        self.units = Event[AccessUnit]()
         self._watched: Callable[[], bool] = lambda: True
         self.state: State = STARTING if argv else "none"
         self.sensor = ""
@@ -176,15 +180,10 @@ class Camera(Supervisor):
         self._stamp_us = 0
         self._initial_state = self.state
 
-    async def film(
-        self, *takers: Callable[[AccessUnit], None], watched: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Keep the program running; pass each unit to all takers, in their order.
-
-        The units of each life of the program begin with a key frame. While `watched` returns False,
-        units may arrive REST_S late, with correct stamps.
-        """
-        self._takers, self._watched = takers, watched
+    async def film(self, watched: Callable[[], bool] = lambda: True) -> None:
+        """Keep the program running. While `watched` returns False, units may arrive REST_S late,
+        with correct stamps."""
+        self._watched = watched
         await self.run()
 
     def rest_s(self) -> float:
@@ -355,8 +354,7 @@ class Camera(Supervisor):
                 self._newest_us = unit.capture_us
                 self.state = "ok"
                 self._choice.pictured()
-                for take in self._takers:
-                    take(unit)
+                self.units.publish(unit)
 
     def _ascending(self, unit: AccessUnit) -> AccessUnit:
         """Return the unit with a later stamp than the last one. Units of one read have the same;

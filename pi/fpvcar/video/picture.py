@@ -2,11 +2,10 @@
 
 SetPicture -> PictureSettings.change -> Camera.adjust   "look ..." to the process
                                      -> Camera.renew  size, rate, flip: a restart
-                                     -> save          for the next run
+                                     -> kept          for the next run
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import msgspec
 
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Picture, Profile
+from fpvcar.runtime.service import Event
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.frame_rate import STEADY_FPS
 from fpvcar.video.image_settings import image_settings_of
@@ -69,21 +69,19 @@ def _crop(camera: CameraConfig) -> tuple[object, ...]:
 
 
 class PictureSettings:
-    """Current picture settings. `save` receives the values that differ from the profile."""
+    """Current picture settings.
+
+    Each change publishes `kept` with the values that differ from the profile, and `changed` with
+    the camera's settings.
+    """
 
     def __init__(
-        self,
-        profile: Profile,
-        saved: Picture | None,
-        soc: Path | None,
-        camera: Camera,
-        save: Callable[[Picture], None],
-        changed: Callable[[CameraConfig], None] = lambda camera: None,
+        self, profile: Profile, saved: Picture | None, soc: Path | None, camera: Camera
     ) -> None:
-        """Create the settings; `camera` already uses the `saved` values. `changed` is called with
-        the camera's settings after each change."""
-        self._own, self._soc, self._camera, self._save = profile, soc, camera, save
-        self._profile, self._changed = with_picture(profile, saved), changed
+        """Create the settings; `camera` already uses the `saved` values."""
+        self._own, self._soc, self._camera = profile, soc, camera
+        self._profile = with_picture(profile, saved)
+        self.kept, self.changed = Event[Picture](), Event[CameraConfig]()
 
     def change(self, picture: Picture) -> str | None:
         """Apply the settings; return instead the name of a setting that the camera lacks, if
@@ -101,8 +99,8 @@ class PictureSettings:
             self._camera.adjust(argv, image_settings_of(camera).line())
         else:
             self._camera.renew(argv)
-        self._save(self._differing())
-        self._changed(camera)
+        self.kept.publish(self._differing())
+        self.changed.publish(camera)
         return None
 
     def _differing(self) -> Picture:

@@ -67,7 +67,7 @@ class PageState(network.NetworkState, frozen=True, kw_only=True):
 
 
 class NetworkApi:
-    """Routes of the network."""
+    """Routes of the network; while the car is driven, they only show it."""
 
     def __init__(self, client: NetworkClient, rights: RecordingRights, control: Control) -> None:
         self._client, self._rights, self._control = client, rights, control

@@ -283,7 +283,7 @@ def test_path_impossible_for_a_file_is_not_found(tmp_path: Path) -> None:
 async def test_picture_settings_give_the_mode_as_texts(tmp_path: Path) -> None:
     camera = Camera([], True)
     camera.sensor = "imx219"
-    picture = PictureSettings(PROFILE, None, None, camera, lambda picture: None)
+    picture = PictureSettings(PROFILE, None, None, camera)
     app = serving(SimpleNamespace(), tmp_path, picture=picture)
     async with TestClient(TestServer(app)) as client:
         sent = await (await client.get("/api/picture")).json()

@@ -33,7 +33,8 @@ async def running(
     take: Callable[[AccessUnit], None] = lambda _: None,
     seen: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[Camera]:
-    task = asyncio.create_task(camera.film(take, watched=seen))
+    camera.units.subscribe(take)
+    task = asyncio.create_task(camera.film(seen))
     try:
         yield camera
     finally:

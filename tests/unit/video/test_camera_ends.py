@@ -57,7 +57,8 @@ async def test_children_of_a_shell_end_with_it(film: Path) -> None:
 async def test_cancelling_run_ends_the_child(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(argv(film, "framed"), True)
-    task = asyncio.create_task(camera.film(units.append))
+    camera.units.subscribe(units.append)
+    task = asyncio.create_task(camera.film())
     await until(lambda: units)
     assert camera.process is not None
     pid = camera.process.pid

@@ -47,7 +47,10 @@ def settings(
     changed: Callable[[config.Camera], None] = lambda camera: None,
 ) -> tuple[PictureSettings, Told, list[Picture]]:
     camera, kept = Told(), list[Picture]()
-    return PictureSettings(own, before, None, camera, kept.append, changed), camera, kept
+    picture = PictureSettings(own, before, None, camera)
+    picture.kept.subscribe(kept.append)
+    picture.changed.subscribe(changed)
+    return picture, camera, kept
 
 
 def texts_of(picture: PictureSettings) -> list[Text]:
