@@ -262,7 +262,7 @@ def _shared(
     settings = car.settings
     recordings = RecordingsApi(
         functools.partial(files_in, car.recordings),
-        context=ListContext(settings.car, seat=True, shown=lambda: settings.name.text),
+        context=ListContext(settings.car, seat=True, shown=settings.name),
         rights=core.rights,
         driven=core.control.driven,
         folder=car.recordings,

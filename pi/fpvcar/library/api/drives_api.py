@@ -8,7 +8,7 @@ import contextlib
 import logging
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from aiohttp import web
@@ -26,6 +26,9 @@ from fpvcar.library.titles import TITLE_MOST
 from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime.texts import Phrase
 
+if TYPE_CHECKING:
+    from fpvcar.drive.saved import DisplayName  # a station has no drive
+
 Milliseconds = Annotated[float, Meta(ge=0.0, le=1e15)]
 """Time in ms since 1970, UTC."""
 WHEEL = ("", "driven", "parked")
@@ -36,14 +39,14 @@ log = logging.getLogger("fpvcar.recordings")
 class ListContext(NamedTuple):
     """Additional figures of a list: the car's name, and whether the page can link to a seat.
 
-    `shown` returns the name on pages, if it may differ from `car`, the one of files.
+    `shown` is the name on pages, if it may differ from `car`, the one of files.
     """
 
     car: str
     seat: bool
     station: bool = False
     """True on a base station. The page then requests more: see fpvstation/web/page.py."""
-    shown: Callable[[], str] | None = None
+    shown: "DisplayName | None" = None
     to_search: Callable[[], str] = str
     """Returns the command that installs the libraries of a base station's searches, "" if they are
     there."""
@@ -100,7 +103,7 @@ class DrivesApi:
         def listed() -> bytes:
             return msgspec.json.encode(
                 {
-                    "car": context.shown() if context.shown else context.car,
+                    "car": context.shown.text if context.shown else context.car,
                     "seat": context.seat,
                     "station": context.station,
                     "to_search": context.to_search(),
