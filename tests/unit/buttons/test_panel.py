@@ -1,5 +1,6 @@
 """Button panel alone: pages, contacts and lights in step. Time by hand, no pins."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -281,6 +282,20 @@ def test_leds_lighting_up_are_written_before_fading_ones() -> None:
     thread._show(Daemon(), shown, wanted)  # type: ignore[arg-type]
     assert said == [(22, 1), (19, 0), (18, 0.5)]
     assert shown == wanted
+
+
+async def test_lost_pins_release_the_contacts() -> None:
+    room = Room(WIRED)
+    page, thread = room.page("one"), room.panel._thread
+    assert thread is not None
+    thread._loop = asyncio.get_running_loop()
+    room.touch(RED, True)
+    room.wait(GLOW_S + UP_S)
+    assert page.lit == 0b1, "held"
+    thread.lost()
+    await asyncio.sleep(0.0)
+    room.wait(GLOW_S)
+    assert page.lit == 0
 
 
 # --- the car's lights ---------------------------------------------------------
