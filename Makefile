@@ -72,7 +72,7 @@ check:
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_prose.py
 	npm run --silent check
-	shellcheck tools/*.sh tools/image/*.sh tests/guest*/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
+	shellcheck tools/*.sh tools/image/*.sh tests/vm*/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
 	@$(MAKE) -s -C base-station/rdma check-static
 
 benchmark:

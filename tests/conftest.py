@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.guest.machine import Guest
 from tests.rdma.sshd import Sshd
 from tests.support.base_station.versitygw import VERSITYGW
+from tests.vm.machine import Guest
 
 RDMA = Path(__file__).parents[1] / "base-station" / "rdma"
 # No example has a time limit: the machine is shared. `make test` tries the same examples each time,

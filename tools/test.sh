@@ -94,9 +94,9 @@ else
     # Chromium aborts its requests when a network interface appears, and pipes and sites make
     # many: so tests with a browser come later.
     try beside "$python" "${run[@]}" "${four[@]}" --durations=10 \
-        -m 'not browser and not alone and not guest' "${elsewhere[@]}"
+        -m 'not browser and not alone and not vm' "${elsewhere[@]}"
     finish
-    try guests "$python" "${run[@]}" --durations=10 -m guest
+    try vms "$python" "${run[@]}" --durations=10 -m vm
     try pages pages
     try browser "$python" "${run[@]}" "${two[@]}" --durations=10 -m 'browser and not alone'
     try alone "$python" "${run[@]}" --durations=10 -m alone
@@ -104,7 +104,7 @@ else
 fi
 
 printf '\n== %s suite, %d:%02d minutes\n' "$suite" $((SECONDS / 60)) $((SECONDS % 60))
-for name in pages deciding units smoke beside guests browser alone; do
+for name in pages deciding units smoke beside vms browser alone; do
     [ ! -f "$results/$name" ] || cat "$results/$name"
 done
 echo "left out: $left"

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.guest import speed
-from tests.guest.ends import Ends, bring_tools
-from tests.guest.machine import Guest, pair
+from tests.vm import speed
+from tests.vm.ends import Ends, bring_tools
+from tests.vm.machine import Guest, pair
 
 from benchmarks.rdma.pairs import PART, Run, compare
 from benchmarks.rig import say

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.guest.ends import bring_tools
 from tests.rdma.ends import Ends
 from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
+from tests.vm.ends import bring_tools
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 

@@ -8,7 +8,7 @@ import pytest
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "base-station" / "rdma"
-PLACES = {"guest": "test_guest", "pair": "test_guest_pair", "units": "units.c"}
+PLACES = {"guest": "test_vm", "pair": "test_vm_pair", "units": "units.c"}
 PLACES |= {"verbs": "units_verbs.c"}
 C_UNITS = "c_units:test_c_units"
 """The test that runs the tests in C. Without it none of them run."""

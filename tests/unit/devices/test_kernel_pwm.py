@@ -1,6 +1,6 @@
 """The kernel's PWM without a kernel: the contract, faults of a chip, and processes that die.
 
-Over a real chip of a kernel: tests/guest_sensors/inside_pwm.py.
+Over a real chip of a kernel: tests/vm_sensors/inside_pwm.py.
 """
 
 import contextlib

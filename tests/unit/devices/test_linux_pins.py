@@ -1,5 +1,5 @@
 """Kernel pins without a kernel: requests to it, and handling of its answers. Over a real
-gpiochip: tests/guest_sensors/inside_gpio.py."""
+gpiochip: tests/vm_sensors/inside_gpio.py."""
 
 import ctypes
 import subprocess

@@ -1,0 +1,112 @@
+"""Motors, pins and edges over the kernel's gpio-sim, i2c-stub and pwm-pca9685 in the guest.
+
+For the limits of these tests see inside_gpio.py, inside_hat.py and inside_pwm.py.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.pins import pwm_contract
+from tests.vm.image import PIPES
+from tests.vm.machine import Guest
+from tests.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
+from tests.vm_sensors import inside_gpio, inside_wheels
+from tests.vm_sensors.test_vm_sensors import STUB, bring
+
+pytestmark = [pytest.mark.e2e, pytest.mark.vm, pytest.mark.needs(PIPES, Modules())]
+SOAK_CHECKS, SOAK_STOPS = 3, 5
+"""Runs of each check of the pins, and of each cause of a stop."""
+RUN_S = 240.0
+STOPS = [
+    pytest.param(name, marks=pytest.mark.long if name in inside_wheels.LONG else ())
+    for name in inside_wheels.CHECKS
+]
+HAT = ("set_up", "absent", "hang", "killed", "unguarded")
+PWM = (
+    "pwm_wheels_killed",
+    "pwm_wheels_hang",
+    "pwm_both_killed",
+    "pwm_driver_killed",
+    "pwm_driver_hangs",
+    "pwm_guardian_killed",
+    "pwm_guardian_hangs",
+)
+
+
+@pytest.fixture(scope="module")
+def home(guest: Guest, share: Path) -> str:
+    """Copy the programs into the guest's memory; return their folder."""
+    here = share / "gpio"
+    here.mkdir()
+    bring(here)
+    for name in (GPIO_SIM, PWM_PCA9685):
+        shutil.copy(module(name), here)
+    guest.check("cp -r /share/gpio /tmp/gpio")
+    return "/tmp/gpio"
+
+
+def said(guest: Guest, home: str, script: str, for_s: float = RUN_S) -> dict[str, str]:
+    """Run a script in the guest, whose modules are compiled once; return the verdict on each
+    check."""
+    command = f"cd {home} && python3 -m tests.vm_sensors.{script}"
+    verdicts: dict[str, str] = json.loads(guest.check(command, for_s))
+    return verdicts
+
+
+@pytest.fixture(scope="module")
+def pins(guest: Guest, home: str) -> str:
+    """Load gpio-sim into the guest; return the folder of the programs."""
+    guest.check(
+        "modprobe configfs && mount -t configfs none /sys/kernel/config && "
+        f"insmod {home}/gpio-sim.ko"
+    )
+    return home
+
+
+@pytest.fixture(scope="module")
+def gpio(guest: Guest, pins: str, soaking: bool) -> dict[str, str]:
+    runs = SOAK_CHECKS if soaking else 1
+    return said(guest, pins, f"inside_gpio {runs} {' '.join(inside_gpio.OWN)}", RUN_S * runs)
+
+
+@pytest.fixture(scope="module")
+def hat(guest: Guest, home: str) -> dict[str, str]:
+    guest.check(STUB)
+    return said(guest, home, f"inside_hat {' '.join(HAT)}")
+
+
+@pytest.fixture(scope="module")
+def pwm(guest: Guest, pins: str) -> dict[str, str]:
+    guest.check(f"{STUB} && modprobe regmap-i2c && insmod {pins}/pwm-pca9685.ko")
+    return said(guest, pins, f"inside_pwm {' '.join((*pwm_contract.CHECKS, *PWM))}", 400.0)
+
+
+@pytest.mark.parametrize("name", [*pwm_contract.CHECKS, *PWM])
+@pytest.mark.soak
+@pytest.mark.long
+def test_kernel_pwm(pwm: dict[str, str], name: str) -> None:
+    assert pwm[name] == "ok", pwm[name]
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.parametrize("name", HAT)
+def test_hat(hat: dict[str, str], name: str) -> None:
+    assert hat[name] == "ok", hat[name]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", inside_gpio.OWN)
+def test_gpio(gpio: dict[str, str], name: str) -> None:
+    assert gpio[name] == "ok", gpio[name]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", STOPS)
+def test_fault_stops_motors(guest: Guest, pins: str, name: str, soaking: bool) -> None:
+    runs = SOAK_STOPS if soaking else 1
+    verdict = said(guest, pins, f"inside_gpio {runs} {name}", RUN_S * runs)[name]
+    assert verdict == "ok", verdict
