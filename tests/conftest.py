@@ -1,4 +1,4 @@
-"""Fixtures and settings of all tests: their length (`make soak` gives --soak), and a guest."""
+"""Fixtures and settings of all tests: their length (`make soak` gives --soak), and a VM."""
 
 import gc
 import os
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.rdma.sshd import Sshd
 from tests.support.base_station.versitygw import VERSITYGW
-from tests.vm.machine import Guest
+from tests.vm.machine import Vm
 
 RDMA = Path(__file__).parents[1] / "base-station" / "rdma"
 # No example has a time limit: the machine is shared. `make test` tries the same examples each time,
@@ -80,14 +80,14 @@ def leaks_are_its_own() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that guests see as /share; each test may add to it."""
+    """Folder that VMs see as /share; each test may add to it."""
     return tmp_path_factory.mktemp("share")
 
 
 @pytest.fixture(scope="session")
-def guest(share: Path) -> Iterator[Guest]:
+def vm(share: Path) -> Iterator[Vm]:
     """A virtual machine for all tests that need no second one beside it."""
-    with Guest(share) as machine:
+    with Vm(share) as machine:
         yield machine
 
 

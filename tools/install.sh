@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# In a test's guest, or on a card that is not booted, no systemd runs.
+# In a test's VM, or on a card that is not booted, no systemd runs.
 if [ -d /run/systemd/system ]; then running=1; else running=; fi
 
 # Print the source and the destination of each of our files.

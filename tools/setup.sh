@@ -127,8 +127,8 @@ debs=(build-essential dpkg-dev debhelper dh-python pybuild-plugin-pyproject pyth
     python3-hatchling)
 # Packages to make the Debian of cross compilers.
 cross=(mmdebstrap debian-archive-keyring)
-# Packages for a guest with modules that this kernel lacks: Soft-RoCE, i2c-stub, vivid.
-guest=(qemu-system-x86 qemu-system-arm mmdebstrap kmod e2fsprogs openssh-client)
+# Packages for a VM with modules that this kernel lacks: Soft-RoCE, i2c-stub, vivid.
+vm=(qemu-system-x86 qemu-system-arm mmdebstrap kmod e2fsprogs openssh-client)
 # Packages for Debian roots of other architectures: tests/roots.
 roots=(qemu-user-static)
 # Packages to build the card image, and to boot it.
@@ -165,7 +165,7 @@ test)
     libraries
     ;;
 test-all | benchmark)
-    packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${guest[@]}" "${roots[@]}" \
+    packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${vm[@]}" "${roots[@]}" \
         "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${cross[@]}" \
         "${programs[@]}"
     # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.

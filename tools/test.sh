@@ -87,7 +87,7 @@ if [ "$suite" = quick ]; then
     try pages pages
     finish
     try smoke "$python" "${run[@]}" --durations=5 -m smoke
-    left="slow units, processes, browsers, pipes and guests: make test-all (40 minutes)"
+    left="slow units, processes, browsers, pipes and VMs: make test-all (40 minutes)"
 else
     make -s -j2 -C base-station/rdma all storm
     start deciding deciding 'not e2e'
@@ -100,7 +100,7 @@ else
     try pages pages
     try browser "$python" "${run[@]}" "${two[@]}" --durations=10 -m 'browser and not alone'
     try alone "$python" "${run[@]}" --durations=10 -m alone
-    left="hours of video, fuzzing, power cuts, guests with systemd, the card image: make soak"
+    left="hours of video, fuzzing, power cuts, VMs with systemd, the card image: make soak"
 fi
 
 printf '\n== %s suite, %d:%02d minutes\n' "$suite" $((SECONDS / 60)) $((SECONDS % 60))

@@ -311,7 +311,7 @@ def rsh(bench: Bench, count: int) -> Iterator[Result]:
 
 
 def rows(settings: Settings, size: int = 1 << 30) -> Iterator[Result]:
-    """Measure loopback, a shaped cable, a chain, an echo, and RDMA in guests."""
+    """Measure loopback, a shaped cable, a chain, an echo, and RDMA in VMs."""
     iperf3 = shutil.which("iperf3") is not None
     with prepared(size, min(PAIRS, settings.runs)) as bench:
         if iperf3:

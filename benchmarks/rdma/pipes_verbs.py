@@ -1,4 +1,4 @@
-"""Throughput of rdsend and rdrecv over RDMA verbs, against ib_send_bw: guests with Soft-RoCE.
+"""Throughput of rdsend and rdrecv over RDMA verbs, against ib_send_bw: VMs with Soft-RoCE.
 
 Both run by emulation, so a rate is comparable only to others of the same boot.
 """
@@ -12,13 +12,13 @@ from pathlib import Path
 
 from tests.vm import speed
 from tests.vm.ends import Ends, bring_tools
-from tests.vm.machine import Guest, pair
+from tests.vm.machine import Vm, pair
 
 from benchmarks.rdma.pairs import PART, Run, compare
 from benchmarks.rig import say
 from benchmarks.rows import RATIO, Aim, Note, Result, row
 
-ONE_GUEST, TWO_GUESTS = 256 << 20, 32 << 20
+ONE_VM, TWO_VMS = 256 << 20, 32 << 20
 ONE_WAY_MS = 10
 SMALL = 64 << 10
 NONE = ("--checksum", "none")
@@ -31,7 +31,7 @@ def run(rate: Callable[[], float]) -> Callable[[], Run]:
 
 
 @contextmanager
-def apart(sender: Guest, receiver: Guest, size: int) -> Iterator[Ends]:
+def apart(sender: Vm, receiver: Vm, size: int) -> Iterator[Ends]:
     """Yield the two ends, and make the file to send."""
     ends = Ends(sender, receiver)
     try:
@@ -41,11 +41,11 @@ def apart(sender: Guest, receiver: Guest, size: int) -> Iterator[Ends]:
         ends.close()
 
 
-def one_guest(share: Path, pairs: int) -> Iterator[Result]:
+def one_vm(share: Path, pairs: int) -> Iterator[Result]:
     """Measure page cache to /dev/null, and pipes against that."""
-    say(f"{PART}: a guest starts")
-    with Guest(share) as guest, apart(guest, guest, ONE_GUEST) as ends:
-        perftest = run(partial(speed.ib_send_bw, ends, 8 << 20, 2, ONE_GUEST))
+    say(f"{PART}: a VM starts")
+    with Vm(share) as vm, apart(vm, vm, ONE_VM) as ends:
+        perftest = run(partial(speed.ib_send_bw, ends, 8 << 20, 2, ONE_VM))
         plain = run(partial(speed.rdsend, ends, *NONE))
         for name, ours, least in (
             ("verbs, no checksum", plain, 0.95),
@@ -60,14 +60,14 @@ def one_guest(share: Path, pairs: int) -> Iterator[Result]:
             yield from compare(name, ours, plain, 0.95, "file", pairs)
 
 
-def two_guests(share: Path, pairs: int) -> Iterator[Result]:
+def two_vms(share: Path, pairs: int) -> Iterator[Result]:
     """Measure a long link: a sender that waits for an answer to each message moves one per round
     trip."""
-    say(f"{PART}: two guests start")
+    say(f"{PART}: two VMs start")
     way = f"verbs, {ONE_WAY_MS} ms each way"
-    with pair(share) as guests, apart(guests.first, guests.second, TWO_GUESTS) as ends:
-        speed.shape(guests, f"delay {ONE_WAY_MS}ms")
-        perftest = run(partial(speed.ib_send_bw, ends, 1 << 20, 16, TWO_GUESTS))
+    with pair(share) as vms, apart(vms.first, vms.second, TWO_VMS) as ends:
+        speed.shape(vms, f"delay {ONE_WAY_MS}ms")
+        perftest = run(partial(speed.ib_send_bw, ends, 1 << 20, 16, TWO_VMS))
         for name, piped in ((f"{way}, file", False), (f"{way}, pipe", True)):
             ours = run(partial(speed.rdsend, ends, piped=piped))
             yield from compare(name, ours, perftest, 0.9, PERFTEST, pairs)
@@ -87,7 +87,7 @@ def two_guests(share: Path, pairs: int) -> Iterator[Result]:
 
 
 def rows(tools: Path, pairs: int) -> Iterator[Result]:
-    """Measure with one guest, then with two."""
+    """Measure with one VM, then with two."""
     if not shutil.which("qemu-system-x86_64"):
         yield Note(PART, "qemu-system-x86_64 is not installed: nothing over RDMA")
         return
@@ -95,5 +95,5 @@ def rows(tools: Path, pairs: int) -> Iterator[Result]:
         share = Path(home)
         bring_tools(tools, share)
         speed.bring_splice(share)
-        yield from one_guest(share, pairs)
-        yield from two_guests(share, pairs)
+        yield from one_vm(share, pairs)
+        yield from two_vms(share, pairs)

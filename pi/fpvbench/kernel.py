@@ -9,7 +9,7 @@ computer:
     smbus2.SMBus     transfers go to the models of the bench's I2C devices
     /sys/class/pwm   kernel_pwm.py: a tree of files; its outputs outlive the process
 
-The real calls and the real thread are tested in a guest (tests/vm_sensors).
+The real calls and the real thread are tested in a VM (tests/vm_sensors).
 """
 
 import errno

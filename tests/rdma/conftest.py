@@ -24,8 +24,8 @@ def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
 
 
 @pytest.fixture(scope="session")
-def tools_in_guests(rdma_tools: Path, share: Path) -> None:
-    """Put the tools into the folder that guests see as /share."""
+def tools_in_vms(rdma_tools: Path, share: Path) -> None:
+    """Put the tools into the folder that VMs see as /share."""
     bring_tools(rdma_tools, share)
 
 

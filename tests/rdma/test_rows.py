@@ -8,7 +8,7 @@ import pytest
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "base-station" / "rdma"
-PLACES = {"guest": "test_vm", "pair": "test_vm_pair", "units": "units.c"}
+PLACES = {"vm": "test_vm", "pair": "test_vm_pair", "units": "units.c"}
 PLACES |= {"verbs": "units_verbs.c"}
 C_UNITS = "c_units:test_c_units"
 """The test that runs the tests in C. Without it none of them run."""
@@ -30,7 +30,7 @@ FAULTS = {
         "stream_faults:test_consumer_of_failed_producer_sees_no_end",
         "rdpipe:test_failed_producer_leaves_old_file",
         "rdpipe:test_consumer_of_cut_stream_sees_no_end",
-        "guest:test_failed_producer_publishes_no_file",
+        "vm:test_failed_producer_publishes_no_file",
     ],
     "non-blocking stdout, short writes": ["stream:test_non_blocking_stdin_and_stdout"],
     "a read error taken for the end": [
@@ -42,16 +42,16 @@ FAULTS = {
         "verbs:check_connect",
         "stream_faults:test_killed_end_is_noticed_by_the_other",
         "stream_faults:test_silence_of_the_other_end_is_noticed",
-        "guest:test_killed_receiver_ends_sender",
-        "guest:test_killed_sender_ends_receiver",
+        "vm:test_killed_receiver_ends_sender",
+        "vm:test_killed_sender_ends_receiver",
         "pair:test_transfer_survives_outage_and_cut_cable_ends_both_ends",
     ],
     "a wrong key, a stray connection or an empty message ends or enters": [
         "stream_hostile:test_receiver_survives_wrong_key",
         "stream_hostile:test_receiver_survives_bytes_of_strangers",
         "verbs:check_messages",
-        "guest:test_receiver_survives_wrong_key",
-        "guest:test_receiver_survives_foreign_program",
+        "vm:test_receiver_survives_wrong_key",
+        "vm:test_receiver_survives_foreign_program",
     ],
     "the key in argv and on the wire; a receiver that proves nothing": [
         "rdpipe:test_key_is_on_no_command_line",
@@ -70,7 +70,7 @@ FAULTS = {
     ],
     "a reader that leaves: the sender hangs": [
         "stream_faults:test_reader_that_leaves_ends_sender",
-        "guest:test_consumer_that_leaves_early_ends_both_ends",
+        "vm:test_consumer_that_leaves_early_ends_both_ends",
         "rdpipe:test_failed_segment_sets_status_and_is_named",
     ],
     "one message for each round trip": ["pair:test_long_round_trip_keeps_throughput"],
@@ -95,7 +95,7 @@ FAULTS = {
     "an instruction set that not every processor has": [
         "install:test_default_build_has_no_processor_options"
     ],
-    "IPv4 only": ["stream:test_transfer_over_ipv6", "guest:test_transfer_over_ipv6"],
+    "IPv4 only": ["stream:test_transfer_over_ipv6", "vm:test_transfer_over_ipv6"],
     "no manual": [
         "install:test_options_are_in_manual_and_completion",
         "install:test_manual_has_no_groff_warning",
@@ -133,7 +133,7 @@ CASES = {
     "sizes": [
         "stream:test_transfer_of_boundary_sizes",
         "stream:test_sparse_file_arrives_unchanged",
-        "guest:test_transfer_of_boundary_sizes",
+        "vm:test_transfer_of_boundary_sizes",
     ],
     "rsync over --rsh: failure, Ctrl-C, a lost host": [
         "rsh:test_rsync_keeps_all_and_repeats_nothing",
@@ -170,11 +170,11 @@ BAD_INPUT = {
         "advice:test_silent_name_server_is_reported_in_time",
         "rdpipe:test_host_unreachable_by_ssh_is_named",
     ],
-    "no route": ["advice:test_missing_route_is_reported", "guest:test_rdma_alone_never_falls_back"],
+    "no route": ["advice:test_missing_route_is_reported", "vm:test_rdma_alone_never_falls_back"],
     "no receiver": ["advice:test_missing_receiver_is_reported"],
     "no device": [
         "advice:test_missing_rdma_device_is_reported",
-        "guest:test_receiver_refuses_missing_device",
+        "vm:test_receiver_refuses_missing_device",
     ],
     "port taken": ["advice:test_taken_port_is_reported"],
     "key missing, short, guessable, open to others or wrong": [
@@ -192,8 +192,8 @@ BAD_INPUT = {
     ],
     "a directory for rdsend": ["advice:test_directory_as_source_is_refused"],
     "the limit of pinned memory": [
-        "guest:test_low_memlock_limit_shrinks_buffers",
-        "guest:test_too_low_memlock_limit_falls_back_to_tcp",
+        "vm:test_low_memlock_limit_shrinks_buffers",
+        "vm:test_too_low_memlock_limit_falls_back_to_tcp",
         "units:check_pinned",
     ],
     "a file that shrinks or grows": [

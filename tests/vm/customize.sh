@@ -1,6 +1,6 @@
 #!/bin/sh
 # Called by tests/vm/image.py:  customize.sh ROOT OUT FOLDER..
-# Each FOLDER/system.sh says what the guest starts.
+# Each FOLDER/system.sh says what the VM starts.
 # Makes vmlinuz, its version, initrd and root.ext4 in OUT from a fresh root.
 set -eu
 root=$1 out=$2
@@ -51,14 +51,14 @@ for folder; do
     # shellcheck source=/dev/null
     . "$folder/system.sh"
 done
-install -D -m 600 "$out/host_key" "$root/etc/ssh/guest_host_key"
+install -D -m 600 "$out/host_key" "$root/etc/ssh/vm_host_key"
 mkdir -p "$root/root/.ssh" "$root/share"
 cp "$out/user_key.pub" "$root/root/.ssh/authorized_keys"
-# The guests of a pair reach each other as the tests reach them.
+# The VMs of a pair reach each other as the tests reach them.
 cp "$out/user_key" "$root/root/.ssh/id_ed25519"
 chmod 600 "$root/root/.ssh/id_ed25519"
 sed 's/^/10.0.0.* /; s/ [^ ]*$//' "$out/host_key.pub" >"$root/root/.ssh/known_hosts"
-echo guest >"$root/etc/hostname"
+echo vm >"$root/etc/hostname"
 rm -rf "${root:?}/boot"
 
 # What is mounted in the root (/proc, /sys, /dev) stays out: a plain bind shows none of it.

@@ -1,4 +1,4 @@
-"""An rdsend and an rdrecv in guests, over RDMA unless told otherwise."""
+"""An rdsend and an rdrecv in VMs, over RDMA unless told otherwise."""
 
 import re
 import shlex
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.vm.machine import Guest
+from tests.vm.machine import Vm
 
 KEY = "sixteen bytes and more"
-TOOLS = "/share"  # path in the guests
+TOOLS = "/share"  # path in the VMs
 RDMA = ("--transport", "rdma", "--plain")
 """Plain, because emulated AES is slower than the network. Some tests ask for it."""
 PATIENT = ("--timeout", "60", "--connect-timeout", "60")
@@ -25,20 +25,20 @@ class Ended:
     out: str
     err: str
     at_s: float
-    """Time by the guest's clock."""
+    """Time by the VM's clock."""
 
 
 class End:
-    """An rdsend or rdrecv that runs in its guest, in /dev/shm."""
+    """An rdsend or rdrecv that runs in its VM, in /dev/shm."""
 
-    def __init__(self, guest: Guest, words: Sequence[str], key: str, wrap: str, out: str) -> None:
+    def __init__(self, vm: Vm, words: Sequence[str], key: str, wrap: str, out: str) -> None:
         # Without exec: sshd would not report the status of a process that a signal ended.
         command = (
             f"cd /dev/shm; export RDPIPE_KEY={shlex.quote(key)}; exec 3>&1; "
             f"{wrap} {shlex.join(words)} {out}; status=$?; {NOW} >&3; exit $status"
         )
         self.process = subprocess.Popen(
-            [*guest.ssh, command],
+            [*vm.ssh, command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -57,9 +57,9 @@ class End:
 
 
 class Ends:
-    """Start both ends. On closing, none of their processes may be left in the guests."""
+    """Start both ends. On closing, none of their processes may be left in the VMs."""
 
-    def __init__(self, sender: Guest, receiver: Guest, limits: Sequence[str] = PATIENT) -> None:
+    def __init__(self, sender: Vm, receiver: Vm, limits: Sequence[str] = PATIENT) -> None:
         self.sender, self.receiver, self._limits = sender, receiver, limits
         self.port = ""
         self._started: list[End] = []
@@ -92,9 +92,9 @@ class Ends:
         self._started.append(end)
         return end
 
-    def kill(self, guest: Guest, name: str) -> float:
-        """Kill a program; return the time by the guest's clock."""
-        return float(guest.check(f"{NOW}; pkill -KILL -x {name}"))
+    def kill(self, vm: Vm, name: str) -> float:
+        """Kill a program; return the time by the VM's clock."""
+        return float(vm.check(f"{NOW}; pkill -KILL -x {name}"))
 
     def left(self) -> str:
         """Return the processes of both ends that still run."""
@@ -104,8 +104,8 @@ class Ends:
     def close(self) -> None:
         # The ssh master that serves them all keeps their pipes open until they end.
         if any(end.process.poll() is None for end in self._started):
-            for guest in (self.sender, self.receiver):
-                guest.run("pkill -KILL -x 'rdsend|rdrecv'")
+            for vm in (self.sender, self.receiver):
+                vm.run("pkill -KILL -x 'rdsend|rdrecv'")
         for end in self._started:
             end.process.communicate(timeout=30)
         until = time.monotonic() + 5

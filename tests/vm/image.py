@@ -1,4 +1,4 @@
-"""The images of the guests: a kernel, an initrd and a root file system, made by mmdebstrap."""
+"""The images of the VMs: a kernel, an initrd and a root file system, made by mmdebstrap."""
 
 import hashlib
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Recipe(Prepared):
     source: Path
     release: str
     base: "Recipe | None" = None
-    kind = "guest"
+    kind = "vm"
     takes_s = 60.0
 
     @property
@@ -78,11 +78,11 @@ class Recipe(Prepared):
             {"INITRD": "No"},
         )
         host_key = (folder / "host_key.pub").read_text()
-        (folder / "known_hosts").write_text(f"guest {host_key}")
+        (folder / "known_hosts").write_text(f"vm {host_key}")
 
 
 PIPES = Recipe(HERE, host_release())
-"""Guests of the pipe tools run programs of the host, so they have the host's release."""
+"""VMs of the pipe tools run programs of the host, so they have the host's release."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +106,17 @@ class Image:
 
     @property
     def root(self) -> Path:
-        """Root file system, ext4, never written to: a guest's writes end with the guest."""
+        """Root file system, ext4, never written to: a VM's writes end with the VM."""
         return self.folder / "root.ext4"
 
     @property
     def key(self) -> Path:
-        """Private key that the guest's sshd accepts."""
+        """Private key that the VM's sshd accepts."""
         return self.folder / "user_key"
 
     @property
     def known_hosts(self) -> Path:
-        """File with the guest's own host key."""
+        """File with the VM's own host key."""
         return self.folder / "known_hosts"
 
 

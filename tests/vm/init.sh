@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guest's start, by busybox init. The kernel's command line names its address:
+# The VM's start, by busybox init. The kernel's command line names its address:
 #   data=10.0.0.1/24
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
@@ -12,7 +12,7 @@ mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /run
 mkdir -p /run/sshd
 ln -sfn /proc/self/fd /dev/fd
-hostname guest
+hostname vm
 for module in virtio_rng virtio_net 9pnet_virtio 9p; do modprobe "$module"; done
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share /share
 sysctl -qw net.ipv6.conf.default.accept_ra=0

@@ -1,4 +1,4 @@
-"""A running guest: commands go in by ssh, folders by a 9p share."""
+"""A running VM: commands go in by ssh, folders by a 9p share."""
 
 import contextlib
 import shlex
@@ -15,13 +15,13 @@ from tests.support.ports import free_port
 from tests.vm.image import PIPES, Image, Recipe, image
 
 BOOT_S = 1500.0
-"""The boot of a steady guest takes three minutes on half a core; a long limit is harmless, as the
+"""The boot of a steady VM takes three minutes on half a core; a long limit is harmless, as the
 boot time is not tested."""
 COMMAND_S = 300.0
 FAST = ("-accel", "tcg,thread=multi")
 STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
-"""The guest's clock counts instructions, a nanosecond each, and jumps to the next timer when the
-guest is idle. So its measurements are the same on a busy host. Only the durations of the
+"""The VM's clock counts instructions, a nanosecond each, and jumps to the next timer when the
+VM is idle. So its measurements are the same on a busy host. Only the durations of the
 host's work for it, disk and network, mean nothing."""
 MEMORY_MB = 1024
 
@@ -34,21 +34,21 @@ class Machine(AbstractContextManager["Machine"]):
 
     def __init__(self, key: Path, known_hosts: Path | None, boot_s: float) -> None:
         self._boot_s = boot_s
-        self._home = tempfile.TemporaryDirectory(prefix="guest-")
+        self._home = tempfile.TemporaryDirectory(prefix="vm-")
         self.home = Path(self._home.name)
         self.console = self.home / "console"
         self.ssh_port = free_port()
         known = known_hosts or self.home / "known_hosts"
         (self.home / "ssh_config").write_text(
-            f"Host guest\n  HostName 127.0.0.1\n  Port {self.ssh_port}\n  User root\n"
+            f"Host vm\n  HostName 127.0.0.1\n  Port {self.ssh_port}\n  User root\n"
             f"  IdentityFile {key}\n  IdentitiesOnly yes\n"
-            f"  UserKnownHostsFile {known}\n  HostKeyAlias guest\n"
+            f"  UserKnownHostsFile {known}\n  HostKeyAlias vm\n"
             "  GlobalKnownHostsFile none\n"
             f"  StrictHostKeyChecking {'yes' if known_hosts else 'accept-new'}\n"
             f"  LogLevel ERROR\n  ControlMaster auto\n  ControlPath {self.home}/ssh\n"
             "  ControlPersist yes\n  ConnectTimeout 5\n"
         )
-        self.ssh = ["ssh", "-F", str(self.home / "ssh_config"), "guest"]
+        self.ssh = ["ssh", "-F", str(self.home / "ssh_config"), "vm"]
 
     def _start(self, *words: str) -> None:
         """Start QEMU; it ends with this process."""
@@ -69,7 +69,7 @@ class Machine(AbstractContextManager["Machine"]):
         return self
 
     def wait(self) -> None:
-        """Wait until the guest takes commands."""
+        """Wait until the VM takes commands."""
         until = time.monotonic() + self._boot_s
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -84,16 +84,16 @@ class Machine(AbstractContextManager["Machine"]):
                     return
             time.sleep(0.2)
         said = (self.home / "qemu").read_text()
-        raise AssertionError(f"the guest did not come up: {said}\n{self.log()}")
+        raise AssertionError(f"the VM did not come up: {said}\n{self.log()}")
 
     def log(self) -> str:
-        """Return the guest's console: its kernel's messages."""
+        """Return the VM's console: its kernel's messages."""
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
     def run(
         self, command: str, timeout_s: float = COMMAND_S, stdin: str = ""
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a command line in the guest's shell, with any exit status."""
+        """Run a command line in the VM's shell, with any exit status."""
         return subprocess.run(
             [*self.ssh, command], input=stdin, capture_output=True, text=True, timeout=timeout_s
         )
@@ -114,9 +114,9 @@ class Machine(AbstractContextManager["Machine"]):
         )
 
     def close(self) -> None:
-        """Cut the power of the guest."""
+        """Cut the power of the VM."""
         subprocess.run(
-            [*self.ssh[:-1], "-O", "exit", "guest"],
+            [*self.ssh[:-1], "-O", "exit", "vm"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=20,
@@ -129,13 +129,13 @@ class Machine(AbstractContextManager["Machine"]):
         self.close()
 
 
-class Guest(Machine):
-    """A guest that boots on construction. On leaving the block it ends, and all its writes are
+class Vm(Machine):
+    """A VM that boots on construction. On leaving the block it ends, and all its writes are
     lost.
 
-    `share` is the folder that the guest sees as /share, for reading and writing. `cable` holds the
+    `share` is the folder that the VM sees as /share, for reading and writing. `cable` holds the
     two sockets of a pair's cable, ours first. `address` is that of its data interface eth1. Writes
-    to `disk`, a copy of the image's root, outlive the guest.
+    to `disk`, a copy of the image's root, outlive the VM.
     """
 
     def __init__(
@@ -205,13 +205,13 @@ class Guest(Machine):
 
 
 class Pair:
-    """Two guests of one processor each, 10.0.0.1 and 10.0.0.2, with a cable between."""
+    """Two VMs of one processor each, 10.0.0.1 and 10.0.0.2, with a cable between."""
 
     def __init__(self, share: Path, home: Path) -> None:
         self._ends = home / "one", home / "two"
         one, two = self._ends
-        self.first = Guest(share, "10.0.0.1", 1, (one, two))
-        self.second = Guest(share, "10.0.0.2", 1, (two, one))
+        self.first = Vm(share, "10.0.0.1", 1, (one, two))
+        self.second = Vm(share, "10.0.0.2", 1, (two, one))
 
     def cut(self) -> None:
         """Block all traffic without notifying either end.
@@ -231,7 +231,7 @@ class Pair:
 
 @contextmanager
 def pair(share: Path) -> Iterator[Pair]:
-    """Boot two guests side by side."""
+    """Boot two VMs side by side."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cable-")))
         both = Pair(share, home)

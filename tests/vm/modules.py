@@ -1,6 +1,6 @@
-"""Modules for a guest's kernel that Debian's kernel lacks: gpio-sim, pwm-pca9685.
+"""Modules for a VM's kernel that Debian's kernel lacks: gpio-sim, pwm-pca9685.
 
-The guest has no compiler. So the modules are made in a Debian of the guest's release, from the
+The VM has no compiler. So the modules are made in a Debian of the VM's release, from the
 source and headers of that exact kernel.
 """
 
@@ -17,23 +17,23 @@ BUILD_S = 900.0
 
 @dataclass(frozen=True)
 class Modules(Prepared):
-    """A folder with NAME.ko of each module. The image of the guest is made before it."""
+    """A folder with NAME.ko of each module. The image of the VM is made before it."""
 
-    guest: Recipe = PIPES
+    vm: Recipe = PIPES
     kind = "modules"
     takes_s = 60.0
 
     @property
     def title(self) -> str:
         """The words of a progress line."""
-        return f"kernel modules of tests/{self.guest.source.name}"
+        return f"kernel modules of tests/{self.vm.source.name}"
 
     def recipe(self) -> str:
-        return f"{Image(self.guest.folder).version} {SCRIPT.read_text()}"
+        return f"{Image(self.vm.folder).version} {SCRIPT.read_text()}"
 
     def fill(self, folder: Path) -> None:
         folder.mkdir()
-        version = Image(self.guest.folder).version
+        version = Image(self.vm.folder).version
         upstream = ".".join(version.split(".")[:2])
         packages = f"linux-headers-{version},linux-source-{upstream},gcc,make,xz-utils"
         build(
@@ -45,13 +45,13 @@ class Modules(Prepared):
                 '--aptopt=APT::Install-Recommends "false"',
                 f"--include={packages}",
                 f'--customize-hook=sh "{SCRIPT}" "$1" "{version}" "{folder}"',
-                self.guest.release,
+                self.vm.release,
                 "/dev/null",
             ],
             BUILD_S,
         )
 
 
-def module(name: str, guest: Recipe = PIPES) -> Path:
-    """Return NAME.ko for a guest. Raises FileNotFoundError if it was not made."""
-    return Modules(guest).folder / f"{name}.ko"
+def module(name: str, vm: Recipe = PIPES) -> Path:
+    """Return NAME.ko for a VM. Raises FileNotFoundError if it was not made."""
+    return Modules(vm).folder / f"{name}.ko"

@@ -1,4 +1,4 @@
-"""Speed of ib_send_bw and of our tools in guests, and between them.
+"""Speed of ib_send_bw and of our tools in VMs, and between them.
 
 The figures are meaningful only in proportion to each other, within one boot.
 """
@@ -32,10 +32,10 @@ def make_data(ends: Ends, size: int) -> None:
     ends.sender.check(f"head -c {size} /dev/zero >/dev/shm/{DATA}")
 
 
-def shape(guests: Pair, how: str) -> None:
+def shape(vms: Pair, how: str) -> None:
     """Shape both ends of the cable, in the words of tc-netem(8)."""
-    for guest in (guests.first, guests.second):
-        guest.check(f"tc qdisc replace dev eth1 root netem {how} limit 10000")
+    for vm in (vms.first, vms.second):
+        vm.check(f"tc qdisc replace dev eth1 root netem {how} limit 10000")
 
 
 def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:

@@ -3,14 +3,14 @@
 # buries orphans.
 features='-O ^has_journal' # nothing it writes outlives it
 ln -sf /bin/busybox "$root/sbin/init"
-cp "$folder/init.sh" "$root/etc/guest-init"
-chmod +x "$root/etc/guest-init"
+cp "$folder/init.sh" "$root/etc/vm-init"
+chmod +x "$root/etc/vm-init"
 cat >"$root/etc/inittab" <<'TAB'
-::sysinit:/etc/guest-init
-::respawn:/usr/sbin/sshd -D -e -f /etc/ssh/guest_config
+::sysinit:/etc/vm-init
+::respawn:/usr/sbin/sshd -D -e -f /etc/ssh/vm_config
 TAB
-cat >"$root/etc/ssh/guest_config" <<'CONFIG'
-HostKey /etc/ssh/guest_host_key
+cat >"$root/etc/ssh/vm_config" <<'CONFIG'
+HostKey /etc/ssh/vm_host_key
 UsePAM no
 UseDNS no
 PermitRootLogin yes

@@ -1,4 +1,4 @@
-"""A card in a guest: a copy of the image that QEMU boots."""
+"""A card in a VM: a copy of the image that QEMU boots."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def root_file(image: Path, command: str) -> str:
 
 
 class Card(Machine):
-    """A guest whose card is `disk`; all writes to it stay."""
+    """A VM whose card is `disk`; all writes to it stay."""
 
     def __init__(self, disk: Path, key: Path, share: Path) -> None:
         super().__init__(key, None, BOOT_S)
@@ -131,17 +131,17 @@ class ImageCar(Car):
         subprocess.run(["cp", "--sparse=always", image, disk], check=True)
         os.truncate(disk, CARD_BYTES)
         firmware(disk, self._key.with_name("key.pub"), "::authorized_keys")
-        self.guest = self.card = Card(disk, self._key, share)
+        self.vm = self.card = Card(disk, self._key, share)
 
     def _boot(self) -> Machine:
-        self.guest = self.card = Card(self.disk, self._key, self.share)
+        self.vm = self.card = Card(self.disk, self._key, self.share)
         self.card.__enter__()
         self.mount()
         return self.card
 
     def cut(self) -> None:
         """Cut the power, check a copy of the root as a boot does, and boot again."""
-        self.guest.close()
+        self.vm.close()
         copy = self.disk.with_name("root.ext4")
         skip = f"skip={partition(self.disk, 2)}"
         words = [f"if={self.disk}", f"of={copy}", "bs=4M", "iflag=skip_bytes", skip, "conv=sparse"]
@@ -149,7 +149,7 @@ class ImageCar(Car):
         checked = subprocess.run(["e2fsck", "-f", "-p", copy], capture_output=True, text=True)
         copy.unlink()
         assert checked.returncode in (0, 1), (checked.returncode, checked.stdout, checked.stderr)
-        self.guest = self._boot()
+        self.vm = self._boot()
 
     def mount(self) -> None:
         """Mount the share."""

@@ -48,7 +48,7 @@ def car(image: Path, share: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     try:
         yield made
     finally:
-        made.guest.close()
+        made.vm.close()
         made.disk.unlink()
 
 
@@ -109,7 +109,7 @@ def test_first_boot_ends_at_a_page_and_answers_start_the_car(car: ImageCar) -> N
     assert codes == {"drive": told["drive"], "grown_up": told["grown_up"]}
     assert car.check("hostname").strip() == "elbow"
     car.check("systemctl is-active fpvcar fpvcar-network")
-    assert "disabled" in car.guest.run(f"systemctl is-enabled {first_boot.UNIT}").stdout
+    assert "disabled" in car.vm.run(f"systemctl is-enabled {first_boot.UNIT}").stdout
     assert "ieee80211_regdom=FI" in car.check("cat /etc/modprobe.d/fpvcar.conf")
     key = car.check("cat /boot/firmware/fpvcar-wifi-key.txt")
     assert car.check("cat /var/lib/fpvcar-network/own.key") == key
@@ -125,7 +125,7 @@ def test_card_has_its_own_identity_and_its_whole_size(car: ImageCar) -> None:
 def test_stranger_cannot_log_in(car: ImageCar) -> None:
     for method in ("password", "keyboard-interactive", "none"):
         words = "ssh -o StrictHostKeyChecking=no -o PreferredAuthentications=" + method
-        refused = car.guest.run(f"{words} -o BatchMode=yes root@localhost true")
+        refused = car.vm.run(f"{words} -o BatchMode=yes root@localhost true")
         assert refused.returncode == 255 and "Permission denied (publickey)" in refused.stderr
 
 

@@ -1,4 +1,4 @@
-"""Sensor drivers over the kernel's own devices, in a QEMU guest."""
+"""Sensor drivers over the kernel's own devices, in a QEMU VM."""
 
 import json
 import traceback
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 
 def tell(checks: Mapping[str, Callable[[], object]]) -> None:
-    """Run each check, in the guest; print "ok" or the trace by the name of each."""
+    """Run each check, in the VM; print "ok" or the trace by the name of each."""
     said = {}
     for name, check in checks.items():
         try:

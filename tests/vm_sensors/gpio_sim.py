@@ -1,7 +1,7 @@
-"""In the guest: the kernel's gpio-sim, labelled as a Pi's chip, and the outer side of its pins.
+"""In the VM: the kernel's gpio-sim, labelled as a Pi's chip, and the outer side of its pins.
 
 A released line behaves as with dtparam=strict_gpiod: the pull decides. Run as a program, this makes
-the guest a Pi 5 with that setting, until the guest is switched off.
+the VM a Pi 5 with that setting, until the VM is switched off.
 """
 
 import subprocess

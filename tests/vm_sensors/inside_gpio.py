@@ -1,9 +1,9 @@
-"""Runs in the guest: pins and edges over a real gpiochip, the kernel's gpio-sim.
+"""Runs in the VM: pins and edges over a real gpiochip, the kernel's gpio-sim.
 
     LinuxPins -> ioctl -> gpiolib -> gpio-sim <- sysfs: the level, and the pull outside
 
 Limits: a Pi's own chip and its kernel's parameter (a folder stands in) are not tested. Nor is true
-time: the guest's processor is emulated, and the delay of an edge does not carry over to a Pi.
+time: the VM's processor is emulated, and the delay of an edge does not carry over to a Pi.
 """
 
 import os

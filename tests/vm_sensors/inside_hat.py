@@ -1,4 +1,4 @@
-"""Runs in the guest: the real `wheels` with a PCA9685 that is the kernel's i2c-stub.
+"""Runs in the VM: the real `wheels` with a PCA9685 that is the kernel's i2c-stub.
 
 The stub only stores bytes. The chip's own reaction after "all off" is imitated here by hand, and
 the stored registers stand for its outputs. The chip itself is not tested.

@@ -1,4 +1,4 @@
-"""Runs in the guest: contract and drivers over a real /dev/i2c-N, with i2c-stub behind.
+"""Runs in the VM: contract and drivers over a real /dev/i2c-N, with i2c-stub behind.
 
     driver -> SmbusI2c -> smbus2 -> ioctl -> i2c-dev -> SMBus core -> i2c-stub (memory)
 

@@ -1,4 +1,4 @@
-"""Runs in the guest: the kernel's PWM, with a PCA9685 of the kernel's own driver over i2c-stub.
+"""Runs in the VM: the kernel's PWM, with a PCA9685 of the kernel's own driver over i2c-stub.
 
     KernelPwm -> /sys/class/pwm -> PWM core -> pwm-pca9685 -> regmap -> i2c-stub (memory)
                                     the test reads the chip's registers there <--
@@ -94,7 +94,7 @@ def both_killed(chip: Pca9685) -> None:
         os.kill(car.wheels, signal.SIGKILL)
         os.kill(guardian, signal.SIGKILL)
         assert chip.driven(), "who stopped it?"
-        assert pins_off.main(str(PINS)) == 1, "the guest has no registers of pins"
+        assert pins_off.main(str(PINS)) == 1, "the VM has no registers of pins"
         assert not chip.driven()
         car.end()
 

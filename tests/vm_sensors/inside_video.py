@@ -1,4 +1,4 @@
-"""Runs in the guest: the V4L2 capture of the depth camera, on the kernel's vivid.
+"""Runs in the VM: the V4L2 capture of the depth camera, on the kernel's vivid.
 
 vivid has no Z16, but Y16: also 16 bits a pixel, mapped and queued alike. Limits: USB, and the pixel
 values of a RealSense are not tested.

@@ -1,4 +1,4 @@
-"""Runs in the guest: `fpvcar camera v4l2` on the kernel's vivid, as a process.
+"""Runs in the VM: `fpvcar camera v4l2` on the kernel's vivid, as a process.
 
 vivid gives YUYV in the sizes of a webcam and has its controls; it can be unplugged. Limits: USB,
 MJPEG and H.264 of a webcam, and a sensor's light are not tested.
@@ -22,7 +22,7 @@ from tests.vm_sensors import tell
 DEVICE, SIZE, FPS = Path("/dev/video0"), (320, 180), 15.0
 DRIVER = Path("/sys/bus/platform/drivers/vivid")
 SOON_S = 60.0
-"""Long, because the guest's processor is emulated."""
+"""Long, because the VM's processor is emulated."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Runs in the guest: the real `wheels`, driven, with gpio-sim; each fault stops the car.
+"""Runs in the VM: the real `wheels`, driven, with gpio-sim; each fault stops the car.
 
 driver (as `run`) -> wheels and guardian, real processes -> gpiolib -> gpio-sim
 """
@@ -18,10 +18,10 @@ from tests.vm_sensors.gpio_sim import PROFILE, Outside, kernel_says
 SOON_S, ZEROS = 60.0, 5
 ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 POLL_S = 0.002
-"""Pause between two readings of the pins: the guest's two processors are for the car."""
+"""Pause between two readings of the pins: the VM's two processors are for the car."""
 OFF_S, STANDS_S = 10.0, 1.0
 """Limit of a stop, and the time without a pulse that shows one. The limit only ends the wait: the
-guest's clock runs on while a busy host runs others."""
+VM's clock runs on while a busy host runs others."""
 
 
 def forked(act: Callable[[], object]) -> int:

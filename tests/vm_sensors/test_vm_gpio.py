@@ -1,4 +1,4 @@
-"""Motors, pins and edges over the kernel's gpio-sim, i2c-stub and pwm-pca9685 in the guest.
+"""Motors, pins and edges over the kernel's gpio-sim, i2c-stub and pwm-pca9685 in the VM.
 
 For the limits of these tests see inside_gpio.py, inside_hat.py and inside_pwm.py.
 """
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.pins import pwm_contract
 from tests.vm.image import PIPES
-from tests.vm.machine import Guest
+from tests.vm.machine import Vm
 from tests.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 from tests.vm_sensors import inside_gpio, inside_wheels
 from tests.vm_sensors.test_vm_sensors import STUB, bring
@@ -37,29 +37,29 @@ PWM = (
 
 
 @pytest.fixture(scope="module")
-def home(guest: Guest, share: Path) -> str:
-    """Copy the programs into the guest's memory; return their folder."""
+def home(vm: Vm, share: Path) -> str:
+    """Copy the programs into the VM's memory; return their folder."""
     here = share / "gpio"
     here.mkdir()
     bring(here)
     for name in (GPIO_SIM, PWM_PCA9685):
         shutil.copy(module(name), here)
-    guest.check("cp -r /share/gpio /tmp/gpio")
+    vm.check("cp -r /share/gpio /tmp/gpio")
     return "/tmp/gpio"
 
 
-def said(guest: Guest, home: str, script: str, for_s: float = RUN_S) -> dict[str, str]:
-    """Run a script in the guest, whose modules are compiled once; return the verdict on each
+def said(vm: Vm, home: str, script: str, for_s: float = RUN_S) -> dict[str, str]:
+    """Run a script in the VM, whose modules are compiled once; return the verdict on each
     check."""
     command = f"cd {home} && python3 -m tests.vm_sensors.{script}"
-    verdicts: dict[str, str] = json.loads(guest.check(command, for_s))
+    verdicts: dict[str, str] = json.loads(vm.check(command, for_s))
     return verdicts
 
 
 @pytest.fixture(scope="module")
-def pins(guest: Guest, home: str) -> str:
-    """Load gpio-sim into the guest; return the folder of the programs."""
-    guest.check(
+def pins(vm: Vm, home: str) -> str:
+    """Load gpio-sim into the VM; return the folder of the programs."""
+    vm.check(
         "modprobe configfs && mount -t configfs none /sys/kernel/config && "
         f"insmod {home}/gpio-sim.ko"
     )
@@ -67,21 +67,21 @@ def pins(guest: Guest, home: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def gpio(guest: Guest, pins: str, soaking: bool) -> dict[str, str]:
+def gpio(vm: Vm, pins: str, soaking: bool) -> dict[str, str]:
     runs = SOAK_CHECKS if soaking else 1
-    return said(guest, pins, f"inside_gpio {runs} {' '.join(inside_gpio.OWN)}", RUN_S * runs)
+    return said(vm, pins, f"inside_gpio {runs} {' '.join(inside_gpio.OWN)}", RUN_S * runs)
 
 
 @pytest.fixture(scope="module")
-def hat(guest: Guest, home: str) -> dict[str, str]:
-    guest.check(STUB)
-    return said(guest, home, f"inside_hat {' '.join(HAT)}")
+def hat(vm: Vm, home: str) -> dict[str, str]:
+    vm.check(STUB)
+    return said(vm, home, f"inside_hat {' '.join(HAT)}")
 
 
 @pytest.fixture(scope="module")
-def pwm(guest: Guest, pins: str) -> dict[str, str]:
-    guest.check(f"{STUB} && modprobe regmap-i2c && insmod {pins}/pwm-pca9685.ko")
-    return said(guest, pins, f"inside_pwm {' '.join((*pwm_contract.CHECKS, *PWM))}", 400.0)
+def pwm(vm: Vm, pins: str) -> dict[str, str]:
+    vm.check(f"{STUB} && modprobe regmap-i2c && insmod {pins}/pwm-pca9685.ko")
+    return said(vm, pins, f"inside_pwm {' '.join((*pwm_contract.CHECKS, *PWM))}", 400.0)
 
 
 @pytest.mark.parametrize("name", [*pwm_contract.CHECKS, *PWM])
@@ -106,7 +106,7 @@ def test_gpio(gpio: dict[str, str], name: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", STOPS)
-def test_fault_stops_motors(guest: Guest, pins: str, name: str, soaking: bool) -> None:
+def test_fault_stops_motors(vm: Vm, pins: str, name: str, soaking: bool) -> None:
     runs = SOAK_STOPS if soaking else 1
-    verdict = said(guest, pins, f"inside_gpio {runs} {name}", RUN_S * runs)[name]
+    verdict = said(vm, pins, f"inside_gpio {runs} {name}", RUN_S * runs)[name]
     assert verdict == "ok", verdict

@@ -13,7 +13,7 @@ import pytest
 
 from fpvcar.runtime import paths
 from tests.vm.image import PIPES
-from tests.vm.machine import Guest
+from tests.vm.machine import Vm
 
 pytestmark = [pytest.mark.e2e, pytest.mark.vm, pytest.mark.needs(PIPES)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ VIDEO = ("frames", "looked_at", "refused", "busy", "again")
 def bring(share: Path) -> None:
     """Put the drivers, their libraries and the scripts that run them into the share.
 
-    msgspec and PyAV are built for the Python of this host; the guest, of the same release, has the
+    msgspec and PyAV are built for the Python of this host; the VM, of the same release, has the
     same Python.
     """
     ignore = shutil.ignore_patterns("__pycache__", "web", "hardware")
@@ -62,42 +62,42 @@ def bring(share: Path) -> None:
 
 
 def cpp_library() -> str:
-    """Return the libstdc++ in use here: PyAV needs it, and the guest has none."""
+    """Return the libstdc++ in use here: PyAV needs it, and the VM has none."""
     import av.video  # noqa: F401
 
     maps = Path("/proc/self/maps").read_text().splitlines()
     return next(line.split()[-1] for line in maps if "/libstdc++.so.6" in line)
 
 
-def printed(guest: Guest, script: str) -> dict[str, str]:
-    """Run a script in the guest; return the verdict on each of its checks, by name."""
+def printed(vm: Vm, script: str) -> dict[str, str]:
+    """Run a script in the VM; return the verdict on each of its checks, by name."""
     said: dict[str, str] = json.loads(
-        guest.check(f"cd /share && python3 -B -m tests.vm_sensors.{script}")
+        vm.check(f"cd /share && python3 -B -m tests.vm_sensors.{script}")
     )
     return said
 
 
 @pytest.fixture(scope="module")
 def drivers(share: Path) -> None:
-    """Put the drivers into the folder that the guest sees as /share."""
+    """Put the drivers into the folder that the VM sees as /share."""
     bring(share)
 
 
 @pytest.fixture(scope="module")
-def i2c(guest: Guest, drivers: None) -> dict[str, str]:
-    guest.check(STUB)
-    return printed(guest, "inside_i2c")
+def i2c(vm: Vm, drivers: None) -> dict[str, str]:
+    vm.check(STUB)
+    return printed(vm, "inside_i2c")
 
 
 @pytest.fixture(scope="module")
-def video(guest: Guest, drivers: None) -> dict[str, str]:
-    guest.check("modprobe vivid n_devs=1 node_types=0x1")
-    return printed(guest, "inside_video")
+def video(vm: Vm, drivers: None) -> dict[str, str]:
+    vm.check("modprobe vivid n_devs=1 node_types=0x1")
+    return printed(vm, "inside_video")
 
 
 @pytest.fixture(scope="module")
-def webcam(guest: Guest, video: dict[str, str]) -> dict[str, str]:
-    return printed(guest, "inside_webcam")
+def webcam(vm: Vm, video: dict[str, str]) -> dict[str, str]:
+    return printed(vm, "inside_webcam")
 
 
 @pytest.mark.soak
@@ -116,5 +116,5 @@ def test_video(video: dict[str, str], name: str) -> None:
     assert video[name] == "ok", video[name]
 
 
-def test_guest_ran_exactly_the_listed_checks(i2c: dict[str, str], video: dict[str, str]) -> None:
+def test_vm_ran_exactly_the_listed_checks(i2c: dict[str, str], video: dict[str, str]) -> None:
     assert sorted(i2c) == sorted(I2C) and sorted(video) == sorted(VIDEO)

@@ -1,1 +1,1 @@
-"""The packages of the station and of the sites' gateway in a QEMU guest with Trixie's systemd."""
+"""The packages of the station and of the sites' gateway in a QEMU VM with Trixie's systemd."""

@@ -44,7 +44,7 @@ LISTED = f"fpvstation snapshots list --store {STORE}"
 
 @pytest.fixture(scope="module")
 def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
-    """A guest with both packages; no car runs on it."""
+    """A VM with both packages; no car runs on it."""
     with booted(tmp_path_factory, STATION, steady=False) as made:
         packages = ("fpvcar", "python3-fpvcar", "fpvstation", "fpvsites")
         made.check(f"dpkg -i {' '.join(f'/share/{name}_*.deb' for name in packages)}")
@@ -70,7 +70,7 @@ def test_sites_rules_outlive_each_kill_and_stop(station: Car) -> None:
         wait_until(station, "fpvsites status >/dev/null && pgrep -x dnsmasq >/dev/null")
     wait_until(station, f"{PAGE} >/dev/null 2>&1")
     assert station.check("fpvsites off") == "off: all clients reach all sites\n"
-    assert station.guest.run(RULES).returncode != 0
+    assert station.vm.run(RULES).returncode != 0
 
 
 def test_snapshot_timer_keeps_each_hour_with_a_change(station: Car) -> None:

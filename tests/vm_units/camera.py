@@ -1,4 +1,4 @@
-"""Runs in the guest: write the access units of a file to stdout, 15 a second, endlessly."""
+"""Runs in the VM: write the access units of a file to stdout, 15 a second, endlessly."""
 
 import sys
 import time

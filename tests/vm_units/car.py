@@ -1,4 +1,4 @@
-"""A guest that is a car, with the packages installed and emulated hardware running."""
+"""A VM that is a car, with the packages installed and emulated hardware running."""
 
 import json
 import shutil
@@ -15,13 +15,13 @@ from fpvcar.runtime.units import SECOND_NS
 from tests.support.cameras.video_source import encode
 from tests.support.debs import build
 from tests.vm.image import Recipe, image
-from tests.vm.machine import Guest, Machine
+from tests.vm.machine import Machine, Vm
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TRIXIE = Recipe(HERE, "trixie")
 LONG_S = 900.0
-"""Work of a few seconds in a guest may take minutes on a busy host."""
+"""Work of a few seconds in a VM may take minutes on a busy host."""
 BOTH_KILLED, PWM_BROKEN = "both killed", "PWM broken"
 """`wheels` and its guardian are killed; the PWM takes no write."""
 LIMITS_S = {
@@ -92,7 +92,7 @@ class Stop:
 
 
 class Car:
-    """A guest in which the packages are installed and set up as in install.md."""
+    """A VM in which the packages are installed and set up as in install.md."""
 
     def __init__(
         self, share: Path, disk: Path, recipe: Recipe = TRIXIE, steady: bool = True
@@ -100,12 +100,12 @@ class Car:
         self.share, self.disk, self.recipe, self._steady = share, disk, recipe, steady
         self.pins = ""
         shutil.copyfile(image(recipe).root, disk)
-        self.guest: Machine = self._boot()
+        self.vm: Machine = self._boot()
 
     def _boot(self) -> Machine:
         recipe, disk = self.recipe, self.disk
-        guest = Guest(self.share, cpus=1, recipe=recipe, disk=disk, steady=self._steady)
-        return guest.__enter__()
+        vm = Vm(self.share, cpus=1, recipe=recipe, disk=disk, steady=self._steady)
+        return vm.__enter__()
 
     def install(self, pins: str = "pigpio") -> None:
         """Install and set up the packages. `pins` names the owner of the pins, and the script
@@ -116,12 +116,12 @@ class Car:
         self.check("fpvcar setup --board mx1508 --name Elbow --resistors")
 
     def check(self, command: str) -> str:
-        return self.guest.check(command, LONG_S)
+        return self.vm.check(command, LONG_S)
 
     def cut(self) -> None:
         """Cut the power and boot again."""
-        self.guest.close()
-        self.guest = self._boot()
+        self.vm.close()
+        self.vm = self._boot()
 
     def cut_while_recording(self) -> Callable[[], float]:
         """Cut the power of a driven car after some seconds, and boot again. The result verifies
@@ -140,16 +140,16 @@ class Car:
 
     def reboot(self) -> None:
         with self._rebooted():
-            self.guest.run("systemctl reboot", LONG_S)
+            self.vm.run("systemctl reboot", LONG_S)
 
     @contextmanager
     def _rebooted(self) -> Iterator[None]:
-        """Wait at the end of the block until the guest has rebooted. The block may start the
+        """Wait at the end of the block until the VM has rebooted. The block may start the
         reboot itself."""
         before = self.check(BOOT)
         yield
         until_s = time.monotonic() + LONG_S
-        while self.guest.run(BOOT, LONG_S).stdout in ("", before):
+        while self.vm.run(BOOT, LONG_S).stdout in ("", before):
             assert time.monotonic() < until_s
             time.sleep(1)
 
@@ -160,7 +160,7 @@ class Car:
     @contextmanager
     def doing(self, verb: str) -> Iterator[None]:
         """Run inside.py with this verb during the block."""
-        with self.guest.start("sh", "-c", f"{INSIDE} {verb}") as process:
+        with self.vm.start("sh", "-c", f"{INSIDE} {verb}") as process:
             assert process.stdout is not None and process.stderr is not None
             assert process.stdout.readline() == f"{verb}s\n".encode(), process.stderr.read()
             yield
@@ -170,7 +170,7 @@ class Car:
         """Stop the car by a cause while it is driven, then drive it again; return the times."""
         rebooted = self._rebooted() if "rebooted" in cause else nullcontext()
         with rebooted:
-            done = self.guest.run(f"{INSIDE} {cause!r}", LONG_S)
+            done = self.vm.run(f"{INSIDE} {cause!r}", LONG_S)
         assert done.stdout, done.stderr
         told = json.loads(done.stdout)
         assert "fault" not in told, told["fault"]
@@ -190,5 +190,5 @@ def booted(
     try:
         yield car
     finally:
-        car.guest.close()
+        car.vm.close()
         disk.unlink()

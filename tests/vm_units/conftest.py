@@ -17,7 +17,7 @@ def pytest_terminal_summary(
     stops = config.stash[STOPS]
     if not stops:
         return
-    terminalreporter.section("stops through the units, in the guest's time")
+    terminalreporter.section("stops through the units, in the VM's time")
     for stop in stops:
         whole = f"; drives again after {stop.whole_s:.1f} s" if stop.whole_s else ""
         terminalreporter.write_line(

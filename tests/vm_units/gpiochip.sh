@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run in the guest: a Pi 5 without a pin daemon. Its chip is the kernel's gpio-sim, and
+# Run in the VM: a Pi 5 without a pin daemon. Its chip is the kernel's gpio-sim, and
 # there again after each boot.
 set -eu
 cp /share/pictures.h264 /share/tests/vm_units/camera.py \

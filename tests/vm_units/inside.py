@@ -1,4 +1,4 @@
-"""Runs in the guest: drive the car, make a unit fail, and read the motor pins.
+"""Runs in the VM: drive the car, make a unit fail, and read the motor pins.
 
     inside.py "wheels killed"  -->  {"cause": ..., "off_s": 0.2, "whole_s": 1.9}
     inside.py drive                 drives until killed; prints "drives" once it drives

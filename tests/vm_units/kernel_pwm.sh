@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run in the guest: as gpiochip.sh, with a PWM of the kernel beside it, a PCA9685 on the
+# Run in the VM: as gpiochip.sh, with a PWM of the kernel beside it, a PCA9685 on the
 # kernel's i2c-stub, and registers that connect pins to it. All are there again after each boot.
 set -eu
 sh /share/tests/vm_units/gpiochip.sh
@@ -7,7 +7,7 @@ cp /share/pwm-pca9685.ko /opt
 cat >/opt/pwm.sh <<'PWM'
 modprobe regmap-i2c
 modprobe i2c-dev
-modprobe i2c-piix4 # the guest's own bus, first: the stub has the next number at each boot
+modprobe i2c-piix4 # the VM's own bus, first: the stub has the next number at each boot
 modprobe i2c-stub chip_addr=0x41
 insmod /opt/pwm-pca9685.ko
 python3 - <<'RESET'

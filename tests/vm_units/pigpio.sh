@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run in the guest: what a Pi has and the guest has not. /share has the parts.
+# Run in the VM: what a Pi has and the VM has not. /share has the parts.
 set -eu
 cp /share/pictures.h264 /share/tests/vm_units/camera.py \
     /share/tests/vm_units/registers.py /opt

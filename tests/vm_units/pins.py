@@ -1,4 +1,4 @@
-"""Runs in the guest: read the motor pins, of the bench's chip, of gpio-sim or of a PWM."""
+"""Runs in the VM: read the motor pins, of the bench's chip, of gpio-sim or of a PWM."""
 
 import mmap
 import os
@@ -102,7 +102,7 @@ def _chip() -> soc.Soc:
 
 
 def watch(pins: Sequence[int]) -> PinWatch:
-    """Return a watch on the pin chip of this guest."""
+    """Return a watch on the pin chip of this VM."""
     for chip in Path("/sys/bus/i2c/devices").glob("*/pwm/pwmchip*"):
         return PwmWatch(chip, pins)
     if CONFIG.exists():

@@ -1,4 +1,4 @@
-"""Runs in the guest: place the function of each pin where a Pi has it, in /dev/gpiomem.
+"""Runs in the VM: place the function of each pin where a Pi has it, in /dev/gpiomem.
 
 Programs that let go of the pins there (the program of the last resort, wheels) so let go of the
 pins of the bench's chip. Import this module before attaching to a chip.

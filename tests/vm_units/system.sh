@@ -3,8 +3,8 @@
 features= # with a journal, as a card has one: its power is cut
 # What a Pi has that drives, and a server has not, is not here: no initramfs, no fsck.
 sed -i 's/^#*HostKey .*//' "$root/etc/ssh/sshd_config"
-cat >"$root/etc/ssh/sshd_config.d/guest.conf" <<'CONFIG'
-HostKey /etc/ssh/guest_host_key
+cat >"$root/etc/ssh/sshd_config.d/vm.conf" <<'CONFIG'
+HostKey /etc/ssh/vm_host_key
 UsePAM no
 UseDNS no
 PermitRootLogin yes
@@ -24,7 +24,7 @@ cat >"$root/etc/fstab" <<'FSTAB'
 /dev/vda / ext4 noatime 0 0
 share /share 9p trans=virtio,version=9p2000.L,msize=262144,nofail 0 0
 FSTAB
-printf '%s\n' 9pnet_virtio virtio_rng virtio_net >"$root/etc/modules-load.d/guest.conf"
+printf '%s\n' 9pnet_virtio virtio_rng virtio_net >"$root/etc/modules-load.d/vm.conf"
 ln -sf /lib/systemd/system/systemd-networkd.service \
     "$root/etc/systemd/system/multi-user.target.wants/systemd-networkd.service"
 ln -sf /lib/systemd/system/ssh.service \

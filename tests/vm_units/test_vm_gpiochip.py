@@ -53,7 +53,7 @@ def test_car_stops_in_time_and_recovers_alone(
 def test_kernel_pins_stop_the_car_without_gpiomem(car: Car) -> None:
     """Prove that the kernel's pins stopped the car: without /dev/gpiomem there is no register to
     turn a pin off in."""
-    assert car.guest.run("test -e /dev/gpiomem").returncode
+    assert car.vm.run("test -e /dev/gpiomem").returncode
     assert "Traceback" not in car.check("journalctl --boot --output=cat")
 
 

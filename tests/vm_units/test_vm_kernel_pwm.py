@@ -88,7 +88,7 @@ def test_late_helper_leaves_a_newer_wheels_alone_and_stops_a_mute_one(car: Car) 
 
 def test_fpvcar_stop_switches_pwm_off(car: Car) -> None:
     with car.driven():
-        told = car.guest.run("fpvcar stop 2>&1", 900.0).stdout
+        told = car.vm.run("fpvcar stop 2>&1", 900.0).stdout
         assert "off: PWM of GPIO 12" in told
         assert set(car.check(DUTY).split()) == {"0"}
 

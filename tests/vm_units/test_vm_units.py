@@ -1,4 +1,4 @@
-"""The packages and units of a car, installed, driven, failing, in a guest with systemd.
+"""The packages and units of a car, installed, driven, failing, in a VM with systemd.
 
 For the limits of these tests see __init__.py, pigpio.sh and inside.py.
 """
@@ -66,12 +66,12 @@ def test_units_log_no_permission_denied(car: Car) -> None:
 def test_camera_plugged_in_later_is_in_reach_of_the_unit(car: Car) -> None:
     """The filter of devices is that of the unit's control group, from its start. The kernel's
     vivid stands for a webcam."""
-    assert car.guest.run("test -e /dev/video0").returncode, "it is not plugged in yet"
+    assert car.vm.run("test -e /dev/video0").returncode, "it is not plugged in yet"
     show = "systemctl show --value --property=MainPID fpvcar"
     running = car.check(show)
     car.check("modprobe vivid n_devs=1 node_types=0x1 && udevadm settle")
     car.check(OPENED % "/dev/video0")
-    assert car.guest.run(OPENED % "/dev/vda").returncode, "there is no filter"
+    assert car.vm.run(OPENED % "/dev/vda").returncode, "there is no filter"
     assert car.check(show) == running
     car.check("rmmod vivid")
 
@@ -155,7 +155,7 @@ def test_package_removal_leaves_recordings_and_no_unit(car: Car) -> None:
     car.check("dpkg --remove fpvcar-bench fpvcar")
     assert recorded and set(recorded) <= set(car.check(f"ls {RECORDINGS}").split())
     for left in ("systemctl list-unit-files 'fpvcar*' -q", "pgrep -f /usr/bin/fpvcar"):
-        assert car.guest.run(left, LONG_S).stdout == ""
+        assert car.vm.run(left, LONG_S).stdout == ""
 
 
 def test_package_purge_leaves_only_recordings(car: Car) -> None:

@@ -1,4 +1,4 @@
-"""Runs in the guest, in the phone's network namespace: send the requests of the car's page.
+"""Runs in the VM, in the phone's network namespace: send the requests of the car's page.
 
 phone.py page           the page that joins networks
 phone.py join CODE KEY  joins Home; prints the last state that the car reported

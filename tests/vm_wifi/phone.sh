@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run in the guest: the phone joins a network.  phone.sh SSID KEY
+# Run in the VM: the phone joins a network.  phone.sh SSID KEY
 set -eu
 printf 'network={\n ssid="%s"\n psk="%s"\n}\n' "$1" "$2" >/run/phone.conf
 cat >/run/phone-lease <<'LEASE'

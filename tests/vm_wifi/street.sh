@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run in the guest: three radios. The car's stays here; a router with the network Home,
+# Run in the VM: three radios. The car's stays here; a router with the network Home,
 # and a phone, are in network namespaces of their own.
 set -eu
 modprobe mac80211_hwsim radios=3

@@ -105,7 +105,7 @@ def test_car_reopens_own_network_when_joined_network_goes(car: Car) -> None:
 def test_network_change_needs_the_service_user(car: Car) -> None:
     """polkit grants the right to the service's user and to no other user of the car."""
     add = "nmcli connection add type wifi ssid Other con-name other"
-    refused = car.guest.run(f"runuser -u fpvcar -- {add}", LONG_S)
+    refused = car.vm.run(f"runuser -u fpvcar -- {add}", LONG_S)
     assert refused.returncode and "nsufficient privileges" in refused.stderr
     said = car.check("journalctl --boot --output=cat --unit=fpvcar-network")
     assert [line for line in said.splitlines() if "ermi" in line] == []

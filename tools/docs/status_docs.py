@@ -14,15 +14,14 @@ PAGE, REPORT = DOCS / "status.md", DOCS / "status.json"
 ENVIRONMENTS = {
     "driving, video, guard, buttons, recording": "the bench, in Chromium and Firefox on x86-64",
     "drivers of sensors": "models of the chips with a fault at every transfer; the Linux kernel's "
-    "own `i2c-stub` and `vivid` in a QEMU guest",
-    "pipes between machines": "TCP; RDMA verbs over Soft-RoCE in QEMU guests; ARM builds under "
-    "QEMU",
+    "own `i2c-stub` and `vivid` in a QEMU VM",
+    "pipes between machines": "TCP; RDMA verbs over Soft-RoCE in QEMU VMs; ARM builds under QEMU",
     "motors, buttons, echoes without a pin daemon": "the Linux kernel's own `gpio-sim` in a QEMU "
-    "guest",
-    "packages and systemd units": "a QEMU guest with Debian Trixie: installed, driven, made to "
+    "VM",
+    "packages and systemd units": "a QEMU VM with Debian Trixie: installed, driven, made to "
     "fail, with an emulated pin daemon, with `gpio-sim` and with a kernel's PWM",
     "base station": "the bench; seeded schedules of failures; its relay to a second store over "
-    "SSH, and by Soft-RoCE between QEMU guests",
+    "SSH, and by Soft-RoCE between QEMU VMs",
 }
 HEAD = """
 ## Tested environments

@@ -1,4 +1,4 @@
-"""The pipe tools over RDMA verbs: both ends in one guest with Soft-RoCE."""
+"""The pipe tools over RDMA verbs: both ends in one VM with Soft-RoCE."""
 
 import time
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ import pytest
 
 from tests.vm.ends import KEY, NOW, PATIENT, RDMA, TOOLS, End, Ended, Ends
 from tests.vm.image import PIPES
-from tests.vm.machine import Guest
+from tests.vm.machine import Vm
 
 pytestmark = [pytest.mark.e2e, pytest.mark.vm, pytest.mark.needs(PIPES)]
 CHUNK = 1 << 20  # the tools' choice for RDMA
-SOON_S = 30.0  # by the guest's clock, and sooner than the --timeout of both ends
+SOON_S = 30.0  # by the VM's clock, and sooner than the --timeout of both ends
 FAILED = f"{NOW} >/tmp/failed"
 """Command that records the time of its own failure."""
 MOST = 25 << 20
@@ -21,9 +21,9 @@ LESS = 8 << 20
 
 
 @pytest.fixture
-def ends(guest: Guest, tools_in_guests: None) -> Iterator[Ends]:
-    guest.check("rm -rf /dev/shm/*")
-    pair = Ends(guest, guest)
+def ends(vm: Vm, tools_in_vms: None) -> Iterator[Ends]:
+    vm.check("rm -rf /dev/shm/*")
+    pair = Ends(vm, vm)
     yield pair
     pair.close()
 
@@ -36,13 +36,13 @@ def both_fail(sender: End, receiver: End, since_s: float) -> tuple[Ended, Ended]
 
 
 def failed_s(ends: Ends, sender: End) -> float:
-    """Return the time at which the command failed, by the guest's clock."""
+    """Return the time at which the command failed, by the VM's clock."""
     sender.process.wait(60)
     return float(ends.receiver.check("cat /tmp/failed; rm /tmp/failed"))
 
 
-def names(guest: Guest) -> list[str]:
-    return sorted(guest.check("ls -A /dev/shm").split())
+def names(vm: Vm) -> list[str]:
+    return sorted(vm.check("ls -A /dev/shm").split())
 
 
 def busy(ends: Ends) -> tuple[End, End]:

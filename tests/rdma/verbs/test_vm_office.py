@@ -1,7 +1,7 @@
 """A drive of the bench is relayed to an office over RDMA verbs, through any break of the link.
 
-The station's own relay runs here. Its `rdcp` runs in the first guest, which has the store by its
-share. The office is the second guest's disk. The link is Soft-RoCE, and a cable.
+The station's own relay runs here. Its `rdcp` runs in the first VM, which has the store by its
+share. The office is the second VM's disk. The link is Soft-RoCE, and a cable.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from tests.e2e.harness import RunningBench, started, wait_for
 from tests.rdma.copy.test_office import act
 from tests.unit.fpvstation.store.test_store import put
 from tests.vm.image import PIPES, image
-from tests.vm.machine import Guest
+from tests.vm.machine import Vm
 
 pytestmark = [
     pytest.mark.e2e,
@@ -41,7 +41,7 @@ RATE = "100K"
 """Bytes a second. Slow, so that the faults hit while a session is sent."""
 OUTAGE_S = 3.0
 WITHIN_S = 120.0
-IN_GUEST = """\
+IN_VM = """\
 #!/usr/bin/env python3
 import os, shlex, sys
 words = [one.replace({share!r}, "/share") for one in sys.argv[1:]]
@@ -74,11 +74,11 @@ class Machines:
         subprocess.run(["tune2fs", "-O", "has_journal", self.disk], check=True, timeout=60)
         self.cable = home / "one", home / "two"
         one, two = self.cable
-        self.station = Guest(share, "10.0.0.1", 1, (one, two))
+        self.station = Vm(share, "10.0.0.1", 1, (one, two))
         self.office = self._office()
         program = home / "bin" / "rdcp"
         program.parent.mkdir()
-        program.write_text(IN_GUEST.format(share=str(share), ssh=self.station.ssh))
+        program.write_text(IN_VM.format(share=str(share), ssh=self.station.ssh))
         program.chmod(0o755)
         self.programs = program.parent
 
@@ -87,9 +87,9 @@ class Machines:
         self.office.wait()
         self.office.check(f"mkdir -p {OFFICE}")
 
-    def _office(self) -> Guest:
+    def _office(self) -> Vm:
         one, two = self.cable
-        return Guest(self.share, "10.0.0.2", 1, (two, one), disk=self.disk)
+        return Vm(self.share, "10.0.0.2", 1, (two, one), disk=self.disk)
 
     def cut(self) -> None:
         for end in self.cable:
@@ -112,7 +112,7 @@ class Machines:
 
 
 @pytest.fixture
-def machines(share: Path, tools_in_guests: None) -> Iterator[Machines]:
+def machines(share: Path, tools_in_vms: None) -> Iterator[Machines]:
     with tempfile.TemporaryDirectory(prefix="office-") as home:
         with contextlib.closing(Machines(share, Path(home))) as both:
             both.wait()

@@ -1,4 +1,4 @@
-"""The pipe tools over RDMA verbs between two guests: cut, slow and lossy cables."""
+"""The pipe tools over RDMA verbs between two VMs: cut, slow and lossy cables."""
 
 import time
 from collections.abc import Iterator
@@ -25,31 +25,31 @@ BIG = 24 << 20
 
 
 @pytest.fixture(scope="module")
-def guests(share: Path, tools_in_guests: None) -> Iterator[Pair]:
+def vms(share: Path, tools_in_vms: None) -> Iterator[Pair]:
     with pair(share) as both:
         yield both
 
 
 @pytest.fixture
-def ends(guests: Pair) -> Iterator[Ends]:
-    """Ends in two guests: the first sends, the second receives."""
-    for guest in (guests.first, guests.second):
-        guest.check("rm -rf /dev/shm/*; tc qdisc del dev eth1 root 2>/dev/null || true")
-    both = Ends(guests.first, guests.second, limits=())
+def ends(vms: Pair) -> Iterator[Ends]:
+    """Ends in two VMs: the first sends, the second receives."""
+    for vm in (vms.first, vms.second):
+        vm.check("rm -rf /dev/shm/*; tc qdisc del dev eth1 root 2>/dev/null || true")
+    both = Ends(vms.first, vms.second, limits=())
     yield both
-    guests.mend()
+    vms.mend()
     both.close()
 
 
 def connected(ends: Ends, count: int) -> None:
-    """Wait for so many connections: on a busy machine a guest is slow."""
+    """Wait for so many connections: on a busy machine a VM is slow."""
     until = time.monotonic() + 20
     show = "rdma resource show qp | grep -c 'type RC state RTS' || true"
     while int(ends.receiver.check(show)) < count:
         assert time.monotonic() < until, "they do not connect"
 
 
-def test_transfer_survives_outage_and_cut_cable_ends_both_ends(guests: Pair, ends: Ends) -> None:
+def test_transfer_survives_outage_and_cut_cable_ends_both_ends(vms: Pair, ends: Ends) -> None:
     """The transfers are a file, a busy and an idle stream, at the default --timeout of 10 s."""
     ends.sender.check("head -c 8M /dev/urandom >/share/in")
     pairs = []
@@ -63,14 +63,14 @@ def test_transfer_survives_outage_and_cut_cable_ends_both_ends(guests: Pair, end
         pairs.append((sender, receiver))
     connected(ends, len(pairs))
     time.sleep(0.5)
-    guests.cut()
+    vms.cut()
     time.sleep(OUTAGE_S)
     assert all(end.process.poll() is None for pair_ in pairs for end in pair_)
-    guests.mend()
+    vms.mend()
     one, other = (end.ended() for end in pairs[0])
     assert one.status == other.status == 0, (one, other)
     ends.receiver.check("cmp /share/in /dev/shm/out")
-    guests.cut()
+    vms.cut()
     since = time.monotonic()
     for pair_ in pairs[1:]:
         for end in pair_:
@@ -78,11 +78,11 @@ def test_transfer_survives_outage_and_cut_cable_ends_both_ends(guests: Pair, end
             assert time.monotonic() - since < CUT_S
             assert ended.status == 1, ended
             assert "is the network cut?" in ended.err and "over rdma" in ended.err
-    assert guests.second.check("ls /dev/shm").split() == ["out", "stdout"]
+    assert vms.second.check("ls /dev/shm").split() == ["out", "stdout"]
 
 
-def test_chain_to_second_guest_and_back(guests: Pair, ends: Ends) -> None:
-    """A chain goes from the first guest to the second and back to the first."""
+def test_chain_to_second_vm_and_back(vms: Pair, ends: Ends) -> None:
+    """A chain goes from the first VM to the second and back to the first."""
     done = ends.sender.run(
         "echo hello | /share/rdpipe -v --remote-path /share"
         " 10.0.0.1:'tr a-z A-Z' 10.0.0.2:'ip -o -4 addr show eth1 >&2; rev'"
@@ -94,21 +94,21 @@ def test_chain_to_second_guest_and_back(guests: Pair, ends: Ends) -> None:
 
 
 @pytest.mark.soak
-def test_long_round_trip_keeps_throughput(guests: Pair, ends: Ends) -> None:
+def test_long_round_trip_keeps_throughput(vms: Pair, ends: Ends) -> None:
     """The delay is 10 ms each way. A protocol that waits for each answer would move one chunk
     per round trip."""
     speed.make_data(ends, BIG)
-    speed.shape(guests, "delay 10ms")
+    speed.shape(vms, "delay 10ms")
     stop_and_wait = 65_536 / 0.020
     small = speed.rdsend(ends, "--chunk", "64K") / stop_and_wait
     print(f"of stop-and-wait, 64 KiB: {small:.1f}")
     assert small >= 2
 
 
-def test_lossy_cable_loses_no_data(guests: Pair, ends: Ends) -> None:
+def test_lossy_cable_loses_no_data(vms: Pair, ends: Ends) -> None:
     ends.sender.check("head -c 8M /dev/urandom >/dev/shm/in")
     ends.sender.check("cp /dev/shm/in /share/in")
-    speed.shape(guests, "loss 0.2%")
+    speed.shape(vms, "loss 0.2%")
     receiver = ends.receive("out")
     assert ends.send("in").ended().status == 0
     assert receiver.ended().status == 0

@@ -1,6 +1,6 @@
 """The raw stream of a drive, over RDMA verbs to a stand-in for a screen.
 
-`fpvstation raw` decodes here, as no guest has a decoder. Its `rdpipe` runs in the first guest, and
+`fpvstation raw` decodes here, as no VM has a decoder. Its `rdpipe` runs in the first VM, and
 the viewer in the second one. The link is Soft-RoCE.
 """
 
@@ -35,14 +35,14 @@ pytestmark = [
     pytest.mark.long,
 ]
 EARLY_S, LATE_S = 0.5, 5.0
-"""Tolerance for the whole film: the guests are emulated, and the pipe begins while it plays."""
+"""Tolerance for the whole film: the VMs are emulated, and the pipe begins while it plays."""
 HOST = "10.0.2.2"
-"""Address of this machine in QEMU's own network, for a guest."""
+"""Address of this machine in QEMU's own network, for a VM."""
 SCREEN = "/share/rdpipe -v --plain --remote-path /share 10.0.0.2:md5sum"
 
 
 @pytest.fixture
-def guests(share: Path, tools_in_guests: None) -> Iterator[Pair]:
+def vms(share: Path, tools_in_vms: None) -> Iterator[Pair]:
     with pair(share) as both:
         yield both
 
@@ -71,8 +71,8 @@ class Shown(NamedTuple):
     took_s: float
 
 
-def shown(guests: Pair, root: Path, session: str) -> Shown:
-    """Send a session from here, through the first guest, to the second one."""
+def shown(vms: Pair, root: Path, session: str) -> Shown:
+    """Send a session from here, through the first VM, to the second one."""
     argv = [sys.executable, "-m", "fpvstation", "raw", f"--store={root}", session]
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -80,7 +80,7 @@ def shown(guests: Pair, root: Path, session: str) -> Shown:
         # Not by ssh: emulated decryption is slower than the pictures come.
         source = f"/dev/tcp/{HOST}/{listener.getsockname()[1]}"
         worker = stack.enter_context(ThreadPoolExecutor(1))
-        pipe = worker.submit(guests.first.run, f"{SCREEN} <{source}", 600.0)
+        pipe = worker.submit(vms.first.run, f"{SCREEN} <{source}", 600.0)
         way, _ = listener.accept()
         with way:
             station = stack.enter_context(
@@ -95,7 +95,7 @@ def shown(guests: Pair, root: Path, session: str) -> Shown:
         return Shown(station.wait(), said, ended, took_s)
 
 
-def test_drive_is_shown_on_second_machine_over_verbs(guests: Pair, tmp_path: Path) -> None:
+def test_drive_is_shown_on_second_machine_over_verbs(vms: Pair, tmp_path: Path) -> None:
     root = tmp_path / "store"
     root.mkdir()
     (tmp_path / "car").mkdir()
@@ -105,7 +105,7 @@ def test_drive_is_shown_on_second_machine_over_verbs(guests: Pair, tmp_path: Pat
         put(store, one.name, one.read_bytes())
     film = Film(store, root)
     session = film.session.rpartition("/")[2]
-    status, said, ended, took_s = shown(guests, root, session)
+    status, said, ended, took_s = shown(vms, root, session)
     print(
         f"{film.count} pictures, {film.length_s:.1f} s long, took {took_s:.1f} s "
         f"({film.bytes / took_s / MB:.1f} MB/s)"

@@ -1,4 +1,4 @@
-"""Contract of every I2C back end, on any driver of the bus. Without pytest: a guest runs it as
+"""Contract of every I2C back end, on any driver of the bus. Without pytest: a VM runs it as
 well. There must be registers at MEMORY on bus 1, and no device at NOBODY."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Contract of the kernel's PWM, for the simulated chip and, in a guest, for a real one.
+"""Contract of the kernel's PWM, for the simulated chip and, in a VM, for a real one.
 
 Each check gets a chip on which nothing runs, and leaves it off.
 """
