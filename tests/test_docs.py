@@ -310,9 +310,9 @@ NOT_ON_A_PAGE = {
     "base-station/fpvstation/catalogue/catalogue_schema.py": "open_database",
     "base-station/fpvstation/fetch/cars.py": "find url_of",
     "base-station/fpvstation/fetch/client.py": "_faults pair",
-    "base-station/fpvstation/mirror/folder_archive.py": "__init__",
-    "base-station/fpvstation/mirror/restore.py": "session_of",
-    "base-station/fpvstation/mirror/tiers.py": "alone",
+    "base-station/fpvstation/replicas/folder_archive.py": "__init__",
+    "base-station/fpvstation/replicas/restore.py": "session_of",
+    "base-station/fpvstation/replicas/tiers.py": "alone",
     "base-station/fpvstation/query/grep.py": "grep",
     "base-station/fpvstation/store/identity.py": "_create _do open",
     "base-station/fpvstation/store/manifest.py": "folders_of",
@@ -340,7 +340,7 @@ def english_faults(module: Path) -> str:
 
 def test_faults_on_a_page_of_a_station_have_a_key() -> None:
     station = ROOT / "base-station" / "fpvstation"
-    folders = [station / name for name in ("catalogue", "fetch", "mirror", "query", "store", "web")]
+    folders = [station / name for name in ("catalogue", "fetch", "query", "replicas", "store", "web")]
     modules = [
         file
         for folder in (station.parent / "fpvsites", *folders)

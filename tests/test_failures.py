@@ -7,15 +7,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE, HEADING = ROOT / "docs/station.md", "## What a failure costs"
 STATION = "tests/unit/fpvstation"
 SCHEDULES = f"{STATION}/test_schedules.py::test_random_failures_lose_no_recording"
-LOSSES = f"{STATION}/mirror/test_losses.py::test_sessions_come_back_from_any_place_that_is_left"
-TIERS, BUCKET = f"{STATION}/mirror/test_tiers.py", f"{STATION}/mirror/bucket"
-MOVES = f"{STATION}/mirror/test_tiers_faults.py"
-DAMAGE = f"{STATION}/mirror/test_recall_damage.py"
+LOSSES = f"{STATION}/replicas/test_losses.py::test_sessions_come_back_from_any_place_that_is_left"
+TIERS, BUCKET = f"{STATION}/replicas/test_tiers.py", f"{STATION}/replicas/bucket"
+MOVES = f"{STATION}/replicas/test_tiers_faults.py"
+DAMAGE = f"{STATION}/replicas/test_recall_damage.py"
 FAULTS, REFUSALS = f"{BUCKET}/test_bucket_faults.py", f"{BUCKET}/test_bucket_refusals.py"
 VERBS = f"{BUCKET}/test_bucket_verbs.py"
 AUDIT, BOUND = f"{STATION}/store/test_audit.py", f"{STATION}/store/test_bound.py"
 PULL, ODD = f"{STATION}/fetch/test_pull.py", f"{STATION}/test_odd_disk.py"
-OLD, ARCHIVED = f"{STATION}/mirror/test_old_replicas.py", f"{STATION}/store/test_archived.py"
+OLD, ARCHIVED = f"{STATION}/replicas/test_old_replicas.py", f"{STATION}/store/test_archived.py"
 OFFICE = "tests/rdma/copy/test_office.py"
 SNAPSHOTS = "tests/rdma/snapshots/test_snapshots.py"
 SENT = "tests/rdma/snapshots/test_sent_snapshots.py"
@@ -27,7 +27,7 @@ TESTS = {
     ),
     "the archive's disk is lost, or its bucket": (LOSSES,),
     "an office is lost": (
-        f"{STATION}/mirror/test_losses.py::test_successor_of_a_lost_office_gets_all_sessions",
+        f"{STATION}/replicas/test_losses.py::test_successor_of_a_lost_office_gets_all_sessions",
     ),
     "several places are lost at once": (LOSSES,),
     "the link is cut, stalls, or corrupts bytes": (
@@ -62,7 +62,7 @@ TESTS = {
     ),
     "the office is away, full, or killed midway": (
         SCHEDULES,
-        f"{STATION}/mirror/test_replicate.py::test_absent_office_is_retried_with_growing_pauses",
+        f"{STATION}/replicas/test_replicate.py::test_absent_office_is_retried_with_growing_pauses",
     ),
     "the server of a bucket is away, full, slow, killed midway, or truncates its answers": (
         f"{FAULTS}::test_random_faults_end_with_a_whole_bucket",
@@ -92,9 +92,9 @@ TESTS = {
         f"{TIERS}::test_kill_at_any_step_loses_and_doubles_nothing",
     ),
     "a recall on the page is cancelled, or the station ends": (
-        f"{STATION}/mirror/test_recalls.py::"
+        f"{STATION}/replicas/test_recalls.py::"
         "test_cancelled_recall_leaves_the_session_in_the_archive",
-        f"{STATION}/mirror/test_recalls.py::"
+        f"{STATION}/replicas/test_recalls.py::"
         "test_end_of_the_station_ends_a_copy_before_the_lock_is_free",
     ),
     "the archive is not mounted, or is unmounted during a move": (
@@ -108,8 +108,8 @@ TESTS = {
         f"{MOVES}::test_copy_damaged_on_its_way_back_keeps_the_archived_one",
     ),
     "the store is too full for a recall": (
-        f"{STATION}/mirror/test_recalls.py::test_store_without_room_is_named_before_any_byte_moves",
-        f"{STATION}/mirror/test_recalls.py::test_disk_that_fills_up_is_named",
+        f"{STATION}/replicas/test_recalls.py::test_store_without_room_is_named_before_any_byte_moves",
+        f"{STATION}/replicas/test_recalls.py::test_disk_that_fills_up_is_named",
     ),
     "a copy rots in the archive, or its disk cannot read it": (
         f"{TIERS}::test_bad_copy_in_the_archive_is_named_and_kept",
@@ -168,7 +168,7 @@ TESTS = {
     "a part of the station fails unexpectedly": (
         f"{STATION}/fetch/test_scheduler.py::test_internal_fault_is_logged_and_retried",
         f"{STATION}/test_service.py::test_station_ends_with_the_first_task_that_fails",
-        f"{STATION}/mirror/test_recalls.py::test_defect_ends_one_recall_and_not_the_station",
+        f"{STATION}/replicas/test_recalls.py::test_defect_ends_one_recall_and_not_the_station",
     ),
     "a car is slow": (f"{PULL}::test_slow_car_gives_up_its_place_after_each_turn",),
     "a clock produces a name twice": (
@@ -180,11 +180,11 @@ TESTS = {
     ),
     "a session is deleted, evicted or overwritten": (
         f"{SNAPSHOTS}::test_removed_session_and_damaged_file_are_restored",
-        f"{STATION}/mirror/test_restore.py::test_removed_session_comes_back_from_the_trash",
+        f"{STATION}/replicas/test_restore.py::test_removed_session_comes_back_from_the_trash",
     ),
     "a file rots on the store's disk": (
         f"{SNAPSHOTS}::test_file_that_is_bad_in_the_snapshot_too_is_not_restored",
-        f"{STATION}/mirror/test_replicate.py::"
+        f"{STATION}/replicas/test_replicate.py::"
         "test_local_damage_spares_the_copy_and_is_repaired_from_it",
     ),
     "sending a snapshot is cut, at any byte": (

@@ -31,7 +31,7 @@ from fpvstation.errors import StationError, run_verb
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
 from fpvstation.fetch.pull import CarFault
-from fpvstation.mirror.office import OfficeFault
+from fpvstation.replicas.remote import OfficeFault
 from fpvstation.service import STORE, Options, state_directory
 from fpvstation.web import password, status
 

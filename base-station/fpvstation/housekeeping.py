@@ -20,9 +20,9 @@ from fpvcar.runtime.files import TEMPORARY
 from fpvcar.runtime.texts import BOTH, SAYS, Text, fault_text
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import CHORE_LIST, INTERNAL, StationError
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.tiers import Tiers, TiersBusy
 from fpvstation.query.keeper import SidecarKeeper
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.tiers import Tiers, TiersBusy
 from fpvstation.settings import TierSettings
 from fpvstation.snapshots.tools import SNAPSHOTS
 from fpvstation.store.bound import Bound

@@ -32,10 +32,10 @@ from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores, chores_of, keep_tiers
-from fpvstation.mirror.mirrors import Offices, remote_offices
-from fpvstation.mirror.recalls import Recalls
-from fpvstation.mirror.tiers import Tiers, archive_of
 from fpvstation.query.keeper import SidecarKeeper
+from fpvstation.replicas.recalls import Recalls
+from fpvstation.replicas.remotes import Offices, remote_offices
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder

@@ -33,10 +33,10 @@ from fpvcar.recordings import codec, messages, names
 from fpvcar.runtime.units import MB, MIB, SECOND_NS
 from fpvstation.catalogue.catalogue import FILE
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.office import CopyProgress
-from fpvstation.mirror.s3 import S3
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import CopyProgress
+from fpvstation.replicas.s3 import S3
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.snapshots.send import Sender, Target
 from fpvstation.store.archived import ArchivedSession, path_of
 from fpvstation.store.disk import Folder, sha256_of

@@ -12,8 +12,8 @@ import pytest
 from mcap.reader import make_reader
 
 from fpvcar.recordings import messages
-from fpvstation.mirror import s3_bucket
-from fpvstation.mirror.tiers import Tiers
+from fpvstation.replicas import s3_bucket
+from fpvstation.replicas.tiers import Tiers
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.soak.seeds import chosen
 from tests.support.base_station.loop_disks import MEMORY, loop_disks

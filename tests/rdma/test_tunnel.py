@@ -13,8 +13,8 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvstation import settings
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.mirrors import Offices
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remotes import Offices
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

@@ -34,7 +34,7 @@ export interface Listing {
 export interface Copy { place: string; verified_s: number; whole: boolean; tier: Tier }
 /** Archive of a copy; "away": a folder that is not mounted; "": none. */
 export type Tier = '' | 'folder' | 'bucket' | 'away';
-/** A recall of a base station: see fpvstation/mirror/recalls.py. */
+/** A recall of a base station: see fpvstation/replicas/recalls.py. */
 export interface RecallState {
   session: string; drives: string[]; place: string; total: number; done: number; rate: number;
   state: 'waiting' | 'copying' | 'verifying' | 'done' | 'cancelled' | 'failed'; fault: Text | null;

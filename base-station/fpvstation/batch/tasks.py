@@ -34,11 +34,11 @@ from fpvstation.batch.session_job import BAD, FAILED, GOOD, INCOMPLETE, Job, Out
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.catalogue.search import entry_in
 from fpvstation.errors import StationError
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.s3 import S3
 from fpvstation.query import output, sidecar
 from fpvstation.query.engine import Engine
 from fpvstation.query.keeper import folder_of
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.s3 import S3
 from fpvstation.store.disk import sha256_of
 from fpvstation.store.identity import MARKER
 

@@ -29,9 +29,9 @@ from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
 from fpvstation.catalogue.probe import ProbeJob, key_of, prober
-from fpvstation.mirror.office import DAMAGED
+from fpvstation.replicas.remote import DAMAGED
 from fpvstation.store.archived import ArchivedSession, SessionArchived, path_of
-from fpvstation.store.replicas import CarInventory, ReplicaIndex
+from fpvstation.store.replica_index import CarInventory, ReplicaIndex
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 

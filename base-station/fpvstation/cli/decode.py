@@ -21,7 +21,7 @@ from fpvcar.runtime.clock import ClockNs
 from fpvcar.runtime.units import SECOND_NS, counted
 from fpvstation.cli.verbs import open_store
 from fpvstation.errors import StationError
-from fpvstation.mirror.restore import session_of
+from fpvstation.replicas.restore import session_of
 from fpvstation.store.replica_log import ReplicaLog
 
 FORM = "yuv420p"

@@ -13,9 +13,9 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import settings
 from fpvstation.cli.verbs import open_store
 from fpvstation.errors import StationError
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.office import CopyProgress
-from fpvstation.mirror.restore import session_of
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import CopyProgress
+from fpvstation.replicas.restore import session_of
 from fpvstation.snapshots import restore as restoring
 from fpvstation.snapshots import tools
 from fpvstation.snapshots.send import Sender, Target

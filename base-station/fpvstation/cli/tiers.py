@@ -11,9 +11,9 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import settings
 from fpvstation.cli.verbs import open_store, session_named
 from fpvstation.errors import StationError
-from fpvstation.mirror.mirrors import remote_offices
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
-from fpvstation.mirror.tiers import DueSession, Tiers, archive_of
+from fpvstation.replicas.remote import CopyProgress, OfficeFault, OnProgress
+from fpvstation.replicas.remotes import remote_offices
+from fpvstation.replicas.tiers import DueSession, Tiers, archive_of
 
 
 def archive(arguments: argparse.Namespace) -> int:

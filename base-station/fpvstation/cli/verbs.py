@@ -11,12 +11,12 @@ from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.errors import StationError
-from fpvstation.mirror.mirrors import remote_offices
-from fpvstation.mirror.office import Archive, CopyProgress, OfficeFault
-from fpvstation.mirror.recall import claims_of
-from fpvstation.mirror.replicate import verify_replica
-from fpvstation.mirror.restore import Restore, session_of
-from fpvstation.mirror.tiers import archive_of
+from fpvstation.replicas.recall import claims_of
+from fpvstation.replicas.remote import Archive, CopyProgress, OfficeFault
+from fpvstation.replicas.remotes import remote_offices
+from fpvstation.replicas.replicate import verify_replica
+from fpvstation.replicas.restore import Restore, session_of
+from fpvstation.replicas.tiers import archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store, trash_of

@@ -19,7 +19,7 @@ from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.fetch.rate import Rate
 from fpvstation.store.identity import FULL
-from fpvstation.store.replicas import CarInventory
+from fpvstation.store.replica_index import CarInventory
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from fpvcar.recordings import names
 from fpvstation.errors import StationError
-from fpvstation.mirror.replicate import adopt_files
-from fpvstation.mirror.restore import RestoreResult
+from fpvstation.replicas.replicate import adopt_files
+from fpvstation.replicas.restore import RestoreResult
 from fpvstation.snapshots.tools import Snapshot
 from fpvstation.store.replica_log import segments_of
 from fpvstation.store.store import INCOMING, Store

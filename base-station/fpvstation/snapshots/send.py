@@ -21,8 +21,8 @@ from typing import NamedTuple
 from fpvcar.runtime.files import sync
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvstation.errors import StationError, require
-from fpvstation.mirror.mirror import SSH, Rdcp
-from fpvstation.mirror.office import CopyProgress, OnProgress, quiet
+from fpvstation.replicas.rdcp import SSH, Rdcp
+from fpvstation.replicas.remote import CopyProgress, OnProgress, quiet
 from fpvstation.snapshots.tools import BASE_NAME, SNAPSHOTS, file_system
 from fpvstation.store.disk import locked, sha256_of
 

@@ -6,7 +6,7 @@
     .archived/CAR/2026-11-21/SESSION.left    files that are still in the archive after a recall
 
 The store lists an archived session from its record, so that an archive that is away is never taken
-for deleted sessions. mirror/tiers.py moves the files.
+for deleted sessions. replicas/tiers.py moves the files.
 """
 
 from collections import Counter

@@ -11,9 +11,9 @@ from fpvcar.runtime.units import counted
 from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import FETCHING, CarState
 from fpvstation.housekeeping import ChoreState
-from fpvstation.mirror.office import OfficeState
-from fpvstation.mirror.recalls import RecallState
-from fpvstation.mirror.replicate import SENDING
+from fpvstation.replicas.recalls import RecallState
+from fpvstation.replicas.remote import OfficeState
+from fpvstation.replicas.replicate import SENDING
 from fpvstation.store.replica_log import RECENT_S
 
 OLD_S = 24 * 3600.0

@@ -2,7 +2,7 @@
 
     /                            recordings.html of the car, the same modules
     /api/recordings...           as on the car: library/api/recordings_api.py
-    POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: mirror/recalls.py
+    POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: replicas/recalls.py
     /api/status                  state of each car and office, queues, recalls, disk usage
     /api/query                   SQL over all recordings: query_api.py
     /api/moments                 search by conditions, figures of each week: moments_api.py
@@ -34,9 +34,9 @@ from fpvstation.catalogue.catalogue import PAGE_OLD, Catalogue
 from fpvstation.errors import StationError
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
-from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.recalls import Recalls
 from fpvstation.query.sidecar import to_install
+from fpvstation.replicas.recalls import Recalls
+from fpvstation.replicas.remotes import Offices
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth

@@ -13,8 +13,8 @@ import msgspec
 from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, progress_text, span
 from fpvcar.runtime.units import MB, counted
 from fpvstation.fetch.scheduler import CarState
-from fpvstation.mirror.office import OfficeState
-from fpvstation.mirror.recalls import RecallState
+from fpvstation.replicas.recalls import RecallState
+from fpvstation.replicas.remote import OfficeState
 from fpvstation.web.health import StationHealth
 
 EVERY_S, ASK_S = 1.0, 5.0

@@ -1,7 +1,7 @@
 """A store's sessions go to an office and come back: a folder, rdcp and a real sshd, or a bucket.
 
 One contract suite runs for all three. Faults of rdcp follow; faults of a bucket are in
-tests/unit/fpvstation/mirror/bucket/.
+tests/unit/fpvstation/replicas/bucket/.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from fpvcar.runtime.units import MIB
-from fpvstation.mirror import s3_bucket
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.mirrors import remote_offices
-from fpvstation.mirror.office import CopyProgress, OfficeFault, RemoteOffice, quiet
-from fpvstation.mirror.replicate import Replicator, verify_replica
-from fpvstation.mirror.restore import Restore, session_of
+from fpvstation.replicas import s3_bucket
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import CopyProgress, OfficeFault, RemoteOffice, quiet
+from fpvstation.replicas.remotes import remote_offices
+from fpvstation.replicas.replicate import Replicator, verify_replica
+from fpvstation.replicas.restore import Restore, session_of
 from fpvstation.settings import Office
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER

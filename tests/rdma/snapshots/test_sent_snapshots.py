@@ -8,8 +8,8 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.office import CopyProgress, OfficeFault
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import CopyProgress, OfficeFault
 from fpvstation.snapshots import send
 from fpvstation.snapshots.send import Sender, Target
 from tests.e2e.recordings.recording import run

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import Replicator
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

@@ -8,10 +8,10 @@ from typing import Any
 
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.runtime.units import MIB
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.replicate import Replicator
-from fpvstation.mirror.s3 import S3
-from fpvstation.mirror.s3_bucket import Bucket
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.replicate import Replicator
+from fpvstation.replicas.s3 import S3
+from fpvstation.replicas.s3_bucket import Bucket
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fpvstation.mirror import folder_archive
-from fpvstation.mirror.s3_bucket import Bucket, BucketFile
+from fpvstation.replicas import folder_archive
+from fpvstation.replicas.s3_bucket import Bucket, BucketFile
 from fpvstation.store import disk
 
 SUFFIX = ".mcap"

@@ -6,7 +6,7 @@ from random import Random
 
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.fetch.pull import CarFault, SegmentGone
-from fpvstation.mirror.office import OfficeFault, OnProgress
+from fpvstation.replicas.remote import OfficeFault, OnProgress
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.disk import FakeDisk, hash_of, sums_of
 

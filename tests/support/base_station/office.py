@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fpvstation.mirror.office import OnProgress
-from fpvstation.mirror.relay_queue import LATEST_S
-from fpvstation.mirror.replicate import Replicator
+from fpvstation.replicas.pending import LATEST_S
+from fpvstation.replicas.remote import OnProgress
+from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

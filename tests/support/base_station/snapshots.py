@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fpvstation.__main__ import main
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.office import CopyProgress
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import CopyProgress
 from fpvstation.snapshots import send, tools
 from fpvstation.snapshots.send import Sender, Target
 from fpvstation.store.disk import Folder

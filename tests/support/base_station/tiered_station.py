@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from fpvcar.recordings import codec, messages
 from fpvstation.errors import StationError
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.office import OfficeFault, RemoteOffice
-from fpvstation.mirror.replicate import Replicator
-from fpvstation.mirror.restore import Restore
-from fpvstation.mirror.s3 import S3
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import OfficeFault, RemoteOffice
+from fpvstation.replicas.replicate import Replicator
+from fpvstation.replicas.restore import Restore
+from fpvstation.replicas.s3 import S3
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.snapshots import restore as restoring
 from fpvstation.snapshots.tools import SNAPSHOTS, Snapshot, snapshots_of
 from fpvstation.store.disk import Folder

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from fpvstation.mirror.tiers import Tiers
+from fpvstation.replicas.tiers import Tiers
 from fpvstation.snapshots.restore import listed_in
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.store.archived import ARCHIVED

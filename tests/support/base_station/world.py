@@ -13,10 +13,10 @@ from typing import Any
 from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull
-from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.relay_queue import SETTLED_S
-from fpvstation.mirror.replicate import Replicator
+from fpvstation.replicas.pending import SETTLED_S
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.audit import KEPT, UNLISTED
 from fpvstation.store.bound import Bound
 from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, ReplicaLog

@@ -17,7 +17,7 @@ from fpvstation.store.store import Store
 from fpvstation.store.verify import Verdict, verify
 from tests.support.base_station.disk import FakeDisk, sums_of
 from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
-from tests.unit.fpvstation.mirror.test_tiers import Rig
+from tests.unit.fpvstation.replicas.test_tiers import Rig
 from tests.unit.fpvstation.store.test_store import NAME, SESSION
 
 NOW_S = 1.8e9

@@ -13,9 +13,9 @@ from fpvstation.errors import CHORE_LIST, INTERNAL
 from fpvstation.fetch.rate import WINDOW_S, Rate
 from fpvstation.fetch.scheduler import FETCHING, CarState
 from fpvstation.housekeeping import ChoreState
-from fpvstation.mirror.office import OfficeState
-from fpvstation.mirror.recalls import RecallState
-from fpvstation.mirror.replicate import SENDING
+from fpvstation.replicas.recalls import RecallState
+from fpvstation.replicas.remote import OfficeState
+from fpvstation.replicas.replicate import SENDING
 from fpvstation.store.replica_log import RECENT_S
 from fpvstation.web.health import OLD_S, StationHealth
 from fpvstation.web.status import follow, lines_of

@@ -16,9 +16,9 @@ from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.housekeeping import Chores
-from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.recalls import Recalls
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.recalls import Recalls
+from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

@@ -10,7 +10,7 @@ from fpvcar.access.rights import CODE
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
-from fpvstation.mirror.mirrors import Offices
+from fpvstation.replicas.remotes import Offices
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.web import query_api
 from fpvstation.web.page import Page

@@ -20,7 +20,7 @@ import msgspec
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.texts import NOT_INSTALLED, PROGRAM_EXIT, SAYS, Text
-from fpvstation.mirror.office import (
+from fpvstation.replicas.remote import (
     OTHER_STORE,
     UNMOUNTED,
     CopyProgress,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.mirror import s3
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.restore import Restore
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas import s3
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.restore import Restore
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from tests.support.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig, act

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fpvstation.errors import StationError
-from fpvstation.mirror.office import CopyProgress, OfficeFault
-from fpvstation.mirror.restore import Restore, RestoreResult, session_of
+from fpvstation.replicas.remote import CopyProgress, OfficeFault
+from fpvstation.replicas.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from tests.support.base_station.office import PLACE, SECOND, PlayedOffice, Rig, act

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fpvstation.__main__ import main
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.restore import Restore
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.restore import Restore
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from tests.support.base_station.bucket import LARGE, SECOND, TARGET, Rig, act
 from tests.support.base_station.queries import session_files

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from fpvstation.errors import StationError
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.recall import Recall
-from fpvstation.mirror.tiers import Tiers
+from fpvstation.replicas.recall import Recall
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.tiers import Tiers
 from fpvstation.store.disk import make_folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.sums_file import SUMS_FILE
-from tests.unit.fpvstation.mirror.test_tiers import FILES, Rig
+from tests.unit.fpvstation.replicas.test_tiers import FILES, Rig
 from tests.unit.fpvstation.store.test_store import NAME, SESSION
 
 
@@ -36,7 +36,7 @@ def test_archive_unmounted_in_the_middle_gets_no_byte_below_its_disk(
         subprocess.run(["umount", "-l", str(rig.there)], capture_output=True)
         make_folder(folder)
 
-    monkeypatch.setattr("fpvstation.mirror.folder_archive.make_folder", unmount_first)
+    monkeypatch.setattr("fpvstation.replicas.folder_archive.make_folder", unmount_first)
     rig.archive()
     assert not os.path.ismount(rig.there) and not list(rig.there.iterdir())
 
@@ -123,7 +123,7 @@ def test_archive_unmounted_during_a_recall_loses_no_session(
         make_folder(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr("fpvstation.mirror.folder_archive.make_folder", unmount_first)
+        patch.setattr("fpvstation.replicas.folder_archive.make_folder", unmount_first)
         with contextlib.suppress(OfficeFault):
             rig.recall()
     rig.there.rmdir()

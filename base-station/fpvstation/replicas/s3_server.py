@@ -13,7 +13,7 @@ import hashlib
 from typing import Any
 
 from fpvcar.runtime.texts import SAYS, Phrase
-from fpvstation.mirror.office import MAKE_ROOM, OfficeFault
+from fpvstation.replicas.remote import MAKE_ROOM, OfficeFault
 
 ACCESS = Phrase("bucket_access", "allow these keys {right} there")
 REGION = Phrase("bucket_region", "region {region} refused: set AWS_REGION to the bucket's region")

@@ -10,13 +10,13 @@ from random import Random
 import pytest
 
 from fpvstation.__main__ import main
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.archived import ARCHIVED, LEFT, path_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import DAY_S
 from fpvstation.store.verify import Verdict, verify
-from tests.unit.fpvstation.mirror.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig, act
+from tests.unit.fpvstation.replicas.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig, act
 from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
 
@@ -70,7 +70,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
         copy2(source, target)
 
     monkeypatch.setattr(shutil, "copy2", copy)
-    digest = "fpvstation.mirror.folder_archive.sha256_of"
+    digest = "fpvstation.replicas.folder_archive.sha256_of"
     monkeypatch.setattr(digest, lambda path: copy(path, path.with_name("never")))
 
 

@@ -18,8 +18,8 @@ from fpvcar.http.languages import translated
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.settings import TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchiveLog
 from fpvstation.store.disk import Folder

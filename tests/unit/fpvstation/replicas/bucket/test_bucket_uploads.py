@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from fpvcar.runtime.units import MIB
-from fpvstation.mirror import s3
-from fpvstation.mirror.office import CopyProgress, OfficeFault, quiet
+from fpvstation.replicas import s3
+from fpvstation.replicas.remote import CopyProgress, OfficeFault, quiet
 from tests.support.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig
 from tests.support.base_station.s3_proxy import S3Proxy
 from tests.support.base_station.versitygw import BUCKET
@@ -20,7 +20,7 @@ from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 SENDING = """
 import asyncio, sys
 from pathlib import Path
-from fpvstation.mirror import s3
+from fpvstation.replicas import s3
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 s3.PART = 5 << 20

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.mirror.replicate import Replicator
-from fpvstation.mirror.restore import Restore
-from fpvstation.mirror.s3 import S3
-from fpvstation.mirror.tiers import Tiers, archive_of
+from fpvstation.replicas.replicate import Replicator
+from fpvstation.replicas.restore import Restore
+from fpvstation.replicas.s3 import S3
+from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.snapshots import restore as snapshots
 from fpvstation.snapshots.tools import Snapshot
 from fpvstation.store.disk import Folder
@@ -21,7 +21,7 @@ from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
 from tests.support.base_station.bucket import act
 from tests.support.base_station.versitygw import BUCKET, Gateway
-from tests.unit.fpvstation.mirror.test_tiers import OTHER, OTHER_NAME
+from tests.unit.fpvstation.replicas.test_tiers import OTHER, OTHER_NAME
 from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
 PLACES = ("store", "archive", "office", "snapshot")

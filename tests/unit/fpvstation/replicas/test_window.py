@@ -10,8 +10,8 @@ import pytest
 
 from fpvcar.config import ConfigError
 from fpvcar.runtime.texts import State
-from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.office import OnProgress
+from fpvstation.replicas.remote import OnProgress
+from fpvstation.replicas.remotes import Offices
 from fpvstation.settings import Window, load
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.office import PLACE, Rig, act

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from fpvcar.runtime.texts import NOT_INSTALLED, SAYS
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.s3_server import (
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.s3_server import (
     ABSENT,
     SHARED,
     UNSUPPORTED,

@@ -18,7 +18,8 @@ from fpvcar.runtime.texts import Text, fault_text
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
-from fpvstation.mirror.office import (
+from fpvstation.replicas.pending import PendingSessions, SessionExtent
+from fpvstation.replicas.remote import (
     DAMAGED,
     CopyProgress,
     OfficeFault,
@@ -27,7 +28,6 @@ from fpvstation.mirror.office import (
     RemoteOffice,
     bad_copies,
 )
-from fpvstation.mirror.relay_queue import PendingSessions, SessionExtent
 from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from fpvcar.runtime.units import MIB
-from fpvstation.mirror import s3_bucket
-from fpvstation.mirror.office import CopyProgress, OfficeFault
+from fpvstation.replicas import s3_bucket
+from fpvstation.replicas.remote import CopyProgress, OfficeFault
 from tests.soak.seeds import chosen
 from tests.support.base_station.bucket import LARGE, TARGET, Rig
 from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put

@@ -25,10 +25,17 @@ from fpvcar.runtime.texts import FILE_MISSING, Phrase, Text, fault_text
 from fpvstation.catalogue.probe import ProbeJob, key_of, probe
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.folder_archive import FolderArchive
-from fpvstation.mirror.office import DAMAGED, Archive, OfficeFault, OnProgress, RemoteOffice, quiet
-from fpvstation.mirror.recall import Recall
-from fpvstation.mirror.s3 import S3
+from fpvstation.replicas.folder_archive import FolderArchive
+from fpvstation.replicas.recall import Recall
+from fpvstation.replicas.remote import (
+    DAMAGED,
+    Archive,
+    OfficeFault,
+    OnProgress,
+    RemoteOffice,
+    quiet,
+)
+from fpvstation.replicas.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
 from fpvstation.store.audit import files_of

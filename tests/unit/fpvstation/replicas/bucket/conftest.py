@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.runtime.units import MIB
-from fpvstation.mirror import s3, s3_bucket
+from fpvstation.replicas import s3, s3_bucket
 from tests.support.base_station.bucket import Rig
 from tests.support.base_station.s3_proxy import S3Proxy
 from tests.support.base_station.versitygw import Gateway

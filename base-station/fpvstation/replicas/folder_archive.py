@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fpvcar.runtime import files
 from fpvstation.errors import StationError
-from fpvstation.mirror.office import (
+from fpvstation.replicas.remote import (
     BAD_DISK,
     OTHER_STORE,
     UNMOUNTED,

@@ -8,11 +8,11 @@ import pytest
 
 from fpvcar.http.languages import translated
 from fpvcar.runtime.texts import VERBATIM, fault_text
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
-from fpvstation.mirror.office import CopyProgress, OfficeFault, OnProgress
-from fpvstation.mirror.relay_queue import LATEST_S, SETTLED_S
-from fpvstation.mirror.replicate import Replicator
+from fpvstation.replicas.pending import LATEST_S, SETTLED_S
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import CopyProgress, OfficeFault, OnProgress
+from fpvstation.replicas.remotes import BACK_OFF_S, POLL_S, Offices
+from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.replica_log import HERE, segments_of
 from fpvstation.store.sums_file import StoredSegment

@@ -9,8 +9,8 @@ import base64
 import hashlib
 from typing import Any
 
-from fpvstation.mirror.s3_bucket import Bucket, BucketFile
-from fpvstation.mirror.s3_server import Checksums, Exists, checksums_of
+from fpvstation.replicas.s3_bucket import Bucket, BucketFile
+from fpvstation.replicas.s3_server import Checksums, Exists, checksums_of
 
 
 class Upload:

@@ -11,10 +11,10 @@ from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import SAYS, Text, fault_text
 from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.office import OfficeFault, OfficeState, RemoteOffice
-from fpvstation.mirror.replicate import Replicator
-from fpvstation.mirror.s3 import S3
+from fpvstation.replicas.rdcp import Rdcp
+from fpvstation.replicas.remote import OfficeFault, OfficeState, RemoteOffice
+from fpvstation.replicas.replicate import Replicator
+from fpvstation.replicas.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, Office, Window
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store

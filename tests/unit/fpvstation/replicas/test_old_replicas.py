@@ -2,12 +2,12 @@
 
 import pytest
 
-from fpvstation.mirror.mirrors import Offices
-from fpvstation.mirror.office import OfficeFault
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remotes import Offices
 from fpvstation.store.replica_log import AHEAD_S, RECENT_S, REJUDGED_S
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.office import SECOND, Rig
-from tests.unit.fpvstation.mirror.test_replicate import LATER
+from tests.unit.fpvstation.replicas.test_replicate import LATER
 from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put, sums_of
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fpvcar.http.languages import translated
-from fpvstation.mirror.office import OfficeFault
-from fpvstation.mirror.replicate import Replicator
-from fpvstation.mirror.s3_bucket import BucketFile
+from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.replicate import Replicator
+from fpvstation.replicas.s3_bucket import BucketFile
 from fpvstation.store.identity import MARKER
 from tests.support.base_station.bucket import SECOND, TARGET, Rig, act
 from tests.support.base_station.versitygw import REGION

@@ -19,9 +19,9 @@ import msgspec
 from fpvcar.runtime.texts import SAYS, Phrase, Text, fault_text, segments
 from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.rate import Rate
-from fpvstation.mirror.office import MAKE_ROOM, CopyProgress, OfficeFault
-from fpvstation.mirror.recall import NO_ARCHIVE
-from fpvstation.mirror.tiers import Tiers, TiersBusy
+from fpvstation.replicas.recall import NO_ARCHIVE
+from fpvstation.replicas.remote import MAKE_ROOM, CopyProgress, OfficeFault
+from fpvstation.replicas.tiers import Tiers, TiersBusy
 from fpvstation.store.archived import ArchivedSession
 from fpvstation.store.identity import FULL
 

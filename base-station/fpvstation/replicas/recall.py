@@ -20,7 +20,7 @@ from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.office import (
+from fpvstation.replicas.remote import (
     Archive,
     CopyProgress,
     OfficeFault,
@@ -29,7 +29,7 @@ from fpvstation.mirror.office import (
     no_room,
     quiet,
 )
-from fpvstation.mirror.replicate import adopt_files
+from fpvstation.replicas.replicate import adopt_files
 from fpvstation.store.archived import ARCHIVED, LEFT, ArchivedSession, ArchiveLog, voted
 from fpvstation.store.audit import BAD, Sums
 from fpvstation.store.disk import Folder, read_back

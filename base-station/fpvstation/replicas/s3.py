@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fpvcar.recordings import names
 from fpvcar.runtime.texts import FILE_MISSING, SAYS, Phrase
-from fpvstation.mirror.office import (
+from fpvstation.replicas.remote import (
     BAD_DISK,
     OTHER_STORE,
     CopyProgress,
@@ -27,9 +27,9 @@ from fpvstation.mirror.office import (
     damaged_here,
     quiet,
 )
-from fpvstation.mirror.s3_bucket import Bucket, BucketFile
-from fpvstation.mirror.s3_server import FileMissing, ServerFeatures
-from fpvstation.mirror.s3_upload import Upload
+from fpvstation.replicas.s3_bucket import Bucket, BucketFile
+from fpvstation.replicas.s3_server import FileMissing, ServerFeatures
+from fpvstation.replicas.s3_upload import Upload
 from fpvstation.settings import BUCKET_SCHEME
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER

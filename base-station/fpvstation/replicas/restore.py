@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fpvcar.recordings import names
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.office import CopyProgress, OfficeFault, RemoteOffice
-from fpvstation.mirror.replicate import adopt_files
+from fpvstation.replicas.remote import CopyProgress, OfficeFault, RemoteOffice
+from fpvstation.replicas.replicate import adopt_files
 from fpvstation.store.disk import Disk
 from fpvstation.store.manifest import FOLDER
 from fpvstation.store.replica_log import ReplicaLog, segments_of

@@ -13,10 +13,10 @@ import pytest
 
 from fpvcar.http.languages import translated
 from fpvstation.errors import StationError
-from fpvstation.mirror import recalls as module
-from fpvstation.mirror.recalls import Recalls, RecallState
-from fpvstation.mirror.tiers import TiersBusy
-from tests.unit.fpvstation.mirror.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig
+from fpvstation.replicas import recalls as module
+from fpvstation.replicas.recalls import Recalls, RecallState
+from fpvstation.replicas.tiers import TiersBusy
+from tests.unit.fpvstation.replicas.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig
 from tests.unit.fpvstation.store.test_store import SESSION, put
 
 SIZE = sum(map(len, FILES.values()))
