@@ -340,7 +340,9 @@ def english_faults(module: Path) -> str:
 
 def test_faults_on_a_page_of_a_station_have_a_key() -> None:
     station = ROOT / "base-station" / "fpvstation"
-    folders = [station / name for name in ("catalogue", "fetch", "query", "replicas", "store", "web")]
+    folders = [
+        station / name for name in ("catalogue", "fetch", "query", "replicas", "store", "web")
+    ]
     modules = [
         file
         for folder in (station.parent / "fpvsites", *folders)

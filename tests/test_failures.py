@@ -26,7 +26,7 @@ TESTS = {
         f"{STATION}/store/test_store.py::test_full_copy_of_a_store_is_a_store",
     ),
     "the archive's disk is lost, or its bucket": (LOSSES,),
-    "an office is lost": (
+    "a remote is lost": (
         f"{STATION}/replicas/test_losses.py::test_successor_of_a_lost_office_gets_all_sessions",
     ),
     "several places are lost at once": (LOSSES,),
@@ -60,7 +60,7 @@ TESTS = {
         f"{PULL}::test_failed_segment_does_not_block_the_next",
         f"{STATION}/fetch/test_scheduler.py::test_bad_segment_is_retried_with_growing_pauses",
     ),
-    "the office is away, full, or killed midway": (
+    "a remote is away, full, or killed midway": (
         SCHEDULES,
         f"{STATION}/replicas/test_replicate.py::test_absent_office_is_retried_with_growing_pauses",
     ),
@@ -84,7 +84,7 @@ TESTS = {
         f"{AUDIT}::test_record_that_cannot_be_decoded_is_named_and_written_again",
         f"{AUDIT}::test_file_and_line_prove_a_damaged_record_wrong",
     ),
-    "a copy rots at the office": (
+    "a copy rots at a remote": (
         f"{OLD}::test_copy_that_rotted_at_the_office_is_sent_again",
         f"{OLD}::test_evicted_session_is_judged_there_and_comes_back_if_it_rots",
     ),

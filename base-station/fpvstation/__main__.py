@@ -31,7 +31,7 @@ from fpvstation.errors import StationError, run_verb
 from fpvstation.fetch import client, discover
 from fpvstation.fetch.cars import Car, Cars, url_of
 from fpvstation.fetch.pull import CarFault
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.service import STORE, Options, state_directory
 from fpvstation.web import password, status
 
@@ -40,18 +40,18 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
 
   fpvstation pair 192.168.1.5      pair with a car; asks for its grown-up code
   fpvstation run                   fetch until Ctrl-C, with the page on localhost:8100
-  fpvstation status                show the state and queue of each car and office
+  fpvstation status                show the state and queue of each car and remote
   fpvstation passwd                set a password, to open the page from other machines
   fpvstation cars                  list paired cars, and cars announced on this network
   fpvstation forget Plague         end the pairing with a car; keep its recordings
   fpvstation verify                check the store against its checksums
-  fpvstation verify --office       have the offices check their copies
+  fpvstation verify --remotes      have the remotes check their copies
   fpvstation rebuild               rebuild the catalogue of the page from the store
   fpvstation query "SELECT ..."    ask all recordings in SQL
   fpvstation grep PATTERN          search names, marks, causes and log lines
   fpvstation batch replay          run all recordings through the gate of this version
   fpvstation rm SESSION            move a session to the trash; never fetch it again
-  fpvstation restore SESSION       restore a session from the trash or an office
+  fpvstation restore SESSION       restore a session from the trash or a remote
   fpvstation archive --due         move old sessions to the archive of the settings
   fpvstation recall SESSION        bring a session back from the archive
   sudo fpvstation snapshots setup  keep hourly snapshots of a store on btrfs
@@ -65,7 +65,7 @@ A car with `station = true` in its profile deletes a recording only after this s
 has stored, verified and synced it.
 """
 PORT_MOST = 65534
-EXPECTED_ERRORS = (CarFault, ConfigError, OfficeFault, RecordingError, StationError)
+EXPECTED_ERRORS = (CarFault, ConfigError, PlaceFault, RecordingError, StationError)
 """Exceptions whose text names the refused value and the next step."""
 
 
@@ -210,7 +210,7 @@ def _add_config(verb: argparse.ArgumentParser) -> None:
         type=Path,
         default=settings.usual_path(),
         metavar="FILE",
-        help="settings file, with the offices (default: %(default)s)",
+        help="settings file, with the remotes (default: %(default)s)",
     )
 
 
@@ -241,14 +241,14 @@ def _station_verbs(subcommands: _Verbs) -> None:
         type=within(float, 0.0, 1e5),
         default=0.0,
         metavar="GB",
-        help="limit the size of the store: evict the oldest sessions that all offices have; "
-        "without an office they are lost (default: no limit)",
+        help="limit the size of the store: evict the oldest sessions that all remotes have; "
+        "without a remote they are lost (default: no limit)",
     )
     run.add_argument(
         "--store-changed", action="store_true", help="accept another store than at the last start"
     )
     subcommands.add("passwd", _passwd, "set the password for the page on other machines")
-    state = subcommands.add("status", status.run, "show the state and queue of each car and office")
+    state = subcommands.add("status", status.run, "show the state and queue of each car and remote")
     _add_port(state)
     state.add_argument("--json", action="store_true", help="print the status as JSON")
     state.add_argument(
@@ -288,10 +288,10 @@ def _store_verbs(subcommands: _Verbs) -> None:
     scope.add_argument("session", nargs="?", default="", help="check this session only")
     scope.add_argument("--all", action="store_true", help="check every session (the default)")
     check.add_argument(
+        "--remotes",
         "--office",
         action="store_true",
-        help="check the offices' copies instead: rdcp has the office read them, a bucket is read "
-        "back",
+        help="check the remotes' copies instead: an office reads its own, a bucket is read back",
     )
     _add_config(check)
     check.add_argument(
@@ -331,10 +331,10 @@ def _store_verbs(subcommands: _Verbs) -> None:
     back.add_argument(
         "--lost",
         action="store_true",
-        help="count the copy in the archive as lost: office, car or a snapshot supply the session",
+        help="count the copy in the archive as lost: remote, car or a snapshot supply the session",
     )
     _add_config(back)
-    help_text = "restore a session from the trash or an office"
+    help_text = "restore a session from the trash or a remote"
     _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))
     help_text = "write both ends of a tunnel to another site: configuration and keys"
     tunnel.add_options(subcommands.add("tunnel", tunnel.run, help_text))

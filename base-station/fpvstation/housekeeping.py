@@ -21,7 +21,7 @@ from fpvcar.runtime.texts import BOTH, SAYS, Text, fault_text
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import CHORE_LIST, INTERNAL, StationError
 from fpvstation.query.keeper import SidecarKeeper
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.tiers import Tiers, TiersBusy
 from fpvstation.settings import TierSettings
 from fpvstation.snapshots.tools import SNAPSHOTS
@@ -178,7 +178,7 @@ def keep_tiers(tiers: Tiers, tier_settings: TierSettings) -> Iterator[Text]:
             try:
                 asyncio.run(tiers.archive(due.session))
                 log.info("%s archived: %s", due.session, due.reason)
-            except (OfficeFault, StationError, OSError) as fault:
+            except (PlaceFault, StationError, OSError) as fault:
                 yield fault_text(fault)
                 return
 

@@ -34,7 +34,7 @@ from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores, chores_of, keep_tiers
 from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.replicas.recalls import Recalls
-from fpvstation.replicas.remotes import Offices, remote_offices
+from fpvstation.replicas.remotes import Remotes, remotes_of
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
@@ -100,29 +100,29 @@ async def run(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with lock_store(root):
-        disk, cars, office = Folder(root), Cars(state), options.settings.office
-        places = remote_offices(office, root)
+        disk, cars, configured = Folder(root), Cars(state), options.settings.replicas
+        places = remotes_of(configured, root)
         replicas = ReplicaLog(disk)
-        offices = Offices(places, office.copies_required, replicas, windows=office.windows)
-        store = Store(disk, offices.queue)
+        remotes = Remotes(places, configured.copies_required, replicas, windows=configured.windows)
+        store = Store(disk, remotes.queue)
         store_id = _open(store, root, state, options.store_changed)
-        offices.open(store, asyncio.to_thread)
-        scheduler = FetchScheduler(cars, store, offices.safe)
+        remotes.open(store, asyncio.to_thread)
+        scheduler = FetchScheduler(cars, store, remotes.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, scheduler.inventory)
         await asyncio.to_thread(catalogue.open)
-        bound = Bound(store, disk, replicas, options.most, offices.places, offices.verify_soon)
+        bound = Bound(store, disk, replicas, options.most, remotes.places, remotes.verify_soon)
         tier_settings, archiving = options.settings.tiers, None
         tiers: Tiers | None = None
         if tier_settings.archive:
             archive = archive_of(tier_settings.archive, root)
-            remotes = remote_offices(options.settings.office, root, "recall")
-            tiers = Tiers(store, disk, archive, offices.places, asyncio.to_thread, remotes=remotes)
+            sources = remotes_of(configured, root, "recall")
+            tiers = Tiers(store, disk, archive, remotes.places, asyncio.to_thread, remotes=sources)
             archiving = partial(keep_tiers, tiers, tier_settings)
         limit = bound if options.most else None
         sidecars = SidecarKeeper(state, root, store, catalogue, replicas) if has_parquet() else None
         chores = Chores(chores_of(store, root, limit, catalogue, archiving, sidecars))
         recalls = Recalls(tiers)
-        page = Page(catalogue, scheduler, offices, chores, rights, state, recalls)
+        page = Page(catalogue, scheduler, remotes, chores, rights, state, recalls)
         endpoint = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)
         print_url = partial(_greet, endpoint, root)
@@ -132,7 +132,7 @@ async def run(options: Options) -> None:
         endless = {"fetching": fetching, "page": _serve(site), "chores": chores.run()}
         endless["recalls"] = recalls.run()
         if places:
-            endless["offices"] = offices.run()
+            endless["remotes"] = remotes.run()
         ending = {"watchdog": _feed_watchdog()}
         if options.beside:
             ending["pairing"] = _pair_beside(options.beside, cars, paired)

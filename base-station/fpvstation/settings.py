@@ -1,9 +1,9 @@
 """Settings of a station: an optional TOML file.
 
-[office]
+[replicas]
 target = "nas:/srv/drives"       # HOST:DIR as for rdcp, a folder, or s3://BUCKET/PREFIX
-second = "attic:/srv/drives"     # a second office, as at another site
-window = "22:00-06:00"           # the second office is used in these hours only
+second = "attic:/srv/drives"     # a second remote, as at another site
+window = "22:00-06:00"           # the second remote is used in these hours only
 rate = "5M"                      # and gets at most so many bytes a second
 copies_required = 2              # before a car may forget; the store's own is one
 options = ["--plain"]            # more options of rdcp
@@ -14,6 +14,7 @@ after = "90 days"                # sessions of that age move there,
 above = "80 %"                   # and the oldest ones while the store's disk is that full
 """
 
+import logging
 import math
 import os
 import re
@@ -31,6 +32,7 @@ BUCKET_SCHEME = "s3://"
 BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w-][\w.-]*)*/?", re.ASCII)
 RATE = re.compile(r"[0-9]*[1-9][0-9]*[KMGTkmgt]?", re.ASCII)
 """Rates of rdcp: bytes per second, or with a unit of powers of 1024."""
+log = logging.getLogger("fpvstation")
 
 
 class Window(NamedTuple):
@@ -61,8 +63,8 @@ class Window(NamedTuple):
         return now >= self.begin or now < self.end
 
 
-class Office(Section, frozen=True):
-    """Destinations that finished sessions are mirrored to."""
+class ReplicaSettings(Section, frozen=True):
+    """Remotes that get a replica of each finished session: offices by rdcp, and buckets."""
 
     target: str = ""
     second: str = ""
@@ -106,7 +108,7 @@ class TierSettings(Section, frozen=True):
 
 
 class Settings(Section, frozen=True):
-    office: Office = Office()
+    replicas: ReplicaSettings = ReplicaSettings()
     tiers: TierSettings = TierSettings()
 
 
@@ -122,52 +124,54 @@ def load(path: Path) -> Settings:
     if not path.exists():
         return Settings()
     table = read_toml(path)
+    if "office" in table and "replicas" not in table:  # the former name, of buckets too
+        log.warning("%s: [office] is called [replicas] now: rename it there", path)
+        table["replicas"] = table.pop("office")
     try:
         settings = converted(table, Settings)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
-    office = settings.office
-    archive = settings.tiers.archive
-    for target in (*office.targets, archive):
+    replicas, archive = settings.replicas, settings.tiers.archive
+    for target in (*replicas.targets, archive):
         if target.startswith(BUCKET_SCHEME) and not BUCKET.fullmatch(target):
             raise ConfigError(
                 f'{path}: target "{target}" refused: expected s3://BUCKET/PREFIX, with a '
                 "bucket of 3 to 63 of a-z 0-9 . - and folders of A-Z a-z 0-9 . _ -"
             )
-    if archive in office.targets and archive:
-        raise ConfigError(f"{path}: tiers.archive is an office, too: name another place")
+    if archive in replicas.targets and archive:
+        raise ConfigError(f"{path}: tiers.archive is a remote, too: name another place")
     if archive and not archive.startswith((BUCKET_SCHEME, "/")):
         raise ConfigError(
             f'{path}: tiers.archive "{archive}" refused: expected /FOLDER or s3://BUCKET/PREFIX'
         )
-    if office.copies_required > 1 + len(office.targets):
+    if replicas.copies_required > 1 + len(replicas.targets):
         raise ConfigError(
-            f"{path}: office.copies_required = {office.copies_required} refused: expected at "
-            f"most {1 + len(office.targets)}, the store and its offices: add an office"
+            f"{path}: replicas.copies_required = {replicas.copies_required} refused: expected at "
+            f"most {1 + len(replicas.targets)}, the store and its remotes: add a remote"
         )
-    if office.target == office.second != "":
-        raise ConfigError(f"{path}: office.second is the same as office.target: one copy, not two")
-    for key, value in (("window", office.window), ("rate", office.rate)):
-        if value and not office.second:
+    if replicas.target == replicas.second != "":
+        raise ConfigError(f"{path}: replicas.second is replicas.target, too: one copy, not two")
+    for key, value in (("window", replicas.window), ("rate", replicas.rate)):
+        if value and not replicas.second:
             raise ConfigError(
-                f'{path}: office.{key} = "{value}" refused: it is for office.second, which is '
-                "missing: name the office at the other site there"
+                f'{path}: replicas.{key} = "{value}" refused: it is for replicas.second, which is '
+                "missing: name the remote at the other site there"
             )
     try:
-        _ = office.windows
+        _ = replicas.windows
     except ValueError:
         raise ConfigError(
-            f'{path}: office.window = "{office.window}" refused: expected two different times '
+            f'{path}: replicas.window = "{replicas.window}" refused: expected two different times '
             'of day, like "22:00-06:00"; leave it out to copy at any time'
         ) from None
-    if office.rate and office.second.startswith(BUCKET_SCHEME):
+    if replicas.rate and replicas.second.startswith(BUCKET_SCHEME):
         raise ConfigError(
-            f'{path}: office.rate = "{office.rate}" refused: it works with rdcp only, not with '
-            f"{office.second}: leave it out"
+            f'{path}: replicas.rate = "{replicas.rate}" refused: it works with rdcp only, not with '
+            f"{replicas.second}: leave it out"
         )
-    if office.rate and not RATE.fullmatch(office.rate):
+    if replicas.rate and not RATE.fullmatch(replicas.rate):
         raise ConfigError(
-            f'{path}: office.rate = "{office.rate}" refused: expected bytes per second above '
+            f'{path}: replicas.rate = "{replicas.rate}" refused: expected bytes per second above '
             '0, like "5M" (K, M, G: powers of 1024)'
         )
     return settings

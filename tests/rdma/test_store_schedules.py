@@ -1,4 +1,4 @@
-"""Seeded schedules of a store with an archive, a bucket, a mirror and snapshots, on real disks."""
+"""Seeded schedules of a store with an archive, a bucket, an office and snapshots, on real disks."""
 
 import functools
 import os
@@ -71,7 +71,7 @@ def check_by_other_programs(world: TieredWorld) -> None:
     """Check the sessions by sha256sum and by the MCAP library of Foxglove, in the store and at each
     office. A third of the worlds archives them first, and reads them through their links."""
     sessions = sorted({segment.session for segment in world.data})
-    folders = [world.root, world.bucket / "office", world.mirror]
+    folders = [world.root, world.bucket / "replicas", world.office]
     if not world.archived.is_relative_to(world.bucket) and world.random.random() < 0.3:
         for session in sessions:
             world.move(Tiers.archive, session)

@@ -14,7 +14,7 @@ import pytest
 from fpvcar.runtime.units import MIB
 from fpvstation import settings
 from fpvstation.replicas.rdcp import Rdcp
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
@@ -54,30 +54,30 @@ class Clock:
         await asyncio.sleep(seconds / 100)
 
 
-async def seen(look: Callable[[], bool], offices: Offices) -> None:
+async def seen(look: Callable[[], bool], remotes: Remotes) -> None:
     limit_s = time.monotonic() + 30.0
     while not look():
-        assert time.monotonic() < limit_s, offices.states
+        assert time.monotonic() < limit_s, remotes.states
         await asyncio.sleep(0.02)
 
 
-async def two_nights(offices: Offices, store: Store, clock: Clock, there: Path) -> float:
+async def two_nights(remotes: Remotes, store: Store, clock: Clock, there: Path) -> float:
     """Mirror with a morning in the middle of the copy; return the seconds of both nights."""
-    offices.open(store, asyncio.to_thread)
-    running = asyncio.create_task(offices.run())
+    remotes.open(store, asyncio.to_thread)
+    running = asyncio.create_task(remotes.run())
     try:
-        (state,) = offices.states
-        await seen(lambda: state.waits_until == "22:00" and state.waiting == 1, offices)
+        (state,) = remotes.states
+        await seen(lambda: state.waits_until == "22:00" and state.waiting == 1, remotes)
         assert not list(there.iterdir())
         clock.utc_s, began_s = NIGHT_S, time.monotonic()
-        await seen(lambda: state.bytes > len(DATA) // 4, offices)
+        await seen(lambda: state.bytes > len(DATA) // 4, remotes)
         clock.utc_s = MORNING_S
-        await seen(lambda: state.waits_until == "22:00" and state.state == "ok", offices)
+        await seen(lambda: state.waits_until == "22:00" and state.state == "ok", remotes)
         took_s = time.monotonic() - began_s
         assert (state.sent, state.waiting) == (0, 1)
         moved = state.bytes
         clock.utc_s, began_s = NIGHT_S, time.monotonic()
-        await seen(lambda: state.complete == 1, offices)
+        await seen(lambda: state.complete == 1, remotes)
         assert state.bytes - len(DATA) < moved / 2, "the second night did not go on"
         assert (state.sent, state.waiting, state.waits_until) == (1, 0, "")
         return took_s + time.monotonic() - began_s
@@ -105,22 +105,22 @@ async def test_session_reaches_the_second_office_over_openvpn_in_two_nights(
         try:
             config = tmp_path / "station.toml"
             config.write_text(
-                f'[office]\nsecond = "site:{there}"\nrate = "2M"\nwindow = "22:00-06:00"\n'
+                f'[replicas]\nsecond = "site:{there}"\nrate = "2M"\nwindow = "22:00-06:00"\n'
                 f'options = ["--ssh", "{sshd.command}", "--remote-path", "{rdma_tools}"]\n'
             )
-            office = settings.load(config).office
-            target = office.second
-            remote = Rdcp(target, root, office.options_of(target))
+            replicas = settings.load(config).replicas
+            target = replicas.second
+            remote = Rdcp(target, root, replicas.options_of(target))
             clock = Clock()
-            offices = Offices(
+            remotes = Remotes(
                 [remote],
                 2,
                 ReplicaLog(disk),
                 clock.sleep,
                 utc_s=lambda: clock.utc_s,
-                windows=office.windows,
+                windows=replicas.windows,
             )
-            took_s = await two_nights(offices, store, clock, there)
+            took_s = await two_nights(remotes, store, clock, there)
         finally:
             sshd.close()
         # The data went over the tunnel, and nothing but the tunnel over the cable.

@@ -20,7 +20,7 @@ ENVIRONMENTS = {
     "VM",
     "packages and systemd units": "a QEMU VM with Debian Trixie: installed, driven, made to "
     "fail, with an emulated pin daemon, with `gpio-sim` and with a kernel's PWM",
-    "base station": "the bench; seeded schedules of failures; its relay to a second store over "
+    "base station": "the bench; seeded schedules of failures; its replicas in a second store over "
     "SSH, and by Soft-RoCE between QEMU VMs",
 }
 HEAD = """

@@ -30,7 +30,7 @@ export interface Listing {
   removable: boolean; editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
   unread: number; copies: Record<string, Copy[]>;
 }
-/** A copy of a drive: `place` is "car", "" here, or an office; see library/drive_repository.py. */
+/** A copy of a drive: `place` is "car", "" here, or a remote; see library/drive_repository.py. */
 export interface Copy { place: string; verified_s: number; whole: boolean; tier: Tier }
 /** Archive of a copy; "away": a folder that is not mounted; "": none. */
 export type Tier = '' | 'folder' | 'bucket' | 'away';
@@ -50,7 +50,7 @@ export interface CarState {
   bytes: number; waiting_bytes: number; rate: number; card_free: number;
   card_total: number; late: Record<string, Text>;
 }
-export interface OfficeState {
+export interface RemoteState {
   place: string; state: Text | 'ok' | 'none'; waiting: number; bytes: number; waiting_bytes: number;
   rate: number; last_fault: Text | null; fault_s: number; oldest_s: number;
   complete: number; waits_until: string;
@@ -63,7 +63,7 @@ export interface Storage {
     path: string; sessions: number; segments: number; bytes: number; free: number;
     total: number; archived: number; archived_bytes: number;
   };
-  cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: Text | null;
+  cars: CarState[]; offices: RemoteState[]; unread: number; why_anew: Text | null;
   chores: ChoreState[]; snapshots: number; snapshot_s: number; recalls: RecallState[];
 }
 /** A moment that a search finds: see fpvstation/web/moments_api.py. */

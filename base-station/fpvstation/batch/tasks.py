@@ -37,7 +37,7 @@ from fpvstation.errors import StationError
 from fpvstation.query import output, sidecar
 from fpvstation.query.engine import Engine
 from fpvstation.query.keeper import folder_of
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.s3 import S3
 from fpvstation.store.disk import sha256_of
 from fpvstation.store.identity import MARKER
@@ -157,7 +157,7 @@ def query(job: Job) -> Outcome:
 
 def _files(job: Job) -> list[Path]:
     """Return the segments of a session, in sequence, where this machine can read them. Raises
-    StationError, OfficeFault."""
+    StationError, PlaceFault."""
     if not job.bucket:
         if not Path(job.root, MARKER).exists():
             raise StationError(
@@ -195,7 +195,7 @@ def outcome_of(job: Job) -> Outcome:
         return Outcome(job.session, BAD, [str(fault)])
     except StationError as fault:
         return Outcome(job.session, FAILED, [str(fault)])
-    except (OfficeFault, OSError) as fault:
+    except (PlaceFault, OSError) as fault:
         return Outcome(job.session, FAILED, [str(fault)], again=True)
     except Exception as fault:  # a defect must cost this session only
         return Outcome(job.session, FAILED, [f"internal fault: {fault!r}"])

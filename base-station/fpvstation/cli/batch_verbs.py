@@ -36,7 +36,7 @@ in some, 1 a session is bad or failed.
   fpvstation worker tcp://HOST:8786                        on each of them
   fpvstation batch replay --cluster tcp://HOST:8786
 
-The workers read the store at the same path, or with --bucket from an office.
+The workers read the store at the same path, or from a bucket of [replicas] with --bucket.
 """
 
 
@@ -64,7 +64,7 @@ def add_to(add: AddVerb) -> None:
         verb.add_argument("--cluster", default="", metavar=ADDRESS, help="Dask scheduler to use")
         _add_workers(verb)
         verb.add_argument(
-            "--bucket", default="", metavar=BUCKET, help="read from this office, not the store"
+            "--bucket", default="", metavar=BUCKET, help="read from this bucket, not the store"
         )
         verb.add_argument(
             "--limit",

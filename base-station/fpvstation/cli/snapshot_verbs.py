@@ -119,7 +119,7 @@ def restore_session(arguments: argparse.Namespace) -> int:
     )
     for missing in result.missing:
         print(
-            f"fpvstation: {missing}: bad in that snapshot, too: try an office, "
+            f"fpvstation: {missing}: bad in that snapshot, too: try a remote, "
             f"fpvstation restore {shlex.quote(session)}",
             file=sys.stderr,
         )
@@ -130,7 +130,7 @@ def send_all(arguments: argparse.Namespace) -> int:
     """Send the snapshots that are missing at the other host."""
     root = _root(arguments)
     store, _ = open_store(root)
-    options = settings.load(arguments.config).office.options
+    options = settings.load(arguments.config).replicas.options
     target, bar = Target(arguments.target), Progress(sys.stderr, 1, 0.0)
 
     def on_progress(progress: CopyProgress) -> None:

@@ -11,8 +11,8 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import settings
 from fpvstation.cli.verbs import open_store, session_named
 from fpvstation.errors import StationError
-from fpvstation.replicas.remote import CopyProgress, OfficeFault, OnProgress
-from fpvstation.replicas.remotes import remote_offices
+from fpvstation.replicas.remote import OnProgress, PlaceFault
+from fpvstation.replicas.remotes import remotes_of
 from fpvstation.replicas.tiers import DueSession, Tiers, archive_of
 
 
@@ -39,7 +39,7 @@ def archive(arguments: argparse.Namespace) -> int:
                 continue
             try:
                 moved = asyncio.run(_with_bar(item.bytes, tiers, item.session))
-            except (StationError, OfficeFault) as error:
+            except (StationError, PlaceFault) as error:
                 faults.append(fault_text(error))
             else:
                 print(f"{item.session}: {moved / MB:.0f} MB archived in {configured.archive}")
@@ -59,10 +59,7 @@ async def _with_bar(size: int, tiers: Tiers, session: str) -> int:
 
 
 def _drawn(bar: Progress) -> OnProgress:
-    def draw(progress: CopyProgress) -> None:
-        bar.to(progress.done, time.monotonic())
-
-    return draw
+    return lambda progress: bar.to(progress.done, time.monotonic())
 
 
 def recall(arguments: argparse.Namespace) -> int:
@@ -80,7 +77,7 @@ def recall(arguments: argparse.Namespace) -> int:
     for name in lost:
         print(
             f"fpvstation: {name}: bad or missing in {configured.archive}, where it stays; a "
-            "running station fetches it if its car or an office has it",
+            "running station fetches it if its car or a remote has it",
             file=sys.stderr,
         )
     print(f"{session}: recalled, {size / MB:.0f} MB; {counted(len(lost), 'segment')} lost")
@@ -94,8 +91,8 @@ def _tiers_of(arguments: argparse.Namespace) -> tuple[Tiers, settings.TierSettin
             f'{arguments.config} has no archive: add [tiers] and archive = "/mnt/archive"'
         )
     store, disk = open_store(arguments.store)
-    root, office = arguments.store.expanduser().absolute(), configured.office
+    root, replicas = arguments.store.expanduser().absolute(), configured.replicas
     place = archive_of(configured.tiers.archive, root)
-    remotes = remote_offices(office, root, "recall")
-    tiers = Tiers(store, disk, place, office.targets, asyncio.to_thread, remotes=remotes)
+    remotes = remotes_of(replicas, root, "recall")
+    tiers = Tiers(store, disk, place, replicas.targets, asyncio.to_thread, remotes=remotes)
     return tiers, configured.tiers

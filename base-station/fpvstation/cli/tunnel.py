@@ -96,7 +96,7 @@ STEPS = """\
      sudo systemctl enable --now {station_unit}
      ping -c 3 {site}
 3. Let the station copy there at night, in station.toml:
-     [office]
+     [replicas]
      second = "{site}:/srv/drives"
      window = "22:00-06:00"
 """

@@ -12,8 +12,8 @@ from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.errors import StationError
 from fpvstation.replicas.recall import claims_of
-from fpvstation.replicas.remote import Archive, CopyProgress, OfficeFault
-from fpvstation.replicas.remotes import remote_offices
+from fpvstation.replicas.remote import Archive, CopyProgress, PlaceFault
+from fpvstation.replicas.remotes import remotes_of
 from fpvstation.replicas.replicate import verify_replica
 from fpvstation.replicas.restore import Restore, session_of
 from fpvstation.replicas.tiers import archive_of
@@ -28,8 +28,8 @@ def verify(arguments: argparse.Namespace) -> int:
     store, disk = open_store(arguments.store)
     name = arguments.session
     sessions = [session_named(name, store)] if name else sorted(store.known())
-    if arguments.office:
-        return asyncio.run(_verify_offices(arguments, store, disk, sessions))
+    if arguments.remotes:
+        return asyncio.run(_verify_remotes(arguments, store, disk, sessions))
     total = sum(_size(store, session) for session in sessions)
     progress = Progress(sys.stderr, total, time.monotonic())
     good = bad = done = 0
@@ -46,7 +46,7 @@ def verify(arguments: argparse.Namespace) -> int:
     if away:
         print(
             f"{counted(away, 'archived session')} not read: mount the archive; a bucket: "
-            "verify --office"
+            "verify --remotes"
         )
     print(f"good: {counted(good, 'segment')} ({done / MB:.0f} MB); bad: {bad}")
     return 1 if bad else 0
@@ -60,18 +60,18 @@ def _size(store: Store, session: str) -> int:
         return 0
 
 
-async def _verify_offices(
+async def _verify_remotes(
     arguments: argparse.Namespace, store: Store, disk: Folder, sessions: list[str]
 ) -> int:
-    """Check the replicas at the offices again; return 1 if any is bad."""
-    replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
-    target = settings.load(arguments.config).tiers.archive
-    if not (office.targets or target):
-        raise StationError(f"{arguments.config} has no office: nothing to verify")
+    """Check the replicas at the remotes and in the archive again; return 1 if any is bad."""
+    replicas, configured = ReplicaLog(disk), settings.load(arguments.config)
+    target = configured.tiers.archive
+    if not (configured.replicas.targets or target):
+        raise StationError(f"{arguments.config} has no remote: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
     if target:
         failed = await _verify_archive(archive_of(target, root), store, replicas, sessions)
-    for remote in remote_offices(office, root, "verify"):
+    for remote in remotes_of(configured.replicas, root, "verify"):
         good = bad = faults = done = 0
         begun_s = time.monotonic()
         try:
@@ -90,7 +90,7 @@ async def _verify_offices(
                 done += _size(store, session)
                 ahead_s = done / (arguments.rate * MB) - (time.monotonic() - begun_s)
                 await asyncio.sleep(max(0.0, ahead_s))
-        except OfficeFault as fault:
+        except PlaceFault as fault:
             print(f"fpvstation: {fault}", file=sys.stderr)
             faults = 1
         print(
@@ -176,16 +176,16 @@ def session_named(name: str, store: Store) -> str:
 def restore(arguments: argparse.Namespace) -> int:
     """Restore a session; return 1 if any of its segments has no good copy."""
     store, disk = open_store(arguments.store)
-    replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
+    replicas, configured = ReplicaLog(disk), settings.load(arguments.config).replicas
     session = session_of(arguments.session, store, disk, replicas)
     if record := store.archived(session):
         raise StationError(f"{session} is in {record.place}: fpvstation recall {session}")
     root = arguments.store.expanduser().absolute()
-    offices = remote_offices(office, root, "restore")
+    remotes = remotes_of(configured, root, "restore")
     phases = _Phases()
     work = Restore(session, store, disk, replicas, asyncio.to_thread, phases.show)
     try:
-        result = asyncio.run(work.run(offices))
+        result = asyncio.run(work.run(remotes))
     finally:
         phases.end()
     for fault in result.faults:
@@ -196,13 +196,13 @@ def restore(arguments: argparse.Namespace) -> int:
         print(f"{session}: {counted(result.present, 'segment')} already here and good")
     for name in result.missing:
         print(
-            f"fpvstation: {name}: no good copy in trash or offices; a running "
+            f"fpvstation: {name}: no good copy in trash or remotes; a running "
             "station fetches it if its car still has it",
             file=sys.stderr,
         )
     if not (result.present or result.restored or result.missing):
         print(
-            f"fpvstation: {session} not found, neither here nor at the offices in "
+            f"fpvstation: {session} not found, neither here nor at the remotes in "
             f"{arguments.config}",
             file=sys.stderr,
         )

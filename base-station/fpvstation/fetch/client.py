@@ -104,7 +104,7 @@ async def certificate_of(car: Car) -> str:
     address.
 
     The car signs its own fingerprint with the key of the pairing. A machine in the middle that
-    relays the answer shows another certificate. Raises CarFault unless this car is proved.
+    forwards the answer shows another certificate. Raises CarFault unless this car is proved.
     """
     presented = await fingerprint_of(car.url)
     values = {"url": car.url, "fingerprint": presented[:16], "car": car.name}

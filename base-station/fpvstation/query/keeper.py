@@ -60,7 +60,7 @@ class SidecarKeeper:
         """Stamp and stem of each session at the last run."""
         self._failures: dict[str, _Failure] = {}
         self._evicted: set[str] = set()
-        """Sessions that are at offices only; their sidecars stay."""
+        """Sessions that are at remotes only; their sidecars stay."""
         self._unchecked: list[str] = []
         self._check_s = 0.0
         self._child: subprocess.Popen[bytes] | None = None

@@ -25,9 +25,9 @@ from fpvstation.replicas.remote import (
     UNMOUNTED,
     UNMOUNTED_NEW,
     CopyProgress,
-    OfficeFault,
     OnFile,
     OnProgress,
+    PlaceFault,
     damaged_here,
     no_room,
     quiet,
@@ -59,7 +59,7 @@ class FolderArchive:
 
     async def claim(self, store: str, known: bool) -> None:
         """Compare the store's marker with that of the archive; create it in an empty folder.
-        `known`: sessions are archived there. Raises OfficeFault, OSError."""
+        `known`: sessions are archived there. Raises PlaceFault, OSError."""
         marker, content = self._folder / MARKER, (self._root / MARKER).read_bytes()
         try:
             present = marker.read_bytes()
@@ -67,11 +67,11 @@ class FolderArchive:
             foreign = [name for name in self._names() if not OWN.fullmatch(name)]
             if known or foreign or not self._folder.is_dir():
                 unmounted = UNMOUNTED if known else UNMOUNTED_NEW
-                raise OfficeFault(unmounted(place=self.place, marker=MARKER)) from None
+                raise PlaceFault(unmounted(place=self.place, marker=MARKER)) from None
             await asyncio.to_thread(files.write_whole, marker, [content])
             return
         if present != content:
-            raise OfficeFault(OTHER_STORE(place=self.place, store=store))
+            raise PlaceFault(OTHER_STORE(place=self.place, store=store))
 
     def _names(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -87,7 +87,7 @@ class FolderArchive:
     async def put(
         self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
     ) -> None:
-        """Copy a session, verify the copy, and publish it. Raises OfficeFault, OSError."""
+        """Copy a session, verify the copy, and publish it. Raises PlaceFault, OSError."""
         with self._held() as there:
             if not await _bad_in(there / session, listed):
                 return  # a killed run has done so
@@ -103,18 +103,18 @@ class FolderArchive:
                 if isinstance(fault, OSError) and fault.errno in FULL:
                     size = sum((self._root / segment.path).stat().st_size for segment in listed)
                     free = shutil.disk_usage(there).free
-                    raise OfficeFault(no_room(self.place, session, size, free)) from None
+                    raise PlaceFault(no_room(self.place, session, size, free)) from None
                 raise
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[Path]:
         """Yield a path of the claimed folder that stays on its disk: after a forced unmount the
-        usual path leads below the mount point. Raises OfficeFault, OSError."""
+        usual path leads below the mount point. Raises PlaceFault, OSError."""
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             held = Path(f"/proc/self/fd/{folder}")
             if not (held / MARKER).exists():
-                raise OfficeFault(UNMOUNTED(place=self.place, marker=MARKER))
+                raise PlaceFault(UNMOUNTED(place=self.place, marker=MARKER))
             yield held
         finally:
             os.close(folder)
@@ -127,7 +127,7 @@ class FolderArchive:
             if read_back(copy) != segment.sha256:
                 if not _is_right((self._root / segment.path).parent, segment):
                     raise damaged_here(segment)
-                raise OfficeFault(BAD_DISK(place=self.place, path=segment.path))
+                raise PlaceFault(BAD_DISK(place=self.place, path=segment.path))
 
         sources = [self._root / segment.path for segment in listed]
         await _copy_files(sources, into, compare, on_progress)

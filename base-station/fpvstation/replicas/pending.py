@@ -1,4 +1,4 @@
-"""Queue of sessions for an office: due time, size, and time of waiting."""
+"""Queue of sessions for a remote: due time, size, and time of waiting."""
 
 import math
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class SessionExtent(NamedTuple):
 
 
 class PendingSessions:
-    """Queue of one office. Only `add` is called from other threads."""
+    """Queue of one remote. Only `add` is called from other threads."""
 
     def __init__(self, clock_s: Clock) -> None:
         self._clock_s = clock_s
@@ -41,7 +41,7 @@ class PendingSessions:
         self._extents.pop(session, None)
 
     def add_now(self, session: str) -> None:
-        """Queue a session at once: the office lacks a part of it."""
+        """Queue a session at once: the remote lacks a part of it."""
         self._due_s.setdefault(session, -math.inf)
 
     def ready(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Office replica on a file server, copied by `rdcp`: over RDMA if both ends have it, or over TCP.
+"""Office: a second store, filled by `rdcp`: over RDMA if both ends have it, or over TCP.
 
 .outgoing/PLACE/CAR/DAY/SESSION/...      links to the files to send, as rdcp merges trees
 .incoming/office/PLACE/...               incoming files until they are verified
@@ -24,8 +24,8 @@ from fpvstation.replicas.remote import (
     OTHER_STORE,
     UNMOUNTED,
     CopyProgress,
-    OfficeFault,
     OnProgress,
+    PlaceFault,
     quiet,
 )
 from fpvstation.store.identity import MARKER
@@ -66,7 +66,7 @@ class RdcpResult(NamedTuple):
 
 
 class Rdcp:
-    """RemoteOffice by rdcp, which verifies its transfers with its own checksums."""
+    """Office: a remote by rdcp, which verifies its transfers with its own checksums."""
 
     def __init__(
         self, target: str, root: Path, options: Sequence[str] = (), incoming: str = "office"
@@ -80,7 +80,7 @@ class Rdcp:
         self._key = key.hexdigest()[:8]
 
     async def claim(self, store: str, known: bool) -> None:
-        """Compare the store's marker with its replica at the office. Raises OfficeFault,
+        """Compare the store's marker with its replica at the office. Raises PlaceFault,
         OSError."""
         copy = self._root / OUTGOING / f"{self._key}.marker"
         copy.parent.mkdir(exist_ok=True)
@@ -91,12 +91,12 @@ class Rdcp:
             content = copy.read_bytes()
             copy.unlink()
             if content != (self._root / MARKER).read_bytes():
-                raise OfficeFault(OTHER_STORE(place=self.place, store=store))
+                raise PlaceFault(OTHER_STORE(place=self.place, store=store))
             return
         if not any(fault.code == "missing" for fault in ended.faults):
             raise self._fault(ended)
         if known:
-            raise OfficeFault(UNMOUNTED(place=self.place, marker=MARKER))
+            raise PlaceFault(UNMOUNTED(place=self.place, marker=MARKER))
         ended = await self._run(str(self._root / MARKER), marker)
         if ended.status:
             raise self._fault(ended)
@@ -104,7 +104,7 @@ class Rdcp:
     async def send(
         self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress = quiet
     ) -> None:
-        """Copy the missing files of a session to the office. Raises OfficeFault, OSError."""
+        """Copy the missing files of a session to the office. Raises PlaceFault, OSError."""
         outgoing = self._root / OUTGOING / self._key
         await asyncio.to_thread(self._link, outgoing / session, listed)
         try:
@@ -125,7 +125,7 @@ class Rdcp:
         (folder / SUMS_FILE).write_bytes(text_of(listed))
 
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
-        """Verify the replica at the office; return the bad or absent names. Raises OfficeFault,
+        """Verify the replica at the office; return the bad or absent names. Raises PlaceFault,
         OSError."""
         names = {segment.path.rpartition("/")[2] for segment in listed}
         manifest = self._root / OUTGOING / f"{self._key}.sums"
@@ -148,7 +148,7 @@ class Rdcp:
 
     async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
         """Copy a session from the office; return the local path of each file. Raises
-        OfficeFault, OSError."""
+        PlaceFault, OSError."""
         into = f"{self._incoming}/{self._key}/{session}"
         folder = self._root / into
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
@@ -163,17 +163,17 @@ class Rdcp:
         }
 
     async def copy(self, source: Path, path: str, on_progress: OnProgress = quiet) -> None:
-        """Copy a file to a path at the office. Raises OfficeFault, OSError."""
+        """Copy a file to a path at the office. Raises PlaceFault, OSError."""
         target = f"{self.place.rstrip('/')}/{path}"
         ended = await self._run(str(source), target, on_progress=on_progress)
         if ended.status:
             raise self._fault(ended)
 
     async def _run(self, *arguments: str, on_progress: OnProgress = quiet) -> RdcpResult:
-        """Run rdcp; `on_progress` gets its progress. Raises OfficeFault, OSError."""
+        """Run rdcp; `on_progress` gets its progress. Raises PlaceFault, OSError."""
         if shutil.which("rdcp") is None:
             command = "sudo apt install rdpipe"
-            raise OfficeFault(NOT_INSTALLED(program="rdcp", command=command))
+            raise PlaceFault(NOT_INSTALLED(program="rdcp", command=command))
         process = await asyncio.create_subprocess_exec(
             *with_pdeathsig([*self._argv, *arguments]),
             stdin=asyncio.subprocess.DEVNULL,
@@ -186,8 +186,8 @@ class Rdcp:
                 output = await _read(process.stderr, on_progress)
                 await process.wait()
         except TimeoutError:
-            raise OfficeFault(
-                Text("office_late", "{place}: rdcp timed out after a day", place=self.place)
+            raise PlaceFault(
+                Text("place_late", "{place}: rdcp timed out after a day", place=self.place)
             ) from None
         finally:
             if process.returncode is None:
@@ -196,12 +196,12 @@ class Rdcp:
                 await process.wait()
         return output._replace(status=process.returncode or 0)
 
-    def _fault(self, ended: RdcpResult) -> OfficeFault:
+    def _fault(self, ended: RdcpResult) -> PlaceFault:
         messages = [*(f"{error.path}: {error.error}" for error in ended.faults), *ended.lines]
         reason = PROGRAM_EXIT(program="rdcp", status=ended.status)
         if messages:
             reason = SAYS(place=reason, reason=messages[-1][:300])
-        return OfficeFault(SAYS(place=self.place, reason=reason))
+        return PlaceFault(SAYS(place=self.place, reason=reason))
 
 
 async def _read(stream: asyncio.StreamReader, on_progress: OnProgress) -> RdcpResult:

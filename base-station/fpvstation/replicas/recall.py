@@ -1,6 +1,6 @@
 """Recall: a session comes back from its archive, as far as it can be read.
 
-    each file copied here -> verified -> bad and missing ones from the offices
+    each file copied here -> verified -> bad and missing ones from the remotes
             -> moved beside the record -> record says `returned`
             -> link removed, folder in its place -> record becomes the list of files left there
             -> files that are right here deleted there -> the list, too, once it is empty
@@ -23,9 +23,9 @@ from fpvstation.fetch.pull import Act
 from fpvstation.replicas.remote import (
     Archive,
     CopyProgress,
-    OfficeFault,
     OnProgress,
-    RemoteOffice,
+    PlaceFault,
+    Remote,
     no_room,
     quiet,
 )
@@ -45,7 +45,7 @@ NO_ARCHIVE = Phrase(
 
 RECALL_NOTHING = Phrase(
     "recall_nothing",
-    "{place} has no right file of this session, and no office has one: put its folder back "
+    "{place} has no right file of this session, and no remote has one: put its folder back "
     "there, or count it as lost: fpvstation recall --lost {name}",
 )
 RECALL_DAMAGED = Phrase(
@@ -64,18 +64,18 @@ class Recall:
         store: Store,
         disk: Folder,
         archive: Archive,
-        offices: Sequence[RemoteOffice],
+        remotes: Sequence[Remote],
         act: Act,
         utc_s: Clock = time.time,
     ) -> None:
-        """Set the parts. `offices` supply files that are bad in the archive."""
+        """Set the parts. `remotes` supply files that are bad in the archive."""
         self._store, self._disk, self._archive = store, disk, archive
-        self._offices, self._act, self._utc_s = offices, act, utc_s
+        self._remotes, self._act, self._utc_s = remotes, act, utc_s
         self._log, self._replicas = ArchiveLog(disk), ReplicaLog(disk)
 
     async def run(self, session: str, on_progress: OnProgress, gone: bool) -> list[str]:
         """Bring a session back; return the names of segments that no place has right. `gone`: do
-        not read the archive. Raises StationError, OfficeFault, OSError; the session then stays
+        not read the archive. Raises StationError, PlaceFault, OSError; the session then stays
         there."""
         self._store.check()
         record = self._log.of(session)
@@ -100,7 +100,7 @@ class Recall:
         return record
 
     def _give_up(self, session: str) -> list[str]:
-        """Count an archived session as lost there: the offices, the car or a snapshot supply it.
+        """Count an archived session as lost there: the remotes, the car or a snapshot supply it.
         The list of its files stays, in case the archive comes back."""
         record, folder = self._log.of(session), self._disk.root / session
         with self._disk.changing():
@@ -146,29 +146,29 @@ class Recall:
             if unlike := sorted(segments_of(lost).keys() - set(bad)):
                 await self._act(self._store.clear, paths.values())
                 path = f"{session}/{unlike[0]}"
-                raise OfficeFault(RECALL_DAMAGED(path=path, place=record.place))
-        for office in self._offices:
+                raise PlaceFault(RECALL_DAMAGED(path=path, place=record.place))
+        for remote in self._remotes:
             if right != record.segments.keys():
-                await self._fetch_from(office, session, paths, right, verify)
+                await self._fetch_from(remote, session, paths, right, verify)
         if not right:
             await self._act(self._store.clear, [*paths.values(), *kept.values()])
             values = {"place": record.place, "name": session.rpartition("/")[2]}
-            raise OfficeFault(RECALL_NOTHING(**values))
+            raise PlaceFault(RECALL_NOTHING(**values))
         await self._act(self._take, session, record, paths, right)
         return right
 
     async def _fetch_from(
         self,
-        office: RemoteOffice,
+        remote: Remote,
         session: str,
         paths: dict[str, str],
         right: set[str],
         verify: Callable[[str], None],
     ) -> None:
-        """Fetch the segments that are not right from an office."""
+        """Fetch the segments that are not right from a remote."""
         try:
-            found = await office.fetch(session, quiet)
-        except OfficeFault as fault:
+            found = await remote.fetch(session, quiet)
+        except PlaceFault as fault:
             log.warning("%s", fault)
             return
         for name, path in found.items():
@@ -269,7 +269,7 @@ class Recall:
                 continue
             try:
                 await self.settle(session)
-            except (OfficeFault, StationError, OSError) as fault:
+            except (PlaceFault, StationError, OSError) as fault:
                 faults.append((session, fault))
         return faults
 

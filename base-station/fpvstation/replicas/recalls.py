@@ -20,7 +20,7 @@ from fpvcar.runtime.texts import SAYS, Phrase, Text, fault_text, segments
 from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.rate import Rate
 from fpvstation.replicas.recall import NO_ARCHIVE
-from fpvstation.replicas.remote import MAKE_ROOM, CopyProgress, OfficeFault
+from fpvstation.replicas.remote import MAKE_ROOM, CopyProgress, PlaceFault
 from fpvstation.replicas.tiers import Tiers, TiersBusy
 from fpvstation.store.archived import ArchivedSession
 from fpvstation.store.identity import FULL
@@ -32,7 +32,7 @@ ENDED_MOST = 50
 ACTIVE = "waiting", "copying", "verifying"
 RECALL_LOST = Phrase(
     "recall_lost",
-    "{count} bad or missing in {place} ({first}): fetched again if the car or an office has it",
+    "{count} bad or missing in {place} ({first}): fetched again if the car or a remote has it",
 )
 log = logging.getLogger("fpvstation")
 
@@ -166,7 +166,7 @@ class Recalls:
             raise
         except TiersBusy:
             await self._sleep(BUSY_S)
-        except (OfficeFault, StationError, OSError) as fault:
+        except (PlaceFault, StationError, OSError) as fault:
             full = isinstance(fault, OSError) and fault.errno in FULL
             text = fault_text(fault)
             self._fail(state, SAYS(place=text, reason=MAKE_ROOM()) if full else text)

@@ -1,4 +1,4 @@
-"""Interface of an office, its faults, and the station's view of it."""
+"""Places of replicas: remotes, which are offices (rdcp.py) and buckets (s3.py), and archives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -14,41 +14,41 @@ NO_ROOM = Phrase(
     "no_room",
     "{place} is full: {session} needs {needed} MB, and {free} MB are free there: make room there",
 )
-OFFICE_BAD = Phrase(
-    "office_bad",
+PLACE_BAD = Phrase(
+    "place_bad",
     "{place}: {count} files of {session} are bad or missing there ({first}); they are sent again",
 )
 
 DAMAGED = Phrase(
-    "office_damaged", "{path}: damaged here since it was verified: fpvstation verify {session}"
+    "place_damaged", "{path}: damaged here since it was verified: fpvstation verify {session}"
 )
 OTHER_STORE = Phrase(
-    "office_other",
+    "place_other",
     "{place} has the sessions of another store than {store}: give each store its own folder",
 )
-UNMOUNTED = Phrase("office_unmounted", "{place}: {marker} is missing there: mount its disk")
+UNMOUNTED = Phrase("place_unmounted", "{place}: {marker} is missing there: mount its disk")
 UNMOUNTED_NEW = Phrase(
-    "office_unmounted_new",
+    "place_unmounted_new",
     "{place}: {marker} is missing there: mount its disk, or name an empty folder",
 )
 MAKE_ROOM = Phrase("make_room", "make room there; the next try continues the copy")
-BAD_DISK = Phrase("office_disk", "{place}: {path}: the disk returns other bytes")
+BAD_DISK = Phrase("place_disk", "{place}: {path}: the disk returns other bytes")
 
 
-class OfficeFault(Exception):
-    """Fault of the office or its connection: try again later."""
+class PlaceFault(Exception):
+    """Fault of a remote or an archive, or of the connection to it: try again later."""
 
 
-def damaged_here(segment: StoredSegment) -> OfficeFault:
+def damaged_here(segment: StoredSegment) -> PlaceFault:
     """Return the fault of a segment whose file differs from its line."""
     session = segment.path.rpartition("/")[0]
-    return OfficeFault(DAMAGED(path=segment.path, session=session))
+    return PlaceFault(DAMAGED(path=segment.path, session=session))
 
 
-def bad_copies(place: str, session: str, bad: Sequence[str]) -> OfficeFault:
-    """Return the fault of an office with damaged or missing files."""
+def bad_copies(place: str, session: str, bad: Sequence[str]) -> PlaceFault:
+    """Return the fault of a remote with damaged or missing files."""
     values = {"place": place, "count": len(bad), "session": session, "first": bad[0]}
-    return OfficeFault(OFFICE_BAD(**values))
+    return PlaceFault(PLACE_BAD(**values))
 
 
 def no_room(place: str, session: str, size: int, free: int) -> Text:
@@ -78,15 +78,15 @@ def quiet(progress: CopyProgress) -> None:
     pass
 
 
-class RemoteOffice(Protocol):
-    """Interface of an office for a replicator. Every call may raise OfficeFault."""
+class Remote(Protocol):
+    """Interface of a remote for a replicator. Every call may raise PlaceFault."""
 
     @property
     def place(self) -> str:
-        """Name of the office in replica_log.py."""
+        """Name of the remote in replica_log.py."""
 
     async def claim(self, store: str, known: bool) -> None:
-        """Check that the office belongs to this store; claim a new one. `known`: it was claimed
+        """Check that the remote belongs to this store; claim a new one. `known`: it was claimed
         before, so a missing marker means that its disk is not mounted."""
 
     async def send(
@@ -102,7 +102,7 @@ class RemoteOffice(Protocol):
 
 
 class Archive(Protocol):
-    """Interface of an archive. Every call may raise OfficeFault and OSError."""
+    """Interface of an archive. Every call may raise PlaceFault and OSError."""
 
     @property
     def place(self) -> str:
@@ -136,8 +136,8 @@ class Archive(Protocol):
         segment of the session is left there."""
 
 
-class OfficeState(msgspec.Struct):
-    """Station's view of one office."""
+class RemoteState(msgspec.Struct):
+    """Station's view of one remote."""
 
     place: str
     state: State = NOT_CONTACTED
@@ -168,4 +168,4 @@ class OfficeState(msgspec.Struct):
     complete: int = 0
     """Sessions that are up to date there."""
     waits_until: str = ""
-    """Local time at which the office's window opens; "" while it is open."""
+    """Local time at which the remote's window opens; "" while it is open."""

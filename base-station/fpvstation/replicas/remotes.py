@@ -1,4 +1,4 @@
-"""Set of a station's offices; each has its own replicator with back-off after faults."""
+"""Set of a station's remotes; each has its own replicator with back-off after faults."""
 
 import asyncio
 import logging
@@ -12,10 +12,10 @@ from fpvcar.runtime.texts import SAYS, Text, fault_text
 from fpvstation.errors import INTERNAL, StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.replicas.rdcp import Rdcp
-from fpvstation.replicas.remote import OfficeFault, OfficeState, RemoteOffice
+from fpvstation.replicas.remote import PlaceFault, Remote, RemoteState
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.s3 import S3
-from fpvstation.settings import BUCKET_SCHEME, Office, Window
+from fpvstation.settings import BUCKET_SCHEME, ReplicaSettings, Window
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
@@ -28,23 +28,23 @@ EVERYTHING_S = 3600.0
 log = logging.getLogger("fpvstation")
 
 
-def remote_offices(office: Office, root: Path, incoming: str = "office") -> list[RemoteOffice]:
-    """Return the offices of the settings. `root`: of this store; `incoming`: name of the folder
+def remotes_of(replicas: ReplicaSettings, root: Path, incoming: str = "office") -> list[Remote]:
+    """Return the remotes of the settings. `root`: of this store; `incoming`: name of the folder
     for incoming files; each process has its own."""
     return [
         S3(target, root, incoming)
         if target.startswith(BUCKET_SCHEME)
-        else Rdcp(target, root, office.options_of(target), incoming)
-        for target in office.targets
+        else Rdcp(target, root, replicas.options_of(target), incoming)
+        for target in replicas.targets
     ]
 
 
-class Offices:
-    """Replicators to all offices; there may be zero offices."""
+class Remotes:
+    """Replicators to all remotes; there may be zero remotes."""
 
     def __init__(
         self,
-        offices: Sequence[RemoteOffice],
+        remotes: Sequence[Remote],
         required: int,
         replicas: ReplicaLog,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -52,20 +52,20 @@ class Offices:
         utc_s: Clock = time.time,
         windows: Mapping[str, Window] | None = None,
     ) -> None:
-        """Set the offices. `required`: replicas before a car may forget a segment, including the
+        """Set the remotes. `required`: replicas before a car may forget a segment, including the
         store's own. `windows`: hours of the places that are used in these only."""
-        self._offices, self._required, self._replicas = offices, required, replicas
+        self._remotes, self._required, self._replicas = remotes, required, replicas
         self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
         self._windows = windows or {}
         self._replicators: list[Replicator] = []
 
     @property
-    def states(self) -> list[OfficeState]:
+    def states(self) -> list[RemoteState]:
         return [replicator.state for replicator in self._replicators]
 
     def alone(self) -> tuple[int, float]:
-        """Return the number of sessions that are at no office, and the time when the oldest of
-        them got its last segment, UTC; (0, 0.0) for a station that has no office."""
+        """Return the number of sessions that are at no remote, and the time when the oldest of
+        them got its last segment, UTC; (0, 0.0) for a station that has no remote."""
         queues = [replicator.pending.extents() for replicator in self._replicators]
         sessions = set[str]().union(*queues).intersection(*queues)
         changed_s = [queues[0][session].changed_s for session in sessions]
@@ -78,28 +78,26 @@ class Offices:
 
     @property
     def places(self) -> list[str]:
-        """Names of all offices, as in replica_log.py."""
-        return [office.place for office in self._offices]
+        """Names of all remotes, as in replica_log.py."""
+        return [remote.place for remote in self._remotes]
 
     def verify_soon(self, sessions: Iterable[str]) -> None:
-        """Queue these sessions for verification at all offices. Callable from any thread."""
+        """Queue these sessions for verification at all remotes. Callable from any thread."""
         names = list(sessions)
         for replicator in self._replicators:
             replicator.verify_soon(names)
 
     def safe(self, stored: StoredSegment) -> bool:
-        """Return True if enough offices have this segment, recently verified, so that the car
+        """Return True if enough remotes have this segment, recently verified, so that the car
         may forget it. May block."""
-        offices_required = self._required - 1
-        return offices_required <= 0 or (
-            self._replicas.count(stored, self.places, self._utc_s()) >= offices_required
-        )
+        remote = self._required - 1
+        return remote <= 0 or self._replicas.count(stored, self.places, self._utc_s()) >= remote
 
     def open(self, store: Store, act: Act) -> None:
         """Set the store to replicate."""
         self._replicators = [
-            Replicator(office, store, self._replicas, act, self._clock_s, self._utc_s)
-            for office in self._offices
+            Replicator(remote, store, self._replicas, act, self._clock_s, self._utc_s)
+            for remote in self._remotes
         ]
 
     async def run(self) -> None:
@@ -114,9 +112,9 @@ class Offices:
             internal_fault: Text | None = None
             try:
                 await self._round(replicator, everything)
-            except (OfficeFault, StationError, OSError) as fault:
+            except (PlaceFault, StationError, OSError) as fault:
                 text = fault_text(fault)
-            except Exception as fault:  # one office never ends the others
+            except Exception as fault:  # one remote never ends the others
                 text = internal_fault = INTERNAL(reason=repr(fault))
                 log.exception("%s", replicator.state.place)
             else:
@@ -134,7 +132,7 @@ class Offices:
             await self._sleep(wait_s)
 
     async def _round(self, replicator: Replicator, everything: bool) -> None:
-        """Run a round if the office's window is open, and cancel it when the window closes: the
+        """Run a round if the remote's window is open, and cancel it when the window closes: the
         next round resumes. While it is closed, only count the pending sessions."""
         window = self._windows.get(replicator.state.place)
         if window is None:

@@ -1,9 +1,9 @@
-"""Replication of a store's sessions to an office, and repair of bad segments from there.
+"""Replication of a store's sessions to a remote, and repair of bad segments from there.
 
     a finished session -> each segment verified here -> sent -> verified there
             -> noted in replica_log.py -> the receipts to the car, if they waited for it
 
-Pure apart from the given store and office. After any fault the caller starts again: results of
+Pure apart from the given store and remote. After any fault the caller starts again: results of
 verification are recorded, and verified segments are not sent again.
 """
 
@@ -22,10 +22,10 @@ from fpvstation.replicas.pending import PendingSessions, SessionExtent
 from fpvstation.replicas.remote import (
     DAMAGED,
     CopyProgress,
-    OfficeFault,
-    OfficeState,
     OnProgress,
-    RemoteOffice,
+    PlaceFault,
+    Remote,
+    RemoteState,
     bad_copies,
 )
 from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segments_of
@@ -34,31 +34,31 @@ from fpvstation.store.sums_file import StoredSegment
 
 SENDING = Text("station_sending", "sending")
 REST = 4.0
-"""Pause after verifying an old replica, as a multiple of its duration: the office reads its disk
+"""Pause after verifying an old replica, as a multiple of its duration: the remote reads its disk
 for that at most a fifth of the time."""
 FAULTS_MOST = 3
-"""Consecutive failed sessions that end a round: the office or its connection is at fault."""
+"""Consecutive failed sessions that end a round: the remote or its connection is at fault."""
 log = logging.getLogger("fpvstation")
 
 
 class Replicator:
-    """Replication of one store to one office."""
+    """Replication of one store to one remote."""
 
     def __init__(
         self,
-        office: RemoteOffice,
+        remote: Remote,
         store: Store,
         replicas: ReplicaLog,
         act: Act,
         clock_s: Clock = time.monotonic,
         utc_s: Clock = time.time,
     ) -> None:
-        self.state = OfficeState(office.place)
-        self._office, self._store, self._replicas = office, store, replicas
+        self.state = RemoteState(remote.place)
+        self._remote, self._store, self._replicas = remote, store, replicas
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
         self.pending = PendingSessions(clock_s)
         self._has_replica = False
-        """Whether the office has ever verified a session of this store."""
+        """Whether the remote has ever verified a session of this store."""
         self._verified_s = dict[str, float]()
         """Time of the last verification of each session there, UTC."""
         self._urgent = dict[str, None]()
@@ -77,14 +77,14 @@ class Replicator:
         """Send the sessions that are due, and verify one old replica again; `everything`: scan
         the whole store for sessions to send.
 
-        A failed session does not stop the round. Raises OfficeFault, StationError, OSError if
+        A failed session does not stop the round. Raises PlaceFault, StationError, OSError if
         several fail in a row; completed work stays.
         """
         await self.survey(everything)
         ready = self.pending.ready()
         overdue = self._overdue()
         if ready or overdue:
-            await self._office.claim(self._store.id, self._has_replica)
+            await self._remote.claim(self._store.id, self._has_replica)
         state, faults, last = self.state, 0, self.state.bad
         state.bad = {}
         for session in sorted(ready, key=lambda session: session in last):
@@ -96,7 +96,7 @@ class Replicator:
                 faults = 0
             except BaseException as fault:
                 self.pending.put_back(session, due_s)
-                if not isinstance(fault, OfficeFault | StationError | OSError):
+                if not isinstance(fault, PlaceFault | StationError | OSError):
                     raise
                 state.bad[session] = fault_text(fault)
                 faults += 1
@@ -109,7 +109,7 @@ class Replicator:
             await self._verify_again(overdue)
 
     async def survey(self, everything: bool) -> None:
-        """Count the pending sessions, without contacting the office; `everything`: scan the
+        """Count the pending sessions, without contacting the remote; `everything`: scan the
         whole store for them first. Raises StationError, OSError."""
         await self._act(self._store.check)
         if everything:
@@ -136,11 +136,11 @@ class Replicator:
         return verified_s if is_recent(verified_s, self._utc_s(), math.inf) else 0.0
 
     async def _verify_again(self, session: str) -> None:
-        """Verify a replica at the office again, without moving it. Bad segments are sent again,
+        """Verify a replica at the remote again, without moving it. Bad segments are sent again,
         or fetched from elsewhere if they are missing here, too."""
         began_s = self._clock_s()
         check = await verify_replica(
-            self._office, session, self._store, self._replicas, self._act, self._utc_s
+            self._remote, session, self._store, self._replicas, self._act, self._utc_s
         )
         self._urgent.pop(session, None)
         self._verified_s[session] = self.state.verified_s = self._utc_s()
@@ -151,7 +151,7 @@ class Replicator:
         if check.bad:
             self.state.rotted += len(check.bad)
             self.pending.add_now(session)
-            raise OfficeFault(bad_copies(self._office.place, session, check.bad))
+            raise PlaceFault(bad_copies(self._remote.place, session, check.bad))
 
     async def _measure(self) -> None:
         """Measure the queued sessions of unknown size."""
@@ -179,7 +179,7 @@ class Replicator:
         return sum(extent.bytes for extent in self.pending.extents().values())
 
     def _outdated(self) -> list[str]:
-        """Return the sessions of which this office lacks a segment, or has one that is missing
+        """Return the sessions of which this remote lacks a segment, or has one that is missing
         here."""
         removed, outdated = self._store.removed(), []
         for session in sorted({*self._store.sessions(), *self._replicas.sessions()}):
@@ -192,40 +192,40 @@ class Replicator:
 
     def _is_current(self, session: str, removed: set[str]) -> bool:
         local = set(segments_of(self._store.listed(session)).items())
-        replica = self._replicas.of(session).get(self._office.place)
-        remote = set(replica.segments.items() if replica else ())
-        if replica and remote:
+        replica = self._replicas.of(session).get(self._remote.place)
+        there = set(replica.segments.items() if replica else ())
+        if replica and there:
             self._has_replica = True
             self._verified_s[session] = replica.verified_s
-        absent = remote - local - set(self._replicas.evicted(session).items())
-        return local <= remote and {sha256 for _, sha256 in absent} <= removed
+        absent = there - local - set(self._replicas.evicted(session).items())
+        return local <= there and {sha256 for _, sha256 in absent} <= removed
 
     def _remote_segments(self, session: str) -> dict[str, str]:
-        replica = self._replicas.of(session).get(self._office.place)
+        replica = self._replicas.of(session).get(self._remote.place)
         return replica.segments if replica else {}
 
     async def _replicate(self, session: str) -> None:
         if await self._act(self._store.is_away, session):
             return
         listed = await self._verify_local(session)
-        remote = self._remote_segments(session)
+        there = self._remote_segments(session)
         segments = segments_of(listed)
-        if not segments.items() <= remote.items():
+        if not segments.items() <= there.items():
             await self._send(session, listed)
             # Segments that exist only there stay recorded: they may be needed for a repair.
-            await self._record(session, self._office.place, {**remote, **segments})
+            await self._record(session, self._remote.place, {**there, **segments})
             self.state.sent += 1
             self.state.verified_s = self._utc_s()
         await self._fetch_lost(session)
 
     async def _send(self, session: str, listed: list[StoredSegment]) -> None:
-        office = self._office
-        await office.send(session, listed, False, self._progress_of())
-        if await office.check(session, listed):
-            await office.send(session, listed, True, self._progress_of())
-            bad = await office.check(session, listed)
+        remote = self._remote
+        await remote.send(session, listed, False, self._progress_of())
+        if await remote.check(session, listed):
+            await remote.send(session, listed, True, self._progress_of())
+            bad = await remote.check(session, listed)
             if bad:
-                raise OfficeFault(bad_copies(office.place, session, bad))
+                raise PlaceFault(bad_copies(remote.place, session, bad))
 
     def _progress_of(self) -> OnProgress:
         """Return a callback for the progress of one session."""
@@ -264,7 +264,7 @@ class Replicator:
         self._verified_s[session] = self._utc_s()
 
     async def _fetch_lost(self, session: str) -> None:
-        """Fetch segments that this office has and the store has lost."""
+        """Fetch segments that this remote has and the store has lost."""
         removed = await self._act(self._store.removed)
         local = segments_of(await self._act(self._store.listed, session))
         local |= await self._act(self._replicas.evicted, session)
@@ -275,17 +275,17 @@ class Replicator:
         }
         if not wanted:
             return
-        paths = await self._office.fetch(session, self._progress_of())
+        paths = await self._remote.fetch(session, self._progress_of())
         adopted = await adopt_files(self._store, session, paths, wanted, self._act)
         await self._act(self._store.clear, paths.values())
         lost = wanted.keys() - segments_of(adopted).keys()
-        if lost:  # do not ask this office for these again
+        if lost:  # do not ask this remote for these again
             rest = {
                 name: sha256
                 for name, sha256 in self._remote_segments(session).items()
                 if name not in lost
             }
-            await self._record(session, self._office.place, rest)
+            await self._record(session, self._remote.place, rest)
 
 
 class ReplicaCheck(NamedTuple):
@@ -296,22 +296,22 @@ class ReplicaCheck(NamedTuple):
 
 
 async def verify_replica(
-    office: RemoteOffice, session: str, store: Store, replicas: ReplicaLog, act: Act, utc_s: Clock
+    remote: Remote, session: str, store: Store, replicas: ReplicaLog, act: Act, utc_s: Clock
 ) -> ReplicaCheck:
-    """Verify an office's replica by its record, and correct the record. Nothing is moved;
-    evicted segments that are bad there are marked as wanted here. Raises OfficeFault,
+    """Verify a remote's replica by its record, and correct the record. Nothing is moved;
+    evicted segments that are bad there are marked as wanted here. Raises PlaceFault,
     StationError, OSError."""
-    replica = (await act(replicas.of, session)).get(office.place)
+    replica = (await act(replicas.of, session)).get(remote.place)
     removed = await act(store.removed)
     recorded = replica.segments if replica else {}
     expected = {name: sha256 for name, sha256 in recorded.items() if sha256 not in removed}
     listed = [StoredSegment(f"{session}/{name}", expected[name]) for name in sorted(expected)]
-    bad = sorted(await office.check(session, listed)) if listed else []
+    bad = sorted(await remote.check(session, listed)) if listed else []
     right = {name: sha256 for name, sha256 in expected.items() if name not in bad}
 
     def write() -> None:
         store.check()
-        replicas.record(session, office.place, right, utc_s())
+        replicas.record(session, remote.place, right, utc_s())
         store.want_back(session, bad)
 
     await act(write)

@@ -1,10 +1,10 @@
-"""Restore of a session from the nearest good replica: the trash here, then the offices.
+"""Restore of a session from the nearest good replica: the trash here, then the remotes.
 
-    segments here, verified again -> missing segments -> the trash -> each office in turn
+    segments here, verified again -> missing segments -> the trash -> each remote in turn
             -> verified, published, listed, and read once more
 
 Segments that are here and right stay unchanged. The expected checksums come from the records of
-replica_log.py, the offices' own lists, and for the trash from the list of removed segments.
+replica_log.py, the remotes' own lists, and for the trash from the list of removed segments.
 """
 
 import re
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fpvcar.recordings import names
 from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
-from fpvstation.replicas.remote import CopyProgress, OfficeFault, RemoteOffice
+from fpvstation.replicas.remote import CopyProgress, PlaceFault, Remote
 from fpvstation.replicas.replicate import adopt_files
 from fpvstation.store.disk import Disk
 from fpvstation.store.manifest import FOLDER
@@ -92,7 +92,7 @@ class Restore:
         self._replicas, self._act, self._on_progress = replicas, act, on_progress
         self._expected: dict[str, str] = {}
 
-    async def run(self, offices: Sequence[RemoteOffice]) -> RestoreResult:
+    async def run(self, remotes: Sequence[Remote]) -> RestoreResult:
         """Run the restore. Raises StationError, OSError; segments that arrived before stay."""
         await self._act(self._store.check)
         for replica in (await self._act(self._replicas.of, self._session)).values():
@@ -101,9 +101,9 @@ class Restore:
             self.result.faults.append(f"{finding.path}: {finding.fault}; {finding.done}")
         self.result.present = len(await self._verify_local("segments here"))
         await self._from_trash()
-        for office in offices:
+        for remote in remotes:
             if self._missing() or not self._expected:
-                await self._from_office(office)
+                await self._fetch_from(remote)
         self.result.missing = sorted(self._missing())
         if self.result.restored:
             await self._verify_local("restored segments")
@@ -146,14 +146,14 @@ class Restore:
             if paths:
                 await self._act(self._disk.prune, folder)
 
-    async def _from_office(self, office: RemoteOffice) -> None:
+    async def _fetch_from(self, remote: Remote) -> None:
         try:
             paths = dict(
-                await office.fetch(
-                    self._session, lambda progress: self._on_progress(office.place, progress)
+                await remote.fetch(
+                    self._session, lambda progress: self._on_progress(remote.place, progress)
                 )
             )
-        except OfficeFault as fault:
+        except PlaceFault as fault:
             self.result.faults.append(str(fault))
             return
         if SUMS_FILE in paths:
@@ -161,7 +161,7 @@ class Restore:
             for name, sha256 in segments_of(stored_in(self._session, text)).items():
                 if names.parse(name):
                     self._expected.setdefault(name, sha256)
-        await self._adopt(office.place, paths, self._missing())
+        await self._adopt(remote.place, paths, self._missing())
         await self._act(self._store.clear, paths.values())
 
     async def _adopt(self, place: str, paths: dict[str, str], wanted: dict[str, str]) -> None:

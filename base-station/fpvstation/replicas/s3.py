@@ -1,4 +1,4 @@
-"""Office replica in a bucket of an S3 server.
+"""Replica in a bucket of an S3 server.
 
     PREFIX/.fpvstation.json                  marker of the store, created if absent
     PREFIX/CAR/DAY/SESSION/...               segments and SHA256SUMS, as in the store
@@ -21,9 +21,9 @@ from fpvstation.replicas.remote import (
     BAD_DISK,
     OTHER_STORE,
     CopyProgress,
-    OfficeFault,
     OnFile,
     OnProgress,
+    PlaceFault,
     damaged_here,
     quiet,
 )
@@ -48,7 +48,7 @@ the time. The limit of S3 for their number, and the number of those in transfer.
 
 
 class S3:
-    """RemoteOffice and Archive in a bucket."""
+    """Remote and Archive in a bucket."""
 
     def __init__(self, target: str, root: Path, incoming: str = "office") -> None:
         """Set the target, s3://BUCKET/PREFIX. `root`: of this store. `incoming`: name of the
@@ -65,7 +65,7 @@ class S3:
         """ETag of each upload that the server verified and `check` has not seen, by path."""
 
     async def claim(self, store: str, known: bool) -> None:
-        """Compare the store's marker with its replica in the bucket. Raises OfficeFault,
+        """Compare the store's marker with its replica in the bucket. Raises PlaceFault,
         OSError."""
         bucket, content = self._open(), (self._root / MARKER).read_bytes()
         if not known:
@@ -74,14 +74,14 @@ class S3:
                 await bucket.remove([f"{MARKER}.none"])
         replica = await bucket.read(MARKER)
         if replica is None:
-            raise OfficeFault(BUCKET_MARKER(place=self.place, marker=MARKER))
+            raise PlaceFault(BUCKET_MARKER(place=self.place, marker=MARKER))
         if replica != content:
-            raise OfficeFault(OTHER_STORE(place=self.place, store=store))
+            raise PlaceFault(OTHER_STORE(place=self.place, store=store))
 
     async def send(
         self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress = quiet
     ) -> None:
-        """Upload the missing files of a session. Raises OfficeFault, OSError."""
+        """Upload the missing files of a session. Raises PlaceFault, OSError."""
         bucket, sums, sums_path = self._open(), text_of(listed), f"{session}/{SUMS_FILE}"
         present = await bucket.files(session)
         sizes = [(self._root / segment.path).stat().st_size for segment in listed]
@@ -103,7 +103,7 @@ class S3:
 
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Read the replica back, and return the bad or absent names. A file that the server has
-        verified in the upload before is compared by its ETag. Raises OfficeFault."""
+        verified in the upload before is compared by its ETag. Raises PlaceFault."""
         bucket = self._open()
         present, bad = await bucket.files(session), []
         for segment in listed:
@@ -116,7 +116,7 @@ class S3:
 
     async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
         """Download a session; return the local path of each file. A retry resumes with the bytes
-        that arrived. Raises OfficeFault, OSError."""
+        that arrived. Raises PlaceFault, OSError."""
         bucket = self._open()
         present = await bucket.files(session)
         listed = stored_in(session, await bucket.read(f"{session}/{SUMS_FILE}") or b"")
@@ -125,7 +125,7 @@ class S3:
         paths = await self._fetch(session, sorted(wanted), present, on_progress)
         if not paths:
             missing = FILE_MISSING(name=session)
-            raise OfficeFault(SAYS(place=self.place, reason=missing))
+            raise PlaceFault(SAYS(place=self.place, reason=missing))
         return paths
 
     async def _fetch(
@@ -174,28 +174,28 @@ class S3:
     async def put(
         self, session: str, listed: list[StoredSegment], on_progress: OnProgress = quiet
     ) -> None:
-        """Upload a session, and verify it there. Raises OfficeFault, OSError."""
+        """Upload a session, and verify it there. Raises PlaceFault, OSError."""
         await self.send(session, listed, False, on_progress)
         if await self.check(session, listed):
             await self.send(session, listed, True, on_progress)
             if bad := await self.check(session, listed):
-                raise OfficeFault(BAD_DISK(place=self.place, path=f"{session}/{bad[0]}"))
+                raise PlaceFault(BAD_DISK(place=self.place, path=f"{session}/{bad[0]}"))
 
     async def fetch_segments(
         self, session: str, listed: list[StoredSegment], on_progress: OnProgress, on_file: OnFile
     ) -> Mapping[str, str]:
-        """Download the segments that are there; return their local paths. Raises OfficeFault,
+        """Download the segments that are there; return their local paths. Raises PlaceFault,
         OSError."""
         present = await self._open().files(session)
         wanted = [segment.path for segment in listed]
         return await self._fetch(session, wanted, present, on_progress, on_file)
 
     async def sums(self, session: str) -> bytes:
-        """Return the list of a session there; b"" if it is missing. Raises OfficeFault."""
+        """Return the list of a session there; b"" if it is missing. Raises PlaceFault."""
         return await self._open().read(f"{session}/{SUMS_FILE}") or b""
 
     async def remove(self, session: str, names: list[str], last: bool) -> None:
-        """Delete segments that are right in the store again. Raises OfficeFault."""
+        """Delete segments that are right in the store again. Raises PlaceFault."""
         gone = [*names, *([SUMS_FILE] * last)]
         await self._open().remove([f"{session}/{name}" for name in gone])
 
@@ -244,7 +244,7 @@ class S3:
 
 async def _pieces(file: Path, segment: StoredSegment, size: int) -> AsyncIterator[bytes]:
     """Yield the content of a segment in pieces of that size; the last one only if all are right.
-    Raises OfficeFault, OSError."""
+    Raises PlaceFault, OSError."""
     sha256, last = hashlib.sha256(), b""
     with file.open("rb") as source:
 

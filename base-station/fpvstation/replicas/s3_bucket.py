@@ -1,4 +1,4 @@
-"""Folder in a bucket of an S3 server, by the client library boto3. Faults are OfficeFaults.
+"""Folder in a bucket of an S3 server, by the client library boto3. Faults are PlaceFaults.
 
 boto3 reads address, region and keys from the environment and the profile files of `aws`.
 """
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from fpvcar.runtime.texts import NOT_INSTALLED, SAYS
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.s3_server import (
     ABSENT,
     SHARED,
@@ -50,7 +50,7 @@ ANY = BucketFile(-1, "")
 
 
 class Bucket:
-    """Folder in a bucket. Every call may raise OfficeFault; the connection is then `failed`."""
+    """Folder in a bucket. Every call may raise PlaceFault; the connection is then `failed`."""
 
     def __init__(
         self, place: str, name: str, prefix: str, server: ServerFeatures | None = None
@@ -100,7 +100,7 @@ class Bucket:
                 while chunk := await self.run(body.read, CHUNK):
                     offset += len(chunk)
                     yield chunk
-            except OfficeFault:
+            except PlaceFault:
                 tries = ATTEMPTS if offset > begun else tries - 1
                 begun = offset
                 if not tries or offset >= end:
@@ -218,7 +218,7 @@ class Bucket:
                 import boto3
             except ImportError:
                 missing = NOT_INSTALLED(program="boto3", command=LIBRARY)
-                raise OfficeFault(missing) from None
+                raise PlaceFault(missing) from None
             from botocore.config import Config
 
             logging.getLogger("botocore").setLevel(logging.WARNING)  # "Found credentials in ..."
@@ -241,7 +241,7 @@ class Bucket:
     def _faults(self) -> Iterator[None]:
         try:
             yield
-        except OfficeFault:
+        except PlaceFault:
             raise
         except Exception as error:
             self.failed = True

@@ -13,7 +13,7 @@ import hashlib
 from typing import Any
 
 from fpvcar.runtime.texts import SAYS, Phrase
-from fpvstation.replicas.remote import MAKE_ROOM, OfficeFault
+from fpvstation.replicas.remote import MAKE_ROOM, PlaceFault
 
 ACCESS = Phrase("bucket_access", "allow these keys {right} there")
 REGION = Phrase("bucket_region", "region {region} refused: set AWS_REGION to the bucket's region")
@@ -91,11 +91,11 @@ Checksums = tuple[dict[str, str], dict[str, str]]
 """Arguments of an upload: with the SHA-256, and for a server that refuses it."""
 
 
-class FileMissing(OfficeFault):
+class FileMissing(PlaceFault):
     """Absence of a file in a bucket that is there."""
 
 
-class Exists(OfficeFault):
+class Exists(PlaceFault):
     """Refusal of a write: the file is there already, or has another version."""
 
 
@@ -137,17 +137,17 @@ def code_of(error: Any) -> str:
     return str(error.response.get("Error", {}).get("Code", "no code"))
 
 
-def fault_of(place: str, error: Exception, region: str) -> OfficeFault:
+def fault_of(place: str, error: Exception, region: str) -> PlaceFault:
     """Return the fault for an error of the client. Raises other errors."""
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
 
-    kind, right = OfficeFault, ""
+    kind, right = PlaceFault, ""
     if isinstance(error, ClientError):
         code = code_of(error)
         reason = f"{code}: {error.response.get('Error', {}).get('Message') or 'no message'}"
         kinds = {**dict.fromkeys(ABSENT, FileMissing), "PreconditionFailed": Exists}
-        kind = kinds.get(code, OfficeFault)
+        kind = kinds.get(code, PlaceFault)
         step = STEPS.get(code, REFUSED if _is_permanent(error) else AGAIN)
         right = RIGHTS.get(error.operation_name, "s3:PutObject")
     elif isinstance(error, BotoCoreError | ResponseParserError | ValueError | OSError):

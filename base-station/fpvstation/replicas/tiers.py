@@ -27,14 +27,7 @@ from fpvstation.errors import StationError
 from fpvstation.fetch.pull import Act
 from fpvstation.replicas.folder_archive import FolderArchive
 from fpvstation.replicas.recall import Recall
-from fpvstation.replicas.remote import (
-    DAMAGED,
-    Archive,
-    OfficeFault,
-    OnProgress,
-    RemoteOffice,
-    quiet,
-)
+from fpvstation.replicas.remote import DAMAGED, Archive, OnProgress, PlaceFault, Remote, quiet
 from fpvstation.replicas.s3 import S3
 from fpvstation.settings import BUCKET_SCHEME, TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchivedSession, ArchiveLog
@@ -89,15 +82,15 @@ class Tiers:
         store: Store,
         disk: Folder,
         archive: Archive,
-        offices: Sequence[str],
+        places: Sequence[str],
         act: Act,
         utc_s: Clock = time.time,
-        remotes: Sequence[RemoteOffice] = (),
+        remotes: Sequence[Remote] = (),
     ) -> None:
-        """Set the parts. `offices`: places that must have a session before it is archived.
-        `remotes`: offices that supply files which are bad in the archive."""
+        """Set the parts. `places`: places that must have a session before it is archived.
+        `remotes`: remotes that supply files which are bad in the archive."""
         self._store, self._disk, self._archive = store, disk, archive
-        self._offices, self._act, self._utc_s = offices, act, utc_s
+        self._places, self._act, self._utc_s = places, act, utc_s
         self._log, self._replicas = ArchiveLog(disk), ReplicaLog(disk)
         self._recall = Recall(store, disk, archive, remotes, act, utc_s)
 
@@ -138,7 +131,7 @@ class Tiers:
             return ARCHIVE_LEFT(**values, name=session.rpartition("/")[2])
         replicas = self._replicas.of(session)
         expected = segments_of(listed).items()
-        for place in self._offices:
+        for place in self._places:
             if place not in replicas or not expected <= replicas[place].segments.items():
                 return ARCHIVE_WAITS(session=session, place=place)
         return None
@@ -146,7 +139,7 @@ class Tiers:
     # Out
 
     async def archive(self, session: str, on_progress: OnProgress = quiet) -> int:
-        """Move a session to the archive; return its bytes. Raises StationError, OfficeFault,
+        """Move a session to the archive; return its bytes. Raises StationError, PlaceFault,
         OSError; the session then stays."""
         self._store.check()
         self._log.refuse_change(session)
@@ -164,7 +157,7 @@ class Tiers:
 
     async def claim(self) -> None:
         """Check that the archive is there, and of this store; claim it the first time. Raises
-        OfficeFault, OSError."""
+        PlaceFault, OSError."""
         key = hashlib.sha256(self._archive.place.encode()).hexdigest()[:8]
         claimed = f"{ARCHIVED}/.{key}.claimed"
         known = self._disk.size(claimed) is not None
@@ -266,7 +259,7 @@ class Tiers:
                 else:
                     await self._archive.claim(self._store.id, known=True)
                     await self._recall.complete(session, record)
-            except (OfficeFault, StationError, OSError) as fault:
+            except (PlaceFault, StationError, OSError) as fault:
                 faults.append(fault_text(fault))
         faults += [fault_text(fault) for _, fault in await self._recall.settle_due()]
         return faults

@@ -14,7 +14,7 @@ from fpvstation.sizing.measure import Measured
 
 SIZE_FULL = Phrase("size_full", "full in {days} days: {free} of {total} GB are free")
 SIZE_RESTORE = Phrase("size_restore", "restore all of it to the fastest disk: {time}")
-SIZE_MIRROR = Phrase("size_mirror", "mirror a day to it: {time}; the limit is {limit}")
+SIZE_COPY = Phrase("size_copy", "copy a day to it: {time}; the limit is {limit}")
 
 CAR_MBIT = 2.2
 """Recorded data of a car: 2 Mbit/s of video, and all sensors."""
@@ -27,7 +27,7 @@ VERIFY_RATE = 50.0 * MB
 
 
 class Demand(NamedTuple):
-    """Recordings of a day. `link`: bytes a second between station, cars and offices."""
+    """Recordings of a day. `link`: bytes a second between station, cars and remotes."""
 
     cars: int
     hours: float
@@ -56,7 +56,7 @@ class Tier(NamedTuple):
     verify_s: float
     restore_s: float
     """Time to restore all of it over the link to the fastest tier."""
-    mirror_s: float
+    copy_s: float
     """Time to copy a day's recordings to it over the link."""
     limit: Text
     """Slowest part of a copy to this tier."""
@@ -68,7 +68,7 @@ class Tier(NamedTuple):
             SIZE_FULL(days=f"{self.days:.1f}", free=free, total=total),
             Text("size_verify", "verify all of it, when full: {time}", time=span(self.verify_s)),
             SIZE_RESTORE(time=span(self.restore_s)),
-            SIZE_MIRROR(time=span(self.mirror_s), limit=self.limit),
+            SIZE_COPY(time=span(self.copy_s), limit=self.limit),
         ]
 
 

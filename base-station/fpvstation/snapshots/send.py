@@ -139,7 +139,7 @@ class Sender:
 
     def run(self, on_progress: OnProgress = quiet) -> Iterator[Sent]:
         """Send the snapshots that are newer than the newest one there; yield each. Raises
-        StationError, OfficeFault, OSError; a later run continues."""
+        StationError, PlaceFault, OSError; a later run continues."""
         if file_system(self._folder) != "btrfs":
             raise StationError(f"{self._folder} is not on btrfs: syncoid sends snapshots of ZFS")
         require("btrfs", "btrfs-progs")

@@ -30,7 +30,7 @@ BY_LINE = "mended: the file matches its line"
 OFF = f"removed from the list; the old list is in {BAD}"
 KEPT = "not changed"
 UNLISTED = "not changed; a running station lists it if its car still has it"
-AGAIN = "fetched again if its car or an office has it"
+AGAIN = "fetched again if its car or a remote has it"
 Sums = dict[str, set[str]]
 """Type of checksums by file name."""
 
@@ -205,7 +205,7 @@ class _Case:
         self._manifest.write(self._session, lines, damaged)
 
     def _mend_records(self, name: str, sha256: str) -> None:
-        """Correct the store's own record; an office's replica has to be verified again."""
+        """Correct the store's own record; a remote's replica has to be verified again."""
         records = self._replicas.of(self._session)
         for place, replica in records.items():
             if replica.segments.get(name, sha256) != sha256:

@@ -1,7 +1,7 @@
 """Size limit of a store: evicts the oldest sessions.
 
-At a station with offices, a session is evicted only if all offices have it, verified within the
-last day; an older replica is verified again first. At a station without offices the store is a
+At a station with remotes, a session is evicted only if all remotes have it, verified within the
+last day; an older replica is verified again first. At a station without remotes the store is a
 ring: evicted sessions are lost.
 """
 
@@ -24,12 +24,12 @@ FIRST_S = calendar.timegm((2025, 1, 1, 0, 0, 0))
 """Earliest plausible clock time, UTC."""
 BEGAN = re.compile(r"-(\d{8}T\d{6})Z(?:\.[0-9a-f]{8})?")
 UNSURE_S = 3600.0
-"""Time that a replica at an office may wait for verification before that is a fault."""
+"""Time that a replica at a remote may wait for verification before that is a fault."""
 EVERY_S, AGAIN_S = 3600.0, 60.0
 """Pause between two runs: normally, and while the limit is exceeded."""
 BOUND_COPIES = Phrase(
     "bound_copies",
-    "{over} MB over the limit of {most} MB; sessions without a copy at every office: {count} "
+    "{over} MB over the limit of {most} MB; sessions without a copy at every remote: {count} "
     "(the oldest: {first})",
 )
 BOUND_REST = Phrase(
@@ -38,7 +38,7 @@ BOUND_REST = Phrase(
 )
 BOUND_UNSURE = Phrase(
     "bound_unsure",
-    "{over} MB over the limit of {most} MB; sessions whose copies no office has verified for "
+    "{over} MB over the limit of {most} MB; sessions whose copies no remote has verified for "
     "a day: {count} (the oldest: {first})",
 )
 log = logging.getLogger("fpvstation")
@@ -57,8 +57,8 @@ class Bound:
         verify_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
         utc_s: Clock = time.time,
     ) -> None:
-        """Set the limit. `most`: bytes of all segments. `places`: all offices. `verify_soon` gets
-        the sessions whose replicas at the offices have to be verified again."""
+        """Set the limit. `most`: bytes of all segments. `places`: all remotes. `verify_soon` gets
+        the sessions whose replicas at the remotes have to be verified again."""
         self._store, self._disk, self._replicas, self._most = store, disk, replicas, most
         self._places, self._verify_soon, self._utc_s = places, verify_soon, utc_s
         self._unsure_s = math.inf
@@ -82,7 +82,7 @@ class Bound:
         for session in by_age[:-1] if over > 0 else ():
             if over <= 0:
                 break
-            status = self._at_offices(listed[session])
+            status = self._at_remotes(listed[session])
             if status == "lacking":
                 lacking.append(session)
             elif status == "unsure":
@@ -112,11 +112,11 @@ class Bound:
             yield BOUND_UNSURE(**excess, count=len(unsure), first=unsure[0])
 
     def _may_evict(self, listed: Sequence[StoredSegment]) -> bool:
-        return bool(listed) and not self._at_offices(listed)
+        return bool(listed) and not self._at_remotes(listed)
 
-    def _at_offices(self, listed: Sequence[StoredSegment]) -> str:
-        """Return "" if all offices have these segments, "unsure" if a verification is too old,
-        "lacking" if one office does not have them."""
+    def _at_remotes(self, listed: Sequence[StoredSegment]) -> str:
+        """Return "" if all remotes have these segments, "unsure" if a verification is too old,
+        "lacking" if one remote does not have them."""
         if not self._places:
             return ""
         expected = segments_of(listed)

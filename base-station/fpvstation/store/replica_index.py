@@ -1,4 +1,4 @@
-"""Locations of a session: its car, the station's store, the offices."""
+"""Locations of a session: its car, the station's store, the remotes."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -22,12 +22,12 @@ HERE = ""
 """Place of this store's own copy: verified when each segment is stored, and by `fpvstation
 verify`."""
 EVICTED = "<evicted>"
-"""Place of segments that a bound evicted from this store: offices have them, and no car and no
-office brings them back."""
+"""Place of segments that a bound evicted from this store: remotes have them, and no car and no
+remote brings them back."""
 DAY_S = 86400.0
 DAMAGED = ValueError, msgspec.DecodeError, RecursionError
 REJUDGED_S, RECENT_S = 7 * DAY_S, 30 * DAY_S
-"""Age at which an office's replica is verified again, and up to which it counts."""
+"""Age at which a remote's replica is verified again, and up to which it counts."""
 AHEAD_S = 3600.0
 """Clock difference up to which a verification in the future counts."""
 

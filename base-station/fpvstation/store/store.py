@@ -251,7 +251,7 @@ class Store(Contents):
     def _place(self, car: str, name: str, sums: Sums) -> tuple[str, bool]:
         """Return the folder for a segment, and whether the segment is there already.
 
-        Another segment of that name may be there, or be gone from here and still at an office,
+        Another segment of that name may be there, or be gone from here and still at a remote,
         whose replica must not be replaced. A damaged file in the segment's place is set aside.
         """
         own, free = self._manifest.folders_of(car, name)[0], ""
@@ -362,7 +362,7 @@ class Store(Contents):
 
     def evict(self, session: str, allowed: Callable[[list[StoredSegment]], bool]) -> bool:
         """Delete a session here for a bound, if `allowed` still agrees. It is not fetched again
-        while an office has it. A damaged list stays."""
+        while a remote has it. A damaged list stays."""
         self.check()
         with self._disk.changing():
             listing = self._manifest.listing(session)
@@ -384,7 +384,7 @@ class Store(Contents):
             return True
 
     def want_back(self, session: str, segments: Iterable[str]) -> None:
-        """Mark evicted segments as wanted again: their office has lost them."""
+        """Mark evicted segments as wanted again: their remote has lost them."""
         with self._disk.changing():
             self._replicas.move(session, segments, HERE, self._utc_s())
 

@@ -34,7 +34,7 @@ def verify(
     utc_s: Clock = time.time,
 ) -> Iterator[Verdict]:
     """Verify sessions at a limited rate: the list of each, then its segments. A bad segment is
-    set aside, so that it is fetched again while the car or an office has it. A segment that
+    set aside, so that it is fetched again while the car or a remote has it. A segment that
     this machine may not read is reported, and stays. Of a session whose
     archive is not mounted only the record is verified. Raises StoreGone."""
     begun_s, read = clock_s(), 0

@@ -1,4 +1,4 @@
-"""Health of a station: its cars, its offices, its store, and their faults."""
+"""Health of a station: its cars, its remotes, its store, and their faults."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,13 +12,13 @@ from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import FETCHING, CarState
 from fpvstation.housekeeping import ChoreState
 from fpvstation.replicas.recalls import RecallState
-from fpvstation.replicas.remote import OfficeState
+from fpvstation.replicas.remote import RemoteState
 from fpvstation.replicas.replicate import SENDING
 from fpvstation.store.replica_log import RECENT_S
 
 OLD_S = 24 * 3600.0
 """Time after which queued segments are a fault if no segment was stored, and likewise sessions
-that are at no office."""
+that are at no remote."""
 
 ITEM_METRICS: tuple[tuple[str, str, str, Callable[[Any], float | None]], ...] = (
     (
@@ -48,39 +48,39 @@ ITEM_METRICS: tuple[tuple[str, str, str, Callable[[Any], float | None]], ...] = 
     (
         "office",
         "station_office_up",
-        "1 while the office accepts data.",
-        lambda office: office.state in ("ok", SENDING),
+        "1 while the remote accepts data.",
+        lambda remote: remote.state in ("ok", SENDING),
     ),
     (
         "office",
         "station_office_verified_seconds",
         "Last verification of a session, UTC.",
-        lambda office: office.verified_s or None,
+        lambda remote: remote.verified_s or None,
     ),
     (
         "office",
         "station_office_oldest_copy_seconds",
         "Verification of the copy that was not verified for longest, UTC.",
-        lambda office: office.oldest_s or None,
+        lambda remote: remote.oldest_s or None,
     ),
     (
         "office",
         "station_office_segments_rotted_total",
         "Bad or missing in a repeated verification, since the start.",
-        lambda office: office.rotted,
+        lambda remote: remote.rotted,
     ),
-    ("office", "station_office_sessions_waiting", "To send.", lambda office: office.waiting),
-    ("office", "station_office_bytes_waiting", "To send.", lambda office: office.waiting_bytes),
+    ("office", "station_office_sessions_waiting", "To send.", lambda remote: remote.waiting),
+    ("office", "station_office_bytes_waiting", "To send.", lambda remote: remote.waiting_bytes),
     (
         "office",
         "station_office_sessions_total",
         "Sent since the start.",
-        lambda office: office.sent,
+        lambda remote: remote.sent,
     ),
-    ("office", "station_office_bytes_total", "Moved since the start.", lambda office: office.bytes),
+    ("office", "station_office_bytes_total", "Moved since the start.", lambda remote: remote.bytes),
     ("chore", "station_chore_ok", "1 if the last run had no fault.", lambda chore: not chore.fault),
 )
-"""Metrics of each car, office and chore: label, name, help text and value; None is left out."""
+"""Metrics of each car, remote and chore: label, name, help text and value; None is left out."""
 
 
 class StationHealth(msgspec.Struct):
@@ -88,9 +88,9 @@ class StationHealth(msgspec.Struct):
 
     store: StoreUsage
     cars: list[CarState]
-    offices: list[OfficeState]
+    remotes: list[RemoteState] = msgspec.field(name="offices")
     alone: int
-    """Sessions that are at no office, if the station has offices."""
+    """Sessions that are at no remote, if the station has remotes."""
     alone_s: float
     """Time when the oldest of them got its last segment, UTC; 0 if `alone` is 0."""
     unread: int
@@ -118,21 +118,21 @@ class StationHealth(msgspec.Struct):
             if car.late:
                 step = next(iter(car.late.values()))
                 yield f"{car.folder} keeps {counted(len(car.late), 'late segment')}: {step}"
-        for office in self.offices:
-            if office.internal_fault:
-                yield f"{office.place}: {office.internal_fault}"
-            if office.oldest_s and now_s - office.oldest_s > RECENT_S:
-                days = (now_s - office.oldest_s) / OLD_S
+        for remote in self.remotes:
+            if remote.internal_fault:
+                yield f"{remote.place}: {remote.internal_fault}"
+            if remote.oldest_s and now_s - remote.oldest_s > RECENT_S:
+                days = (now_s - remote.oldest_s) / OLD_S
                 yield (
-                    f"{office.place}: a copy was last verified {days:.0f} days ago, "
-                    f"the limit is {RECENT_S / OLD_S:.0f} ({office.state})"
+                    f"{remote.place}: a copy was last verified {days:.0f} days ago, "
+                    f"the limit is {RECENT_S / OLD_S:.0f} ({remote.state})"
                 )
         for chore in self.chores:
             if chore.fault:
                 yield f"{chore.name}: {chore.fault}"
         if self.alone and now_s - self.alone_s > OLD_S:
             days = (now_s - self.alone_s) / OLD_S
-            states = "; ".join(f"{office.place}: {office.state}" for office in self.offices)
+            states = "; ".join(f"{remote.place}: {remote.state}" for remote in self.remotes)
             yield (
                 f"{self.alone} sessions have no second copy, the oldest for {days:.0f} days "
                 f"({states})"
@@ -142,7 +142,7 @@ class StationHealth(msgspec.Struct):
         """Yield the metrics for Prometheus."""
         items: dict[str, list[tuple[str, Any]]] = {
             "car": [(car.folder, car) for car in self.cars],
-            "office": [(office.place, office) for office in self.offices],
+            "office": [(remote.place, remote) for remote in self.remotes],
             "chore": [(str(chore.name), chore) for chore in self.chores],
         }
         for label, name, text, value in ITEM_METRICS:

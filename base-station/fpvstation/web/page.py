@@ -3,7 +3,7 @@
     /                            recordings.html of the car, the same modules
     /api/recordings...           as on the car: library/api/recordings_api.py
     POST, DELETE /api/recordings/drives/ID/recall   begins, cancels: replicas/recalls.py
-    /api/status                  state of each car and office, queues, recalls, disk usage
+    /api/status                  state of each car and remote, queues, recalls, disk usage
     /api/query                   SQL over all recordings: query_api.py
     /api/moments                 search by conditions, figures of each week: moments_api.py
     /size                        picture of the storage pyramid: size_page.py
@@ -36,7 +36,7 @@ from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.query.sidecar import to_install
 from fpvstation.replicas.recalls import Recalls
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.snapshots.tools import snapshots_of
 from fpvstation.web import size_page
 from fpvstation.web.health import StationHealth
@@ -55,14 +55,14 @@ class Page:
         self,
         catalogue: Catalogue,
         scheduler: FetchScheduler,
-        offices: Offices,
+        remotes: Remotes,
         chores: Chores,
         rights: RecordingRights | None = None,
         state: Path = Path(),
         recalls: Recalls | None = None,
     ) -> None:
         """`state`: the station's state directory, with the figures of `fpvstation measure`."""
-        self._catalogue, self._scheduler, self._offices = catalogue, scheduler, offices
+        self._catalogue, self._scheduler, self._remotes = catalogue, scheduler, remotes
         self._chores, self._state = chores, state
         self._recalls = recalls or Recalls()
         self._rights = rights or RecordingRights()
@@ -103,8 +103,8 @@ class Page:
         return StationHealth(
             usage,
             list(self._scheduler.states.values()),
-            self._offices.states,
-            *self._offices.alone(),
+            self._remotes.states,
+            *self._remotes.alone(),
             self._catalogue.unread,
             self._catalogue.reset_reason,
             self._chores.states,

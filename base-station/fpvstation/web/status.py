@@ -14,7 +14,7 @@ from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, progress_text
 from fpvcar.runtime.units import MB, counted
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.replicas.recalls import RecallState
-from fpvstation.replicas.remote import OfficeState
+from fpvstation.replicas.remote import RemoteState
 from fpvstation.web.health import StationHealth
 
 EVERY_S, ASK_S = 1.0, 5.0
@@ -66,18 +66,18 @@ def _decoded(body: bytes) -> StationHealth:
 
 
 def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
-    """Yield a line for each car, office and recall, then for the store."""
+    """Yield a line for each car, remote and recall, then for the store."""
     for car in health.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
         yield (
             f"{car.folder}: {car.state}; seen {ago}; {_pending(car)}, {car.stored} "
             f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}"
         )
-    for office in health.offices:
+    for remote in health.remotes:
         yield (
-            f"{office.place}: {_office_state(office)}; {_pending(office)}, {office.sent} sent "
-            f"({office.bytes / MB:.0f} MB){_verification(office, now_s)}"
-            f"{_fault(office, now_s)}"
+            f"{remote.place}: {_remote_state(remote)}; {_pending(remote)}, {remote.sent} sent "
+            f"({remote.bytes / MB:.0f} MB){_verification(remote, now_s)}"
+            f"{_fault(remote, now_s)}"
         )
     for recall in health.recalls:
         if recall.active or recall.fault:
@@ -111,15 +111,15 @@ def _recall_state(recall: RecallState) -> str:
     return f"recall from {recall.place}: {recall.state}, {figures}{fault}"
 
 
-def _office_state(office: OfficeState) -> str:
-    """Return state and progress of an office, as text."""
-    waits = office.waits_until and office.state == "ok"
-    state = f"waits until {office.waits_until}" if waits else str(office.state)
-    total = office.complete + office.waiting
-    return f"{state}; {office.complete} of {total} sessions there" if office.waiting else state
+def _remote_state(remote: RemoteState) -> str:
+    """Return state and progress of a remote, as text."""
+    waits = remote.waits_until and remote.state == "ok"
+    state = f"waits until {remote.waits_until}" if waits else str(remote.state)
+    total = remote.complete + remote.waiting
+    return f"{state}; {remote.complete} of {total} sessions there" if remote.waiting else state
 
 
-def _pending(peer: CarState | OfficeState) -> str:
+def _pending(peer: CarState | RemoteState) -> str:
     if not peer.waiting:
         return "nothing pending"
     rate = f", {peer.rate / MB:.1f} MB/s" if peer.rate else ""
@@ -127,21 +127,21 @@ def _pending(peer: CarState | OfficeState) -> str:
     return f"{peer.waiting} pending ({peer.waiting_bytes / MB:.0f} MB{rate}{remaining})"
 
 
-def _verification(office: OfficeState, now_s: float) -> str:
-    """Return the age of the verification of an office's oldest replica, as text."""
-    ago = f"{span(now_s - office.oldest_s)} ago" if office.oldest_s else ""
-    rotted = f", {counted(office.rotted, 'file')} bad there" if office.rotted else ""
+def _verification(remote: RemoteState, now_s: float) -> str:
+    """Return the age of the verification of a remote's oldest replica, as text."""
+    ago = f"{span(now_s - remote.oldest_s)} ago" if remote.oldest_s else ""
+    rotted = f", {counted(remote.rotted, 'file')} bad there" if remote.rotted else ""
     return f", oldest verification {ago}{rotted}" if ago else rotted
 
 
-def _fault(peer: CarState | OfficeState, now_s: float) -> str:
+def _fault(peer: CarState | RemoteState, now_s: float) -> str:
     if not peer.last_fault or peer.last_fault == peer.state:
         return ""
     return f"; {span(now_s - peer.fault_s)} ago: {peer.last_fault}"
 
 
 def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Draw a progress bar for each car, office and recall until all queues are empty; in a log, a
+    """Draw a progress bar for each car, remote and recall until all queues are empty; in a log, a
     line from time to time. Raises the exceptions of `fetch`."""
     terminal, drawn = out.isatty(), 0
     first = _decoded(fetch())
@@ -168,9 +168,9 @@ def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = tim
 def _queues(health: StationHealth) -> list[tuple[str, int, float]]:
     """Return name, queued bytes, and bytes per second."""
     cars = [(car.folder, car.waiting_bytes, car.rate) for car in health.cars]
-    offices = [(office.place, office.waiting_bytes, office.rate) for office in health.offices]
+    remotes = [(remote.place, remote.waiting_bytes, remote.rate) for remote in health.remotes]
     recalls = [
         (recall.session, recall.active * (recall.total - recall.done), recall.rate)
         for recall in health.recalls
     ]
-    return cars + offices + recalls
+    return cars + remotes + recalls

@@ -97,7 +97,7 @@ async def proves_itself(bench: RunningBench, home: Path) -> None:
     url = f"https://127.0.0.1:{bench.port + 1}"
     shown = await client.fingerprint_of(url)
     code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
-    made = await client.pair(url, shown, code, "office")
+    made = await client.pair(url, shown, code, "workshop")
     assert await client.certificate_of(Cars(home).add(made, url, shown)) == shown
 
 
@@ -138,13 +138,13 @@ def test_drives_come_home_though_processes_are_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.smoke
-def test_drive_comes_home_and_is_relayed_to_an_office_over_ssh(
+def test_drive_comes_home_and_is_replicated_to_an_office_over_ssh(
     rdma_tools: Path, sshd: Sshd, tmp_path: Path
 ) -> None:
     office, config = tmp_path / "office", tmp_path / "station.toml"
     office.mkdir()
     far = ["--ssh", sshd.command, "--remote-path", str(rdma_tools)]
-    config.write_text(f"[office]\ntarget = 'host1:{office}'\noptions = {json.dumps(far)}\n")
+    config.write_text(f"[replicas]\ntarget = 'host1:{office}'\noptions = {json.dumps(far)}\n")
     options = [STRIP, "--set=recording.segment_s = 5", "--set=recording.station = true"]
     path = {"PATH": f"{rdma_tools}:{os.environ['PATH']}"}
     with (
@@ -156,8 +156,8 @@ def test_drive_comes_home_and_is_relayed_to_an_office_over_ssh(
             free(driver)
             wait_for(lambda: bool(fetched(bench.state / "recordings")), "no receipt", COMES_S)
             station.kill()
-            station.start()  # else the relay waits for a minute without a new segment
-            wait_for(lambda: bool(list(office.glob("*/*/*/*.mcap"))), "not relayed", COMES_S)
+            station.start()  # else the replicator waits for a minute without a new segment
+            wait_for(lambda: bool(list(office.glob("*/*/*/*.mcap"))), "not replicated", COMES_S)
     for copy in office.glob("*/*/*/*.mcap"):
         assert copy.read_bytes() == (station.store / copy.relative_to(office)).read_bytes()
     judge(station, bench.state / "recordings")

@@ -63,7 +63,7 @@ def time_in(minutes: int) -> str:
 
 
 OPENS = time_in(120)
-"""Time when the window of the second office opens, for a minute."""
+"""Time when the window of the second remote opens, for a minute."""
 SIZES = {"phone": (390, 844), "wide": (1920, 1080)}
 
 
@@ -74,7 +74,7 @@ def paired(home: Path, made: bytes) -> Iterator[None]:
     folder.mkdir()
     (folder / NAME).write_bytes(made)
     stations = stations_of(home)
-    known = stations.pair("office", "127.0.0.1", time.time())
+    known = stations.pair("workshop", "127.0.0.1", time.time())
     runner = web.AppRunner(car_application(folder, stations))
     with beside() as do:
         try:
@@ -103,7 +103,7 @@ def running(home: Path, *more: str) -> Iterator[int]:
     put(store, NAME, wide, "Plague-abc123")
     config = home / "station.toml"
     far = f'second = "attic:/srv/drives"\nwindow = "{OPENS}-{time_in(121)}"\n'
-    config.write_text(f'[office]\ntarget = "{home}/office"\n{far}')
+    config.write_text(f'[replicas]\ntarget = "{home}/office"\n{far}')
     with paired(home, made), serving(home, *more) as port:
         yield port
 
@@ -174,8 +174,8 @@ def test_list_storage_and_sheet_are_shown_and_pass_axe(page: Page) -> None:
     shot(page, "list")
     page.locator("#storage summary").click()
     until(page, "document.getElementById('storage-path').textContent.includes('2 sess')")
-    until(page, "document.querySelectorAll('#storage-offices li').length === 2")
-    says = "document.querySelectorAll('#storage-offices li span')[2].textContent"
+    until(page, "document.querySelectorAll('#storage-remotes li').length === 2")
+    says = "document.querySelectorAll('#storage-remotes li span')[2].textContent"
     until(page, f"{says}.startsWith('waits until {OPENS}: 0 of 2 sessions copied, ')")
     until(page, "document.querySelectorAll('#storage-cars li').length === 1")
     shot(page, "storage")

@@ -20,11 +20,11 @@ import pytest
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3_bucket
 from fpvstation.replicas.rdcp import Rdcp
-from fpvstation.replicas.remote import CopyProgress, OfficeFault, RemoteOffice, quiet
-from fpvstation.replicas.remotes import remote_offices
+from fpvstation.replicas.remote import CopyProgress, PlaceFault, Remote, quiet
+from fpvstation.replicas.remotes import remotes_of
 from fpvstation.replicas.replicate import Replicator, verify_replica
 from fpvstation.replicas.restore import Restore, session_of
-from fpvstation.settings import Office
+from fpvstation.settings import ReplicaSettings
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import ReplicaLog, ReplicaState
@@ -51,16 +51,16 @@ class Rig:
         self.store, self.copies = Store(disk), ReplicaLog(disk)
         self.store.open("")
 
-    def office(self, *more: str) -> RemoteOffice:
-        settings = Office(target=self.target, options=(*self.options, *more))
-        (office,) = remote_offices(settings, self.root)
+    def office(self, *more: str) -> Remote:
+        settings = ReplicaSettings(target=self.target, options=(*self.options, *more))
+        (office,) = remotes_of(settings, self.root)
         return office
 
-    async def relayed(self, *more: str) -> dict[str, str]:
-        """Relay once; return the sessions that failed, with the reason."""
-        relay = Replicator(self.office(*more), self.store, self.copies, act)
-        await relay.once(True)
-        return {session: str(fault) for session, fault in relay.state.bad.items()}
+    async def replicated(self, *more: str) -> dict[str, str]:
+        """Replicate once; return the sessions that failed, with the reason."""
+        replicator = Replicator(self.office(*more), self.store, self.copies, act)
+        await replicator.once(True)
+        return {session: str(fault) for session, fault in replicator.state.bad.items()}
 
     def where(self) -> list[ReplicaState]:
         return self.copies.states(SESSION, self.store.listed(SESSION))[1:]
@@ -113,7 +113,7 @@ of_rdcp = pytest.mark.parametrize("rig", ["rdcp"], indirect=True)
 
 async def test_session_reaches_office_whole_and_comes_back(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     (where,) = rig.where()
     assert where.whole and where.verified_s > time.time() - 60.0
     argv = ["sha256sum", "--quiet", "--strict", "-c", "SHA256SUMS"]
@@ -124,7 +124,7 @@ async def test_session_reaches_office_whole_and_comes_back(rig: Rig) -> None:
         mine.write_bytes(b"bent")
     for one in list(rig.store.segments()):
         assert rig.store.verify_segment(one)
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     assert len(list(rig.store.segments())) == 2
     ran(*argv, cwd=rig.root / SESSION)
     assert not list(rig.root.glob(".incoming/office")), "not even empty folders"
@@ -132,7 +132,7 @@ async def test_session_reaches_office_whole_and_comes_back(rig: Rig) -> None:
 
 async def test_rotten_office_copy_is_found_and_sent_again(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
 
     async def judged() -> list[str]:
         office = rig.office()
@@ -146,15 +146,15 @@ async def test_rotten_office_copy_is_found_and_sent_again(rig: Rig) -> None:
     (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
     assert await judged() == [SECOND]
     assert not rig.where()[0].whole and await judged() == []
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     assert rig.where()[0].whole
     assert (rig.there / SESSION / SECOND).read_bytes() == b"second"
     shutil.rmtree(rig.there / SESSION)
     assert await judged() == [NAME, SECOND], "the folder is gone, the office is not"
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     assert await judged() == []
     (rig.there / MARKER).unlink()
-    with pytest.raises(OfficeFault, match="is missing there"):
+    with pytest.raises(PlaceFault, match="is missing there"):
         await judged()
 
 
@@ -172,7 +172,7 @@ async def test_office_copy_reports_progress(rig: Rig) -> None:
 
 async def test_session_of_lost_store_is_restored_by_name(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     shutil.rmtree(rig.root)
     rig.root.mkdir()
     disk = Folder(rig.root)
@@ -190,7 +190,7 @@ async def test_session_of_lost_store_is_restored_by_name(rig: Rig) -> None:
 
 
 async def test_damaged_office_copy_is_found_and_repaired(rig: Rig) -> None:
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     office, listed = rig.office(), rig.store.listed(SESSION)
     theirs = rig.there / SESSION / NAME
     whole, was = theirs.read_bytes(), theirs.stat()
@@ -212,14 +212,14 @@ async def test_damaged_office_copy_is_found_and_repaired(rig: Rig) -> None:
 @of_rdcp
 async def test_unreachable_office_is_named(rig: Rig, sshd: Sshd) -> None:
     closed = sshd.command + " -p 1"
-    with pytest.raises(OfficeFault) as away:
-        await rig.relayed("--ssh", closed)
+    with pytest.raises(PlaceFault) as away:
+        await rig.replicated("--ssh", closed)
     bad = str(away.value)
     assert f"host1:{rig.there}: rdcp ended with status" in bad
     assert rig.where() == [] and list(rig.there.iterdir()) == []
     rig.there.rmdir()
     office = Rdcp(f"host1:{rig.there}/deep", rig.root, rig.options)
-    with pytest.raises(OfficeFault, match="No such file"):
+    with pytest.raises(PlaceFault, match="No such file"):
         await office.send(SESSION, rig.store.listed(SESSION), anew=False)
 
 
@@ -230,36 +230,36 @@ async def test_unmounted_or_foreign_office_gets_no_data(rig: Rig) -> None:
     mine = marker.read_bytes()
     assert mine == (rig.root / MARKER).read_bytes()
     marker.unlink()
-    with pytest.raises(OfficeFault, match="is missing there"):
+    with pytest.raises(PlaceFault, match="is missing there"):
         await office.claim(store, known=True)
     marker.write_bytes(mine.replace(b'"id":"', b'"id":"0'))
-    with pytest.raises(OfficeFault, match="of another store"):
+    with pytest.raises(PlaceFault, match="of another store"):
         await office.claim(store, known=True)
 
 
 @of_rdcp
-async def test_killed_relay_resumes(rig: Rig, tools: Tools) -> None:
+async def test_killed_replicator_resumes(rig: Rig, tools: Tools) -> None:
     put(rig.store, SECOND, os.urandom(6 * MIB))
-    relaying = asyncio.create_task(rig.relayed("--rate", "2M"))
+    replicating = asyncio.create_task(rig.replicated("--rate", "2M"))
     part = rig.there / SESSION / f".{SECOND}.rdcp-part"
     await seen(lambda: part.exists() and part.stat().st_size > MIB)
     for pid in tools.ours():  # processes of the office
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    assert SESSION in await relaying
+    assert SESSION in await replicating
     assert rig.where() == []
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     assert rig.where()[0].whole
 
 
 @of_rdcp
-async def test_cancelled_relay_leaves_no_process(rig: Rig, tools: Tools) -> None:
+async def test_cancelled_replicator_leaves_no_process(rig: Rig, tools: Tools) -> None:
     put(rig.store, SECOND, os.urandom(6 * MIB))
-    relaying = asyncio.create_task(rig.relayed("--rate", "1M"))
+    replicating = asyncio.create_task(rig.replicated("--rate", "1M"))
     await seen(lambda: bool(list(rig.there.glob(f"{SESSION}/.*"))))
-    relaying.cancel()
+    replicating.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await relaying
+        await replicating
     await asyncio.to_thread(tools.none_left)
 
 
@@ -268,11 +268,11 @@ async def test_full_office_records_no_copy(rig: Rig) -> None:
     ran("mount", "-t", "tmpfs", "-o", "size=4m", "none", str(rig.there))
     try:
         put(rig.store, SECOND, os.urandom(6 * MIB))
-        bad = await rig.relayed()
+        bad = await rig.replicated()
         assert "make room" in bad[SESSION]
         assert rig.where() == []
         ran("mount", "-o", "remount,size=20m", str(rig.there))
-        assert await rig.relayed() == {}
+        assert await rig.replicated() == {}
         assert rig.where()[0].whole
     finally:
         ran("umount", "-l", str(rig.there))
@@ -281,11 +281,11 @@ async def test_full_office_records_no_copy(rig: Rig) -> None:
 @pytest.mark.parametrize("shown_s", [0.0, 4e9])
 async def test_office_with_a_wrong_clock_gets_each_session_once(rig: Rig, shown_s: float) -> None:
     """The files have times of 1970, or of 2096; the station's own clock dates the verification."""
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     for path in rig.there.rglob("*"):
         os.utime(path, (shown_s, shown_s))
     put(rig.store, SECOND, b"second")
-    assert await rig.relayed() == {}
+    assert await rig.replicated() == {}
     (where,) = rig.where()
     assert where.whole and abs(where.verified_s - time.time()) < 60.0
     ran("sha256sum", "--quiet", "--strict", "-c", SUMS_FILE, cwd=rig.there / SESSION)

@@ -9,7 +9,7 @@ import pytest
 from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError
 from fpvstation.replicas.rdcp import Rdcp
-from fpvstation.replicas.remote import CopyProgress, OfficeFault
+from fpvstation.replicas.remote import CopyProgress, PlaceFault
 from fpvstation.snapshots import send
 from fpvstation.snapshots.send import Sender, Target
 from tests.e2e.recordings.recording import run
@@ -151,7 +151,7 @@ def test_full_target_keeps_the_stream_and_continues(replica: Replica) -> None:
     with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
         while True:
             file.write(os.urandom(MIB))
-    with pytest.raises((OfficeFault, StationError), match="No space left"):
+    with pytest.raises((PlaceFault, StationError), match="No space left"):
         replica.send()
     filler.unlink()
     (sent,) = replica.send()

@@ -1,6 +1,6 @@
-"""A drive of the bench is relayed to an office over RDMA verbs, through any break of the link.
+"""A drive of the bench is replicated to an office over RDMA verbs, through any break of the link.
 
-The station's own relay runs here. Its `rdcp` runs in the first VM, which has the store by its
+The station's own replicator runs here. Its `rdcp` runs in the first VM, which has the store by its
 share. The office is the second VM's disk. The link is Soft-RoCE, and a cable.
 """
 
@@ -120,21 +120,21 @@ def machines(share: Path, tools_in_vms: None) -> Iterator[Machines]:
 
 
 class Sending:
-    """The relay of one session, in the background, as often as needed."""
+    """The replicator of one session, in the background, as often as needed."""
 
-    def __init__(self, relay: Replicator, machines: Machines) -> None:
-        self.relay, self.machines = relay, machines
+    def __init__(self, replicator: Replicator, machines: Machines) -> None:
+        self.replicator, self.machines = replicator, machines
         self.bad: list[str] = []
 
     async def once(self) -> bool:
-        """Relay once; return whether the office verified all of it."""
+        """Replicate once; return whether the office verified all of it."""
         try:
-            await self.relay.once(True)
+            await self.replicator.once(True)
         except Exception as fault:
             self.bad.append(str(fault))
             return False
-        self.bad += map(str, self.relay.state.bad.values())
-        return not self.relay.state.bad
+        self.bad += map(str, self.replicator.state.bad.values())
+        return not self.replicator.state.bad
 
     @contextlib.asynccontextmanager
     async def under_way(self, more: int) -> AsyncIterator["asyncio.Task[bool]"]:

@@ -1,4 +1,4 @@
-"""Store whose office is a bucket of a real S3 server, behind a proxy that causes faults."""
+"""Store whose remote is a bucket of a real S3 server, behind a proxy that causes faults."""
 
 import asyncio
 import subprocess
@@ -8,7 +8,7 @@ from typing import Any
 
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.runtime.units import MIB
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.s3 import S3
 from fpvstation.replicas.s3_bucket import Bucket
@@ -20,7 +20,7 @@ from tests.support.base_station.s3_proxy import S3Proxy
 from tests.support.base_station.versitygw import BUCKET, Gateway
 from tests.unit.fpvstation.store.test_store import NAME
 
-TARGET = f"s3://{BUCKET}/office"
+TARGET = f"s3://{BUCKET}/replicas"
 SECOND, THIRD = (NAME.replace("0001", number) for number in ("0002", "0003"))
 LARGE = 12 * MIB
 
@@ -30,34 +30,34 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class Rig:
-    """Store whose office is a bucket behind a proxy."""
+    """Store whose remote is a bucket behind a proxy."""
 
     def __init__(self, root: Path, gateway: Gateway, proxy: S3Proxy) -> None:
         self.root, self.gateway, self.proxy = root, gateway, proxy
-        self.there = gateway.files / "office"
+        self.there = gateway.files / "replicas"
         root.mkdir()
         disk = Folder(root)
         self.store, self.copies = Store(disk), ReplicaLog(disk)
         self.store.open("")
 
-    def office(self) -> S3:
+    def remote(self) -> S3:
         return S3(TARGET, self.root)
 
     def bucket(self, name: str = BUCKET) -> Bucket:
-        return Bucket(f"s3://{name}", name, "office/")
+        return Bucket(f"s3://{name}", name, "replicas/")
 
-    async def relayed(self) -> str:
-        """Relay once; return the fault in English, or ""."""
-        return str(await self.relay_fault() or "")
+    async def replicated(self) -> str:
+        """Replicate once; return the fault in English, or ""."""
+        return str(await self.replication_fault() or "")
 
-    async def relay_fault(self) -> Text | None:
-        """Relay once; return the fault."""
-        relay = Replicator(self.office(), self.store, self.copies, act)
+    async def replication_fault(self) -> Text | None:
+        """Replicate once; return the fault."""
+        replicator = Replicator(self.remote(), self.store, self.copies, act)
         try:
-            await relay.once(True)
-        except OfficeFault as fault:
+            await replicator.once(True)
+        except PlaceFault as fault:
             return fault_text(fault)
-        return next(iter(relay.state.bad.values()), None)
+        return next(iter(replicator.state.bad.values()), None)
 
     def check_whole(self) -> None:
         """Check that the bucket has exactly the store's sessions, by `sha256sum`."""

@@ -6,7 +6,7 @@ from random import Random
 
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.fetch.pull import CarFault, SegmentGone
-from fpvstation.replicas.remote import OfficeFault, OnProgress
+from fpvstation.replicas.remote import OnProgress, PlaceFault
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.disk import FakeDisk, hash_of, sums_of
 
@@ -180,7 +180,7 @@ class OfficeLink:
     async def _way(self) -> None:
         await Step()
         if self._office.random.random() < self._office.faults:
-            raise OfficeFault("it is full, or away")
+            raise PlaceFault("it is full, or away")
 
     async def claim(self, store: str, known: bool) -> None:
         await self._way()
@@ -213,7 +213,7 @@ class OfficeLink:
                 name = path.rpartition("/")[2]
                 found[name] = f".incoming/office/{name}"
                 if not self._disk.mounted:  # a busy disk stays mounted, but this one is gone
-                    raise OfficeFault("the disk is gone")
+                    raise PlaceFault("the disk is gone")
                 self._disk.remove(found[name])
                 self._disk.write_at(found[name], 0, data)
         await self._way()

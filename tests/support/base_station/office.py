@@ -77,9 +77,9 @@ class Rig:
         self.now_s, self.utc_s = 1000.0, 5.0
         self.root, disk = root, Folder(root)
         self.copies, self.office = ReplicaLog(disk), PlayedOffice(root)
-        self.store = Store(disk, lambda session: self.relay.queue(session))
+        self.store = Store(disk, lambda session: self.replicator.queue(session))
         self.store.open("")
-        self.relay = Replicator(
+        self.replicator = Replicator(
             self.office, self.store, self.copies, act, self._clock_s, lambda: self.utc_s
         )
 
@@ -89,7 +89,7 @@ class Rig:
     async def later(self) -> None:
         """Run a round when all is due."""
         self.now_s += LATEST_S
-        await self.relay.once(True)
+        await self.replicator.once(True)
 
     def bend(self, name: str = NAME) -> None:
         """Damage a byte on the local disk."""

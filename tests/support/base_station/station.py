@@ -63,7 +63,7 @@ async def ask_car(
         yield client
 
 
-async def paired(client: Client, name: str = "office") -> wire.Pairing:
+async def paired(client: Client, name: str = "workshop") -> wire.Pairing:
     headers = {wire.CODE: CODES.grown_up, wire.NAME: name}
     answer = await client.post(wire.BASE + "/pair", headers=headers)
     assert answer.status == 200, await answer.text()

@@ -1,4 +1,4 @@
-"""Operations of one station with its archive, offices and snapshots, each in a child process."""
+"""Operations of one station with its archive, remotes and snapshots, each in a child process."""
 
 import asyncio
 import hashlib
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from fpvcar.recordings import codec, messages
 from fpvstation.errors import StationError
 from fpvstation.replicas.rdcp import Rdcp
-from fpvstation.replicas.remote import OfficeFault, RemoteOffice
+from fpvstation.replicas.remote import PlaceFault, Remote
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.restore import Restore
 from fpvstation.replicas.s3 import S3
@@ -38,7 +38,7 @@ SESSIONS, SEGMENTS, SNAPSHOTS_MOST = 3, 3, 3
 NOW_S = 1.8e9
 CHILD_S = 60
 """Limit of one operation: every schedule ends."""
-EXPECTED = (OfficeFault, StationError, OSError, subprocess.CalledProcessError)
+EXPECTED = (PlaceFault, StationError, OSError, subprocess.CalledProcessError)
 DONE, REFUSED, FAILED = 0, 3, 4
 """Exit statuses of a child."""
 CHANGES = {"os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir", "open"}
@@ -55,7 +55,7 @@ class Segment(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Disks and server of all schedules. The mirror and the server are on `office`."""
+    """Disks and server of all schedules. The office and the server are on `office`."""
 
     store: LoopDisk
     archive: LoopDisk
@@ -93,14 +93,14 @@ class TieredStation:
         for disk in (site.store, site.archive):
             disk.insert()
         self.root = site.store.path / "store"
-        self.mirror = site.office.path / f"mirror-{seed}"
-        self.mirror.mkdir()
+        self.office = site.office.path / f"office-{seed}"
+        self.office.mkdir()
         self.bucket = site.gateway.files / f"{seed}"
         in_bucket = self.random.random() < 0.4
         self._archive = f"s3://{BUCKET}/{seed}/archive" if in_bucket else str(site.archive.path)
         self.archived = self.bucket / "archive" if in_bucket else site.archive.path
-        kinds = self.random.choice([(), ("bucket",), ("mirror",), ("bucket", "mirror")])
-        targets = {"bucket": f"s3://{BUCKET}/{seed}/office", "mirror": str(self.mirror)}
+        kinds = self.random.choice([(), ("bucket",), ("office",), ("bucket", "office")])
+        targets = {"bucket": f"s3://{BUCKET}/{seed}/replicas", "office": str(self.office)}
         self.targets = [targets[kind] for kind in kinds]
         self.utc_s = NOW_S
         self.moment = -1
@@ -124,7 +124,7 @@ class TieredStation:
         store.open(self.id)
         return store
 
-    def offices(self) -> list[RemoteOffice]:
+    def remotes(self) -> list[Remote]:
         return [
             S3(target, self.root) if "://" in target else Rdcp(target, self.root)
             for target in self.targets
@@ -167,16 +167,16 @@ class TieredStation:
         return b"".join(McapFile([Logged(BEGAN_NS, messages.MARK, codec.encode(mark))]).chunks())
 
     def copy(self) -> None:
-        """Copy to an office, and let it verify an old copy again."""
-        if offices := self.offices():
-            office = self.random.choice(offices)
-            self._in_child(self._relay, office)
+        """Copy to a remote, and let it verify an old copy again."""
+        if remotes := self.remotes():
+            remote = self.random.choice(remotes)
+            self._in_child(self._replicate, remote)
 
-    def _relay(self, office: RemoteOffice) -> None:
-        relay = Replicator(
-            office, self.store(), ReplicaLog(Folder(self.root)), act, utc_s=lambda: self.utc_s
+    def _replicate(self, remote: Remote) -> None:
+        replicator = Replicator(
+            remote, self.store(), ReplicaLog(Folder(self.root)), act, utc_s=lambda: self.utc_s
         )
-        asyncio.run(relay.once(True))
+        asyncio.run(replicator.once(True))
 
     def _session(self) -> str:
         return self.random.choice(sorted({segment.session for segment in self.data} or {"none"}))
@@ -225,13 +225,13 @@ class TieredStation:
     def _restore(self, session: str, name: str, snapshot: Snapshot) -> None:
         restoring.restore(self.store(), self.root, session, name, snapshot)
 
-    def restore_office(self) -> None:
-        self._in_child(self._restore_from_offices, self._session())
+    def restore_remote(self) -> None:
+        self._in_child(self._restore_from_remotes, self._session())
 
-    def _restore_from_offices(self, session: str) -> None:
+    def _restore_from_remotes(self, session: str) -> None:
         disk = Folder(self.root)
         restore = Restore(session, self.store(), disk, ReplicaLog(disk), act, lambda *_: None)
-        asyncio.run(restore.run(self.offices()))
+        asyncio.run(restore.run(self.remotes()))
 
     def _in_child(self, work: Callable[..., object], *arguments: Any) -> int:
         """Run work in a child process; return its exit status, negative for a signal."""

@@ -1,8 +1,8 @@
-"""Store with its archive, its offices and its snapshots, on real disks, under faults by a seed.
+"""Store with its archive, its remotes and its snapshots, on real disks, under faults by a seed.
 
 Each step runs one operation of the station in a child process, under one fault:
 
-    operations   record, copy to an office, archive, recall, resume, verify, snapshot, restore
+    operations   record, copy to a remote, archive, recall, resume, verify, snapshot, restore
     faults       kill -9, power cut, full disk, unmounted disk, bit flip, network cut, clock jump,
                  an archive or a bucket that lies, a missing folder
 
@@ -40,7 +40,7 @@ STEPS, ROUNDS_MOST = 16, 12
 AWAY = ".away"
 MOMENTS = (0, 1, 2, 3, 5, 8, 12, 17, 23, 30, 40, 60)
 OPERATIONS = (
-    "record copy archive recall resume verify snapshot restore_snapshot restore_office".split(),
+    "record copy archive recall resume verify snapshot restore_snapshot restore_remote".split(),
     (9, 5, 5, 3, 1, 2, 2, 1, 1),
 )
 FAULTS = (
@@ -85,9 +85,9 @@ class TieredWorld(TieredStation):
 
     def _unmounted(self) -> None:
         self.moment = self.random.choice(MOMENTS)
-        kind = self.random.choice(["store", "archive", "mirror"])
-        if kind == "mirror":
-            self.fault = lambda: self.mirror.rename(f"{self.mirror}.away")
+        kind = self.random.choice(["store", "archive", "office"])
+        if kind == "office":
+            self.fault = lambda: self.office.rename(f"{self.office}.away")
         else:
             self.fault = getattr(self.site, kind).unmount
 
@@ -155,7 +155,7 @@ class TieredWorld(TieredStation):
 
     def mend(self) -> None:
         """End all faults but the clock's."""
-        gateway, away = self.site.gateway, Path(f"{self.mirror}.away")
+        gateway, away = self.site.gateway, Path(f"{self.office}.away")
         self.lie = nothing
         if gateway.process is None or gateway.process.poll() is not None:
             gateway.kill()
@@ -167,19 +167,19 @@ class TieredWorld(TieredStation):
             usual = folder.with_name(folder.name.removesuffix(AWAY))
             shutil.rmtree(folder) if usual.exists() else folder.rename(usual)
         if away.exists():
-            shutil.rmtree(self.mirror, ignore_errors=True)  # taken for a new office
-            away.rename(self.mirror)
+            shutil.rmtree(self.office, ignore_errors=True)  # taken for a new office
+            away.rename(self.office)
 
     def clear(self) -> None:
-        """Remove all copies at the offices."""
-        for folder in (self.mirror, self.bucket):
+        """Remove all copies at the remotes."""
+        for folder in (self.office, self.bucket):
             shutil.rmtree(folder, ignore_errors=True)
 
     # --- Invariants
 
     def _places(self) -> dict[str, Path]:
         places = {"store": self.root, "archive": self.archived}
-        places |= {"bucket": self.bucket / "office", "mirror": self.mirror}
+        places |= {"bucket": self.bucket / "replicas", "office": self.office}
         return places
 
     def _right_copies(self, segment: Segment) -> Iterator[tuple[str, Path]]:
@@ -239,10 +239,10 @@ class TieredWorld(TieredStation):
         self.verify()
         for segment in sorted(self.data.keys() - self.stored):
             self._send(segment)
-        for office in self.offices() * SESSIONS:
-            self._in_child(self._relay, office)
+        for remote in self.remotes() * SESSIONS:
+            self._in_child(self._replicate, remote)
         for session in sorted({segment.session for segment in self._missing()}):
-            self._in_child(self._restore_from_offices, session)
+            self._in_child(self._restore_from_remotes, session)
         for snapshot in snapshots_of(self.root):
             for segment in self._missing():
                 self._in_child(self._restore, segment.session, segment.name, snapshot)
@@ -256,8 +256,8 @@ class TieredWorld(TieredStation):
         ]
 
     def _not_home(self) -> list[object]:
-        """Return the segments that the store or an office lacks, and files left in the archive."""
-        expected = {"store", *("bucket" if "://" in one else "mirror" for one in self.targets)}
+        """Return the segments that the store or a remote lacks, and files left in the archive."""
+        expected = {"store", *("bucket" if "://" in one else "office" for one in self.targets)}
         incomplete = [
             (segment, places)
             for segment in self.data

@@ -14,8 +14,8 @@ from fpvstation.errors import StationError
 from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull
 from fpvstation.replicas.pending import SETTLED_S
-from fpvstation.replicas.remote import OfficeFault
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remote import PlaceFault
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.audit import KEPT, UNLISTED
 from fpvstation.store.bound import Bound
@@ -66,11 +66,11 @@ class Station:
 
     async def _work(self) -> None:
         way, copies = OfficeLink(self._office, self.disk), ReplicaLog(self.disk)
-        offices = Offices([way], self._cars[0].copies_required, copies, utc_s=self._utc_s)
-        store = Store(self.disk, lambda session: relay.queue(session), self._utc_s)
-        relay = Replicator(way, store, copies, act, self._clock_s, self._utc_s)
+        remotes = Remotes([way], self._cars[0].copies_required, copies, utc_s=self._utc_s)
+        store = Store(self.disk, lambda session: replicator.queue(session), self._utc_s)
+        replicator = Replicator(way, store, copies, act, self._clock_s, self._utc_s)
         bound = Bound(
-            store, self.disk, copies, self._most, [OFFICE], relay.verify_soon, self._utc_s
+            store, self.disk, copies, self._most, [OFFICE], replicator.verify_soon, self._utc_s
         )
         self.store_id = store.open(self.store_id)
         links = [Link(car, self.disk, self._office) for car in self._cars]
@@ -79,16 +79,16 @@ class Station:
             try:
                 for link, car in zip(links, self._cars, strict=True):
                     pull = Pull(
-                        link, store, car.name, act, FairSemaphore(), offices.safe, self._begin
+                        link, store, car.name, act, FairSemaphore(), remotes.safe, self._begin
                     )
                     done = await pull.once(everything)
                     well = well and not (done.bad or done.held)
-                await relay.once(everything)
+                await replicator.once(everything)
                 if self._most and self._random.random() < 0.3:
                     await act(lambda: list(bound.run()))
-                well = well and not (relay.state.waiting or relay.state.bad)
+                well = well and not (replicator.state.waiting or replicator.state.bad)
                 self.rounds_well = self.rounds_well + everything if well else 0
-            except (CarFault, OfficeFault, StationError, OSError):
+            except (CarFault, PlaceFault, StationError, OSError):
                 self.rounds_well = 0
             await Step()
 

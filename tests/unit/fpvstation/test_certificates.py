@@ -102,13 +102,13 @@ async def test_foreign_car_of_the_same_name_is_refused(folder: Path, tmp_path: P
     assert "update fpvcar on the car" in await refused(tmp_path, web.Application(), tls)
 
 
-async def test_relay_of_the_cars_answers_is_refused(folder: Path, tmp_path: Path) -> None:
+async def test_forwarded_answers_of_the_car_are_refused(folder: Path, tmp_path: Path) -> None:
     state, foreign = tmp_path / "car", tmp_path / "foreign"
-    relayed: list[str] = []
+    forwarded: list[str] = []
     async with paired(folder, state, tmp_path) as car:
 
         async def pass_on(request: web.Request) -> web.Response:
-            relayed.append(request.path)
+            forwarded.append(request.path)
             async with aiohttp.ClientSession() as way:
                 address = car.url + request.path_qs
                 headers = {k: v for k, v in request.headers.items() if k[:2] == "X-"}
@@ -120,4 +120,4 @@ async def test_relay_of_the_cars_answers_is_refused(folder: Path, tmp_path: Path
         between.router.add_get("/{path:.*}", pass_on)
         tls = tls_of(foreign, "plague", "plague.local")
         assert "a machine in the middle" in await refused(tmp_path, between, tls)
-    assert relayed == ["/api/station/certificate"]
+    assert forwarded == ["/api/station/certificate"]

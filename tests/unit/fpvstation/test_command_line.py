@@ -105,10 +105,10 @@ def test_bad_settings_file_is_named_once(
     config = tmp_path / "station.toml"
     for text, words in (
         (b"\xff", "not TOML"),
-        (b"[office]\ntargt = 1", "office.targt"),
-        (b'[office]\ntarget = "s3://"', "expected s3://BUCKET/PREFIX"),
-        (b'[office]\ntarget = "s3://Drives"', "bucket of 3 to 63 of a-z"),
-        (b'[office]\nsecond = "s3://drives/../other"', "folders of A-Z"),
+        (b"[replicas]\ntargt = 1", "replicas.targt"),
+        (b'[replicas]\ntarget = "s3://"', "expected s3://BUCKET/PREFIX"),
+        (b'[replicas]\ntarget = "s3://Drives"', "bucket of 3 to 63 of a-z"),
+        (b'[replicas]\nsecond = "s3://drives/../other"', "folders of A-Z"),
     ):
         config.write_bytes(text)
         assert main(["restore", f"--store={root}", f"--config={config}", "x"]) == 1
@@ -249,7 +249,7 @@ def test_restore_brings_back_a_removed_session(
     assert (root / SESSION / NAME).read_bytes() == DATA
     (root / SESSION / NAME).unlink()
     assert main(argv) == 1
-    assert "no good copy in trash or offices" in capsys.readouterr().err
+    assert "no good copy in trash or remotes" in capsys.readouterr().err
     assert main([*argv[:-1], "Arrow-20261122T100000Z"]) == 1
     assert "Arrow/2026-11-22/Arrow-20261122T100000Z not found" in capsys.readouterr().err
 

@@ -39,7 +39,7 @@ def labels() -> dict[str, set[str]]:
     }
     now = standing(alone=1, alone_s=NOW_S)
     now.cars[0].card_total = now.cars[0].card_free = 1
-    now.offices[0].verified_s = NOW_S
+    now.remotes[0].verified_s = NOW_S
     for family in text_string_to_metric_families(exposition(now.metrics())):
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)

@@ -126,8 +126,8 @@ def test_plan_counts_days_and_names_the_limit(
     first, second = plan(demand, measured)
     assert first.measured.folder == str(fast) and second.measured.folder == str(slow)
     assert first.days == pytest.approx(6e12 / 54e9)
-    assert str(first.limit) == "the link, 125 MB/s" and first.mirror_s == pytest.approx(432.0)
-    assert str(second.limit) == "its writes, 20 MB/s" and second.mirror_s == pytest.approx(2700.0)
+    assert str(first.limit) == "the link, 125 MB/s" and first.copy_s == pytest.approx(432.0)
+    assert str(second.limit) == "its writes, 20 MB/s" and second.copy_s == pytest.approx(2700.0)
     assert second.verify_s == pytest.approx(8e12 / 50e6), "the rate of verify"
     assert second.restore_s == pytest.approx(8e12 / 80e6)
 
@@ -145,7 +145,7 @@ def test_size_prints_each_tier_and_refuses_bad_numbers(
     assert main(["size", "--cars", "30", "--hours", "2"]) == 0
     said = capsys.readouterr().out
     assert "30 cars, 2 h a day at 2.2 Mbit/s: 59.4 GB a day" in said
-    assert "full in" in said and "mirror a day to it" in said
+    assert "full in" in said and "copy a day to it" in said
     with pytest.raises(SystemExit):
         main(["size", "--hours", "25"])
     assert "25 refused: expected 0.01 to 24" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import {STRINGS} from '../../../web/recordings/strings.js';
 /** @param {string} place @param {boolean} whole @param {number} seconds */
 const copy = (place, whole = true, seconds = 0) => ({place, verified_s: seconds, whole, tier: /** @type {const} */ ('')});
 
-test('copies on car, station and office are named with their state', () => {
+test('copies on car, station and remote are named with their state', () => {
   const said = STRINGS.copies([
     copy('car', true, 1.8e9), copy('', true, 1.8e9), copy('nas:/srv', false),
   ]);

@@ -40,18 +40,18 @@ test('waiting files are shown with rate and time left', () => {
   assert.equal(STATION_STRINGS.store(store), here);
   assert.equal(STATION_STRINGS.store({...store, archived: 2, archived_bytes: 9e6}),
     `${here} Archived: 2 sessions, 9.0\u00a0MB.`);
-  const office = {
+  const remote = {
     ...car, rate: 4e6, state: textOf('sending'), last_fault: textOf('full'), fault_s: 1e9, oldest_s: 0,
     complete: 12, waiting: 28, waits_until: '',
   };
-  assert.equal(STATION_STRINGS.office(office),
+  assert.equal(STATION_STRINGS.remote(remote),
     'sending: 12 of 40 sessions copied, 32\u00a0MB, 4.0\u00a0MB/s, 8\u00a0seconds to go');
-  const night = {...office, state: null, rate: 0, waiting_bytes: 3e9, waits_until: '22:00'};
-  assert.equal(STATION_STRINGS.office(night), 'waits until 22:00: 12 of 40 sessions copied, 3.0\u00a0GB');
-  assert.equal(STATION_STRINGS.office({...night, state: textOf('its disk is full')}),
+  const night = {...remote, state: null, rate: 0, waiting_bytes: 3e9, waits_until: '22:00'};
+  assert.equal(STATION_STRINGS.remote(night), 'waits until 22:00: 12 of 40 sessions copied, 3.0\u00a0GB');
+  assert.equal(STATION_STRINGS.remote({...night, state: textOf('its disk is full')}),
     'its disk is full: 12 of 40 sessions copied, 3.0\u00a0GB');
-  const old = {...office, waiting: 0, state: null, oldest_s: Date.now() / 1000 - 3 * 86_400};
-  assert.equal(STATION_STRINGS.office(old), 'all recordings copied, oldest copy verified 3 days ago');
-  assert.match(STATION_STRINGS.fault(office), /2001.*: full/);
-  assert.equal(STATION_STRINGS.fault({...office, state: textOf('full')}), '');
+  const old = {...remote, waiting: 0, state: null, oldest_s: Date.now() / 1000 - 3 * 86_400};
+  assert.equal(STATION_STRINGS.remote(old), 'all recordings copied, oldest copy verified 3 days ago');
+  assert.match(STATION_STRINGS.fault(remote), /2001.*: full/);
+  assert.equal(STATION_STRINGS.fault({...remote, state: textOf('full')}), '');
 });

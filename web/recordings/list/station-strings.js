@@ -5,13 +5,13 @@ import {ago, counted, dates, listed, titled} from '../../lang/forms.js';
 import {t, fill, joined, said} from '../../lang/words.js';
 import {STRINGS} from '../strings.js';
 
-/** @import {CarState, ChoreState, OfficeState, Storage} from '../types.js' */
+/** @import {CarState, ChoreState, RemoteState, Storage} from '../types.js' */
 
 const {size} = STRINGS;
 const time = dates({dateStyle: 'medium', timeStyle: 'short'});
 const clock = dates({timeStyle: 'short'});
 
-/** How much waits, how fast it goes, and how long that takes. @param {CarState | OfficeState} one */
+/** How much waits, how fast it goes, and how long that takes. @param {CarState | RemoteState} one */
 const moving = ({waiting_bytes: bytes, rate}) => [size(bytes), ...rate ? [`${size(rate)}/s`,
   fill(t.recordings.toGo, {time: STRINGS.spoken(Math.ceil(bytes / rate))})] : []];
 
@@ -49,25 +49,25 @@ export const STATION_STRINGS = {
     if (late.length) return counted(t.recordings.lateFiles, late.length, {why: said(late[0])});
     return said(state) || t.recordings.allHere;
   },
-  /** @param {OfficeState} office */
-  office: (office) => {
-    const {waiting, complete, waits_until: until, oldest_s: seconds} = office;
-    const fault = said(office.state);
+  /** @param {RemoteState} remote */
+  remote: (remote) => {
+    const {waiting, complete, waits_until: until, oldest_s: seconds} = remote;
+    const fault = said(remote.state);
     const state = fault || (until ? fill(t.recordings.waitsUntil, {time: until}) : 'ok');
     const oldest = seconds
       ? fill(t.recordings.oldestCopy, {ago: ago(Date.now() / 1000 - seconds)}) : '';
     const copied = {state, complete, total: complete + waiting};
-    if (waiting) return listed([fill(t.recordings.sessionsCopied, copied), ...moving(office), oldest]);
+    if (waiting) return listed([fill(t.recordings.sessionsCopied, copied), ...moving(remote), oldest]);
     return listed([fault || t.recordings.allThere, oldest]);
   },
-  /** @param {OfficeState} office */
+  /** @param {RemoteState} remote */
   fault: ({last_fault: fault, fault_s: seconds, state}) =>
     (fault && said(fault) !== said(state) ? titled(time(seconds * 1000), said(fault)) : ''),
   /** @param {CarState} car */
   card: ({card_free: free, card_total: total}) =>
     (total ? fill(t.recordings.card, {free: size(free), total: size(total)}) : ''),
   pulling: (/** @type {string} */ car) => fill(t.recordings.pulling, {car}),
-  sending: (/** @type {string} */ office) => fill(t.recordings.sendingTo, {office}),
+  sending: (/** @type {string} */ remote) => fill(t.recordings.sendingTo, {place: remote}),
   cardOf: (/** @type {string} */ car) => fill(t.recordings.cardOf, {car}),
   failed: (/** @type {string} */ why) => fill(t.recordings.failedFigures, {why}),
 };

@@ -9,7 +9,7 @@ import {STATION_STRINGS as SAYS} from './station-strings.js';
 /** @import {RecallState, Storage} from '../types.js' */
 
 /**
- * One line of the panel: a car whose recordings come, or an office that they go to.
+ * One line of the panel: a car whose recordings come, or a remote that they go to.
  * @typedef {object} Row
  * @property {string} name
  * @property {string} says
@@ -53,8 +53,8 @@ export class Station {
   }
 
   /** @param {Storage} storage */
-  draw({store, cars, offices, unread, why_anew: whyAnew, chores, snapshots, snapshot_s: newestS, recalls}) {
-    const waits = [...cars, ...offices].reduce((sum, place) => sum + place.waiting_bytes, 0);
+  draw({store, cars, offices: remotes, unread, why_anew: whyAnew, chores, snapshots, snapshot_s: newestS, recalls}) {
+    const waits = [...cars, ...remotes].reduce((sum, place) => sum + place.waiting_bytes, 0);
     setText(byId('storage-brief'), SAYS.brief(store, waits));
     setText(byId('storage-path'), SAYS.store(store));
     setText(byId('storage-snapshots'), SAYS.snapshots(snapshots, newestS));
@@ -70,10 +70,10 @@ export class Station {
       there: recall.done, waits: recall.state === 'failed' ? 0 : recall.total - recall.done,
       moving: t.recordings.recallBar, card: '', used: 0, total: 0,
     })));
-    rows('storage-offices', offices.map((office) => ({
-      name: office.place, says: SAYS.office(office), there: office.bytes,
-      waits: office.waiting_bytes, moving: SAYS.sending(office.place),
-      full: SAYS.fault(office), card: '', used: 0, total: 0,
+    rows('storage-remotes', remotes.map((remote) => ({
+      name: remote.place, says: SAYS.remote(remote), there: remote.bytes,
+      waits: remote.waiting_bytes, moving: SAYS.sending(remote.place),
+      full: SAYS.fault(remote), card: '', used: 0, total: 0,
     })));
     show(byId('storage-nobody'), !cars.length);
   }

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fpvstation.replicas.remote import OfficeFault
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remote import PlaceFault
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.store.replica_log import AHEAD_S, RECENT_S, REJUDGED_S
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.office import SECOND, Rig
@@ -15,7 +15,7 @@ async def test_segment_is_safe_once_enough_places_have_it(rig: Rig) -> None:
     put(rig.store)
     (stored,) = rig.store.segments()
     alone, two, three = (
-        Offices([rig.office], most, rig.copies, utc_s=lambda: 5.0) for most in (1, 2, 3)
+        Remotes([rig.office], most, rig.copies, utc_s=lambda: 5.0) for most in (1, 2, 3)
     )
     assert alone.safe(stored) and not two.safe(stored)
     await rig.later()
@@ -30,14 +30,14 @@ async def test_old_copy_at_the_office_is_judged_again(rig: Rig) -> None:
     await rig.later()
     rig.utc_s += REJUDGED_S
     await rig.later()
-    assert rig.relay.state.rejudged == 0 and rig.relay.state.oldest_s == 5.0
+    assert rig.replicator.state.rejudged == 0 and rig.replicator.state.oldest_s == 5.0
     rig.utc_s += 1.0
     sent = len(rig.office.sent)
     for done in (1, 2, 2):
         await rig.later()
-        assert rig.relay.state.rejudged == done, "one a round"
+        assert rig.replicator.state.rejudged == done, "one a round"
     assert len(rig.office.sent) == sent, "nothing is moved"
-    assert rig.relay.state.oldest_s == rig.utc_s and not rig.relay.state.rotted
+    assert rig.replicator.state.oldest_s == rig.utc_s and not rig.replicator.state.rotted
 
 
 async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
@@ -53,8 +53,8 @@ async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
 
     rig.office.check = slow  # type: ignore[method-assign]
     began_s = rig.now_s
-    while rig.relay.state.rejudged < 3:
-        await rig.relay.once(True)
+    while rig.replicator.state.rejudged < 3:
+        await rig.replicator.once(True)
         rig.now_s += 10.0
     assert 1100.0 <= rig.now_s - began_s <= 1200.0
 
@@ -64,13 +64,13 @@ async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
     (stored, _) = rig.store.segments()
     await rig.later()
-    two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
+    two = Remotes([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
     assert two.safe(stored), "not known yet"
     rig.utc_s += REJUDGED_S + 1.0
-    with pytest.raises(OfficeFault, match="1 files of .* are bad or missing there"):
+    with pytest.raises(PlaceFault, match="1 files of .* are bad or missing there"):
         await rig.later()
-    assert not two.safe(stored) and rig.relay.state.rotted == 1
+    assert not two.safe(stored) and rig.replicator.state.rotted == 1
     await rig.later()
     assert rig.office.there[f"{SESSION}/{NAME}"] == DATA and two.safe(stored)
 
@@ -80,7 +80,7 @@ async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Rig)
     (stored,) = rig.store.segments()
     await rig.later()
     judged_s = rig.utc_s
-    two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
+    two = Remotes([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
     for utc_s, counts in (
         (judged_s + RECENT_S, True),
         (judged_s + RECENT_S + 1.0, False),
@@ -99,13 +99,13 @@ async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Ri
     assert rig.store.evict(SESSION, lambda gone: True)
     await rig.later()
     assert not list(rig.store.segments()), "the office does not bring it back"
-    rig.relay.verify_soon([SESSION])
+    rig.replicator.verify_soon([SESSION])
     await rig.later()
-    assert rig.relay.state.rejudged == 1
+    assert rig.replicator.state.rejudged == 1
     assert rig.store.evicted(CAR, NAME, sums.sha256)
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
-    rig.relay.verify_soon([SESSION])
-    with pytest.raises(OfficeFault):
+    rig.replicator.verify_soon([SESSION])
+    with pytest.raises(PlaceFault):
         await rig.later()
     assert not rig.store.evicted(CAR, NAME, sums.sha256)
     (finding,) = rig.store.audit(SESSION)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from fpvstation.__main__ import main
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.archived import ARCHIVED, LEFT, path_of
 from fpvstation.store.disk import Folder
@@ -116,7 +116,7 @@ def test_missing_folder_of_a_mounted_archive_is_away_and_never_empty(rig: Rig, h
     if how == "emptied":
         folder.mkdir()
     assert [fault.path for fault in faults(rig)] == [f"{SESSION}/{name}" for name in FILES]
-    with pytest.raises(OfficeFault, match="has no right file .* recall --lost Plague-2026"):
+    with pytest.raises(PlaceFault, match="has no right file .* recall --lost Plague-2026"):
         rig.recall()
     assert rig.store.archived(SESSION) and rig.store.is_away(SESSION)
     if how == "emptied":

@@ -10,8 +10,8 @@ from fpvcar.http.languages import translated
 from fpvcar.runtime.texts import VERBATIM, fault_text
 from fpvstation.replicas.pending import LATEST_S, SETTLED_S
 from fpvstation.replicas.rdcp import Rdcp
-from fpvstation.replicas.remote import CopyProgress, OfficeFault, OnProgress
-from fpvstation.replicas.remotes import BACK_OFF_S, POLL_S, Offices
+from fpvstation.replicas.remote import CopyProgress, OnProgress, PlaceFault
+from fpvstation.replicas.remotes import BACK_OFF_S, POLL_S, Remotes
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.replica_log import HERE, segments_of
@@ -24,10 +24,10 @@ LATER = NAME.replace("20261121", "20261122")
 
 async def test_finished_session_is_sent_once(rig: Rig) -> None:
     put(rig.store)
-    await rig.relay.once(False)
+    await rig.replicator.once(False)
     assert rig.office.sent == []
     rig.now_s += SETTLED_S
-    await rig.relay.once(False)
+    await rig.replicator.once(False)
     await rig.later()
     assert rig.office.sent == [(SESSION, False)], "once, and never again"
     where = rig.copies.states(SESSION, rig.store.listed(SESSION))
@@ -35,7 +35,7 @@ async def test_finished_session_is_sent_once(rig: Rig) -> None:
         (HERE, 5.0, True),
         (PLACE, 5.0, True),
     ]
-    assert (rig.relay.state.sent, rig.relay.state.waiting) == (1, 0)
+    assert (rig.replicator.state.sent, rig.replicator.state.waiting) == (1, 0)
 
 
 async def test_office_is_known_after_its_first_verification(rig: Rig) -> None:
@@ -49,7 +49,7 @@ async def test_endless_session_is_sent_after_the_time_limit(rig: Rig) -> None:
     began_s = rig.now_s
     for number in range(1, 30):
         put(rig.store, NAME.replace("0001", f"{number:04d}"), b"a minute")
-        await rig.relay.once(False)
+        await rig.replicator.once(False)
         if rig.office.sent:
             break
         rig.now_s += SETTLED_S - 1.0
@@ -77,8 +77,8 @@ async def test_unverified_copy_is_not_recorded(rig: Rig) -> None:
     put(rig.store)
     rig.office.check = never_good  # type: ignore[method-assign]
     await rig.later()
-    assert "are bad or missing there" in str(rig.relay.state.bad[SESSION])
-    assert PLACE not in rig.copies.of(SESSION) and rig.relay.state.waiting == 1
+    assert "are bad or missing there" in str(rig.replicator.state.bad[SESSION])
+    assert PLACE not in rig.copies.of(SESSION) and rig.replicator.state.waiting == 1
 
 
 async def never_good(session: str, listed: list[StoredSegment]) -> list[str]:
@@ -113,16 +113,16 @@ async def test_file_lost_at_the_office_too_is_requested_once(rig: Rig) -> None:
     rig.store.verify_segment(rig.store.listed(SESSION)[0])
     await rig.later()
     assert rig.copies.of(SESSION)[PLACE].segments == {}
-    rig.office.faults = [OfficeFault("asked again")]
+    rig.office.faults = [PlaceFault("asked again")]
     await rig.later()
-    assert rig.office.faults and not rig.relay.state.bad
+    assert rig.office.faults and not rig.replicator.state.bad
 
 
 async def test_removed_session_does_not_come_back(rig: Rig) -> None:
     put(rig.store)
     await rig.later()
     rig.store.remove(SESSION, ".trash/2026-11-23")
-    rig.office.faults = [OfficeFault("it was asked")]
+    rig.office.faults = [PlaceFault("it was asked")]
     await rig.later()
     assert rig.office.faults and list(rig.store.segments()) == []
 
@@ -130,21 +130,21 @@ async def test_removed_session_does_not_come_back(rig: Rig) -> None:
 async def test_failed_session_does_not_block_the_next(rig: Rig) -> None:
     put(rig.store)
     put(rig.store, LATER)
-    rig.office.faults = [OfficeFault("its disk is full")]
+    rig.office.faults = [PlaceFault("its disk is full")]
     await rig.later()
-    assert rig.relay.state.bad == {SESSION: VERBATIM(text="its disk is full")}
-    assert rig.relay.state.sent == 1 and rig.relay.state.waiting == 1
-    await rig.relay.once(False)
-    assert not rig.relay.state.bad and rig.relay.state.sent == 2
+    assert rig.replicator.state.bad == {SESSION: VERBATIM(text="its disk is full")}
+    assert rig.replicator.state.sent == 1 and rig.replicator.state.waiting == 1
+    await rig.replicator.once(False)
+    assert not rig.replicator.state.bad and rig.replicator.state.sent == 2
 
 
 async def test_three_failures_in_a_row_are_a_fault_of_the_office(rig: Rig) -> None:
     for day in range(21, 26):
         put(rig.store, NAME.replace("20261121", f"202611{day}"))
-    rig.office.faults = [OfficeFault("away")] * 4
-    with pytest.raises(OfficeFault, match="away"):
+    rig.office.faults = [PlaceFault("away")] * 4
+    with pytest.raises(PlaceFault, match="away"):
         await rig.later()
-    assert len(rig.office.faults) == 1 and rig.relay.state.waiting == 5
+    assert len(rig.office.faults) == 1 and rig.replicator.state.waiting == 5
 
 
 async def test_unmounted_store_gets_no_record(rig: Rig) -> None:
@@ -158,7 +158,7 @@ async def test_unmounted_store_gets_no_record(rig: Rig) -> None:
 
     rig.office.check = check  # type: ignore[method-assign]
     await rig.later()
-    assert "mount its disk" in str(rig.relay.state.bad[SESSION])
+    assert "mount its disk" in str(rig.replicator.state.bad[SESSION])
     assert list(rig.root.iterdir()) == []
 
 
@@ -175,10 +175,10 @@ async def test_absent_office_is_retried_with_growing_pauses(rig: Rig) -> None:
         if seconds == POLL_S:
             raise Enough
 
-    offices = Offices([rig.office], 2, rig.copies, sleep)
+    offices = Remotes([rig.office], 2, rig.copies, sleep)
     offices.open(rig.store, act)
     rig.office.faults = [
-        OfficeFault("away"),
+        PlaceFault("away"),
         OSError(errno.EIO, "disk"),
         StoreGone("no store"),
         *[ZeroDivisionError("oh")] * 4,
@@ -193,25 +193,25 @@ async def test_absent_office_is_retried_with_growing_pauses(rig: Rig) -> None:
 async def test_waiting_sessions_and_their_age_are_known(rig: Rig) -> None:
     put(rig.store)
     put(rig.store, LATER)
-    offices = Offices([rig.office], 1, rig.copies, clock_s=rig._clock_s)
+    offices = Remotes([rig.office], 1, rig.copies, clock_s=rig._clock_s)
     assert offices.alone() == (0, 0.0), "before it looked"
     offices.open(rig.store, act)
-    (relay,) = offices._replicators
-    rig.office.faults = [OfficeFault("its disk is full")] * 2
-    await relay.once(True)
-    assert relay.state.waiting == 2 and relay.state.waiting_bytes == 2 * len(DATA)
+    (replicator,) = offices._replicators
+    rig.office.faults = [PlaceFault("its disk is full")] * 2
+    await replicator.once(True)
+    assert replicator.state.waiting == 2 and replicator.state.waiting_bytes == 2 * len(DATA)
     came_s = (rig.root / SESSION / "SHA256SUMS").stat().st_mtime
     assert offices.alone() == (2, came_s)
     rig.now_s += SETTLED_S
-    await relay.once(False)
-    assert (relay.state.waiting, relay.state.waiting_bytes) == (0, 0)
+    await replicator.once(False)
+    assert (replicator.state.waiting, replicator.state.waiting_bytes) == (0, 0)
     assert offices.alone() == (0, 0.0)
 
 
 async def test_progress_of_a_session_is_known_while_it_is_sent(rig: Rig) -> None:
     put(rig.store)
     seen = list[tuple[int, int, float]]()
-    state, size = rig.relay.state, len(DATA)
+    state, size = rig.replicator.state, len(DATA)
 
     async def send(
         session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
@@ -237,7 +237,7 @@ async def test_missing_rdcp_is_named(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(OfficeFault, match="rdcp is not installed; sudo apt install rdpipe"):
+    with pytest.raises(PlaceFault, match="rdcp is not installed; sudo apt install rdpipe"):
         await Rdcp("nas:/srv", tmp_path).fetch(SESSION)
 
 
@@ -248,7 +248,7 @@ async def test_fault_of_rdcp_has_a_key_and_its_own_words(
     program.write_text("#!/bin/sh\necho 'nas: no route' >&2\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(OfficeFault) as fault:
+    with pytest.raises(PlaceFault) as fault:
         await Rdcp("nas:/srv", tmp_path).fetch(SESSION)
     german = "nas:/srv: rdcp endete mit Status 3: nas: no route"
     assert translated("de", fault_text(fault.value)) == german

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpvstation.errors import StationError
-from fpvstation.replicas.remote import CopyProgress, OfficeFault
+from fpvstation.replicas.remote import CopyProgress, PlaceFault
 from fpvstation.replicas.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
@@ -77,7 +77,7 @@ async def test_damaged_local_file_is_found_and_replaced(rig: Rig) -> None:
 
 async def test_missing_file_and_office_fault_are_reported(rig: Rig) -> None:
     rig.bend()
-    rig.office.faults = [OfficeFault("away")]
+    rig.office.faults = [PlaceFault("away")]
     done = await restored(rig, rig.office)
     assert (done.present, done.missing, done.faults) == (1, [NAME], ["away"])
 

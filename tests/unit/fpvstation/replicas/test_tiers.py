@@ -18,7 +18,7 @@ from fpvcar.http.languages import translated
 from fpvstation.__main__ import main
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.settings import TierSettings
 from fpvstation.store.archived import ARCHIVED, ArchiveLog
@@ -192,10 +192,10 @@ def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> No
         assert catalogue.sync() == 1 and catalogue.usage().archived == 1
         with pytest.raises(StationError, match="recall"):
             put(store, NAME.replace("0001", "0003"), b"late")
-        with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
+        with pytest.raises(PlaceFault, match="is missing there: mount its disk"):
             rig.recall()
         put(store, OTHER_NAME, b"other")
-        with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
+        with pytest.raises(PlaceFault, match="is missing there: mount its disk"):
             asyncio.run(rig.tiers().archive(OTHER))
         assert asyncio.run(rig.tiers().resume()) == []
         assert not rig.there.exists()
@@ -272,11 +272,11 @@ def test_link_that_points_elsewhere_is_named_and_kept(rig: Rig, tmp_path: Path) 
 
 def test_archive_of_another_store_gets_no_data(rig: Rig) -> None:
     (rig.there / MARKER).write_bytes(b"{}")
-    with pytest.raises(OfficeFault, match="of another store"):
+    with pytest.raises(PlaceFault, match="of another store"):
         rig.archive()
     (rig.there / MARKER).unlink()
     (rig.there / "photos").mkdir()
-    with pytest.raises(OfficeFault, match="or name an empty folder"):
+    with pytest.raises(PlaceFault, match="or name an empty folder"):
         rig.archive()
     rig.check_one_copy(rig.root)
 
@@ -292,7 +292,7 @@ def test_session_that_is_being_read_stays(rig: Rig) -> None:
 
 def test_damaged_segment_is_not_archived(rig: Rig) -> None:
     (rig.root / SESSION / SECOND).write_bytes(b"sEcond")
-    with pytest.raises(OfficeFault, match=f"{SECOND}: damaged here.*fpvstation verify {SESSION}"):
+    with pytest.raises(PlaceFault, match=f"{SECOND}: damaged here.*fpvstation verify {SESSION}"):
         rig.archive()
     assert not (rig.there / SESSION).exists() and not (rig.root / SESSION).is_symlink()
     assert not list(rig.there.glob(".incoming/Plague/*/*"))
@@ -303,7 +303,7 @@ def test_full_archive_leaves_the_session_here(rig: Rig) -> None:
     argv = ["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(rig.there)]
     subprocess.run(argv, check=True)
     try:
-        with pytest.raises(OfficeFault) as refused:
+        with pytest.raises(PlaceFault) as refused:
             rig.archive()
         assert str(refused.value) == (
             f"{rig.there} is full: {SESSION} needs 0.3 MB, and 0.2 MB are free there: make room "

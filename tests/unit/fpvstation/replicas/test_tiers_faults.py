@@ -12,7 +12,7 @@ import pytest
 
 from fpvstation.errors import StationError
 from fpvstation.replicas.recall import Recall
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.tiers import Tiers
 from fpvstation.store.disk import make_folder
 from fpvstation.store.identity import MARKER
@@ -65,7 +65,7 @@ def test_unmounted_archive_is_not_claimed_again_before_its_first_session(rig: Ri
     asyncio.run(rig.tiers().claim())
     rig.unmount()
     rig.there.mkdir()
-    with pytest.raises(OfficeFault, match="is missing there: mount its disk"):
+    with pytest.raises(PlaceFault, match="is missing there: mount its disk"):
         rig.archive()
     assert not list(rig.there.iterdir())
     rig.there.rmdir()
@@ -105,7 +105,7 @@ def test_copy_damaged_on_its_way_back_keeps_the_archived_one(
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copy2", copy_wrongly)
-        with pytest.raises(OfficeFault, match="right in .*damaged on its way.*recall it again"):
+        with pytest.raises(PlaceFault, match="right in .*damaged on its way.*recall it again"):
             rig.recall()
     rig.check_one_copy(rig.there)
     assert rig.recall() == []
@@ -124,7 +124,7 @@ def test_archive_unmounted_during_a_recall_loses_no_session(
 
     with monkeypatch.context() as patch:
         patch.setattr("fpvstation.replicas.folder_archive.make_folder", unmount_first)
-        with contextlib.suppress(OfficeFault):
+        with contextlib.suppress(PlaceFault):
             rig.recall()
     rig.there.rmdir()
     rig.mount()

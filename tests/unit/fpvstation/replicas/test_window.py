@@ -11,7 +11,7 @@ import pytest
 from fpvcar.config import ConfigError
 from fpvcar.runtime.texts import State
 from fpvstation.replicas.remote import OnProgress
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.settings import Window, load
 from fpvstation.store.sums_file import StoredSegment
 from tests.support.base_station.office import PLACE, Rig, act
@@ -75,42 +75,58 @@ def test_window_is_open_from_begin_to_end_by_local_time(
         ),
         ('window = "22:00-22:00"\nsecond = "b:/x"', "two different times"),
         ('window = "22:00-24:30"\nsecond = "b:/x"', "two different times"),
-        ('window = "22:00-06:00"\ntarget = "a:/x"', "office.second, which is missing"),
+        ('window = "22:00-06:00"\ntarget = "a:/x"', "replicas.second, which is missing"),
         ('rate = "0M"\nsecond = "b:/x"', 'rate = "0M" refused: expected bytes per second above 0'),
         ('rate = "5 MB"\nsecond = "b:/x"', "expected bytes per second"),
         ('rate = "5M"\nsecond = "s3://drives/plague"', "works with rdcp only"),
-        ('rate = "5M"', "office.second, which is missing"),
+        ('rate = "5M"', "replicas.second, which is missing"),
     ],
 )
 def test_bad_window_or_rate_is_refused_with_the_next_step(
     line: str, words: str, tmp_path: Path
 ) -> None:
     config = tmp_path / "station.toml"
-    config.write_text(f"[office]\n{line}\n")
+    config.write_text(f"[replicas]\n{line}\n")
     with pytest.raises(ConfigError) as refused:
         load(config)
     assert words in str(refused.value) and str(config) in str(refused.value)
 
 
-def test_window_and_rate_are_of_the_second_office_only(tmp_path: Path) -> None:
+def test_window_and_rate_are_of_the_second_remote_only(tmp_path: Path) -> None:
     config = tmp_path / "station.toml"
     config.write_text(
-        '[office]\ntarget = "a:/x"\nsecond = "b:/x"\nwindow = "22:00-06:00"\nrate = "5M"\n'
+        '[replicas]\ntarget = "a:/x"\nsecond = "b:/x"\nwindow = "22:00-06:00"\nrate = "5M"\n'
         'options = ["--encrypt"]\n'
     )
-    office = load(config).office
-    assert office.windows == {"b:/x": NIGHT}
-    assert office.options_of("a:/x") == ("--encrypt",)
-    assert office.options_of("b:/x") == ("--encrypt", "--rate", "5M")
+    replicas = load(config).replicas
+    assert replicas.windows == {"b:/x": NIGHT}
+    assert replicas.options_of("a:/x") == ("--encrypt",)
+    assert replicas.options_of("b:/x") == ("--encrypt", "--rate", "5M")
+
+
+def test_former_section_works_with_a_warning_that_names_the_new_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = tmp_path / "station.toml"
+    section = 'target = "a:/x"\nsecond = "b:/x"\nwindow = "22:00-06:00"\n'
+    config.write_text(f"[replicas]\n{section}")
+    expected = load(config)
+    assert not caplog.messages
+    config.write_text(f"[office]\n{section}")
+    assert load(config) == expected
+    assert caplog.messages == [f"{config}: [office] is called [replicas] now: rename it there"]
+    config.write_text(f"[office]\n{section}[replicas]\n")
+    with pytest.raises(ConfigError, match="office"):
+        load(config)
 
 
 class Night:
-    """Offices with one whose window is NIGHT, and a wall clock that each pause moves on."""
+    """Remotes with one whose window is NIGHT, and a wall clock that each pause moves on."""
 
     def __init__(self, rig: Rig, moments: list[str]) -> None:
         self.rig, self.moments = rig, moments
         self.now_s = utc(moments.pop(0))
-        self.offices = Offices(
+        self.remotes = Remotes(
             [rig.office],
             2,
             rig.copies,
@@ -119,13 +135,13 @@ class Night:
             utc_s=lambda: self.now_s,
             windows={PLACE: NIGHT},
         )
-        self.offices.open(rig.store, act)
+        self.remotes.open(rig.store, act)
         self.seen = list[tuple[State, int, int, int, str]]()
         """State, complete, pending sessions and bytes, and opening time, at each pause."""
 
     async def _sleep(self, _: float) -> None:
         await asyncio.sleep(0)
-        (state,) = self.offices.states
+        (state,) = self.remotes.states
         self.seen.append(
             (state.state, state.complete, state.waiting, state.waiting_bytes, state.waits_until)
         )
@@ -134,7 +150,7 @@ class Night:
         self.now_s = utc(self.moments.pop(0))
 
     async def run(self) -> None:
-        running = asyncio.create_task(self.offices.run())
+        running = asyncio.create_task(self.remotes.run())
         while self.moments and not running.done():
             await asyncio.sleep(0)
         for _ in range(20):
@@ -168,7 +184,7 @@ async def test_window_that_opens_lets_sessions_go(rig: Rig, moments: list[str]) 
     await night.run()
     assert len(rig.office.sent) == 1
     assert night.seen[0][1:] == (0, 1, len(DATA), "22:00")
-    (state,) = night.offices.states
+    (state,) = night.remotes.states
     assert (state.complete, state.waiting, state.waits_until) == (1, 0, "")
 
 
@@ -191,7 +207,7 @@ async def test_window_that_closes_ends_the_copy_and_keeps_the_session(rig: Rig, 
     rig.office.send = stuck  # type: ignore[method-assign]
     night = Night(rig, ["2026-11-28T04:59", "2026-11-28T04:59:30", jump])
     await night.run()
-    (state,) = night.offices.states
+    (state,) = night.remotes.states
     assert len(cancelled) == 1
     assert (state.state, state.waiting, state.waits_until) == ("ok", 2, "22:00")
     rig.office.send = send  # type: ignore[method-assign]

@@ -45,7 +45,7 @@ class Rig:
         return str(path.parent.relative_to(self.root))
 
     def judged(self, session: str, *places: str, ago_s: float = 60.0) -> None:
-        """Record that the offices have a session, verified at that age."""
+        """Record that the remotes have a session, verified at that age."""
         segments = segments_of(self.store.listed(session))
         for place in places or self.places:
             self.copies.record(session, place, segments, self.now_s - ago_s)
@@ -123,7 +123,7 @@ def test_bound_never_evicts_a_session_that_an_office_lacks(rig: Rig) -> None:
     rig.judged(there)
     (fault,) = rig.keep(1)
     assert rig.left() == {lacking, newest}, "the next one goes instead"
-    assert f"without a copy at every office: 1 (the oldest: {lacking})" in fault
+    assert f"without a copy at every remote: 1 (the oldest: {lacking})" in fault
     assert fault.startswith("1 MB over the limit of 1 MB")
     assert not rig.bound.kept and rig.bound.pause_s(0.1) == AGAIN_S
     rig.judged(lacking)
@@ -137,7 +137,7 @@ def test_bound_has_old_copies_judged_before_it_evicts(rig: Rig) -> None:
     assert rig.keep(1) == [] and rig.unsure == [old], "no fault yet"
     rig.now_s += UNSURE_S
     (fault,) = rig.keep(1)
-    assert "no office has verified for a day: 1" in fault
+    assert "no remote has verified for a day: 1" in fault
     assert rig.left() == {old, newest}
     rig.judged(old)
     assert rig.keep(1) == [] and rig.unsure == [] and rig.left() == {newest}

@@ -14,7 +14,7 @@ from fpvstation.fetch.rate import WINDOW_S, Rate
 from fpvstation.fetch.scheduler import FETCHING, CarState
 from fpvstation.housekeeping import ChoreState
 from fpvstation.replicas.recalls import RecallState
-from fpvstation.replicas.remote import OfficeState
+from fpvstation.replicas.remote import RemoteState
 from fpvstation.replicas.replicate import SENDING
 from fpvstation.store.replica_log import RECENT_S
 from fpvstation.web.health import OLD_S, StationHealth
@@ -39,7 +39,7 @@ def standing(**more: object) -> StationHealth:
         10_000_000,
         2e6,
     )
-    office = OfficeState("nas:/srv", SENDING, 0.0, 3, 4, 90_000_000, 30_000_000, 1e6, complete=8)
+    office = RemoteState("nas:/srv", SENDING, 0.0, 3, 4, 90_000_000, 30_000_000, 1e6, complete=8)
     made = StationHealth(
         StoreUsage("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11),
         [car],
@@ -76,23 +76,23 @@ def test_archived_sessions_are_apart_from_those_of_the_store() -> None:
 
 
 def test_status_names_the_time_when_a_window_opens() -> None:
-    (office,) = standing().offices
+    (office,) = standing().remotes
     office.state, office.rate, office.waits_until = "ok", 0.0, "22:00"
-    said = list(lines_of(standing(offices=[office]), NOW_S))
+    said = list(lines_of(standing(remotes=[office]), NOW_S))
     assert said[1].startswith(
         "nas:/srv: waits until 22:00; 8 of 12 sessions there; 4 pending (90 MB), "
     )
     office.state = VERBATIM(text="its disk is full")
-    assert "22:00" not in list(lines_of(standing(offices=[office]), NOW_S))[1]
+    assert "22:00" not in list(lines_of(standing(remotes=[office]), NOW_S))[1]
 
 
 def test_last_fault_is_shown_after_it_is_over() -> None:
-    (office,) = standing().offices
+    (office,) = standing().remotes
     office.last_fault, office.fault_s = VERBATIM(text="nas:/srv: it is full"), NOW_S - 120
-    said = list(lines_of(standing(offices=[office]), NOW_S))
+    said = list(lines_of(standing(remotes=[office]), NOW_S))
     assert said[1].endswith("; 2:00 min ago: nas:/srv: it is full")
     office.state = office.last_fault
-    said = list(lines_of(standing(offices=[office]), NOW_S))
+    said = list(lines_of(standing(remotes=[office]), NOW_S))
     assert said[1].count("it is full") == 1
 
 
@@ -127,7 +127,7 @@ def test_status_shows_the_progress_of_recalls() -> None:
 
 def test_internal_faults_and_faults_of_chores_are_faults() -> None:
     made = standing(chores=[ChoreState(CHORE_LIST), ChoreState(TRASH, VERBATIM(text="busy"))])
-    made.cars[0].internal_fault = made.offices[0].internal_fault = INTERNAL(reason=0)
+    made.cars[0].internal_fault = made.remotes[0].internal_fault = INTERNAL(reason=0)
     assert list(made.faults(NOW_S)) == [
         "Plague: internal fault: 0",
         "nas:/srv: internal fault: 0",
@@ -139,9 +139,9 @@ def test_internal_faults_and_faults_of_chores_are_faults() -> None:
 
 
 def test_office_with_a_copy_that_was_not_judged_for_long_is_a_fault() -> None:
-    (office,) = standing().offices
+    (office,) = standing().remotes
     office.oldest_s, office.rotted = NOW_S - RECENT_S, 2
-    now = standing(offices=[office])
+    now = standing(remotes=[office])
     assert list(now.faults(NOW_S)) == []
     assert ", oldest verification 720:00 h ago, 2 files bad there" in list(lines_of(now, NOW_S))[1]
     (fault,) = now.faults(NOW_S + OLD_S)
@@ -167,7 +167,7 @@ def played(*states: StationHealth) -> Callable[[], bytes]:
 
 def gone() -> StationHealth:
     made = standing()
-    made.cars[0].waiting_bytes = made.offices[0].waiting_bytes = 0
+    made.cars[0].waiting_bytes = made.remotes[0].waiting_bytes = 0
     return made
 
 

@@ -17,7 +17,7 @@ from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.replicas.recalls import Recalls
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
@@ -47,7 +47,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
     catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.inventory)
     catalogue.open()
     catalogue.sync()
-    yield Page(catalogue, keeper, Offices([], 1, ReplicaLog(Folder(tmp_path))), CHORES)
+    yield Page(catalogue, keeper, Remotes([], 1, ReplicaLog(Folder(tmp_path))), CHORES)
     catalogue.close()
 
 

@@ -10,7 +10,7 @@ from fpvcar.access.rights import CODE
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
-from fpvstation.replicas.remotes import Offices
+from fpvstation.replicas.remotes import Remotes
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.web import query_api
 from fpvstation.web.page import Page
@@ -29,7 +29,7 @@ URL = "/api/query"
 @pytest.fixture
 def page(asked: QueryWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
     monkeypatch.setattr(query_api, "QUERY_S", 600.0)
-    offices = Offices([], 1, ReplicaLog(asked.disk))
+    offices = Remotes([], 1, ReplicaLog(asked.disk))
     scheduler = FetchScheduler(Cars(tmp_path), asked.store)
     yield Page(asked.catalogue, scheduler, offices, Chores([]))
 

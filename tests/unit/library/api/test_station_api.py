@@ -35,26 +35,26 @@ async def test_station_pairs_only_by_the_grown_up_code(folder: Path) -> None:
     async with ask_car(folder, stations) as client:
         for code, status in (("", 401), ("123456", 401), ("grownupz", 401)):
             answer = await client.post(
-                wire.BASE + "/pair", headers={wire.CODE: code, wire.NAME: "office"}
+                wire.BASE + "/pair", headers={wire.CODE: code, wire.NAME: "workshop"}
             )
             assert answer.status == status
         pairing = await paired(client)
         assert pairing.car == "Plague" and len(bytes.fromhex(pairing.key)) == 32
         for _ in range(4):
-            await client.post(wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"})
+            await client.post(wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "workshop"})
         answer = await client.post(
-            wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"}
+            wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "workshop"}
         )
         assert answer.status == 401
     (one,) = stations.all()
-    assert (one.name, one.where) == ("office", "base station")
+    assert (one.name, one.where) == ("workshop", "base station")
     assert "key" not in json.loads((folder / "stations.json").read_text())[0]
     assert [again.id for again in stations_of(folder).all()] == [one.id]
 
 
 async def test_sixth_wrong_pairing_code_has_to_wait(folder: Path) -> None:
     async with ask_car(folder) as client:
-        headers = {wire.CODE: "wrong", wire.NAME: "office"}
+        headers = {wire.CODE: "wrong", wire.NAME: "workshop"}
         said = [(await client.post(wire.BASE + "/pair", headers=headers)).status for _ in range(6)]
         assert said == [401] * 5 + [429]
 
@@ -70,7 +70,7 @@ async def test_unprintable_station_name_is_refused(folder: Path, name: str) -> N
 async def test_pairing_without_https_is_refused(folder: Path) -> None:
     stations = stations_of(folder)
     async with ask_car(folder, stations, remote="192.0.2.7") as client:
-        headers = {wire.CODE: "grownups", wire.NAME: "office"}
+        headers = {wire.CODE: "grownups", wire.NAME: "workshop"}
         answer = await client.post(wire.BASE + "/pair", headers=headers)
         assert answer.status == 403 and "https" in await answer.text()
     assert not stations.all()
@@ -204,11 +204,11 @@ async def test_station_ends_its_own_pairing(folder: Path) -> None:
 def test_grown_up_sees_and_ends_stations_among_the_people(tmp_path: Path) -> None:
     stations = stations_of(tmp_path)
     house = House(stations=stations)
-    one = stations.pair("office", "192.0.2.7", house.now_s)
+    one = stations.pair("workshop", "192.0.2.7", house.now_s)
     adult = house.visitor("Ada", code="grownups")
     adult.say(up.Who())
     said = adult.session._outbox[-1]
     assert isinstance(said, down.People)
-    assert ("office", "base station") in [(who.name, who.where) for who in said.people]
+    assert ("workshop", "base station") in [(who.name, who.where) for who in said.people]
     adult.say(up.End(one.id))
     assert not stations.all()

@@ -1,4 +1,4 @@
-"""Fixtures: an S3 server, and a store whose office is there."""
+"""Fixtures: an S3 server, and a store whose remote is there."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3_bucket
-from fpvstation.replicas.remote import CopyProgress, OfficeFault
+from fpvstation.replicas.remote import CopyProgress, PlaceFault
 from tests.soak.seeds import chosen
 from tests.support.base_station.bucket import LARGE, TARGET, Rig
 from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
@@ -22,40 +22,40 @@ SEEDS, SEEDS_SOAK = 3, 100
 async def test_short_fault_of_the_server_is_retried_at_once(rig: Rig, status: int) -> None:
     put(rig.store)
     rig.proxy.refusals = [(status, "InternalError")] * 2
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()
 
 
 async def test_long_fault_of_the_server_is_reported_and_ends(rig: Rig, impatient: None) -> None:
     put(rig.store)
     rig.proxy.refusals = [(503, "SlowDown")] * 1000
-    assert await rig.relayed() == f"{TARGET}: SlowDown: no: the next try continues the copy"
+    assert await rig.replicated() == f"{TARGET}: SlowDown: no: the next try continues the copy"
     rig.proxy.refusals = []
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()
 
 
 async def test_truncated_answers_are_continued(rig: Rig) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.proxy.truncated_least, rig.proxy.truncations = MIB, 3
-    assert await rig.office().check(SESSION, rig.store.listed(SESSION)) == []
+    assert await rig.remote().check(SESSION, rig.store.listed(SESSION)) == []
     assert rig.proxy.truncations == 0
 
 
 async def test_truncated_list_is_a_fault_and_not_an_absence(rig: Rig) -> None:
     put(rig.store)
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.proxy.truncations = 1000
-    with pytest.raises(OfficeFault, match="the next try continues the copy"):
-        await rig.office().check(SESSION, rig.store.listed(SESSION))
+    with pytest.raises(PlaceFault, match="the next try continues the copy"):
+        await rig.remote().check(SESSION, rig.store.listed(SESSION))
 
 
 async def test_interrupted_download_continues(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     data = os.urandom(LARGE)
     put(rig.store, NAME, data)
-    assert await rig.relayed() == ""
-    office, told = rig.office(), list[CopyProgress]()
+    assert await rig.replicated() == ""
+    remote, told = rig.remote(), list[CopyProgress]()
     monkeypatch.setattr(s3_bucket, "ATTEMPTS", 1)
     rig.proxy.truncated_least, rig.proxy.truncations = MIB, 1
 
@@ -63,28 +63,28 @@ async def test_interrupted_download_continues(rig: Rig, monkeypatch: pytest.Monk
         told.append(progress)
         rig.proxy.refusals = [(503, "SlowDown")] * 1000
 
-    with pytest.raises(OfficeFault, match="SlowDown"):
-        await office.fetch(SESSION, refuse_the_rest)
+    with pytest.raises(PlaceFault, match="SlowDown"):
+        await remote.fetch(SESSION, refuse_the_rest)
     moved, rig.proxy.refusals = told[-1].moved, []
     assert moved >= LARGE // 4
     rig.proxy.truncations = 0
-    paths = await office.fetch(SESSION, told.append)
+    paths = await remote.fetch(SESSION, told.append)
     assert moved + told[-1].moved == told[-1].total == told[-1].done
     assert (rig.root / paths[NAME]).read_bytes() == data
 
 
 async def test_silent_server_is_reported(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     monkeypatch.setattr(s3_bucket, "SILENCE_S", 1.0)
     monkeypatch.setattr(s3_bucket, "ATTEMPTS", 1)
     rig.proxy.delay_s = 60.0
     for call in (
-        rig.office().check(SESSION, rig.store.listed(SESSION)),
+        rig.remote().check(SESSION, rig.store.listed(SESSION)),
         rig.bucket().read(f"{SESSION}/{NAME}"),
         rig.bucket().write("file", DATA, None),
     ):
-        with pytest.raises(OfficeFault, match="timed out|timeout"):
+        with pytest.raises(PlaceFault, match="timed out|timeout"):
             await call
 
 
@@ -93,7 +93,7 @@ async def test_stopped_server_is_named(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     put(rig.store)
-    fault = await rig.relayed()
+    fault = await rig.replicated()
     assert "Could not connect" in fault and "check the network, and AWS_ENDPOINT_URL" in fault
 
 
@@ -104,7 +104,7 @@ class Faults:
         self._rig, self._random = rig, random
         self._keys = rig.gateway.access, rig.gateway.secret
         self.cancelled_s: float | None = None
-        """Time after which the relay is cancelled; None if it is not."""
+        """Time after which the replicator is cancelled; None if it is not."""
 
     def cause(self) -> None:
         """Cause a random fault."""
@@ -164,18 +164,18 @@ async def test_random_faults_end_with_a_whole_bucket(
             put(rig.store, name, recorded[name])
             faults.cause()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(rig.relayed(), faults.cancelled_s)
+                await asyncio.wait_for(rig.replicated(), faults.cancelled_s)
             faults.mend()
             for file in rig.there.rglob("*.mcap"):  # a published file is whole
                 assert file.read_bytes() == recorded[file.name], file
-        assert await rig.relayed() == ""
+        assert await rig.replicated() == ""
         rig.check_whole()
         kept = rig.root / "Plague" / "2026-11-21" / session
         for name in random.sample(sorted(recorded), 3):
             (kept / name).unlink()
         for segment in list(rig.store.segments()):
             rig.store.verify_segment(segment)
-        assert await rig.relayed() == ""
+        assert await rig.replicated() == ""
         assert {file.name: file.read_bytes() for file in kept.glob("*.mcap")} == recorded
         for folder in (rig.root / "Plague", rig.root / ".copies", rig.there / "Plague"):
             shutil.rmtree(folder)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpvstation.replicas import s3
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.restore import Restore
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
@@ -57,7 +57,7 @@ async def test_bucket_with_no_right_file_keeps_its_session(rig: Rig) -> None:
     put(rig.store)
     await tiers_of(rig).archive(SESSION)
     rig.proxy.absent = NAME
-    with pytest.raises(OfficeFault, match="no right file of this session"):
+    with pytest.raises(PlaceFault, match="no right file of this session"):
         await tiers_of(rig).recall(SESSION)
     assert rig.store.archived(SESSION) and (rig.there / SESSION / NAME).exists()
 
@@ -65,7 +65,7 @@ async def test_bucket_with_no_right_file_keeps_its_session(rig: Rig) -> None:
 async def test_missing_right_to_delete_is_named_before_the_first_session(rig: Rig) -> None:
     put(rig.store)
     rig.proxy.denied = {"DELETE"}
-    with pytest.raises(OfficeFault, match="AccessDenied.*allow these keys s3:DeleteObject there"):
+    with pytest.raises(PlaceFault, match="AccessDenied.*allow these keys s3:DeleteObject there"):
         await tiers_of(rig).archive(SESSION)
     assert rig.store.archived(SESSION) is None and (rig.root / SESSION / NAME).exists()
 
@@ -75,7 +75,7 @@ async def test_recall_without_the_right_to_delete_ends(rig: Rig) -> None:
         put(rig.store, name, data)
     await tiers_of(rig).archive(SESSION)
     rig.proxy.denied = {"DELETE"}
-    with pytest.raises(OfficeFault, match="allow these keys s3:DeleteObject there"):
+    with pytest.raises(PlaceFault, match="allow these keys s3:DeleteObject there"):
         await tiers_of(rig).recall(SESSION)
     assert rig.store.archived(SESSION) is None, "the session is here"
     put(rig.store, THIRD, b"late")
@@ -99,15 +99,15 @@ async def test_feature_that_a_server_refuses_is_left_out(
         header: (400, "InvalidArgument") if header in CHECKSUM else (501, "NotImplemented")
         for header in headers
     }
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()
     (rig.there / SESSION / NAME).write_bytes(b"rotted" + bytes(size - 6))
-    office = rig.office()
+    remote = rig.remote()
     listed = rig.store.listed(SESSION)
-    assert await office.check(SESSION, listed) == [NAME]
-    await office.send(SESSION, listed, True)
+    assert await remote.check(SESSION, listed) == [NAME]
+    await remote.send(SESSION, listed, True)
     before = len(rig.proxy.requests)
-    assert await office.check(SESSION, listed) == []
+    assert await remote.check(SESSION, listed) == []
     read = any("GET" in line and NAME in line for line in rig.proxy.requests[before:])
     assert read == (headers != CONDITION), "an upload without SHA-256 is read back"
     rig.check_whole()
@@ -116,12 +116,12 @@ async def test_feature_that_a_server_refuses_is_left_out(
 async def test_refused_feature_is_remembered(rig: Rig) -> None:
     put(rig.store)
     rig.proxy.unsupported = {"x-amz-checksum-sha256": (400, "InvalidArgument")}
-    office = rig.office()
-    await office.send(SESSION, rig.store.listed(SESSION), False)
+    remote = rig.remote()
+    await remote.send(SESSION, rig.store.listed(SESSION), False)
     assert rig.proxy.checksums
     rig.proxy.checksums.clear()
     (rig.there / SESSION / NAME).unlink()
-    await office.send(SESSION, rig.store.listed(SESSION), False)
+    await remote.send(SESSION, rig.store.listed(SESSION), False)
     assert not rig.proxy.checksums
 
 
@@ -130,10 +130,10 @@ async def test_server_without_conditions_keeps_files_of_another_writer(
 ) -> None:
     rig.proxy.unsupported = dict.fromkeys(CONDITION, (501, "NotImplemented"))
     put(rig.store)
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
     put(other.store, SECOND)
-    assert "of another store" in await other.relayed()
+    assert "of another store" in await other.replicated()
     bucket = rig.bucket()
     assert await bucket.write("file", b"first", None)
     assert await bucket.write("file", b"second", None) is None
@@ -154,31 +154,31 @@ async def test_permanent_and_passing_refusals_are_told_apart(
 ) -> None:
     put(rig.store)
     rig.proxy.refusals = [(status, code)] * 99
-    assert step in await rig.relayed()
+    assert step in await rig.replicated()
 
 
 async def test_marks_of_folders_and_foreign_files_are_not_fetched(rig: Rig) -> None:
     put(rig.store)
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     client = rig.bucket()
     for key in (f"{SESSION}/notes.txt", f"{SESSION}/deeper/x"):
         await client.write(key, b"foreign", None)
     await client.run(client.call, "put_object", f"{SESSION}/", Body=b"")
-    assert set(await rig.office().fetch(SESSION)) == {NAME, "SHA256SUMS"}
+    assert set(await rig.remote().fetch(SESSION)) == {NAME, "SHA256SUMS"}
     (rig.root / SESSION / NAME).unlink()
     disk = Folder(rig.root)
     work = Restore(SESSION, rig.store, disk, ReplicaLog(disk), act, lambda *_: None)
-    assert (await work.run([rig.office()])).restored == {TARGET: 1}
+    assert (await work.run([rig.remote()])).restored == {TARGET: 1}
 
 
 async def test_file_that_a_list_omits_is_restored(rig: Rig) -> None:
     put(rig.store)
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.proxy.omitted = NAME
-    assert await rig.office().check(SESSION, rig.store.listed(SESSION)) == []
+    assert await rig.remote().check(SESSION, rig.store.listed(SESSION)) == []
     (rig.root / SESSION / NAME).unlink()
     rig.store.verify_segment(rig.store.listed(SESSION)[0])
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.http.languages import translated
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.s3_bucket import BucketFile
 from fpvstation.store.identity import MARKER
@@ -32,18 +32,18 @@ async def test_revoked_keys_are_named_and_new_ones_need_no_restart(
 
     write_keys()
     put(rig.store)
-    relay = Replicator(rig.office(), rig.store, rig.copies, act)
-    await relay.once(True)
+    replicator = Replicator(rig.remote(), rig.store, rig.copies, act)
+    await replicator.once(True)
     rig.gateway.kill()
     rig.gateway.access, rig.gateway.secret = "rotated", "another secret"
     rig.gateway.start()
     put(rig.store, SECOND)
-    with pytest.raises(OfficeFault, match="set the right AWS_ACCESS_KEY_ID"):
-        await relay.once(True)
+    with pytest.raises(PlaceFault, match="set the right AWS_ACCESS_KEY_ID"):
+        await replicator.once(True)
     assert [replica.place for replica in rig.copies.states(SESSION, [])][1:] == [TARGET]
     write_keys()
-    await relay.once(True)
-    assert not relay.state.bad
+    await replicator.once(True)
+    assert not replicator.state.bad
     rig.check_whole()
 
 
@@ -60,7 +60,7 @@ async def test_wrong_setting_is_named(
 ) -> None:
     put(rig.store)
     monkeypatch.setenv(variable, text)
-    assert reason in await rig.relayed()
+    assert reason in await rig.replicated()
     assert not rig.there.exists()
 
 
@@ -69,7 +69,7 @@ async def test_wrong_region_is_corrected_by_the_answer_of_the_server(
 ) -> None:
     put(rig.store)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()
 
 
@@ -77,19 +77,19 @@ async def test_region_that_no_answer_corrects_is_named(rig: Rig) -> None:
     put(rig.store)
     rig.proxy.refusals = [(400, "AuthorizationHeaderMalformed")] * 99
     step = f"region {REGION} refused: set AWS_REGION to the bucket's region"
-    assert step in await rig.relayed()
+    assert step in await rig.replicated()
     assert not rig.there.exists()
     rig.proxy.refusals = []
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
 
 
 async def test_wrong_clock_is_named(rig: Rig) -> None:
     put(rig.store)
     rig.proxy.shift_s = -3600.0
-    assert "RequestTimeTooSkewed" in (fault := await rig.relayed())
+    assert "RequestTimeTooSkewed" in (fault := await rig.replicated())
     assert "set the clock of this machine" in fault
     rig.proxy.shift_s = 0.0
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,18 @@ async def test_wrong_clock_is_named(rig: Rig) -> None:
 async def test_refusal_names_the_next_step(rig: Rig, code: str, step: str) -> None:
     put(rig.store)
     rig.proxy.refusals = [(403, code)]
-    fault = await rig.relay_fault()
+    fault = await rig.replication_fault()
     assert fault and step in str(fault)
     # A page translates the step; the server's own words stay.
     german = translated("de", fault)
     assert german.startswith(str(fault).partition(step)[0]) and step not in german
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
 
 
 async def test_missing_bucket_is_no_missing_file(rig: Rig) -> None:
     bucket = rig.bucket("absent")
     for call in (bucket.read("x"), bucket.files("x"), bucket.write("x", b"", None)):
-        with pytest.raises(OfficeFault, match="NoSuchBucket.*make the bucket, or correct"):
+        with pytest.raises(PlaceFault, match="NoSuchBucket.*make the bucket, or correct"):
             await call
     assert await rig.bucket().read("x") is None
 
@@ -122,23 +122,23 @@ async def test_missing_bucket_is_no_missing_file(rig: Rig) -> None:
 async def test_missing_library_is_named(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     put(rig.store)
     monkeypatch.setitem(sys.modules, "boto3", None)
-    assert "pip install 'fpvcar[s3]'" in await rig.relayed()
+    assert "pip install 'fpvcar[s3]'" in await rig.replicated()
 
 
 async def test_bucket_of_another_store_gets_no_data(rig: Rig, tmp_path: Path) -> None:
     put(rig.store)
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     before = sorted(rig.gateway.files.rglob("*"))
     other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
     put(other.store, SECOND)
-    assert "of another store" in (fault := await other.relayed())
+    assert "of another store" in (fault := await other.replicated())
     assert "give each store its own folder" in fault
     assert sorted(rig.gateway.files.rglob("*")) == before
 
 
 async def test_two_stores_claim_a_bucket_once(rig: Rig, tmp_path: Path) -> None:
     rigs = [rig, *(Rig(tmp_path / f"{n}", rig.gateway, rig.proxy) for n in range(4))]
-    claims = (rig.office().claim(rig.store.id, False) for rig in rigs)
+    claims = (rig.remote().claim(rig.store.id, False) for rig in rigs)
     faults = await asyncio.gather(*claims, return_exceptions=True)
     assert [str(fault) for fault in faults if fault].count("None") == 0
     assert sum(fault is None for fault in faults) == 1
@@ -151,6 +151,6 @@ async def test_file_of_another_writer_is_not_replaced(rig: Rig) -> None:
     first = await bucket.write("file", b"first", None)
     assert first and await bucket.write("file", b"second", None) is None
     assert await bucket.write("file", b"third", BucketFile(5, first))
-    with pytest.raises(OfficeFault, match="PreconditionFailed.*let only one station write"):
+    with pytest.raises(PlaceFault, match="PreconditionFailed.*let only one station write"):
         await bucket.write("file", b"late", BucketFile(5, first))
     assert await bucket.read("file") == b"third"

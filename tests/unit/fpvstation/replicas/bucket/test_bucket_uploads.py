@@ -11,7 +11,7 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3
-from fpvstation.replicas.remote import CopyProgress, OfficeFault, quiet
+from fpvstation.replicas.remote import CopyProgress, PlaceFault, quiet
 from tests.support.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig
 from tests.support.base_station.s3_proxy import S3Proxy
 from tests.support.base_station.versitygw import BUCKET
@@ -39,21 +39,21 @@ def parts_of(proxy: S3Proxy) -> list[str]:
 async def test_server_rejects_bytes_changed_on_the_way(rig: Rig) -> None:
     put(rig.store)
     rig.proxy.flips = 1
-    assert "BadDigest" in await rig.relayed()
+    assert "BadDigest" in await rig.replicated()
     assert not (rig.there / SESSION / NAME).exists()
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()
     checksum = base64.b64encode(hashlib.sha256(DATA).digest()).decode()
-    assert rig.proxy.checksums[f"/{BUCKET}/office/{SESSION}/{NAME}"] == checksum
+    assert rig.proxy.checksums[f"/{BUCKET}/replicas/{SESSION}/{NAME}"] == checksum
 
 
 async def test_verified_upload_is_not_read_back(rig: Rig) -> None:
     put(rig.store)
-    assert await rig.relayed() == ""
-    assert f"GET /{BUCKET}/office/{SESSION}/{NAME}" not in rig.proxy.requests
-    office, listed = rig.office(), rig.store.listed(SESSION)
-    assert await office.check(SESSION, listed) == []
-    assert rig.proxy.requests[-1] == f"GET /{BUCKET}/office/{SESSION}/{NAME}"
+    assert await rig.replicated() == ""
+    assert f"GET /{BUCKET}/replicas/{SESSION}/{NAME}" not in rig.proxy.requests
+    remote, listed = rig.remote(), rig.store.listed(SESSION)
+    assert await remote.check(SESSION, listed) == []
+    assert rig.proxy.requests[-1] == f"GET /{BUCKET}/replicas/{SESSION}/{NAME}"
 
 
 async def test_killed_server_repeats_only_the_file_in_transfer(rig: Rig, impatient: None) -> None:
@@ -65,11 +65,11 @@ async def test_killed_server_repeats_only_the_file_in_transfer(rig: Rig, impatie
             rig.gateway.kill()
 
     rig.proxy.upload_hook = kill_at_second
-    assert "check the network, and AWS_ENDPOINT_URL" in await rig.relayed()
+    assert "check the network, and AWS_ENDPOINT_URL" in await rig.replicated()
     assert rig.copies.of(SESSION).get(TARGET) is None
     rig.proxy.upload_hook = lambda: None
     rig.gateway.start()
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()
     assert sum(NAME in path for path in rig.proxy.uploads()) == 1
 
@@ -79,7 +79,7 @@ async def test_large_file_repeats_only_the_refused_part(rig: Rig, in_parts: None
     (listed,) = rig.store.listed(SESSION)
     rig.proxy.refused, rig.proxy.refusals = "PUT", [(503, "SlowDown")]
     told = list[CopyProgress]()
-    await rig.office().send(SESSION, [listed], False, told.append)
+    await rig.remote().send(SESSION, [listed], False, told.append)
     assert sorted(parts_of(rig.proxy)) in (
         ["1", "1", "2", "3"],
         ["1", "2", "2", "3"],
@@ -101,7 +101,7 @@ async def test_large_file_survives_a_restart_of_the_server(rig: Rig, in_parts: N
             rig.gateway.start()
 
     rig.proxy.upload_hook = restart_at_the_last_part
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     parts = parts_of(rig.proxy)
     assert parts.count("8") == 2 and parts.count("1") == parts.count("2") == 1
     rig.check_whole()
@@ -123,7 +123,7 @@ async def test_killed_station_continues_with_the_parts_at_the_server(
     rig.proxy.upload_hook = kill_at_the_sixth_part
     assert await station.wait() == -signal.SIGKILL
     rig.proxy.reset()
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     parts = parts_of(rig.proxy)
     assert set(parts) == set("12345678")
     assert len(parts) <= 8 + s3.PARTS_AT_ONCE, "only parts in transfer are sent twice"
@@ -141,9 +141,9 @@ async def test_large_file_of_another_writer_is_not_replaced(rig: Rig, in_parts: 
 
     rig.proxy.upload_hook = write_theirs
     listed = rig.store.listed(SESSION)
-    await rig.office().send(SESSION, listed, False, quiet)
+    await rig.remote().send(SESSION, listed, False, quiet)
     assert theirs.read_bytes() == b"theirs"
-    assert await rig.office().check(SESSION, listed) == [NAME]
+    assert await rig.remote().check(SESSION, listed) == [NAME]
 
 
 @pytest.mark.parametrize("part", [5 * MIB, 32 * MIB])
@@ -155,8 +155,8 @@ async def test_damaged_segment_is_not_uploaded(
     listed = rig.store.listed(SESSION)
     with (rig.root / SESSION / NAME).open("r+b") as file:
         file.write(b"????")
-    with pytest.raises(OfficeFault, match="damaged here since it was verified: fpvstation verify"):
-        await rig.office().send(SESSION, listed, False, quiet)
+    with pytest.raises(PlaceFault, match="damaged here since it was verified: fpvstation verify"):
+        await rig.remote().send(SESSION, listed, False, quiet)
     assert not (rig.there / SESSION / NAME).exists()
 
 
@@ -165,11 +165,11 @@ async def test_cancelled_upload_ends(rig: Rig) -> None:
     rig.proxy.delay_s = 3600.0
     uploading = asyncio.Event()
     rig.proxy.upload_hook = uploading.set
-    sending = asyncio.create_task(rig.relayed())
+    sending = asyncio.create_task(rig.replicated())
     await uploading.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(sending, 60.0)
     rig.proxy.delay_s = 0.0
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     rig.check_whole()

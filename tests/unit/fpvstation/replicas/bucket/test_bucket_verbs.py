@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fpvstation.__main__ import main
-from fpvstation.replicas.remote import OfficeFault
+from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.restore import Restore
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
@@ -23,15 +23,15 @@ async def test_documented_commands_verify_and_restore(
 ) -> None:
     put(rig.store)
     put(rig.store, SECOND, b"second")
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     config = tmp_path / "station.toml"
-    config.write_text(f'[office]\ntarget = "{TARGET}"\n')
+    config.write_text(f'[replicas]\ntarget = "{TARGET}"\n')
     options = [f"--store={rig.root}", f"--config={config}"]
 
     def run(*argv: str) -> int:
         return main([*argv, *options])
 
-    assert await asyncio.to_thread(run, "verify", "--office") == 0
+    assert await asyncio.to_thread(run, "verify", "--remotes") == 0
     assert f"{TARGET}: good: 2 segments; bad: 0" in capsys.readouterr().out
     (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
     assert await asyncio.to_thread(run, "verify", "--office") == 1
@@ -61,7 +61,7 @@ async def test_session_moves_to_a_bucket_and_back(rig: Rig, impatient: None) -> 
             rig.gateway.kill()
 
     rig.proxy.upload_hook = kill_at_second
-    with pytest.raises(OfficeFault, match="the next try continues the copy"):
+    with pytest.raises(PlaceFault, match="the next try continues the copy"):
         await tiers().archive(SESSION)
     assert {path.name for path in (rig.root / SESSION).iterdir()} == before.keys()
     rig.proxy.reset()
@@ -71,7 +71,7 @@ async def test_session_moves_to_a_bucket_and_back(rig: Rig, impatient: None) -> 
     assert {path.name: path.read_bytes() for path in (rig.there / SESSION).iterdir()} == before
     assert rig.store.is_away(SESSION)
     rig.gateway.kill()
-    with pytest.raises(OfficeFault, match="check the network"):
+    with pytest.raises(PlaceFault, match="check the network"):
         await tiers().recall(SESSION)
     rig.gateway.start()
     assert await tiers().recall(SESSION) == []
@@ -88,7 +88,7 @@ async def test_damaged_record_of_a_bucket_loses_no_session(rig: Rig) -> None:
     record.write_bytes(record.read_bytes()[:-9])
     assert rig.store.archived(SESSION) is None
     work = Restore(SESSION, rig.store, disk, rig.copies, act, lambda place, progress: None)
-    result = await work.run([rig.office()])
+    result = await work.run([rig.remote()])
     assert result.restored == {TARGET: 1} and not result.missing
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
 
@@ -101,7 +101,7 @@ async def test_batch_reads_sessions_from_a_bucket(
         name = f"Plague-20251121T20000{number}Z"
         for path in session_files(tmp_path, name, number, 3.0):
             put(rig.store, path.name, path.read_bytes())
-    assert await rig.relayed() == ""
+    assert await rig.replicated() == ""
     first, second = sorted(rig.store.sessions())
     for path in rig.root.glob("*/*/*/*.mcap"):
         path.unlink()
