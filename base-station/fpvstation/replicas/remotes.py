@@ -90,8 +90,8 @@ class Remotes:
     def safe(self, stored: StoredSegment) -> bool:
         """Return True if enough remotes have this segment, recently verified, so that the car
         may forget it. May block."""
-        remote = self._required - 1
-        return remote <= 0 or self._replicas.count(stored, self.places, self._utc_s()) >= remote
+        needed = self._required - 1
+        return needed <= 0 or self._replicas.count(stored, self.places, self._utc_s()) >= needed
 
     def open(self, store: Store, act: Act) -> None:
         """Set the store to replicate."""
