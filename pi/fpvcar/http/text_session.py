@@ -193,6 +193,18 @@ class TextSession(Generic[Message]):
         await ws.send_str(text)
 
 
+async def open_socket(
+    request: web.Request, longest: int, heartbeat_s: float | None = None
+) -> web.WebSocketResponse:
+    """Shake hands; frames have at most `longest` bytes. The caller answers pings, within its
+    limits."""
+    ws = web.WebSocketResponse(
+        compress=False, max_msg_size=longest, heartbeat=heartbeat_s, timeout=CLOSE_S, autoping=False
+    )
+    await ws.prepare(request)
+    return ws
+
+
 async def serve_text(
     request: web.Request,
     session: TextSession[Message],
@@ -225,9 +237,6 @@ async def serve_text(
         except TimeoutError:
             raise SessionClosed(SILENT(seconds=f"{SILENCE_S:.0f}")) from None
 
-    ws = web.WebSocketResponse(
-        compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
-    )
-    await ws.prepare(request)
+    ws = await open_socket(request, DRIVE_MAX_BYTES)
     await session.run(ws, request.transport, listen(), log)
     return ws

@@ -22,7 +22,7 @@ from fpvcar.drive.saved import Saver
 from fpvcar.http.admission import Place
 from fpvcar.http.limits import RESERVED, Rank, TokenBucket
 from fpvcar.http.responses import refused
-from fpvcar.http.text_session import CLOSE_S, ONLY_DRIVER, SILENT, SessionClosed
+from fpvcar.http.text_session import ONLY_DRIVER, SILENT, SessionClosed, open_socket
 from fpvcar.intercom.sound import SoundProgram, microphone_argv, speaker_argv
 from fpvcar.runtime.texts import VERBATIM, Text, fault_text
 from fpvcar.seat.drive_socket import Session
@@ -149,10 +149,7 @@ class Intercom:
 
     async def serve(self, request: web.Request, place: Place) -> web.WebSocketResponse:
         """Run one /ws/intercom socket to its end; `place` rises for the driver's page."""
-        ws = web.WebSocketResponse(
-            compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
-        )
-        await ws.prepare(request)
+        ws = await open_socket(request, DRIVE_MAX_BYTES)
         transport = request.transport
         if transport is None:  # disconnected during the handshake
             return ws

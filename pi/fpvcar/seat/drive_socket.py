@@ -16,7 +16,7 @@ from fpvcar.access.remembered_browsers import Device
 from fpvcar.drive.gate import Freshness
 from fpvcar.http.fast_path import FastPath
 from fpvcar.http.limits import TokenBucket
-from fpvcar.http.text_session import CLOSE_S, NO_HELLO, SessionClosed, TextSession
+from fpvcar.http.text_session import NO_HELLO, SessionClosed, TextSession, open_socket
 from fpvcar.runtime.texts import VERBATIM, fault_text
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
@@ -90,14 +90,7 @@ async def serve(
     clock_s: Callable[[], float],
 ) -> web.WebSocketResponse:
     """Run one /ws/drive socket until it ends. `receive` belongs to the hub."""
-    ws = web.WebSocketResponse(
-        compress=False,
-        max_msg_size=16 * DRIVE_MAX_BYTES,
-        heartbeat=HEARTBEAT_S,
-        timeout=CLOSE_S,
-        autoping=False,
-    )
-    await ws.prepare(request)
+    ws = await open_socket(request, 16 * DRIVE_MAX_BYTES, HEARTBEAT_S)
     transport = request.transport
     if transport is None:  # disconnected during the handshake
         return ws

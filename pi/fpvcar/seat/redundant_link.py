@@ -24,6 +24,7 @@ from fpvcar.http.text_session import (
     REFUSED,
     SessionClosed,
     close_reason,
+    open_socket,
 )
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.seat.drive_socket import HELLO_S, MESSAGES_PER_S, Session
@@ -43,14 +44,7 @@ async def serve(
     request: web.Request, hub: Hub, senders: dict[str, Sender], place: Place
 ) -> web.WebSocketResponse:
     """Run one /ws/copies socket until it ends; `place` rises once it belongs to the driver."""
-    ws = web.WebSocketResponse(
-        compress=False,
-        max_msg_size=DRIVE_MAX_BYTES,
-        heartbeat=HEARTBEAT_S,
-        timeout=CLOSE_S,
-        autoping=False,
-    )
-    await ws.prepare(request)
+    ws = await open_socket(request, DRIVE_MAX_BYTES, HEARTBEAT_S)
     transport = request.transport
     if transport is None:  # disconnected during the handshake
         return ws

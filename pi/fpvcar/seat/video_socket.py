@@ -15,6 +15,7 @@ from collections.abc import Callable
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from fpvcar.http.limits import TokenBucket
+from fpvcar.http.text_session import CLOSE_S, open_socket
 from fpvcar.seat.video_link import Link, UndeliveredUnits, ViewerConnection
 from fpvcar.video.bitrate import Precedence
 from fpvcar.video.packet_loss import LossMeter
@@ -24,7 +25,6 @@ from fpvcar.wire.errors import WireError
 from fpvcar.wire.video import parse_fps
 
 TEXT_MAX_BYTES = 4096
-CLOSE_S = 1.0
 KEYS_PER_S, KEYS_BURST, KEYS_ABUSE = 5.0, 5.0, 50
 REPORT_S = 0.1
 POLL_S = 0.005
@@ -256,14 +256,7 @@ async def serve_viewer(
     returns the sender of the page's large picture, None for the large picture itself.
     """
     name = request.query.get("id", "")
-    ws = web.WebSocketResponse(
-        compress=False,
-        max_msg_size=TEXT_MAX_BYTES,
-        heartbeat=HEARTBEAT_S,
-        timeout=CLOSE_S,
-        autoping=False,
-    )
-    await ws.prepare(request)
+    ws = await open_socket(request, TEXT_MAX_BYTES, HEARTBEAT_S)
     if request.transport is None:  # disconnected during the handshake
         return ws
     link, sender = Link(request.transport), None
