@@ -28,7 +28,6 @@ from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control
-from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import DisplayName, Saver, ships
 from fpvcar.http import certificates, endpoints
 from fpvcar.http.addresses import machine_names
@@ -128,12 +127,7 @@ class GateInputs:
     def __init__(self, cameras: Cameras, sensors: Sensors, tuner: Calibrator) -> None:
         self.picture_age_s, self.ranges = cameras.picture_age_s, sensors.ranges.status
         self.volts, self.weak = sensors.battery.volts, sensors.suite.weak
-        self._tuner = tuner
-
-    @property
-    def in_doubt(self) -> Cause | None:
-        """Doubt about a motor, found by the calibration."""
-        return self._tuner.in_doubt
+        self.in_doubt = tuner.in_doubt
 
 
 class Driving:

@@ -24,11 +24,7 @@ class PlayedInputs(NamedTuple):
     volts: Callable[[float], float | None]
     ranges: Callable[[float], Sequence[telemetry.Range]]
     weak: Callable[[float], bool] = lambda now_s: False
-    doubt: Callable[[], Cause | None] = lambda: None
-
-    @property
-    def in_doubt(self) -> Cause | None:
-        return self.doubt()
+    in_doubt: Callable[[], Cause | None] = lambda: None
 
 
 class PlayedWheels(NamedTuple):

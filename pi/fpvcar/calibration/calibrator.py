@@ -93,7 +93,6 @@ class Calibrator:
                 name=name, ohm=f"{over.resistor_ohm:g}", watts=over.resistor_w(over.resistor_ohm)
             )
 
-    @property
     def in_doubt(self) -> Cause | None:
         """Doubt for which the car must not drive: a motor's direction, or a missing resistor.
 

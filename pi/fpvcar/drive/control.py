@@ -88,7 +88,6 @@ class Inputs(Protocol):
     def weak(self, now_s: float, /) -> bool:
         """Return whether the computer or the battery's sensor reports under-voltage."""
 
-    @property
     def in_doubt(self) -> Cause | None:
         """Doubt about a motor for which the car must not drive."""
 
@@ -357,7 +356,7 @@ class Control:
             trying = self._wish is not None and not self._wish.neutral
             fault = fault if trying else None
         if fault is None:
-            fault = self._inputs.in_doubt
+            fault = self._inputs.in_doubt()
         age_s = self._inputs.picture_age_s(now_s)
         return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
 

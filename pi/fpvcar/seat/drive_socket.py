@@ -4,7 +4,6 @@ hub.py decides the effect of each message.
 """
 
 import asyncio
-import functools
 import logging
 from collections.abc import Callable
 
@@ -39,6 +38,7 @@ TOO_MANY = down.Error(
     "send fewer; dropped",
     "too_many_messages",
 )
+WITH_CODE = up.Hello | up.Unlock
 WITH_NONCE = down.State | down.Pong
 log = logging.getLogger("fpvcar.socket")
 
@@ -83,85 +83,97 @@ class Session(TextSession[up.Upward]):
             self.send(error)
 
 
+Receive = Callable[[Session, up.Upward], None]
+
+
 async def serve(
     request: web.Request,
     session: Session,
-    receive: Callable[[Session, up.Upward], None],
+    receive: Receive,
     clock_s: Callable[[], float],
+    identified: Callable[[Session], None],
 ) -> web.WebSocketResponse:
-    """Run one /ws/drive socket until it ends. `receive` belongs to the hub."""
+    """Run one /ws/drive socket until it ends.
+
+    `receive` belongs to the hub. `identified` is called after each message with a code.
+    """
     ws = await open_socket(request, 16 * DRIVE_MAX_BYTES, HEARTBEAT_S)
     transport = request.transport
     if transport is None:  # disconnected during the handshake
         return ws
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
-    direct = functools.partial(_direct, session, receive, clock_s)
+    reader = SessionReader(session, receive, clock_s, identified)
 
     def refuse(reason: str) -> None:
         session.close(VERBATIM(text=reason))
 
-    fast_path = FastPath(behind, direct, refuse, session.fresh.forget)
+    fast_path = FastPath(behind, reader.take_at_once, refuse, session.fresh.forget)
     transport.set_protocol(fast_path)
-    listening = _listen(ws, session, receive, clock_s, fast_path)
-    await session.run(ws, transport, listening, log)
+    await session.run(ws, transport, reader.listen(ws, fast_path), log)
     return ws
 
 
-def _direct(
-    session: Session,
-    receive: Callable[[Session, up.Upward], None],
-    clock_s: Callable[[], float],
-    text: str,
-) -> bool:
-    """Handle a message in the callback that read it; return False to leave it to `_listen`.
+class SessionReader:
+    """Reader of one session's messages, by the fast path or by aiohttp."""
 
-    Left to `_listen` are a hello, messages beyond the meter, and messages that end the session.
-    """
-    if not session.client or session.closing or not session.meter.allow(clock_s()):
-        return False
-    try:
-        message = session.read(WSMsgType.TEXT, text, up.parse_upward)
+    def __init__(
+        self,
+        session: Session,
+        receive: Receive,
+        clock_s: Callable[[], float],
+        identified: Callable[[Session], None],
+    ) -> None:
+        self._session, self._receive, self._clock_s = session, receive, clock_s
+        self._identified = identified
+
+    def take_at_once(self, text: str) -> bool:
+        """Handle a message in the callback that read it; return False to leave it to `listen`.
+
+        Left to `listen` are a hello, messages beyond the meter, and messages that end the session.
+        """
+        session = self._session
+        if not session.client or session.closing or not session.meter.allow(self._clock_s()):
+            return False
+        try:
+            self._take(WSMsgType.TEXT, text)
+        except SessionClosed as reason:
+            session.closing = fault_text(reason)
+            return False
+        return True
+
+    def _take(self, kind: WSMsgType, data: str | bytes) -> None:
+        message = self._session.read(kind, data, up.parse_upward)
         if message is not None:
-            receive(session, message)
-    except SessionClosed as reason:
-        session.closing = fault_text(reason)
-        return False
-    return True
+            self._receive(self._session, message)
+            if isinstance(message, WITH_CODE):
+                self._identified(self._session)
 
-
-async def _listen(
-    ws: web.WebSocketResponse,
-    session: Session,
-    receive: Callable[[Session, up.Upward], None],
-    clock_s: Callable[[], float],
-    fast_path: FastPath,
-) -> None:
-    """Read messages until the browser disconnects. Raises SessionClosed."""
-    try:
-        async with asyncio.timeout(HELLO_S) as waiting:
-            async for message in ws:
-                if message.type is WSMsgType.TEXT:
-                    fast_path.acknowledge()
-                if session.closing:
-                    raise SessionClosed(session.closing)
-                now_s = clock_s()
-                allowed = session.meter.allow(now_s) or message.data == ESTOP
-                pause_s = 0.0
-                if not allowed:
-                    session.deny(TOO_MANY, now_s)
-                    if not session.patience.allow(now_s):
-                        pause_s = FLOOD_PAUSE_S
-                        session.fresh.forget()
-                elif message.type is WSMsgType.PING:
-                    await ws.pong(message.data)
-                elif message.type is not WSMsgType.PONG:
-                    parsed = session.read(message.type, message.data, up.parse_upward)
-                    if parsed is not None:
-                        receive(session, parsed)
-                if session.client:
-                    waiting.reschedule(None)
-                # Frames already received are read without a pause: let other tasks run.
-                await asyncio.sleep(pause_s)
-    except TimeoutError:
-        raise SessionClosed(NO_HELLO(seconds=f"{HELLO_S:.0f}")) from None
+    async def listen(self, ws: web.WebSocketResponse, fast_path: FastPath) -> None:
+        """Read messages until the browser disconnects. Raises SessionClosed."""
+        session = self._session
+        try:
+            async with asyncio.timeout(HELLO_S) as waiting:
+                async for message in ws:
+                    if message.type is WSMsgType.TEXT:
+                        fast_path.acknowledge()
+                    if session.closing:
+                        raise SessionClosed(session.closing)
+                    now_s = self._clock_s()
+                    allowed = session.meter.allow(now_s) or message.data == ESTOP
+                    pause_s = 0.0
+                    if not allowed:
+                        session.deny(TOO_MANY, now_s)
+                        if not session.patience.allow(now_s):
+                            pause_s = FLOOD_PAUSE_S
+                            session.fresh.forget()
+                    elif message.type is WSMsgType.PING:
+                        await ws.pong(message.data)
+                    elif message.type is not WSMsgType.PONG:
+                        self._take(message.type, message.data)
+                    if session.client:
+                        waiting.reschedule(None)
+                    # Frames already received are read without a pause: let other tasks run.
+                    await asyncio.sleep(pause_s)
+        except TimeoutError:
+            raise SessionClosed(NO_HELLO(seconds=f"{HELLO_S:.0f}")) from None

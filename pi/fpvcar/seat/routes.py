@@ -36,11 +36,9 @@ from fpvcar.seat.drive_socket import HELLO_S, Session
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.hub import Hub
 from fpvcar.seat.metrics import Metrics
-from fpvcar.wire import up
 
 PAGES = {"": "index.html", "hil": "hil.html"}
 """File of the page at each short address; features have further ones."""
-WITH_CODE = up.Hello | up.Unlock
 HANDSHAKE = (
     "Connection",
     "Upgrade",
@@ -131,13 +129,13 @@ class Server:
         with self._sockets.place(request, rank) as place:
             session = Session(address, Rights(drive=at_home), self._profile.gate, device)
 
-            def receive(session: Session, message: up.Upward) -> None:
-                self._hub.receive(session, message)
-                if isinstance(message, WITH_CODE):
-                    place.promote(self._known(session))
+            def identified(session: Session) -> None:
+                place.promote(self._known(session))
 
             try:
-                return await drive_socket.serve(request, session, receive, time.monotonic)
+                return await drive_socket.serve(
+                    request, session, self._hub.receive, time.monotonic, identified
+                )
             finally:
                 self._hub.leave(session)
                 self._watching.leave(session)

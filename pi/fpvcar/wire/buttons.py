@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from fpvcar.wire.down import Closing, Error
-from fpvcar.wire.json_text import Down, Greeting, Up, decoders, parse
+from fpvcar.wire.json_text import Down, Greeting, Parser, Up
 
 BUTTONS_MAX = 6
 Mask = Annotated[int, Meta(ge=0, lt=2**BUTTONS_MAX)]
@@ -32,13 +32,7 @@ class Choose(Up, tag="choose", frozen=True):
 
 
 ButtonsUpward = ButtonsHello | Hold | Choose
-_decoders = decoders(ButtonsUpward)
-
-
-def parse_buttons_upward(text: str | bytes) -> ButtonsUpward:
-    """Parse one frame of /ws/buttons. Raises the same errors as json_text.parse."""
-    message: ButtonsUpward = parse(text, _decoders)
-    return message
+parse_buttons_upward: Parser[ButtonsUpward] = Parser(ButtonsUpward)
 
 
 class Button(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """JSON text, one message a frame: typed by its `kind`, or rejected."""
 
-from typing import Any, NamedTuple, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
@@ -30,47 +30,43 @@ class _Head(Struct):
     kind: str
 
 
-class Decoders(NamedTuple):
-    """Decoder for all message kinds of one socket, and their names."""
-
-    kinds: msgspec.json.Decoder[Any]
-    tags: frozenset[str]
-
-
+Message = TypeVar("Message")
 _head_decoder = msgspec.json.Decoder(_Head)
 _encoder = msgspec.json.Encoder()
 
 
-def decoders(union: Any) -> Decoders:
-    """Build the decoders for a union of messages."""
-    tags = frozenset(str(kind.__struct_config__.tag) for kind in get_args(union))
-    return Decoders(msgspec.json.Decoder(union), tags)
+class Parser(Generic[Message]):
+    """Parser of one socket's text frames."""
+
+    def __init__(self, union: Any) -> None:
+        """Create the parser of a union of messages."""
+        self._decoder = msgspec.json.Decoder[Message](union)
+        self._tags = frozenset(str(kind.__struct_config__.tag) for kind in get_args(union))
+
+    def __call__(self, text: str | bytes) -> Message:
+        """Parse one frame.
+
+        Raises UnknownKind, and WireError for other messages that are malformed, mistyped, out of
+        range or too long.
+        """
+        size = len(text)
+        if size > DRIVE_MAX_BYTES:
+            raise WireError("message too long", f"{size} bytes", f"<= {DRIVE_MAX_BYTES}")
+        try:
+            message: Message = self._decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+            raise _refusal(text, self._tags, fault) from None
+        if isinstance(message, Greeting) and message.v != VERSION:
+            raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
+        return message
 
 
-def parse(text: str | bytes, expected: Decoders) -> Any:
-    """Parse one text frame.
-
-    Raises UnknownKind, and WireError for other messages that are malformed, mistyped, out of range
-    or too long.
-    """
-    size = len(text)
-    if size > DRIVE_MAX_BYTES:
-        raise WireError("message too long", f"{size} bytes", f"<= {DRIVE_MAX_BYTES}")
-    try:
-        message = expected.kinds.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
-        raise _refusal(text, expected, fault) from None
-    if isinstance(message, Greeting) and message.v != VERSION:
-        raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
-    return message
-
-
-def _refusal(text: str | bytes, expected: Decoders, fault: Exception) -> WireError:
+def _refusal(text: str | bytes, tags: frozenset[str], fault: Exception) -> WireError:
     """Return the error for a message that could not be decoded."""
     try:
         kind = _head_decoder.decode(text).kind
-        if kind not in expected.tags:
-            return UnknownKind("unknown kind", kind, ", ".join(sorted(expected.tags)))
+        if kind not in tags:
+            return UnknownKind("unknown kind", kind, ", ".join(sorted(tags)))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as head_fault:
         fault = head_fault  # for example not JSON at all
     if isinstance(fault, RecursionError):  # the deepest nesting a frame allows is 4096 brackets

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from fpvcar.config import PLAIN, PersonName
-from fpvcar.wire.json_text import Greeting, Up, decoders, parse
+from fpvcar.wire.json_text import Greeting, Parser, Up
 from fpvcar.wire.settings import Setting
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
@@ -174,10 +174,4 @@ Upward = (
 
 OF_FEATURES = frozenset({SetIntercom})
 """Messages that only cars with the feature handle."""
-_decoders = decoders(Upward)
-
-
-def parse_upward(text: str | bytes) -> Upward:
-    """Parse one frame of /ws/drive. Raises the same errors as json_text.parse."""
-    message: Upward = parse(text, _decoders)
-    return message
+parse_upward: Parser[Upward] = Parser(Upward)

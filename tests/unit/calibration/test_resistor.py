@@ -153,7 +153,7 @@ def test_released_button_ends_the_drive_and_gives_no_result() -> None:
         moved_s = bench.moved_s
         assert bench.play(0.5, finger=False) == "hold"
         assert bench.moved_s - moved_s <= 0.2, "only the slew"
-    assert not bench.tuner.in_doubt, "no result"
+    assert not bench.tuner.in_doubt(), "no result"
     bench.ohm = WITH_OHM
     assert bench.play(4.0, finger=True) == "done", "of this drive alone"
 
@@ -172,24 +172,24 @@ def test_missing_resistor_holds_the_car_until_the_step_finds_it(tmp_path: Path) 
     tuner = bench.tuner
     bench.begin()
     bench.play(1.5, finger=False)
-    assert bench.play(4.0, finger=True) == "missing" and tuner.in_doubt == "resistor"
+    assert bench.play(4.0, finger=True) == "missing" and tuner.in_doubt() == "resistor"
     assert "motors.drive lacks its resistor of 2.2 Ω for" in str(tuner.faults[-1])
     tuner.set("motors.drive.trim", 0.1, 2.0)
-    assert tuner.in_doubt == "resistor", "another value"
+    assert tuner.in_doubt() == "resistor", "another value"
     store.write(tmp_path / store.FILE, tuner.history)
     kept = store.load(tmp_path / store.FILE, CAR.motors.names)
     again = Calibrator(CAR, kept, MOST_HZ)
-    assert again.in_doubt == "resistor" and not again.doubts, "after a restart"
+    assert again.in_doubt() == "resistor" and not again.doubts, "after a restart"
     again.begin("direction", "drive", 3.0)
-    assert again.in_doubt == "resistor", "this step would drive harder"
+    assert again.in_doubt() == "resistor", "this step would drive harder"
     bench.ohm = WITH_OHM
     bench.begin()
-    assert not tuner.in_doubt, "the step may drive"
+    assert not tuner.in_doubt(), "the step may drive"
     bench.play(1.5, finger=False)
-    assert bench.play(4.0, finger=True) == "done" and not tuner.in_doubt
+    assert bench.play(4.0, finger=True) == "done" and not tuner.in_doubt()
     assert tuner.faults == () and tuner.history.values == {"motors.drive.trim": 0.1}
     tuner.undo()
-    assert tuner.in_doubt == "resistor"
+    assert tuner.in_doubt() == "resistor"
 
 
 def test_fault_of_a_step_ends_no_later_step() -> None:
@@ -220,24 +220,24 @@ def test_direction_in_doubt_leaves_the_step_possible() -> None:
     bench.begin()
     bench.play(1.5, finger=False)
     assert bench.play(4.0, finger=True) == "done"
-    assert bench.tuner.in_doubt == "direction" and bench.tuner.doubts == ("drive",)
+    assert bench.tuner.in_doubt() == "direction" and bench.tuner.doubts == ("drive",)
 
 
 def test_doubt_outlives_changes_while_it_cannot_be_verified() -> None:
     held = History().changed("resistor drive", {}, 1.0, ("drive.resistor", "later"))
     tuner = Calibrator(CAR, held, None)
-    assert tuner.in_doubt is None, "smooth pulses need no resistor"
+    assert tuner.in_doubt() is None, "smooth pulses need no resistor"
     tuner.set("motors.drive.invert", True, 2.0)
-    assert Calibrator(CAR, tuner.history, MOST_HZ).in_doubt == "resistor"
+    assert Calibrator(CAR, tuner.history, MOST_HZ).in_doubt() == "resistor"
     assert "later" in tuner.history.doubts
     unmeasured = profile_of("mx1508", *CLAIMED)  # the INA219 has gone
     edited = profile_of("mx1508-sensors", *CLAIMED, "motors.drive.hold = 0.9")
     for profile in (unmeasured, edited):
         tuner = Calibrator(profile, held, MOST_HZ)
-        assert tuner.in_doubt == "resistor"
+        assert tuner.in_doubt() == "resistor"
         assert ("resistor", "drive") not in tuner.offered()
     tuner.undo()
-    assert tuner.in_doubt is None
+    assert tuner.in_doubt() is None
 
 
 def test_change_of_an_older_version_does_not_release_the_car() -> None:
@@ -245,14 +245,14 @@ def test_change_of_an_older_version_does_not_release_the_car() -> None:
     held = History().changed("resistor drive", {}, 1.0, ("drive.resistor",))
     values = {"motors.drive.trim": 0.1}
     tuner = Calibrator(CAR, held.changed("motors.drive.trim", values, 2.0), MOST_HZ)
-    assert tuner.in_doubt == "resistor" and not tuner.doubts
+    assert tuner.in_doubt() == "resistor" and not tuner.doubts
     tuner.set("motors.drive.trim", 0.2, 3.0)
     assert tuner.history.doubts == ("drive.resistor",)
     found = tuner.history.changed("resistor drive", values, 4.0)
-    assert Calibrator(CAR, found, MOST_HZ).in_doubt is None
+    assert Calibrator(CAR, found, MOST_HZ).in_doubt() is None
     for _ in range(3):
         tuner.undo()
-    assert tuner.in_doubt is None and tuner.history.values == {}
+    assert tuner.in_doubt() is None and tuner.history.values == {}
 
 
 def test_car_offers_the_step_by_the_pulses_of_its_pins(

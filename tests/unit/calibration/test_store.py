@@ -199,16 +199,16 @@ def test_damaged_file_leaves_all_directions_in_doubt(tmp_path: Path, text: str) 
     assert read.values == {} and read.doubts == MOTORS and not read.undoable
     assert read.changes[0].utc_s == pytest.approx(path.stat().st_mtime)
     tuner = Calibrator(BENCH, read)
-    assert tuner.in_doubt and tuner.profile == BENCH
+    assert tuner.in_doubt() and tuner.profile == BENCH
     assert "file was damaged" in str(tuner.faults[0])
     tuner.set("motors.drive.invert", True, 1.0)
-    assert list(tuner.doubts) == ["steer"] and tuner.in_doubt
+    assert list(tuner.doubts) == ["steer"] and tuner.in_doubt()
     tuner.set(DEAD, 0.2, 2.0)
     store.write(path, tuner.history)
     again = Calibrator(BENCH, store.load(path, MOTORS))
     assert list(again.doubts) == ["steer"], "another value settles no direction"
     again.set("motors.steer.invert", False, 3.0)
-    assert not again.doubts and not again.in_doubt and again.faults == ()
+    assert not again.doubts and not again.in_doubt() and again.faults == ()
     again.undo()
     assert list(again.doubts) == ["steer"]
 
@@ -224,7 +224,7 @@ def test_fitting_drops_values_that_a_profile_has_no_more() -> None:
     assert fitted == ({DEAD: 0.2}, {"motors.left.dead_band": GONE})
     before = History((Change(1.0, "x", {"motors.left.trim": 0.1}),), 0)
     tuner = Calibrator(BENCH, before)
-    assert tuner.profile == BENCH and not tuner.in_doubt
+    assert tuner.profile == BENCH and not tuner.in_doubt()
     (fault,) = tuner.faults
     assert str(fault) == f"calibration: motors.left.trim ignored: {GONE}"
 
@@ -243,7 +243,7 @@ def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None
     assert "battery.nominal_v = 8.2: expected" in fitted.dropped["battery.full_v"]
     assert fitted.values == {k: v for k, v in values.items() if k != "battery.full_v"}
     tuner = Calibrator(edited, History((Change(1.0, "x", values),), 0))
-    assert tuner.profile.motors.pair[0].invert and not tuner.in_doubt
+    assert tuner.profile.motors.pair[0].invert and not tuner.in_doubt()
     assert tuner.as_json()["faults"] == tuner.faults and len(tuner.faults) == 1
 
 
@@ -263,12 +263,12 @@ def test_fitting_adds_voltages_in_the_order_in_which_they_fit(
 
 def test_dropped_direction_puts_its_motor_in_doubt() -> None:
     tuner = Calibrator(BENCH, History((Change(1.0, "x", {"motors.drive.invert": 0.5}),), 0))
-    assert list(tuner.doubts) == ["drive"] and tuner.in_doubt
+    assert list(tuner.doubts) == ["drive"] and tuner.in_doubt()
     assert "direction of drive in doubt" in str(tuner.faults[-1])
     tuner.begin("direction", "steer", 1.0)
-    assert tuner.in_doubt, "this step finds another motor's"
+    assert tuner.in_doubt(), "this step finds another motor's"
     tuner.begin("direction", "drive", 2.0)
-    assert not tuner.in_doubt, "the step that finds it may drive"
+    assert not tuner.in_doubt(), "the step that finds it may drive"
     tuner.update(CarState(2.1, 0.2, 0.0, (0.2, 0.0)))
     tuner.update(CarState(2.2, 0.0, 0.0, (0.0, 0.0)))
     tuner.answer("forward", [])
@@ -276,12 +276,12 @@ def test_dropped_direction_puts_its_motor_in_doubt() -> None:
     assert asked is not None and asked["phase"] == "settled"
     tuner.keep(3.0)
     assert tuner.history.values == {"motors.drive.invert": False}
-    assert not tuner.doubts and not tuner.in_doubt
+    assert not tuner.doubts and not tuner.in_doubt()
     tuner.undo()
-    assert tuner.in_doubt
+    assert tuner.in_doubt()
     tuner.begin("direction", "drive", 4.0)
     tuner.end()
-    assert tuner.in_doubt, "a step that ended keeps nothing"
+    assert tuner.in_doubt(), "a step that ended keeps nothing"
 
 
 def test_direction_of_a_removed_motor_puts_others_in_doubt() -> None:
@@ -291,7 +291,7 @@ def test_direction_of_a_removed_motor_puts_others_in_doubt() -> None:
     tuner.set("motors.left.invert", False, 2.0)
     assert list(tuner.doubts) == ["right"]
     tuner.set("motors.right.invert", True, 3.0)
-    assert not tuner.in_doubt and tuner.faults == ()
+    assert not tuner.in_doubt() and tuner.faults == ()
 
 
 def test_calibrated_battery_keeps_the_limits_of_wheels() -> None:

@@ -37,7 +37,7 @@ from tests.support.pins.wheels import BENCH, START_S, Chip
 from tests.support.ports import free_port
 
 PACKAGE = f"{Path(fpvcar.__file__).parent}/"
-STACK_MOST, COMMAND_MOST, ALL_MOST = 12, 27, 40
+STACK_MOST, COMMAND_MOST, ALL_MOST = 11, 24, 37
 BESIDE = ("buttons/", "calibration/", "recorder/", "seat/vehicle", "sensors/", "video/")
 """Files that the gate reads the car's state from, or that watch it."""
 LOOPS = {"wheels", "hub", "control", "site"}

@@ -42,7 +42,7 @@ async def test_other_tasks_run_between_messages_of_a_flood() -> None:
 
     async def handler(request: web.Request) -> web.StreamResponse:
         session = Session("10.0.0.1", Rights(), config.Gate())
-        return await drive_socket.serve(request, session, receive, time.monotonic)
+        return await drive_socket.serve(request, session, receive, time.monotonic, lambda _: None)
 
     async def others() -> None:
         nonlocal turns
@@ -151,7 +151,9 @@ async def test_replaced_socket_is_closed_with_code_4001() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         session = Session("10.0.0.1", Rights(), config.Gate())
         asyncio.get_running_loop().call_later(0.01, end, session)
-        return await drive_socket.serve(request, session, lambda *_: None, time.monotonic)
+        return await drive_socket.serve(
+            request, session, lambda *_: None, time.monotonic, lambda _: None
+        )
 
     def end(session: Session) -> None:
         session.close(elsewhere, ELSEWHERE)

@@ -11,7 +11,6 @@ Every part is real, time is an argument, each sequence follows from its seed. Ch
 """
 
 import asyncio
-import functools
 import json
 import random
 from collections import deque
@@ -25,7 +24,7 @@ from fpvcar.http.limits import RateLimit
 from fpvcar.http.listener import READ_BYTES
 from fpvcar.http.text_session import SessionClosed
 from fpvcar.runtime.texts import VERBATIM
-from fpvcar.seat.drive_socket import Session, _direct
+from fpvcar.seat.drive_socket import Session, SessionReader
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import WheelsReason
@@ -69,10 +68,12 @@ class Socket:
         self.paused = False
         self._rate = RateLimit(car.now_ns / 1e9)
         self._behind = LongWay()
-        take = functools.partial(_direct, self.session, car.receive, lambda: car.now_ns / 1e9)
+        reader = SessionReader(
+            self.session, car.receive, lambda: car.now_ns / 1e9, lambda session: None
+        )
         self._shortcut = FastPath(
             self._behind,
-            take,
+            reader.take_at_once,
             lambda reason: self.session.close(VERBATIM(text=reason)),
             self.session.fresh.forget,
         )
