@@ -24,7 +24,7 @@ from tests.support.pins.wheels import Chip
 
 from benchmarks.rig import Settings
 from benchmarks.rows import Aim, Result, Row, row
-from fpvcar.hil.stop_causes import BY_NAME
+from fpvcar.hil.stop_causes import BY_NAME, TWO_FAULTS_S
 
 
 def proves(clean: int) -> str:
@@ -81,7 +81,7 @@ def _pairs(ground: Ground, count: int) -> Iterator[Row]:
             gap_s = dice.random() * double_faults.GAP_MOST_S
             taken_s = double_faults.off_after_s(ground, (first, second), gap_s)
             runs.append(stopping.Run(taken_s, ()))
-        yield _row(f"{first}, {second}", runs, double_faults.OFF_S, "off")
+        yield _row(f"{first}, {second}", runs, TWO_FAULTS_S, "off")
 
 
 def _row(name: str, runs: list[stopping.Run], limit_s: float, guard: str) -> Row:

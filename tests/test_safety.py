@@ -1,5 +1,6 @@
 """Each failure in the first table of docs/safety.md has a test in the quick suite."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -106,6 +107,18 @@ def test_row_has_a_test_in_the_quick_suite(row: str, collected: list[str]) -> No
 
 def test_tests_and_benchmark_measure_each_stop_of_hil() -> None:
     assert {cause.name for cause in causes.CAUSES} >= stop_causes.BY_NAME.keys()
+
+
+def test_stop_limits_of_tests_are_those_of_hil() -> None:
+    """No row of the tests, which the benchmark runs too, has a number of its own."""
+    numbers = [
+        f"{file.name}:{node.lineno}"
+        for file in (ROOT / "tests" / "e2e" / "stops").glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Cause"
+        if isinstance(node.args[1], ast.Constant)
+    ]
+    assert numbers == []
 
 
 def test_quick_suite_runs_these_marks() -> None:

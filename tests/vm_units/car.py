@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import websockets
 
+from fpvcar.hil.stop_causes import BLOCKED_S, CLOSED_S, NOTICED_S, PINS_S, TWO_FAULTS_S
 from fpvcar.runtime.units import SECOND_NS
 from tests.support.cameras.video_source import encode
 from tests.support.debs import build
@@ -25,25 +26,25 @@ LONG_S = 900.0
 BOTH_KILLED, PWM_BROKEN = "both killed", "PWM broken"
 """`wheels` and its guardian are killed; the PWM takes no write."""
 LIMITS_S = {
-    "run killed": 0.05,
-    "run hung": 0.15,
-    "run restarted": 0.30,
-    "wheels killed": 0.30,
-    "wheels hung": 0.30,
-    "wheels restarted": 0.30,
-    "pigpiod killed": 0.50,
-    "pigpiod hung": 0.50,
-    "pigpiod restarted": 0.50,
-    "run stopped": 0.30,
-    "wheels stopped": 0.30,
-    "pigpiod stopped": 0.50,
-    "helper hung": 1.00,
-    "camera killed": 0.30,
-    "guardian killed": 0.30,
-    "guardian hung": 0.30,
-    "whole car rebooted": 0.30,
-    BOTH_KILLED: 1.00,
-    PWM_BROKEN: 0.50,
+    "run killed": CLOSED_S,
+    "run hung": BLOCKED_S,
+    "run restarted": NOTICED_S,
+    "wheels killed": NOTICED_S,
+    "wheels hung": NOTICED_S,
+    "wheels restarted": NOTICED_S,
+    "pigpiod killed": PINS_S,
+    "pigpiod hung": PINS_S,
+    "pigpiod restarted": PINS_S,
+    "run stopped": NOTICED_S,
+    "wheels stopped": NOTICED_S,
+    "pigpiod stopped": PINS_S,
+    "helper hung": TWO_FAULTS_S,
+    "camera killed": NOTICED_S,
+    "guardian killed": NOTICED_S,
+    "guardian hung": NOTICED_S,
+    "whole car rebooted": NOTICED_S,
+    BOTH_KILLED: TWO_FAULTS_S,
+    PWM_BROKEN: PINS_S,
 }
 """The design's limit for each cause. systemd itself needs some time to begin a restart."""
 RECORDINGS = "/var/lib/fpvcar/recordings"

@@ -3,12 +3,27 @@
     fpvcar hil              checks/stops.py
     tests and benchmark     tests/e2e/stops/causes.py, which adds causes that need a bench or a LAN
 
-run this one list, on each back end of pins that has the part. The limits are those of
-docs/safety.md, "What fails, who notices, how soon".
+run this one list, on each back end of pins that has the part. All stop limits stand here; they are
+those of docs/safety.md, "What fails, who notices, how soon".
 """
 
 from dataclasses import dataclass
 from signal import SIGKILL, SIGSTOP, Signals
+
+ONE_FRAME_S = 0.04
+"""A command of a page that still sends, or an e-stop."""
+CLOSED_S = 0.05
+"""The connection from `run` to `wheels` closes."""
+BLOCKED_S = 0.15
+"""`run` misses its deadline at `wheels`."""
+NOTICED_S = 0.30
+"""Any other part is killed, hung or silent, and the part beside it notices."""
+PINS_S = 0.50
+"""The pins or their PWM take no command."""
+LATE_S = 0.70
+"""The link is late: a wish made on a state older than 0.4 s is ignored, and silence follows."""
+TWO_FAULTS_S = 1.0
+"""Any two parts fail."""
 
 
 @dataclass(frozen=True)
@@ -34,25 +49,29 @@ class StopCause:
 
 
 CAUSES = (
-    StopCause("finger lifts", "finger", "Lifting the finger stops the car.", 0.04, (None,)),
+    StopCause("finger lifts", "finger", "Lifting the finger stops the car.", ONE_FRAME_S, (None,)),
     StopCause(
         "only heartbeats",
         "silence",
         "A page that sends only pings stops the car.",
-        0.30,
+        NOTICED_S,
         ("silence",),
     ),
     StopCause(
-        "half-open socket", "wifi-silent", "A silent link stops the car.", 0.30, ("silence",)
+        "half-open socket", "wifi-silent", "A silent link stops the car.", NOTICED_S, ("silence",)
     ),
     StopCause(
-        "connection reset", "link-cut", "A closed connection stops the car.", 0.30, ("silence",)
+        "connection reset",
+        "link-cut",
+        "A closed connection stops the car.",
+        NOTICED_S,
+        ("silence",),
     ),
     StopCause(
         "camera hangs",
         "camera-hangs",
         "A hung camera stops a car that requires a picture.",
-        0.30,
+        NOTICED_S,
         ("blind", "silence"),
         "camera",
         SIGSTOP,
@@ -62,19 +81,19 @@ CAUSES = (
         "camera killed",
         "camera-killed",
         "A killed camera stops a car that requires a picture.",
-        0.30,
+        NOTICED_S,
         ("blind", "silence"),
         "camera",
         needs=("camera",),
     ),
     StopCause(
-        "run killed", "run-killed", "Killing `run` stops the car.", 0.05, ("handover",), "run"
+        "run killed", "run-killed", "Killing `run` stops the car.", CLOSED_S, ("handover",), "run"
     ),
     StopCause(
         "run stopped",
         "run-hangs",
         "A hung `run` stops the car.",
-        0.15,
+        BLOCKED_S,
         ("wheels_stopped", "silence"),
         "run",
         SIGSTOP,
@@ -83,7 +102,7 @@ CAUSES = (
         "wheels killed",
         "wheels-killed",
         "Killing `wheels` stops the car, by the dead man's switch.",
-        0.30,
+        NOTICED_S,
         ("wheels_lost",),
         "wheels",
     ),
@@ -91,7 +110,7 @@ CAUSES = (
         "wheels stopped",
         "wheels-hang",
         "A hung `wheels` stops the car, by the dead man's switch.",
-        0.30,
+        NOTICED_S,
         ("wheels_lost", "wheels_stopped"),
         "wheels",
         SIGSTOP,
@@ -100,7 +119,7 @@ CAUSES = (
         "pigpiod killed",
         "pigpiod-killed",
         "Killing pigpiod stops the car.",
-        0.50,
+        PINS_S,
         ("pins", "wheels_stopped"),
         "pigpiod",
         needs=("pin daemon",),
@@ -109,7 +128,7 @@ CAUSES = (
         "pigpiod hangs",
         "pigpiod-hangs",
         "A hung pigpiod stops the car.",
-        0.50,
+        PINS_S,
         ("pins", "wheels_lost", "wheels_stopped"),
         "pigpiod",
         SIGSTOP,

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Error, Page
 
+from fpvcar.hil.stop_causes import NOTICED_S, ONE_FRAME_S
 from tests.e2e.browser.seat import GAMEPAD, at_the_wheel, drives, go_on, holds, until
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.driver import make_whole
 from tests.e2e.harness import PinWatch
 from tests.e2e.stops.ground import Ground
-from tests.e2e.stops.stopping import ONE_FRAME_S, Cause, Run, one_stop, patiently
+from tests.e2e.stops.stopping import Cause, Run, one_stop, patiently
 
 MARK = f"--driver-of-the-stops={os.getpid()}"
 
@@ -157,16 +158,16 @@ CAUSES: tuple[Cause[Seat], ...] = (
     ),
     Cause(
         "browser frozen",
-        0.30,
+        NOTICED_S,
         "silence",
         _done(lambda s: s.send(signal.SIGSTOP)),
         lambda s: s.send(signal.SIGCONT),
         logged="fpvcar.gate: stopped: silence",
     ),
-    Cause("tab closed", 0.30, "handover", _done(lambda s: s.page.close())),
+    Cause("tab closed", NOTICED_S, "handover", _done(lambda s: s.page.close())),
     Cause(
         "browser killed",
-        0.30,
+        NOTICED_S,
         "silence",
         _done(lambda s: s.send(signal.SIGKILL)),
         logged="fpvcar.gate: stopped: silence",

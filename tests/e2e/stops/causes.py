@@ -17,27 +17,18 @@ from typing import Any
 from fpvbench import soc as chip
 from fpvcar.config import profiles
 from fpvcar.hil import stop_causes
+from fpvcar.hil.checks.stops import BUSY
+from fpvcar.hil.driver import NO_ANSWER
+from fpvcar.hil.stop_causes import BLOCKED_S, CLOSED_S, LATE_S, NOTICED_S, ONE_FRAME_S
 from fpvcar.http.limits import BYTES_BURST, BYTES_PER_S
 from fpvcar.runtime import paths
 from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.harness import PinWatch, wait_for
 from tests.e2e.stops.ground import Ground, Scene
 from tests.e2e.stops.guarded import guarding
-from tests.e2e.stops.stopping import (
-    BUSY,
-    ONE_FRAME_S,
-    Busy,
-    Cause,
-    Run,
-    one_stop,
-    patiently,
-    reason,
-    stop,
-)
+from tests.e2e.stops.stopping import Busy, Cause, Run, one_stop, patiently, reason
 from tests.support.lan import Lan
 
-LATE_S = 0.7
-"""A wish made on a state older than 0.4 s is ignored, and silence follows."""
 PADDED_BYTES = 4000
 SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 
@@ -168,7 +159,9 @@ def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
             now_ns = time.monotonic_ns()
             for word in words:
                 other.say(kind=word)
-            wait_for(lambda: stop(scene.bench) is not None, "not heard", every_s=0.005)
+            wait_for(
+                lambda: reason(scene.bench) not in (None, NO_ANSWER), "not heard", every_s=0.005
+            )
         return now_ns
 
     return act
@@ -180,7 +173,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
     ),
     Cause(
         "Wi-Fi loses every packet",
-        0.30,
+        NOTICED_S,
         "silence",
         _done(lambda s: _lan(s).lose()),
         lambda s: _lan(s).find(),
@@ -203,11 +196,11 @@ CAUSES: tuple[Cause[Scene], ...] = (
     Cause("page frozen behind its own flood", LATE_S, "silence", _done(_frozen)),
     _shared("only heartbeats", _done(_only_pings), _speak),
     _shared("connection reset", _done(lambda s: s.ground.link.cut()), way="link"),
-    Cause("socket closed", 0.30, "silence", _done(lambda s: s.driver.abandon())),
+    Cause("socket closed", NOTICED_S, "silence", _done(lambda s: s.driver.abandon())),
     _shared("run killed", logged="fpvcar.wheels: stopped: closed"),
     Cause(
         "run ended",
-        0.05,
+        CLOSED_S,
         "handover",
         signalled("run", signal.SIGTERM),
         _live,
@@ -216,7 +209,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
     _shared("run stopped", logged="fpvcar.wheels: deadline of", deaf=True),
     Cause(
         "run's loop blocked",
-        0.15,
+        BLOCKED_S,
         "wheels_stopped",
         signalled("run", signal.SIGUSR2),
         logged="fpvcar.wheels: deadline of",
@@ -224,7 +217,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
     _shared("wheels killed", logged="the wheels process is absent"),
     Cause(
         "wheels ended",
-        0.30,
+        NOTICED_S,
         "wheels_stopped",
         signalled("wheels", signal.SIGTERM),
         _live,
@@ -233,7 +226,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
     _shared("wheels stopped", logged="the wheels process is hung"),
     Cause(
         "wheels' loop blocked",
-        0.30,
+        NOTICED_S,
         "wheels_lost",
         signalled("wheels", signal.SIGUSR2),
         logged="the wheels process is hung",
@@ -242,17 +235,21 @@ CAUSES: tuple[Cause[Scene], ...] = (
     _shared("pigpiod hangs", logged="asked the helper"),
     _shared("camera hangs", logged="fpvcar.gate: stopped: blind"),
     _shared("camera killed", logged="fpvcar.gate: stopped: blind"),
-    Cause("range sensor without power", 0.30, None, _done(_without_power), _let_go, guard="limit"),
+    Cause(
+        "range sensor without power", NOTICED_S, None, _done(_without_power), _let_go, guard="limit"
+    ),
     Cause(
         "range sensor's wire off",
-        0.30,
+        NOTICED_S,
         None,
         _done(_echo_wire(0)),
         _echo_wire_on,
         throttle=-1.0,
         guard="limit",
     ),
-    Cause("only heartbeats, guard on", 0.30, "silence", _done(_only_pings), _speak, guard="limit"),
+    Cause(
+        "only heartbeats, guard on", NOTICED_S, "silence", _done(_only_pings), _speak, guard="limit"
+    ),
     Cause(
         "e-stop by a watcher",
         ONE_FRAME_S,
@@ -279,9 +276,9 @@ CAUSES: tuple[Cause[Scene], ...] = (
 )
 
 
-def row(name: str, **changes: Any) -> Cause[Scene]:
+def row(of: str, **changes: Any) -> Cause[Scene]:
     """Return the row of this name, with changes for another car."""
-    (cause,) = (cause for cause in CAUSES if cause.name == name)
+    (cause,) = (cause for cause in CAUSES if cause.name == of)
     return replace(cause, **changes)
 
 
@@ -297,7 +294,7 @@ def run_one(ground: Ground, cause: Cause[Scene]) -> Run:
 
 def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
     bench = ground.bench
-    wait_for(lambda: reason(bench) != "(no answer)", "run did not come back", 15.0)
+    wait_for(lambda: reason(bench) != NO_ANSWER, "run did not come back", 15.0)
     driver = ground.driver(cause.way)
 
     def drive(watch: PinWatch) -> None:

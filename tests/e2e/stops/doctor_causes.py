@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fpvcar.hil.stop_causes import NOTICED_S
 from tests.e2e.harness import PinWatch, wait_for
 from tests.e2e.stops.stopping import Cause
 from tests.support.pins.wheels import BENCH, START_S, Chip
@@ -76,7 +77,8 @@ def _rows(
     name: str, act: Callable[[signal.Signals], Callable[[Move], int]], *numbers: signal.Signals
 ) -> tuple[Cause[Move], ...]:
     return tuple(
-        Cause(f"doctor --move: {name} {number.name}", 0.30, None, act(number)) for number in numbers
+        Cause(f"doctor --move: {name} {number.name}", NOTICED_S, None, act(number))
+        for number in numbers
     )
 
 
@@ -84,7 +86,9 @@ INT, TERM, HUP, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGK
 CAUSES = (
     *_rows("terminal sends", _terminal, INT, TERM, HUP, KILL),
     *_rows("motor process gets", _trip, INT, TERM, HUP, KILL),
-    Cause("doctor --move: motor process hangs", 0.30, None, _trip(signal.SIGSTOP), _trip(KILL)),
+    Cause(
+        "doctor --move: motor process hangs", NOTICED_S, None, _trip(signal.SIGSTOP), _trip(KILL)
+    ),
 )
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fpvcar.hil.driver import NO_ANSWER
+from fpvcar.hil.stop_causes import TWO_FAULTS_S
 from tests.e2e.driver import free, make_whole, set_off, sit_down
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.stops.ground import Ground
@@ -21,8 +23,6 @@ from tests.e2e.stops.stopping import reason, stood_still
 
 PARTS = ("run", "wheels", "pigpiod", "helper", "camera")
 KINDS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
-OFF_S = 1.0
-"""The motors are off by then, whichever two parts fail within 0.3 s of each other."""
 GAP_MOST_S = 0.3
 HELD_S = 1.5
 """The stick is held for this time after all parts have come back."""
@@ -129,7 +129,7 @@ def off_after_s(
     Raises AssertionError if the car drives on, or moves again while the stick is still held.
     """
     bench = ground.bench
-    wait_for(lambda: reason(bench) != "(no answer)", "run did not come back", 20.0)
+    wait_for(lambda: reason(bench) != NO_ANSWER, "run did not come back", 20.0)
     make_whole(bench)
     faults = Faults(bench)
     with ground.driver("direct") as driver, bench.watch() as watch:
@@ -142,7 +142,7 @@ def off_after_s(
             now_ns = time.monotonic_ns()
             faults.bring(pair[1])
             wait_for(lambda: not watch.now.driving, f"{pair}: it drives on")
-            time.sleep(OFF_S)
+            time.sleep(TWO_FAULTS_S)
             taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
         finally:
             faults.mend()

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from fpvbench.world.bridge import Bridge, Wiring
 from fpvcar.config import MotorHat, Motors
+from fpvcar.hil.stop_causes import NOTICED_S
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
-from tests.e2e.stops.causes import row, signalled
+from tests.e2e.stops.causes import row
 from tests.e2e.stops.ground import Scene
 from tests.e2e.stops.stopping import Cause
 
@@ -74,7 +75,7 @@ def _guardian(number: signal.Signals) -> Cause[Scene]:
         return now_ns
 
     name = "guardian killed" if number == signal.SIGKILL else "guardian hangs"
-    return Cause(name, 0.30, "pins", act, logged="the guardian of the motors")
+    return Cause(name, NOTICED_S, "pins", act, logged="the guardian of the motors")
 
 
 def _break(scene: Scene) -> int:
@@ -91,15 +92,9 @@ CAUSES: tuple[Cause[Scene], ...] = (
     row("run killed"),
     row("run stopped"),
     row("wheels killed", logged="the motors are off"),
-    Cause(
-        "wheels stopped",
-        0.30,
-        "wheels_lost",
-        signalled("wheels", signal.SIGSTOP),
-        logged="and is killed; the motors are off",
-    ),
+    row("wheels stopped", mend=lambda scene: None, logged="and is killed; the motors are off"),
     row("wheels' loop blocked", logged="and is killed; the motors are off"),
     _guardian(signal.SIGKILL),
     _guardian(signal.SIGSTOP),
-    Cause("I2C error, OE wired", 0.30, "pins", _break, _mend, logged="PCA9685, tried twice"),
+    Cause("I2C error, OE wired", NOTICED_S, "pins", _break, _mend, logged="PCA9685, tried twice"),
 )

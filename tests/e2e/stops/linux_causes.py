@@ -7,9 +7,9 @@ by nothing: the guardian switches it off, the next `wheels` or the helper.
 import os
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
 
+from fpvcar.hil.stop_causes import PINS_S, TWO_FAULTS_S
 from tests.e2e.harness import RunningBench
 from tests.e2e.stops import causes, hat_causes
 from tests.e2e.stops.causes import signalled
@@ -80,19 +80,21 @@ CAUSES: tuple[Cause[Scene], ...] = tuple(
 )
 """All rows that this car has; some give another reason than with pigpiod."""
 BENCH_CAUSES: tuple[Cause[Scene], ...] = (
-    replace(causes.row("pigpiod killed"), name="bench's kernel killed"),
-    Cause(
-        "bench's kernel hangs",
-        0.50,
-        "pins",
-        signalled("pigpiod", signal.SIGSTOP),
-        signalled("pigpiod", signal.SIGCONT),
+    causes.row("pigpiod killed", name="bench's kernel killed"),
+    causes.row(
+        "pigpiod hangs",
+        name="bench's kernel hangs",
+        mend=signalled("pigpiod", signal.SIGCONT),
         logged="fpvcar.wheels: lost the pins",
     ),
 )
 """No rows of a real kernel, which cannot fail alone: a broken bench may not drive on either."""
-BOTH_KILLED: Cause[Scene] = Cause("wheels and guardian killed", 1.0, "wheels_lost", _both_killed)
-PWM_FAILS: Cause[Scene] = Cause("PWM fails", 0.5, "pins", _break, _mend, logged="asked the helper")
+BOTH_KILLED: Cause[Scene] = Cause(
+    "wheels and guardian killed", TWO_FAULTS_S, "wheels_lost", _both_killed
+)
+PWM_FAILS: Cause[Scene] = Cause(
+    "PWM fails", PINS_S, "pins", _break, _mend, logged="asked the helper"
+)
 PWM_CAUSES: tuple[Cause[Scene], ...] = (*GUARDIAN, BOTH_KILLED, PWM_FAILS)
 SAMPLE = ("wheels killed", "wheels stopped", BOTH_KILLED.name, PWM_FAILS.name)
 """Rows of the PWM that every run of the tests measures."""

@@ -3,20 +3,17 @@
 The failures themselves, as data, are in causes.py and browser_causes.py.
 """
 
-import json
 import random
 import time
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from fpvcar.hil.checks.stops import BUSY, STAYS_S
+from fpvcar.hil.driver import stop_cause
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 
-ONE_FRAME_S = 0.04
-STAYS_S = 0.12
-"""Time for which returning parts are watched: longer than any queue or retry."""
 TRANSIENT_S = 0.02
 """The emulator switches the pins of a bank one after the other."""
 SPOILT_MOST = 4
@@ -45,14 +42,6 @@ class Cause(Generic[S]):
     """`run` does not answer until it is mended."""
     throttle: float = 1.0
     guard: str = "off"
-
-
-def stop(bench: RunningBench) -> dict[str, str] | None:
-    """Return the stop that holds the car, by /api/status; None if it may drive."""
-    url = f"http://localhost:{bench.port}/api/status"
-    with urllib.request.urlopen(url, timeout=5.0) as answer:
-        said: dict[str, str] | None = json.load(answer)["stop"]
-    return said
 
 
 def one_stop(
@@ -98,10 +87,6 @@ def drove(watch: PinWatch, at_ns: int, what: str) -> None:
     """Raise Busy if the car stood already at the failure."""
     if not watch.drove_at(at_ns):
         raise Busy(f"{what}: the car stood before it failed", "stood before")
-
-
-BUSY = ("blind", "silence", "wheels_stopped", "wheels_lost", "pins")
-"""Stop causes of a car whose parts waited too long for a core."""
 
 
 def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
@@ -165,9 +150,5 @@ def stood_still(watch: PinWatch, since: int, what: str) -> None:
 
 
 def reason(bench: RunningBench) -> str | None:
-    """Return the cause of the car's stop, None if it may drive."""
-    try:
-        said = stop(bench)
-    except OSError:
-        return "(no answer)"
-    return said["cause"] if said else None
+    """Return the cause of the car's stop, None if it may drive, or NO_ANSWER."""
+    return stop_cause(bench.port)

@@ -17,6 +17,7 @@ from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser
 
 from fpvcar.devices import backends
+from fpvcar.hil.driver import NO_ANSWER
 from fpvcar.runtime import watchdog
 from fpvcar.wheels.client import MUTE_NS
 from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
@@ -294,7 +295,7 @@ def test_run_paused_beyond_watchdog_patience_goes_on(bench: RunningBench) -> Non
     bench.kill("run", signal.SIGSTOP)
     time.sleep(watchdog.PATIENCE_S + 1.5)
     bench.kill("run", signal.SIGCONT)
-    wait_for(lambda: reason(bench) != "(no answer)", "run is deaf")
+    wait_for(lambda: reason(bench) != NO_ANSWER, "run is deaf")
     time.sleep(1.0)
     assert bench.pid("run") == pid
 

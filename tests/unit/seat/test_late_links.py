@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.access.codes import Rights
+from fpvcar.hil.stop_causes import LATE_S
 from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import Down
 from tests.support.hub import PROFILE
 from tests.support.machine import MS, WiredCar
 
-OFF_S = 0.7
-"""Latest time after the release of the stick at which the motors are off."""
 STEP_MS = 5
 DelayS = Callable[[float], float]
 """Delay of a message by the moment of its start, both in s."""
@@ -74,7 +73,7 @@ class LateCar(WiredCar):
         if self.moves[0]:
             self.moved_s += STEP_MS / 1000
             late_s = self.now_s - self.held_s
-            assert late_s <= OFF_S, f"moves {late_s:.2f} s after the finger came up"
+            assert late_s <= LATE_S, f"moves {late_s:.2f} s after the finger came up"
 
     def hold(self, throttle: float, for_s: float) -> None:
         """Hold the driver's stick for a while; the page runs as usual."""
