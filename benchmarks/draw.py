@@ -1,6 +1,6 @@
 """Plots of a benchmark's results: `python -m benchmarks.draw`.
 
-    bench-latency.png    age of the picture on the screen, compared with the baselines
+    bench-latency.png    age of the picture on the screen, compared with the rivals
     bench-stops.png      from each failure to motors off, and the design's limit
 
 The background is white, for legibility on a dark page. The same figures give the same bytes.

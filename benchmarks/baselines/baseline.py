@@ -18,12 +18,12 @@ def _answers(url: str) -> bool:
 
 
 @contextmanager
-def serving(module: str, page: str, fps: float, host: str = "localhost") -> Iterator[str]:
-    """Serve benchmarks.baselines.MODULE within the context; yield the URL of a page."""
+def serving(fps: float, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve the rival as shipped, webrtc.py, within the context; yield the URL of its page."""
     port = free_port()
-    arguments = ["-m", f"benchmarks.baselines.{module}", f"--port={port}", f"--fps={fps}"]
-    arguments += [] if host == "localhost" else [f"--host={host}"]
-    url = f"http://{host}:{port}/{page}"
+    options = [f"--port={port}", f"--fps={fps}", f"--host={host}"]
+    arguments = ["-m", "benchmarks.baselines.webrtc", *options]
+    url = f"http://{host}:{port}/"
     with started([sys.executable, *arguments], url):
         yield url
 

@@ -1,7 +1,7 @@
-"""Second baseline: WebRTC by aiortc, as in its examples. Runs in its own process.
+"""Rival as shipped: WebRTC by aiortc, as in its examples. Runs in its own process.
 
-The page offers to receive, the server answers with a track of the bench's strip: on /vp8 with both
-sides' preferred codec (at aiortc's 0.5 Mbit/s), on /h264 with the codec of fpvcar.
+The page offers to receive, the server answers with a track of the bench's strip, in the codec of
+fpvcar.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class StripTrack(VideoStreamTrack):
 
 
 class Server:
-    """Web server with the pages, and a connection for each offer."""
+    """Web server with the page, and a connection for each offer."""
 
     def __init__(self, fps: float) -> None:
         self._fps = fps
@@ -81,14 +81,9 @@ class Server:
         self._peers.add(peer)
         offer = await request.json()
         sender = peer.addTrack(StripTrack(self._fps))
-        if request.path == "/h264":
-            codecs = RTCRtpSender.getCapabilities("video").codecs
-            (way,) = (
-                transceiver
-                for transceiver in peer.getTransceivers()
-                if transceiver.sender is sender
-            )
-            way.setCodecPreferences([c for c in codecs if c.mimeType == "video/H264"])
+        codecs = RTCRtpSender.getCapabilities("video").codecs
+        (way,) = (way for way in peer.getTransceivers() if way.sender is sender)
+        way.setCodecPreferences([c for c in codecs if c.mimeType == "video/H264"])
         await peer.setRemoteDescription(RTCSessionDescription(**offer))
         await peer.setLocalDescription(await peer.createAnswer())
         local = peer.localDescription
@@ -104,12 +99,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--fps", type=float, required=True)
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--host", required=True)
     options = parser.parse_args()
     server, app = Server(options.fps), web.Application()
-    for path in ("/vp8", "/h264"):
-        app.router.add_get(path, server.page)
-        app.router.add_post(path, server.offer)
+    app.router.add_get("/", server.page)
+    app.router.add_post("/", server.offer)
     app.on_shutdown.append(server.close)
     web.run_app(app, host=options.host, port=options.port, print=None)
 

@@ -139,11 +139,7 @@ def beside(share: float) -> Iterator[Result]:
     """Measure aiortc's H.264 with the same camera, browser and reader."""
     name = f"beside: aiortc, {share:.0%} lost each way"
     say(f"links: {name}")
-    with (
-        Lan() as lan,
-        serving("webrtc", "h264", FPS, lan.near) as url,
-        visited_far_away(lan, url) as page,
-    ):
+    with Lan() as lan, serving(FPS, lan.near) as url, visited_far_away(lan, url) as page:
         pictures, _ = watched(page, partial(lan.drop, share))
     yield from judged(name, pictures, (None, None, None, None))
 

@@ -1,40 +1,13 @@
-"""Both baselines as described, and the wire protocol of Firefox."""
+"""Rival as shipped, and the wire protocol of Firefox."""
 
 import json
 import time
 from typing import Any, cast
 
-import av
 import pytest
-from benchmarks.baselines.mjpeg import SOI, Example, Recipe, encoder
 from benchmarks.baselines.webrtc import StripTrack
 from benchmarks.rdma.bidi import Tab
 from websockets.sync.client import ClientConnection
-
-from fpvbench.camera import strip
-from fpvbench.camera.picture import Strip
-
-
-def test_recipe_is_a_picture_behind_and_example_is_not() -> None:
-    recipe, example = Recipe(), Example()
-    for data in (SOI + b"one", b" more", SOI + b"two"):
-        recipe.write(data)
-    assert recipe.frame == SOI + b"one more"
-    example.write(SOI + b"one")
-    assert example.frame == SOI + b"one"
-
-
-def test_jpegs_contain_the_strip_without_delay() -> None:
-    source, encode = Strip(640, 480), encoder(640, 480)
-    decoder = av.CodecContext.create("mjpeg", "r")
-    assert isinstance(decoder, av.VideoCodecContext)
-    for _ in range(3):
-        captured_us, picture = source.take()
-        data = encode(picture)
-        assert data.startswith(SOI) and 20_000 < len(data) < 120_000
-        (shown,) = decoder.decode(av.Packet(data))
-        luma = shown.to_ndarray(format="gray")
-        assert strip.read(luma) == captured_us // 1000 % 2**32
 
 
 async def test_track_delivers_at_its_own_rate() -> None:

@@ -23,8 +23,7 @@ def results() -> list[Result]:
         "path 640x480@29.9, MSE, as painted",
         "whole 640x480@29.9, rendering included",
         "beside: aiortc, H.264",
-        "beside: aiortc, VP8",
-        "beside: MJPEG",
+        "beside: tuned Pion",
     ]
     found: list[Result] = [row("video", name, "ms", ages) for name in paths]
     found.append(row("video", "path, longest freeze", "ms", [70.0], Aim(worst=150)))
