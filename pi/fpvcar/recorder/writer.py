@@ -77,15 +77,7 @@ class Writer:
         """Encode magic, header and metadata."""
         about = self._about
         head = records.MAGIC + records.header(f"{LIBRARY} {about.version}")
-        texts = {
-            "car": about.car,
-            "version": about.version,
-            "recording": about.recording,
-            "segment": str(about.segment),
-            "utc_offset_ns": str(about.utc_offset_ns),
-            "profile": codec.encode_json(about.profile).decode(),
-        }
-        metadata = records.metadata(messages.METADATA, texts)
+        metadata = codec.encode_metadata(about)
         self._metadata = (len(head), len(metadata))
         return self._appended(head + metadata)
 

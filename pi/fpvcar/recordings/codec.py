@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf
+from fpvcar.recordings.mcap import calibration, cloud, frames, joint_state, protobuf, records
 from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.recordings.messages import (
     CALIBRATION,
@@ -12,10 +12,12 @@ from fpvcar.recordings.messages import (
     EVENT,
     JSON_KINDS,
     MARK,
+    METADATA,
     PLOT,
     POINTS,
     RANGE,
     TRANSFORMS,
+    About,
     Calibration,
     Event,
     FormatError,
@@ -54,6 +56,19 @@ def encode(message: Message) -> bytes:
 def encode_json(value: object) -> bytes:
     """Encode an fpvcar value as JSON."""
     return _encoder.encode(value)
+
+
+def encode_metadata(about: About) -> bytes:
+    """Encode the metadata record of a recording."""
+    texts = {
+        "car": about.car,
+        "version": about.version,
+        "recording": about.recording,
+        "segment": str(about.segment),
+        "utc_offset_ns": str(about.utc_offset_ns),
+        "profile": encode_json(about.profile).decode(),
+    }
+    return records.metadata(METADATA, texts)
 
 
 def decode(topic: str, data: bytes) -> Message:

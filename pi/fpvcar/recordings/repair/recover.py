@@ -119,15 +119,7 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
     head = records.MAGIC + records.header(LIBRARY)
     about = recording.about
     if about is not None:
-        texts = {
-            "car": about.car,
-            "version": about.version,
-            "recording": about.recording,
-            "segment": str(about.segment),
-            "utc_offset_ns": str(about.utc_offset_ns),
-            "profile": codec.encode_json(about.profile).decode(),
-        }
-        data = records.metadata(messages.METADATA, texts)
+        data = codec.encode_metadata(about)
         summary.metadata = records.metadata_index(len(head), len(data), messages.METADATA)
         head += data
     head += b"".join([*summary.schemas.values(), *summary.channels.values()])
