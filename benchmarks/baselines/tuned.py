@@ -191,18 +191,17 @@ def loss_rows(settings: Settings) -> Iterator[Result]:
     with built() as program:
         for share in (0.03, 0.10):
             worsen = partial(Lan.drop, share=share)
-            yield from _far(settings, program, f"{share:.0%} lost each way", Lan, worsen, LOSS)
+            yield from _far(program, f"{share:.0%} lost each way", Lan, worsen, LOSS)
 
 
 def jitter_rows(settings: Settings) -> Iterator[Result]:
     """Measure a long link with jitter and some loss."""
     with built() as program:
         worsen = partial(Air.set, weather=FAR_WEATHER)
-        yield from _far(settings, program, FAR_AND_NEAR, Air, worsen, JITTER)
+        yield from _far(program, FAR_AND_NEAR, Air, worsen, JITTER)
 
 
 def _far(
-    settings: Settings,
     program: Path,
     name: str,
     link: type[Lan],
@@ -210,7 +209,7 @@ def _far(
     ratios: Sequence[Ratio],
 ) -> Iterator[Result]:
     def ours() -> Sequence[ShownPicture]:
-        with link() as lan, far_away(settings, over=lan) as (_, _, page):
+        with link() as lan, far_away(over=lan) as (_, _, page):
             return watched(page, partial(worsen, lan))[0]
 
     def theirs(copies: int) -> Sequence[ShownPicture]:

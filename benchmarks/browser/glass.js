@@ -12,7 +12,7 @@
   window.glass = glass;
 
   function read() {
-    const width = source.videoWidth || source.naturalWidth || source.width;
+    const width = source.videoWidth || source.width;
     if (!width) return null;
     canvas.width = width;
     canvas.height = 1;

@@ -135,7 +135,6 @@ def stalls(
 
 @contextmanager
 def far_away(
-    settings: Settings,
     path: str = "",
     over: Lan | None = None,
     options: Sequence[str] = (),
@@ -160,7 +159,7 @@ def outages(settings: Settings, name: str, count: int, path: str = "") -> Iterat
     chance = random.Random(SEED)
     lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(settings.runs, count))]
     values = []
-    with far_away(settings, path) as (lan, _, page):
+    with far_away(path) as (lan, _, page):
         for index, length_s in enumerate(lengths):
             say(f"links: {name} ({index + 1} of {len(lengths)}, {length_s:.1f} s)")
             page.wait_for_timeout(400 + chance.uniform(0, 200))
@@ -207,7 +206,7 @@ class Status(threading.Thread):
 def narrow(settings: Settings, name: str, queue_bytes: int, path: str = "") -> Iterator[Result]:
     """Measure a third of the video's bitrate for 10 s, and then the full rate again."""
     say(f"links: {name}")
-    with far_away(settings, path) as (lan, bench, page), Status(bench) as status:
+    with far_away(path) as (lan, bench, page), Status(bench) as status:
         page.wait_for_timeout(2000)
         earlier = shown(page)
         begin_ms = now_ms()
@@ -248,4 +247,4 @@ def rows(settings: Settings) -> Iterator[Result]:
     yield from narrow(settings, "a third of the bitrate", NARROW_SANE_BYTES)
     yield from narrow(settings, "a third, MSE", NARROW_SANE_BYTES, "?path=mse")
     yield from narrow(settings, "a third, bloated queue", NARROW_BLOATED_BYTES)
-    yield from under_load(settings)
+    yield from under_load()

@@ -13,7 +13,7 @@ from tests.support.lan import Lan
 
 from benchmarks.browser.control import press_ms
 from benchmarks.browser.video import FPS, source
-from benchmarks.rig import Settings, opened, running, say
+from benchmarks.rig import opened, running, say
 from benchmarks.rows import Aim, Result, Row, row
 
 VIDEO_BITRATE = 2_000_000
@@ -37,7 +37,7 @@ def presses(
     )
 
 
-def under_load(settings: Settings) -> Iterator[Result]:
+def under_load() -> Iterator[Result]:
     """Measure the three cases in turn on one bench, with the driver on another host."""
     aim = Aim(median=8, p99=20)
     with ExitStack() as stack:

@@ -89,7 +89,7 @@ def rows(settings: Settings) -> Iterator[Result]:
     """Measure one drive there and back."""
     name = f"a drive to {EDGE_M:g} m and back"
     say(f"links: {name}")
-    with Air() as air, far_away(settings, over=air, options=OPTIONS) as (_, bench, page):
+    with Air() as air, far_away(over=air, options=OPTIONS) as (_, bench, page):
         page.wait_for_timeout(SETTLES_MS)
         shown(page)
         with bench.watch() as watch:

@@ -87,12 +87,12 @@ def watched(
     return pictures, begin_ms
 
 
-def lossy(settings: Settings, share: float, cpus: list[float]) -> Iterator[Result]:
+def lossy(share: float, cpus: list[float]) -> Iterator[Result]:
     """Measure one bench and one page on another host. `cpus` collects the CPU of `run`, in %;
     the first value plus CPU_MORE is the limit for the others."""
     name = f"{share:.0%} lost each way"
     say(f"links: {name}")
-    with far_away(settings) as (lan, bench, page):
+    with far_away() as (lan, bench, page):
         run = bench.pid("run")
         before_s, begin_s = cpu_s(run), time.monotonic()
         pictures, begin_ms = watched(page, partial(lan.drop, share))
@@ -104,7 +104,7 @@ def lossy(settings: Settings, share: float, cpus: list[float]) -> Iterator[Resul
     yield course(f"{name}: age", pictures, begin_ms)
 
 
-def standstills(settings: Settings) -> Iterator[Result]:
+def standstills() -> Iterator[Result]:
     """Measure rounds at the wheel, each with its own bench, page and connections, as one round
     may be lucky."""
     for (kernel, tcp), (camera, options) in product(KERNELS.items(), CAMERAS.items()):
@@ -112,7 +112,7 @@ def standstills(settings: Settings) -> Iterator[Result]:
         longest, ages = [], []
         for number in range(ROUNDS):
             say(f"links: {name} ({number + 1} of {ROUNDS})")
-            with far_away(settings, camera=options) as (lan, _, page):
+            with far_away(camera=options) as (lan, _, page):
                 if tcp is not None:
                     lan.congestion(*tcp)
                 pictures, _ = watched(page, partial(lan.drop, ROUND_SHARE), ROUND_MS)
@@ -172,7 +172,7 @@ def bursts(settings: Settings) -> Iterator[Result]:
     name, times = "300 ms of 50 % lost every 5 s", min(settings.runs, BURSTS)
     say(f"links: {name}")
     weather = Weather(burst_loss=0.5, burst_s=0.3, every_s=5.0)
-    with Air() as air, far_away(settings, over=air) as (_, _, page):
+    with Air() as air, far_away(over=air) as (_, _, page):
         page.wait_for_timeout(SETTLES_MS)
         shown(page)
         air.set(weather)
@@ -187,19 +187,19 @@ def bursts(settings: Settings) -> Iterator[Result]:
     yield course(f"{name}: age", pictures, begin_ms)
 
 
-def far_and_near(settings: Settings) -> Iterator[Result]:
+def far_and_near() -> Iterator[Result]:
     """Measure a long link, with jitter and some loss."""
     say(f"links: {FAR_AND_NEAR}")
-    with Air() as air, far_away(settings, over=air) as (_, _, page):
+    with Air() as air, far_away(over=air) as (_, _, page):
         pictures, _ = watched(page, partial(air.set, FAR_WEATHER))
     ages = [picture.age_ms for picture in pictures]
     yield row("links", f"{FAR_AND_NEAR}: capture to glass", "ms", ages, Aim(p99=90))
 
 
-def at_the_wheel(settings: Settings) -> Iterator[Result]:
+def at_the_wheel() -> Iterator[Result]:
     """Measure key press to pin, and a minute of driving, with 10 % lost each way."""
     name = "10% lost each way"
-    with far_away(settings) as (lan, bench, page):
+    with far_away() as (lan, bench, page):
         lan.drop(0.10)
         page.wait_for_timeout(SETTLES_MS)
         yield from presses(page, bench, name, Aim(p99=120), "guard off")
@@ -217,7 +217,7 @@ def roaming(settings: Settings) -> Iterator[Result]:
     values = []
     for _ in range(min(settings.runs, ROAMS)):
         say("links: another Wi-Fi")
-        with far_away(settings) as (lan, _, page):
+        with far_away() as (lan, _, page):
             page.wait_for_timeout(SETTLES_MS)
             shown(page)
             lan.roam()
@@ -230,10 +230,10 @@ def rows(settings: Settings) -> Iterator[Result]:
     """Measure with increasing loss of packets."""
     cpus: list[float] = []
     for share in AIMS:
-        yield from lossy(settings, share, cpus)
+        yield from lossy(share, cpus)
         yield from beside(share)
-    yield from standstills(settings)
+    yield from standstills()
     yield from bursts(settings)
-    yield from far_and_near(settings)
-    yield from at_the_wheel(settings)
+    yield from far_and_near()
+    yield from at_the_wheel()
     yield from roaming(settings)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 OPENAT = {"x86_64": 257, "aarch64": 56}.get(platform.machine(), 322)  # the default is 32-bit ARM
 TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
 PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38
-CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_KILL = 0, 1, 2, 5
+CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = range(3)
 SECCOMP_MODE_FILTER = 2
 LOAD, EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x45, 0x06  # <linux/bpf_common.h>
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000

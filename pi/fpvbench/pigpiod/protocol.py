@@ -83,7 +83,6 @@ class Err(IntEnum):
     EMPTY_WAVEFORM = -69
     NO_WAVEFORM_ID = -70
     SER_OPEN_FAILED = -72
-    SPI_OPEN_FAILED = -73
     BAD_I2C_BUS = -74
     BAD_I2C_ADDR = -75
     BAD_SPI_CHANNEL = -76

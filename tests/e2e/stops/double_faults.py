@@ -10,7 +10,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,9 +119,7 @@ class Faults:
         self._hung.clear()
 
 
-def off_after_s(
-    ground: Ground, pair: Pair, gap_s: float, say: Callable[[str], None] = print
-) -> float:
+def off_after_s(ground: Ground, pair: Pair, gap_s: float) -> float:
     """Drive, bring both faults, and return the seconds from the second fault to the last moment
     at which a motor was driven.
 
