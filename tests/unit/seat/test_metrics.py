@@ -24,6 +24,7 @@ from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.support.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
+from tests.unit.seat.test_redundant_link import Deaf
 
 FOREIGN = {"Host": "evil.example"}
 READ_ONLY = Text("os_erofs", "Read-only file system")
@@ -71,19 +72,6 @@ class FakeRecorder(NoRecorder):
 
     def status(self) -> telemetry.Recording:
         return self.recording
-
-
-class Deaf:
-    """Camera that takes no requests."""
-
-    def request_key(self) -> bool:
-        return False
-
-    def set_bitrate(self, bitrate: int) -> bool:
-        return False
-
-    def set_fps(self, most: int) -> bool:
-        return False
 
 
 class Car:
