@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, square_wave, stored_wave, words
+from tests.support.pins.pigpiod import START_US, Core, make_core, stored_wave, words
+from tests.unit.fpvbench.pigpiod.test_waves import grid, square
 
 T0 = START_US
 LEAD_US = 20
@@ -21,14 +22,6 @@ def core(tmp_path: Path) -> Core:
     for gpio in (4, 5):
         made(Cmd.WRITE, gpio, 0)
     return made
-
-
-def square(core: Core, high_us: int, low_us: int, pin: int = ON) -> int:
-    return square_wave(core, pin, high_us, low_us)
-
-
-def grid(time_us: int) -> int:
-    return -(-time_us // 5) * 5
 
 
 Played = list[tuple[int, int]]
