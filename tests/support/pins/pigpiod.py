@@ -175,6 +175,11 @@ def stored_wave(core: Core, *pulses: tuple[int, int, int]) -> int:
     return core(Cmd.WVCRE)
 
 
-def square_wave(core: Core, pin: int, high_us: int, low_us: int) -> int:
+def square(core: Core, high_us: int, low_us: int, pin: int = 1 << 4) -> int:
     """Store a wave that is high, then low; return its number."""
     return stored_wave(core, (pin, 0, high_us), (0, pin, low_us))
+
+
+def grid(time_us: int) -> int:
+    """Round a time up to the 5 us at which waves change levels."""
+    return -(-time_us // 5) * 5

@@ -1,4 +1,4 @@
-"""Fixtures: a running emulator, the `pigpio` client on it, and gpiozero's factory."""
+"""Fixtures: a core, a running emulator, the `pigpio` client on it, and gpiozero's factory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,12 @@ from tests.support.pins.pigpio_clients import (
     WIRES,
     stop,
 )
-from tests.support.pins.pigpiod import Emulator, emulator
+from tests.support.pins.pigpiod import Core, Emulator, emulator, make_core
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Core:
+    return make_core(tmp_path)
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, stored_wave, words
-from tests.unit.fpvbench.pigpiod.test_waves import grid, square
+from tests.support.pins.pigpiod import START_US, Core, grid, make_core, square, stored_wave, words
 
 T0 = START_US
 LEAD_US = 20

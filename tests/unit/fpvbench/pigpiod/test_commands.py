@@ -1,18 +1,10 @@
 """Checks of every command, in pigpio's order, and its result: tables of the facts."""
 
-from pathlib import Path
-
 import pytest
 
 from fpvbench import soc as chip
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import Core, make_core, words
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
-
+from tests.support.pins.pigpiod import Core, words
 
 # command, p1, p2, extension, result
 CHECKS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import Core, Emulator, emulator, make_core, words
+from tests.support.pins.pigpiod import Core, Emulator, emulator, words
 from tests.support.pins.wheels import START_S, until
 from tests.unit.fpvbench.pigpiod.test_scripts import status, store
 
@@ -19,11 +19,6 @@ SCRIPT = (
     + "".join(f"p {pin} 0 w {pin} 0 " for pin in PINS)
     + "ld v1 0 ld p8 1 inr p9 jmp 0"
 )
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
 
 
 def started(core: Core) -> int:

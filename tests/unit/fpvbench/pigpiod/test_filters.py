@@ -7,7 +7,6 @@ repeats.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -108,11 +107,6 @@ def test_noise_filter_matches_the_reference(
     noise.set(steady_us, active_us, T0 - early_us)
     wanted = noise_reference(levels, steady_us, active_us, T0 - early_us)
     assert filtered(levels, noise, cuts) == wanted
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from fpvbench.pigpiod.daemon import Client, Pipes
 from fpvbench.pigpiod.edges.alerts import LOOK_US
 from fpvbench.pigpiod.edges.pipes import FifoDirectory
@@ -12,11 +10,6 @@ from fpvbench.pigpiod.protocol import Cmd, Request
 from tests.support.pins.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
 
 
 def test_change_is_reported_with_its_tick_and_all_levels(core: Core) -> None:

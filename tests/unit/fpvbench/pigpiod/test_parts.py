@@ -13,11 +13,6 @@ from tests.support.pins.pigpiod import START_US, Core, make_core, words
 T0 = START_US
 
 
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
-
-
 def test_glitch_filter_reports_late_and_drops_short_pulses(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 1000)

@@ -19,11 +19,6 @@ REAL = (
 )
 
 
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
-
-
 def edges(core: Core, reader: Reader, gpio: int) -> list[tuple[int, int]]:
     core.run(1000)
     return reader.edges(gpio)

@@ -1,20 +1,14 @@
 """Stored scripts: every instruction, every parse error, limits, life and death."""
 
 import struct
-from pathlib import Path
 
 import pytest
 
 from fpvbench.pigpiod.protocol import Cmd, Wait
 from fpvbench.pigpiod.text.command_words import WORDS
-from tests.support.pins.pigpiod import Core, make_core, words
+from tests.support.pins.pigpiod import Core, words
 
 INITING, HALTED, RUNNING, WAITING = range(4)
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
 
 
 def store(core: Core, text: str) -> int:

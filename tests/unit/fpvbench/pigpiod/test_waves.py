@@ -6,7 +6,7 @@ import pytest
 
 from fpvbench.pigpiod.daemon import Ultrasonic
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, square_wave, stored_wave, words
+from tests.support.pins.pigpiod import START_US, Core, grid, make_core, square, stored_wave, words
 
 T0 = START_US
 LEAD_US = 20
@@ -35,14 +35,6 @@ def core(tmp_path: Path) -> Core:
     for gpio in (4, 5):
         made(Cmd.WRITE, gpio, 0)
     return made
-
-
-def square(core: Core, high_us: int, low_us: int, pin: int = ON) -> int:
-    return square_wave(core, pin, high_us, low_us)
-
-
-def grid(time_us: int) -> int:
-    return -(-time_us // 5) * 5
 
 
 def test_wave_plays_once_with_exact_edges(core: Core) -> None:
