@@ -309,3 +309,10 @@ class Visitor:
 
     def errors(self) -> list[Error]:
         return [one for one in self.session._outbox if isinstance(one, Error)]
+
+
+async def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
+    """Wait for a condition that another task or thread is about to meet."""
+    async with asyncio.timeout(timeout_s):
+        while not condition():
+            await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""H.264 for tests: real x264 streams by PyAV, made once, as access units."""
+"""H.264 for tests: real x264 streams by PyAV, made once, as access units; and a deaf camera."""
 
 import functools
 from collections.abc import Sequence
@@ -68,3 +68,16 @@ def decode(units: Sequence[bytes]) -> int:
     codec.thread_count = 1
     pictures = sum(len(codec.decode(av.Packet(unit))) for unit in units)
     return pictures + len(codec.decode(None))
+
+
+class Deaf:
+    """Camera that refuses all requests: a plain program, or none."""
+
+    def request_key(self) -> bool:
+        return False
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+    def set_fps(self, most: int) -> bool:
+        return False

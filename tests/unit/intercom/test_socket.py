@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,10 @@ from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 from fpvcar.wire.intercom import SOUND_BYTES, SOUND_S, Sound, pack_sound, parse_sound
 from tests.support import sound_card
-from tests.support.hub import PROFILE, House, Visitor, server_of
+from tests.support.cameras.video_source import Deaf
+from tests.support.hub import PROFILE, House, Visitor, server_of, until
 from tests.support.sound_card import TONE_HZ, SoundCard, frequency_hz, now_us
-from tests.unit.seat.test_redundant_link import Deaf, Socket, closing, reason
+from tests.unit.seat.test_redundant_link import Socket, closing, reason
 
 SOUND = config.Intercom(speaker="default", microphone="default")
 SPOKEN = bytes(SOUND_BYTES)
@@ -104,12 +105,6 @@ async def a_car(certificates: Path, on: bool = True, tls: bool = True) -> AsyncI
 def switched_on(visitor: Visitor) -> bool:
     """Return the intercom's state on a page."""
     return bool(visitor.state.parts["intercom"].on)
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def speak(ws: Socket, frames: int, samples: bytes = SPOKEN) -> None:

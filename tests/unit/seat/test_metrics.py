@@ -23,6 +23,7 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
+from tests.support.cameras.video_source import Deaf
 from tests.support.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
 from tests.unit.seat.test_redundant_link import Deaf
 

@@ -1,10 +1,9 @@
 """Socket /ws/copies: the second connection of the page at the wheel, by a real server."""
 
-import asyncio
 import functools
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,22 +18,10 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import down
 from fpvcar.wire.video import parse_video
-from tests.support.hub import PROFILE, House, server_of
+from tests.support.cameras.video_source import Deaf
+from tests.support.hub import PROFILE, House, server_of, until
 
 Socket = aiohttp.ClientWebSocketResponse
-
-
-class Deaf:
-    """Camera that refuses all requests."""
-
-    def request_key(self) -> bool:
-        return False
-
-    def set_bitrate(self, bitrate: int) -> bool:
-        return False
-
-    def set_fps(self, most: int) -> bool:
-        return False
 
 
 class Page:
@@ -99,12 +86,6 @@ async def a_page() -> AsyncIterator[Page]:
     async with TestClient(TestServer(app)) as client:
         page.client = client
         yield page
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20.0):
-        while not condition():
-            await asyncio.sleep(0)
 
 
 async def number(ws: Socket) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ from fpvcar.seat.vehicle import Channel
 from fpvcar.video.camera import Camera
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
-from tests.support.hub import House, cameras_of, server_of
+from tests.support.hub import House, cameras_of, server_of, until
 from tests.unit.seat.test_redundant_link import closing
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -95,12 +95,6 @@ async def stays_open(ws: aiohttp.ClientWebSocketResponse) -> bool:
     except TimeoutError:
         return False
     return message.type is aiohttp.WSMsgType.PONG
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 class Connections(Places):

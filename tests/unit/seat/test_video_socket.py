@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from fpvcar.seat.video_socket import Sender, serve_viewer
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream, Viewer
 from fpvcar.wire.video import VideoHeader, parse_video
+from tests.support.hub import until
 
 HELLO = '{"kind":"hello","v":1,"client":"the-page"}'
 STRANGER = HELLO.replace("the", "not-the")
@@ -107,12 +108,6 @@ class Car:
 async def car() -> AsyncIterator[Car]:
     async with Car().serving() as running:
         yield running
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def take(viewer: ClientConnection, count: int) -> list[tuple[VideoHeader, float]]:

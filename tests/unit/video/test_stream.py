@@ -7,7 +7,7 @@ from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Frame, Stream, Viewer
 from fpvcar.wire.video import FPS_MOST, parse_video
-from tests.support.cameras.video_source import encode
+from tests.support.cameras.video_source import Deaf, encode
 
 FRAME_S = 1 / 30
 
@@ -34,17 +34,8 @@ class FakeSource:
         return True
 
 
-class Deaf(FakeSource):
-    """Camera that refuses all requests: a plain program, or none."""
-
-    def request_key(self) -> bool:
-        return False
-
-    def set_bitrate(self, bitrate: int) -> bool:
-        return False
-
-    def set_fps(self, most: int) -> bool:
-        return False
+class DeafSource(Deaf, FakeSource):
+    """Deaf camera with a clock."""
 
 
 class Bench:
@@ -163,7 +154,7 @@ def test_viewer_never_has_more_than_two_units_waiting(bench: Bench) -> None:
 
 
 def test_viewer_without_key_requests_keeps_a_second_of_units() -> None:
-    bench = Bench(Deaf())
+    bench = Bench(DeafSource())
     viewer = bench.viewer(driver=True)
     bench.publish("K" + "P" * 29)
     assert (viewer.waiting, viewer.dropped) == (30, 0)
@@ -173,7 +164,7 @@ def test_viewer_without_key_requests_keeps_a_second_of_units() -> None:
 
 
 def test_viewer_without_key_requests_drops_units_older_than_1_s() -> None:
-    bench = Bench(Deaf())
+    bench = Bench(DeafSource())
     viewer = bench.viewer(driver=True)
     most = 0
     for kind in "K" + "P" * 300:
@@ -186,7 +177,7 @@ def test_viewer_without_key_requests_drops_units_older_than_1_s() -> None:
 
 
 def test_viewer_backlog_is_bounded_in_number_whatever_the_stamps() -> None:
-    bench = Bench(Deaf())
+    bench = Bench(DeafSource())
     viewer = bench.viewer(driver=True)
     for number in range(3 * stream.BACKLOG_MAX):
         bench.stream.publish(AccessUnit(number == 0, 1, b"unit"))

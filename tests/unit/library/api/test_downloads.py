@@ -21,6 +21,7 @@ from fpvcar.library.api import downloads
 from fpvcar.library.api.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
 from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
 from tests.support import mcaps
+from tests.support.hub import until
 from tests.support.mcaps import McapFile
 
 NAME = "Plague-20251121T200000Z-0001.mcap"
@@ -62,14 +63,6 @@ def descriptors(folder: Path) -> int:
         except FileNotFoundError:
             continue
     return found
-
-
-async def until(what: Any) -> None:
-    """Wait for a condition that the loop or the thread is about to set."""
-    end_s = time.monotonic() + 20.0
-    while not what():
-        assert time.monotonic() < end_s
-        await asyncio.sleep(0.002)
 
 
 def test_downloads_together_share_one_rate_limit() -> None:
