@@ -28,7 +28,9 @@ DRIVERS = 5
 BENCH = paths.HARDWARE / "bench.toml"
 
 
-def until(holds: Callable[[], bool], within_s: float, what: str) -> float:
+def until(
+    holds: Callable[[], object], within_s: float = 20.0, what: str = "nothing happened"
+) -> float:
     """Wait for a condition; return the seconds that it took. Fails with `what` after `within_s`."""
     start_s = time.monotonic()
     while not holds():

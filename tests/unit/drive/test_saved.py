@@ -4,8 +4,7 @@ import errno
 import os
 import random
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,18 +27,12 @@ from fpvcar.drive.saved import (
     limit_of,
 )
 from tests.support.control import PROFILE
+from tests.support.pins.wheels import until
 
 MUMS = SavedSettings(0.3, "limit", "Mum")
 WITHIN_S = 20.0
 SAMPLE, SOAK = 12, 200
 """Sequences of restarts of the property test."""
-
-
-def until(holds: Callable[[], bool]) -> None:
-    start_s = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start_s < WITHIN_S, "nothing happened"
-        time.sleep(0.001)
 
 
 class EarlierSettings(msgspec.Struct, forbid_unknown_fields=True):

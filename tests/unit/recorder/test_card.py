@@ -2,8 +2,7 @@
 
 import errno
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,6 +12,7 @@ from fpvcar.recorder.thread import ENDED
 from fpvcar.recordings import messages
 from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.runtime.units import SECOND_NS
+from tests.support.pins.wheels import until
 from tests.support.recorder.recorder import Rig
 from tests.support.recorder.recording import step
 
@@ -226,11 +226,3 @@ def test_dead_thread_is_reported_and_replaced(caplog: pytest.LogCaptureFixture) 
 
 def test_stop_without_start_is_fine() -> None:
     Rig().recorder.stop()
-
-
-def until(what: Callable[[], bool]) -> None:
-    """Wait for a thread's condition."""
-    end_s = time.monotonic() + 5.0
-    while not what():
-        assert time.monotonic() < end_s
-        time.sleep(0.005)

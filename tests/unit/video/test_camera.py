@@ -19,6 +19,7 @@ from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
 from tests.support.cameras.video_source import encode
+from tests.support.hub import until
 
 FAKE = str(Path(__file__).parents[2] / "support" / "cameras" / "fake_camera.py")
 
@@ -41,12 +42,6 @@ async def running(
         async with asyncio.timeout(20.0):
             await camera.stop()
             await task
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def alive(pid: int) -> bool:

@@ -14,7 +14,8 @@ import pytest
 
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
-from tests.unit.video.test_camera import alive, argv, running, until
+from tests.support.hub import until
+from tests.unit.video.test_camera import alive, argv, running
 
 PARENT = """
     import asyncio, sys

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fpvcar.video.camera import Camera, EncoderChoice
-from tests.unit.video.test_camera import argv, running, until
+from tests.support.hub import until
+from tests.unit.video.test_camera import argv, running
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -14,6 +14,7 @@ from fpvcar.runtime.texts import VERBATIM, text_of_line
 from fpvcar.video import options, process
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.wire.camera import Record, parse_record_header
+from tests.support.pins.wheels import until
 
 # --- requests on stdin ---------------------------------------------------------------
 
@@ -180,13 +181,6 @@ def serving(camera: Coded) -> Iterator[Reader]:
     reader.end()
     thread.join(20.0)
     assert not thread.is_alive()
-
-
-def until(condition: Callable[[], object]) -> None:
-    due_s = time.monotonic() + 10.0
-    while not condition():
-        assert time.monotonic() < due_s
-        time.sleep(0.005)
 
 
 def test_requests_reach_the_camera() -> None:

@@ -16,9 +16,9 @@ from fpvcar.second_camera.feature import SecondCamera
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Viewer
 from fpvcar.wire import up
-from tests.support.hub import House
+from tests.support.hub import House, until
 from tests.support.profiles import minimal
-from tests.unit.video.test_camera import alive, argv, until
+from tests.unit.video.test_camera import alive, argv
 
 
 @pytest.fixture(autouse=True)

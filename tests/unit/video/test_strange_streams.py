@@ -19,9 +19,10 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire.camera import pack_record
 from tests.support.cameras.video_source import encode
+from tests.support.hub import until
 from tests.support.mcaps import BEGAN_NS, McapFile
 from tests.unit.recordings.export.test_mp4_export import made, planned, said, shown
-from tests.unit.video.test_camera import running, until
+from tests.unit.video.test_camera import running
 from tests.unit.video.test_syntax import without_vui
 
 FRAMES = 40
