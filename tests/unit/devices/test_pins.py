@@ -129,18 +129,13 @@ def test_pin_of_the_system_is_refused(bench: Bench) -> None:
         bench.pins.write(1, 1)
 
 
-def test_dead_daemon_is_lost(bench: Bench) -> None:
+@pytest.mark.parametrize(("fail", "fault"), [("cut", PinsLost), ("hang", PinsSilent)])
+def test_dead_daemon_is_lost_and_hung_one_silent(
+    bench: Bench, fail: str, fault: type[Exception]
+) -> None:
     bench.pins.write(17, 1)
-    bench.cut()
-    with pytest.raises(PinsLost):
-        bench.pins.write(17, 0)
-    shows(bench, gpio17=1.0)
-
-
-def test_hung_daemon_is_silent(bench: Bench) -> None:
-    bench.pins.write(17, 1)
-    bench.hang()
-    with pytest.raises(PinsSilent):
+    getattr(bench, fail)()
+    with pytest.raises(fault):
         bench.pins.write(17, 0)
     shows(bench, gpio17=1.0)
 
