@@ -25,7 +25,6 @@ from fpvcar.wire import telemetry, up
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.support.cameras.video_source import Deaf
 from tests.support.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
-from tests.unit.seat.test_redundant_link import Deaf
 
 FOREIGN = {"Host": "evil.example"}
 READ_ONLY = Text("os_erofs", "Read-only file system")
