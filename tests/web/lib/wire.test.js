@@ -7,7 +7,7 @@ import {test} from 'node:test';
 import {
   HEADER_BYTES, WireError, anyText, either, exact, maybe, object, parseAs, parseVideo, record, whole,
 } from '../../../web/lib/wire.js';
-import {encode, parse} from '../../../web/seat/messages.js';
+import {UP, encode, parse} from '../../../web/seat/messages.js';
 import {tidyCode} from '../../../web/seat/drawer/unlock.js';
 import {plain} from '../../../web/seat/strings.js';
 
@@ -25,6 +25,15 @@ test('messages of the page encode to the shared vectors', () => {
   const {good} = vectors('drive_up');
   assert.ok(good.length >= 12);
   for (const {text} of good) assert.deepEqual(JSON.parse(encode(JSON.parse(text))), JSON.parse(text));
+});
+
+test('controls of settings name a message of the car and its only field', () => {
+  const html = readFileSync(new URL('../../../web/seat/drawer/drawer.html', import.meta.url), 'utf8');
+  const controls = [...html.matchAll(/data-setting="(\w+)" name="(\w+)"/g)];
+  assert.ok(controls.length >= 3);
+  for (const [, kind, field] of controls) {
+    assert.deepEqual(Object.keys(/** @type {Record<string, object>} */ (UP)[kind] ?? {}), [field], kind);
+  }
 });
 
 test('page refuses to send messages that the car refuses', () => {

@@ -274,7 +274,7 @@ export class Drawer {
     for (const control of controls()) {
       const value = now[control.dataset.setting ?? ''];
       if (typeof value === 'boolean') control.checked = value;
-      else if (document.activeElement !== control) control.value = String(value);
+      else if (value !== undefined && document.activeElement !== control) control.value = String(value);
     }
   }
 
