@@ -11,7 +11,6 @@ import {byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {VERSION} from '../lib/wire.js';
 import {address} from './link/link.js';
-import {Pace} from './link/pace.js';
 import {StaleQueue, captureUs} from './link/stale.js';
 import {encode} from './messages.js';
 
@@ -90,14 +89,7 @@ export class SecondCamera {
   /** @param {boolean} large */
   setLarge(large) {
     this.wantsLarge = false;
-    const video = large ? this.video : this.first;
-    this.page.parts.video = video;
-    const {drawer} = this.page;
-    if (drawer) {
-      // Its figures are differences.
-      drawer.lastReport = {bytes: video.count.bytes, atMs: performance.now()};
-      drawer.notes.pace = new Pace();
-    }
+    this.page.showVideo(large ? this.video : this.first);
     this.tell();
     this.apply();
     this.page.refresh();

@@ -67,6 +67,12 @@ export class Page {
     return ms !== null && this.welcome && ms > this.welcome.late_ms ? ms : null;
   }
 
+  /** Makes another picture the large one. @param {import('../video/video.js').Video} video */
+  showVideo(video) {
+    this.parts.video = video;
+    this.drawer?.notes.restart();
+  }
+
   /** @param {Downward} message */
   message(message) {
     if (message.kind === 'welcome') this.welcomed(message);

@@ -66,12 +66,14 @@ beforeEach(() => {
   });
 });
 
+const count = {shown: 0, dropped: 0, bytes: 0, keysAsked: 0, faults: 0, fed: 0, decoded: 0, refused: 0};
+
 /** Notes of a device that shows every second picture. @param {number} fps */
 function slowDevice(fps) {
   const rate = new Rate();
   const asked = {fps};
   const video = {
-    rate,
+    rate, count,
     behind: () => {
       const lower = rate.behind(performance.now(), asked.fps, true);
       rate.changedMs = -Infinity;
@@ -116,8 +118,23 @@ test('device that is too slow for the fewest pictures gets advice', () => {
   assert.equal(note('pace-says'), '');
 });
 
+test('another large picture begins its figures anew', (context) => {
+  const nowMs = context.mock.method(performance, 'now', () => 0).mock;
+  const at = (/** @type {number} */ ms) => nowMs.mockImplementation(() => ms);
+  let video = /** @type {any} */ ({count: {...count, bytes: 9000}});
+  const notes = new PictureNotes(() => video);
+  video.count.bytes = 10_000;
+  at(2000);
+  assert.equal(notes.bitsPerS(), 4000);
+  video = {count: {...count, bytes: 500}};
+  notes.restart();
+  video.count.bytes = 750;
+  at(3000);
+  assert.equal(notes.bitsPerS(), 2000);
+});
+
 test('lower rate of the car is shown with its reason, and news once', () => {
-  const notes = new PictureNotes(() => /** @type {any} */ ({}));
+  const notes = new PictureNotes(() => /** @type {any} */ ({count}));
   const state = (/** @type {string} */ text) => /** @type {any} */ ({lowered_rate: textOf(text)});
   for (let beat = 0; beat < 3; beat += 1) notes.update(state('30 instead of 60'));
   assert.equal(note('rate-says'), '30 instead of 60');

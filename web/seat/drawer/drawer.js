@@ -82,7 +82,6 @@ export class Drawer {
    */
   constructor(parts) {
     this.notes = new PictureNotes(() => parts.video);
-    this.lastReport = {bytes: parts.video.count.bytes, atMs: performance.now()};
     this.linkHistory = new LinkHistory();
     this.limit = input('limit');
     /** A grown-up's choice of guard mode. */
@@ -320,14 +319,11 @@ export class Drawer {
   /** Reports the last second to the car, and shows it. @param {import('../view.js').Page} page */
   report(page) {
     const {link, video} = page.parts;
-    const nowMs = performance.now();
-    const seconds = Math.max(0.1, (nowMs - this.lastReport.atMs) / 1000);
-    const bitsPerS = ((video.count.bytes - this.lastReport.bytes) * 8) / seconds;
-    this.lastReport = {bytes: video.count.bytes, atMs: nowMs};
+    const bitsPerS = this.notes.bitsPerS();
     this.recorder.rate(bitsPerS / 8);
     const path = video.path?.name ?? 'none';
     const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
-    const fps = video.fps(nowMs);
+    const fps = video.fps(performance.now());
     // With a clock that is a little off, latency may come out negative.
     const notNegativeMs = pictureMs === null ? null : Math.max(0, pictureMs);
     link.send({

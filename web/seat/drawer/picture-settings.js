@@ -70,13 +70,27 @@ class PathSwitch {
 
 /** Notes about fewer pictures: for a slow device, or by the car. */
 export class PictureNotes {
-  /** @param {() => Pick<import('../../video/video.js').Video, 'behind' | 'rate'>} video the large picture's */
+  /** @param {() => Pick<import('../../video/video.js').Video, 'behind' | 'count' | 'rate'>} video the large picture's */
   constructor(video) {
     this.video = video;
     this.pace = new Pace();
+    this.last = {bytes: video().count.bytes, atMs: performance.now()};
     this.most = FPS_MOST;
     /** @type {Text | null} */
     this.lowered = null;
+  }
+
+  /** Begins anew with another large picture, as its figures are differences. */
+  restart() {
+    this.pace = new Pace();
+    this.last = {bytes: this.video().count.bytes, atMs: performance.now()};
+  }
+
+  /** Bits per second since the last call. */
+  bitsPerS() {
+    const {last} = this;
+    this.last = {bytes: this.video().count.bytes, atMs: performance.now()};
+    return 8 * (this.last.bytes - last.bytes) / Math.max(0.1, (this.last.atMs - last.atMs) / 1000);
   }
 
   /**
