@@ -203,6 +203,10 @@ def test_seat_page_has_english_words_for_missing_ones(tmp_path: Path) -> None:
     assert text == '<html lang="nl"><b data-t="stop">HALT</b><i data-t="menu">A &amp; B</i>'
 
 
+def test_language_without_a_file_of_sentences_is_in_english() -> None:
+    assert translated("nl", Text("wrong_code", "That is not the code.")) == "That is not the code."
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in paths.WEB.glob("*.html")))
 def test_page_contains_the_script_that_loads_it_again(name: str) -> None:
     answer = page_response(paths.WEB.resolve(), name)

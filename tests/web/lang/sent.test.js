@@ -6,7 +6,7 @@ import {test} from 'node:test';
 Object.assign(globalThis, {document: {documentElement: {lang: 'de'}}});
 await import('../english.js');
 const {asSentence, loadFindings} = await import('../../../web/lang/forms.js');
-const {filled, loadSaid, register, said, t, unit} = await import('../../../web/lang/words.js');
+const {filled, loadSaid, loadTexts, register, said, t, unit} = await import('../../../web/lang/words.js');
 const {ask, askJson} = await import('../../../web/lib/http.js');
 
 /** @import {Text} from '../../../web/lib/types.js' */
@@ -62,6 +62,14 @@ test('finding is shown in the page’s language', async () => {
   await loadFindings();
   const kinds = /** @type {any} */ (t.findings?.kinds);
   assert.equal(filled(kinds.package.what, {package: 'openssl'}), 'das Paket openssl fehlt');
+});
+
+test('part whose file a language lacks is in English', async (context) => {
+  context.mock.restoreAll();
+  context.mock.method(globalThis, 'fetch', async (/** @type {unknown} */ file) =>
+    (String(file).includes('/de/') ? new Response('', {status: 404}) : Response.json({part: 'in English'})));
+  await loadTexts('part');
+  assert.equal(/** @type {any} */ (t).part, 'in English');
 });
 
 test('heading and next step are sentences, commands and names stay', () => {
