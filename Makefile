@@ -72,7 +72,7 @@ check:
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_prose.py
 	npm run --silent check
-	shellcheck tools/*.sh tools/image/*.sh tests/vm*/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
+	shellcheck tools/*.sh tools/image/*.sh tests/vm_*/*.sh testkit/vm/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
 	@$(MAKE) -s -C base-station/rdma check-static
 
 benchmark:
@@ -85,7 +85,7 @@ bench:
 
 soak:
 	@tools/setup.sh test-all
-	@$(BIN)/python -m tests.prepared --soak -m soak $(ARGS)
+	@$(BIN)/python -m testkit.prepared --soak -m soak $(ARGS)
 	@$(BIN)/python -m pytest -q -rA --soak -m soak $(ARGS)
 
 deb:

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.conftest import chromium
+from testkit.browsers.chromium import chromium
 
 from benchmarks import draw, load, memory, sensors, start, stops
 from benchmarks.baselines import tuned

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import GUARD, STRIP, RunningBench
+from testkit.driver import Driver, free, sit_down
+from testkit.harness import GUARD, STRIP, RunningBench
 
 from benchmarks import reference
 from benchmarks.reference import aimed, micros

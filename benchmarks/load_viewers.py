@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 
-from tests.e2e.hostile.attacks import frame
+from testkit.network.attacks import frame
 
 from fpvcar.wire.errors import VERSION
 

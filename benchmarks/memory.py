@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.e2e.harness import GUARD
-from tests.support.cameras.camera import Camera
+from testkit.cameras.camera import Camera
+from testkit.harness import GUARD
 
 from benchmarks.rig import Settings, opened, running
 from benchmarks.rows import Aim, Result, Row, row
@@ -70,10 +70,7 @@ def guardian() -> Row:
 def camera(board: str, name: str) -> Row:
     """Measure the real picamera2 with a fake libcamera."""
     source = Camera(
-        "--width=640",
-        "--height=480",
-        program="tests.support.cameras.fake_picamera",
-        PICAMERA_BOARD=board,
+        "--width=640", "--height=480", program="testkit.cameras.fake_picamera", PICAMERA_BOARD=board
     )
     try:
         for _ in range(UNITS):

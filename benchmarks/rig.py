@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
-from tests.e2e.browser.seat import until
-from tests.e2e.harness import RunningBench
+from testkit.browsers.seat import until
+from testkit.harness import RunningBench
 
 NOTE_PRESS = """
 addEventListener('keydown', (event) => {

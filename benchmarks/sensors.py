@@ -5,8 +5,8 @@ import urllib.request
 from collections.abc import Iterator
 
 from prometheus_client.parser import text_string_to_metric_families
-from tests.e2e.driver import Driver
-from tests.e2e.harness import GUARD, RunningBench
+from testkit.driver import Driver
+from testkit.harness import GUARD, RunningBench
 
 from benchmarks import reference
 from benchmarks.reference import aimed

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
+from testkit.driver import Driver, free, sit_down
+from testkit.harness import STRIP, PinWatch, RunningBench, wait_for
 from websockets.exceptions import WebSocketException
 
 from benchmarks.load_viewers import Viewer

@@ -1,6 +1,6 @@
 """Stop times, from the failure to the last moment at which a bridge was driven.
 
-The rows are those of tests/e2e/stops/causes.py. A run that stops for another reason than the row's,
+The rows are those of testkit/stops/causes.py. A run that stops for another reason than the row's,
 or moves again afterwards, is a defect and ends the benchmark.
 """
 
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.e2e.stops import (
+from testkit.pins.wheels import Chip
+from testkit.stops import (
     browser_causes,
     causes,
     doctor_causes,
@@ -19,8 +20,7 @@ from tests.e2e.stops import (
     linux_causes,
     stopping,
 )
-from tests.e2e.stops.ground import Ground, open_ground
-from tests.support.pins.wheels import Chip
+from testkit.stops.ground import Ground, open_ground
 
 from benchmarks.rig import Settings
 from benchmarks.rows import Aim, Result, Row, row

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tests.rdma.sshd import Sshd
-from tests.support.base_station.versitygw import VERSITYGW
-from tests.vm.machine import Vm
+from testkit.network.sshd import Sshd
+from testkit.network.versitygw import VERSITYGW
+from testkit.vm.machine import Vm
 
 RDMA = Path(__file__).parents[1] / "base-station" / "rdma"
 # No example has a time limit: the machine is shared. `make test` tries the same examples each time,

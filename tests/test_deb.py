@@ -10,13 +10,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from testkit.debs import CAR
 
 from fpvcar import __version__
 from fpvcar.cli.setup import boards
 from fpvcar.config import profiles
 from fpvcar.config.raspberry_pi_os import PORTAL, UNITS
 from fpvcar.doctor.checks import board
-from tests.support.debs import CAR
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from testkit import mcaps
+from testkit.cameras.video_source import encode
+from testkit.mcaps import Drive, McapFile
 
 from fpvcar.__main__ import main
 from fpvcar.cli.command_line import parser
 from fpvcar.config import profiles
-from tests.support import mcaps
-from tests.support.cameras.video_source import encode
-from tests.support.mcaps import Drive, McapFile
 from tests.test_docs import PAGES, ROOT
 
 MARK = re.compile(r"\b(needs|takes) ")

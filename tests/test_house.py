@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from testkit.profiles import minimal
 
 from fpvcar.app import FEATURES
 from fpvcar.cli.verbs import without_authorities
 from fpvcar.config import profiles
-from tests.support.profiles import minimal
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")

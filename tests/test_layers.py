@@ -311,3 +311,29 @@ def test_help_needs_no_hardware_library() -> None:
 def test_blocked_library_cannot_be_imported() -> None:
     done = without(HARDWARE_AND_HTTP, "import smbus2")
     assert done.returncode == 1 and "smbus2 is not there" in done.stderr
+
+
+FOLDERS = ("pi", "base-station", "benchmarks", "tools", "testkit")
+"""Folders of Python that import nothing of the tests."""
+
+
+def imports_of(source: str, strange: tuple[str, ...]) -> list[str]:
+    """Return the modules that a source imports from given packages."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+    return [name for name in names if name.split(".")[0] in strange]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_tests_are_imported_by_tests_alone(folder: str) -> None:
+    product = folder in ("pi", "base-station")
+    strange = ("tests", "testkit", "benchmarks") if product else ("tests",)
+    paths = sorted((PACKAGE.parents[1] / folder).rglob("*.py"))
+    assert len(paths) > 5
+    found = {str(path): imports_of(path.read_text(), strange) for path in paths}
+    assert {path: names for path, names in found.items() if names} == {}
+    assert imports_of("from tests.rdma import ends", strange) == ["tests.rdma"]

@@ -5,9 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-
-from tests import prepared
-from tests.prepared import Prepared
+from testkit import prepared
+from testkit.prepared import Prepared
 
 
 class Cake(Prepared):

@@ -31,7 +31,7 @@ SHORT_WORDS, SHORT_SHARE = 4, 0.01
 """At most this share of a package's docstrings may have so few words."""
 WORDS_LEAST = 200
 """Packages with fewer words are judged together with their parent."""
-DEPTH = {"pi": 2, "base-station": 2, "tests": 2, "web": 2}
+DEPTH = {"pi": 2, "base-station": 2, "testkit": 2, "tests": 2, "web": 2}
 
 NAME_OPENERS = frozenset(
     "a an the it its they what who whom whose which that those these this there here nobody"

@@ -77,7 +77,7 @@ from pathlib import Path
 from fpvbench.world import bridge
 from fpvcar.devices.motors.bridge import motor_drivers
 from fpvcar.wiring import parts, tables
-from tests.support.pins.fake_pins import FakePins
+from testkit.pins.fake_pins import FakePins
 
 text = (paths.HARDWARE / "mx1508.toml").read_text()
 old = text[text.index("forward = 17") : text.index("dead_band")]
@@ -128,7 +128,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.app import load
 from fpvcar.access.codes import Rights
 from fpvcar.access.remembered_browsers import COOKIE
-from tests.support.hub import House, server_of
+from testkit.hub import House, server_of
 
 async def main():
     house = House(feature=lambda core: load("laps.feature", core))

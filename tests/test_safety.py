@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.stops import causes
 
 from fpvcar.hil import stop_causes
-from tests.e2e.stops import causes
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = "smoke or not (e2e or slow)"
@@ -113,7 +113,7 @@ def test_stop_limits_of_tests_are_those_of_hil() -> None:
     """No row of the tests, which the benchmark runs too, has a number of its own."""
     numbers = [
         f"{file.name}:{node.lineno}"
-        for file in (ROOT / "tests" / "e2e" / "stops").glob("*.py")
+        for file in (ROOT / "testkit" / "stops").glob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Cause"
         if isinstance(node.args[1], ast.Constant)

@@ -19,7 +19,11 @@ from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import Browser, FloatRect, Page
-from tests.e2e.browser.seat import (
+from testkit.base_station.running import serving
+from testkit.browsers.chromium import chromium
+from testkit.browsers.panels import ROUTE, begun, held, looked, one, phase
+from testkit.browsers.phone import take_wheel
+from testkit.browsers.seat import (
     Thumbs,
     at_the_wheel,
     go_on,
@@ -29,12 +33,7 @@ from tests.e2e.browser.seat import (
     touching,
     until,
 )
-from tests.e2e.conftest import chromium
-from tests.e2e.harness import GUARD, RunningBench
-from tests.e2e.links.phone import take_wheel
-from tests.e2e.pages.test_calibration_page import begun, held, one, phase
-from tests.e2e.pages.test_doctor_page import ROUTE, looked
-from tests.e2e.recordings.test_station_page import serving
+from testkit.harness import GUARD, RunningBench
 from tools import picture_file
 from tools.docs.build_docs import fresh_car
 from tools.picture_part import shown, whole

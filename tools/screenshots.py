@@ -21,11 +21,11 @@ import av
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Page
-from tests.e2e.browser.layout import faults
-from tests.e2e.browser.seat_states import GROWN_UP, KEYS, LOOKS, TOUCH, Look, show
-from tests.e2e.conftest import chromium
-from tests.support.played_answers import PEOPLE, PlayedAnswers
-from tests.support.played_car import SECURE, VECTORS, play
+from testkit.browsers.chromium import chromium
+from testkit.browsers.layout import faults
+from testkit.browsers.played_answers import PEOPLE, PlayedAnswers
+from testkit.browsers.played_car import SECURE, VECTORS, play
+from testkit.browsers.seat_states import GROWN_UP, KEYS, LOOKS, TOUCH, Look, show
 
 from fpvcar.video.programs.encoder import Encoder
 

@@ -168,7 +168,7 @@ test-all | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${vm[@]}" "${roots[@]}" \
         "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${cross[@]}" \
         "${programs[@]}"
-    # An S3 server for tests is built from its source: tests/support/base_station/versitygw.py.
+    # An S3 server for tests is built from its source: testkit/network/versitygw.py.
     # So is the tuned WebRTC sender of benchmarks/baselines/rival.
     command -v go >/dev/null || packages golang-go
     # Tunnels between two hosts; wireguard-go is for kernels without WireGuard.

@@ -8,7 +8,7 @@ suite=$1
 shift
 # Hundreds of processes start here: without cached byte code each would compile all modules.
 unset PYTHONDONTWRITEBYTECODE
-[ "$suite" = quick ] || "$python" -m tests.prepared "$@"
+[ "$suite" = quick ] || "$python" -m testkit.prepared "$@"
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest -q "$@"
 fi

@@ -7,8 +7,8 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tests.e2e.harness import wait_for
-from tests.support.ports import free_port
+from testkit.harness import wait_for
+from testkit.network.ports import free_port
 
 
 def _answers(url: str) -> bool:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page
-from tests.support.lan import Lan
-from tests.support.network.air import Air
-from tests.support.ports import free_port
+from testkit.network.air import Air
+from testkit.network.lan import Lan
+from testkit.network.ports import free_port
 
 from benchmarks import load
 from benchmarks.baselines.baseline import started

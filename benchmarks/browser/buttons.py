@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from playwright.sync_api import Page
-from tests.e2e.browser.seat import until
-from tests.e2e.harness import RunningBench, wait_for
+from testkit.browsers.seat import until
+from testkit.harness import RunningBench, wait_for
 
 from benchmarks.leds import LedWatch
 from benchmarks.rig import Settings, running, say, wall_ahead_ms

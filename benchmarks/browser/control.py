@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.e2e.browser.seat import drives, stands, until
-from tests.e2e.harness import PinWatch, RunningBench
+from testkit.browsers.seat import drives, stands, until
+from testkit.harness import PinWatch, RunningBench
 
 from benchmarks.rig import Settings, opened, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Result, row

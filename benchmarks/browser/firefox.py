@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 
-from tests.e2e.harness import RunningBench, wait_for
+from testkit.harness import RunningBench, wait_for
 
 from benchmarks.browser import glass
 from benchmarks.browser.control import press_to_pin

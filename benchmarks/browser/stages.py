@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.e2e.browser.seat import until
-from tests.e2e.driver import open_socket
-from tests.e2e.harness import RunningBench
-from tests.support.cameras.camera import Camera
+from testkit.browsers.seat import until
+from testkit.cameras.camera import Camera
+from testkit.driver import open_socket
+from testkit.harness import RunningBench
 
 from benchmarks.browser.video import FPS, source
 from benchmarks.rig import Settings, running, say, wall_ahead_ms

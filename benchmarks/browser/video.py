@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
-from tests.e2e.browser.seat import until
+from testkit.browsers.seat import until
 
 from benchmarks.baselines.baseline import serving
 from benchmarks.browser import glass

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playwright.sync_api import Page
-from tests.e2e.harness import RunningBench
-from tests.e2e.links.phone import on_the_lan, take_wheel
-from tests.e2e.proxy import Link
-from tests.support.lan import Lan
+from testkit.browsers.phone import on_the_lan, take_wheel
+from testkit.harness import RunningBench
+from testkit.network.lan import Lan
+from testkit.network.proxy import Link
 
 from benchmarks.browser import glass
 from benchmarks.browser.video import CANVAS, FPS, VIDEO, source

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from playwright.sync_api import Page
-from tests.e2e.driver import open_socket
-from tests.e2e.harness import RunningBench
-from tests.e2e.links.phone import on_the_lan, take_wheel
-from tests.support.lan import Lan
+from testkit.browsers.phone import on_the_lan, take_wheel
+from testkit.driver import open_socket
+from testkit.harness import RunningBench
+from testkit.network.lan import Lan
 
 from benchmarks.browser.control import press_ms
 from benchmarks.browser.video import FPS, source

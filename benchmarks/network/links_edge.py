@@ -1,7 +1,7 @@
 """Drive of the bench's car to the edge of the Wi-Fi and back, and its replay.
 
 The room represents a field: the car's distance from its start sets rate and loss of the link, by
-tests/support/network/wifi.py.
+testkit/network/wifi.py.
 """
 
 import subprocess
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from playwright.sync_api import Page
-from tests.e2e.browser.seat import go_on, holds
-from tests.e2e.harness import PinWatch, RunningBench, wait_for
-from tests.support.network import wifi
-from tests.support.network.air import Air, Weather
+from testkit.browsers.seat import go_on, holds
+from testkit.harness import PinWatch, RunningBench, wait_for
+from testkit.network import wifi
+from testkit.network.air import Air, Weather
 
 from benchmarks.network.links import course, far_away, now_ms, shown
 from benchmarks.network.links_loss import SETTLES_MS, ages_ms

@@ -9,10 +9,10 @@ from itertools import product
 from pathlib import Path
 
 from playwright.sync_api import Page
-from tests.e2e.browser.seat import holds
-from tests.e2e.links.phone import on_the_lan
-from tests.support.lan import Lan
-from tests.support.network.air import Air, Weather
+from testkit.browsers.phone import on_the_lan
+from testkit.browsers.seat import holds
+from testkit.network.air import Air, Weather
+from testkit.network.lan import Lan
 
 from benchmarks.baselines.baseline import serving
 from benchmarks.browser import glass

@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from dataclasses import replace
 from pathlib import Path
 
-from tests.support.lan import Lan
-from tests.support.network import tunnel
+from testkit.network import tunnel
+from testkit.network.lan import Lan
 
 from benchmarks.rdma.pairs import Run
 from benchmarks.rdma.pipes import ENCRYPT, Bench, prepared

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import wait_for
-from tests.support.ports import free_port
+from testkit.harness import wait_for
+from testkit.network.ports import free_port
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 

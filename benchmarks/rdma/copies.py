@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rdma.sshd import Sshd
-from tests.support.ports import free_port
+from testkit.network.ports import free_port
+from testkit.network.sshd import Sshd
 
 from benchmarks.rdma import pipes
 from benchmarks.rdma.pairs import PAIRS, Run, compare

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rdma.sshd import Sshd
-from tests.support.lan import Lan
+from testkit.network.lan import Lan
+from testkit.network.sshd import Sshd
 
 from benchmarks.rdma import pipes_verbs
 from benchmarks.rdma.pairs import PAIRS, PART, Run, compare

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.vm import speed
-from tests.vm.ends import Ends, bring_tools
-from tests.vm.machine import Vm, pair
+from testkit.vm import speed
+from testkit.vm.ends import Ends, bring_tools
+from testkit.vm.machine import Vm, pair
 
 from benchmarks.rdma.pairs import PART, Run, compare
 from benchmarks.rig import say

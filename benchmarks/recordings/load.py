@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.recorder.recording import DELTA, KEY, PROFILE, played_sources
+from testkit.recorder.recording import DELTA, KEY, PROFILE, played_sources
 
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import GateRun

@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
-from tests.e2e.harness import wait_for
-from tests.e2e.recordings.test_station_query import ask, station
-from tests.support.base_station.batch import fill
-from tests.support.base_station.queries import QueryWorld
+from testkit.base_station.batch import fill
+from testkit.base_station.queries import QueryWorld
+from testkit.base_station.running import ask, station
+from testkit.harness import wait_for
 
 from benchmarks.recordings import replay
 from benchmarks.rig import Settings, say

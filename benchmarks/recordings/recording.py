@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from playwright.sync_api import Browser
-from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import GUARD, RunningBench, wait_for
+from testkit.driver import Driver, free, sit_down
+from testkit.harness import GUARD, RunningBench, wait_for
 
 from benchmarks import reference
 from benchmarks.browser import glass

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support import mcaps
-from tests.support.mcaps import BEGAN_NS, Drive, McapFile
-from tests.support.recorder.recording import DELTA, KEY
+from testkit import mcaps
+from testkit.mcaps import BEGAN_NS, Drive, McapFile
+from testkit.recorder.recording import DELTA, KEY
 
 from fpvcar.runtime.units import SECOND_NS
 

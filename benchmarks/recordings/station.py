@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.harness import RunningBench, wait_for
-from tests.support.lan import Lan
-from tests.support.ports import free_port
+from testkit.harness import RunningBench, wait_for
+from testkit.network.lan import Lan
+from testkit.network.ports import free_port
 
 from benchmarks.browser import glass
 from benchmarks.browser.control import press_to_pin

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 from aiohttp import web
-from tests.support.base_station.station import car_application
-from tests.support.recordings import CODES
+from testkit.base_station.station import car_application
+from testkit.recordings import CODES
 
 from fpvcar.access.stations import FILE, Stations
 from fpvstation.fetch.cars import Car, Cars

@@ -20,11 +20,11 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from tests.e2e.harness import wait_for
-from tests.e2e.recordings.recording import image, mounted, run
-from tests.support.base_station.versitygw import BUCKET, Gateway
-from tests.support.mcaps import BEGAN_NS, FPS, FRAME_NS, GOP, Logged, McapFile
-from tests.support.ports import free_port
+from testkit.harness import wait_for
+from testkit.mcaps import BEGAN_NS, FPS, FRAME_NS, GOP, Logged, McapFile
+from testkit.network.ports import free_port
+from testkit.network.versitygw import BUCKET, Gateway
+from testkit.recorder.card import image, mounted, run
 
 from benchmarks.rdma import pipes
 from benchmarks.rig import Settings, say

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from tests.e2e.harness import wait_for
+from testkit.harness import wait_for
 
 pytestmark = pytest.mark.e2e
 MARK = "FPVCAR_TEST_BENCH_ENDS"

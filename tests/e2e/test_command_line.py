@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.cameras.video_source import encode
+from testkit.driver import Driver, open_socket
+from testkit.harness import SMALL, RunningBench, wait_for
+from testkit.network.ports import free_port
 from tools.docs.man_pages import PARSERS
 
 from fpvcar import __version__
 from fpvcar.video.h264 import is_key
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
-from tests.e2e.driver import Driver, open_socket
-from tests.e2e.harness import SMALL, RunningBench, wait_for
-from tests.support.cameras.video_source import encode
-from tests.support.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -147,7 +147,7 @@ def test_make_run_takes_own_camera_and_ends_clean(tmp_path: Path) -> None:
     """CAMERA runs any program that writes Annex B; Ctrl-C ends everything."""
     film = tmp_path / "film"
     film.write_bytes(b"".join(pack_record(is_key(unit), 0, unit) for unit in encode(30)))
-    fake = Path(__file__).parents[1] / "support" / "cameras" / "fake_camera.py"
+    fake = Path(__file__).parents[2] / "testkit" / "cameras" / "fake_camera.py"
     camera = shlex.join([sys.executable, str(fake), str(film), "plain"])
     bench = RunningBench(tmp_path, f"CAMERA={camera}", make=True)
     try:

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from tests.e2e.harness import NO_GUARD, SMALL, RunningBench
+from testkit.harness import NO_GUARD, SMALL, RunningBench
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (*SMALL, NO_GUARD)

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from testkit.driver import Driver, free, set_off, sit_down, stand_up
+from testkit.harness import NO_GUARD, STRIP, started, wait_for
 
 from fpvbench import soc as chip
 from fpvbench.outside import drive
 from fpvcar.config import BENCH_PINS, profiles
 from fpvcar.runtime import paths
-from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
-from tests.e2e.harness import NO_GUARD, STRIP, started, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 RED = profiles.load(paths.HARDWARE / "bench.toml").buttons["red"]

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.browsers.chromium import CHROMIUM, FLAGS
+from testkit.harness import apart, wait_for
 
 from fpvbench import hil_rig
 from fpvbench.hil_rig import BenchRig, bench
@@ -27,8 +29,6 @@ from fpvcar.hil.results import Limit, Report, Result
 from fpvcar.hil.rig import Check
 from fpvcar.runtime import paths
 from fpvcar.runtime.pdeathsig import with_pdeathsig
-from tests.e2e.conftest import CHROMIUM, FLAGS
-from tests.e2e.harness import apart, wait_for
 from tests.e2e.test_benchmark_ends import alive
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]

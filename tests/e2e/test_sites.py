@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
-
-from fpvsites import state
-from fpvsites.config import Config, Group
-from tests.support.network.sites import (
+from testkit.network.ports import free_port
+from testkit.network.sites import (
     DNS,
     GATEWAY,
     HTTPS,
@@ -29,7 +27,9 @@ from tests.support.network.sites import (
     STRANGER,
     Network,
 )
-from tests.support.ports import free_port
+
+from fpvsites import state
+from fpvsites.config import Config, Group
 
 pytestmark = [
     pytest.mark.e2e,

@@ -4,6 +4,8 @@ import random
 import tempfile
 from pathlib import Path
 
+from testkit.pins.pigpiod import Core, make_core
+
 from fpvbench.chips.mcp3008 import Mcp3008, fixed_inputs
 from fpvbench.pigpiod.protocol import (
     Cmd,
@@ -16,7 +18,6 @@ from fpvbench.pigpiod.protocol import (
     encode_reply,
 )
 from fpvbench.pigpiod.text import command_text
-from tests.support.pins.pigpiod import Core, make_core
 
 
 def pieces(data: bytes) -> list[bytes]:

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
+from testkit.hub import CODES, House
+from testkit.pins.wheels_car import PINS, Car
+from testkit.recorder.recording import BytesSource
 
 from fpvcar.config import ConfigError, profiles
 from fpvcar.http import addresses
@@ -45,9 +48,6 @@ from fpvcar.wire.wheels import (
 )
 from tests.fuzz.emulator import pieces, pigpiod, pipe
 from tests.fuzz.panel import buttons
-from tests.support.hub import CODES, House
-from tests.support.pins.wheels_car import PINS, Car
-from tests.support.recorder.recording import BytesSource
 
 NOW_NS = 10**12
 NOW_US = 2**62

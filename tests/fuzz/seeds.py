@@ -4,6 +4,8 @@ import contextlib
 import json
 from pathlib import Path
 
+from testkit.recorder.recording import small_files
+
 from fpvbench.pigpiod.protocol import REQUEST, CommandError, Request
 from fpvbench.pigpiod.text import command_text
 from fpvcar.runtime import paths
@@ -11,7 +13,6 @@ from fpvcar.wheels.controller import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.intercom import Sound, pack_sound
 from fpvcar.wire.wheels import Setpoint, pack_setpoint
-from tests.support.recorder.recording import small_files
 
 PIPE_LINES = (
     "w 4 1 wvag 16 0 50 0 16 70 wvcre wvtx 0 wvtat wvsm 0 wvbsy wvhlt wvdel 0",

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 from benchmarks.memory import resident_mb
+from testkit.pins.pigpiod import emulator
 
 from fpvbench.pigpiod.protocol import REQUEST, Cmd
 from fpvcar.video.access_unit_records import RecordSplitter
-from tests.support.pins.pigpiod import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 

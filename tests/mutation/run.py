@@ -46,7 +46,7 @@ WAITING = (
     "fpvcar.wire.down",
     "fpvcar.wire.up",
     "fpvcar.wire.wheels",
-    "tests.support.pins.fake_pins",
+    "testkit.pins.fake_pins",
     "hypothesis.stateful",
     "pytest_asyncio.plugin",
     "_hypothesis_pytestplugin",

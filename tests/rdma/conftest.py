@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.sshd import Sshd
+from testkit.pipes import Tools
+from testkit.vm.ends import bring_tools
 
 from tests.rdma.ends import Ends
-from tests.rdma.running import Tools
-from tests.rdma.sshd import Sshd
-from tests.vm.ends import bring_tools
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from testkit.pipes import SLOWNESS
+
 KEY = b"sixteen bytes and more"
 Source = int | IO[bytes] | None
 # Factor by which a sanitizer, or valgrind, extends every time limit of a test.
-SLOWNESS = {"build-address": 2, "build-thread": 4, "build-valgrind": 8}.get(
-    Path(os.environ.get("RDMA_TOOLS", "")).name, 1
-)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rdma.ends import SLOWNESS
+from testkit.pipes import SLOWNESS
 
 RUNS_IT = 'exec sh -c "$2"\n'
 ASKS = """\

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.harness import wait_for
+from testkit.pipes import SLOWNESS
 
-from tests.e2e.harness import wait_for
 from tests.rdma.copy.test_rdcp import facts, make_tree
-from tests.rdma.ends import SLOWNESS
 from tests.rdma.near import NearSsh
 
 pytestmark = pytest.mark.e2e

@@ -10,16 +10,16 @@ import boto3
 import botocore.session
 import pytest
 from mcap.reader import make_reader
+from testkit.base_station.loop_disks import MEMORY, loop_disks
+from testkit.base_station.tiered_station import Site
+from testkit.base_station.tiered_world import STEPS, TieredWorld
+from testkit.network.versitygw import VERSITYGW, Gateway
 
 from fpvcar.recordings import messages
 from fpvstation.replicas import s3_bucket
 from fpvstation.replicas.tiers import Tiers
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.soak.seeds import chosen
-from tests.support.base_station.loop_disks import MEMORY, loop_disks
-from tests.support.base_station.tiered_station import Site
-from tests.support.base_station.tiered_world import STEPS, TieredWorld
-from tests.support.base_station.versitygw import VERSITYGW, Gateway
 
 pytestmark = [
     pytest.mark.e2e,

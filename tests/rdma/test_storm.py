@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.sshd import Sshd
+from testkit.pipes import Tools
 
 from tests.rdma.ends import Ends
-from tests.rdma.running import Tools
-from tests.rdma.sshd import Sshd
 
 pytestmark = pytest.mark.e2e
 BYTES = 20_000_000

@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import SESSION, put
+from testkit.network import tunnel
+from testkit.network.lan import Lan
+from testkit.network.sshd import Sshd
 
 from fpvcar.runtime.units import MIB
 from fpvstation import settings
@@ -18,10 +22,6 @@ from fpvstation.replicas.remotes import Remotes
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
-from tests.rdma.sshd import Sshd
-from tests.support.lan import Lan
-from tests.support.network import tunnel
-from tests.unit.fpvstation.store.test_store import SESSION, put
 
 pytestmark = [
     pytest.mark.e2e,

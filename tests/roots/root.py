@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.prepared import Prepared, build
+from testkit.prepared import Prepared, build
 
 TREE = Path(__file__).resolve().parents[2]
 ENTER, DISCARD = (Path(__file__).with_name(f"{n}.sh") for n in ("enter", "discard"))

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from testkit import debs
 
 from tests.roots.root import Root, depends
-from tests.support import debs
 
 TRIXIE = Root(
     "amd64", depends("python3-fpvcar", "fpvcar"), ("ca-certificates", "udev"), variant="apt"

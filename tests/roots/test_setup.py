@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+from testkit.network.ports import free_port
 
 from tests.roots.root import Root
-from tests.support.ports import free_port
 
 STRANGER = Root("amd64", "git, make, ca-certificates", variant="apt")
 pytestmark = [

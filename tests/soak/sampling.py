@@ -9,9 +9,8 @@ from typing import Any
 from benchmarks.memory import resident_mb
 from benchmarks.rig import wall_ahead_ms
 from playwright.sync_api import Browser, Page
-
-from tests.e2e.browser.seat import opened, probe, until
-from tests.e2e.harness import RunningBench
+from testkit.browsers.seat import opened, probe, until
+from testkit.harness import RunningBench
 
 Figures = dict[str, float]
 READER = Path(__file__).parents[2] / "benchmarks" / "browser" / "glass.js"

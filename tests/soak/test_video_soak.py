@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.browsers.chromium import chromium
+from testkit.browsers.seat import go_on, probe, until
+from testkit.harness import STRIP, RunningBench, started
 
-from tests.e2e.browser.seat import go_on, probe, until
-from tests.e2e.conftest import chromium
-from tests.e2e.harness import STRIP, RunningBench, started
 from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watching
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.long]

@@ -10,8 +10,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.support.ports import free_port
-from tests.vm.machine import STEADY, Machine
+from testkit.network.ports import free_port
+from testkit.vm.machine import STEADY, Machine
+
 from tests.vm_units.car import ROOT, Car
 
 BUILD_S, BOOT_S, ANSWER_S = 3600.0, 1800.0, 60.0

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.debs import CAR, changed
 
 from fpvcar.cli import first_boot
-from tests.support.debs import CAR, changed
 from tests.vm_image.card import ImageCar, build, firmware, root_file
 from tests.vm_units.car import INSIDE, bring
 

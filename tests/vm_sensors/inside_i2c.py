@@ -16,13 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from testkit.pins.i2c_contract import BUS, CHECKS, error_of
+
 from fpvbench.chips.ina219 import Ina219 as Ina219Chip
 from fpvbench.chips.vl53l0x import Vl53l0x as Vl53l0xChip
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cDevice
 from fpvcar.devices.linux.i2c import SmbusI2c
-from tests.support.pins.i2c_contract import BUS, CHECKS, error_of
 from tests.vm_sensors import tell
 
 HELD = 0x52

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from smbus2 import SMBus
+from testkit.pins import pwm_contract
 
 from fpvcar.devices.chips.pca9685 import FULL, LED0, MODE1, MODE2, PRE_SCALE
 from fpvcar.devices.linux import pins_off
-from tests.support.pins import pwm_contract
 from tests.vm_sensors import gpio_sim, tell
 from tests.vm_sensors.inside_i2c import stub_bus
 from tests.vm_sensors.inside_wheels import Car, pull

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from testkit.pins.wheels import Client, until
+
 from fpvcar.config import profiles
 from fpvcar.wheels.__main__ import main
 from fpvcar.wire.wheels import Status
-from tests.support.pins.wheels import Client, until
 from tests.vm_sensors.gpio_sim import PROFILE, Outside, kernel_says
 
 SOON_S, ZEROS = 60.0, 5

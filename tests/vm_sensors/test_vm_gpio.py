@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from testkit.pins import pwm_contract
+from testkit.vm.image import PIPES
+from testkit.vm.machine import Vm
+from testkit.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 
-from tests.support.pins import pwm_contract
-from tests.vm.image import PIPES
-from tests.vm.machine import Vm
-from tests.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 from tests.vm_sensors import inside_gpio, inside_wheels
 from tests.vm_sensors.test_vm_sensors import STUB, bring
 

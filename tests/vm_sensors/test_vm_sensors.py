@@ -10,10 +10,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from testkit.vm.image import PIPES
+from testkit.vm.machine import Vm
 
 from fpvcar.runtime import paths
-from tests.vm.image import PIPES
-from tests.vm.machine import Vm
 
 pytestmark = [pytest.mark.e2e, pytest.mark.vm, pytest.mark.needs(PIPES)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,8 +52,8 @@ def bring(share: Path) -> None:
         if (libraries := folder.parent / f"{name}.libs").is_dir():
             shutil.copytree(libraries, share / libraries.name)
     shutil.copy(cpp_library(), share / "av.libs" / "libstdc++.so.6")
-    for name in ("__init__.py", "support", "vm_sensors"):
-        source, target = ROOT / "tests" / name, share / "tests" / name
+    for name in ("tests/__init__.py", "tests/vm_sensors", "testkit"):
+        source, target = ROOT / name, share / name
         target.parent.mkdir(exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=ignore)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.vm.image import Recipe
 
-from tests.vm.image import Recipe
 from tests.vm_units.car import TRIXIE, Car, booted
 
 STATION = Recipe(Path(__file__).parent, "trixie", TRIXIE)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 import websockets
+from testkit.cameras.video_source import encode
+from testkit.debs import build
+from testkit.vm.image import Recipe, image
+from testkit.vm.machine import Machine, Vm
 
 from fpvcar.hil.stop_causes import BLOCKED_S, CLOSED_S, NOTICED_S, PINS_S, TWO_FAULTS_S
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.cameras.video_source import encode
-from tests.support.debs import build
-from tests.vm.image import Recipe, image
-from tests.vm.machine import Machine, Vm
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

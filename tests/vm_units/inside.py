@@ -20,9 +20,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from testkit.driver import Driver, free, sit_down
+from testkit.harness import PinWatch, wait_for
+
 from fpvcar.config import profiles
-from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import PinWatch, wait_for
 from tests.vm_units.pins import watch as watched
 
 PORT = 8080

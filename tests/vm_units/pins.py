@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from testkit.harness import PinWatch
+
 from fpvbench import soc
 from fpvcar.devices.linux import pins_off
 from fpvcar.hil.pin_recorder import Sample
-from tests.e2e.harness import PinWatch
 from tests.vm_sensors.gpio_sim import CONFIG, Outside
 
 SOC = Path("/dev/shm/soc")

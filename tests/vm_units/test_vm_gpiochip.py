@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from testkit.vm.modules import GPIO_SIM, Modules, module
 
-from tests.vm.modules import GPIO_SIM, Modules, module
 from tests.vm_units.car import LIMITS_S, TRIXIE, Car, booted
 from tests.vm_units.conftest import STOPS
 

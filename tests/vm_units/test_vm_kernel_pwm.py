@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from testkit.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 
-from tests.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
 from tests.vm_units.car import BOTH_KILLED, LIMITS_S, PWM_BROKEN, TRIXIE, Car, booted
 from tests.vm_units.conftest import STOPS
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.debs import CAR, changed
 
-from tests.support.debs import CAR, changed
 from tests.vm_units.car import LIMITS_S, LONG_S, RECORDINGS, TRIXIE, WHOLE, Car, booted
 from tests.vm_units.conftest import STOPS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.vm.image import Recipe
 
-from tests.vm.image import Recipe
 from tests.vm_units.car import LONG_S, TRIXIE, Car, booted
 
 WIFI = Recipe(Path(__file__).parent, "trixie", TRIXIE)

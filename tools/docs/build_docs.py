@@ -1,6 +1,6 @@
 """Generator of the terminal sessions in docs/build.md: `make docs`.
 
-Setup and doctor run on a simulated card (tests/support/doctor.py).
+Setup and doctor run on a simulated card (testkit/doctor.py).
 """
 
 import io
@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from unittest.mock import Mock, patch
 
-from tests.support.doctor import BOOT, PI_3, THROTTLED, PlayedMachine, examined, healthy, put
+from testkit.doctor import BOOT, PI_3, THROTTLED, PlayedMachine, examined, healthy, put
 from tools.docs.written import filled
 
 from fpvcar.__main__ import main as fpvcar

@@ -1,7 +1,7 @@
 """Stop causes that a program can produce, on the bench and on a rig, with their limits.
 
     fpvcar hil              checks/stops.py
-    tests and benchmark     tests/e2e/stops/causes.py, which adds causes that need a bench or a LAN
+    tests and benchmark     testkit/stops/causes.py, which adds causes that need a bench or a LAN
 
 run this one list, on each back end of pins that has the part. All stop limits stand here; they are
 those of docs/safety.md, "What fails, who notices, how soon".

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+from testkit.browsers.seat import at_the_wheel, grown_up, open_menu, opened, until, violations
+from testkit.harness import SMALL, RunningBench, wait_for
 
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import at_the_wheel, grown_up, open_menu, opened, until, violations
-from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

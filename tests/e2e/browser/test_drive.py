@@ -8,8 +8,7 @@ from functools import partial
 import pytest
 from benchmarks.memory import heavy, resident_mb
 from playwright.sync_api import Browser, Page
-
-from tests.e2e.browser.seat import (
+from testkit.browsers.seat import (
     GAMEPAD,
     Thumbs,
     at_the_wheel,
@@ -22,7 +21,7 @@ from tests.e2e.browser.seat import (
     stands,
     until,
 )
-from tests.e2e.harness import FEW, RunningBench, wait_for
+from testkit.harness import FEW, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = FEW

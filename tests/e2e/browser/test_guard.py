@@ -8,12 +8,12 @@ import urllib.request
 import pytest
 from playwright.sync_api import Page, expect
 from prometheus_client.parser import text_string_to_metric_families
+from testkit.browsers.seat import at_the_wheel, drives, grown_up, open_menu, until
+from testkit.harness import SMALL, RunningBench, wait_for
 
 from fpvbench import soc as chip
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import at_the_wheel, drives, grown_up, open_menu, until
-from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 # The guard has the setting of the bench's profile, unlike in other tests.

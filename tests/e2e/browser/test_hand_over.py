@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-
-from tests.e2e.browser.seat import at_the_wheel, holds, opened, probe, stands, until
-from tests.e2e.harness import SMALL, RunningBench, wait_for
+from testkit.browsers.seat import at_the_wheel, holds, opened, probe, stands, until
+from testkit.harness import SMALL, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

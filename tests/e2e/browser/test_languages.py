@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from testkit.browsers.played_answers import PEOPLE, PlayedAnswers
+from testkit.browsers.played_car import SECURE, play, say
+from testkit.browsers.seat import at_the_wheel, open_menu, opened, until, violations
+from testkit.browsers.seat_states import GROWN_UP, STOPPED
+from testkit.cameras.video_source import encode
+from testkit.harness import SMALL, RunningBench
+from testkit.network.proxy import Link
 
-from tests.e2e.browser.seat import at_the_wheel, open_menu, opened, until, violations
-from tests.e2e.browser.seat_states import GROWN_UP, STOPPED
-from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.pages.test_calibration_page import OVERFLOW
-from tests.e2e.proxy import Link
-from tests.support.cameras.video_source import encode
-from tests.support.played_answers import PEOPLE, PlayedAnswers
-from tests.support.played_car import SECURE, play, say
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

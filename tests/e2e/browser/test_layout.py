@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
-
-from tests.e2e.browser.layout import faults
-from tests.e2e.browser.seat import until
-from tests.e2e.browser.seat_states import KEYS, LOOKS, STOPPED, TOUCH, show
-from tests.support.cameras.video_source import encode
-from tests.support.played_car import SECURE, play, say
+from testkit.browsers.layout import faults
+from testkit.browsers.played_car import SECURE, play, say
+from testkit.browsers.seat import until
+from testkit.browsers.seat_states import KEYS, LOOKS, STOPPED, TOUCH, show
+from testkit.cameras.video_source import encode
 
 LANGUAGES = ("de", "en", "es", "fi", "fr", "zh")
 pytestmark = pytest.mark.e2e

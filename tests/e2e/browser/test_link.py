@@ -5,8 +5,7 @@ import signal
 
 import pytest
 from playwright.sync_api import Page
-
-from tests.e2e.browser.seat import (
+from testkit.browsers.seat import (
     at_the_wheel,
     comes_back,
     drives,
@@ -18,9 +17,9 @@ from tests.e2e.browser.seat import (
     stands,
     until,
 )
-from tests.e2e.driver import Driver, free
-from tests.e2e.harness import SMALL, PinWatch, RunningBench, wait_for
-from tests.e2e.proxy import Link
+from testkit.driver import Driver, free
+from testkit.harness import SMALL, PinWatch, RunningBench, wait_for
+from testkit.network.proxy import Link
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

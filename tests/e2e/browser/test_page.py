@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route
-
-from tests.e2e.browser.seat import open_menu, opened, until
-from tests.e2e.harness import SMALL, RunningBench, started
+from testkit.browsers.seat import open_menu, opened, until
+from testkit.harness import SMALL, RunningBench, started
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect
-
-from fpvcar.drive.control import NO_WHEELS
-from tests.e2e.browser.layout import faults
-from tests.e2e.browser.seat import open_menu, until, violations
-from tests.e2e.browser.seat_states import (
+from testkit.browsers.layout import faults
+from testkit.browsers.played_answers import PEOPLE, PlayedAnswers
+from testkit.browsers.played_car import play, say
+from testkit.browsers.seat import open_menu, until, violations
+from testkit.browsers.seat_states import (
     ASKS,
     CAR,
     DRIVE,
@@ -25,9 +25,9 @@ from tests.e2e.browser.seat_states import (
     Look,
     show,
 )
-from tests.support.cameras.video_source import encode
-from tests.support.played_answers import PEOPLE, PlayedAnswers
-from tests.support.played_car import play, say
+from testkit.cameras.video_source import encode
+
+from fpvcar.drive.control import NO_WHEELS
 
 pytestmark = pytest.mark.e2e
 

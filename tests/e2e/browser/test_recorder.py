@@ -5,9 +5,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-
-from fpvcar.recordings import codec, messages, reader
-from tests.e2e.browser.seat import (
+from testkit.browsers.seat import (
     GAMEPAD,
     at_the_wheel,
     grown_up,
@@ -17,8 +15,10 @@ from tests.e2e.browser.seat import (
     until,
     violations,
 )
-from tests.e2e.harness import SMALL, RunningBench, wait_for
-from tests.e2e.recordings.recording import files
+from testkit.harness import SMALL, RunningBench, wait_for
+from testkit.recorder.card import files
+
+from fpvcar.recordings import codec, messages, reader
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+from testkit.browsers.seat import probe
+from testkit.cameras.video_source import encode
+from testkit.harness import RunningBench, started, wait_for
 
 from fpvcar.video import h264
-from tests.e2e.browser.seat import probe
-from tests.e2e.harness import RunningBench, started, wait_for
 from tests.e2e.video.glass import PATHS, goes_on, look_at, signal_all
-from tests.support.cameras.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-FAKE = Path(__file__).resolve().parents[2] / "support" / "cameras" / "fake_camera.py"
+FAKE = Path(__file__).resolve().parents[3] / "testkit" / "cameras" / "fake_camera.py"
 
 
 SIZES = {"small": (640, 480), "wide": (1280, 720)}

@@ -12,18 +12,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
-
-from tests.e2e.browser.seat import (
-    at_the_wheel,
-    comes_back,
-    go_on,
-    holds,
-    seated_over,
-    stands,
-    until,
-)
-from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
-from tests.e2e.proxy import Link
+from testkit.browsers.seat import at_the_wheel, comes_back, go_on, holds, seated_over, stands, until
+from testkit.harness import STRIP, PinWatch, RunningBench, wait_for
+from testkit.network.proxy import Link
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 OPTIONS = (STRIP,)

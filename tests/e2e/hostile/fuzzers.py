@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from tests.e2e.hostile.attacks import Attack, frame, hello, plug, request, until
+from testkit.network.attacks import Attack, frame, hello, plug, request, until
 
 SEED, MESSAGES = 1, 10
 ROUNDS, LATE_S = 50, 60.0

@@ -6,11 +6,11 @@ import socket
 import time
 
 import pytest
+from testkit.driver import Driver, open_socket
+from testkit.harness import SMALL, RunningBench, wait_for
 from websockets.exceptions import InvalidStatus
 
 from fpvcar.http.text_session import UNKNOWN_ANSWERED
-from tests.e2e.driver import Driver, open_socket
-from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.memory import resident_mb
+from testkit.driver import Driver, free, set_off, sit_down, stand_up
+from testkit.harness import STRIP, RunningBench, apart, started, wait_for
 from websockets.asyncio.client import connect
 
 from fpvcar.http.endpoints import CROWDED_LOGS
 from fpvcar.http.limits import LINES_BURST, LINES_PER_S
-from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
-from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
 from tests.e2e.hostile.fuzzers import EACH, TLS, enough
 from tests.e2e.hostile.test_hostile import GROWTH_MB, descriptors, start
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from benchmarks.memory import resident_mb
+from testkit.driver import Driver, free, open_socket, set_off, sit_down
+from testkit.harness import STRIP, RunningBench, started, wait_for
+from testkit.network.attacks import ATTACKS
 from websockets.exceptions import ConnectionClosed
 
-from tests.e2e.driver import Driver, free, open_socket, set_off, sit_down
-from tests.e2e.harness import STRIP, RunningBench, started, wait_for
-from tests.e2e.hostile.attacks import ATTACKS
 from tests.e2e.hostile.fuzzers import FUZZERS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.soak]
@@ -87,7 +87,7 @@ def descriptors(pid: int) -> int:
 
 def start(name: str, port: int, seconds: float) -> "subprocess.Popen[str]":
     """Start one attack in a process of its own, so that it does not slow this driver's."""
-    module = "tests.e2e.hostile.fuzzers" if name in FUZZERS else "tests.e2e.hostile.attacks"
+    module = "tests.e2e.hostile.fuzzers" if name in FUZZERS else "testkit.network.attacks"
     return subprocess.Popen(
         [sys.executable, "-m", module, name, str(port), str(seconds)],
         stdout=subprocess.PIPE,

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-
-from tests.e2e.harness import SMALL, RunningBench, started
-from tests.support.lan import Lan
+from testkit.harness import SMALL, RunningBench, started
+from testkit.network.lan import Lan
 
 
 @pytest.fixture(scope="module")

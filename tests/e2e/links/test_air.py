@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
-from tests.support.network.air import Air, Weather
+from testkit.network.air import Air, Weather
 
 pytestmark = [
     pytest.mark.e2e,

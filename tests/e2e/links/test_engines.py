@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.rdma.bidi import Tab, firefox
+from testkit.browsers.phone import OFFERS, PLAIN, SECURE, drive_code
+from testkit.browsers.webkit import WebKitTab, webkit
+from testkit.harness import RunningBench, wait_for
+from testkit.network.lan import Lan
 
-from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.links.phone import OFFERS, PLAIN, SECURE, drive_code
 from tests.e2e.pages.test_first_boot_page import serving
-from tests.support.browsers.webkit import WebKitTab, webkit
-from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -37,7 +37,7 @@ STICK_PX = 45
 
 @pytest.fixture(scope="module", params=["firefox-esr", "webkit"])
 def opened_tab(request: pytest.FixtureRequest) -> Iterator[AnyTab]:
-    """Tab of each engine."""
+    """A page in each of the engines."""
     with firefox(request.param) if request.param != "webkit" else webkit() as opened:
         yield opened
 

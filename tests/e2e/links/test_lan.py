@@ -5,9 +5,8 @@ import socket
 import threading
 
 import pytest
-
-from tests.support.lan import Lan
-from tests.support.network.air import Air
+from testkit.network.air import Air
+from testkit.network.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 
 import pytest
 from playwright.sync_api import Page
+from testkit.browsers.phone import seconds_until_current, status
+from testkit.browsers.seat import opened, probe
+from testkit.driver import open_socket
+from testkit.harness import STRIP, RunningBench, usual_s, wait_for
+from testkit.network.proxy import Link
 from websockets.exceptions import ConnectionClosed
 
 from fpvcar.wire.video import parse_video
-from tests.e2e.browser.seat import opened, probe
-from tests.e2e.driver import open_socket
-from tests.e2e.harness import STRIP, RunningBench, usual_s, wait_for
-from tests.e2e.links.phone import seconds_until_current, status
-from tests.e2e.proxy import Link
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 OPTIONS = (STRIP,)

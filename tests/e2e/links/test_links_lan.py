@@ -10,11 +10,10 @@ from functools import partial
 
 import pytest
 from playwright.sync_api import Page, Playwright
-
-from tests.e2e.browser.seat import opened, probe
-from tests.e2e.harness import STRIP, RunningBench, usual_s, wait_for
-from tests.e2e.links.phone import on_the_lan, seconds_until_current, status, take_wheel
-from tests.support.lan import Lan
+from testkit.browsers.phone import on_the_lan, seconds_until_current, status, take_wheel
+from testkit.browsers.seat import opened, probe
+from testkit.harness import STRIP, RunningBench, usual_s, wait_for
+from testkit.network.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

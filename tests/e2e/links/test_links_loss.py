@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Playwright
-
-from tests.e2e.browser.seat import opened, probe, until
-from tests.e2e.harness import STRIP, RunningBench, wait_for
-from tests.e2e.links.phone import on_the_lan, take_wheel
-from tests.support.lan import Lan
+from testkit.browsers.phone import on_the_lan, take_wheel
+from testkit.browsers.seat import opened, probe, until
+from testkit.harness import STRIP, RunningBench, wait_for
+from testkit.network.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

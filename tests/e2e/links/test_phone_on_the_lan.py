@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright
+from testkit.browsers.chromium import SHELL
+from testkit.browsers.phone import OFFERS, PLAIN, SECURE, drive_code, on_the_lan, take_wheel
+from testkit.browsers.seat import grown_up, holds, opened, probe, stands, until, violations
+from testkit.harness import RunningBench, wait_for
+from testkit.network.lan import Lan
 
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import grown_up, holds, opened, probe, stands, until, violations
-from tests.e2e.conftest import SHELL
-from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.links.phone import OFFERS, PLAIN, SECURE, drive_code, on_the_lan, take_wheel
-from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

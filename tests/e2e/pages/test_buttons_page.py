@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
+from testkit.browsers.seat import open_menu, touching, until, violations
+from testkit.harness import SMALL, RunningBench, wait_for
 
 from fpvbench import soc as chips
 from fpvcar.buttons.game import PATIENCE_S
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import open_menu, touching, until, violations
-from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.driver import Driver, free, set_off, sit_down
+from testkit.harness import SMALL, RunningBench, started, wait_for
+from testkit.stops.stopping import reason
 
 from fpvcar.access.rights import CODE
 from fpvcar.calibration import store
-from tests.e2e.driver import Driver, free, set_off, sit_down
-from tests.e2e.harness import SMALL, RunningBench, started, wait_for
-from tests.e2e.stops.stopping import reason
 
 pytestmark = pytest.mark.e2e
 API = "api/calibration"
 
 
 def cookie(bench: RunningBench) -> str:
-    """Cookie of a grown-up."""
+    """The cookie of a grown-up driver."""
     code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
     unlock = urllib.request.Request(
         f"{bench.url}api/recordings/unlock", method="POST", headers={CODE: code}

@@ -3,22 +3,21 @@ bench; they are kept, undone, exported."""
 
 import json
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
+from testkit.browsers.panels import STEP, begun, held, one, phase
+from testkit.browsers.seat import GAMEPAD, go_on, grown_up, open_menu, until
+from testkit.harness import STRIP, RunningBench, started, wait_for
 
 from fpvbench.world import scene
 from fpvbench.world.bridge import Bridges, Wiring, mx1508
 from fpvbench.world.process import World
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.e2e.browser.seat import GAMEPAD, go_on, grown_up, open_menu, until
-from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (
@@ -31,7 +30,6 @@ OPTIONS = (
 )
 """Few pictures: physics and a browser are enough load for a busy machine."""
 LONG_S = 60.0
-STEP = "fetch('/api/calibration/step').then((answer) => answer.json())"
 FINE_PWM = "--set=motors.{}.pwm_hz = 500"
 PIN_STEP = 1 / 400
 """Step of the PWM at 400 Hz: pigpio counts it in 5 us. A PWM of 4000 Hz has 50 steps only."""
@@ -74,33 +72,6 @@ def calibrating(page: Page, bench: RunningBench) -> None:
     open_menu(page, "car")
     page.locator("#calibrate").click()
     one(page, "begin-speed").wait_for()
-
-
-def one(page: Page, name: str) -> Any:
-    """Return a part of the calibration by its test id."""
-    return page.locator(f'#calibration [data-testid="{name}"]')
-
-
-def begun(page: Page, step: str) -> None:
-    """Open a step of the calibration."""
-    one(page, f"begin-{step}").click()
-    one(page, "calibration-back").wait_for()
-
-
-@contextmanager
-def held(page: Page) -> Iterator[None]:
-    """Hold a finger on the button; press Resume first if the car is stopped."""
-    go_on(page)
-    button = one(page, "calibration-hold")
-    button.scroll_into_view_if_needed()
-    box = button.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    try:
-        yield
-    finally:
-        page.mouse.up()
 
 
 def kept(page: Page) -> None:
@@ -212,11 +183,6 @@ def test_gamepad_axes_are_assigned_to_roles_and_drive(
 def found(page: Page, key: str) -> float:
     """Return the step's result from the car's state."""
     return float(page.evaluate(STEP)["found"][key])
-
-
-def phase(page: Page) -> str:
-    """Return the phase of the running step."""
-    return str(page.evaluate(STEP)["phase"])
 
 
 def carried(bench: RunningBench) -> None:

@@ -5,21 +5,18 @@ from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Page
+from testkit.browsers.panels import begun, held, one, phase
+from testkit.browsers.seat import go_on, grown_up, open_menu, until
+from testkit.harness import GUARD, RunningBench, wait_for
 
-from tests.e2e.browser.seat import go_on, grown_up, open_menu, until
-from tests.e2e.harness import GUARD, RunningBench, wait_for
 from tests.e2e.pages.test_calibration_page import (
     LONG_S,
     NEWS,
     OVERFLOW,
     SAYS,
-    begun,
     broken,
     calibrating,
     carried,
-    held,
-    one,
-    phase,
 )
 from tests.e2e.pages.test_calibration_page import OPTIONS as PLAIN
 

@@ -11,32 +11,20 @@ import pytest
 from aiohttp import web
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
+from testkit.browsers.panels import LONG_S, ROUTE, looked
+from testkit.browsers.played_answers import refuse
+from testkit.browsers.seat import grown_up, opened, until
+from testkit.doctor import THROTTLED, PlayedMachine, examined, healthy, put
+from testkit.driver import Driver
+from testkit.harness import SMALL, RunningBench, wait_for
 
 from fpvcar.doctor.collect import LEAST_TIMEOUT
 from fpvcar.doctor.report import Report, as_json
 from fpvcar.http.responses import CAR_MOVES
-from tests.e2e.browser.seat import grown_up, open_menu, opened, until
-from tests.e2e.driver import Driver
-from tests.e2e.harness import SMALL, RunningBench, wait_for
-from tests.support.doctor import THROTTLED, PlayedMachine, examined, healthy, put
-from tests.support.played_answers import refuse
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL
-ROUTE = "**/api/doctor"
 ASK = "fetch('/api/doctor', {method: 'POST'}).then((one) => one.text())"
-SAYS = "document.querySelector('#doctor [role=status]')?.textContent"
-LONG_S = 60.0
-
-
-def looked(page: Page) -> None:
-    """Request the list; wait for it or for its error, with the previous one removed."""
-    page.evaluate("document.getElementById('doctor')?.remove()")
-    if page.locator("#sheet").is_visible():
-        page.locator("[data-close=sheet]").click()
-    open_menu(page, "car")
-    page.locator("#look-for-faults").click()
-    until(page, f"!{SAYS}?.startsWith('The car is checking') && {SAYS} !== undefined", LONG_S)
 
 
 def broken(page: Page) -> list[str]:

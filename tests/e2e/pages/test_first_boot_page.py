@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+from testkit.browsers.seat import violations
+from testkit.harness import wait_for
+from testkit.network.ports import free_port
 
 from fpvcar.cli import first_boot
-from tests.e2e.browser.seat import violations
-from tests.e2e.harness import wait_for
-from tests.support.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright
-
-from tests.e2e.browser.seat import go_on, grown_up, until, violations
-from tests.e2e.conftest import SHELL, chromium
-from tests.e2e.harness import SMALL, RunningBench, wait_for
-from tests.support.sound_card import SoundCard, linear
+from testkit.browsers.chromium import SHELL, chromium
+from testkit.browsers.seat import go_on, grown_up, until, violations
+from testkit.harness import SMALL, RunningBench, wait_for
+from testkit.sound_card import SoundCard, linear
 
 pytestmark = pytest.mark.e2e
 SOUND = ('--set=intercom.speaker = "default"', '--set=intercom.microphone = "default"')

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
+from testkit.browsers.seat import grown_up, open_menu, opened, until
+from testkit.driver import Driver, sit_down
+from testkit.harness import SMALL, RunningBench, wait_for
+from testkit.network.attacks import plug
 
-from tests.e2e.browser.seat import grown_up, open_menu, opened, until
-from tests.e2e.driver import Driver, sit_down
-from tests.e2e.harness import SMALL, RunningBench, wait_for
-from tests.e2e.hostile.attacks import plug
 from tests.e2e.hostile.test_hostile import start
 
 pytestmark = pytest.mark.e2e

@@ -4,10 +4,9 @@ import json
 
 import pytest
 from playwright.sync_api import Page
-
-from tests.e2e.browser.seat import until
-from tests.e2e.driver import Driver
-from tests.e2e.harness import SMALL, RunningBench, wait_for
+from testkit.browsers.seat import until
+from testkit.driver import Driver
+from testkit.harness import SMALL, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = SMALL

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-
-from tests.e2e.browser.layout import faults
-from tests.e2e.browser.seat import open_menu, until, violations
-from tests.e2e.browser.seat_states import GROWN_UP, GROWN_UPS, LOOKS, Look, show
-from tests.support.cameras.video_source import encode
-from tests.support.played_answers import PlayedAnswers
-from tests.support.played_car import HTTPS, PLAIN, SECURE, play, say
+from testkit.browsers.layout import faults
+from testkit.browsers.played_answers import PlayedAnswers
+from testkit.browsers.played_car import HTTPS, PLAIN, SECURE, play, say
+from testkit.browsers.seat import open_menu, until, violations
+from testkit.browsers.seat_states import GROWN_UP, GROWN_UPS, LOOKS, Look, show
+from testkit.cameras.video_source import encode
 
 pytestmark = pytest.mark.e2e
 FILM = encode(frames=10, gop=10, width=640, height=480, noise=8)

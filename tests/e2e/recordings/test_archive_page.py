@@ -9,6 +9,14 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from testkit.base_station.running import serving
+from testkit.base_station.s3_proxy import S3Proxy
+from testkit.base_station.stored import put
+from testkit.browsers.seat import until, violations
+from testkit.harness import apart, beside
+from testkit.mcaps import BEGAN_NS, McapFile, measured, pictures
+from testkit.network.versitygw import BUCKET, VERSITYGW, Gateway
+from testkit.recorder.card import image, mounted, run
 
 from fpvcar.recordings import names
 from fpvcar.runtime.units import SECOND_NS
@@ -16,14 +24,7 @@ from fpvstation.__main__ import main
 from fpvstation.snapshots import tools
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.e2e.browser.seat import until, violations
-from tests.e2e.harness import apart, beside
-from tests.e2e.recordings.recording import image, mounted, run
-from tests.e2e.recordings.test_station_page import serving, shot
-from tests.support.base_station.s3_proxy import S3Proxy
-from tests.support.base_station.versitygw import BUCKET, VERSITYGW, Gateway
-from tests.support.mcaps import BEGAN_NS, McapFile, measured, pictures
-from tests.unit.fpvstation.store.test_store import put
+from tests.e2e.recordings.test_station_page import shot
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs(VERSITYGW)]
 EVERY_S = 600

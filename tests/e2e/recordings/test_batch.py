@@ -15,14 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-
-from fpvcar.__main__ import main as fpvcar
-from fpvstation.__main__ import main as fpvstation
-from fpvstation.catalogue.catalogue import Catalogue
-from fpvstation.store.disk import Folder
-from fpvstation.store.store import Store
-from tests.e2e.harness import wait_for
-from tests.support.base_station.batch import (
+from testkit.base_station.batch import (
     Cluster,
     children_of,
     fill,
@@ -31,7 +24,14 @@ from tests.support.base_station.batch import (
     planted_times,
     result_of,
 )
-from tests.support.base_station.queries import sample_rows
+from testkit.base_station.queries import sample_rows
+from testkit.harness import wait_for
+
+from fpvcar.__main__ import main as fpvcar
+from fpvstation.__main__ import main as fpvstation
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
 
 pytestmark = pytest.mark.e2e
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "query.md"

@@ -9,15 +9,15 @@ import av
 import pytest
 from aiohttp import web
 from playwright.sync_api import Browser, FloatRect, Page, Route
+from testkit import mcaps
+from testkit.browsers import seat
+from testkit.browsers.played_answers import refuse
+from testkit.browsers.seat import until
+from testkit.mcaps import BEGAN_NS, McapFile
+from testkit.recorder.card import replay_page
 
 from fpvcar.library.api.exports import EXPORTS_BUSY
 from fpvcar.runtime.units import SECOND_NS
-from tests.e2e.browser import seat
-from tests.e2e.browser.seat import until
-from tests.e2e.recordings.recording import replay_page
-from tests.support import mcaps
-from tests.support.mcaps import BEGAN_NS, McapFile
-from tests.support.played_answers import refuse
 
 pytestmark = pytest.mark.e2e
 BLIND_S, SECONDS = 20, 40

@@ -13,6 +13,13 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, Route
+from testkit.base_station.queries import sample_rows, stop_rows
+from testkit.base_station.running import serving
+from testkit.base_station.stored import put
+from testkit.browsers.played_answers import refuse
+from testkit.browsers.seat import until
+from testkit.harness import wait_for
+from testkit.mcaps import BEGAN_NS, Drive, Logged, McapFile, logged, pictures
 
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.recordings import messages, names
@@ -22,14 +29,7 @@ from fpvcar.runtime.units import SECOND_NS
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from fpvstation.web.query_api import SEARCHES_BUSY
-from tests.e2e.browser.seat import until
-from tests.e2e.harness import wait_for
 from tests.e2e.recordings.test_archive_page import looks
-from tests.e2e.recordings.test_station_page import serving
-from tests.support.base_station.queries import sample_rows, stop_rows
-from tests.support.mcaps import BEGAN_NS, Drive, Logged, McapFile, logged, pictures
-from tests.support.played_answers import refuse
-from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = pytest.mark.e2e
 WEEKS, WEEK_S = 5, 7 * 86_400
@@ -90,7 +90,7 @@ class World(NamedTuple):
 
     url: str
     walls: list[Near]
-    """Newest first."""
+    """The moments, the newest first."""
     files: list[Path]
 
 

@@ -13,6 +13,11 @@ from typing import NamedTuple
 
 import av
 import pytest
+from testkit.driver import Driver, free, open_socket, sit_down
+from testkit.harness import RunningBench, wait_for
+from testkit.recorder.card import Card, Writing, files, lost_s, recorded, step_times
+from testkit.recorder.foreign import by_javascript, by_mcap
+from testkit.recorder.recording import CATALOGUE, KEY, UTC_NS, about, item
 
 from fpvcar.drive import gate, mixing
 from fpvcar.recorder.writer import Writer
@@ -20,11 +25,6 @@ from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire.errors import VERSION
-from tests.e2e.driver import Driver, free, open_socket, sit_down
-from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.recordings.recording import Card, Writing, files, lost_s, recorded, step_times
-from tests.support.recorder.foreign import by_javascript, by_mcap
-from tests.support.recorder.recording import CATALOGUE, KEY, UTC_NS, about, item
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")

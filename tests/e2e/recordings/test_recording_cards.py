@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.harness import wait_for
+from testkit.network.ports import free_port
+from testkit.recorder.card import Writing, files, image, mounted, recorded, run, step_times
 
 from fpvcar.recordings import reader
-from tests.e2e.harness import wait_for
-from tests.e2e.recordings.recording import Writing, files, image, mounted, recorded, run, step_times
-from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.e2e,

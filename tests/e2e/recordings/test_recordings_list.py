@@ -11,11 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, Route
-
-from tests.e2e.browser import seat
-from tests.e2e.browser.seat import until
-from tests.e2e.recordings.recording import replay_page
-from tests.support import mcaps
+from testkit import mcaps
+from testkit.browsers import seat
+from testkit.browsers.seat import until
+from testkit.recorder.card import replay_page
 
 pytestmark = pytest.mark.e2e
 COUNT, PAGE, LAST_MS, EVERY_MS = 1050, 100, 1_763_755_200_000, 7_200_000

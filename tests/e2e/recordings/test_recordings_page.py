@@ -8,15 +8,15 @@ from pathlib import Path
 import av
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize
+from testkit import mcaps
+from testkit.browsers import seat
+from testkit.browsers.seat import until
+from testkit.driver import Driver, free, sit_down, stand_up
+from testkit.harness import FEW, STRIP, RunningBench, wait_for
 
 from fpvcar.cli import replay
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.export import export, pictures
-from tests.e2e.browser import seat
-from tests.e2e.browser.seat import until
-from tests.e2e.driver import Driver, free, sit_down, stand_up
-from tests.e2e.harness import FEW, STRIP, RunningBench, wait_for
-from tests.support import mcaps
 
 pytestmark = pytest.mark.e2e
 CANVAS = """(() => {

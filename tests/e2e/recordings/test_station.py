@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.driver import Driver, free, sit_down
+from testkit.harness import STRIP, RunningBench, apart, started, wait_for
+from testkit.network.ports import free_port
+from testkit.network.sshd import Sshd
 
 from fpvcar.runtime.units import counted
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
-from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
-from tests.rdma.sshd import Sshd
-from tests.support.ports import free_port
 
 pytestmark = pytest.mark.e2e
 COMES_S = 180.0

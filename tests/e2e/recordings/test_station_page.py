@@ -2,9 +2,6 @@
 
 import contextlib
 import os
-import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +11,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from playwright.sync_api import Browser, Page, Route
+from testkit import mcaps
+from testkit.base_station.running import serving
+from testkit.base_station.station import car_application, stations_of
+from testkit.base_station.stored import put
+from testkit.browsers.seat import until, violations
+from testkit.harness import beside, wait_for
+from testkit.mcaps import McapFile
+from testkit.recordings import NAME, drive_messages
 
 from fpvcar.http.addresses import is_loopback, lan_address
 from fpvcar.wire.station import Pairing
@@ -21,14 +26,6 @@ from fpvstation.fetch.cars import Cars
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from fpvstation.web import password
-from tests.e2e.browser.seat import until, violations
-from tests.e2e.harness import beside, wait_for
-from tests.support import mcaps
-from tests.support.base_station.station import car_application, stations_of
-from tests.support.mcaps import McapFile
-from tests.support.ports import free_port
-from tests.support.recordings import NAME, drive_messages
-from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = pytest.mark.e2e
 
@@ -106,23 +103,6 @@ def running(home: Path, *more: str) -> Iterator[int]:
     config.write_text(f'[replicas]\ntarget = "{home}/office"\n{far}')
     with paired(home, made), serving(home, *more) as port:
         yield port
-
-
-@contextlib.contextmanager
-def serving(home: Path, *more: str) -> Iterator[int]:
-    """Run a station over store and settings of `home`; yield its port."""
-    port = free_port()
-    argv = [sys.executable, "-m", "fpvstation", "run", f"--port={port}"]
-    argv += [f"--store={home}/store", f"--config={home}/station.toml", *more]
-    env = {**os.environ, "XDG_STATE_HOME": str(home)}
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
-        try:
-            wait_for(lambda: "page" in (home / "log").read_text(), "no station", 30.0)
-            yield port
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20.0) == 0, (home / "log").read_text()
 
 
 @pytest.fixture(scope="module")

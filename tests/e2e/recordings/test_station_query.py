@@ -4,50 +4,21 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.e2e.harness import wait_for
-from tests.support.base_station.queries import SESSION, QueryWorld, sample_rows
-from tests.support.ports import free_port
+from testkit.base_station.queries import SESSION, QueryWorld, sample_rows
+from testkit.base_station.running import ask, station
+from testkit.harness import wait_for
 
 pytestmark = pytest.mark.e2e
 STATION_MB = 400
 SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b WHERE a.range % 7 = b.range"
-
-
-@contextmanager
-def station(world: QueryWorld, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Run a station over a store; yield its process and its URL."""
-    port = free_port()
-    argv = [sys.executable, "-m", "fpvstation", "run", f"--store={world.root}", f"--port={port}"]
-    environment = {**os.environ, "STATE_DIRECTORY": str(world.state)}
-    with log.open("ab") as out:
-        process = subprocess.Popen(argv, env=environment, stdout=out, stderr=out)
-    try:
-        yield process, f"http://localhost:{port}"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(20.0)
-
-
-def ask(url: str, sql: str) -> Any:
-    """Return the rows of a query over HTTP; [] while the station starts."""
-    try:
-        with urllib.request.urlopen(f"{url}/api/query", sql.encode(), timeout=90) as answer:
-            return json.load(answer)["rows"]
-    except OSError:
-        return []
 
 
 def answers(url: str, sql: str, expected: Any) -> bool:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from testkit.harness import STRIP, usual_s
+from testkit.stops.double_faults import GAP_MOST_S, GRAVEST, PAIRS, Pair, off_after_s
+from testkit.stops.ground import Ground, open_ground
 
 from fpvcar.hil.stop_causes import TWO_FAULTS_S
-from tests.e2e.harness import STRIP, usual_s
-from tests.e2e.stops.double_faults import GAP_MOST_S, GRAVEST, PAIRS, Pair, off_after_s
-from tests.e2e.stops.ground import Ground, open_ground
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 DRAWN = 2

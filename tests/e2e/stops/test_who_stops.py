@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser
+from testkit.driver import Driver, free, set_off, sit_down, stand_up
+from testkit.harness import STRIP, RunningBench, started, usual_s, wait_for
+from testkit.stops import browser_causes, causes
+from testkit.stops.ground import Ground, Scene, open_ground
+from testkit.stops.stopping import SPOILT_MOST, Cause, Run, reason
 
 from fpvcar.devices import backends
 from fpvcar.hil.driver import NO_ANSWER
 from fpvcar.runtime import watchdog
 from fpvcar.wheels.client import MUTE_NS
-from tests.e2e.driver import Driver, free, set_off, sit_down, stand_up
-from tests.e2e.harness import STRIP, RunningBench, started, usual_s, wait_for
-from tests.e2e.stops import browser_causes, causes
-from tests.e2e.stops.ground import Ground, Scene, open_ground
-from tests.e2e.stops.stopping import SPOILT_MOST, Cause, Run, reason
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 20

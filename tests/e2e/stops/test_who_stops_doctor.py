@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.harness import usual_s
+from testkit.pins.wheels import Chip
+from testkit.stops import doctor_causes
+from testkit.stops.doctor_causes import Move
+from testkit.stops.stopping import Cause
 
-from tests.e2e.harness import usual_s
-from tests.e2e.stops import doctor_causes
-from tests.e2e.stops.doctor_causes import Move
-from tests.e2e.stops.stopping import Cause
 from tests.e2e.stops.test_who_stops import rows
-from tests.support.pins.wheels import Chip
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 RUNS, SOAK_RUNS = 1, 10

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from testkit.harness import STRIP, usual_s
+from testkit.stops import causes, linux_causes
+from testkit.stops.ground import Ground, Scene, open_ground
+from testkit.stops.stopping import Cause
 
-from tests.e2e.harness import STRIP, usual_s
-from tests.e2e.stops import causes, linux_causes
-from tests.e2e.stops.ground import Ground, Scene, open_ground
-from tests.e2e.stops.stopping import Cause
 from tests.e2e.stops.test_who_stops import rows
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]

@@ -6,8 +6,7 @@ import signal
 
 import pytest
 from playwright.sync_api import Page
-
-from tests.e2e.browser.seat import opened, probe, until
+from testkit.browsers.seat import opened, probe, until
 
 PATHS = pytest.mark.parametrize("path", ["webcodecs", "mse"])
 """Both paths from the camera to the screen."""

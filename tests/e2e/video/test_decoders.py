@@ -8,9 +8,9 @@ import signal
 
 import pytest
 from playwright.sync_api import Browser, Page
+from testkit.browsers.seat import probe, until
+from testkit.harness import SMALL, RunningBench, wait_for
 
-from tests.e2e.browser.seat import probe, until
-from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.video.glass import NEVER_RELOADED, PATHS, goes_on, look_at, signal_all
 
 pytestmark = pytest.mark.e2e

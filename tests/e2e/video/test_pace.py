@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
-
-from tests.e2e.browser.seat import until
-from tests.e2e.harness import RunningBench, wait_for
-from tests.support.cameras.video_source import encode
-from tests.support.played_car import PLAIN, SECURE, play
+from testkit.browsers.played_car import PLAIN, SECURE, play
+from testkit.browsers.seat import until
+from testkit.cameras.video_source import encode
+from testkit.harness import RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 

@@ -8,21 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from playwright.sync_api import Page
+from testkit.browsers.seat import at_the_wheel, go_on, grown_up, open_menu, probe, until, violations
+from testkit.driver import open_socket
+from testkit.harness import FEW, STRIP, RunningBench, wait_for
 
 from fpvcar.config import Camera
 from fpvcar.devices import sensor_modes
 from fpvcar.wire.video import parse_video
-from tests.e2e.browser.seat import (
-    at_the_wheel,
-    go_on,
-    grown_up,
-    open_menu,
-    probe,
-    until,
-    violations,
-)
-from tests.e2e.driver import open_socket
-from tests.e2e.harness import FEW, STRIP, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP, '--set=cameras.rear = {source = "strip", width = 322, height = 240, fps = 10}')

@@ -9,9 +9,9 @@ import time
 
 import pytest
 from playwright.sync_api import Browser, Page
+from testkit.browsers.seat import opened, probe, until
+from testkit.harness import STRIP, RunningBench, wait_for
 
-from tests.e2e.browser.seat import opened, probe, until
-from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.video.glass import PATHS, goes_on, look_at, signal_all
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]

@@ -7,10 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from testkit.pipes import SLOWNESS, Tools
 
-from tests.rdma.ends import SLOWNESS
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Tools
 
 pytestmark = [
     pytest.mark.e2e,

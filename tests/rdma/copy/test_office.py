@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.base_station.stored import NAME, SESSION, put
+from testkit.network.sshd import Sshd
+from testkit.network.versitygw import BUCKET, VERSITYGW, Gateway
+from testkit.pipes import Tools
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3_bucket
@@ -30,10 +34,6 @@ from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
-from tests.rdma.running import Tools
-from tests.rdma.sshd import Sshd
-from tests.support.base_station.versitygw import BUCKET, VERSITYGW, Gateway
-from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs(VERSITYGW)]
 SECOND = NAME.replace("0001", "0002")

@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from tests.rdma.running import Ended, Tools
+from testkit.pipes import Ended, Tools
 
 pytestmark = pytest.mark.e2e
 

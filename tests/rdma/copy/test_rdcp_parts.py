@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 

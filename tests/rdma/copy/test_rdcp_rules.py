@@ -5,10 +5,10 @@ import platform
 from errno import EPERM
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.kernel import without
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 UTIMENSAT = {"x86_64": 280, "aarch64": 88}[platform.machine()]

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Ended, Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Ended, Tools
 from tests.rdma.tree import body_of, end, file_of, start
 
 pytestmark = pytest.mark.e2e

@@ -4,9 +4,9 @@ import os
 import select
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink
-from tests.rdma.running import Tools
 from tests.rdma.tree import (
     LEAVE,
     PLACED,

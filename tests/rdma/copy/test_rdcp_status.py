@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 FAILS = '[ "$1" != gone ] || exit 255\n'

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, without_capability
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Ended, Tools
 
-from tests.rdma.running import Ended, Tools
 from tests.rdma.tree import (
     ANSWER,
     BYE,

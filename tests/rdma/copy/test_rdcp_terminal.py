@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.near import NearSsh, Seat
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 Sit = Callable[..., Seat]

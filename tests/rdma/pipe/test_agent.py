@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.agent import READ, VERSION, WRITE, frame, texts, work
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 

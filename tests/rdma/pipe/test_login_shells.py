@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 NOISE = {

@@ -9,16 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import put
+from testkit.mcaps import McapFile
+from testkit.pipes import SLOWNESS, Tools
+from testkit.recordings import NAME, SECONDS, drive_messages
 
 from fpvcar.recordings.export.export import Report
 from fpvstation.cli import decode
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.rdma.ends import SLOWNESS
-from tests.rdma.running import Tools
-from tests.support.mcaps import McapFile
-from tests.support.recordings import NAME, SECONDS, drive_messages
-from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = pytest.mark.e2e
 

@@ -7,10 +7,8 @@ import subprocess
 import time
 
 import pytest
-
-from tests.rdma.ends import SLOWNESS
-from tests.rdma.running import MARK, Tools, environment
-from tests.rdma.sshd import Sshd
+from testkit.network.sshd import Sshd
+from testkit.pipes import MARK, SLOWNESS, Tools, environment
 
 pytestmark = pytest.mark.e2e
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.lan import Lan
+from testkit.pipes import Tools
 
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Tools
-from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.sshd import Sshd
+from testkit.pipes import SLOWNESS, Ended, Tools, processes
 
-from tests.rdma.ends import SLOWNESS
 from tests.rdma.near import NearSsh
-from tests.rdma.running import Ended, Tools, processes
-from tests.rdma.sshd import Sshd
 
 pytestmark = pytest.mark.e2e
 ACL = struct.pack("<I", 2) + b"".join(

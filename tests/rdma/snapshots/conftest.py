@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.e2e.recordings.recording import image, mounted
-from tests.rdma.running import Tools
-from tests.support.base_station.snapshots import Replica, Rig
+from testkit.base_station.snapshots import Replica, Rig
+from testkit.pipes import Tools
+from testkit.recorder.card import image, mounted
 
 
 @pytest.fixture

@@ -5,6 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
+from testkit.base_station.snapshots import SECOND, Replica
+from testkit.base_station.stored import NAME, put
+from testkit.recorder.card import run
 
 from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError
@@ -12,9 +15,6 @@ from fpvstation.replicas.rdcp import Rdcp
 from fpvstation.replicas.remote import CopyProgress, PlaceFault
 from fpvstation.snapshots import send
 from fpvstation.snapshots.send import Sender, Target
-from tests.e2e.recordings.recording import run
-from tests.support.base_station.snapshots import SECOND, Replica
-from tests.unit.fpvstation.store.test_store import NAME, put
 
 pytestmark = [
     pytest.mark.e2e,

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.base_station.snapshots import SECOND, Rig, refusal
+from testkit.base_station.stored import DATA, NAME, SESSION, put
+from testkit.recorder.card import image, mounted, run
 
 from fpvstation.__main__ import main
 from fpvstation.snapshots import tools
-from tests.e2e.recordings.recording import image, mounted, run
-from tests.support.base_station.snapshots import SECOND, Rig, refusal
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 pytestmark = [
     pytest.mark.e2e,

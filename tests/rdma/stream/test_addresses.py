@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from testkit.pipes import SLOWNESS
 
-from tests.rdma.ends import KEY, SLOWNESS, Ends
+from tests.rdma.ends import KEY, Ends
 from tests.rdma.records import CREDIT, DONE, END, ENDING, PROOF, RECEIVER, Hello, Peer, record
 
 pytestmark = pytest.mark.e2e

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from testkit.pipes import Tools
 
 from tests.rdma.ends import KEY, End, Ended, Ends
 from tests.rdma.near import NearSsh
 from tests.rdma.records import SENDER, VERSION, Hello
-from tests.rdma.running import Tools
 from tests.rdma.stream.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture

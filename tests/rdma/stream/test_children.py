@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pipes import SLOWNESS, Tools
 
-from tests.rdma.ends import KEY, SLOWNESS, End, Ended, Ends
+from tests.rdma.ends import KEY, End, Ended, Ends
 from tests.rdma.near import NearSsh, Seat
-from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
 USER = 1000

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.lan import Lan
 
 from tests.rdma.ends import End, Ends
-from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.lan import Lan
+from testkit.pipes import SLOWNESS
 
-from tests.rdma.ends import KEY, SLOWNESS, End, Ends
+from tests.rdma.ends import KEY, End, Ends
 from tests.rdma.records import (
     BYE,
     CREDIT,
@@ -23,7 +25,6 @@ from tests.rdma.records import (
     record,
 )
 from tests.rdma.stream.test_stream_relays import Relay
-from tests.support.lan import Lan
 
 pytestmark = pytest.mark.e2e
 FORGED = b"forged\n"

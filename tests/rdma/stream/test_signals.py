@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from testkit.pipes import SLOWNESS
 
-from tests.rdma.ends import SLOWNESS, End, Ends
+from tests.rdma.ends import End, Ends
 
 pytestmark = pytest.mark.e2e
 

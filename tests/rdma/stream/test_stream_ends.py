@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from testkit.pipes import SLOWNESS
 
-from tests.rdma.ends import KEY, SLOWNESS, End, Ends
+from tests.rdma.ends import KEY, End, Ends
 from tests.rdma.kernel import CAP_CHOWN, OPENAT, without, without_capability
 from tests.rdma.records import ABORT, DATA, END, ENDING, SENDER, Hello, Peer, record
 from tests.rdma.stream.test_stream_hostile import Knock, knock

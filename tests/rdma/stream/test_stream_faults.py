@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.harness import wait_for
+from testkit.pipes import SLOWNESS
 
-from tests.e2e.harness import wait_for
-from tests.rdma.ends import KEY, SLOWNESS, End, Ended, Ends
+from tests.rdma.ends import KEY, End, Ended, Ends
 from tests.rdma.kernel import OPENAT, TMPFILE, without
 from tests.rdma.records import END, RECEIVER, Hello, Peer
 

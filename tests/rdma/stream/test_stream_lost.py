@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from testkit.pipes import SLOWNESS
 
-from tests.rdma.ends import SLOWNESS, Ended, Ends
+from tests.rdma.ends import Ended, Ends
 from tests.rdma.records import BYE, CREDIT, DATA, DONE, END, HEADER
 from tests.rdma.stream.test_stream_relays import Relay
 

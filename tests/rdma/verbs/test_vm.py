@@ -4,10 +4,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
-from tests.vm.ends import KEY, NOW, PATIENT, RDMA, TOOLS, End, Ended, Ends
-from tests.vm.image import PIPES
-from tests.vm.machine import Vm
+from testkit.vm.ends import KEY, NOW, PATIENT, RDMA, TOOLS, End, Ended, Ends
+from testkit.vm.image import PIPES
+from testkit.vm.machine import Vm
 
 pytestmark = [pytest.mark.e2e, pytest.mark.vm, pytest.mark.needs(PIPES)]
 CHUNK = 1 << 20  # the tools' choice for RDMA

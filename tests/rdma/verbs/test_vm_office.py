@@ -15,6 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import put
+from testkit.driver import Driver, free, sit_down
+from testkit.harness import RunningBench, started, wait_for
+from testkit.vm.image import PIPES, image
+from testkit.vm.machine import Vm
 
 from fpvstation.replicas.rdcp import Rdcp
 from fpvstation.replicas.replicate import Replicator
@@ -22,12 +27,7 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
-from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import RunningBench, started, wait_for
 from tests.rdma.copy.test_office import act
-from tests.unit.fpvstation.store.test_store import put
-from tests.vm.image import PIPES, image
-from tests.vm.machine import Vm
 
 pytestmark = [
     pytest.mark.e2e,

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.vm import speed
-from tests.vm.ends import RDMA, Ends
-from tests.vm.image import PIPES
-from tests.vm.machine import Pair, pair
+from testkit.vm import speed
+from testkit.vm.ends import RDMA, Ends
+from testkit.vm.image import PIPES
+from testkit.vm.machine import Pair, pair
 
 pytestmark = [
     pytest.mark.e2e,

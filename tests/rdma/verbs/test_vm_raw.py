@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from testkit.base_station.stored import put
+from testkit.vm.image import PIPES
+from testkit.vm.machine import Pair, pair
 
 from fpvcar.recordings.export.export import Report
 from fpvcar.runtime.units import MB, SECOND_NS
@@ -23,9 +26,6 @@ from fpvstation.cli import decode
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from tests.rdma.verbs.test_vm_office import driven
-from tests.unit.fpvstation.store.test_store import put
-from tests.vm.image import PIPES
-from tests.vm.machine import Pair, pair
 
 pytestmark = [
     pytest.mark.e2e,

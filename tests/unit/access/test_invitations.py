@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from testkit.grown_up import Client, unlocked
+from testkit.hub import CODES, PROFILE, House, Visitor, server_of
 
 from fpvcar.access.codes import TRIES, TRIES_ALL, CodeCheck, new_codes
 from fpvcar.access.invitations_api import BASE, InvitationsApi
@@ -14,8 +16,6 @@ from fpvcar.access.rights import CODE, DeviceRights
 from fpvcar.http import addresses
 from fpvcar.http.endpoints import Address
 from fpvcar.wire import down, up
-from tests.support.grown_up import Client, unlocked
-from tests.support.hub import CODES, PROFILE, House, Visitor, server_of
 from tests.unit.seat.test_authorization import again, people, remembered
 
 HOUR_S = 3600.0

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
+from testkit.hub import CODES, House, server_of
 
 from fpvcar.access.codes import Codes, Rights
 from fpvcar.access.remembered_browsers import (
@@ -24,7 +25,6 @@ from fpvcar.access.remembered_browsers import (
     Devices,
 )
 from fpvcar.runtime import files
-from tests.support.hub import CODES, House, server_of
 
 KEY = bytes(range(32))
 DRIVER, GROWN_UP = Rights(drive=True), Rights(drive=True, grown_up=True)

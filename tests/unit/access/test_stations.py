@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from testkit.base_station.station import ask_car, paired, signature, signed, stations_of
 
 from fpvcar.access.stations import RECENT, RESERVED_US, ReplayGuard
 from fpvcar.wire import station as wire
-from tests.support.base_station.station import ask_car, paired, signature, signed, stations_of
 
 NOW_US = 1_795_000_000_000_000
 PATH = "/segments"

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from testkit.pins.wheels import Chip
 
 from fpvbench import soc as chips
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.support.pins.wheels import Chip
 
 SOON_S = 20.0
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")

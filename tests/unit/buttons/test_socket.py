@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from aiohttp import WSMsgType
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.hub import House, server_of
 
 from fpvcar.buttons.socket import feature
 from fpvcar.config import profiles
@@ -21,7 +22,6 @@ from fpvcar.http import text_session
 from fpvcar.runtime import paths
 from fpvcar.runtime.texts import Text
 from fpvcar.wire.down import Closing
-from tests.support.hub import House, server_of
 
 BARE = profiles.load(
     paths.HARDWARE / "bench.toml", ["buttons = {}", "lights = {}", "server.max_viewers = 3"]

@@ -9,6 +9,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from testkit.grown_up import Client, unlocked
+from testkit.hub import CODES, PROFILE, FakeSenses, House, server_of
 
 from fpvcar import config
 from fpvcar.access.codes import CodeCheck
@@ -23,8 +25,6 @@ from fpvcar.config import profiles
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
 from fpvcar.runtime import paths
 from fpvcar.wire.telemetry import Guarding, Range
-from tests.support.grown_up import Client, unlocked
-from tests.support.hub import CODES, PROFILE, FakeSenses, House, server_of
 
 MOTORS = PROFILE.motors.names
 

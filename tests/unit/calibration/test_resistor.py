@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+from testkit.profiles import profile_of
 
 from fpvcar.app import Settings
 from fpvcar.calibration import store
@@ -15,7 +16,6 @@ from fpvcar.config import Motors, Profile
 from fpvcar.config.pwm import MOST_HZ
 from fpvcar.drive import mixing
 from fpvcar.wire.telemetry import Battery
-from tests.support.profiles import profile_of
 
 CLAIMED = ("motors.drive.resistor_ohm = 2.2", "motors.steer.resistor_ohm = 2.2")
 CAR = profile_of("mx1508-sensors", *CLAIMED)

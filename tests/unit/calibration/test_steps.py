@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
+from testkit.profiles import profile_of
 
 from fpvcar.calibration.driving_steps import Speed, SteeringEnds, StraightLine
 from fpvcar.calibration.motors import DeadBand, Direction
@@ -11,7 +12,6 @@ from fpvcar.calibration.static_steps import CURVES, BatteryPack, Distance
 from fpvcar.calibration.steps import CarState, Step, Wish, wish_for
 from fpvcar.drive import mixing
 from fpvcar.wire.telemetry import Range
-from tests.support.profiles import profile_of
 
 BENCH, SIDES = profile_of("bench"), profile_of("differential")
 SERVO = profile_of("mx1508-servo")

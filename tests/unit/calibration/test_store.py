@@ -7,6 +7,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from testkit.pins.fake_pins import PlayedAccess
+from testkit.profiles import profile_of
 
 from fpvcar.calibration import store
 from fpvcar.calibration.calibrator import AWAY_S, Calibrator
@@ -29,8 +31,6 @@ from fpvcar.drive import mixing
 from fpvcar.runtime import paths
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Setpoint, WheelsReason, pack_setpoint
-from tests.support.pins.fake_pins import PlayedAccess
-from tests.support.profiles import profile_of
 
 BENCH, SERVO = profile_of("bench"), profile_of("mx1508-servo")
 DEAD = "motors.drive.dead_band"

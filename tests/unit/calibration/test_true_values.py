@@ -1,13 +1,13 @@
 """Each step on the bench's physics, compared with the true values there."""
 
 import pytest
+from testkit.calibrated import BENT_US, PlayedCar
+from testkit.profiles import profile_of
 
 from fpvbench.world import scene
 from fpvbench.world.bridge import Bridges, mx1508
 from fpvcar.calibration.driving_steps import Speed
 from fpvcar.calibration.steps import Step
-from tests.support.calibrated import BENT_US, PlayedCar
-from tests.support.profiles import profile_of
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mcap.writer
 import pytest
+from testkit.recorder.recording import file, flipped, recording
 
 from fpvcar import __main__, __version__
 from fpvcar.cli import log
@@ -17,7 +18,6 @@ from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import reader
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.repair import verify
-from tests.support.recorder.recording import file, flipped, recording
 from tests.unit.recorder.test_folder import NAME, record
 
 

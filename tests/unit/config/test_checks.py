@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from testkit.profiles import minimal
 
 from fpvcar.config import ConfigError, Profile, checks, profiles
 from fpvcar.config.pwm import over_peak, slow_pulses
 from fpvcar.runtime.paths import HARDWARE
-from tests.support.profiles import minimal
 
 
 def four(**red: Any) -> dict[str, dict[str, Any]]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from testkit.profiles import minimal
 
 from fpvcar import config
 from fpvcar.config import ConfigError, profiles
 from fpvcar.runtime import paths
-from tests.support.profiles import minimal
 
 BENCH = paths.HARDWARE / "bench.toml"
 L298N = (

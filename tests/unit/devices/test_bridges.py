@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.pins.fake_pins import FakeDeadMan, FakePins
 
 from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import HAT_CHANNELS, DcMotor, L298n, MotorHat, Mx1508
 from fpvcar.devices.motors.bridge import MotorDriver, motor_driver
 from fpvcar.devices.pins import PinsLost
-from tests.support.pins.fake_pins import FakeDeadMan, FakePins
 
 WIRED: dict[str, DcMotor] = {
     "mx1508": Mx1508(forward=17, reverse=27),

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pins.wheels import START_S, until
 
 from fpvcar.devices.guardian import ANSWER_S, FEED, TURN_S, Guardian, Off, _guard, take_turn
 from fpvcar.devices.pins import PinsLost
-from tests.support.pins.wheels import START_S, until
 
 WATCHED_S = 0.8
 """Patience of a process and its guardian: a busy machine may delay either for longer than the

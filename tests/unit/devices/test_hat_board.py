@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.pins.fake_pins import FakePins
+from testkit.pins.hat import hat
 
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
@@ -15,8 +17,6 @@ from fpvcar.devices.motors import hat_board
 from fpvcar.devices.motors.hat_board import DISABLED, HatBoard, Switch
 from fpvcar.devices.pins import IoPins, PinsFault, PinsLost, PinsSilent
 from fpvcar.runtime import paths
-from tests.support.pins.fake_pins import FakePins
-from tests.support.pins.hat import hat
 
 OE, PORT_1 = 4, 8
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from testkit.pins.pigpiod import emulator
+from testkit.pins.wheels import START_S, until
 
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
@@ -22,8 +24,6 @@ from fpvcar.devices.pins import Edge, PinsFault
 from fpvcar.sensors import ultrasound
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire import telemetry
-from tests.support.pins.pigpiod import emulator
-from tests.support.pins.wheels import START_S, until
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
 FILTER = partial(NoiseFilter, JUMP_M, JUMP_SHARE)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from testkit.pins.i2c_contract import CHECKS, MEMORY, NOBODY
 
 from fpvbench import soc as chips
 from fpvbench.chips import ina219 as model
@@ -25,7 +26,6 @@ from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, Read
 from fpvcar.devices.linux.i2c import SmbusI2c
 from fpvcar.runtime import paths
-from tests.support.pins.i2c_contract import CHECKS, MEMORY, NOBODY
 from tests.unit.fpvbench.pigpiod.buses.test_i2c import Memory
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.pins import pwm_contract
+from testkit.pins.wheels import START_S, until
 
 from fpvbench.kernel_pwm import PI_3, RP1, FakePwm
 from fpvcar.config import Profile, profiles
@@ -25,8 +27,6 @@ from fpvcar.devices.linux.kernel_pwm import KernelPwm
 from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
 from fpvcar.runtime import paths
 from fpvcar.wheels.pins_off_client import write_pins
-from tests.support.pins import pwm_contract
-from tests.support.pins.wheels import START_S, until
 from tests.unit.devices.test_linux_pins import FakeChip
 
 FORWARD, REVERSE, LEFT, RIGHT = 12, 13, 24, 23

@@ -1,8 +1,9 @@
 """L298N bridge, pin by pin; test_bridges.py has the contract of all bridges."""
 
+from testkit.pins.fake_pins import FakePins
+
 from fpvcar.config import L298n
 from fpvcar.devices.motors.l298n import L298nBridge
-from tests.support.pins.fake_pins import FakePins
 
 EN, F, R = 18, 17, 27
 MOTOR = L298n(enable=EN, forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.pins.fake_pins import FakePins
 
 from fpvcar.config import Mx1508
 from fpvcar.devices.motors.bridge import Drive
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
-from tests.support.pins.fake_pins import FakePins
 
 F, R = 17, 27
 MOTOR = Mx1508(forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)

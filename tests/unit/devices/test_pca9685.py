@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from testkit.pins.hat import Wire, hat
 
 from fpvbench import soc as chips
 from fpvbench.world.bridge import Bridge, ServoState, Wiring
@@ -11,7 +12,6 @@ from fpvcar.devices.chips.pca9685 import Pca9685, all_off, frequency_hz, prescal
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.motors.bridge import motor_driver
 from fpvcar.devices.pins import PinsLost
-from tests.support.pins.hat import Wire, hat
 
 M1, M2 = MotorHat(port=1, brake_s=0.2), MotorHat(port=2, max_volts=6.0)
 SERVO = HatServo(channel=15, left_deg=20.0, right_deg=30.0)

@@ -8,6 +8,9 @@ from typing import Protocol
 
 import msgspec
 import pytest
+from testkit.pins.fake_pins import FakePins
+from testkit.pins.wheels import BENCH, START_S, Chip, until
+from testkit.profiles import mx1508s
 
 from fpvbench import soc as chips
 from fpvcar import config
@@ -20,9 +23,6 @@ from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import DeadMan, Pins, PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
-from tests.support.pins.fake_pins import FakePins
-from tests.support.pins.wheels import BENCH, START_S, Chip, until
-from tests.support.profiles import mx1508s
 
 
 class Bench(Protocol):

@@ -1,12 +1,12 @@
 """Modes of the sensors: the table against printed lists, the choice, and its words."""
 
 import pytest
+from testkit.cameras import sensor_listings
 
 from fpvcar.config import Camera
 from fpvcar.config.schema import View
 from fpvcar.devices import sensor_modes
 from fpvcar.devices.sensor_modes import SENSORS, choose, fov_deg, report, visible, within_mode
-from tests.support.cameras import sensor_listings
 
 
 @pytest.mark.parametrize("name", SENSORS)

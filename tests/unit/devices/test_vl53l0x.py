@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from testkit.pins.vl53l0x import Rig
 
 from fpvbench.chips import vl53l0x as model
 from fpvcar import config
@@ -18,7 +19,6 @@ from fpvcar.devices.i2c import I2cDevice, I2cError
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import Tof
-from tests.support.pins.vl53l0x import Rig
 
 TRACE = Path(__file__).parents[2] / "vectors" / "vl53l0x_set_up.txt"
 

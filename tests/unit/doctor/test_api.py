@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from testkit.grown_up import GrownUpsApi
+from testkit.hub import CODES
 
 from fpvcar.doctor.api import DoctorApi
-from tests.support.grown_up import GrownUpsApi
-from tests.support.hub import CODES
 
 
 class Rig(GrownUpsApi):

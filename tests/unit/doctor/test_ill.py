@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit import doctor as rig
+from testkit.doctor import GONE, PlayedMachine, change, examined, healthy, put
 
 from fpvbench.kernel_pwm import FakePwm
 from fpvcar import __version__
@@ -25,8 +27,6 @@ from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Broken, Severity, Unasked, Works
 from fpvcar.runtime.paths import HARDWARE
 from fpvcar.video import faults
-from tests.support import doctor as rig
-from tests.support.doctor import GONE, PlayedMachine, change, examined, healthy, put
 
 Ill = Callable[[Path, PlayedMachine], object]
 

@@ -5,10 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from testkit import doctor as rig
+from testkit.doctor import PlayedMachine, examined, healthy, put
 
 from fpvcar.doctor import collect
-from tests.support import doctor as rig
-from tests.support.doctor import PlayedMachine, examined, healthy, put
 
 
 def camera_package(name: str, version: str) -> str:

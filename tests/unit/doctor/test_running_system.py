@@ -9,6 +9,9 @@ from typing import ClassVar
 
 import msgspec
 import pytest
+from testkit.cameras.video_source import encode
+from testkit.harness import PinWatch
+from testkit.pins.wheels import BENCH, Chip, Client, Rig
 
 from fpvbench.world.bridge import Wiring
 from fpvcar.config import Camera, Profile, profiles
@@ -18,13 +21,10 @@ from fpvcar.doctor.report import Unasked, Works
 from fpvcar.doctor.running_system import RunningSystem
 from fpvcar.video import h264
 from fpvcar.wire.camera import pack_record
-from tests.e2e.harness import PinWatch
-from tests.support.cameras.video_source import encode
-from tests.support.pins.wheels import BENCH, Chip, Client, Rig
 from tests.unit.wheels.test_hat import HAT
 
 HAT_CHIP = "--i2c=1:0x60:pca9685"
-FAKE = str(Path(__file__).parents[2] / "support" / "cameras" / "fake_camera.py")
+FAKE = str(Path(__file__).parents[3] / "testkit" / "cameras" / "fake_camera.py")
 SOON_S = 0.15
 """The dead man's time-out is 0.2 s; a loaded machine has no limit."""
 

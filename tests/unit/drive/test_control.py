@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from testkit.control import PROFILE, PlayedWheels, Rig
+from testkit.profiles import mx1508s
 
 from fpvcar.config import profiles
 from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, RENEW_S, TICK_S
@@ -12,8 +14,6 @@ from fpvcar.runtime.texts import SAYS
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.control import PROFILE, PlayedWheels, Rig
-from tests.support.profiles import mx1508s
 
 
 @pytest.fixture

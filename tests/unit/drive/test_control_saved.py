@@ -2,12 +2,12 @@
 
 import msgspec
 import pytest
+from testkit.control import PROFILE, PlayedSaver, Rig
 
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import STRICTEST, SavedSettings
 from fpvcar.seat.state import stop_of
 from fpvcar.wire.wheels import Status
-from tests.support.control import PROFILE, PlayedSaver, Rig
 
 
 class Saving(Rig):

@@ -3,10 +3,10 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from testkit.control import PROFILE, Rig
 
 from fpvcar.drive.gate import Freshness
 from fpvcar.wire.wheels import Status, WheelsReason
-from tests.support.control import PROFILE, Rig
 
 
 class Storm(RuleBasedStateMachine):

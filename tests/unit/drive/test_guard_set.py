@@ -2,6 +2,8 @@
 
 import msgspec
 import pytest
+from testkit.control import PROFILE, Rig
+from testkit.hub import House
 
 from fpvcar.calibration.values import overridden
 from fpvcar.config import GuardMode
@@ -9,8 +11,6 @@ from fpvcar.drive.gate import Cause
 from fpvcar.wire import telemetry, up
 from fpvcar.wire.settings import Guard
 from fpvcar.wire.telemetry import Guarding
-from tests.support.control import PROFILE, Rig
-from tests.support.hub import House
 
 STOP_M = PROFILE.guard.stop_m
 

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+from testkit.control import PlayedInputs, PlayedWheels
+from testkit.pins.fake_pins import FakePins
+from testkit.profiles import mx1508s
+from testkit.world import inputs
 
 from fpvbench.chips.vl53l0x import REACH_M
 from fpvbench.world import scene
@@ -27,10 +31,6 @@ from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.control import PlayedInputs, PlayedWheels
-from tests.support.pins.fake_pins import FakePins
-from tests.support.profiles import mx1508s
-from tests.support.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
 from tests.unit.drive.test_guard import BENCH, LIMITS
 

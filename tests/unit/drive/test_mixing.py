@@ -6,14 +6,14 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.control import Rig
+from testkit.profiles import profile_of
 
 from fpvcar import config
 from fpvcar.calibration.values import overridden
 from fpvcar.config import Battery, Motors, Mx1508, Servo, ServoMotor
 from fpvcar.drive import mixing
 from fpvcar.drive.mixing import FIRST_STEP, LONGEST_STEP_S, Slew
-from tests.support.control import Rig
-from tests.support.profiles import profile_of
 
 MOTOR = Mx1508(forward=17, reverse=27, dead_band=0.14, max_volts=3.0, slew_per_s=4.0)
 STEER = Mx1508(forward=24, reverse=23, dead_band=0.10, max_volts=3.0)

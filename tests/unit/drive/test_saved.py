@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from testkit.control import PROFILE
+from testkit.pins.wheels import until
 
 from fpvcar import config
 from fpvcar.drive import saved
@@ -26,8 +28,6 @@ from fpvcar.drive.saved import (
     hold_of,
     limit_of,
 )
-from tests.support.control import PROFILE
-from tests.support.pins.wheels import until
 
 MUMS = SavedSettings(0.3, "limit", "Mum")
 WITHIN_S = 20.0

@@ -7,17 +7,8 @@ from typing import Any
 import pigpio
 import pytest
 from gpiozero.pins.pigpio import PiGPIOFactory
-
-from tests.support.pins.pigpio_clients import (
-    ECHO,
-    LIMIT_S,
-    MCP3008_SELECT,
-    SHARES,
-    TRIGGER,
-    WIRES,
-    stop,
-)
-from tests.support.pins.pigpiod import Core, Emulator, emulator, make_core
+from testkit.pins.pigpio_clients import ECHO, LIMIT_S, MCP3008_SELECT, SHARES, TRIGGER, WIRES, stop
+from testkit.pins.pigpiod import Core, Emulator, emulator, make_core
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from testkit.cameras.camera import Camera, decode, decoder, luma, nal_types
 
 from fpvbench import soc
 from fpvbench.camera import process
 from fpvbench.camera import strip as camera_strip
-from tests.support.cameras.camera import Camera, decode, decoder, luma, nal_types
 
 pytestmark = pytest.mark.slow
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from testkit.cameras.camera import decode, decoder, nal_types
 
 from fpvbench import soc as chip
 from fpvbench.camera import strip
 from fpvbench.camera.picture import Strip, WithLed
 from fpvcar.hil import led_detector
 from fpvcar.video.programs.encoder import Encoder
-from tests.support.cameras.camera import decode, decoder, nal_types
 
 # --- the strip ---------------------------------------------------------------------
 

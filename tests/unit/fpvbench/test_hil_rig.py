@@ -5,8 +5,9 @@ import signal
 import subprocess
 import sys
 
+from testkit.harness import wait_for
+
 from fpvbench.hil_rig import below, waits_s
-from tests.e2e.harness import wait_for
 
 BURN = f"{sys.executable} -c 'while True: pass' & echo $!; wait"
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import smbus2
+from testkit.harness import wait_for
+from testkit.pins.pigpiod import Emulator, emulator, make_core
 
 from fpvbench import kernel
 from fpvbench import soc as chip
@@ -23,8 +25,6 @@ from fpvcar.devices.linux import gpio, gpiochip
 from fpvcar.devices.linux.gpio import LinuxPins
 from fpvcar.devices.linux.i2c import SmbusI2c
 from fpvcar.devices.pins import Edge, Edges, PinsLost, PinsRefused
-from tests.e2e.harness import wait_for
-from tests.support.pins.pigpiod import Emulator, emulator, make_core
 
 MOTOR, REVERSE, BUTTON, TRIGGER, ECHO, WIRED = 17, 27, 7, 20, 21, 22
 BATTERY, BUS_VOLTAGE = 0x40, 2

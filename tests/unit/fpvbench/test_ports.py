@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from testkit.network.ports import free_port
 
 from fpvbench import ports
 from fpvcar.config import ConfigError
-from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
 

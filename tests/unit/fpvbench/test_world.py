@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.profiles import mx1508s
+from testkit.world import inputs
 
 from fpvbench.world import scene
 from fpvbench.world.bridge import Bridges
@@ -13,8 +15,6 @@ from fpvbench.world.furniture import Solid
 from fpvbench.world.motor import Rack
 from fpvbench.world.process import World
 from fpvcar.config import profiles
-from tests.support.profiles import mx1508s
-from tests.support.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 NOWHERE = scene.Ramp(0.0, 9.0)

@@ -6,13 +6,13 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
+from testkit.world import inputs
 
 from fpvbench.world import looks, scene
 from fpvbench.world.bridge import CHIPS, l298n, mx1508, tb6612
 from fpvbench.world.motor import Battery, Motor, Rack
 from fpvbench.world.process import World
 from fpvcar.config import L298n, MotorHat, Mx1508
-from tests.support.world import inputs
 
 FULL = 0.4
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.world import inputs
 
 from fpvbench import soc
 from fpvbench.world.bridge import Wiring
@@ -15,7 +16,6 @@ from fpvbench.world.process import World, publish
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from tests.support.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 FULL = 0.4

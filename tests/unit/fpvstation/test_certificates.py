@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from testkit.base_station.station import car_application, stations_of
 
 from fpvcar.http import certificates
 from fpvstation.fetch import client
@@ -17,7 +18,6 @@ from fpvstation.fetch.pull import CarFault
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.base_station.station import car_application, stations_of
 from tests.unit.fpvstation.fetch.test_client import NAME, car_at
 
 PEM = certificates.CERTIFICATE

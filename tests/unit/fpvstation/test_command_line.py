@@ -7,13 +7,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import DATA, NAME, SESSION, put
 
 from fpvcar.wire.station import Pairing
 from fpvstation.__main__ import main
 from fpvstation.fetch.cars import Cars
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 
 @pytest.fixture(autouse=True)

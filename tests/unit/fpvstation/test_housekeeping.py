@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import CAR, DATA, NAME, put, sums_of
 
 from fpvcar.runtime.texts import VERBATIM, Text
 from fpvstation.catalogue.catalogue import Catalogue
@@ -25,7 +26,6 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
-from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, put, sums_of
 
 NOW = datetime.datetime(2026, 12, 23, 12, tzinfo=datetime.UTC)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from testkit.mcaps import BEGAN_NS, Logged, McapFile
 
 from fpvcar.library.drives import DriveFilter
 from fpvcar.recordings import codec, messages, names
@@ -16,7 +17,6 @@ from fpvcar.runtime.units import SECOND_NS
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.mcaps import BEGAN_NS, Logged, McapFile
 
 SESSIONS, SESSIONS_SOAK = 600, 100_000
 RATE_AIM, RATE_LEAST, ANSWER_MOST_S = 1000, 500, 0.1

@@ -9,6 +9,8 @@ from random import Random
 from unittest.mock import Mock
 
 import pytest
+from testkit.base_station.disk import FakeDisk, Killed, sums_of
+from testkit.recorder.odd_disk import Mounted, NoFuse
 
 from fpvcar.library import checksums
 from fpvstation.__main__ import main
@@ -17,8 +19,6 @@ from fpvstation.fetch.pull import Pull
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, TRIALS
 from fpvstation.store.store import Store
-from tests.support.base_station.disk import FakeDisk, Killed, sums_of
-from tests.support.recorder.odd_disk import Mounted, NoFuse
 from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
 
 NO_RENAME = ("RENAME ENOSYS", "RENAME2 ENOSYS")

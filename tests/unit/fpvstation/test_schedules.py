@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 from mcap.reader import make_reader
+from testkit.base_station.links import PIECE
+from testkit.base_station.world import World
+from testkit.mcaps import BEGAN_NS, Logged, McapFile
 
 from fpvcar.library import checksums
 from fpvcar.recordings import codec, messages
 from fpvstation.store.sums_file import SUMS_FILE, stored_in
 from tests.soak.seeds import chosen
-from tests.support.base_station.links import PIECE
-from tests.support.base_station.world import World
-from tests.support.mcaps import BEGAN_NS, Logged, McapFile
 
 SEEDS, SEEDS_SOAK, BATCHES = 24, 1000, 8
 REAL_SEEDS, REAL_SEEDS_SOAK, REAL_PIECE = 1, 50, 8192
@@ -55,7 +55,7 @@ def test_foreign_tools_verify_and_read_stored_segments(
 ) -> None:
     """The checks use `sha256sum -c`, and the MCAP library of Foxglove."""
     monkeypatch.setattr(checksums, "PIECE", REAL_PIECE)
-    monkeypatch.setattr("tests.support.base_station.links.PIECE", REAL_PIECE)
+    monkeypatch.setattr("testkit.base_station.links.PIECE", REAL_PIECE)
     read = 0
     for seed in seeds[: REAL_SEEDS_SOAK if soaking else REAL_SEEDS]:
         world = World(seed)

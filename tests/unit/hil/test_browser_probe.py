@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
+from testkit.harness import wait_for
+from testkit.network.ports import free_port
 
 from fpvcar.hil import browser_probe, browsers
 from fpvcar.hil.browser_probe import BrowserProbe, Picture
 from fpvcar.hil.led_detector import COLUMNS, ROWS
 from fpvcar.hil.rig import CheckFailed, MissingPart
-from tests.e2e.harness import wait_for
-from tests.support.ports import free_port
 
 CELLS = [7] * (COLUMNS * ROWS)
 SHOWN = {"kind": "picture", "shown_us": 1500, "captured_us": 1400, "path": "mse", "cells": CELLS}

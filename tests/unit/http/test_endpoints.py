@@ -11,13 +11,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from testkit.network.ports import free_port
 
 from fpvcar.http import endpoints
 from fpvcar.http.endpoints import Address, Site
 from fpvcar.http.limits import Places
 from fpvcar.http.listener import Listener
 from fpvcar.runtime import files
-from tests.support.ports import free_port
 
 
 @pytest.fixture(autouse=True)

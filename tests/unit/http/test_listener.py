@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.attacks import frame
+from testkit.network.ports import free_port
 
 from fpvcar.http import certificates, limits, listener
 from fpvcar.http.fast_path import FastPath
 from fpvcar.http.limits import Places
 from fpvcar.http.listener import READ_BYTES, Listener
-from tests.e2e.hostile.attacks import frame
-from tests.support.ports import free_port
 
 
 class Echo(asyncio.Protocol):

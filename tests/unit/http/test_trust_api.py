@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.hub import PROFILE, House, server_of
 
 from fpvcar.http import endpoints
 from fpvcar.http.pages import HEADERS, POLICY
 from fpvcar.http.trust_api import BASE, TrustApi
 from fpvcar.runtime import paths
-from tests.support.hub import PROFILE, House, server_of
 
 Client = TestClient[Any, Any]
 

@@ -16,6 +16,10 @@ import aiohttp
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from testkit import sound_card
+from testkit.cameras.video_source import Deaf
+from testkit.hub import PROFILE, House, Visitor, server_of, until
+from testkit.sound_card import TONE_HZ, SoundCard, frequency_hz, now_us
 
 from fpvcar import config
 from fpvcar.drive.saved import SavedSettings
@@ -28,10 +32,6 @@ from fpvcar.runtime.child_process import KILL_S, TERM_S
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 from fpvcar.wire.intercom import SOUND_BYTES, SOUND_S, Sound, pack_sound, parse_sound
-from tests.support import sound_card
-from tests.support.cameras.video_source import Deaf
-from tests.support.hub import PROFILE, House, Visitor, server_of, until
-from tests.support.sound_card import TONE_HZ, SoundCard, frequency_hz, now_us
 from tests.unit.seat.test_redundant_link import Socket, closing, reason
 
 SOUND = config.Intercom(speaker="default", microphone="default")

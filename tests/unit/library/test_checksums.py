@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+from testkit.recorder.recording import UTC_NS, FakeFolder, name, recorded, second
 
 from fpvcar.library import checksums
 from fpvcar.recordings import names
 from fpvcar.runtime.units import MIB, SECOND_NS
-from tests.support.recorder.recording import UTC_NS, FakeFolder, name, recorded, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 

@@ -4,6 +4,8 @@ import itertools
 
 import msgspec
 import pytest
+from testkit.recorder.recording import CATALOGUE, PROFILE, UTC_NS, BytesSource, about, step
+from testkit.world import inputs
 
 from fpvbench.world.process import World
 from fpvbench.world.scene import Layout, Ramp
@@ -16,8 +18,6 @@ from fpvcar.recordings import codec, messages
 from fpvcar.recordings.messages import Stint, Turn
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder.recording import CATALOGUE, PROFILE, UTC_NS, BytesSource, about, step
-from tests.support.world import inputs
 
 NOBODY = {"reason": "nobody", "throttle": 0.0, "wish": None}
 STOPPED = {"reason": "stopped", "throttle": 0.0}

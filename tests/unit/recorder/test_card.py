@@ -5,6 +5,9 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+from testkit.pins.wheels import until
+from testkit.recorder.recorder import Rig
+from testkit.recorder.recording import step
 
 from fpvcar.recorder import encoder
 from fpvcar.recorder.handover import ALL_MOST
@@ -12,9 +15,6 @@ from fpvcar.recorder.thread import ENDED
 from fpvcar.recordings import messages
 from fpvcar.recordings.mcap.parsing import RecordError
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.pins.wheels import until
-from tests.support.recorder.recorder import Rig
-from tests.support.recorder.recording import step
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

@@ -8,6 +8,8 @@ from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
+from testkit.recorder.fed_car import Car
+from testkit.recorder.recording import DELTA, KEY, PROFILE
 
 from fpvcar.buttons.panel import Panel
 from fpvcar.drive import gate
@@ -19,8 +21,6 @@ from fpvcar.runtime.texts import Text
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, telemetry
 from fpvcar.wire.buttons import View
-from tests.support.recorder.fed_car import Car
-from tests.support.recorder.recording import DELTA, KEY, PROFILE
 
 SILENT = Text("silent", "silent")
 

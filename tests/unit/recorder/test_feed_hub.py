@@ -1,11 +1,12 @@
 """Events of the hub and of the gate's owner become messages."""
 
+from testkit.hub import House
+from testkit.recorder.fed_car import Car
+
 from fpvcar.drive import gate
 from fpvcar.recordings import messages
 from fpvcar.wire import up
 from fpvcar.wire.settings import SetRecording
-from tests.support.hub import House
-from tests.support.recorder.fed_car import Car
 
 
 def test_hub_and_gate_events_reach_the_recorder() -> None:

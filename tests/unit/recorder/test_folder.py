@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.recorder.recorder import Rig
+from testkit.recorder.recording import CATALOGUE, UTC_NS, about, file, second
 
 from fpvcar import config
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
@@ -15,8 +17,6 @@ from fpvcar.recordings.mcap import records
 from fpvcar.recordings.messages import Event
 from fpvcar.recordings.repair import salvage
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder.recorder import Rig
-from tests.support.recorder.recording import CATALOGUE, UTC_NS, about, file, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 

@@ -4,10 +4,10 @@ import threading
 
 from hypothesis import given
 from hypothesis import strategies as some
+from testkit.recorder.recording import about, step
 
 from fpvcar.recorder.encoder import BeginCommand, KeepCommand, QueuedMessage
 from fpvcar.recorder.handover import ALL_MOST, Handover
-from tests.support.recorder.recording import about, step
 
 
 def noted(number: int, size: int = 512) -> QueuedMessage:

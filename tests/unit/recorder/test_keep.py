@@ -3,10 +3,7 @@
 import errno
 
 import pytest
-
-from fpvcar.recorder.rotation import GRACE_NS, Rotation
-from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder.recording import (
+from testkit.recorder.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,
@@ -17,6 +14,9 @@ from tests.support.recorder.recording import (
     recorded,
     second,
 )
+
+from fpvcar.recorder.rotation import GRACE_NS, Rotation
+from fpvcar.runtime.units import SECOND_NS
 
 DEAD = "Plague-20261120T120000Z-0007.mcap"
 

@@ -4,10 +4,10 @@ import errno
 from collections.abc import Sequence
 
 import pytest
+from testkit.recorder.recorder import Rig
 
 from fpvcar.recordings import messages
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder.recorder import Rig
 
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 SECOND = "Plague-20261121T193100Z-0002.mcap"

@@ -2,14 +2,8 @@
 
 import math
 
-from fpvcar.recorder.feed import Feed
-from fpvcar.recorder.retention import Removal, SpaceLimits, make_room
-from fpvcar.recorder.rotation import Rotation
-from fpvcar.recordings import messages, names
-from fpvcar.recordings.names import File
-from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder.recorder import Rig
-from tests.support.recorder.recording import (
+from testkit.recorder.recorder import Rig
+from testkit.recorder.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,
@@ -19,6 +13,13 @@ from tests.support.recorder.recording import (
     played_sources,
     second,
 )
+
+from fpvcar.recorder.feed import Feed
+from fpvcar.recorder.retention import Removal, SpaceLimits, make_room
+from fpvcar.recorder.rotation import Rotation
+from fpvcar.recordings import messages, names
+from fpvcar.recordings.names import File
+from fpvcar.runtime.units import SECOND_NS
 
 ROOM = SpaceLimits(keep_free=100, most=1000)
 OFFSET_NS = about(0).utc_offset_ns

@@ -2,12 +2,12 @@
 
 import msgspec
 import pytest
+from testkit.hub import PROFILE
+from testkit.recorder.recorder import Rig
+from testkit.recorder.recording import KEY, UTC_NS, step
 
 from fpvcar.recordings import codec, messages
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.hub import PROFILE
-from tests.support.recorder.recorder import Rig
-from tests.support.recorder.recording import KEY, UTC_NS, step
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.recorder.recorder import Rig
+from testkit.recorder.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
 
 from fpvcar import config
 from fpvcar.recorder.retention import Removal, SpaceLimits, Usage, make_room, use_of
@@ -10,8 +12,6 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
 from fpvcar.recordings.names import File
 from fpvcar.runtime.units import MB, SECOND_NS
-from tests.support.recorder.recorder import Rig
-from tests.support.recorder.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
 
 ROOM = SpaceLimits(keep_free=100, most=1000)
 SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)

@@ -3,13 +3,7 @@
 import errno
 
 import pytest
-
-from fpvcar import config
-from fpvcar.recorder.retention import CardFull, SpaceLimits
-from fpvcar.recorder.rotation import Rotation, split
-from fpvcar.recorder.writer import EncodedMessage
-from fpvcar.runtime.units import MB, SECOND_NS
-from tests.support.recorder.recording import (
+from testkit.recorder.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,
@@ -21,6 +15,12 @@ from tests.support.recorder.recording import (
     recording,
     second,
 )
+
+from fpvcar import config
+from fpvcar.recorder.retention import CardFull, SpaceLimits
+from fpvcar.recorder.rotation import Rotation, split
+from fpvcar.recorder.writer import EncodedMessage
+from fpvcar.runtime.units import MB, SECOND_NS
 
 
 def item(at_s: float, key: bool = False) -> EncodedMessage:

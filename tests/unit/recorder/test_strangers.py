@@ -1,10 +1,11 @@
 """Viewers without rights cannot fill the card, with any messages."""
 
+from testkit.hub import House
+from testkit.recorder.fed_car import Car
+
 from fpvcar.drive.control import GateRun
 from fpvcar.recordings import messages
 from fpvcar.wire import up
-from tests.support.hub import House
-from tests.support.recorder.fed_car import Car
 
 CROWD, PER_S = 20, 250
 MOST_BYTES_S = 10_000

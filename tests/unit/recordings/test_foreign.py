@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from mcap.reader import make_reader
+from testkit import mcaps
+from testkit.mcaps import Drive, McapFile
+from testkit.recorder.foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
 
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.repair import salvage
-from tests.support import mcaps
-from tests.support.mcaps import Drive, McapFile
-from tests.support.recorder.foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
 
 
 def mcap_file() -> McapFile:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from testkit.recorder.recording import PROFILE
 
 from fpvcar.recordings import messages, topics
-from tests.support.recorder.recording import PROFILE
 
 LAYOUT = json.loads(
     (Path(__file__).parents[3] / "docs" / "reference" / "foxglove-layout.json").read_text()

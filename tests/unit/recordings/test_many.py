@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit import mcaps
+from testkit.mcaps import BEGAN_NS, Drive, Logged, McapFile
 
 from fpvcar import __main__
 from fpvcar.recordings import names
 from fpvcar.runtime.units import SECOND_NS
-from tests.support import mcaps
-from tests.support.mcaps import BEGAN_NS, Drive, Logged, McapFile
 
 FILES, ROOM = 40, 12
 """Number of files, and of remaining descriptors."""

@@ -19,6 +19,7 @@ from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap_protobuf.decoder import DecoderFactory
 from mcap_protobuf.schema import build_file_descriptor_set
+from testkit.recorder.recording import KEY, PROFILE, TOPICS, about, file, step
 
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.recordings import codec, messages, mounts
@@ -27,7 +28,6 @@ from fpvcar.recordings.mcap import calibration, protobuf
 from fpvcar.recordings.mcap.calibration import Pinhole
 from fpvcar.recordings.mcap.frames import Transform
 from fpvcar.recordings.messages import FormatError
-from tests.support.recorder.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
 REAL = st.floats(allow_nan=False, allow_infinity=False)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.recorder.recording import UTC_NS, name
 
 from fpvcar.recordings import names
-from tests.support.recorder.recording import UTC_NS, name
 
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 

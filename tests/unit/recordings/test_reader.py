@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcap.reader import make_reader
+from testkit.recorder.recording import UTC_NS, BytesSource, about, file, flipped, recording
 
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.mcap import parsing, records
@@ -19,7 +20,6 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import Message, Recording
 from fpvcar.recordings.repair import recover, verify
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recorder.recording import UTC_NS, BytesSource, about, file, flipped, recording
 
 CHUNKS = 6
 WHOLE = file(CHUNKS)

@@ -9,6 +9,7 @@ import pytest
 from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as TheirWriter
+from testkit.recorder.recording import file, flipped, recording
 
 from fpvcar import __main__
 from fpvcar.recordings import codec, messages, reader
@@ -17,7 +18,6 @@ from fpvcar.recordings.mcap import records, walk
 from fpvcar.recordings.mcap.parsing import PackageMissing
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.repair import recover, verify
-from tests.support.recorder.recording import file, flipped, recording
 
 
 def theirs(compression: CompressionType, chunked: bool = True) -> bytes:

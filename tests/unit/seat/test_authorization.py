@@ -2,12 +2,13 @@
 
 import asyncio
 
+from testkit.hub import PROFILE, House, Visitor
+
 from fpvcar.access.codes import Rights
 from fpvcar.access.remembered_browsers import GROWN_UP_S
 from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import down, up
 from fpvcar.wire.settings import Lights, Limit
-from tests.support.hub import PROFILE, House, Visitor
 
 
 def people(visitor: Visitor) -> dict[str, down.Person]:

@@ -29,6 +29,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from testkit.hub import CODES, PROFILE
+from testkit.machine import MS, WAYS, Fresh, WiredCar
 
 from fpvcar.access.codes import Rights
 from fpvcar.config import GuardMode
@@ -38,8 +40,6 @@ from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import up
 from fpvcar.wire.settings import Guard
 from fpvcar.wire.wheels import WheelsReason
-from tests.support.hub import CODES, PROFILE
-from tests.support.machine import MS, WAYS, Fresh, WiredCar
 
 NAMES = ("Ann", "Bob", "Mum")
 WHO = st.sampled_from([0, 0, 0, 1, 2])
@@ -57,7 +57,7 @@ class Page:
 
 
 class Car(WiredCar, RuleBasedStateMachine):
-    """Machine of the module's docstring; support/machine.py has the parts and the pins."""
+    """Machine of the module's docstring; testkit/machine.py has the parts and the pins."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,6 +23,8 @@ from typing import Any
 
 import aiohttp
 import pytest
+from testkit.network.ports import free_port
+from testkit.pins.wheels import BENCH, START_S, Chip
 
 import fpvcar
 from fpvcar import app
@@ -33,8 +35,6 @@ from fpvcar.seat import hub
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wheels.pins_off_client import MotorAccess
 from fpvcar.wheels.service import Service
-from tests.support.pins.wheels import BENCH, START_S, Chip
-from tests.support.ports import free_port
 
 PACKAGE = f"{Path(fpvcar.__file__).parent}/"
 STACK_MOST, COMMAND_MOST, ALL_MOST = 11, 24, 37

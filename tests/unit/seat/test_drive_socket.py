@@ -7,6 +7,7 @@ import pytest
 from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
+from testkit.hub import House
 
 from fpvcar import config
 from fpvcar.access.codes import Rights
@@ -16,7 +17,6 @@ from fpvcar.seat import drive_socket
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.hub import new_nonce
 from fpvcar.wire import down, up
-from tests.support.hub import House
 from tests.vectors import text
 
 UPGRADE = (

@@ -17,6 +17,9 @@ from collections import deque
 from collections.abc import Callable
 
 import pytest
+from testkit.hub import PROFILE
+from testkit.machine import MS, WiredCar
+from testkit.network.attacks import frame
 
 from fpvcar.access.codes import Rights
 from fpvcar.http.fast_path import TEXT, FastPath, unmasked
@@ -28,9 +31,6 @@ from fpvcar.seat.drive_socket import Session, SessionReader
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import WheelsReason
-from tests.e2e.hostile.attacks import frame
-from tests.support.hub import PROFILE
-from tests.support.machine import MS, WiredCar
 
 LATE_NS = 700 * MS
 STOOD_NS = 100 * MS

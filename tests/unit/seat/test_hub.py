@@ -5,6 +5,7 @@ import random
 
 import msgspec
 import pytest
+from testkit.hub import PROFILE, House, Visitor
 
 from fpvcar.access.codes import Rights
 from fpvcar.drive import gate
@@ -18,7 +19,6 @@ from fpvcar.video.frame_rate import REASONS
 from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.json_text import encode_downward
 from fpvcar.wire.settings import Lights, Limit
-from tests.support.hub import PROFILE, House, Visitor
 
 
 @pytest.fixture

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.hub import PROFILE
+from testkit.machine import MS, WiredCar
 
 from fpvcar.access.codes import Rights
 from fpvcar.hil.stop_causes import LATE_S
 from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import Down
-from tests.support.hub import PROFILE
-from tests.support.machine import MS, WiredCar
 
 STEP_MS = 5
 DelayS = Callable[[float], float]

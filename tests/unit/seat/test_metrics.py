@@ -11,6 +11,8 @@ from typing import Any, get_args
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client.parser import text_string_to_metric_families
+from testkit.cameras.video_source import Deaf
+from testkit.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
 
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.http.prometheus_text import CONTENT_TYPE
@@ -23,8 +25,6 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.cameras.video_source import Deaf
-from tests.support.hub import PROFILE, FakeSenses, House, NoRecorder, server_of
 
 FOREIGN = {"Host": "evil.example"}
 READ_ONLY = Text("os_erofs", "Read-only file system")

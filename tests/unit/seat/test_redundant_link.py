@@ -11,6 +11,8 @@ import aiohttp
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.cameras.video_source import Deaf
+from testkit.hub import PROFILE, House, server_of, until
 
 from fpvcar.http.limits import RESERVED
 from fpvcar.seat import redundant_link
@@ -18,8 +20,6 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import down
 from fpvcar.wire.video import parse_video
-from tests.support.cameras.video_source import Deaf
-from tests.support.hub import PROFILE, House, server_of, until
 
 Socket = aiohttp.ClientWebSocketResponse
 

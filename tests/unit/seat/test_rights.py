@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from aiohttp import WSMsgType, web
 from aiohttp.test_utils import make_mocked_request
+from testkit.hub import CODES, PROFILE, House, Visitor
 from tools.docs import http_api, rights_docs, wire_docs
 
 from fpvcar import config
@@ -25,7 +26,6 @@ from fpvcar.seat.handlers import Right, handlers_of, handles
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
 from fpvcar.wire.settings import SetRecording
-from tests.support.hub import CODES, PROFILE, House, Visitor
 from tests.vectors import text
 
 _GOOD = (up.parse_upward(good["text"]) for good in reversed(text.drive_up()["good"]))

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.hub import House, cameras_of, server_of, until
 
 from fpvcar.access.codes import Rights
 from fpvcar.access.remembered_browsers import COOKIE
@@ -25,7 +26,6 @@ from fpvcar.seat.vehicle import Channel
 from fpvcar.video.camera import Camera
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
-from tests.support.hub import House, cameras_of, server_of, until
 from tests.unit.seat.test_redundant_link import closing
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")

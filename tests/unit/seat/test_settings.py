@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from testkit.hub import House, NoRecorder, Visitor
 
 from fpvcar.drive.saved import SavedName
 from fpvcar.http.responses import quoted
@@ -13,7 +14,6 @@ from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 from fpvcar.wire.down import CarName, Welcome
 from fpvcar.wire.settings import Lights
-from tests.support.hub import House, NoRecorder, Visitor
 
 
 def test_head_lights_are_set_and_toggled() -> None:

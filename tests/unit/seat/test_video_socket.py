@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import websockets
 from aiohttp import web
+from testkit.hub import until
 from websockets.asyncio.client import ClientConnection, connect
 
 from fpvcar.http import certificates
@@ -19,7 +20,6 @@ from fpvcar.seat.video_socket import Sender, serve_viewer
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream, Viewer
 from fpvcar.wire.video import VideoHeader, parse_video
-from tests.support.hub import until
 
 HELLO = '{"kind":"hello","v":1,"client":"the-page"}'
 STRANGER = HELLO.replace("the", "not-the")

@@ -4,11 +4,11 @@ import logging
 
 import msgspec
 import pytest
+from testkit.hub import House, NoRecorder, Visitor
 
 from fpvcar.seat.turns import ANSWER_S, ASKS_BURST, ASKS_PER_S, PAUSE_S, WheelRequests
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
-from tests.support.hub import House, NoRecorder, Visitor
 
 MANY = 10_000
 

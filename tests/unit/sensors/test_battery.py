@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from testkit.pins.wheels import Chip, until
 
 from fpvbench import soc as chips
 from fpvbench.chips import ina219 as model
@@ -22,7 +23,6 @@ from fpvcar.runtime.texts import STARTING, State, Text
 from fpvcar.sensors import battery as battery_module
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
 from fpvcar.wire import telemetry
-from tests.support.pins.wheels import Chip, until
 
 BENCH = paths.HARDWARE / "bench.toml"
 SOON_S = 20.0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from testkit.pins.wheels import until
 
 from fpvcar.devices.computer import ComputerReadings
 from fpvcar.devices.linux import computer as device
@@ -17,7 +18,6 @@ from fpvcar.runtime import paths
 from fpvcar.sensors import computer
 from fpvcar.sensors.computer import HealthThread, health_of
 from fpvcar.wire import telemetry
-from tests.support.pins.wheels import until
 
 WIRELESS = """\
 Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pins.vl53l0x import Rig
+from testkit.pins.wheels import Chip, until
 
 from fpvcar import config
 from fpvcar.depth.camera import DepthCamera, Record
@@ -17,8 +19,6 @@ from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.runtime.texts import State, Text
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME, SAME_MOST, SILENT_S, Tof
-from tests.support.pins.vl53l0x import Rig
-from tests.support.pins.wheels import Chip, until
 from tests.unit.devices.test_hcsr04 import Air, echo
 from tests.unit.sensors.test_battery import Stage
 from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing

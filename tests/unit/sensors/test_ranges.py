@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from testkit.pins.vl53l0x import Rig
+from testkit.pins.wheels import Chip, until
 
 from fpvbench import soc as chips
 from fpvcar import config
@@ -24,8 +26,6 @@ from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.reading import UNREAD_MOST, LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
 from fpvcar.wire import telemetry
-from tests.support.pins.vl53l0x import Rig
-from tests.support.pins.wheels import Chip, until
 
 SOON_S = 20.0
 POWER, TRIGGER, ECHO = 4, 20, 21

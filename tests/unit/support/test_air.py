@@ -1,6 +1,6 @@
 """Air between two hosts: effect of the router's channel on packets."""
 
-from tests.support.network.air import Channel, Weather
+from testkit.network.air import Channel, Weather
 
 
 def flight(weather: Weather, count: int = 10_000) -> list[float | None]:

@@ -1,8 +1,7 @@
 """Effect of distance on Wi-Fi, by the model."""
 
 import pytest
-
-from tests.support.network import wifi
+from testkit.network import wifi
 
 
 def test_received_power_falls_as_p1238_predicts() -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from testkit.cameras.video_source import encode
 
 from fpvcar.video import h264
 from fpvcar.wire.camera import pack_record
-from tests.support.cameras.video_source import encode
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.cameras.video_source import decode, encode
 
 from fpvcar import config
 from fpvcar.config import profiles
@@ -13,7 +14,6 @@ from fpvcar.video.access_unit_records import BLOCK_BYTES, TRUSTED, AnnexBSplitte
 from fpvcar.video.camera import argv_of
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
-from tests.support.cameras.video_source import decode, encode
 
 BENCH = Path(__file__).parents[3] / "hardware" / "bench.toml"
 

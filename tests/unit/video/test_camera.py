@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from testkit.cameras.video_source import encode
+from testkit.hub import until
 
 from fpvcar.runtime.texts import STARTING
 from fpvcar.video import access_unit_records, faults, h264, process
@@ -18,10 +20,8 @@ from fpvcar.video import camera as video_camera
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
-from tests.support.cameras.video_source import encode
-from tests.support.hub import until
 
-FAKE = str(Path(__file__).parents[2] / "support" / "cameras" / "fake_camera.py")
+FAKE = str(Path(__file__).parents[3] / "testkit" / "cameras" / "fake_camera.py")
 
 
 def argv(film: Path, mode: str, *more: str) -> list[str]:
@@ -54,7 +54,7 @@ def alive(pid: int) -> bool:
 
 async def test_sensor_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PICAMERA_SENSOR", "imx708_wide")
-    program = [sys.executable, "-m", "tests.support.cameras.fake_picamera", "--width=320"]
+    program = [sys.executable, "-m", "testkit.cameras.fake_picamera", "--width=320"]
     camera = Camera(program, True)
     assert camera.sensor == ""
     async with running(camera):

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.hub import until
 
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
-from tests.support.hub import until
 from tests.unit.video.test_camera import alive, argv, running
 
 PARENT = """

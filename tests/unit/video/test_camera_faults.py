@@ -6,12 +6,12 @@ import signal
 from collections.abc import Sequence
 
 import pytest
+from testkit.cameras.video_source import encode
 
 from fpvcar.runtime.texts import VERBATIM, Text
 from fpvcar.video import faults, h264
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.errors import WireError
-from tests.support.cameras.video_source import encode
 
 LAST_WORDS = {
     "/dev/video0: Device or resource busy": "end the other program",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from testkit.cameras.camera import BENCH, Camera, decode, decoder, nal_types
 
 from fpvcar.video import h264
-from tests.support.cameras.camera import BENCH, Camera, decode, decoder, nal_types
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +28,9 @@ class Kind:
     rates: bool = True
 
 
-PICAMERA = "tests.support.cameras.fake_picamera"
-RPICAM = "tests.support.cameras.rpicam_vid"
-WEBCAM = "tests.support.cameras.fake_webcam"
+PICAMERA = "testkit.cameras.fake_picamera"
+RPICAM = "testkit.cameras.rpicam_vid"
+WEBCAM = "testkit.cameras.fake_webcam"
 KINDS = (
     Kind("bench", BENCH, ("--source=strip", *SIZE)),
     Kind("v4l2 yuyv", WEBCAM, env={"WEBCAM_FORMATS": "YUYV"}),

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.hub import until
 
 from fpvcar.video.camera import Camera, EncoderChoice
-from tests.support.hub import until
 from tests.unit.video.test_camera import argv, running
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ async def test_picamera2_with_a_refusing_encoder_goes_on_by_libx264(
     """The real program of a Pi's camera, with picamera2 over stand-ins for its devices."""
     monkeypatch.setenv("PICAMERA_BOARD", "zero")
     monkeypatch.setenv("PICAMERA_ENCODER", str(errno.EINVAL))
-    words = [sys.executable, "-m", "tests.support.cameras.fake_picamera", "--width=320"]
+    words = [sys.executable, "-m", "testkit.cameras.fake_picamera", "--width=320"]
     camera = Camera([*words, "--height=240"], True, encoder=tmp_path)
     states = set[str]()
     async with running(camera):

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.cameras.video_source import decode, encode
 
 from fpvcar.video import h264
 from fpvcar.video.h264 import AnnexB, ParameterSets, begins_unit
-from tests.support.cameras.video_source import decode, encode
 
 C4 = b"\0\0\0\1"
 C3 = b"\0\0\1"

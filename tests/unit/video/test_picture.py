@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from testkit.hub import PROFILE, House
 
 from fpvcar import config
 from fpvcar.config import Picture, profiles
@@ -17,7 +18,6 @@ from fpvcar.seat.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
 from fpvcar.wire.settings import SetPicture
-from tests.support.hub import PROFILE, House
 
 
 class Told(Camera):

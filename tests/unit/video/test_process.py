@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from testkit.pins.wheels import until
 
 from fpvcar import config
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
@@ -14,7 +15,6 @@ from fpvcar.runtime.texts import VERBATIM, text_of_line
 from fpvcar.video import options, process
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.wire.camera import Record, parse_record_header
-from tests.support.pins.wheels import until
 
 # --- requests on stdin ---------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from testkit.hub import House, until
+from testkit.profiles import minimal
 
 from fpvcar import config
 from fpvcar.config import profiles
@@ -16,8 +18,6 @@ from fpvcar.second_camera.feature import SecondCamera
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Viewer
 from fpvcar.wire import up
-from tests.support.hub import House, until
-from tests.support.profiles import minimal
 from tests.unit.video.test_camera import alive, argv
 
 

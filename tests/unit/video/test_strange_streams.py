@@ -8,6 +8,9 @@ from pathlib import Path
 
 import av
 import pytest
+from testkit.cameras.video_source import encode
+from testkit.hub import until
+from testkit.mcaps import BEGAN_NS, McapFile
 
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export.mp4_export import Mp4Export
@@ -18,9 +21,6 @@ from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire.camera import pack_record
-from tests.support.cameras.video_source import encode
-from tests.support.hub import until
-from tests.support.mcaps import BEGAN_NS, McapFile
 from tests.unit.recordings.export.test_mp4_export import made, planned, said, shown
 from tests.unit.video.test_camera import running
 from tests.unit.video.test_syntax import without_vui

@@ -1,13 +1,13 @@
 """Policy of the fan-out with a clock in hand; slow viewers delay no other."""
 
 import pytest
+from testkit.cameras.video_source import Deaf, encode
 
 from fpvcar.video import h264, stream
 from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Frame, Stream, Viewer
 from fpvcar.wire.video import FPS_MOST, parse_video
-from tests.support.cameras.video_source import Deaf, encode
 
 FRAME_S = 1 / 30
 

@@ -1,12 +1,12 @@
 """Core of the wheels on fake pins: leases, latch, messages, order of events."""
 
 import pytest
+from testkit.pins.fake_pins import FakeDeadMan
+from testkit.pins.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 from fpvcar.devices.pins import PinsLost
 from fpvcar.wheels.controller import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
 from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
-from tests.support.pins.fake_pins import FakeDeadMan
-from tests.support.pins.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 
 def test_car_does_not_move_before_a_zero() -> None:

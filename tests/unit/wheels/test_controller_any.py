@@ -2,9 +2,9 @@
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from testkit.pins.wheels_car import MS, PINS, Car
 
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.pins.wheels_car import MS, PINS, Car
 
 DUTIES = st.sampled_from([0.0, 0.0, 0.3, -0.3])
 ACTS = st.lists(

@@ -4,6 +4,8 @@ import logging
 from itertools import pairwise
 
 import pytest
+from testkit.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
+from testkit.pins.wheels_car import MS, Car, at_each_line, why
 
 from fpvcar import config
 from fpvcar.config import profiles
@@ -12,8 +14,6 @@ from fpvcar.runtime import paths
 from fpvcar.runtime.texts import Text
 from fpvcar.wheels.controller import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
-from tests.support.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
-from tests.support.pins.wheels_car import MS, Car, at_each_line, why
 
 REFUSED = Text("os_econnrefused", "Connection refused")
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pins.wheels import MARGIN_S, START_S, Client, Rig, until
 
 from fpvbench.units import let_go
 from fpvcar.runtime import paths
 from fpvcar.wire.wheels import WheelsReason
-from tests.support.pins.wheels import MARGIN_S, START_S, Client, Rig, until
 
 HAT = paths.HARDWARE / "motor-hat.toml"
 OE = 4

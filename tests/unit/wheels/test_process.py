@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.ports import free_port
+from testkit.pins.wheels import MARGIN_S, START_S, Client, Rig, until
 
 from fpvbench.units import let_go
 from fpvbench.world.bridge import Wiring
@@ -21,8 +23,6 @@ from fpvcar.runtime import paths
 from fpvcar.wheels.__main__ import warn_of_pulses
 from fpvcar.wheels.pins_off_client import MOTOR_PINS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.support.pins.wheels import MARGIN_S, START_S, Client, Rig, until
-from tests.support.ports import free_port
 
 
 @pytest.fixture

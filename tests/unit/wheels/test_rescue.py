@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pins.wheels import BENCH, Chip, until
 
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
@@ -13,7 +14,6 @@ from fpvcar.devices.pigpio import tripped
 from fpvcar.devices.pins import DeadMan
 from fpvcar.wheels import client
 from fpvcar.wheels.client import Rescue
-from tests.support.pins.wheels import BENCH, Chip, until
 
 WITHIN_S = 20.0
 """Generous limit for a loaded machine."""

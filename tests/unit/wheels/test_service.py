@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.pins.fake_pins import PlayedAccess
+from testkit.pins.wheels_car import at_each_line
 
 from fpvcar.config import profiles
 from fpvcar.devices.linux import pins_off
@@ -18,8 +20,6 @@ from fpvcar.runtime import paths, sd_notify
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wheels.pins_off_client import MOTOR_PINS, ask_helper, write_pins
 from fpvcar.wheels.service import Service
-from tests.support.pins.fake_pins import PlayedAccess
-from tests.support.pins.wheels_car import at_each_line
 
 
 def nobody() -> MotorBoard:

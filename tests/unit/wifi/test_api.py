@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from testkit.grown_up import Client, GrownUpsApi
+from testkit.hub import CODES
 
 from fpvcar.wifi.api import KEY, NetworkApi
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.core import KEY_WRONG
 from fpvcar.wire.network import Join, Network, NetworkState, OwnNetwork, Scan, Wish
-from tests.support.grown_up import Client, GrownUpsApi
-from tests.support.hub import CODES
 
 OWN = OwnNetwork("Rusty", "twelve chars", ("101", "010"))
 STATE = NetworkState("own", OWN, "Home", KEY_WRONG, (Network("Home", 80, "key"),), 7.0)

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from testkit.network import radio_contract
+from testkit.network.radio_contract import HOME, HOME_KEY, NETWORK
 
 from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.core import KEY_WRONG, OWN_S, SEARCH_S, Machine
@@ -14,8 +16,6 @@ from fpvcar.wifi.fake import FakeRadio, Station
 from fpvcar.wifi.nmcli import BLOCKED
 from fpvcar.wifi.service import Service, load_key, own_network, serve, wifi_text
 from fpvcar.wire.network import SOCKET, Join, Network, NetworkState, OwnNetwork, Scan
-from tests.support.network import radio_contract
-from tests.support.network.radio_contract import HOME, HOME_KEY, NETWORK
 
 OWN = OwnNetwork("Rusty", "twelve chars")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.pins.pigpiod import START_US, Core, grid, make_core, square, stored_wave, words
 
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, grid, make_core, square, stored_wave, words
 
 T0 = START_US
 LEAD_US = 20

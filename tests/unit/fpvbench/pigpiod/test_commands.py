@@ -1,10 +1,10 @@
 """Checks of every command, in pigpio's order, and its result: tables of the facts."""
 
 import pytest
+from testkit.pins.pigpiod import Core, words
 
 from fpvbench import soc as chip
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import Core, words
 
 # command, p1, p2, extension, result
 CHECKS = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import pigpio
 import pytest
+from testkit.pins.pigpio_clients import ECHO, TRIGGER, settled, stop, until
+from testkit.pins.pigpiod import Emulator, start_emulator
 
 from fpvbench.outside import drive
 from fpvbench.pigpiod.__main__ import main
-from tests.support.pins.pigpio_clients import ECHO, TRIGGER, settled, stop, until
-from tests.support.pins.pigpiod import Emulator, start_emulator
 
 
 def test_versions(pi: Any) -> None:

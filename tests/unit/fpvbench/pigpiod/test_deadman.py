@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.pins.pigpiod import Core, Emulator, emulator, words
+from testkit.pins.wheels import START_S, until
 
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import Core, Emulator, emulator, words
-from tests.support.pins.wheels import START_S, until
 from tests.unit.fpvbench.pigpiod.test_scripts import status, store
 
 PINS = (17, 27, 24, 23)

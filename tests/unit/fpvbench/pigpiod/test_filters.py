@@ -11,10 +11,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.pins.pigpiod import START_US, Core, make_core, words
 
 from fpvbench.pigpiod.edges.filters import Filter, Glitch, Noise
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 TICK_US = 5

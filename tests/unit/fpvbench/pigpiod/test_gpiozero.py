@@ -7,11 +7,11 @@ import time
 import pytest
 from gpiozero import LED, MCP3008, PWMLED, Button, DistanceSensor, Motor, Robot, Servo
 from gpiozero.pins.pigpio import PiGPIOFactory
+from testkit.pins.pigpio_clients import ECHO, LIMIT_S, SHARES, TRIGGER, settled, until
+from testkit.pins.pigpiod import Emulator
 
 from fpvbench import soc as chip
 from fpvbench.outside import drive
-from tests.support.pins.pigpio_clients import ECHO, LIMIT_S, SHARES, TRIGGER, settled, until
-from tests.support.pins.pigpiod import Emulator
 
 
 def test_led_and_button(factory: PiGPIOFactory, running: Emulator) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from testkit.pins.pigpiod import Emulator, emulator, make_core
 
 from fpvbench.pigpiod.protocol import EXTENSION_MAX, REQUEST, Cmd, Parser, Request, Wait
-from tests.support.pins.pigpiod import Emulator, emulator, make_core
 
 LIMIT_S = 10.0
 U32 = st.integers(0, 2**32 - 1)

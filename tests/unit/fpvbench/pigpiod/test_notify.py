@@ -3,11 +3,12 @@
 import os
 from pathlib import Path
 
+from testkit.pins.pigpiod import START_US, Core, make_core, words
+
 from fpvbench.pigpiod.daemon import Client, Pipes
 from fpvbench.pigpiod.edges.alerts import LOOK_US
 from fpvbench.pigpiod.edges.pipes import FifoDirectory
 from fpvbench.pigpiod.protocol import Cmd, Request
-from tests.support.pins.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.pins.pigpiod import START_US, Core, make_core, words
 
 from fpvbench import outside
 from fpvbench import soc as chip
@@ -14,7 +15,6 @@ from fpvbench.outside import drive
 from fpvbench.pigpiod.daemon import Ultrasonic
 from fpvbench.pigpiod.nets import Nets
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 INPUT, OUTPUT = 0, 1

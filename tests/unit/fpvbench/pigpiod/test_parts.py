@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 
 import pytest
+from testkit.pins.pigpiod import START_US, Core, make_core, words
 
 from fpvbench.pigpiod.daemon import Ultrasonic
 from fpvbench.pigpiod.parts import echo_us
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 

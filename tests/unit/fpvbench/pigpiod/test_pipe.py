@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.pins.pigpio_clients import LIMIT_S
+from testkit.pins.pigpiod import Core, Emulator, emulator, make_core, words
 
 from fpvbench.pigpiod.protocol import Cmd, CommandError, Request, Wait
 from fpvbench.pigpiod.text import command_text
 from fpvbench.pigpiod.text.command_words import PIPE_WORDS
-from tests.support.pins.pigpio_clients import LIMIT_S
-from tests.support.pins.pigpiod import Core, Emulator, emulator, make_core, words
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from testkit.pins.pigpiod import START_US, Core, Reader, make_core, words
 
 from fpvbench.pigpiod import pwm
 from fpvbench.pigpiod.daemon import AttachedDevices
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import START_US, Core, Reader, make_core, words
 
 FREQUENCIES = (
     *(8000, 4000, 2000, 1600, 1000, 800, 500, 400, 320, 250, 200, 160),

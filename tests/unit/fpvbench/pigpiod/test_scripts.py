@@ -3,10 +3,10 @@
 import struct
 
 import pytest
+from testkit.pins.pigpiod import Core, words
 
 from fpvbench.pigpiod.protocol import Cmd, Wait
 from fpvbench.pigpiod.text.command_words import WORDS
-from tests.support.pins.pigpiod import Core, words
 
 INITING, HALTED, RUNNING, WAITING = range(4)
 

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
+from testkit.base_station.queries import session_files
+from testkit.base_station.stored import put
 
 from fpvcar import __version__
 from fpvstation.batch.session_job import Job
 from fpvstation.batch.tasks import KINDS
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.base_station.queries import session_files
-from tests.unit.fpvstation.store.test_store import put
 
 pytest.importorskip("pyarrow")
 SQL = "SELECT count(*) FROM samples"

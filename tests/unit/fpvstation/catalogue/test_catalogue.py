@@ -8,6 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from testkit.base_station.stored import put
+from testkit.mcaps import McapFile
+from testkit.recordings import NAME, drive_messages
 
 from fpvcar.library.drives import Drive, DriveFilter
 from fpvcar.runtime.texts import VERBATIM
@@ -16,9 +19,6 @@ from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.catalogue.search import entry_in, place_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.mcaps import McapFile
-from tests.support.recordings import NAME, drive_messages
-from tests.unit.fpvstation.store.test_store import put
 
 FOREVER = float("inf")
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import av
 import pytest
+from testkit import mcaps
+from testkit.cameras.video_source import encode
+from testkit.mcaps import McapFile
+from testkit.recordings import NAME
 
 from fpvcar.recordings.export import export
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.runtime.units import SECOND_NS
 from fpvstation.cli import decode
 from fpvstation.cli.decode import PAUSE_MOST_NS, Picture
-from tests.support import mcaps
-from tests.support.cameras.video_source import encode
-from tests.support.mcaps import McapFile
-from tests.support.recordings import NAME
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from testkit.base_station.station import car_application, stations_of
 
 from fpvcar.http import certificates
 from fpvcar.http.pages import PROBLEM, errors_as_pages
@@ -27,7 +28,6 @@ from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round, SegmentGone
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
-from tests.support.base_station.station import car_application, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 SECOND = NAME.replace("0001", "0002")

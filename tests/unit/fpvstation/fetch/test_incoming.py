@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from testkit.base_station.disk import sums_of
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
@@ -12,7 +13,6 @@ from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
-from tests.support.base_station.disk import sums_of
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
 NAME = "Plague-20261121T193100Z-0001.mcap"

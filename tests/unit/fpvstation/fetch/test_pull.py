@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from testkit.base_station.disk import FakeDisk, sums_of
 
 from fpvcar.runtime.texts import fault_text
 from fpvcar.runtime.units import MIB
@@ -17,7 +18,6 @@ from fpvstation.fetch.fair_slots import TURN_S, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.store import Store
-from tests.support.base_station.disk import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.queries import QueryWorld
 
 from fpvstation.query import keeper
-from tests.support.base_station.queries import QueryWorld
 
 
 @pytest.fixture(scope="session")

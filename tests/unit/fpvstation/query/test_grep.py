@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from testkit.base_station.queries import OTHER, SESSION, QueryWorld, scan
 
 from fpvcar.library.drives import DriveFilter
 from fpvstation.__main__ import main
@@ -10,7 +11,6 @@ from fpvstation.catalogue.catalogue import FILE
 from fpvstation.query import sidecar
 from fpvstation.query.grep import grep
 from fpvstation.query.sidecar import TEXTS
-from tests.support.base_station.queries import OTHER, SESSION, QueryWorld, scan
 
 Captured = pytest.CaptureFixture[str]
 LINE = re.compile(r"(\w+/[\d-]+/[\w-]+):(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z):(\w+):(.+)")

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pytest
+from testkit.base_station.queries import OTHER, SESSION, QueryWorld, sample_rows, stop_rows
 
 from fpvcar.drive.gate import Cause
 from fpvstation.query.engine import Engine
 from fpvstation.query.moments import LIMITS, STOPS, Conditions, moments_sql, weeks_sql
-from tests.support.base_station.queries import OTHER, SESSION, QueryWorld, sample_rows, stop_rows
 
 SECOND_US = 1_000_000
 SESSIONS = (SESSION, OTHER)

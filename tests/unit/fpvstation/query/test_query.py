@@ -15,13 +15,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from testkit.base_station.queries import OTHER, SESSION, QueryWorld, sample_rows, stop_rows
+from testkit.harness import wait_for
 
 from fpvstation.__main__ import main
 from fpvstation.errors import StationError
 from fpvstation.query import sidecar
 from fpvstation.query.engine import Engine
-from tests.e2e.harness import wait_for
-from tests.support.base_station.queries import OTHER, SESSION, QueryWorld, sample_rows, stop_rows
 
 Captured = pytest.CaptureFixture[str]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from testkit.base_station.queries import QueryWorld
 
 from fpvstation.__main__ import main
-from tests.support.base_station.queries import QueryWorld
 
 Captured = pytest.CaptureFixture[str]
 ZONED = """SELECT max(time) AS plain, max(time)::TIMESTAMPTZ AS zoned,

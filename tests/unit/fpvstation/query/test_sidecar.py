@@ -12,6 +12,10 @@ from pathlib import Path
 import duckdb
 import msgspec
 import pytest
+from testkit import mcaps
+from testkit.base_station.queries import OTHER, SESSION, QueryWorld, sample_rows, stop_rows
+from testkit.base_station.stored import put
+from testkit.mcaps import Drive, McapFile, logged
 
 from fpvcar.recordings import reader
 from fpvcar.recordings.messages import Reading
@@ -21,10 +25,6 @@ from fpvstation.query import keeper, sidecar
 from fpvstation.query.rows import Sampler
 from fpvstation.query.sidecar import Job
 from fpvstation.store.store import Store, trash_of
-from tests.support import mcaps
-from tests.support.base_station.queries import OTHER, SESSION, QueryWorld, sample_rows, stop_rows
-from tests.support.mcaps import Drive, McapFile, logged
-from tests.unit.fpvstation.store.test_store import put
 
 
 def rows_of(world: QueryWorld, table: str, session: str, columns: str) -> list[tuple[object, ...]]:

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from tests.support.base_station.office import Rig
+from testkit.base_station.office import Rig
 
 
 @pytest.fixture

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.bucket import act
+from testkit.base_station.stored import NAME, SESSION, put
+from testkit.network.versitygw import BUCKET, Gateway
 
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.restore import Restore
@@ -19,10 +22,7 @@ from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
-from tests.support.base_station.bucket import act
-from tests.support.base_station.versitygw import BUCKET, Gateway
 from tests.unit.fpvstation.replicas.test_tiers import OTHER, OTHER_NAME
-from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
 PLACES = ("store", "archive", "office", "snapshot")
 LOSSES = [lost for count in range(5) for lost in itertools.combinations(PLACES, count)]

@@ -1,14 +1,14 @@
 """Replicas at the office are verified again, a fifth of the time at most."""
 
 import pytest
+from testkit.base_station.office import SECOND, Rig
+from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put, sums_of
 
 from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.remotes import Remotes
 from fpvstation.store.replica_log import AHEAD_S, RECENT_S, REJUDGED_S
 from fpvstation.store.sums_file import StoredSegment
-from tests.support.base_station.office import SECOND, Rig
 from tests.unit.fpvstation.replicas.test_replicate import LATER
-from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put, sums_of
 
 
 async def test_segment_is_safe_once_enough_places_have_it(rig: Rig) -> None:

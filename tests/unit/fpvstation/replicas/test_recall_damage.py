@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from testkit.base_station.stored import NAME, SESSION, put
 
 from fpvstation.__main__ import main
 from fpvstation.replicas.remote import PlaceFault
@@ -17,7 +18,6 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import DAY_S
 from fpvstation.store.verify import Verdict, verify
 from tests.unit.fpvstation.replicas.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig, act
-from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from testkit.base_station.stored import SESSION, put
 
 from fpvcar.http.languages import translated
 from fpvstation.errors import StationError
@@ -17,7 +18,6 @@ from fpvstation.replicas import recalls as module
 from fpvstation.replicas.recalls import Recalls, RecallState
 from fpvstation.replicas.tiers import TiersBusy
 from tests.unit.fpvstation.replicas.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig
-from tests.unit.fpvstation.store.test_store import SESSION, put
 
 SIZE = sum(map(len, FILES.values()))
 WAIT_S = 20.0

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
+from testkit.base_station.office import PLACE, SECOND, Rig, act
+from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put
 
 from fpvcar.http.languages import translated
 from fpvcar.runtime.texts import VERBATIM, fault_text
@@ -16,8 +18,6 @@ from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.replica_log import HERE, segments_of
 from fpvstation.store.sums_file import StoredSegment
-from tests.support.base_station.office import PLACE, SECOND, Rig, act
-from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put
 
 LATER = NAME.replace("20261121", "20261122")
 

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
+from testkit.base_station.office import PLACE, SECOND, PlayedOffice, Rig, act
+from testkit.base_station.stored import DATA, NAME, SESSION, put
 
 from fpvstation.errors import StationError
 from fpvstation.replicas.remote import CopyProgress, PlaceFault
 from fpvstation.replicas.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
-from tests.support.base_station.office import PLACE, SECOND, PlayedOffice, Rig, act
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 TRASH = ".trash/2026-11-23"
 

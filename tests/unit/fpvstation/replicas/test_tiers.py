@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.base_station.stored import CAR, NAME, SESSION, put
 
 from fpvcar.http.languages import translated
 from fpvstation.__main__ import main
@@ -28,7 +29,6 @@ from fpvstation.store.replica_log import DAY_S, ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
 from fpvstation.store.verify import verify
-from tests.unit.fpvstation.store.test_store import CAR, NAME, SESSION, put
 
 SECOND = NAME.replace("0001", "0002")
 FILES = {NAME: os.urandom(300_000), SECOND: b"second"}

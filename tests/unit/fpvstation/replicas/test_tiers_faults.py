@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.base_station.stored import NAME, SESSION
 
 from fpvstation.errors import StationError
 from fpvstation.replicas.recall import Recall
@@ -18,7 +19,6 @@ from fpvstation.store.disk import make_folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.unit.fpvstation.replicas.test_tiers import FILES, Rig
-from tests.unit.fpvstation.store.test_store import NAME, SESSION
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from testkit.base_station.office import PLACE, Rig, act
+from testkit.base_station.stored import DATA, NAME, put
 
 from fpvcar.config import ConfigError
 from fpvcar.runtime.texts import State
@@ -14,8 +16,6 @@ from fpvstation.replicas.remote import OnProgress
 from fpvstation.replicas.remotes import Remotes
 from fpvstation.settings import Window, load
 from fpvstation.store.sums_file import StoredSegment
-from tests.support.base_station.office import PLACE, Rig, act
-from tests.unit.fpvstation.store.test_store import DATA, NAME, put
 
 NIGHT = Window.parse("22:00-06:00")
 OTHER = NAME.replace("20261121", "20261122")

@@ -5,6 +5,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from testkit.base_station.disk import FakeDisk, sums_of
+from testkit.base_station.stored import NAME, SESSION
 
 from fpvcar.library.drives import DriveFilter
 from fpvstation.catalogue.catalogue import Catalogue
@@ -15,10 +17,8 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import DAY_S
 from fpvstation.store.store import Store
 from fpvstation.store.verify import Verdict, verify
-from tests.support.base_station.disk import FakeDisk, sums_of
 from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
 from tests.unit.fpvstation.replicas.test_tiers import Rig
-from tests.unit.fpvstation.store.test_store import NAME, SESSION
 
 NOW_S = 1.8e9
 

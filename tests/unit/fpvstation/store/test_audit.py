@@ -4,6 +4,8 @@ file proves it."""
 from random import Random
 
 import pytest
+from testkit.base_station.disk import FakeDisk, Inode, hash_of, sums_of
+from testkit.base_station.stored import CAR, NAME, SESSION
 
 from fpvstation.store.audit import KEPT, OFF, UNLISTED, near
 from fpvstation.store.disk import Disk
@@ -11,8 +13,6 @@ from fpvstation.store.replica_log import COPIES, HERE, ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, listing_of
 from fpvstation.store.verify import Verdict, verify
-from tests.support.base_station.disk import FakeDisk, Inode, hash_of, sums_of
-from tests.unit.fpvstation.store.test_store import CAR, NAME, SESSION
 
 LIST, RECORD = f"{SESSION}/{SUMS_FILE}", f"{COPIES}/{SESSION}.json"
 NAMES = [NAME.replace("0001", f"000{number}") for number in (1, 2, 3)]

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import CAR, DATA, NAME, put, sums_of
 
 from fpvstation.store.bound import AGAIN_S, EVERY_S, FIRST_S, UNSURE_S, Bound
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import DAY_S, EVICTED, ReplicaLog, segments_of
 from fpvstation.store.store import Store
-from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, put, sums_of
 
 SIZE, NOW_S = len(DATA), FIRST_S + 700 * DAY_S
 OFFICE, SECOND = "nas:/drives", "attic:/drives"

@@ -9,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put, sums_of
 
-from fpvcar.library import checksums
 from fpvcar.runtime.units import MIB
-from fpvcar.wire.station import Sums
 from fpvstation.errors import StationError
 from fpvstation.store import disk
 from fpvstation.store.disk import Folder
@@ -21,31 +20,11 @@ from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
 
-CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
-NAME = "Plague-20261121T193100Z-0001.mcap"
-DATA = bytes(range(256)) * 5000
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     made = Store(Folder(tmp_path))
     made.open("")
-    return made
-
-
-def sums_of(data: bytes) -> Sums:
-    summing = checksums.Checksummer()
-    summing.add(data)
-    return summing.sums()
-
-
-def put(store: Store, name: str = NAME, data: bytes = DATA, car: str = CAR) -> Sums:
-    """Store a segment in the way of a pull."""
-    made = sums_of(data)
-    for number in store.missing(car, name, made):
-        piece = data[number * MIB : (number + 1) * MIB]
-        store.write(car, name, made, number, piece)
-    store.publish(car, name, made)
     return made
 
 

@@ -3,13 +3,13 @@
 from urllib.parse import urlencode
 
 import pytest
+from testkit.base_station.queries import SESSION, QueryWorld
 
 from fpvcar.access.rights import CODE
 from fpvstation.query.moments import Conditions
 from fpvstation.web import query_api
 from fpvstation.web.page import Page
 from fpvstation.web.password import PasswordRights
-from tests.support.base_station.queries import SESSION, QueryWorld
 from tests.unit.fpvstation.query.conftest import asked, recorded
 from tests.unit.fpvstation.query.test_moments import scanned
 from tests.unit.fpvstation.web.test_page import ask as ask_here

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.base_station.stored import put
+from testkit.mcaps import McapFile
+from testkit.recordings import NAME, drive_messages
 
 from fpvcar.library.drive_repository import DriveBusy
 from fpvcar.library.drives import DriveFilter
@@ -24,9 +27,6 @@ from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.web.health import OLD_S
 from fpvstation.web.page import Page
-from tests.support.mcaps import McapFile
-from tests.support.recordings import NAME, drive_messages
-from tests.unit.fpvstation.store.test_store import put
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 OTHER = NAME.replace("Plague", "Arrow")

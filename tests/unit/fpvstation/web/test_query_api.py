@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.queries import SESSION, QueryWorld, sample_rows
 
 from fpvcar.access.rights import CODE
 from fpvstation.fetch.cars import Cars
@@ -15,7 +16,6 @@ from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.web import query_api
 from fpvstation.web.page import Page
 from fpvstation.web.password import PasswordRights
-from tests.support.base_station.queries import SESSION, QueryWorld, sample_rows
 from tests.unit.fpvstation.query.conftest import asked, recorded
 from tests.unit.fpvstation.query.test_query import ENDLESS
 from tests.unit.fpvstation.web.test_page import ask as ask_here

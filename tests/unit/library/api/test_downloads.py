@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from testkit import mcaps
+from testkit.hub import until
+from testkit.mcaps import McapFile
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.http.slots import AT_ONCE_MAX, Slot, Slots
@@ -20,9 +23,6 @@ from fpvcar.library import recording_index
 from fpvcar.library.api import downloads
 from fpvcar.library.api.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
 from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
-from tests.support import mcaps
-from tests.support.hub import until
-from tests.support.mcaps import McapFile
 
 NAME = "Plague-20251121T200000Z-0001.mcap"
 URL = f"/api/recordings/{NAME}"

@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit import mcaps
+from testkit.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
+from testkit.recorder.recording import step
+from testkit.recordings import CODES, Client, ask, no_devices
 
 from fpvcar.access.codes import CodeCheck
 from fpvcar.access.remembered_browsers import GROWN_UP_S
@@ -15,10 +19,6 @@ from fpvcar.library.recording_index import RecordingIndex
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Stint, Stints, Turn
 from fpvcar.runtime.units import SECOND_NS
-from tests.support import mcaps
-from tests.support.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
-from tests.support.recorder.recording import step
-from tests.support.recordings import CODES, Client, ask, no_devices
 
 DRIVES = "/api/recordings/drives"
 ORIGIN = {"Origin": "http://car.example"}

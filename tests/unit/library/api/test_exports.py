@@ -15,6 +15,9 @@ import av
 import msgspec
 import pytest
 from aiohttp import ClientError, web
+from testkit import mcaps
+from testkit.mcaps import BEGAN_NS, McapFile
+from testkit.recordings import Client, ask, one_drive
 
 from fpvcar.access.rights import RecordingRights
 from fpvcar.library.api import exports
@@ -25,9 +28,6 @@ from fpvcar.recordings.export import mp4
 from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.export.zipped import DriveZip
 from fpvcar.runtime.texts import Text
-from tests.support import mcaps
-from tests.support.mcaps import BEGAN_NS, McapFile
-from tests.support.recordings import Client, ask, one_drive
 
 BASE = "/api/recordings/exports"
 NAMES = [f"Plague-20251121T200000Z-{number:04d}.mcap" for number in (1, 2)]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientError, ClientResponse
+from testkit.recordings import NAME, Client, ask, one_drive
 
 from fpvcar.library.api.export_jobs import Job, JobFactory
 from fpvcar.library.api.exports import AT_ONCE_MAX, EXPORTS
 from fpvcar.recordings.export.zipped import DriveZip
-from tests.support.recordings import NAME, Client, ask, one_drive
 
 ASKED = {"kind": "zip", "files": [NAME]}
 

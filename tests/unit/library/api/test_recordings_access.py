@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
+from testkit import mcaps
+from testkit.hub import House, server_of
+from testkit.recordings import CODES, NAME, Client, ask, no_devices, one_drive, routes_of
 
 from fpvcar.access.codes import CodeCheck, Rights
 from fpvcar.access.remembered_browsers import COOKIE, PASS_S
@@ -15,9 +18,6 @@ from fpvcar.access.rights import CODE, DeviceRights
 from fpvcar.cli import play
 from fpvcar.library.api.exports import EXPORTS
 from fpvcar.wire import up
-from tests.support import mcaps
-from tests.support.hub import House, server_of
-from tests.support.recordings import CODES, NAME, Client, ask, no_devices, one_drive, routes_of
 
 
 @pytest.fixture

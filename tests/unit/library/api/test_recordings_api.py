@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit import mcaps
+from testkit.cameras.video_source import encode
+from testkit.mcaps import BEGAN_NS, FRAME_NS, McapFile
+from testkit.recordings import NAME, SECONDS, ask, drive_messages, one_drive, units
 
 from fpvcar.library import recording_index, summaries
 from fpvcar.library.cache import RecordingCache
@@ -15,10 +19,6 @@ from fpvcar.library.recording_index import RecordingIndex
 from fpvcar.recordings import messages
 from fpvcar.recordings.export import pictures
 from fpvcar.recordings.mcap import protobuf, records
-from tests.support import mcaps
-from tests.support.cameras.video_source import encode
-from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
-from tests.support.recordings import NAME, SECONDS, ask, drive_messages, one_drive, units
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from testkit.recordings import NAME, ask, one_drive
 from yarl import URL
-
-from tests.support.recordings import NAME, ask, one_drive
 
 
 @pytest.fixture

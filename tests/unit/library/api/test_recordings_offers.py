@@ -7,8 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
-from tests.support.recordings import NAME, ask, one_drive, units
+from testkit.recordings import NAME, ask, one_drive, units
 
 BASE = "/api/recordings"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from testkit.base_station.station import ask_car, paired, signed, stations_of
+from testkit.hub import House
 
 from fpvcar.recordings import names
 from fpvcar.runtime.units import MIB
 from fpvcar.wire import down, up
 from fpvcar.wire import station as wire
-from tests.support.base_station.station import ask_car, paired, signed, stations_of
-from tests.support.hub import House
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 OTHER = "Plague-20261121T193100Z-0002.mcap"

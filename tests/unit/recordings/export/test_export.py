@@ -12,15 +12,15 @@ from typing import Any
 
 import av
 import pytest
+from testkit import mcaps
+from testkit.cameras.video_source import encode
+from testkit.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
 
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export import export
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime.units import SECOND_NS
-from tests.support import mcaps
-from tests.support.cameras.video_source import encode
-from tests.support.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
 
 SECONDS = 4.0
 UNITS = round(SECONDS * mcaps.FPS)

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit import mcaps
+from testkit.mcaps import McapFile
 
 from fpvcar.recordings.export import export
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime import files
-from tests.support import mcaps
-from tests.support.mcaps import McapFile
 from tests.unit.recordings.export.test_export import drive, film
 
 

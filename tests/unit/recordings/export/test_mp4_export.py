@@ -9,6 +9,9 @@ from pathlib import Path
 
 import av
 import pytest
+from testkit import mcaps
+from testkit.cameras.video_source import encode
+from testkit.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
 
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export import mp4
@@ -18,9 +21,6 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
-from tests.support import mcaps
-from tests.support.cameras.video_source import encode
-from tests.support.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
 
 
 def opened(*paths: Path) -> Callable[[], Iterator[Recording]]:

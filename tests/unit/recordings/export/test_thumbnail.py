@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from testkit import mcaps
+from testkit.mcaps import BEGAN_NS, FRAME_NS, McapFile
 
 from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.runtime.units import SECOND_NS
-from tests.support import mcaps
-from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
 
 
 def test_late_camera_start_still_gives_a_thumbnail(tmp_path: Path) -> None:

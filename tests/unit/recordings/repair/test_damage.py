@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from testkit import mcaps
+from testkit.mcaps import Drive, McapFile
 
 from fpvcar import __main__
 from fpvcar.recordings import reader
-from tests.support import mcaps
-from tests.support.mcaps import Drive, McapFile
 
 SECONDS = 8
 

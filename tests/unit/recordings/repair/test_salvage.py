@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 from mcap.reader import make_reader
+from testkit.recorder.recording import (
+    CATALOGUE,
+    UTC_NS,
+    BytesSource,
+    file,
+    recording,
+    second,
+    small_files,
+)
 
 from fpvcar.recordings import messages
 from fpvcar.recordings.mcap import parsing, records
@@ -18,15 +27,6 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import recover, salvage
 from fpvcar.recordings.repair.recover import Ending
 from fpvcar.recordings.repair.salvage import AGAIN_MOST, SLICE_NS, Salvager
-from tests.support.recorder.recording import (
-    CATALOGUE,
-    UTC_NS,
-    BytesSource,
-    file,
-    recording,
-    second,
-    small_files,
-)
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 CHUNKS = 6

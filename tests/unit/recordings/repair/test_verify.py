@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from mcap.writer import CompressionType, Writer
+from testkit.recorder.recording import file, flipped, recording, small_files
 
 from fpvcar import __main__
 from fpvcar.recordings import messages
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair import verify
-from tests.support.recorder.recording import file, flipped, recording, small_files
 
 VERIFIED = Callable[[bytes], tuple[int, str]]
 

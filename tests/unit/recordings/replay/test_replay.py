@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from testkit import mcaps
+from testkit.mcaps import Drive, Logged, McapFile
 
 from fpvcar import __main__ as command_line
 from fpvcar.devices.outlier_filter import NOISY
@@ -22,8 +24,6 @@ from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
 from fpvcar.recordings.replay.check_inputs import RecordedWish
 from fpvcar.recordings.replay.replay import ReplayResult, StepGap, reachable, same
 from fpvcar.runtime.texts import State
-from tests.support import mcaps
-from tests.support.mcaps import Drive, Logged, McapFile
 
 
 def again(drive: Drive, steps: Sequence[Step] | None = None) -> ReplayResult:

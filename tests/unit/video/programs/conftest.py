@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-
-from tests.support.cameras.camera import Camera
+from testkit.cameras.camera import Camera
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ import errno
 from pathlib import Path
 
 import pytest
+from testkit.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
+from testkit.cameras.libcamera import LEVEL
 
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.linux import picamera
 from fpvcar.runtime.texts import text_of_line
 from fpvcar.video import options, process
-from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.support.cameras.libcamera import LEVEL
 
-PROGRAM = "tests.support.cameras.fake_picamera"
+PROGRAM = "testkit.cameras.fake_picamera"
 SIZE = ("--width=336", "--height=240")
 """Lines of 336 are padded, to 384."""
 BOARDS = pytest.mark.parametrize("board", ["zero", "pi5"])

@@ -4,6 +4,9 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.cameras import sensor_listings
+from testkit.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
+from testkit.cameras.rpicam_vid import LEVEL
 
 from fpvcar import config
 from fpvcar.devices.capture import CaptureError
@@ -12,11 +15,8 @@ from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.programs import rpicam as rpicam_program
 from fpvcar.video.programs.rpicam import command
-from tests.support.cameras import sensor_listings
-from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.support.cameras.rpicam_vid import LEVEL
 
-PROGRAM = "tests.support.cameras.rpicam_vid"
+PROGRAM = "testkit.cameras.rpicam_vid"
 SIZE = ("--width=320", "--height=240")
 
 

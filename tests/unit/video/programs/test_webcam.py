@@ -3,6 +3,8 @@
 import sys
 
 import pytest
+from testkit.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
+from testkit.cameras.fake_webcam import LEVEL, FakeWebcam
 
 from fpvcar import config
 from fpvcar.devices.capture import PackageMissing
@@ -10,10 +12,8 @@ from fpvcar.runtime.texts import text_of_line
 from fpvcar.video import process
 from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.programs.webcam import GOP_MOST_S, Passthrough, RareKeys, Webcam, coder_of
-from tests.support.cameras.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.support.cameras.fake_webcam import LEVEL, FakeWebcam
 
-PROGRAM = "tests.support.cameras.fake_webcam"
+PROGRAM = "testkit.cameras.fake_webcam"
 SIZE = ("--width=160", "--height=120")
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from testkit.pins.pigpiod import Core, Report, make_core, words
 
 from fpvbench.outside import drive
 from fpvbench.pigpiod.protocol import Cmd, Wait
-from tests.support.pins.pigpiod import Core, Report, make_core, words
 
 INPUT, OUTPUT = 0, 1
 SDA, SCL = 5, 6

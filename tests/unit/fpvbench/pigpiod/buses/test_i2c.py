@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from testkit.pins.pigpiod import Core, make_core, words
 
 from fpvbench.chips.i2c import Bus, Nack
 from fpvbench.chips.ina219 import battery_monitor
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import Core, make_core, words
 
 
 class Memory:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.pins.pigpiod import Core, make_core, words
 
 from fpvbench.pigpiod.buses.bitbang_serial import BUFFER, Receiver
 from fpvbench.pigpiod.protocol import Cmd
-from tests.support.pins.pigpiod import Core, make_core, words
 
 SDA, SCL = 5, 6
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit.pins.pigpiod import START_US, Core, make_core, words
 
 from fpvbench.chips.mcp3008 import Mcp3008, fixed_inputs
 from fpvbench.pigpiod.protocol import Cmd, Wait
-from tests.support.pins.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 AUX = 1 << 8

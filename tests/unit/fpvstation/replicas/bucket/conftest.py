@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from testkit.base_station.bucket import Rig
+from testkit.base_station.s3_proxy import S3Proxy
+from testkit.network.versitygw import Gateway
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3, s3_bucket
-from tests.support.base_station.bucket import Rig
-from tests.support.base_station.s3_proxy import S3Proxy
-from tests.support.base_station.versitygw import Gateway
 
 
 @pytest.fixture

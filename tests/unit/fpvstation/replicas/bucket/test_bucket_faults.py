@@ -7,13 +7,13 @@ import shutil
 from random import Random
 
 import pytest
+from testkit.base_station.bucket import LARGE, TARGET, Rig
+from testkit.base_station.stored import DATA, NAME, SESSION, put
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3_bucket
 from fpvstation.replicas.remote import CopyProgress, PlaceFault
 from tests.soak.seeds import chosen
-from tests.support.base_station.bucket import LARGE, TARGET, Rig
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 SEEDS, SEEDS_SOAK = 3, 100
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from testkit.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig, act
+from testkit.base_station.stored import DATA, NAME, SESSION, put
 
 from fpvstation.replicas import s3
 from fpvstation.replicas.remote import PlaceFault
@@ -10,8 +12,6 @@ from fpvstation.replicas.restore import Restore
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
-from tests.support.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig, act
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 FILES = {NAME: DATA, SECOND: b"second" * 999}
 CHECKSUM = ("x-amz-checksum-sha256", "x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm")

@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.base_station.bucket import SECOND, TARGET, Rig, act
+from testkit.base_station.stored import SESSION, put
+from testkit.network.versitygw import REGION
 
 from fpvcar.http.languages import translated
 from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.s3_bucket import BucketFile
 from fpvstation.store.identity import MARKER
-from tests.support.base_station.bucket import SECOND, TARGET, Rig, act
-from tests.support.base_station.versitygw import REGION
-from tests.unit.fpvstation.store.test_store import SESSION, put
 
 
 async def test_revoked_keys_are_named_and_new_ones_need_no_restart(

@@ -8,14 +8,14 @@ import signal
 import sys
 
 import pytest
+from testkit.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig
+from testkit.base_station.s3_proxy import S3Proxy
+from testkit.base_station.stored import DATA, NAME, SESSION, put
+from testkit.network.versitygw import BUCKET
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3
 from fpvstation.replicas.remote import CopyProgress, PlaceFault, quiet
-from tests.support.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig
-from tests.support.base_station.s3_proxy import S3Proxy
-from tests.support.base_station.versitygw import BUCKET
-from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 SENDING = """
 import asyncio, sys

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit.base_station.bucket import LARGE, SECOND, TARGET, Rig, act
+from testkit.base_station.queries import session_files
+from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put
 
 from fpvstation.__main__ import main
 from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.restore import Restore
 from fpvstation.replicas.tiers import Tiers, archive_of
 from fpvstation.store.disk import Folder
-from tests.support.base_station.bucket import LARGE, SECOND, TARGET, Rig, act
-from tests.support.base_station.queries import session_files
-from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put
 
 
 async def test_documented_commands_verify_and_restore(
