@@ -1,4 +1,4 @@
-"""Debian's Chromium under Playwright."""
+"""Debian's Chromium and its headless shell, under Playwright."""
 
 import os
 from collections.abc import Iterator, Sequence
