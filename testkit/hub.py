@@ -210,13 +210,15 @@ class House:
         stations: Devices | None = None,
         feature: Callable[[Core], Feature] | None = None,
         before: SavedSettings = NEW,
+        folder: Path = Path("/nowhere"),
     ) -> None:
-        """Build the core of a car; `feature` constructs one of its features."""
+        """Build the core of a car; `feature` constructs one of its features, `folder` has its
+        list of drivers."""
         self.now_s = 100.0
         self.profile = profile
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.lights = FakeLights()
-        self.devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
+        self.devices = Devices(bytes(32), CODES, folder / "devices.json")
         self.control = Control(
             profile,
             PlayedWheels(self.send),
@@ -247,7 +249,7 @@ class House:
             doctor=(),
             saver=self.saver,
             ranges=Ranges(profile),
-            rights=DeviceRights(codes, self.devices),
+            rights=DeviceRights(codes, self.devices, utc_s=utc_s),
             code=CODES.drive,
             admission=Admission(Places(999, 999), profile.server.max_viewers),
             changed=changed,

@@ -3,16 +3,15 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from testkit.grown_up import Client, unlocked
-from testkit.hub import CODES, PROFILE, House, Visitor, server_of
+from testkit.car import Car, Client
+from testkit.hub import CODES, House, Visitor
 
-from fpvcar.access.codes import TRIES, TRIES_ALL, CodeCheck, new_codes
+from fpvcar.access.codes import TRIES, TRIES_ALL, new_codes
 from fpvcar.access.invitations_api import BASE, InvitationsApi
 from fpvcar.access.remembered_browsers import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
-from fpvcar.access.rights import CODE, DeviceRights
+from fpvcar.access.rights import CODE
 from fpvcar.http import addresses
 from fpvcar.http.endpoints import Address
 from fpvcar.wire import down, up
@@ -166,34 +165,30 @@ def test_oldest_of_too_many_invitations_is_dropped(tmp_path: Path) -> None:
     assert good == [False] * 2 + [True] * INVITATIONS_MAX
 
 
-class Rig:
-    """Routes of a car that listens at `host`."""
+class Inviting(Car):
+    """Car that listens at `host`."""
 
-    def __init__(self, tmp_path: Path, host: str = "0.0.0.0") -> None:
-        self.now_s, self.house = 1000.0, House()
-        self.devices = Devices(bytes(32), CODES, tmp_path / FILE)
-        rights = DeviceRights(CodeCheck(CODES), self.devices, utc_s=lambda: self.now_s)
-        api = InvitationsApi(self.devices, rights, Address(host, 8080, None), lambda: self.now_s)
-        self.server = server_of(
-            PROFILE, self.house.hub, SimpleNamespace(), devices=self.devices, apis=(rights, api)
-        )
+    def __init__(self, folder: Path, host: str = "0.0.0.0") -> None:
+        super().__init__(utc_s=lambda: self.now_s, folder=folder)
+        rights, address = self.vehicle.rights, Address(host, 8080, None)
+        self.api = InvitationsApi(self.devices, rights, address, lambda: self.now_s)
 
-    def ask(self, code: str) -> AbstractAsyncContextManager[Client]:
-        return unlocked(self.server, code)
+    def ask(self, code: str = CODES.grown_up) -> AbstractAsyncContextManager[Client]:
+        return self.serve(self.api, code=code)
 
 
 async def test_invitation_has_a_reachable_link_and_its_qr_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "lan_address", lambda: "10.1.2.3")
-    rig = Rig(tmp_path)
-    async with rig.ask(CODES.grown_up) as client:
+    inviting = Inviting(tmp_path)
+    async with inviting.ask() as client:
         answer = await client.post(f"{BASE}?minutes=30")
         assert answer.status == 200 and answer.headers["Cache-Control"] == "no-store"
         said = await answer.json()
         page, token = said["link"].split("#invited=")
         assert page == "http://10.1.2.3:8080/" and said["left_s"] == 1800.0
-        assert rig.devices.find_invitation(token, rig.now_s)
+        assert inviting.devices.find_invitation(token, inviting.now_s)
         assert "<svg xmlns=" in said["qr"] and "#fff" in said["qr"]
         near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
         assert (await near.json())["link"].startswith("http://10.9.9.9:81/#")
@@ -201,11 +196,11 @@ async def test_invitation_has_a_reachable_link_and_its_qr_code(
 
 @pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
 async def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes: str) -> None:
-    rig = Rig(tmp_path)
-    async with rig.ask(CODES.grown_up) as client:
+    inviting = Inviting(tmp_path)
+    async with inviting.ask() as client:
         answer = await client.post(f"{BASE}?minutes={minutes}")
         assert answer.status == 400 and "5 to 720" in await answer.text()
-    assert not rig.devices.invitations()
+    assert not inviting.devices.invitations()
 
 
 @pytest.mark.parametrize(
@@ -218,39 +213,39 @@ async def test_invitation_time_out_of_bounds_is_refused(tmp_path: Path, minutes:
 async def test_refused_invitation_names_the_reason(
     tmp_path: Path, code: str, host: str, status: int, words: str
 ) -> None:
-    rig = Rig(tmp_path, host)
-    async with rig.ask(code) as client:
+    inviting = Inviting(tmp_path, host)
+    async with inviting.ask(code) as client:
         answer = await client.post(BASE)
         assert answer.status == status and words in await answer.text()
-    assert not rig.devices.invitations()
+    assert not inviting.devices.invitations()
 
 
 async def test_invitation_without_a_network_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "lan_address", lambda: "127.0.0.1")
-    rig = Rig(tmp_path)
-    async with rig.ask(CODES.grown_up) as client:
+    inviting = Inviting(tmp_path)
+    async with inviting.ask() as client:
         answer = await client.post(BASE)
         assert answer.status == 409 and "join a network" in await answer.text()
-        assert not rig.devices.invitations()
+        assert not inviting.devices.invitations()
         near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
         assert near.status == 200
 
 
 async def test_guest_cookie_lasts_the_hour_and_longer_after_a_code(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    token = rig.devices.invite(60.0, rig.now_s)
-    guest = rig.devices.find_invitation(token, rig.now_s)
+    inviting = Inviting(tmp_path)
+    token = inviting.devices.invite(60.0, inviting.now_s)
+    guest = inviting.devices.find_invitation(token, inviting.now_s)
     assert guest
-    rig.devices.accept_invitation(guest, "Bo", "10.0.0.1", rig.now_s)
-    answer = await rig.devices.cookie_response(guest, rig.now_s, False)
+    inviting.devices.accept_invitation(guest, "Bo", "10.0.0.1", inviting.now_s)
+    answer = await inviting.devices.cookie_response(guest, inviting.now_s, False)
     cookie = answer.cookies["fpvcar-pass"]
     assert int(cookie["max-age"]) == HOUR_S
-    async with rig.ask("") as client:
+    async with inviting.ask("") as client:
         said = await client.post(
             "/api/recordings/unlock",
             headers={CODE: CODES.drive, "Cookie": f"fpvcar-pass={cookie.value}"},
         )
         assert said.status == 204
-    assert not guest.guest and guest.until_s == rig.now_s + PASS_S
+    assert not guest.guest and guest.until_s == inviting.now_s + PASS_S

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
-from testkit.hub import CODES, House, server_of
+from aiohttp.test_utils import make_mocked_request
+from testkit.car import Car
+from testkit.hub import CODES
 
 from fpvcar.access.codes import Codes, Rights
 from fpvcar.access.remembered_browsers import (
@@ -258,14 +259,9 @@ async def test_run_saves_a_new_device(tmp_path: Path, devices: Devices) -> None:
     assert [one.name for one in listed(tmp_path).all()] == ["Ann"]
 
 
-async def test_ticket_makes_one_http_only_cookie(tmp_path: Path) -> None:
-    house = House()
-    app = server_of(house.profile, house.hub, None, devices=house.devices).application()
-    async with TestClient(TestServer(app)) as client:
-        ws = await client.ws_connect("/ws/drive")
-        hello = {"kind": "hello", "v": 1, "client": "client-Ann", "name": "Ann"}
-        await ws.send_json({**hello, "code": "123456"})
-        await ws.receive_json()
+async def test_ticket_makes_one_http_only_cookie(car: Car) -> None:
+    async with car.serve() as client:
+        ws, _ = await car.joins("Ann", "123456")
         said = await ws.receive_json()
         assert said["kind"] == "pass"
         for ticket in ("", "x", "é"):
@@ -282,7 +278,5 @@ async def test_ticket_makes_one_http_only_cookie(tmp_path: Path) -> None:
         assert not cookie["secure"], "this was plain http"
         assert (await client.post("/api/pass", headers=head)).status == 403
         await ws.close()
-        ws = await client.ws_connect("/ws/drive")  # the client has the cookie
-        await ws.send_json({**hello, "client": "client-new"})
+        ws = await car.opens("/ws/drive", "new")  # the client has the cookie
         assert (await ws.receive_json())["code_needed"] is False
-        await ws.close()

@@ -1,27 +1,22 @@
 """Route /trust: the certificate to trust, and a page that can check the trust."""
 
 import ssl
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
-from testkit.hub import PROFILE, House, server_of
+from testkit.car import Car, Client
 
 from fpvcar.http import endpoints
 from fpvcar.http.pages import HEADERS, POLICY
 from fpvcar.http.trust_api import BASE, TrustApi
 from fpvcar.runtime import paths
 
-Client = TestClient[Any, Any]
 
-
-def ask(state: Path, host: str) -> Client:
+def ask(state: Path, host: str) -> AbstractAsyncContextManager[Client]:
     """Return a client of a car that listens at `host`."""
-    api = TrustApi(paths.WEB, state, endpoints.address(host, 8080, state, "Plague"), "Plague")
-    server = server_of(PROFILE, House().hub, SimpleNamespace(), apis=(api,))
-    return TestClient(TestServer(server.application()))
+    address = endpoints.address(host, 8080, state, "Plague")
+    return Car().serve(TrustApi(paths.WEB, state, address, "Plague"))
 
 
 async def test_root_certificate_comes_with_name_and_fingerprint(tmp_path: Path) -> None:

@@ -1,0 +1,9 @@
+"""Fixtures of all units."""
+
+import pytest
+from testkit.car import Car
+
+
+@pytest.fixture
+def car() -> Car:
+    return Car()
