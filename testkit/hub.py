@@ -21,6 +21,7 @@ from fpvcar.http.admission import Admission
 from fpvcar.http.limits import Places
 from fpvcar.recorder.feed import Feed
 from fpvcar.runtime import paths
+from fpvcar.runtime.texts import Text
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.drive_socket import Session
 from fpvcar.seat.feature import Core, Feature
@@ -69,16 +70,17 @@ class FakeLights:
 
 
 class NoRecorder(Feed):
-    """Recorder of a car without a card."""
+    """Recorder of a car without a card, that notes turns and marks."""
 
     def __init__(self) -> None:
-        pass
+        self.recording = telemetry.Recording(False, "ok", 0.0)
+        self.turns, self.marks = list[tuple[str | None, str]](), list[str]()
 
     def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
         pass
 
     def turn(self, name: str | None, why: str) -> None:
-        pass
+        self.turns.append((name, why))
 
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
         pass
@@ -90,13 +92,13 @@ class NoRecorder(Feed):
         pass
 
     def mark(self, text: str, name: str) -> None:
-        pass
+        self.marks.append(text)
 
     def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
         pass
 
     def status(self) -> telemetry.Recording:
-        return telemetry.Recording(False, "ok", 0.0)
+        return self.recording
 
 
 class FakeCamera(Camera):
@@ -108,27 +110,33 @@ class FakeCamera(Camera):
 
 
 class FakeSenses(SensorSuite):
-    """Sensors with one wall ahead, a good battery, a computer without figures."""
+    """Sensors chosen by a test: at first a wall ahead, a good battery, a computer without
+    figures."""
 
     def __init__(self) -> None:
-        pass
-
-    here = True
+        self.here, self.faults = True, tuple[Text, ...]()
+        self.seen: tuple[telemetry.Range, ...] = (telemetry.Range("front", 0.0, 0.5, 0.01),)
+        self.cell: telemetry.Battery | None = telemetry.Battery(7.4, 0.5, 0.6, False, 0.01)
+        self.computer, self.sd_card = telemetry.Health(), telemetry.Card()
+        self.calibration = lambda: self.faults
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        return (telemetry.Range("front", 0.0, 0.5, 0.01),)
+        return self.seen
 
     def battery(self, now_s: float) -> telemetry.Battery | None:
-        return telemetry.Battery(7.4, 0.5, 0.6, False, 0.01)
+        return self.cell
 
     def health(self, now_s: float) -> telemetry.Health:
-        return telemetry.Health()
+        return self.computer
 
     def attend(self, here: bool) -> None:
         self.here = here
 
     def card(self) -> telemetry.Card:
-        return telemetry.Card()
+        return self.sd_card
+
+    def readings(self) -> dict[str, int]:
+        return {"front": 31, "battery": 12}
 
 
 NEW = SavedSettings()
@@ -228,7 +236,7 @@ class House:
             watcher=watcher,
         )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
-        self.senses = FakeSenses()
+        self.senses, self.recorder = FakeSenses(), NoRecorder()
         self.saved_names: list[SavedName] = []
         self.name = DisplayName(profile.car.name, None, self.saved_names.append, shipped=True)
         self.saver = FakeSaver(before)
@@ -240,7 +248,7 @@ class House:
             cameras=cameras_of(Stream(FakeCamera()), sessions),
             senses=self.senses,
             name=self.name,
-            recorder=recorder or NoRecorder(),
+            recorder=recorder or self.recorder,
             sessions=sessions,
             picture=no_picture(profile),
             profile=profile,

@@ -50,16 +50,6 @@ class Sensor:
         return telemetry.Range(name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state)
 
 
-class NoSensors(FakeSenses):
-    """Sensors without readings for a page."""
-
-    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        return ()
-
-    def battery(self, now_s: float) -> telemetry.Battery | None:
-        return None
-
-
 @dataclass(frozen=True)
 class Fresh:
     """Wish that may move the car: its number, time, and the signs of throttle and steer."""
@@ -115,7 +105,7 @@ class WiredCar:
                 control=self.control,
                 lights=LightEvents(),
                 cameras=cameras_of(Stream(FakeCamera()), sessions := Sessions()),
-                senses=NoSensors(),
+                senses=FakeSenses(),
                 recorder=NoRecorder(),
                 sessions=sessions,
                 picture=no_picture(PROFILE),

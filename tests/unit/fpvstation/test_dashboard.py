@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fpvcar.http.prometheus_text import exposition
 from fpvcar.wire import telemetry, up
 from tests.unit.fpvstation.web.test_health import NOW_S, standing
-from tests.unit.seat.test_metrics import Car
+from tests.unit.seat.test_metrics import Measured
 
 ROOT = Path(__file__).resolve().parents[3]
 DASHBOARD = json.loads((ROOT / "base-station" / "grafana.json").read_text())
@@ -25,8 +25,8 @@ SCRAPED = {"instance", "job"}
 @pytest.fixture(scope="module")
 def labels() -> dict[str, set[str]]:
     """Return the labels of every figure that car and station can show."""
-    car = Car()
-    ann = car.house.visitor("Ann")
+    car = Measured()
+    ann = car.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0)
     ann.say(up.Report("webcodecs", 12.5, 4.0))

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from testkit.hub import House, NoRecorder, Visitor
+from testkit.hub import House, Visitor
 
 from fpvcar.drive.saved import SavedName
 from fpvcar.http.responses import quoted
@@ -23,10 +23,7 @@ def test_head_lights_are_set_and_toggled() -> None:
     assert ann.state.settings.head_lights
     ann.say(Lights(head=False))
     assert not ann.state.settings.head_lights
-    assert [one for one in house.lights.told if one[0] == "head"] == [
-        ("head", True),
-        ("head", False),
-    ]
+    assert [on for lamp, on in house.lights.told if lamp == "head"] == [True, False]
     ann.say(Lights(head=True))
     ann.say(Lights())
     assert not ann.state.settings.head_lights
@@ -98,27 +95,16 @@ def test_indicators_are_told_steering_and_stops() -> None:
     assert not house.lights.stopped
 
 
-class Marks(NoRecorder):
-    """Recorder that counts the marks."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def mark(self, text: str, name: str) -> None:
-        self.count += 1
-
-
 def test_stuck_mark_button_is_limited_to_ten_marks() -> None:
-    recorder = Marks()
-    house = House(recorder=recorder)
+    house = House()
     ann = house.visitor("Ann")
     for _ in range(1000):
         ann.say(up.Mark("again"))
-    assert recorder.count == 10
+    assert len(house.recorder.marks) == 10
     assert [one.what for one in ann.errors()] == ["too many pushes"]
     house.now_s += 5.0
     ann.say(up.Mark("later"))
-    assert recorder.count == 11
+    assert len(house.recorder.marks) == 11
 
 
 def test_first_driver_names_the_car_and_all_pages_show_it() -> None:

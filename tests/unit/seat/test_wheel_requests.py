@@ -4,7 +4,7 @@ import logging
 
 import msgspec
 import pytest
-from testkit.hub import House, NoRecorder, Visitor
+from testkit.hub import House, Visitor
 
 from fpvcar.seat.turns import ANSWER_S, ASKS_BURST, ASKS_PER_S, PAUSE_S, WheelRequests
 from fpvcar.wire import down, up
@@ -63,18 +63,15 @@ def test_new_name_is_shown_everywhere_and_the_wheel_stays(house: House) -> None:
     assert mum.state.driver == "somebody"
 
 
-def test_new_name_of_a_driver_is_recorded_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    turns: list[tuple[str | None, str]] = []
-
-    class Turns(NoRecorder):
-        def turn(self, name: str | None, why: str) -> None:
-            turns.append((name, why))
-
-    house = House(recorder=Turns())
+def test_new_name_of_a_driver_is_recorded_and_logged(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     ann, mia = house.visitor(""), house.visitor("", client="client-mia")
     ann.say(up.Name("Blue Fox"))
     mia.say(up.Name("Red Owl"))
-    assert [name for name, _ in turns] == ["somebody", "Blue Fox"], "a watcher is no driver"
+    assert [name for name, _ in house.recorder.turns] == ["somebody", "Blue Fox"], (
+        "a watcher is no driver"
+    )
     with caplog.at_level(logging.INFO, "fpvcar.seat"):
         mia.say(up.Ask())
     assert "Red Owl (10.0.0.1) asks Blue Fox for the wheel" in caplog.text
