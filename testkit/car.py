@@ -31,6 +31,7 @@ class Car(House):
 
     client: Client
     """Browsers at the served car."""
+    routes: Server
 
     @property
     def stream(self) -> Stream:
@@ -63,8 +64,8 @@ class Car(House):
         """Serve the routes; yield a client that gave this code. The rights' route comes with a
         code."""
         rights = (self.vehicle.rights,) if apis else ()
-        application = self.server(*rights, *apis, **parts).application()
-        server = TestServer(application, scheme="https" if tls else "http")
+        self.routes = self.server(*rights, *apis, **parts)
+        server = TestServer(self.routes.application(), scheme="https" if tls else "http")
         await server.start_server(ssl=tls)
         async with TestClient(server) as self.client:
             if code:

@@ -102,11 +102,18 @@ class NoRecorder(Feed):
 
 
 class FakeCamera(Camera):
-    """Camera without a program whose state is "ok"."""
+    """Camera without a program that is "ok", and records its requests and ends."""
 
     def __init__(self) -> None:
         super().__init__([], True)
-        self.state = "ok"
+        self.state, self.lines, self.ends = "ok", list[str](), list[str]()
+
+    def write_line(self, line: str) -> bool:
+        self.lines.append(line)
+        return True
+
+    def fail(self, reason: Text) -> None:
+        self.ends.append(reason.key)
 
 
 class FakeSenses(SensorSuite):
@@ -159,9 +166,9 @@ class NoFigures(Metrics):
         return {}
 
 
-def cameras_of(stream: Any, sessions: Sessions) -> Cameras:
+def cameras_of(stream: Any, sessions: Sessions, camera: Camera | None = None) -> Cameras:
     """Return the cameras of a car with this stream."""
-    return Cameras(FakeCamera(), stream, sessions, PROFILE.gate.blind_s)
+    return Cameras(camera or FakeCamera(), stream, sessions, PROFILE.gate.blind_s)
 
 
 def no_picture(profile: config.Profile) -> PictureSettings:
@@ -236,7 +243,7 @@ class House:
             watcher=watcher,
         )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
-        self.senses, self.recorder = FakeSenses(), NoRecorder()
+        self.senses, self.recorder, self.camera = FakeSenses(), NoRecorder(), FakeCamera()
         self.saved_names: list[SavedName] = []
         self.name = DisplayName(profile.car.name, None, self.saved_names.append, shipped=True)
         self.saver = FakeSaver(before)
@@ -245,7 +252,7 @@ class House:
         self.vehicle = Core(
             control=self.control,
             lights=self.lights.events,
-            cameras=cameras_of(Stream(FakeCamera()), sessions),
+            cameras=cameras_of(Stream(self.camera), sessions, self.camera),
             senses=self.senses,
             name=self.name,
             recorder=recorder or self.recorder,

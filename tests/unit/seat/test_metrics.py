@@ -35,7 +35,6 @@ class Measured(Car):
             status=lambda: {"board": self.board},
             faults=lambda: () if self.board == "ok" else (f"pins: {self.board}",),
         )
-        self.camera = self.vehicle.cameras.first
         self.camera.restarts = 2
         self.metrics = Metrics(self.vehicle, self.hub, (buttons,), lambda: self.now_s)
 

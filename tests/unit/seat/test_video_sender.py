@@ -6,6 +6,7 @@ import time
 from typing import cast
 
 import pytest
+from testkit.hub import FakeCamera
 
 from fpvcar.seat import video_socket
 from fpvcar.seat.video_link import Link
@@ -15,7 +16,6 @@ from fpvcar.video.bitrate import LinkMeter, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.packet_loss import LossMeter
 from fpvcar.video.stream import Stream
-from tests.unit.seat.test_video_socket import Car
 
 
 class OpenLink:
@@ -80,7 +80,7 @@ class FixedTransport:
 
 async def test_link_is_polled_between_units_only_at_low_bitrate() -> None:
     """At the full bitrate a sent unit needs no second look."""
-    stream = Car().stream
+    stream = Stream(FakeCamera())
     viewer = stream.add_viewer(lambda: True)
     link, told = OpenLink(), list[float | None]()
     sender = Sender(cast(Link, link), viewer, stream, told.append)
@@ -98,7 +98,7 @@ class Copied:
     """Sender at the wheel with a second connection."""
 
     def __init__(self, first_room: bool = True, room: bool = True) -> None:
-        self.stream = Car().stream
+        self.stream = Stream(FakeCamera())
         self.viewer = self.stream.add_viewer(lambda: True)
         self.first, self.copies = OpenLink(first_room), OpenLink(room)
         self.reports: list[LinkReport] = []
@@ -260,7 +260,7 @@ class Pair:
     """Senders of the large picture and of the small one, of one page."""
 
     def __init__(self, drives: bool) -> None:
-        self.streams = [Stream(Car(), 2_000_000, small_divisor=4) for _ in range(2)]
+        self.streams = [Stream(FakeCamera(), 2_000_000, small_divisor=4) for _ in range(2)]
         self.links = [OpenLink(), OpenLink()]
         self.senders: list[Sender] = []
         for stream, link, large in zip(

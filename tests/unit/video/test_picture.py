@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from testkit.hub import PROFILE, House
+from testkit.hub import PROFILE, FakeCamera, House
 
 from fpvcar import config
 from fpvcar.config import Picture, profiles
@@ -20,22 +20,6 @@ from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_pict
 from fpvcar.wire.settings import SetPicture
 
 
-class Told(Camera):
-    """Camera that only records its settings."""
-
-    def __init__(self) -> None:
-        super().__init__([], True)
-        self.lines: list[str] = []
-        self.ends: list[str] = []
-
-    def write_line(self, line: str) -> bool:
-        self.lines.append(line)
-        return True
-
-    def fail(self, reason: Text) -> None:
-        self.ends.append(reason.key)
-
-
 def profile(source: str, **more: object) -> config.Profile:
     camera = msgspec.convert({"source": source, **more}, config.Camera)
     return msgspec.structs.replace(PROFILE, camera=camera)
@@ -45,8 +29,8 @@ def settings(
     own: config.Profile,
     before: Picture | None = None,
     changed: Callable[[config.Camera], None] = lambda camera: None,
-) -> tuple[PictureSettings, Told, list[Picture]]:
-    camera, kept = Told(), list[Picture]()
+) -> tuple[PictureSettings, FakeCamera, list[Picture]]:
+    camera, kept = FakeCamera(), list[Picture]()
     picture = PictureSettings(own, before, None, camera)
     picture.kept.subscribe(kept.append)
     picture.changed.subscribe(changed)
