@@ -226,15 +226,17 @@ class House:
         feature: Callable[[Core], Feature] | None = None,
         before: SavedSettings = NEW,
         folder: Path = Path("/nowhere"),
+        control: Control | None = None,
+        clock_s: Callable[[], float] | None = None,
     ) -> None:
         """Build the core of a car; `feature` constructs one of its features, `folder` has its
-        list of drivers."""
+        list of drivers. A given `control` has its own wheels, inputs and clock."""
         self.now_s = 100.0
         self.profile = profile
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.lights = FakeLights()
         self.devices = Devices(bytes(32), CODES, folder / "devices.json")
-        self.control = Control(
+        self.control = control or Control(
             profile,
             PlayedWheels(self.send),
             PlayedInputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()),
@@ -242,7 +244,8 @@ class House:
             clock_ns=lambda: round(self.now_s * 1e9),
             watcher=watcher,
         )
-        self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
+        if control is None:
+            self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.senses, self.recorder, self.camera = FakeSenses(), NoRecorder(), FakeCamera()
         self.saved_names: list[SavedName] = []
         self.name = DisplayName(profile.car.name, None, self.saved_names.append, shipped=True)
@@ -276,7 +279,7 @@ class House:
             access=Access(codes, self.devices, stations),
             changed=changed,
             features=self.features,
-            clock_s=lambda: self.now_s,
+            clock_s=clock_s or (lambda: self.now_s),
             utc_s=utc_s,
         )
 
@@ -316,6 +319,11 @@ class Visitor:
         seen_us = int((self.house.now_s - late_s) * 1e6)
         self.session.fresh.sent(seen_us, seen_us)
         self.say(up.Drive(self.seq, sent_ms, throttle, steer, seen_us))
+
+    def drive_off(self, throttle: float = 1.0) -> None:
+        """Let go, and push the stick."""
+        self.drive(0.0)
+        self.drive(throttle)
 
     @property
     def state(self) -> down.State:

@@ -2,25 +2,18 @@
 the invariants after every 5 ms and at every change of a pin."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from fpvcar.access.codes import CodeCheck
-from fpvcar.access.remembered_browsers import Devices
 from fpvcar.drive.control import Control
-from fpvcar.drive.saved import DisplayName, SavedSettings
+from fpvcar.drive.saved import SavedSettings
 from fpvcar.runtime.texts import State, Text
-from fpvcar.seat.authorization import Access
-from fpvcar.seat.hub import Hub
-from fpvcar.seat.sessions import Sessions
-from fpvcar.seat.vehicle import LightEvents, Vehicle
-from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry
-from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
+from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason, pack_setpoint
 from testkit.control import PlayedInputs, PlayedSaver, PlayedWheels
-from testkit.hub import CODES, PROFILE, FakeCamera, FakeSenses, NoRecorder, cameras_of, no_picture
+from testkit.hub import PROFILE, House
 from testkit.pins.fake_pins import FakeBoard, FakePins, PlayedAccess
 
 PINS = PROFILE.motor_pins()
@@ -98,23 +91,7 @@ class WiredCar:
             clock_ns=lambda: self.now_ns,
             saver=PlayedSaver(self.saved, self.save),
         )
-        devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
-        self.hub = Hub(
-            profile=PROFILE,
-            vehicle=Vehicle(
-                control=self.control,
-                lights=LightEvents(),
-                cameras=cameras_of(Stream(FakeCamera()), sessions := Sessions()),
-                senses=FakeSenses(),
-                recorder=NoRecorder(),
-                sessions=sessions,
-                picture=no_picture(PROFILE),
-                name=DisplayName(PROFILE.car.name, None, lambda _: None, shipped=False),
-            ),
-            access=Access(CodeCheck(CODES), devices),
-            changed=asyncio.Event(),
-            clock_s=lambda: self.now_ns / 1e9,
-        )
+        self.hub = House(control=self.control, clock_s=lambda: self.now_ns / 1e9).hub
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))
         self.next_state_ns = self.now_ns
@@ -217,6 +194,54 @@ class WiredCar:
 
     def run_is_deaf(self) -> bool:
         return self.now_ns < self.run_until_ns
+
+    # --- failing processes ---
+
+    def kill_run(self) -> None:
+        """Kill `run`; its unit starts it again."""
+        self.connected = False
+        self.queue.clear()
+        if self.now_ns >= self.wheels_until_ns:
+            self.wheels.stop(WheelsReason.CLOSED, self.now_ns)
+        self.answers, self.failed_ns = [], self.now_ns
+        self.pass_time(100)
+        self.start_run()
+
+    def hang_run(self, ms: int) -> None:
+        """Hang `run`: its loop is blocked, or it was stopped."""
+        self.fail()
+        self.run_until_ns = self.now_ns + ms * MS
+
+    def hang_wheels(self, ms: int, hears: bool = True) -> None:
+        """Stop and continue `wheels`; `run` notices if it `hears`."""
+        self.fail()
+        self.wheels_until_ns = self.now_ns + ms * MS
+        if hears and ms > 150:
+            self.control.wheels_state("hung")
+
+    def kill_wheels(self, live: Callable[[int], None]) -> None:
+        """Kill `wheels`: the dead man stops the car; the new process accepts only zero."""
+        self.fail()
+        self.connected = False
+        self.queue.clear()
+        self.answers = []
+        self.control.wheels_state("absent")
+        self.wheels_until_ns = self.now_ns + 200 * MS
+        live(200)
+        self.start_wheels()
+        self.connected = True
+        self.pass_time(5)
+        self.hear(self.wheels.connected(self.now_ns))
+
+    def fail_daemon(self, hangs: bool) -> None:
+        """Fail the pin daemon. Killed: its unit lets go of the pins. Hung: `wheels` call the
+        helper."""
+        self.fail()
+        if hangs:
+            self.pins.hang()
+            self.daemon_hangs = True
+        else:
+            self.helper()
 
     # --- invariants of every step ---
 

@@ -39,7 +39,6 @@ from fpvcar.http.text_session import SessionClosed
 from fpvcar.seat.drive_socket import Session
 from fpvcar.wire import up
 from fpvcar.wire.settings import Guard
-from fpvcar.wire.wheels import WheelsReason
 
 NAMES = ("Ann", "Bob", "Mum")
 WHO = st.sampled_from([0, 0, 0, 1, 2])
@@ -53,6 +52,7 @@ class Page:
     ahead_ms: float
     session: Session | None = None
     seq: int = 0
+    clock_was_set: bool = False
     sent: list[up.Drive] = field(default_factory=list)
 
 
@@ -132,6 +132,8 @@ class Car(WiredCar, RuleBasedStateMachine):
         page = self.pages[who]
         if late_ms and not page.seq:  # the first one would be the reference itself
             self.drive(page, 0.0, 0.0, 0.0)
+        if late_ms and page.clock_was_set:  # only its nonce tells that it is late
+            late_ms = max(late_ms, 400)
         self.drive(page, throttle, steer, late_ms)
 
     @rule(
@@ -198,9 +200,10 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO, by_ms=st.sampled_from([-5000.0, 50.0, 3.6e6]))
     def a_clock_is_set(self, who: int, by_ms: float) -> None:
-        """Set the browser's clock; the car's own cannot be set. Wishes may look stale: never
-        new."""
+        """Set the browser's clock; the car's own cannot be set. Wishes may look stale, or new as
+        long as their nonce is."""
         self.pages[who].ahead_ms += by_ms
+        self.pages[who].clock_was_set = True
 
     @rule(mode=st.sampled_from(["off", "warn", "limit", "limit"]))
     def the_grown_up_sets_the_guard(self, mode: GuardMode) -> None:
@@ -249,27 +252,18 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from([30, 120, 400, 3000]))
     def run_hangs(self, ms: int) -> None:
-        """Hang `run`: its loop is blocked, or it was stopped."""
-        self.fail()
-        self.run_until_ns = self.now_ns + ms * MS
+        self.hang_run(ms)
         self.pass_time(ms)
 
     @rule()
     def run_is_killed(self) -> None:
-        """Kill `run`; its unit starts it again."""
-        self.connected = False
-        self.queue.clear()
-        if self.now_ns >= self.wheels_until_ns:
-            self.wheels.stop(WheelsReason.CLOSED, self.now_ns)
         for page in self.pages:
             page.session = None
-        self.answers = []
         if self.held_by != "Mum":
             self.held_by = None
+        self.queue.clear()  # otherwise void() waits for its packets
         self.void()
-        self.failed_ns = self.now_ns
-        self.pass_time(100)
-        self.start_run()
+        self.kill_run()
 
     @rule()
     def the_grown_up_stops_and_run_is_killed(self) -> None:
@@ -282,39 +276,17 @@ class Car(WiredCar, RuleBasedStateMachine):
     @precondition(lambda self: not self.daemon_hangs)  # no other part calls the helper
     @rule(ms=st.sampled_from([30, 120, 400, 3000]), hears=st.booleans())
     def wheels_hang(self, ms: int, hears: bool) -> None:
-        """Stop and continue `wheels`; `run` notices or not."""
-        self.fail()
-        self.wheels_until_ns = self.now_ns + ms * MS
-        if hears and ms > 150:
-            self.control.wheels_state("hung")
+        self.hang_wheels(ms, hears)
         self.pass_time(ms)
 
     @precondition(lambda self: not self.daemon_hangs)
     @rule()
     def wheels_are_killed(self) -> None:
-        """Kill `wheels`: the dead man stops the car; the new process accepts only zero."""
-        self.fail()
-        self.connected = False
-        self.queue.clear()
-        self.answers = []
-        self.control.wheels_state("absent")
-        self.wheels_until_ns = self.now_ns + 200 * MS
-        self.pass_time(200)
-        self.start_wheels()
-        self.connected = True
-        self.pass_time(5)
-        self.hear(self.wheels.connected(self.now_ns))
+        self.kill_wheels(self.pass_time)
 
     @rule(hangs=st.booleans())
     def the_pin_daemon_fails(self, hangs: bool) -> None:
-        """Fail the pin daemon. Killed: its unit lets go of the pins. Hung: `wheels` call the
-        helper."""
-        self.fail()
-        if hangs:
-            self.pins.hang()
-            self.daemon_hangs = True
-        else:
-            self.helper()
+        self.fail_daemon(hangs)
         self.pass_time(50)
 
     @rule(sees=st.booleans())

@@ -30,7 +30,6 @@ from fpvcar.runtime.texts import VERBATIM
 from fpvcar.seat.drive_socket import Session, SessionReader
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.wheels import WheelsReason
 
 LATE_NS = 700 * MS
 STOOD_NS = 100 * MS
@@ -302,53 +301,13 @@ class FaultyCar(WiredCar):
         if not self.socket.session.closing:
             self.receive(self.socket.session, up.Take())
 
-    # --- failing processes ---
-
-    def hang_run(self) -> None:
-        self.fail()
-        self.run_until_ns = self.now_ns + self.dice.choice((50, 200, 2000)) * MS
-
-    def kill_run(self) -> None:
-        self.connected = False
-        self.queue.clear()
-        if self.now_ns >= self.wheels_until_ns:
-            self.wheels.stop(WheelsReason.CLOSED, self.now_ns)
-        self.answers, self.failed_ns = [], self.now_ns
-        self.pass_time(100)
-        self.start_run()
+    def restart_run(self) -> None:
+        self.kill_run()
         self.socket = self.connect_page("page-of-ann")
-
-    def hang_wheels(self) -> None:
-        self.fail()
-        ms = self.dice.choice((50, 200, 2000))
-        self.wheels_until_ns = self.now_ns + ms * MS
-        if ms > 150:
-            self.control.wheels_state("hung")
-
-    def kill_wheels(self) -> None:
-        self.fail()
-        self.connected = False
-        self.queue.clear()
-        self.answers = []
-        self.control.wheels_state("absent")
-        self.wheels_until_ns = self.now_ns + 200 * MS
-        self.live(200)
-        self.start_wheels()
-        self.connected = True
-        self.hear(self.wheels.connected(self.now_ns))
-
-    def hang_daemon(self) -> None:
-        self.fail()
-        self.pins.hang()
-        self.daemon_hangs = True
-
-    def kill_daemon(self) -> None:
-        self.fail()
-        self.helper()
 
     def run(self, faults: int) -> None:
         """Run a sequence: the stick is held through every fault, and let go after some."""
-        pages: list[Callable[[], None]] = [
+        pages = (
             self.freeze,
             self.clock_stands_still,
             self.lie,
@@ -358,22 +317,23 @@ class FaultyCar(WiredCar):
             self.stall_socket,
             self.reconnect,
             self.hand_over,
-        ]
-        processes: list[Callable[[], None]] = [
-            self.hang_run,
-            self.kill_run,
-            self.hang_wheels,
-            self.kill_wheels,
-            self.hang_daemon,
-            self.kill_daemon,
-        ]
+        )
+        of_pages: dict[str, Callable[[], None]] = {one.__name__: one for one in pages}
+        of_processes: dict[str, Callable[[], None]] = {
+            "hang run": lambda: self.hang_run(self.dice.choice((50, 200, 2000))),
+            "kill run": self.restart_run,
+            "hang wheels": lambda: self.hang_wheels(self.dice.choice((50, 200, 2000))),
+            "kill wheels": lambda: self.kill_wheels(self.live),
+            "hang daemon": lambda: self.fail_daemon(hangs=True),
+            "kill daemon": lambda: self.fail_daemon(hangs=False),
+        }
         self.live(500)
         self.drive_off()
         for _ in range(faults):
             quiet = self.now_ns >= max(self.wheels_until_ns, self.run_until_ns)
-            usable = pages + processes * (quiet and not self.daemon_hangs)
-            fault = self.dice.choice(usable)
-            self.told.append(f"{self.now_ns // MS} {fault.__name__}")
+            usable = of_pages | (of_processes if quiet and not self.daemon_hangs else {})
+            name, fault = self.dice.choice(list(usable.items()))
+            self.told.append(f"{self.now_ns // MS} {name}")
             fault()
             self.live(self.dice.choice((20, 100, 300, 1500)))
             if self.dice.random() < 0.5:
