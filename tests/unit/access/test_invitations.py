@@ -39,12 +39,10 @@ def test_guest_drives_for_the_hour_and_then_the_car_stops(house: House) -> None:
     offered = bo.session._outbox[-1]
     assert isinstance(offered, down.Pass) and offered.left_s == HOUR_S
     bo.say(up.Take())
-    bo.drive(0.0)
-    bo.drive(0.5)
+    bo.drive_off(0.5)
     assert bo.state.role == "driver" and house.duties != (0.0, 0.0)
     house.now_s += HOUR_S - 1.0
-    bo.drive(0.0)
-    bo.drive(0.5)
+    bo.drive_off(0.5)
     assert bo.state.may_drive and house.duties != (0.0, 0.0)
     house.now_s += 1.0
     assert bo.state.role == "watching" and not bo.state.may_drive

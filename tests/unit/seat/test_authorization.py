@@ -36,8 +36,7 @@ def again(house: House, visitor: Visitor, name: str) -> Visitor:
     return made
 
 
-def test_lock_ends_grown_up_rights_on_all_pages_of_a_device() -> None:
-    house = House()
+def test_lock_ends_grown_up_rights_on_all_pages_of_a_device(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     remembered(house, mum)
     tab = again(house, mum, "Tab")
@@ -52,16 +51,14 @@ def test_lock_ends_grown_up_rights_on_all_pages_of_a_device() -> None:
     assert mum.state.grown_up and again(house, mum, "Fourth").state.grown_up
 
 
-def test_lock_without_a_cookie_is_for_its_page_only() -> None:
-    house = House()
+def test_lock_without_a_cookie_is_for_its_page_only(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     dad = house.visitor("Dad", drive=False, code="grownups")
     mum.say(up.Lock())
     assert not mum.state.grown_up and dad.state.grown_up
 
 
-def test_grown_up_rights_end_after_half_an_hour_without_use() -> None:
-    house = House()
+def test_grown_up_rights_end_after_half_an_hour_without_use(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     house.now_s += GROWN_UP_S - 1.0
     mum.say(Lights())
@@ -125,8 +122,7 @@ def test_clock_step_does_not_lock_a_page_in_use() -> None:
     assert not mum.state.grown_up and not tab.state.grown_up
 
 
-def test_grown_up_sees_drivers_present_and_away() -> None:
-    house = House()
+def test_grown_up_sees_drivers_present_and_away(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Release())
     ann = house.visitor("Ann", drive=False, code="123456", address="8.8.8.8")
@@ -147,8 +143,7 @@ def test_grown_up_sees_drivers_present_and_away() -> None:
     assert ann.errors()[-1].what == "only a grown-up sees the list of drivers"
 
 
-def test_driver_ended_by_a_grown_up_loses_the_device() -> None:
-    house = House()
+def test_driver_ended_by_a_grown_up_loses_the_device(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Release())
     ann = house.visitor("Ann", drive=False, code="123456")
@@ -156,8 +151,7 @@ def test_driver_ended_by_a_grown_up_loses_the_device() -> None:
     tab = again(house, ann, "Tab")
     waiting = Session("10.0.0.1", Rights(), PROFILE.gate, ann.session.device)
     ann.say(up.Take())
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     assert house.duties[0] > 0.0
     device = ann.session.device
     assert device is not None
@@ -176,8 +170,7 @@ def test_driver_ended_by_a_grown_up_loses_the_device() -> None:
     assert not late.state.may_drive
 
 
-def test_driver_with_a_lost_link_is_ended_for_good() -> None:
-    house = House()
+def test_driver_with_a_lost_link_is_ended_for_good(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     mum.say(up.Release())
     ann = house.visitor("Ann", drive=False, code="123456")
@@ -189,8 +182,7 @@ def test_driver_with_a_lost_link_is_ended_for_good() -> None:
     assert not house.visitor("Ann", drive=False).state.may_drive
 
 
-def test_returning_client_keeps_its_device() -> None:
-    house = House()
+def test_returning_client_keeps_its_device(house: House) -> None:
     ann = house.visitor("Ann", drive=False, code="123456")
     remembered(house, ann)
     ann.say(up.Take())
@@ -202,8 +194,7 @@ def test_returning_client_keeps_its_device() -> None:
     assert back.session.device is ann.session.device and back.state.role == "driver"
 
 
-def test_ticket_is_offered_only_without_a_cookie() -> None:
-    house = House()
+def test_ticket_is_offered_only_without_a_cookie(house: House) -> None:
     ann = house.visitor("Ann", drive=False, code="123456")
     remembered(house, ann)
     told = len(ann.session._outbox)

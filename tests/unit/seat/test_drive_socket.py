@@ -115,8 +115,7 @@ def test_nonces_are_unpredictable_and_fit_into_a_double() -> None:
     assert len({nonce & 255 for nonce in nonces}) > 200, "the low bits vary"
 
 
-def test_states_and_pongs_have_a_nonce_of_their_own() -> None:
-    house = House()
+def test_states_and_pongs_have_a_nonce_of_their_own(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     first, second = ann.state.nonce, ann.state.nonce
     ann.say(up.Ping(1, 1.0))
@@ -135,8 +134,7 @@ def test_states_and_pongs_have_a_nonce_of_their_own() -> None:
         (8, "the link is late: '1.5 s', limit '0.4 s'"),
     ],
 )
-def test_late_wish_is_told_its_lateness(seen: int, error: str) -> None:
-    house = House()
+def test_late_wish_is_told_its_lateness(house: House, seen: int, error: str) -> None:
     ann = house.visitor("Ann")
     ann.session.fresh.sent(8, 98_500_000)
     ann.say(up.Drive(1, 1.0, 1.0, 0.0, seen))

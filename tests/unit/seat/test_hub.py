@@ -21,17 +21,11 @@ from fpvcar.wire.json_text import encode_downward
 from fpvcar.wire.settings import Lights, Limit
 
 
-@pytest.fixture
-def house() -> House:
-    return House()
-
-
 def test_first_visitor_of_the_bench_drives(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     assert (ann.state.role, bob.state.role) == ("driver", "watching")
     assert bob.state.driver == "Ann"
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     assert house.duties[0] > 0.0
     assert ann.state.reason == "driving"
 
@@ -63,8 +57,7 @@ def test_second_driver_gets_an_error_and_no_motion(house: House) -> None:
 
 def test_take_of_an_occupied_wheel_names_driver_and_wait(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     bob.say(up.Take())
     assert bob.state.role == "watching"
     assert "Ann has the wheel" in bob.errors()[0].what
@@ -76,8 +69,7 @@ def test_take_of_an_occupied_wheel_names_driver_and_wait(house: House) -> None:
 
 def test_new_driver_must_let_go_first(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     ann.say(up.Release())
     assert house.duties == (0.0, 0.0), "a release stops the car"
     assert ann.state.role == "watching" and bob.state.seat_free
@@ -85,8 +77,7 @@ def test_new_driver_must_let_go_first(house: House) -> None:
     bob.drive(1.0)
     assert house.duties == (0.0, 0.0)
     assert bob.state.stop == down.Stop("handover", "neutral")
-    bob.drive(0.0)
-    bob.drive(1.0)
+    bob.drive_off()
     assert house.duties[0] > 0.0 and bob.state.stop is None
 
 
@@ -138,8 +129,7 @@ def test_sixth_wrong_code_waits_a_minute(house: House) -> None:
 def test_grown_up_takes_the_wheel_stops_and_limits(house: House) -> None:
     ann = house.visitor("Ann")
     mum = house.visitor("Mum", code="grownups")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     mum.say(Limit(0.5))
     assert ann.state.limit == 0.5 and ann.state.throttle == 0.5
     mum.say(up.Estop())
@@ -154,16 +144,14 @@ def test_grown_up_takes_the_wheel_stops_and_limits(house: House) -> None:
 
 def test_same_client_gets_its_seat_back_latched(house: House) -> None:
     ann = house.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     again = house.visitor("Ann")
     assert str(ann.session.closing) == "opened again elsewhere"
     assert again.state.role == "driver" and house.duties == (0.0, 0.0)
     again.drive(1.0)
     assert house.duties == (0.0, 0.0)
     house.hub.leave(ann.session)
-    again.drive(0.0)
-    again.drive(1.0)
+    again.drive_off()
     assert house.duties[0] > 0.0, "the old socket's end stopped the new driver"
 
 
@@ -218,8 +206,7 @@ def test_video_id_from_a_url_takes_no_seat(house: House) -> None:
 
 def test_driver_leaving_stops_the_car_and_keeps_the_seat_10_s(house: House) -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     house.hub.leave(ann.session)
     house.hub.leave(ann.session)
     assert house.duties == (0.0, 0.0)

@@ -60,8 +60,7 @@ def car() -> Measured:
 
 def test_metrics_give_the_figures_of_a_driving_car(car: Measured) -> None:
     ann = car.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     ann.say(up.Report("webcodecs", 12.5, 4.0))
     found = car.read()
     assert one(found, "range_age_seconds", sensor="front") == 0.02
@@ -87,8 +86,7 @@ def test_metrics_give_the_figures_of_a_driving_car(car: Measured) -> None:
 
 def test_stops_are_counted_by_cause(car: Measured) -> None:
     ann = car.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     ann.say(up.Estop())
     found = car.read()
     assert one(found, "stops_total", cause="estop") == 1

@@ -121,8 +121,7 @@ def test_wish_and_ping_reach_their_handlers_without_a_call_between() -> None:
     assert hub._handlers[up.Ping].handle == hub._ping and hub._handlers[up.Ping].may is None
 
 
-def test_messages_with_one_limit_share_it() -> None:
-    house = House()
+def test_messages_with_one_limit_share_it(house: House) -> None:
     mum = house.visitor("Mum", code="grownups")
     for message in (up.Keep(), up.Mark(), SetRecording(True)) * 4:
         mum.say(message)

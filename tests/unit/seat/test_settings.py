@@ -16,8 +16,7 @@ from fpvcar.wire.down import CarName, Welcome
 from fpvcar.wire.settings import Lights
 
 
-def test_head_lights_are_set_and_toggled() -> None:
-    house = House()
+def test_head_lights_are_set_and_toggled(house: House) -> None:
     ann = house.visitor("Ann")
     ann.say(Lights())
     assert ann.state.settings.head_lights
@@ -29,8 +28,7 @@ def test_head_lights_are_set_and_toggled() -> None:
     assert not ann.state.settings.head_lights
 
 
-def test_page_tells_which_camera_is_large() -> None:
-    house = House()
+def test_page_tells_which_camera_is_large(house: House) -> None:
     rear = Camera(["true"], True)
     house.vehicle.cameras.add("rear", Channel(rear, Stream(rear), asyncio.Event()))
     large = house.hub.sessions.large
@@ -63,11 +61,9 @@ def test_car_with_one_camera_refuses_others() -> None:
     assert ann.errors()[0].limit == "no name: this car has one camera"
 
 
-def test_rear_lights_follow_reversing() -> None:
-    house = House()
+def test_rear_lights_follow_reversing(house: House) -> None:
     ann = house.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(-1.0)
+    ann.drive_off(-1.0)
     assert house.lights.told[-1] == ("reversing", True)
     ann.drive(0.0)
     assert house.lights.told[-1] == ("reversing", False)
@@ -78,8 +74,7 @@ def test_rear_lights_follow_reversing() -> None:
     assert house.lights.told[-1] == ("reversing", False), "after silence"
 
 
-def test_indicators_are_told_steering_and_stops() -> None:
-    house = House()
+def test_indicators_are_told_steering_and_stops(house: House) -> None:
     ann = house.visitor("Ann")
     house.hub.broadcast()
     assert not house.lights.stopped, "a handover is no stop"
@@ -95,8 +90,7 @@ def test_indicators_are_told_steering_and_stops() -> None:
     assert not house.lights.stopped
 
 
-def test_stuck_mark_button_is_limited_to_ten_marks() -> None:
-    house = House()
+def test_stuck_mark_button_is_limited_to_ten_marks(house: House) -> None:
     ann = house.visitor("Ann")
     for _ in range(1000):
         ann.say(up.Mark("again"))
@@ -107,8 +101,7 @@ def test_stuck_mark_button_is_limited_to_ten_marks() -> None:
     assert len(house.recorder.marks) == 11
 
 
-def test_first_driver_names_the_car_and_all_pages_show_it() -> None:
-    house = House()
+def test_first_driver_names_the_car_and_all_pages_show_it(house: House) -> None:
     ann, bo = house.visitor("Ann"), house.visitor("Bo", drive=False)
     assert [welcome(one).named for one in (ann, bo)] == [False, False]
     ann.say(up.NameCar("  Blue \t Comet "))
@@ -121,8 +114,7 @@ def test_first_driver_names_the_car_and_all_pages_show_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " \n", "n" * 25, "a\x1b[2J", "\u202egnirts", "a\u200bb"])
-def test_car_name_refusal_has_value_limit_and_next_step(name: str) -> None:
-    house = House()
+def test_car_name_refusal_has_value_limit_and_next_step(house: House, name: str) -> None:
     ann = house.visitor("Ann")
     ann.say(up.NameCar(name))
     [error] = ann.errors()

@@ -13,16 +13,10 @@ from fpvcar.wire.errors import WireError
 MANY = 10_000
 
 
-@pytest.fixture
-def house() -> House:
-    return House()
-
-
 def driving(house: House) -> tuple[Visitor, Visitor]:
     """Return Ann, who drives at full throttle, and Mia, who watches."""
     ann, mia = house.visitor("Ann"), house.visitor("Mia")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     assert house.duties[0] > 0.0
     return ann, mia
 
@@ -50,8 +44,7 @@ def answered(driver: Visitor, give: bool) -> None:
 
 def test_new_name_is_shown_everywhere_and_the_wheel_stays(house: House) -> None:
     ann, mum = house.visitor(""), house.visitor("Mum", code="grownups")
-    ann.drive(0.0)
-    ann.drive(1.0)
+    ann.drive_off()
     assert mum.state.driver == "somebody"
     ann.say(up.Name("Blue Fox (phone)"))
     assert (ann.state.role, mum.state.driver) == ("driver", "Blue Fox (phone)")
@@ -131,8 +124,7 @@ def test_driver_sees_the_asker_and_gives_the_wheel(house: House) -> None:
     mia.drive(1.0)
     assert house.duties == (0.0, 0.0), "the new driver lets go first"
     assert mia.state.stop == down.Stop("handover", "neutral")
-    mia.drive(0.0)
-    mia.drive(1.0)
+    mia.drive_off()
     assert house.duties[0] > 0.0
 
 
@@ -246,8 +238,7 @@ def test_requests_never_delay_wishes_and_stops(house: House) -> None:
     mia.say(up.Estop())
     assert house.duties == (0.0, 0.0)
     answered(ann, give=True)
-    mia.drive(0.0)
-    mia.drive(1.0)
+    mia.drive_off()
     assert house.duties == (0.0, 0.0) and mia.state.stop == down.Stop("estop", "resume", "Mia")
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from testkit.cameras.video_source import encode
@@ -21,6 +22,7 @@ from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
 
+Running = TypeVar("Running", bound=Camera)
 FAKE = str(Path(__file__).parents[3] / "testkit" / "cameras" / "fake_camera.py")
 
 
@@ -28,12 +30,21 @@ def argv(film: Path, mode: str, *more: str) -> list[str]:
     return [sys.executable, "-I", "-S", FAKE, str(film), mode, *more]
 
 
+class Filming(Camera):
+    """Camera whose program plays a film, and its units so far."""
+
+    def __init__(self, film: Path, mode: str, *more: str, **options: Any) -> None:
+        super().__init__(argv(film, mode, *more), mode == "framed", **options)
+        self.got: list[AccessUnit] = []
+        self.units.subscribe(self.got.append)
+
+
 @asynccontextmanager
 async def running(
-    camera: Camera,
+    camera: Running,
     take: Callable[[AccessUnit], None] = lambda _: None,
     seen: Callable[[], bool] = lambda: True,
-) -> AsyncIterator[Camera]:
+) -> AsyncIterator[Running]:
     camera.units.subscribe(take)
     task = asyncio.create_task(camera.film(seen))
     try:
@@ -67,22 +78,21 @@ async def test_sensor_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("mode", ["framed", "plain", "dribble"])
 async def test_units_arrive_whole(film: Path, mode: str) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, mode), mode == "framed")
+    camera = Filming(film, mode)
     assert camera.status == str(STARTING)
     assert camera.age_s(time.monotonic()) is None
-    async with running(camera, units.append):
-        await until(lambda: len(units) >= 25)
+    async with running(camera):
+        await until(lambda: len(camera.got) >= 25)
         assert camera.state == "ok"
         age_s = camera.age_s(time.monotonic())
         assert age_s is not None and 0.0 <= age_s < 2.0
-    assert units[0].key
+    assert camera.got[0].key
     # A loaded machine may tear a plain unit; most are whole all the same.
     known = set(encode(frames=10, slices=4))
-    whole = [unit for unit in units if unit.data in known]
-    assert len(whole) == len(units) if mode == "framed" else len(whole) >= 15
-    assert [u.capture_us for u in units] == sorted(u.capture_us for u in units)
-    assert all(unit.key == h264.is_key(unit.data) for unit in units)
+    whole = [unit for unit in camera.got if unit.data in known]
+    assert len(whole) == len(camera.got) if mode == "framed" else len(whole) >= 15
+    assert [u.capture_us for u in camera.got] == sorted(u.capture_us for u in camera.got)
+    assert all(unit.key == h264.is_key(unit.data) for unit in camera.got)
 
 
 @pytest.mark.parametrize("mode", ["framed", "plain"])
@@ -136,13 +146,12 @@ async def test_last_pictures_of_a_dead_camera_arrive_unwatched(
 
 
 async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True)
+    camera = Filming(film, "framed")
     assert not camera.request_key()
     assert not camera.set_bitrate(300_000)
     assert not camera.set_fps(15)
-    async with running(camera, units.append):
-        await until(lambda: len(units) >= 3)
+    async with running(camera):
+        await until(lambda: len(camera.got) >= 3)
         assert camera.process is not None
         process = camera.process
         await until(lambda: "fps 15" in str(process.last_line))
@@ -153,10 +162,8 @@ async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
 
 
 async def test_plain_program_takes_no_requests(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "plain"), False)
-    async with running(camera, units.append):
-        await until(lambda: units)
+    async with running(Filming(film, "plain")) as camera:
+        await until(lambda: camera.got)
         assert not camera.request_key()
         assert not camera.set_bitrate(300_000)
 
@@ -170,18 +177,16 @@ async def test_program_that_reads_no_stdin_never_blocks_requests() -> None:
 
 
 async def test_dead_camera_reports_its_reason_and_restarts(film: Path) -> None:
-    units: list[AccessUnit] = []
     words = "no EGL: install libegl1"
-    camera = Camera(argv(film, "framed", "--after", "3", "--say", words), True)
-    async with running(camera, units.append):
+    async with running(Filming(film, "framed", "--after", "3", "--say", words)) as camera:
         await until(lambda: camera.restarts >= 1)
         assert str(camera.state) == (
             f"its program ended with status 3: {words}; start it by hand to see why"
         )
         assert camera.status == f"lost: {camera.state}"
         await until(lambda: camera.restarts >= 3)
-    assert len(units) == 3 * camera.restarts
-    assert all(units[at].key for at in range(0, len(units), 3))
+    assert len(camera.got) == 3 * camera.restarts
+    assert all(camera.got[at].key for at in range(0, len(camera.got), 3))
 
 
 @pytest.mark.parametrize(
@@ -232,10 +237,8 @@ async def test_hanging_camera_is_killed_and_restarted(film: Path) -> None:
 
 
 async def test_stopped_camera_is_killed_and_restarted(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True, silence_s=0.5)
-    async with running(camera, units.append):
-        await until(lambda: units)
+    async with running(Filming(film, "framed", silence_s=0.5)) as camera:
+        await until(lambda: camera.got)
         assert camera.process is not None
         pid = camera.process.pid
         os.kill(pid, signal.SIGSTOP)
@@ -247,35 +250,36 @@ async def test_stopped_camera_is_killed_and_restarted(film: Path) -> None:
         await until(lambda: camera.state == "ok")
 
 
-async def test_camera_that_never_writes_is_lost_and_restarted(film: Path) -> None:
-    camera = Camera(argv(film, "framed", "--after", "0", "--then", "hang"), True, start_s=0.5)
-    async with running(camera):
-        await until(lambda: camera.restarts)
-        assert str(camera.state) == (
-            "it has sent nothing since its start, 0.5 s ago; "
-            "it is started again; if that repeats, check its cable"
-        )
+HANG, GARBAGE = ("--after", "0", "--then", "hang"), ("--after", "0", "--then", "garbage")
 
 
 @pytest.mark.parametrize(
-    ("mode", "why"), [("plain", "needs plain H.264 (Annex B)"), ("framed", "not a camera record")]
+    ("mode", "more", "start_s", "why"),
+    [
+        (
+            "framed",
+            HANG,
+            0.5,
+            "it has sent nothing since its start, 0.5 s ago; "
+            "it is started again; if that repeats, check its cable",
+        ),
+        ("plain", GARBAGE, 30.0, "needs plain H.264 (Annex B)"),
+        ("framed", GARBAGE, 30.0, "not a camera record"),
+        (
+            "plain",
+            ("--after", "2", "--then", "close"),
+            30.0,
+            "its program closed its output; it is started again",
+        ),
+    ],
 )
-async def test_garbage_output_is_named(film: Path, mode: str, why: str) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(
-        argv(film, mode, "--after", "0", "--then", "garbage"), mode == "framed", silence_s=0.5
-    )
-    async with running(camera, units.append):
+async def test_unusable_output_is_named(
+    film: Path, mode: str, more: tuple[str, ...], start_s: float, why: str
+) -> None:
+    async with running(Filming(film, mode, *more, start_s=start_s, silence_s=0.5)) as camera:
         await until(lambda: camera.restarts)
         assert camera.status.startswith("lost: ") and why in str(camera.state)
-    assert units == []
-
-
-async def test_closed_output_is_named(film: Path) -> None:
-    camera = Camera(argv(film, "plain", "--after", "2", "--then", "close"), False)
-    async with running(camera):
-        await until(lambda: camera.restarts)
-        assert str(camera.state) == "its program closed its output; it is started again"
+    assert camera.got == [] or "close" in more
 
 
 async def test_missing_program_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -288,36 +292,34 @@ async def test_missing_program_is_named_once(caplog: pytest.LogCaptureFixture) -
     assert caplog.messages == [f"camera lost: {camera.state}"]
 
 
-@pytest.mark.parametrize("leash", [True, False])
+NO_INTERPRETER = "check that it is complete and its interpreter installed"
+
+
+@pytest.mark.parametrize(
+    ("script", "mode", "leash", "why"),
+    [
+        ("#!/no/such/interpreter\n", 0o755, True, NO_INTERPRETER),
+        ("#!/no/such/interpreter\n", 0o755, False, NO_INTERPRETER),
+        ("#!/bin/sh\n", 0o644, True, "{program} is not executable; chmod +x {program}"),
+    ],
+)
 async def test_program_that_cannot_run_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leash: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, mode: int, leash: bool, why: str
 ) -> None:
     program = tmp_path / "camera"
-    program.write_text("#!/no/such/interpreter\n")
-    program.chmod(0o755)
+    program.write_text(script)
+    program.chmod(mode)
     if not leash:  # a machine without setpriv
         monkeypatch.setenv("PATH", str(tmp_path))
-    camera = Camera([str(program)], False)
-    async with running(camera):
+    async with running(Camera([str(program)], False)) as camera:
         await until(lambda: camera.restarts)
-        assert "No such file or directory" in str(camera.state)
-        assert str(camera.state).endswith("check that it is complete and its interpreter installed")
-
-
-async def test_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
-    program = tmp_path / "camera"
-    program.write_text("#!/bin/sh\n")
-    camera = Camera([str(program)], False)
-    async with running(camera):
-        await until(lambda: camera.restarts)
-    assert str(camera.state) == f"{program} is not executable; chmod +x {program}"
+        assert str(camera.state).endswith(why.format(program=program))
+        assert why != NO_INTERPRETER or "No such file or directory" in str(camera.state)
 
 
 async def test_killed_camera_is_not_explained_by_an_old_line(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True)
-    async with running(camera, units.append):
-        await until(lambda: units and camera.process and camera.request_key())
+    async with running(Filming(film, "framed")) as camera:
+        await until(lambda: camera.got and camera.process and camera.request_key())
         process = camera.process
         assert process is not None
         await until(lambda: "key" in str(process.last_line))
@@ -333,15 +335,13 @@ async def test_line_long_before_the_silence_is_not_its_cause(
     film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults, "BEFORE_S", -0.001)  # otherwise half a second of pictures
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True, silence_s=0.5)
-    async with running(camera, units.append):
-        await until(lambda: units and camera.process and camera.request_key())
+    async with running(Filming(film, "framed", silence_s=0.5)) as camera:
+        await until(lambda: camera.got and camera.process and camera.request_key())
         process = camera.process
         assert process is not None
         await until(lambda: "key" in str(process.last_line))
-        before = len(units)
-        await until(lambda: len(units) > before + 3)
+        before = len(camera.got)
+        await until(lambda: len(camera.got) > before + 3)
         os.kill(process.pid, signal.SIGSTOP)
         await until(lambda: camera.restarts)
     assert "key" not in str(camera.state) and "has sent nothing" in str(camera.state)
@@ -350,10 +350,9 @@ async def test_line_long_before_the_silence_is_not_its_cause(
 async def test_camera_runs_without_setpriv(
     film: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    units: list[AccessUnit] = []
     monkeypatch.setenv("PATH", str(tmp_path))
-    async with running(Camera(argv(film, "framed"), True), units.append):
-        await until(lambda: units)
+    async with running(Filming(film, "framed")) as camera:
+        await until(lambda: camera.got)
 
 
 async def test_camera_without_a_program_has_state_none() -> None:
@@ -370,7 +369,7 @@ def film_of(path: Path, units: tuple[bytes, ...]) -> Path:
 
 async def test_program_with_b_frames_is_refused_in_words(tmp_path: Path) -> None:
     film = film_of(tmp_path / "film", encode(frames=12, b_frames=2))
-    async with running(Camera(argv(film, "framed"), True)) as camera:
+    async with running(Filming(film, "framed")) as camera:
         await until(lambda: "-bf 0" in str(camera.state))
         assert camera.age_s(time.monotonic()) is None and camera.warning is None
 
@@ -379,8 +378,7 @@ async def test_program_with_422_samples_is_shown_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     film = film_of(tmp_path / "film", encode(frames=10, pixels="yuv422p"))
-    units: list[AccessUnit] = []
-    async with running(Camera(argv(film, "framed"), True), units.append) as camera:
-        await until(lambda: len(units) > 20)
+    async with running(Filming(film, "framed")) as camera:
+        await until(lambda: len(camera.got) > 20)
         assert camera.state == "ok" and "4:2:2" in str(camera.warning)
     assert caplog.text.count("-pix_fmt yuv420p") == 1, "once in the log"

@@ -15,7 +15,7 @@ from testkit.hub import until
 
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
-from tests.unit.video.test_camera import alive, argv, running
+from tests.unit.video.test_camera import Filming, alive, argv, running
 
 PARENT = """
     import asyncio, sys
@@ -32,10 +32,8 @@ PARENT = """
 
 
 async def test_camera_that_ignores_sigterm_ends_within_a_second(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "plain", "--then", "ignore-term"), False)
-    async with running(camera, units.append):
-        await until(lambda: units)
+    async with running(Filming(film, "plain", "--then", "ignore-term")) as camera:
+        await until(lambda: camera.got)
         assert camera.process is not None
         pid = camera.process.pid
     assert not alive(pid)
@@ -56,11 +54,9 @@ async def test_children_of_a_shell_end_with_it(film: Path) -> None:
 
 
 async def test_cancelling_run_ends_the_child(film: Path) -> None:
-    units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True)
-    camera.units.subscribe(units.append)
+    camera = Filming(film, "framed")
     task = asyncio.create_task(camera.film())
-    await until(lambda: units)
+    await until(lambda: camera.got)
     assert camera.process is not None
     pid = camera.process.pid
     task.cancel()
