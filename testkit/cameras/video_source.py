@@ -1,4 +1,4 @@
-"""H.264 for tests: real x264 streams by PyAV, made once, as access units; and a deaf camera."""
+"""H.264 for tests: real x264 streams by PyAV, made once; and a camera that records requests."""
 
 import functools
 from collections.abc import Sequence
@@ -70,14 +70,24 @@ def decode(units: Sequence[bytes]) -> int:
     return pictures + len(codec.decode(None))
 
 
-class Deaf:
-    """Camera that refuses all requests: a plain program, or none."""
+class PlayedCamera:
+    """Camera with a clock, that records its requests; it `obeys`, or refuses all: a plain
+    program, or none."""
+
+    def __init__(self, obeys: bool = True) -> None:
+        self.obeys, self.now_s = obeys, 0.0
+        self.keys: list[float] = []
+        self.bitrates: list[int] = []
+        self.rates: list[int] = []
 
     def request_key(self) -> bool:
-        return False
+        self.keys.append(self.now_s)
+        return self.obeys
 
     def set_bitrate(self, bitrate: int) -> bool:
-        return False
+        self.bitrates.append(bitrate)
+        return self.obeys
 
     def set_fps(self, most: int) -> bool:
-        return False
+        self.rates.append(most)
+        return self.obeys

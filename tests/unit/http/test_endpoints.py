@@ -5,7 +5,8 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -59,21 +60,25 @@ def application() -> web.Application:
     return app
 
 
+@asynccontextmanager
+async def running(places: Places) -> AsyncIterator[int]:
+    """Run a site; yield its port."""
+    port, listening = free_port(), asyncio.Event()
+    address = Address("127.0.0.1", port, None)
+    site = asyncio.create_task(Site(application, places, address, listening.set).run())
+    async with asyncio.timeout(20.0):
+        await listening.wait()
+        yield port
+    site.cancel()
+    await asyncio.gather(site, return_exceptions=True)
+
+
 async def test_site_serves_until_it_is_cancelled() -> None:
-    port = free_port()
     limit = Places(4, 4)
-    running = asyncio.create_task(Site(application, limit, Address("127.0.0.1", port, None)).run())
-    url = f"http://127.0.0.1:{port}/"
-    async with aiohttp.ClientSession() as client, asyncio.timeout(20.0):
-        while True:
-            with contextlib.suppress(aiohttp.ClientConnectorError):
-                async with client.get(url) as answer:
-                    assert await answer.text() == "pong"
-                    break
-            await asyncio.sleep(0)
+    async with running(limit) as port, aiohttp.ClientSession() as client:
+        async with client.get(f"http://127.0.0.1:{port}/") as answer:
+            assert await answer.text() == "pong"
         assert limit.taken == 1
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
     assert limit.taken == 0
 
 
@@ -82,12 +87,7 @@ async def test_bad_expect_header_is_refused_and_not_logged(
     expected: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The refusal of aiohttp repeats the header, and fails if it is not UTF-8."""
-    port = free_port()
-    listening = asyncio.Event()
-    address = Address("127.0.0.1", port, None)
-    running = asyncio.create_task(Site(application, Places(4, 4), address, listening.set).run())
-    async with asyncio.timeout(20.0):
-        await listening.wait()
+    async with running(Places(4, 4)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(
             b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
@@ -95,8 +95,6 @@ async def test_bad_expect_header_is_refused_and_not_logged(
         )
         said = (await reader.read()).decode()
         writer.close()
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
     assert said.startswith("HTTP/1.1 417 ")
     assert said.endswith('Expect refused: only "100-continue" can be.\n')
     assert not [one for one in caplog.records if one.name == "aiohttp.server"]
@@ -120,19 +118,16 @@ async def test_failing_listener_ends_the_site(monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("no room for a connection")
 
     monkeypatch.setattr(Listener, "_let_in", fails)
-    port = free_port()
-    limit = Places(8, 8)
-    site_run = asyncio.create_task(Site(application, limit, Address("127.0.0.1", port, None)).run())
-    for _ in range(500):
-        with contextlib.suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-            break
-        await asyncio.sleep(0.01)
+    port, listening = free_port(), asyncio.Event()
+    address = Address("127.0.0.1", port, None)
+    site = asyncio.create_task(Site(application, Places(8, 8), address, listening.set).run())
+    await asyncio.wait_for(listening.wait(), 20.0)
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
     with pytest.raises(RuntimeError, match="no room for a connection"):
-        await asyncio.wait_for(site_run, 20.0)
+        await asyncio.wait_for(site, 20.0)
 
 
 def test_full_card_turns_off_https_only(

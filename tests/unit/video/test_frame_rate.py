@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from testkit.cameras.video_source import PlayedCamera
 
 from fpvcar import config
 from fpvcar.runtime.texts import Text
@@ -31,10 +32,11 @@ SLOW_LINK = LinkReport(delivered=400_000, burst=400_000, blocked_s=0.3, dropped=
 GOOD_LINK = LinkReport(delivered=8e6, burst=8e6, blocked_s=0.0, dropped=0)
 
 
-class Car:
+class Car(PlayedCamera):
     """Camera that obeys, its stream with a driver, and the conditions that a test chooses."""
 
     def __init__(self, fps: float = 60.0, **more: Any) -> None:
+        super().__init__()
         self.now_s, self.most, self.asked = 100.0, 1000.0, FPS_MOST
         self.settings = msgspec.convert({"fps": fps, **more}, config.Camera)
         self.hot = False
@@ -43,18 +45,10 @@ class Car:
         self.stream = Stream(self, clock_s=lambda: self.now_s)
         self.rate = FrameRate(self.stream, self.camera, lambda: self.settings, lambda: self.hot)
         self.driver: Viewer | None = self.stream.add_viewer(lambda: True)
-        self.rates: list[int] = []
-
-    def request_key(self) -> bool:
-        return True
-
-    def set_bitrate(self, bitrate: int) -> bool:
-        return True
 
     def set_fps(self, most: int) -> bool:
-        self.rates.append(most)
         self.asked = FPS_MOST if self.camera.keeps_rate else most
-        return True
+        return super().set_fps(most)
 
     def film(self, seconds: float) -> Text | None:
         """Film for some seconds; return the car's text."""

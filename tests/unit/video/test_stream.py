@@ -1,7 +1,7 @@
 """Policy of the fan-out with a clock in hand; slow viewers delay no other."""
 
 import pytest
-from testkit.cameras.video_source import Deaf, encode
+from testkit.cameras.video_source import PlayedCamera, encode
 
 from fpvcar.video import h264, stream
 from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
@@ -12,37 +12,11 @@ from fpvcar.wire.video import FPS_MOST, parse_video
 FRAME_S = 1 / 30
 
 
-class FakeSource:
-    """Camera that records its requests."""
-
-    def __init__(self) -> None:
-        self.keys: list[float] = []
-        self.bitrates: list[int] = []
-        self.rates: list[int] = []
-        self.now_s = 0.0
-
-    def request_key(self) -> bool:
-        self.keys.append(self.now_s)
-        return True
-
-    def set_bitrate(self, bitrate: int) -> bool:
-        self.bitrates.append(bitrate)
-        return True
-
-    def set_fps(self, most: int) -> bool:
-        self.rates.append(most)
-        return True
-
-
-class DeafSource(Deaf, FakeSource):
-    """Deaf camera with a clock."""
-
-
 class Bench:
     """Stream with a clock and a fake source."""
 
-    def __init__(self, source: FakeSource | None = None) -> None:
-        self.source = source or FakeSource()
+    def __init__(self, obeys: bool = True) -> None:
+        self.source = PlayedCamera(obeys)
         self.stream = Stream(self.source, 2_000_000, lambda: self.source.now_s)
 
     @property
@@ -154,7 +128,7 @@ def test_viewer_never_has_more_than_two_units_waiting(bench: Bench) -> None:
 
 
 def test_viewer_without_key_requests_keeps_a_second_of_units() -> None:
-    bench = Bench(DeafSource())
+    bench = Bench(obeys=False)
     viewer = bench.viewer(driver=True)
     bench.publish("K" + "P" * 29)
     assert (viewer.waiting, viewer.dropped) == (30, 0)
@@ -164,7 +138,7 @@ def test_viewer_without_key_requests_keeps_a_second_of_units() -> None:
 
 
 def test_viewer_without_key_requests_drops_units_older_than_1_s() -> None:
-    bench = Bench(DeafSource())
+    bench = Bench(obeys=False)
     viewer = bench.viewer(driver=True)
     most = 0
     for kind in "K" + "P" * 300:
@@ -177,7 +151,7 @@ def test_viewer_without_key_requests_drops_units_older_than_1_s() -> None:
 
 
 def test_viewer_backlog_is_bounded_in_number_whatever_the_stamps() -> None:
-    bench = Bench(DeafSource())
+    bench = Bench(obeys=False)
     viewer = bench.viewer(driver=True)
     for number in range(3 * stream.BACKLOG_MAX):
         bench.stream.publish(AccessUnit(number == 0, 1, b"unit"))
@@ -286,7 +260,7 @@ def test_removed_viewer_gets_no_units(bench: Bench) -> None:
 
 
 def test_camera_without_requests_can_be_watched() -> None:
-    alone = Stream(Deaf(), clock_s=lambda: 5.0)
+    alone = Stream(PlayedCamera(obeys=False), clock_s=lambda: 5.0)
     viewer = alone.add_viewer(lambda: True)
     alone.report(viewer, LinkReport(0, 0, 1.0, 9))
     alone.publish(AccessUnit(True, 5_000_000, b"unit"))
