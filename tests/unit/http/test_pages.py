@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -31,6 +30,7 @@ from fpvcar.runtime import paths
 from fpvcar.runtime.child_process import SILENT
 from fpvcar.runtime.texts import BOTH, FILE_MISSING, VERBATIM, Text
 
+Client = TestClient[web.Request, web.Application]
 RETRY = {"Retry-After": "7"}
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -47,20 +47,32 @@ async def give(request: web.Request) -> web.StreamResponse:
     return web.Response(text="here")
 
 
+async def move(request: web.Request) -> web.StreamResponse:
+    raise refused(web.HTTPConflict, BOTH(first=SILENT(seconds=2), second="a=<b>"), RETRY)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    """Serve routes that refuse: "/" a text without a key, "/move" one with values, "/page" a
+    file."""
+    app = web.Application(middlewares=[errors_as_pages])
+    for path, handler in (("/", refuse), ("/move", move), ("/given", give)):
+        app.router.add_get(path, handler)
+    app.router.add_get("/page/{name}", absent)
+    async with TestClient(TestServer(app)) as client:
+        yield client
+
+
 @pytest.mark.parametrize(("accept", "page"), [(BROWSER, True), ("*/*", False)])
 async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
-    accept: str, page: bool
+    client: Client, accept: str, page: bool
 ) -> None:
-    app = web.Application(middlewares=[errors_as_pages])
-    app.router.add_get("/", refuse)
-    app.router.add_get("/given", give)
-    async with TestClient(TestServer(app)) as client:
-        answer = await client.get("/", headers={"Accept": accept})
-        text = await answer.text()
-        given = await client.get("/given", headers={"Accept": accept})
-        assert (given.status, await given.text()) == (200, "here")
-        missing = await client.get("/none", headers={"Accept": accept})
-        assert missing.status == 404
+    answer = await client.get("/", headers={"Accept": accept})
+    text = await answer.text()
+    given = await client.get("/given", headers={"Accept": accept})
+    assert (given.status, await given.text()) == (200, "here")
+    missing = await client.get("/none", headers={"Accept": accept})
+    assert missing.status == 404
     assert answer.status == 429 and answer.headers["Retry-After"] == "7"
     if page:
         assert answer.content_type == "text/html" and "dark light" in text
@@ -70,76 +82,60 @@ async def test_refusal_is_a_page_for_browsers_and_text_for_programs(
         assert text == "<b>Wait</b>\n" and answer.content_type == "text/plain"
 
 
-async def move(request: web.Request) -> web.StreamResponse:
-    raise refused(web.HTTPConflict, BOTH(first=SILENT(seconds=2), second="a=<b>"), RETRY)
-
-
-@asynccontextmanager
-async def refusing() -> AsyncIterator[TestClient[web.Request, web.Application]]:
-    """Run a server whose routes refuse: "/" a text without a key, "/move" one with values."""
-    app = web.Application(middlewares=[errors_as_pages])
-    app.router.add_get("/", refuse)
-    app.router.add_get("/move", move)
-    async with TestClient(TestServer(app)) as client:
-        yield client
-
-
 @pytest.mark.parametrize("accept", [PROBLEM, f"{PROBLEM}, */*;q=0.1", f"{BROWSER},{PROBLEM}"])
-async def test_refusal_is_a_problem_for_programs_that_accept_it(accept: str) -> None:
-    async with refusing() as client:
-        answer = await client.get("/move", headers={"Accept": accept})
-        assert (answer.status, answer.content_type) == (409, PROBLEM)
-        assert answer.headers["Retry-After"] == "7"
-        assert json.loads(await answer.read()) == {
-            "type": "urn:fpvcar:both",
-            "title": "it has sent nothing for 2 s; a=<b>",
-            "status": 409,
-            "text": {
-                "key": "both",
-                "english": "{first}; {second}",
-                "values": {
-                    "first": {
-                        "key": "camera_silent",
-                        "english": "it has sent nothing for {seconds} s",
-                        "values": {"seconds": "2"},
-                    },
-                    "second": "a=<b>",
+async def test_refusal_is_a_problem_for_programs_that_accept_it(
+    client: Client, accept: str
+) -> None:
+    answer = await client.get("/move", headers={"Accept": accept})
+    assert (answer.status, answer.content_type) == (409, PROBLEM)
+    assert answer.headers["Retry-After"] == "7"
+    assert json.loads(await answer.read()) == {
+        "type": "urn:fpvcar:both",
+        "title": "it has sent nothing for 2 s; a=<b>",
+        "status": 409,
+        "text": {
+            "key": "both",
+            "english": "{first}; {second}",
+            "values": {
+                "first": {
+                    "key": "camera_silent",
+                    "english": "it has sent nothing for {seconds} s",
+                    "values": {"seconds": "2"},
                 },
+                "second": "a=<b>",
             },
-        }
+        },
+    }
 
 
 @pytest.mark.parametrize(
     ("path", "status", "words"), [("/", 429, "<b>Wait</b>"), ("/none", 404, "404: Not Found")]
 )
 async def test_error_without_a_key_is_a_problem_in_english(
-    path: str, status: int, words: str
+    client: Client, path: str, status: int, words: str
 ) -> None:
-    async with refusing() as client:
-        answer = await client.get(path, headers={"Accept": PROBLEM})
-        problem = msgspec.json.decode(await answer.read(), type=Problem)
-        assert answer.status == status and answer.content_type == PROBLEM
-        assert problem == Problem("urn:fpvcar:verbatim", words, status, VERBATIM(text=words))
+    answer = await client.get(path, headers={"Accept": PROBLEM})
+    problem = msgspec.json.decode(await answer.read(), type=Problem)
+    assert answer.status == status and answer.content_type == PROBLEM
+    assert problem == Problem("urn:fpvcar:verbatim", words, status, VERBATIM(text=words))
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", ""])
 async def test_refusal_is_english_with_key_and_values_in_a_header_for_other_programs(
-    accept: str,
+    client: Client, accept: str
 ) -> None:
-    async with refusing() as client:
-        answer = await client.get("/move", headers={"Accept": accept})
-        assert (answer.status, answer.content_type) == (409, "text/plain")
-        assert await answer.text() == "it has sent nothing for 2 s; a=<b>\n"
-        values = dict(parse_qsl(answer.headers["X-Refusal"]))
-        assert values == {"key": "both", "first": "key=camera_silent&seconds=2", "second": "a=<b>"}
+    answer = await client.get("/move", headers={"Accept": accept})
+    assert (answer.status, answer.content_type) == (409, "text/plain")
+    assert await answer.text() == "it has sent nothing for 2 s; a=<b>\n"
+    values = dict(parse_qsl(answer.headers["X-Refusal"]))
+    assert values == {"key": "both", "first": "key=camera_silent&seconds=2", "second": "a=<b>"}
 
 
-async def test_refusal_with_values_is_a_page_in_the_language_of_the_browser() -> None:
-    async with refusing() as client:
-        headers = {"Accept": BROWSER, "Accept-Language": "de"}
-        answer = await client.get("/move", headers=headers)
-        assert (answer.status, answer.content_type) == (409, "text/html")
-        assert "sie hat seit 2 s nichts gesendet; a=&lt;b&gt;" in await answer.text()
+async def test_refusal_with_values_is_a_page_in_the_language_of_the_browser(client: Client) -> None:
+    headers = {"Accept": BROWSER, "Accept-Language": "de"}
+    answer = await client.get("/move", headers=headers)
+    assert (answer.status, answer.content_type) == (409, "text/html")
+    assert "sie hat seit 2 s nichts gesendet; a=&lt;b&gt;" in await answer.text()
 
 
 def test_refusal_is_short_whatever_the_request_contains() -> None:
@@ -149,17 +145,13 @@ def test_refusal_is_short_whatever_the_request_contains() -> None:
         assert len(answer.text or "") <= TEXT_MOST + 1
 
 
-async def test_error_page_is_in_the_language_of_the_browser() -> None:
-    app = web.Application(middlewares=[errors_as_pages])
-    app.router.add_get("/", refuse)
-    app.router.add_get("/{name}", absent)
-    async with TestClient(TestServer(app)) as client:
-        headers = {"Accept": BROWSER, "Accept-Language": "nl, de-CH;q=0.9"}
-        text = await (await client.get("/x<b>.html", headers=headers)).text()
-        assert '<html lang="de">' in text and "Das hat nicht geklappt" in text
-        assert "Die Seite /x&lt;b&gt;.html gibt es hier nicht." in text
-        text = await (await client.get("/", headers=headers)).text()
-        assert "&lt;b&gt;Wait" in text, "a text without a key"
+async def test_error_page_is_in_the_language_of_the_browser(client: Client) -> None:
+    headers = {"Accept": BROWSER, "Accept-Language": "nl, de-CH;q=0.9"}
+    text = await (await client.get("/page/x<b>.html", headers=headers)).text()
+    assert '<html lang="de">' in text and "Das hat nicht geklappt" in text
+    assert "Die Seite /x&lt;b&gt;.html gibt es hier nicht." in text
+    text = await (await client.get("/", headers=headers)).text()
+    assert "&lt;b&gt;Wait" in text, "a text without a key"
 
 
 def test_text_is_translated_with_nested_ones_and_decimals() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import pytest
 from aiohttp import WSMsgType, web
@@ -31,6 +32,21 @@ def masked(text: str) -> bytes:
     return bytes([0x81, 0x80 | len(text)]) + bytes(4) + text.encode()
 
 
+def serving(
+    receive: Callable[[Session, up.Upward], None], soon: Callable[[Session], None] = lambda _: None
+) -> web.Application:
+    """Return a server of drive sockets; `soon` is called with each session."""
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        session = Session("10.0.0.1", Rights(), config.Gate())
+        asyncio.get_running_loop().call_later(0.01, soon, session)
+        return await drive_socket.serve(request, session, receive, time.monotonic, lambda _: None)
+
+    app = web.Application()
+    app.router.add_get("/ws", handler)
+    return app
+
+
 async def test_other_tasks_run_between_messages_of_a_flood() -> None:
     turns, seen, all_seen = 0, [], asyncio.Event()
 
@@ -40,20 +56,14 @@ async def test_other_tasks_run_between_messages_of_a_flood() -> None:
         if len(seen) == PINGS:
             all_seen.set()
 
-    async def handler(request: web.Request) -> web.StreamResponse:
-        session = Session("10.0.0.1", Rights(), config.Gate())
-        return await drive_socket.serve(request, session, receive, time.monotonic, lambda _: None)
-
     async def others() -> None:
         nonlocal turns
         while True:
             turns += 1
             await asyncio.sleep(0)
 
-    app = web.Application()
-    app.router.add_get("/ws", handler)
     beside = asyncio.create_task(others())
-    async with TestServer(app) as server:
+    async with TestServer(serving(receive)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(UPGRADE.encode())
         await reader.readuntil(b"\r\n\r\n")
@@ -146,20 +156,11 @@ def test_late_wish_is_told_its_lateness(house: House, seen: int, error: str) -> 
 async def test_replaced_socket_is_closed_with_code_4001() -> None:
     elsewhere = Text("close_elsewhere", "opened again {place}", place="elsewhere")
 
-    async def handler(request: web.Request) -> web.StreamResponse:
-        session = Session("10.0.0.1", Rights(), config.Gate())
-        asyncio.get_running_loop().call_later(0.01, end, session)
-        return await drive_socket.serve(
-            request, session, lambda *_: None, time.monotonic, lambda _: None
-        )
-
     def end(session: Session) -> None:
         session.close(elsewhere, ELSEWHERE)
         session.close(NO_HELLO(seconds=5))
 
-    app = web.Application()
-    app.router.add_get("/ws", handler)
-    async with TestClient(TestServer(app)) as client:
+    async with TestClient(TestServer(serving(lambda *_: None, end))) as client:
         ws = await client.ws_connect("/ws")
         async with asyncio.timeout(20.0):
             end_frame = await ws.receive()  # no Closing: the other page tells the person
