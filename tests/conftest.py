@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from testkit.command import Command
 from testkit.network.sshd import Sshd
 from testkit.network.versitygw import VERSITYGW
 from testkit.vm.machine import Vm
@@ -75,6 +76,12 @@ def leaks_are_its_own() -> Iterator[None]:
     yield
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Function that runs a verb of `fpvcar`, checks its exit status and returns its output."""
+    return Command(capsys)
 
 
 @pytest.fixture(scope="session")

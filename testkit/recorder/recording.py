@@ -124,6 +124,13 @@ def flipped(data: bytes, at: int, mask: int) -> bytes:
     return data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
 
 
+def damaged(data: bytes, *chunks: int) -> bytes:
+    """Return the data with one bit flipped in the content of these chunks."""
+    for span in [recording(data).chunks[number] for number in chunks]:
+        data = flipped(data, span.at + 100, 1)
+    return data
+
+
 def small_files() -> list[bytes]:
     """Return recordings of a few hundred bytes: closed, open, cut, damaged."""
     kinds = {messages.ABOUT, messages.CAMERA, messages.LIGHTS}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
+from testkit.command import Command
 
 from fpvcar.calibration.export import with_key
 from fpvcar.cli import profile
@@ -31,30 +32,22 @@ def proposed(model: str, *answering: int) -> Profile:
     return profiles.parse(tomllib.loads(propose(model, answering).toml))
 
 
-def test_list_names_each_profile_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert profile.run("list", [], Path("/"), nobody) == 0
-    said = capsys.readouterr().out
+def test_list_names_each_profile_with_a_sentence(command: Command) -> None:
+    said = command("profile", "list").out
     for name in ("bench", "mx1508", "mx1508-servo", "l298n", "motor-hat", "zero-w"):
         assert f"\n{name} " in f"\n{said}"
     assert "A car with a motor a side and nothing that steers" in said
 
 
-def test_show_prints_a_profile_with_its_pins(capsys: pytest.CaptureFixture[str]) -> None:
-    assert profile.run("show", ["l298n"], Path("/"), nobody) == 0
-    said = capsys.readouterr().out
+def test_show_prints_a_profile_with_its_pins(command: Command) -> None:
+    said = command("profile", "show", "l298n").out
     assert 'name = "Elbow"' in said and "# GPIO 18  motors.drive.enable\n" in said
+    said = command("profile", "show", "nope", status=2).err
+    assert re.search("nope: No such file .* profile list", said)
 
 
-def test_show_of_an_unknown_profile_points_to_the_list() -> None:
-    with pytest.raises(ConfigError, match="nope: No such file .* profile list"):
-        profile.run("show", ["nope"], Path("/"), nobody)
-
-
-def test_check_names_warnings_and_refused_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert profile.run("check", ["mx1508", "mx1508-servo"], Path("/"), nobody) == 0
-    said = capsys.readouterr().out
+def test_check_names_warnings_and_refused_files(tmp_path: Path, command: Command) -> None:
+    said = command("profile", "check", "mx1508", "mx1508-servo").out
     assert said.count(": valid\n") == 2
     assert "motors.steer.signal = 18: also used by sound, if it is on" in said
     assert "mx1508.toml: warning: motors.drive.pwm_hz = 4000: limited to 100 Hz" in said
@@ -62,28 +55,22 @@ def test_check_names_warnings_and_refused_files(
         assert re.search(rf"\n{sensor} .* {size} .* ms\n", said)
     bad = tmp_path / "bad.toml"
     bad.write_text('[car]\nname = "A"\n')
-    assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1
-    assert f"{bad}: " in capsys.readouterr().err
-    with pytest.raises(ConfigError, match="check: expected"):
-        profile.run("check", [], Path("/"), nobody)
+    assert f"{bad}: " in command("profile", "check", "l298n", bad, status=1).err
+    assert "check: expected" in command("profile", "check", status=2).err
 
 
 def test_check_warns_of_motors_that_are_not_driven_without_a_resistor(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     """The profile is valid: the car starts, and only refuses to move."""
-    assert profile.run("check", ["mx1508"], tmp_path, nobody) == 0
-    said = capsys.readouterr().out
+    said = command("profile", "check", "mx1508", "--root", tmp_path).out
+    text, fitted = profile.shipped()["mx1508"].read_text(), tmp_path / "fitted.toml"
     for motor in ("drive", "steer"):
         assert f"mx1508.toml: warning: motors.{motor} is not driven: PWM pulses at 100 Hz" in said
-    assert said.count("a resistor of 2.2 Ω for 4 W") == 2 and "mx1508.toml: valid\n" in said
-    fitted = tmp_path / "fitted.toml"
-    text = profile.shipped()["mx1508"].read_text()
-    for motor in ("drive", "steer"):
         text = with_key(text, f"motors.{motor}.resistor_ohm", "2.2")
+    assert said.count("a resistor of 2.2 Ω for 4 W") == 2 and "mx1508.toml: valid\n" in said
     fitted.write_text(text)
-    assert profile.run("check", [str(fitted)], tmp_path, nobody) == 0
-    assert "is not driven" not in capsys.readouterr().out
+    assert "is not driven" not in command("profile", "check", fitted, "--root", tmp_path).out
 
 
 @pytest.mark.parametrize(
@@ -99,16 +86,15 @@ def test_check_warns_of_motors_that_are_not_driven_without_a_resistor(
     ],
 )
 def test_check_refuses_pigpiod_on_a_pi_5(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, lines: str, valid: bool
+    tmp_path: Path, command: Command, model: str, lines: str, valid: bool
 ) -> None:
     car = tmp_path / "car.toml"
     car.write_text(f"{profile.shipped()['mx1508'].read_text()}\n[pins]\n{lines}\n")
-    status = profile.run("check", [str(car)], board(tmp_path, model), nobody)
-    assert status == (0 if valid else 1)
-    reason = (
-        f'{car}: pins.backend = "pigpio": pigpiod does not support the {model}; expected "linux"'
+    said = command(
+        "profile", "check", car, "--root", board(tmp_path, model), status=0 if valid else 1
     )
-    assert (reason in capsys.readouterr().err) is not valid
+    reason = f'pins.backend = "pigpio": pigpiod does not support the {model}; expected "linux"'
+    assert (f"{car}: {reason}" in said.err) is not valid
 
 
 def test_propose_uses_the_hat_on_the_bus(
@@ -141,23 +127,14 @@ def test_propose_without_the_bus_says_how_to_enable_i2c(
     assert said.startswith("no I2C bus to probe for a HAT: enable I2C: sudo raspi-config")
 
 
-def test_propose_without_a_hat_takes_a_gpio_board() -> None:
+def test_propose_fits_the_profile_to_board_and_meter() -> None:
     made = proposed(ZERO_2)
     assert isinstance(made.motors.drive, Mx1508) and made.camera.fps == 30
     assert made.battery.address is None
     assert "else one of differential, l298n, " in " ".join(propose(ZERO_2, ()).reasons)
-
-
-def test_propose_uses_the_meter_for_the_battery() -> None:
     assert proposed(PI_4, 0x41).battery.address == 0x41
     assert proposed(PI_5, 0x60, 0x40).battery.address == 0x40
-
-
-def test_propose_takes_15_fps_on_a_single_core() -> None:
-    assert proposed(ZERO).camera.fps == 15
-
-
-def test_propose_takes_a_gpio_board_on_a_pi_5() -> None:
+    assert proposed(ZERO).camera.fps == 15, "it has a single core"
     assert isinstance(proposed(PI_5).motors.drive, Mx1508)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from testkit import mcaps
+from testkit.command import Command
 from testkit.mcaps import BEGAN_NS, Drive, Logged, McapFile
 
-from fpvcar import __main__
 from fpvcar.recordings import names
 from fpvcar.runtime.units import SECOND_NS
 
@@ -64,15 +64,9 @@ def few_descriptors() -> Iterator[None]:
     ],
 )
 def test_commands_open_files_one_after_the_other(
-    folder: Path,
-    tmp_path: Path,
-    few_descriptors: None,
-    capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
+    folder: Path, tmp_path: Path, few_descriptors: None, command: Command, words: tuple[str, ...]
 ) -> None:
-    given = [str(tmp_path / "out") if one == "OUT" else one for one in words]
-    assert __main__.main([*given, str(folder)]) == 0
-    said = capsys.readouterr()
+    said = command(*(str(tmp_path / "out") if one == "OUT" else one for one in words), folder)
     if words == ("replay",):
         assert "all as recorded" in said.out
         assert said.out.count("steps in") == 1, "one drive, not forty"
@@ -80,9 +74,6 @@ def test_commands_open_files_one_after_the_other(
         assert said.err.count("never closed") == 1, "said where it comes"
 
 
-def test_verify_covers_all_files(
-    folder: Path, few_descriptors: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert __main__.main(["log", "verify", str(folder)]) == 1
-    said = capsys.readouterr().out
+def test_verify_covers_all_files(folder: Path, few_descriptors: None, command: Command) -> None:
+    said = command("log", "verify", folder, status=1).out
     assert said.count("every CRC holds") == FILES - 1 and "never closed" in said

@@ -4,14 +4,15 @@ import importlib
 import io
 import struct
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as TheirWriter
+from testkit.command import Command
 from testkit.recorder.recording import file, flipped, recording
 
-from fpvcar import __main__
 from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.mcap import records, walk
@@ -158,22 +159,18 @@ def test_message_outside_chunks_is_damage_in_a_file_of_fpvcar() -> None:
 
 
 def test_missing_zstandard_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Command
 ) -> None:
-    def absent(name: str) -> None:
-        raise ImportError(name)
-
     path, words = tmp_path / "a.mcap", "zstd, which the Python package zstandard reads"
     path.write_bytes(theirs(CompressionType.ZSTD))
     with monkeypatch.context() as blocked:
-        blocked.setattr(importlib, "import_module", absent)
+        blocked.setattr(importlib, "import_module", Mock(side_effect=ImportError))
         for verb in ("info", "verify", "recover"):
-            assert __main__.main(["log", verb, str(path)]) == 1
-            said = capsys.readouterr()
+            said = command("log", verb, path, status=1)
             assert said.out == "" and said.err.count(words) == 1
         with pytest.raises(PackageMissing):
             first_picture(path)
-    assert __main__.main(["log", "verify", str(path)]) == 0
+    command("log", "verify", path)
     strange = theirs(CompressionType.ZSTD).replace(b"zstd", b"zstx")
     said_of_it = {one.reason for one in recording(strange).damage}
     assert any("compressed by 'zstx'" in one for one in said_of_it)
