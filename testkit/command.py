@@ -1,10 +1,18 @@
 """`fpvcar` on a command line, in the process of a test."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from fpvcar.__main__ import main
+
+
+class Output(NamedTuple):
+    """Output of a command."""
+
+    out: str
+    err: str
 
 
 class Command:
@@ -13,13 +21,13 @@ class Command:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
-    def __call__(self, *words: str | Path, status: int = 0) -> "pytest.CaptureResult[str]":
-        """Check the exit status of a command; return its output as `out` and `err`."""
+    def __call__(self, *words: str | Path, status: int = 0) -> Output:
+        """Check the exit status of a command; return its output."""
         self._capsys.readouterr()
         try:
             ended: object = main([str(word) for word in words])
         except SystemExit as refused:
             ended = refused.code
-        said = self._capsys.readouterr()
+        said = Output(*self._capsys.readouterr())
         assert ended == status, said
         return said

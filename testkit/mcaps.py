@@ -156,6 +156,12 @@ class McapFile:
         return path
 
 
+def two_files(folder: Path, film: Sequence[Logged], sequence_from: int = 60) -> list[Path]:
+    """Write two seconds of a film to each of two files; the second continues the first's count."""
+    later = McapFile([*film[60:]], segment=2, sequence_from=sequence_from)
+    return [McapFile([*film[:60]]).to(folder / "a.mcap"), later.to(folder / "b.mcap")]
+
+
 def flipped(path: Path, pieces: Sequence[bytes], number: int) -> Path:
     """Write the file with one bit flipped in the middle of a piece."""
     data = bytearray(b"".join(pieces))

@@ -9,11 +9,13 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import av
 import pytest
 from testkit import mcaps
 from testkit.cameras.video_source import encode
+from testkit.command import Command
 from testkit.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
 
 from fpvcar.recordings import codec, messages
@@ -54,19 +56,37 @@ def pictures_in(path: Path) -> int:
         return sum(1 for _ in found.decode(video=0))
 
 
-def test_film_has_the_recorded_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """Write a file of that drive."""
+    return McapFile(drive()).to(tmp_path / "one.mcap")
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    """Write a file without its second second; the next key frame comes after three."""
+    made = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
+    return mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, whole: Path) -> Path:
+    """Make a folder with that drive."""
+    (tmp_path / "card").mkdir()
+    return whole.rename(tmp_path / "card" / "Plague-20251121T200000Z-0001.mcap").parent
+
+
+def test_film_has_the_recorded_times(tmp_path: Path, whole: Path, command: Command) -> None:
     out = tmp_path / "drive.mp4"
-    assert export.run("mp4", out, [mcap_file], False) == 0
+    said = command("export", "--mp4", out, whole)
+    assert said == (f"{out}: {UNITS} pictures, 4.0 s\n", "")
     times, duration_s = film(out)
     assert times == [number * FRAME_NS // 1000 for number in range(UNITS)]
     assert duration_s == pytest.approx(UNITS * FRAME_NS / 1e9, abs=0.002)
     assert pictures_in(out) == UNITS
-    said = capsys.readouterr()
-    assert said.out == f"{out}: {UNITS} pictures, 4.0 s\n" and said.err == ""
 
 
-def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
+def test_uneven_times_and_pauses_stay(tmp_path: Path, command: Command) -> None:
     """Times of a camera that stumbles, and two files with a pause between them."""
     first = list(mcaps.pictures(1.0))
     late = [
@@ -75,40 +95,34 @@ def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
         )
         for number, (one, unit) in enumerate(zip(first, encode(30, gop=10), strict=True))
     ]
-    later = mcaps.pictures(1.0, BEGAN_NS + 90 * 1_000_000_000)
+    later = mcaps.pictures(1.0, BEGAN_NS + 90 * SECOND_NS)
     one = McapFile(late).to(tmp_path / "a.mcap")
     two = McapFile(list(later), segment=2, sequence_from=30).to(tmp_path / "b.mcap")
-    out = tmp_path / "out.mp4"
-    assert export.run("mp4", out, [two, one], False) == 0  # in order of time
-    times, _ = film(out)
+    command("export", "--mp4", tmp_path / "out.mp4", two, one)  # in order of time
+    times, _ = film(tmp_path / "out.mp4")
     wanted = [7_000 * number * number for number in range(30)]
     wanted += [90_000_000 + number * FRAME_NS // 1000 for number in range(30)]
     assert times == wanted
 
 
-def test_pause_of_hours_is_refused_with_next_step(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pause_of_hours_is_refused_with_next_step(tmp_path: Path, command: Command) -> None:
     one = McapFile(list(mcaps.pictures(0.5))).to(tmp_path / "a.mcap")
-    later = mcaps.pictures(0.5, BEGAN_NS + 7200 * 1_000_000_000)
+    later = mcaps.pictures(0.5, BEGAN_NS + 7200 * SECOND_NS)
     two = McapFile(list(later)).to(tmp_path / "b.mcap")
-    out = tmp_path / "out.mp4"
-    assert export.run("mp4", out, [one, two], False) == 1
-    assert "pause of 2.0 h: export them to two films" in capsys.readouterr().err
+    said = command("export", "--mp4", tmp_path / "out.mp4", one, two, status=1)
+    assert "pause of 2.0 h: export them to two films" in said.err
     assert sorted(tmp_path.iterdir()) == [one, two]
 
 
 def test_overlapping_recordings_are_refused_as_film_not_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, whole: Path, command: Command
 ) -> None:
-    one = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
-    later = mcaps.pictures(2.0, BEGAN_NS + 1_000_000_000)
-    two = McapFile(list(later), recording="Plague-20251121T200001Z").to(tmp_path / "b.mcap")
-    assert export.run("mp4", tmp_path / "out.mp4", [one, two], False) == 1
-    said = capsys.readouterr().err
-    assert "a.mcap and b.mcap are two recordings of the same time" in said
-    assert export.run("mp4", tmp_path / "out.mp4", [two], False) == 0
-    assert export.run("csv", tmp_path / "out", [one, two], False) == 0
+    later = mcaps.pictures(2.0, BEGAN_NS + SECOND_NS)
+    two = McapFile(list(later), recording="Plague-20251121T200001Z").to(tmp_path / "two.mcap")
+    said = command("export", "--mp4", tmp_path / "out.mp4", whole, two, status=1)
+    assert "one.mcap and two.mcap are two recordings of the same time" in said.err
+    command("export", "--mp4", tmp_path / "out.mp4", two)
+    command("export", "--csv", tmp_path / "out", whole, two)
     assert len(rows(tmp_path / "out" / "camera.csv")) == 180, "a table has both"
 
 
@@ -122,100 +136,79 @@ def test_files_of_one_recording_may_overlap() -> None:
 
 
 def test_empty_file_is_skipped_in_folder_but_refused_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, folder: Path, command: Command
 ) -> None:
     """The power went before any data was on the card."""
-    folder = tmp_path / "card"
-    folder.mkdir()
-    McapFile(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
     empty = folder / "Plague-20251121T200000Z-0002.mcap.part"
     empty.touch()
-    assert export.run("mp4", tmp_path / "out.mp4", [folder], False) == 0
-    assert "0002.mcap.part: empty: power failed" in capsys.readouterr().err
+    said = command("export", "--mp4", tmp_path / "out.mp4", folder)
+    assert "0002.mcap.part: empty: power failed" in said.err
     assert pictures_in(tmp_path / "out.mp4") == UNITS
-    assert export.run("mp4", tmp_path / "again.mp4", [folder, empty], False) == 1
+    command("export", "--mp4", tmp_path / "again.mp4", folder, empty, status=1)
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
 def test_export_works_on_disk_without_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, whole: Path, command: Command, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    def refused(old: Path, new: Path) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "link", refused)
-    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(number, os.strerror(number))))
     out = tmp_path / "out.mp4"
-    assert export.run("mp4", out, [mcap_file], False) == 0 and pictures_in(out) == UNITS
-    assert sorted(tmp_path.iterdir()) == [mcap_file, out]
+    command("export", "--mp4", out, whole)
+    assert pictures_in(out) == UNITS and sorted(tmp_path.iterdir()) == [whole, out]
 
 
 def test_damaged_chunk_costs_pictures_up_to_next_key_frame(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, bad: Path, command: Command
 ) -> None:
-    """The second second is lost; the next key frame comes after three."""
-    mcap_file = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
-    path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
     out = tmp_path / "out.mp4"
-    assert export.run("mp4", out, [path], False) == INCOMPLETE
+    said = command("export", "--mp4", out, bad, status=INCOMPLETE)
     times, _ = film(out)
     kept = [*range(30), *range(90, UNITS)]
     assert times == [number * FRAME_NS // 1000 for number in kept]
     assert pictures_in(out) == len(kept)
-    said = capsys.readouterr()
-    note = (tmp_path / "out.mp4.missing.txt").read_text()
-    for words in (said.err, note):
+    for words in (said.err, (tmp_path / "out.mp4.missing.txt").read_text()):
         assert "bytes are missing at 2025-11-21T20:00:0" in words
         assert "30 pictures are left out: no key frame leads up to them" in words
 
 
-def test_unclosed_file_exports_as_incomplete(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unclosed_file_exports_as_incomplete(tmp_path: Path, command: Command) -> None:
     path = McapFile(drive(), closed=False).to(tmp_path / "open.mcap.part")
-    data = path.read_bytes()
-    path.write_bytes(data[:-20_000])  # the power went in the middle of the last chunk
-    assert export.run("mp4", tmp_path / "out.mp4", [path], False) == INCOMPLETE
-    assert export.run("csv", tmp_path / "out", [path], False) == INCOMPLETE
+    path.write_bytes(path.read_bytes()[:-20_000])  # the power went in the middle of a chunk
+    for kind, out in (("--mp4", tmp_path / "out.mp4"), ("--csv", tmp_path / "out")):
+        assert "never closed" in command("export", kind, out, path, status=INCOMPLETE).err
     times, _ = film(tmp_path / "out.mp4")
     assert 85 <= len(times) < UNITS
-    assert capsys.readouterr().err.count("never closed") == 2
 
 
 @pytest.mark.parametrize("kind", ["mp4", "csv"])
 def test_damaged_file_notes_loss_and_exits_3_unless_partial(
-    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, kind: str, bad: Path, whole: Path, command: Command
 ) -> None:
-    whole = McapFile(drive())
-    bad = mcaps.flipped(tmp_path / "bad.mcap", whole.chunks(), 2)
-    good = whole.to(tmp_path / "good.mcap")
     out = tmp_path / "out"
     note = out / "missing.txt" if kind == "csv" else tmp_path / "out.missing.txt"
-    assert export.run(kind, out, [bad], False) == INCOMPLETE
+    said = command("export", f"--{kind}", out, bad, status=INCOMPLETE).err
+    assert "bytes are missing" in note.read_text() and "--partial accepts that" in said
+    command("export", f"--{kind}", out, "--force", "--partial", bad)
     assert "bytes are missing" in note.read_text()
-    assert "--partial accepts that" in capsys.readouterr().err
-    assert export.run(kind, out, [bad], True, partial=True) == 0
-    assert "bytes are missing" in note.read_text()
-    assert export.run(kind, out, [good], True) == 0
+    command("export", f"--{kind}", out, "--force", whole)
     assert not note.exists(), "an older note goes"
 
 
-def test_export_of_a_truncated_sealed_file_exits_3(tmp_path: Path) -> None:
-    data = McapFile(drive()).to(tmp_path / "one.mcap").read_bytes()
-    (tmp_path / "one.mcap").write_bytes(data[:-30])  # only the end of its summary
-    assert export.run("csv", tmp_path / "a", [tmp_path / "one.mcap"], False) == 3
+def test_export_of_a_truncated_sealed_file_exits_3(
+    tmp_path: Path, whole: Path, command: Command
+) -> None:
+    whole.write_bytes(whole.read_bytes()[:-30])  # only the end of its summary
+    command("export", "--csv", tmp_path / "a", whole, status=3)
     part = McapFile(drive(), closed=False).to(tmp_path / "two.mcap.part")
-    assert export.run("csv", tmp_path / "b", [part], False) == 0
+    command("export", "--csv", tmp_path / "b", part)
     assert "never closed" in (tmp_path / "b" / "missing.txt").read_text()
 
 
-def test_export_of_a_folder_with_an_unreadable_file_exits_3(tmp_path: Path) -> None:
-    folder = tmp_path / "card"
-    folder.mkdir()
-    McapFile(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
-    bad = folder / "Plague-20251121T200000Z-0002.mcap"
-    bad.write_bytes(b"no recording" * 100)
-    assert export.run("csv", tmp_path / "out", [folder], False) == INCOMPLETE
+def test_export_of_a_folder_with_an_unreadable_file_exits_3(
+    tmp_path: Path, folder: Path, command: Command
+) -> None:
+    (folder / "Plague-20251121T200000Z-0002.mcap").write_bytes(b"no recording" * 100)
+    command("export", "--csv", tmp_path / "out", folder, status=INCOMPLETE)
     assert "0002.mcap" in (tmp_path / "out" / "missing.txt").read_text()
 
 
@@ -224,10 +217,11 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_csv_has_one_file_per_topic_with_units_in_names(tmp_path: Path) -> None:
-    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
+def test_csv_has_one_file_per_topic_with_units_in_names(
+    tmp_path: Path, whole: Path, command: Command
+) -> None:
     out = tmp_path / "tables"
-    assert export.run("csv", out, [mcap_file], False) == 0
+    command("export", "--csv", out, whole)
     assert sorted(path.name for path in out.iterdir()) == [
         "battery.csv",
         "camera.csv",
@@ -256,21 +250,22 @@ def test_csv_has_one_file_per_topic_with_units_in_names(tmp_path: Path) -> None:
     assert rows(out / "mark.csv")[0]["text"] == "look here"
 
 
+FAULTS = ("under-voltage now", "too hot")
 EVERY: list[tuple[str, messages.Message]] = [
     (messages.WISH, messages.WishIn(1, 2.0, 0.5, -0.5, "Ann")),
     (messages.DRIVER, messages.Turn(None, "Ann released the wheel")),
     (messages.LIGHTS, messages.Lights(True)),
     (messages.BUTTONS, messages.Buttons(("red", "blue"), "turn", 3, 1, 7)),
     (messages.EVENT, messages.Event(BEGAN_NS, messages.INFO, "driving", messages.GATE)),
-    (messages.HEALTH, messages.Health("ok", "ok", "ok", 1, {"celsius": 41.5})),
+    (messages.HEALTH, messages.Health("ok", "ok", "ok", 1, {"celsius": 41.5}, FAULTS)),
     *((messages.STEP, step) for step in Drive(1).go(0.3)),
 ]
 
 
-def test_topic_rows_are_as_wide_as_their_columns(tmp_path: Path) -> None:
+def test_topic_rows_are_as_wide_as_their_columns(tmp_path: Path, command: Command) -> None:
     mcap_file = McapFile([mcaps.logged(topic, 0.1, one) for topic, one in EVERY])
     out = tmp_path / "tables"
-    assert export.run("csv", out, [mcap_file.to(tmp_path / "one.mcap")], False) == 0
+    command("export", "--csv", out, mcap_file.to(tmp_path / "one.mcap"))
     assert {path.stem for path in out.iterdir()} == {
         "wish",
         "driver",
@@ -288,14 +283,14 @@ def test_topic_rows_are_as_wide_as_their_columns(tmp_path: Path) -> None:
     assert (step["reason"], step["arm"]) == (first.reason, first.after.arm)
     assert float(step["throttle_share"]) == first.throttle
     assert rows(out / "buttons.csv")[0]["lit"] == "red blue"
-    assert rows(out / "health.csv")[0]["figures"] == '{"celsius":41.5}'
+    health = rows(out / "health.csv")[0]
+    assert health["figures"] == '{"celsius":41.5}' and health["faults"] == "; ".join(FAULTS)
 
 
-def test_parquet_has_the_same_rows_as_csv(tmp_path: Path) -> None:
+def test_parquet_has_the_same_rows_as_csv(tmp_path: Path, whole: Path, command: Command) -> None:
     parquet: Any = importlib.import_module("pyarrow.parquet")
-    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "tables"
-    assert export.run("parquet", out, [mcap_file], False) == 0
+    command("export", "--parquet", out, whole)
     table = parquet.read_table(out / "range-front.parquet")
     assert str(table.schema.field("utc").type) == "timestamp[ns, tz=UTC]"
     found = table.to_pylist()
@@ -311,38 +306,27 @@ def test_parquet_has_the_same_rows_as_csv(tmp_path: Path) -> None:
     assert table.column("utc").cast("int64").to_pylist()[1] == BEGAN_NS + 100_000_000
 
 
-def test_health_table_keeps_the_faults(tmp_path: Path) -> None:
-    faults = ("under-voltage now", "too hot")
-    health = messages.Health("ok", "ok", "ok", 1, {"cpu_c": 81.5}, faults)
-    made = McapFile([mcaps.logged(messages.HEALTH, 0.5, health)])
-    path = made.to(tmp_path / "one.mcap")
-    assert export.run("csv", tmp_path / "out", [path], False) == 0
-    (row,) = rows(tmp_path / "out" / "health.csv")
-    assert row["faults"] == "under-voltage now; too hot"
-
-
-def test_camera_table_has_a_row_for_each_picture_of_the_film(tmp_path: Path) -> None:
+def test_camera_table_has_a_row_for_each_picture_of_the_film(
+    tmp_path: Path, bad: Path, command: Command
+) -> None:
     """Pictures of a lost second, and their dependent pictures, are in neither."""
-    made = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
-    bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
     twice = tmp_path / "copy.mcap"
     twice.write_bytes(bad.read_bytes())
-    assert pictures_of_both(tmp_path, [bad, twice], INCOMPLETE) < SECONDS * mcaps.FPS
+    assert pictures_of_both(command, tmp_path, [bad, twice], INCOMPLETE) < UNITS
 
 
-def test_camera_table_continues_in_a_file_without_key_frame(tmp_path: Path) -> None:
+def test_camera_table_continues_in_a_file_without_key_frame(
+    tmp_path: Path, command: Command
+) -> None:
     pictures = list(mcaps.pictures(SECONDS, gop=1000))
-    files = [
-        McapFile(pictures[:60]).to(tmp_path / "a.mcap"),
-        McapFile(pictures[60:], segment=2, sequence_from=60).to(tmp_path / "b.mcap"),
-    ]
-    assert pictures_of_both(tmp_path, files, 0) == len(pictures)
+    files = mcaps.two_files(tmp_path, pictures)
+    assert pictures_of_both(command, tmp_path, files, 0) == len(pictures)
 
 
-def pictures_of_both(folder: Path, files: list[Path], status: int) -> int:
+def pictures_of_both(command: Command, folder: Path, files: list[Path], status: int) -> int:
     """Export film and tables; return the number of pictures, which have the same times in both."""
-    assert export.run("mp4", folder / "out.mp4", files, False) == status
-    assert export.run("csv", folder / "out", files, False) == status
+    command("export", "--mp4", folder / "out.mp4", *files, status=status)
+    command("export", "--csv", folder / "out", *files, status=status)
     times_us, _ = film(folder / "out.mp4")
     table = rows(folder / "out" / "camera.csv")
     began_s = BEGAN_NS / SECOND_NS

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from testkit import mcaps
+from testkit.command import Command
 from testkit.mcaps import McapFile
 
 from fpvcar.recordings.export import export
@@ -14,42 +15,35 @@ from fpvcar.runtime import files
 from tests.unit.recordings.export.test_export import drive, film
 
 
-@pytest.mark.parametrize(
-    ("kind", "module", "next_step"), [("parquet", "pyarrow", "pip install pyarrow")]
-)
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    return McapFile(drive()).to(tmp_path / "one.mcap")
+
+
 def test_missing_library_error_names_the_install_command(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
-    module: str,
-    next_step: str,
+    tmp_path: Path, whole: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mcap_file = McapFile(list(mcaps.measured(0.5))).to(tmp_path / "one.mcap")
-    monkeypatch.setitem(sys.modules, module, None)
-    assert export.run(kind, tmp_path / "out", [mcap_file], False) == 1
-    said = capsys.readouterr().err
-    assert f"needs {module}" in said and next_step in said
-    assert sorted(tmp_path.iterdir()) == [mcap_file]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = command("export", "--parquet", tmp_path / "out", whole, status=1).err
+    assert "needs pyarrow" in said and "pip install pyarrow" in said
+    assert sorted(tmp_path.iterdir()) == [whole]
 
 
 @pytest.mark.parametrize("kind", ["csv", "mp4"])
 def test_existing_output_is_not_replaced_without_force(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+    tmp_path: Path, whole: Path, command: Command, kind: str
 ) -> None:
-    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "out"
     if kind == "csv":
         out.mkdir()
         (out / "mine.txt").write_text("mine")
     else:
         out.write_text("mine")
-    assert export.run(kind, out, [mcap_file], False) == 1
-    assert "exists: choose" in capsys.readouterr().err
+    assert "exists: choose" in command("export", f"--{kind}", out, whole, status=1).err
     assert out.is_dir() or out.read_text() == "mine"
-    assert export.run(kind, out, [mcap_file], True) == 0
+    command("export", f"--{kind}", out, "--force", whole)
     assert not (out / "mine.txt").exists() if kind == "csv" else film(out)
-    assert sorted(tmp_path.iterdir()) == [mcap_file, out], "no litter"
+    assert sorted(tmp_path.iterdir()) == [whole, out], "no litter"
 
 
 @pytest.mark.parametrize("folder", [False, True])
@@ -118,14 +112,15 @@ def test_folder_that_appears_at_last_moment_is_kept(
     assert (out / "theirs").read_text() == "somebody else's"
 
 
-def test_failed_export_leaves_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mcap_file = McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
+def test_failed_export_leaves_no_files(tmp_path: Path, command: Command) -> None:
+    blind = McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
     stranger = tmp_path / "letter.mcap"
     stranger.write_text("Dear reader, this is no recording.")
-    assert export.run("mp4", tmp_path / "out.mp4", [mcap_file], False) == 1
-    assert "no picture was recorded" in capsys.readouterr().err
-    assert export.run("csv", tmp_path / "out", [mcap_file, stranger], False) == 1
-    assert "letter.mcap" in capsys.readouterr().err
-    assert export.run("csv", tmp_path / "no" / "out", [mcap_file], False) == 1
-    assert "create it first" in capsys.readouterr().err
-    assert sorted(tmp_path.iterdir()) == [mcap_file, stranger]
+    for words, given, says in (
+        ("--mp4 out.mp4", [blind], "no picture was recorded"),
+        ("--csv out", [blind, stranger], "letter.mcap"),
+        ("--csv no/out", [blind], "create it first"),
+    ):
+        kind, out = words.split()
+        assert says in command("export", kind, tmp_path / out, *given, status=1).err
+    assert sorted(tmp_path.iterdir()) == [blind, stranger]

@@ -17,6 +17,7 @@ from fpvcar.recordings import codec, messages, reader
 from fpvcar.recordings.export import mp4
 from fpvcar.recordings.export.mp4_export import Mp4Export, TimeRange
 from fpvcar.recordings.export.pictures import LeftOut
+from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
@@ -79,18 +80,18 @@ def test_file_that_begins_at_a_recovery_point_is_exported_whole(tmp_path: Path) 
 
 
 def test_size_change_within_the_film_is_shown(tmp_path: Path) -> None:
-    first = said(encode(30, gop=10))
-    other = said(encode(30, gop=10, width=320, height=240), BEGAN_NS + SECOND_NS)
-    one = McapFile(first).to(tmp_path / "a.mcap")
-    two = McapFile(other, segment=2, sequence_from=30).to(tmp_path / "b.mcap")
-    three = McapFile(
-        said(encode(20, gop=10), BEGAN_NS + 2 * SECOND_NS), segment=3, sequence_from=60
-    ).to(tmp_path / "c.mcap")
-    film = planned(one, two, three)
+    sizes: tuple[dict[str, int], ...] = ({}, {"width": 320, "height": 240}, {})
+    paths = [
+        McapFile(
+            said(encode(30, gop=10, **size), BEGAN_NS + n * SECOND_NS), n + 1, sequence_from=30 * n
+        ).to(tmp_path / f"{n}.mcap")
+        for n, size in enumerate(sizes)
+    ]
+    film = planned(*paths)
     found = shown(made(film, tmp_path / "film.mp4"))
-    sizes = [size for size, _ in itertools.groupby(one[1:] for one in found)]
-    assert sizes == [(160, 128), (320, 240), (160, 128)]
-    assert len(found) == film.pictures == 80 and film.missing == []
+    shapes = [shape for shape, _ in itertools.groupby(one[1:] for one in found)]
+    assert shapes == [(160, 128), (320, 240), (160, 128)]
+    assert len(found) == film.pictures == 90 and film.missing == []
 
 
 def test_head_precedes_data_and_has_creation_time(tmp_path: Path) -> None:
@@ -115,10 +116,7 @@ def test_stretch_begins_with_the_key_frame_before_it(
 ) -> None:
     """Key frames come every third of a second; files every two seconds."""
     pictures = list(mcaps.pictures(4.0))
-    paths = [
-        McapFile(pictures[:60]).to(tmp_path / "a.mcap"),
-        McapFile(pictures[60:], segment=2, sequence_from=60).to(tmp_path / "b.mcap"),
-    ]
+    paths = mcaps.two_files(tmp_path, pictures)
     start_ns = BEGAN_NS + round(from_s * SECOND_NS)
     end_ns = BEGAN_NS + round(to_s * SECOND_NS)
     film = planned(*paths, start_ns=start_ns, end_ns=end_ns)
@@ -142,10 +140,7 @@ def test_file_without_key_frame_continues_the_file_before_it(
 ) -> None:
     """A camera with rare key frames makes such files; a lost picture between them ends the film."""
     pictures = list(mcaps.pictures(4.0, gop=120))
-    paths = [
-        McapFile(pictures[:60]).to(tmp_path / "a.mcap"),
-        McapFile(pictures[60:], segment=2, sequence_from=sequence_from).to(tmp_path / "b.mcap"),
-    ]
+    paths = mcaps.two_files(tmp_path, pictures, sequence_from)
     film = planned(*paths, start_ns=BEGAN_NS + round(start_s * SECOND_NS))
     assert film.pictures == count
     assert film.left_out.count == {120: 0, 60: 60, 0: 45}[count]
@@ -268,3 +263,27 @@ def test_plan_rests_while_it_writes_the_index(tmp_path: Path) -> None:
 def test_film_without_pictures_is_empty(tmp_path: Path) -> None:
     film = planned(McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap"))
     assert (film.size, film.pictures, film.seconds) == (0, 0, 0.0)
+
+
+# --- the first picture of a file, or of a drive in the middle of it ---
+
+
+def test_late_camera_start_still_gives_a_thumbnail(tmp_path: Path) -> None:
+    """The camera starts half a minute after the recorder, for example on a slow board."""
+    film = mcaps.pictures(1.0, BEGAN_NS + 30 * SECOND_NS)
+    path = McapFile([*mcaps.measured(31.0), *film]).to(tmp_path / "late.mcap")
+    found = first_picture(path)
+    assert found and found.capture_ns == BEGAN_NS + 30 * SECOND_NS
+
+
+@pytest.mark.parametrize(
+    ("from_s", "number"), [(0.0, 0), (0.1, 10), (0.9, 30), (2.5, 80), (4.0, None)]
+)
+def test_first_key_frame_from_a_moment_on(
+    tmp_path: Path, from_s: float, number: int | None
+) -> None:
+    """Key frames come every ten pictures; the file begins with the first."""
+    path = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
+    found = first_picture(path, from_s)
+    wanted = None if number is None else BEGAN_NS + number * FRAME_NS
+    assert (found.capture_ns if found else None) == wanted

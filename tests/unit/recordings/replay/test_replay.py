@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 from testkit import mcaps
+from testkit.command import Command
 from testkit.mcaps import Drive, Logged, McapFile
 
-from fpvcar import __main__ as command_line
 from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free
@@ -86,17 +86,21 @@ def driven(steps: Sequence[Step]) -> int:
     )
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_changed_output_bit_is_found_at_its_step(what: str) -> None:
+def changed(change: Callable[[Step], dict[str, Any]]) -> tuple[Step, ReplayResult]:
+    """Replay a drive with one changed step; return that step and the result."""
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
-    steps[at] = structs.replace(steps[at], **CHANGES[what](steps[at]))
-    verdict = again(drive, steps)
-    assert verdict.differing >= 1
+    steps[at] = structs.replace(steps[at], **change(steps[at]))
+    return steps[at], again(drive, steps)
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_changed_output_bit_is_found_at_its_step(what: str) -> None:
+    step, verdict = changed(CHANGES[what])
     first = verdict.differences[0]
-    assert (first.step, first.name) == (steps[at], what)
-    assert {one.step for one in verdict.differences} == {steps[at]}, "and nowhere else"
+    assert verdict.differing >= 1 and (first.step, first.name) == (step, what)
+    assert {one.step for one in verdict.differences} == {step}, "and nowhere else"
     assert verdict.holes == []
 
 
@@ -113,12 +117,8 @@ def test_changed_output_bit_is_found_at_its_step(what: str) -> None:
     ],
 )
 def test_changed_input_is_found_at_its_step(change: Callable[[Step], dict[str, Any]]) -> None:
-    drive = driven_once()
-    steps = list(drive.steps)
-    at = driven(steps)
-    steps[at] = structs.replace(steps[at], **change(steps[at]))
-    verdict = again(drive, steps)
-    assert verdict.differing and verdict.differences[0].step.now_ns == steps[at].now_ns
+    step, verdict = changed(change)
+    assert verdict.differing and verdict.differences[0].step.now_ns == step.now_ns
 
 
 def test_hole_is_reported_and_replay_continues_after_it() -> None:
@@ -212,6 +212,11 @@ def test_reachable_latches_between_two_steps() -> None:
 # --- the command ---
 
 
+@pytest.fixture
+def one(tmp_path: Path) -> Path:
+    return tmp_path / "one.mcap"
+
+
 def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> McapFile:
     """Write an mcap_file of a drive to `path`."""
     messages: list[Logged] = list(mcaps.step_messages(steps or drive.steps))
@@ -220,84 +225,64 @@ def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> M
     return mcap_file
 
 
-def test_command_reports_an_exact_replay(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_reports_an_exact_replay(tmp_path: Path, command: Command) -> None:
     drive = Drive(1)
     steps = drive.go(12.0)
     half = len(steps) // 2
-    recorded(drive, tmp_path / "one.mcap", steps[:half])
-    recorded(drive, tmp_path / "two.mcap", steps[half:])
-    files = [str(tmp_path / name) for name in ("two.mcap", "one.mcap")]
-    assert command_line.main(["replay", *files]) == 0
-    said = capsys.readouterr()
+    one, two = tmp_path / "one.mcap", tmp_path / "two.mcap"
+    recorded(drive, one, steps[:half])
+    recorded(drive, two, steps[half:])
+    said = command("replay", two, one)
     assert said.out.startswith(f"one.mcap to two.mcap: {len(steps):,} steps in 0:1")
     assert "all as recorded" in said.out and said.err == ""
     assert "not run again" not in said.out
 
 
-def test_command_reports_unchecked_steps_and_exits_3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_reports_unchecked_steps_and_exits_3(one: Path, command: Command) -> None:
     drive = Rearless(1)
     steps = drive.go(12.0)[1:]
-    recorded(drive, tmp_path / "one.mcap", steps)
-    assert command_line.main(["replay", str(tmp_path / "one.mcap")]) == 3
-    assert "some steps could not be rerun" in capsys.readouterr().err
-    partly = ["replay", "--partial", str(tmp_path / "one.mcap")]
-    assert command_line.main(partly) == 0
+    recorded(drive, one, steps)
+    assert "some steps could not be rerun" in command("replay", one, status=3).err
     count = sum(step.guard_mode == "limit" for step in steps)
     assert (
         f"  the guard was not rerun in {count:,} of the steps, as readings are missing "
         "of: front, rear\n"
-    ) in capsys.readouterr().out
+    ) in command("replay", "--partial", one).out
 
 
-def test_command_reports_a_difference_with_its_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_reports_a_difference_with_its_time(one: Path, command: Command) -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
     duties = (steps[at].duties[0], up(steps[at].duties[1]))
     steps[at] = structs.replace(steps[at], duties=duties)
-    recorded(drive, tmp_path / "one.mcap", steps)
-    assert command_line.main(["replay", "--check", str(tmp_path / "one.mcap")]) == 1
-    said = capsys.readouterr().out
+    recorded(drive, one, steps)
+    said = command("replay", "--check", one, status=1).out
     assert "1 DIFFERENCES" in said and " duties" in said
     assert f"recorded  {duties}" in said
     seconds = (steps[at].now_ns - 100_000_000_000) // 1_000_000_000
     assert f"2025-11-21T20:00:{seconds:02d}." in said
 
 
-def test_damaged_chunk_is_reported_and_the_rest_is_checked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_chunk_is_reported_and_the_rest_is_checked(one: Path, command: Command) -> None:
     drive = Drive(2)
     drive.go(12.0)
-    mcap_file = recorded(drive, tmp_path / "one.mcap")
-    path = mcaps.flipped(tmp_path / "one.mcap", mcap_file.chunks(), 5)
-    assert command_line.main(["replay", "--partial", str(path)]) == 0
-    capsys.readouterr()
-    assert command_line.main(["replay", str(path)]) == 3
-    said = capsys.readouterr()
+    mcaps.flipped(one, recorded(drive, one).chunks(), 5)
+    command("replay", "--partial", one)
+    said = command("replay", one, status=3)
     assert "some steps could not be rerun; --partial accepts this" in said.err
     assert "bytes are missing" in said.err
     assert said.out.count("steps are missing from") == 1
     assert "all as recorded" in said.out
 
 
-def test_command_fails_without_steps_to_replay(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "letter").write_text("Dear reader")
-    assert command_line.main(["replay", str(tmp_path / "letter")]) == 1
-    assert "letter" in capsys.readouterr().err
-    McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
-    assert command_line.main(["replay", str(tmp_path / "blind.mcap")]) == 1
-    assert "contains no steps of the gate" in capsys.readouterr().out
-    assert command_line.main(["replay", str(tmp_path / "none.mcap")]) == 1
-    assert "none.mcap" in capsys.readouterr().err
+def test_command_fails_without_steps_to_replay(tmp_path: Path, command: Command) -> None:
+    letter, blind = tmp_path / "letter", tmp_path / "blind.mcap"
+    letter.write_text("Dear reader")
+    McapFile(list(mcaps.measured(1.0))).to(blind)
+    assert "letter" in command("replay", letter, status=1).err
+    assert "contains no steps of the gate" in command("replay", blind, status=1).out
+    assert "none.mcap" in command("replay", tmp_path / "none.mcap", status=1).err
 
 
 def wished(drive: Drive) -> list[Logged]:
@@ -315,28 +300,22 @@ def wished(drive: Drive) -> list[Logged]:
     return made
 
 
-def test_changed_wish_message_is_a_difference(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changed_wish_message_is_a_difference(one: Path, command: Command) -> None:
     drive = Drive(1)
     drive.go(8.0)
-    said, path = wished(drive), tmp_path / "one.mcap"
-    McapFile(said, profile=drive.profile).to(path)
-    assert command_line.main(["replay", str(path)]) == 0
-    fresh = [n for n, one in enumerate(said) if b'"fresh"' in one.data]
+    said = wished(drive)
+    McapFile(said, profile=drive.profile).to(one)
+    command("replay", one)
+    fresh = [n for n, message in enumerate(said) if b'"fresh"' in message.data]
     at = fresh[len(fresh) // 2]
     came = codec.decode(messages.WISH, said[at].data)
     assert isinstance(came, WishIn)
-    for other in (
-        structs.replace(came, steer=up(came.steer)),
-        structs.replace(came, verdict="stale"),
-    ):
-        data = codec.encode(other)
-        mcap_file = [*said[:at], said[at]._replace(data=data), *said[at + 1 :]]
-        McapFile(mcap_file, profile=drive.profile).to(path)
-        assert command_line.main(["replay", str(path)]) == 1
-        said_of_it = capsys.readouterr().out
-        assert "1 DIFFERENCES" in said_of_it and "Z wish\n" in said_of_it
+    for change in ({"steer": up(came.steer)}, {"verdict": "stale"}):
+        data = codec.encode(structs.replace(came, **change))
+        changed = [*said[:at], said[at]._replace(data=data), *said[at + 1 :]]
+        McapFile(changed, profile=drive.profile).to(one)
+        out = command("replay", one, status=1).out
+        assert "1 DIFFERENCES" in out and "Z wish\n" in out
 
 
 def test_missing_wish_message_is_no_difference() -> None:
@@ -354,22 +333,18 @@ def test_missing_wish_message_is_no_difference() -> None:
     assert verdict.differing == 0
 
 
-def test_changed_picture_age_is_a_difference(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    drive, path = Drive(1), tmp_path / "one.mcap"
+def test_changed_picture_age_is_a_difference(one: Path, command: Command) -> None:
+    drive = Drive(1)
     drive.go(8.0)
-    units = itertools.repeat((True, b""))
-    pictures = mcaps.filmed(drive.captures, units)
+    pictures = mcaps.filmed(drive.captures, itertools.repeat((True, b"")))
     recorded = [*pictures, *mcaps.step_messages(drive.steps)]
-    McapFile(recorded, profile=drive.profile).to(path)
-    assert command_line.main(["replay", str(path)]) == 0
+    McapFile(recorded, profile=drive.profile).to(one)
+    command("replay", one)
     at = len(drive.captures) // 2
-    earlier = recorded[at]._replace(publish_ns=recorded[at].log_ns - 20_001_000)
-    McapFile([*recorded[:at], earlier, *recorded[at + 1 :]], profile=drive.profile).to(path)
-    assert command_line.main(["replay", str(path)]) == 1
-    assert "1 DIFFERENCES" in (said := capsys.readouterr().out)
-    assert "Z picture_age_s\n" in said
+    recorded[at] = recorded[at]._replace(publish_ns=recorded[at].log_ns - 20_001_000)
+    McapFile(recorded, profile=drive.profile).to(one)
+    said = command("replay", one, status=1).out
+    assert "1 DIFFERENCES" in said and "Z picture_age_s\n" in said
 
 
 def aged(step: Step, age_s: float | None) -> Step:
