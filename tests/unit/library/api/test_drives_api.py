@@ -81,38 +81,36 @@ async def grow_up(client: Client, code: str = "grownups") -> None:
     assert answer.status == 204
 
 
-async def test_drives_are_listed_the_newest_first(folder: Path) -> None:
-    async with ask(folder) as client:
-        said = await listed(client)
-        assert (said["car"], said["seat"], said["editable"]) == ("Plague", True, True)
-        assert not said["grown_up"] and not said["more"] and said["unread"] == 0
-        assert said["drivers"] == ["Ann", "Bob"]
-        bob, parked, ann = said["drives"]
-        assert (bob["drivers"], parked["drivers"]) == (["Bob"], []) and parked["parked"]
-        assert ann["seconds"] == pytest.approx(70.0) and ann["metres"] == 5.0
-        assert bob["stops"] == {"estop": 2} and ann["id"] == f"{RECORDING}-0001@0"
-        assert [one["from_s"] for one in bob["parts"]] == pytest.approx([45.0, 0.0])
+async def test_drives_are_listed_the_newest_first(client: Client) -> None:
+    said = await listed(client)
+    assert (said["car"], said["seat"], said["editable"]) == ("Plague", True, True)
+    assert not said["grown_up"] and not said["more"] and said["unread"] == 0
+    assert said["drivers"] == ["Ann", "Bob"]
+    bob, parked, ann = said["drives"]
+    assert (bob["drivers"], parked["drivers"]) == (["Bob"], []) and parked["parked"]
+    assert ann["seconds"] == pytest.approx(70.0) and ann["metres"] == 5.0
+    assert bob["stops"] == {"estop": 2} and ann["id"] == f"{RECORDING}-0001@0"
+    assert [one["from_s"] for one in bob["parts"]] == pytest.approx([45.0, 0.0])
 
 
-async def test_drives_list_is_filtered_and_paged(folder: Path) -> None:
-    async with ask(folder) as client:
+async def test_drives_list_is_filtered_and_paged(client: Client) -> None:
 
-        async def drivers(query: str) -> list[list[str]]:
-            return [one["drivers"] for one in (await listed(client, query))["drives"]]
+    async def drivers(query: str) -> list[list[str]]:
+        return [one["drivers"] for one in (await listed(client, query))["drives"]]
 
-        assert await drivers("?driver=Ann") == [["Ann"]]
-        assert await drivers("?wheel=parked") == [[]]
-        assert await drivers("?wheel=driven&text=stop&cause=estop") == [["Bob"], ["Ann"]]
-        assert await drivers("?text=nothing") == []
-        assert await drivers(f"?since={BEGAN_NS / 1e6 + 100_000}") == [["Bob"]]
-        first = await listed(client, "?most=2")
-        assert first["more"] and len(first["drives"]) == 2
-        before = first["drives"][-1]["start_ms"]
-        rest = await listed(client, f"?most=2&before={before}")
-        assert not rest["more"] and [one["drivers"] for one in rest["drives"]] == [["Ann"]]
-        for query, words in (("wheel=x", "driven or parked"), ("most=0", "1 to 1000")):
-            answer = await client.get(f"{DRIVES}?{query}")
-            assert answer.status == 400 and words in await answer.text()
+    assert await drivers("?driver=Ann") == [["Ann"]]
+    assert await drivers("?wheel=parked") == [[]]
+    assert await drivers("?wheel=driven&text=stop&cause=estop") == [["Bob"], ["Ann"]]
+    assert await drivers("?text=nothing") == []
+    assert await drivers(f"?since={BEGAN_NS / 1e6 + 100_000}") == [["Bob"]]
+    first = await listed(client, "?most=2")
+    assert first["more"] and len(first["drives"]) == 2
+    before = first["drives"][-1]["start_ms"]
+    rest = await listed(client, f"?most=2&before={before}")
+    assert not rest["more"] and [one["drivers"] for one in rest["drives"]] == [["Ann"]]
+    for query, words in (("wheel=x", "driven or parked"), ("most=0", "1 to 1000")):
+        answer = await client.get(f"{DRIVES}?{query}")
+        assert answer.status == 400 and words in await answer.text()
 
 
 async def test_parked_time_is_listed_if_there_was_no_driver(tmp_path: Path) -> None:
@@ -125,64 +123,60 @@ async def test_parked_time_is_listed_if_there_was_no_driver(tmp_path: Path) -> N
 
 
 async def test_unread_files_block_titles_and_deletions(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
     """A file that was not read yet may be shared."""
     monkeypatch.setattr(drive_repository, "LOOK_S", 0.0)
-    async with ask(folder) as client:
-        await grow_up(client)
-        assert (await listed(client))["unread"] == 3
-        for what in ("title", "delete"):
-            url = f"{DRIVES}/{RECORDING}-0001@0/{what}"
-            answer = await client.post(url, headers=ORIGIN)
-            assert answer.status == 409 and "still being read" in await answer.text()
+    await grow_up(client)
+    assert (await listed(client))["unread"] == 3
+    for what in ("title", "delete"):
+        url = f"{DRIVES}/{RECORDING}-0001@0/{what}"
+        answer = await client.post(url, headers=ORIGIN)
+        assert answer.status == 409 and "still being read" in await answer.text()
     assert len(list(folder.glob("*.mcap"))) == 3
 
 
-async def test_drive_title_is_cleaned_stored_and_bounded(folder: Path) -> None:
-    async with ask(folder) as client:
-        url = f"{DRIVES}/{RECORDING}-0001@0/title"
-        params = {"title": "  To the\n kitchen "}
-        assert (await client.post(url, params=params, headers=ORIGIN)).status == 200
-        said = await listed(client, "?text=kitchen")
-        assert [one["title"] for one in said["drives"]] == ["To the kitchen"]
-        for title in ("x" * 65, "a\u202eb", "a\x1bb"):
-            answer = await client.post(url, params={"title": title}, headers=ORIGIN)
-            assert answer.status == 400 and "at most 64" in await answer.text(), title
-        gone = f"{DRIVES}/{RECORDING}-0009@0/title"
-        answer = await client.post(gone, params=params, headers=ORIGIN)
-        assert answer.status == 404 and "reload the page" in await answer.text()
-        assert (await client.post(url, params=params)).status == 401, "no page of ours"
+async def test_drive_title_is_cleaned_stored_and_bounded(client: Client) -> None:
+    url = f"{DRIVES}/{RECORDING}-0001@0/title"
+    params = {"title": "  To the\n kitchen "}
+    assert (await client.post(url, params=params, headers=ORIGIN)).status == 200
+    said = await listed(client, "?text=kitchen")
+    assert [one["title"] for one in said["drives"]] == ["To the kitchen"]
+    for title in ("x" * 65, "a\u202eb", "a\x1bb"):
+        answer = await client.post(url, params={"title": title}, headers=ORIGIN)
+        assert answer.status == 400 and "at most 64" in await answer.text(), title
+    gone = f"{DRIVES}/{RECORDING}-0009@0/title"
+    answer = await client.post(gone, params=params, headers=ORIGIN)
+    assert answer.status == 404 and "reload the page" in await answer.text()
+    assert (await client.post(url, params=params)).status == 401, "no page of ours"
 
 
-async def test_deletion_of_a_drive_needs_a_grown_up(folder: Path) -> None:
+async def test_deletion_of_a_drive_needs_a_grown_up(folder: Path, client: Client) -> None:
     before = sorted(folder.iterdir())
-    async with ask(folder) as client:
-        url = f"{DRIVES}/{RECORDING}-0001@0/delete"
-        for code in ("", "123456"):
-            if code:
-                await grow_up(client, code)
-            answer = await client.post(url, headers=ORIGIN)
-            assert answer.status == 401 and "grown-up" in await answer.text()
-        assert (await client.get(url)).status in (404, 405)
-        head = {**ORIGIN, "Sec-Fetch-Site": "cross-site"}
-        await grow_up(client)
-        assert (await client.post(url, headers=head)).status == 403
-        assert (await listed(client))["grown_up"]
+    url = f"{DRIVES}/{RECORDING}-0001@0/delete"
+    for code in ("", "123456"):
+        if code:
+            await grow_up(client, code)
+        answer = await client.post(url, headers=ORIGIN)
+        assert answer.status == 401 and "grown-up" in await answer.text()
+    assert (await client.get(url)).status in (404, 405)
+    head = {**ORIGIN, "Sec-Fetch-Site": "cross-site"}
+    await grow_up(client)
+    assert (await client.post(url, headers=head)).status == 403
+    assert (await listed(client))["grown_up"]
     assert sorted(folder.iterdir()) == before
 
 
-async def test_deletion_keeps_files_shared_with_another_drive(folder: Path) -> None:
+async def test_deletion_keeps_files_shared_with_another_drive(folder: Path, client: Client) -> None:
     first = folder / f"{RECORDING}-0001.mcap"
     for mark in (".ack", ".keep", ".parked"):
         first.with_name(first.name + mark).touch()
 
-    async with ask(folder) as client:
-        await grow_up(client)
-        answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
-        said = await answer.json()
-        assert said == {"gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]}
-        assert (await client.get("/api/recordings/" + said["stay"][0])).status == 200
+    await grow_up(client)
+    answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
+    said = await answer.json()
+    assert said == {"gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]}
+    assert (await client.get("/api/recordings/" + said["stay"][0])).status == 200
     assert sorted(one.name for one in folder.iterdir()) == [
         ".deleted.json",
         f"{RECORDING}-0002.mcap",
@@ -220,31 +214,31 @@ async def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
     assert (folder / ".deleted.json").read_bytes() == b"{}", "gone with its file"
 
 
-async def test_deletion_succeeds_though_its_list_cannot_be_saved(folder: Path) -> None:
+async def test_deletion_succeeds_though_its_list_cannot_be_saved(
+    folder: Path, client: Client
+) -> None:
     (folder / ".deleted.json").mkdir()
-    async with ask(folder) as client:
-        await grow_up(client)
-        answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
-        assert (await answer.json())["gone"] == [f"{RECORDING}-0001.mcap"]
-        left = (await listed(client))["drives"]
-        assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
-        assert left[-1]["seconds"] == pytest.approx(10.0)
+    await grow_up(client)
+    answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
+    assert (await answer.json())["gone"] == [f"{RECORDING}-0001.mcap"]
+    left = (await listed(client))["drives"]
+    assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
+    assert left[-1]["seconds"] == pytest.approx(10.0)
 
 
-async def test_drive_still_being_recorded_is_not_deleted(folder: Path) -> None:
+async def test_drive_still_being_recorded_is_not_deleted(folder: Path, client: Client) -> None:
     last = folder / f"{RECORDING}-0003.mcap"
     last.rename(last.with_name(last.name + ".part"))
-    async with ask(folder) as client:
-        await grow_up(client)
-        bob, _, ann = (await listed(client))["drives"]
-        assert bob["state"] == "open" and ann["state"] == "closed"
-        answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
-        assert answer.status == 409 and "still being recorded" in await answer.text()
-        os.utime(last.with_name(last.name + ".part"), (1, 1))
-        bob = (await listed(client))["drives"][0]
-        assert bob["state"] != "open", "a run before left it open"
-        answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
-        assert answer.status == 409, "it will be sealed"
+    await grow_up(client)
+    bob, _, ann = (await listed(client))["drives"]
+    assert bob["state"] == "open" and ann["state"] == "closed"
+    answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
+    assert answer.status == 409 and "still being recorded" in await answer.text()
+    os.utime(last.with_name(last.name + ".part"), (1, 1))
+    bob = (await listed(client))["drives"][0]
+    assert bob["state"] != "open", "a run before left it open"
+    answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
+    assert answer.status == 409, "it will be sealed"
     assert len(list(folder.glob("*.mcap*"))) == 3
 
 

@@ -3,23 +3,17 @@
 import asyncio
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import ClientError, ClientResponse
-from testkit.recordings import NAME, Client, ask, one_drive
+from testkit.recordings import NAME, Client
 
 from fpvcar.library.api.export_jobs import Job, JobFactory
 from fpvcar.library.api.exports import AT_ONCE_MAX, EXPORTS
 from fpvcar.recordings.export.zipped import DriveZip
 
 ASKED = {"kind": "zip", "files": [NAME]}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return one_drive(tmp_path)
 
 
 @pytest.fixture
@@ -65,41 +59,39 @@ async def is_cut(answer: ClientResponse) -> None:
 
 
 async def test_export_sending_beyond_the_limit_is_refused(
-    folder: Path, endless: list[threading.Event]
+    endless: list[threading.Event], client: Client
 ) -> None:
-    async with ask(folder) as client:
-        first, *others = [await begun(client) for _ in range(AT_ONCE_MAX + 1)]
-        answers = [await sending(client, one) for one in others]
-        refused = await client.get(f"{first}/file")
-        assert refused.status == 429
-        assert f"{AT_ONCE_MAX} exports" in await refused.text()
-        assert (await client.head(f"{first}/file")).status == 200
-        assert await state(client, first) == "ready"
-        assert (await client.delete(others[0])).status == 200
-        await is_cut(answers[0])
-        answers[0] = await sending(client, first)
-        for answer in answers:
-            answer.close()
-        for one in endless:
-            assert await asyncio.to_thread(one.wait, 5.0), "it goes on"
+    first, *others = [await begun(client) for _ in range(AT_ONCE_MAX + 1)]
+    answers = [await sending(client, one) for one in others]
+    refused = await client.get(f"{first}/file")
+    assert refused.status == 429
+    assert f"{AT_ONCE_MAX} exports" in await refused.text()
+    assert (await client.head(f"{first}/file")).status == 200
+    assert await state(client, first) == "ready"
+    assert (await client.delete(others[0])).status == 200
+    await is_cut(answers[0])
+    answers[0] = await sending(client, first)
+    for answer in answers:
+        answer.close()
+    for one in endless:
+        assert await asyncio.to_thread(one.wait, 5.0), "it goes on"
 
 
 async def test_new_sending_of_an_export_ends_the_previous(
-    folder: Path, endless: list[threading.Event]
+    endless: list[threading.Event], client: Client
 ) -> None:
-    async with ask(folder) as client:
-        one = await begun(client)
-        first = await sending(client, one)
-        second = await sending(client, one)
-        assert await asyncio.to_thread(endless[0].wait, 5.0), "it goes on"
-        await is_cut(first)
-        assert await state(client, one) == "sending"
-        await second.content.readexactly(200_000)
-        second.close()
+    one = await begun(client)
+    first = await sending(client, one)
+    second = await sending(client, one)
+    assert await asyncio.to_thread(endless[0].wait, 5.0), "it goes on"
+    await is_cut(first)
+    assert await state(client, one) == "sending"
+    await second.content.readexactly(200_000)
+    second.close()
 
 
 async def test_places_are_taken_before_the_card_is_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
     """Only a few of many simultaneous requests get a place."""
     made, read = JobFactory.job, threading.Event()
@@ -109,25 +101,23 @@ async def test_places_are_taken_before_the_card_is_read(
         return made(*given)
 
     monkeypatch.setattr(JobFactory, "job", slow)
-    async with ask(folder) as client:
 
-        async def status() -> int:
-            return (await client.post(EXPORTS, json=ASKED)).status
+    async def status() -> int:
+        return (await client.post(EXPORTS, json=ASKED)).status
 
-        asked = [asyncio.create_task(status()) for _ in range(AT_ONCE_MAX + 3)]
-        try:
-            early = asyncio.as_completed(asked, timeout=20.0)
-            assert [await next(early) for _ in range(3)] == [429] * 3
-        finally:
-            read.set()
-        assert sorted(await asyncio.gather(*asked)) == [201] * AT_ONCE_MAX + [429] * 3
+    asked = [asyncio.create_task(status()) for _ in range(AT_ONCE_MAX + 3)]
+    try:
+        early = asyncio.as_completed(asked, timeout=20.0)
+        assert [await next(early) for _ in range(3)] == [429] * 3
+    finally:
+        read.set()
+    assert sorted(await asyncio.gather(*asked)) == [201] * AT_ONCE_MAX + [429] * 3
 
 
-async def test_head_request_of_an_export_sends_no_body(folder: Path) -> None:
-    async with ask(folder) as client:
-        one = await begun(client)
-        assert (await client.head(f"{one}/file")).status == 200
-        assert await state(client, one) == "ready"
-        data = await (await client.get(f"{one}/file")).read()
-        said = await (await client.get(one)).json()
-        assert (said["state"], said["done"]) == ("sent", len(data))
+async def test_head_request_of_an_export_sends_no_body(client: Client) -> None:
+    one = await begun(client)
+    assert (await client.head(f"{one}/file")).status == 200
+    assert await state(client, one) == "ready"
+    data = await (await client.get(f"{one}/file")).read()
+    said = await (await client.get(one)).json()
+    assert (said["state"], said["done"]) == ("sent", len(data))

@@ -10,7 +10,7 @@ from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 from testkit import mcaps
 from testkit.hub import House, server_of
-from testkit.recordings import CODES, NAME, Client, ask, no_devices, one_drive, routes_of
+from testkit.recordings import CODES, NAME, Client, ask, no_devices, routes_of
 
 from fpvcar.access.codes import CodeCheck, Rights
 from fpvcar.access.remembered_browsers import COOKIE, PASS_S
@@ -18,11 +18,6 @@ from fpvcar.access.rights import CODE, DeviceRights
 from fpvcar.cli import play
 from fpvcar.library.api.exports import EXPORTS
 from fpvcar.wire import up
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return one_drive(tmp_path)
 
 
 async def test_recordings_need_a_code_and_its_cookie(folder: Path) -> None:
@@ -67,14 +62,13 @@ async def test_sixth_wrong_code_a_minute_has_to_wait(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_foreign_site_is_refused(folder: Path, site: str) -> None:
-    async with ask(folder) as client:
-        head = {"Sec-Fetch-Site": site}
-        for end in ("", f"/{NAME}", f"/{NAME}/table"):
-            answer = await client.get("/api/recordings" + end, headers=head)
-            assert answer.status == 403
-        head = {"Sec-Fetch-Site": "same-origin"}
-        assert (await client.get("/api/recordings", headers=head)).status == 200
+async def test_foreign_site_is_refused(site: str, client: Client) -> None:
+    head = {"Sec-Fetch-Site": site}
+    for end in ("", f"/{NAME}", f"/{NAME}/table"):
+        answer = await client.get("/api/recordings" + end, headers=head)
+        assert answer.status == 403
+    head = {"Sec-Fetch-Site": "same-origin"}
+    assert (await client.get("/api/recordings", headers=head)).status == 200
 
 
 async def test_driver_sees_recordings_until_the_device_is_ended(folder: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from testkit import mcaps
 from testkit.cameras.video_source import encode
 from testkit.mcaps import BEGAN_NS, FRAME_NS, McapFile
-from testkit.recordings import NAME, SECONDS, ask, drive_messages, one_drive, units
+from testkit.recordings import NAME, SECONDS, Client, ask, drive_messages, units
 
 from fpvcar.library import recording_index, summaries
 from fpvcar.library.cache import RecordingCache
@@ -21,27 +21,21 @@ from fpvcar.recordings.export import pictures
 from fpvcar.recordings.mcap import protobuf, records
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return one_drive(tmp_path)
+async def test_list_gives_name_state_time_size_and_marks(folder: Path, client: Client) -> None:
+    answer = await client.get("/api/recordings")
+    said = await answer.json()
+    assert (said["car"], said["seat"]) == ("Plague", True)
+    (one,) = said["recordings"]
+    assert one["name"] == NAME and one["state"] == "closed"
+    assert one["start_ms"] == pytest.approx(BEGAN_NS / 1e6, abs=1)
+    assert one["seconds"] == pytest.approx(SECONDS, abs=0.05)
+    assert one["bytes"] == (folder / NAME).stat().st_size
+    assert one["pictures"] == 120
+    assert one["marks"] == [{"t": 2.0, "text": "look here"}]
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
-async def test_list_gives_name_state_time_size_and_marks(folder: Path) -> None:
-    async with ask(folder) as client:
-        answer = await client.get("/api/recordings")
-        said = await answer.json()
-        assert (said["car"], said["seat"]) == ("Plague", True)
-        (one,) = said["recordings"]
-        assert one["name"] == NAME and one["state"] == "closed"
-        assert one["start_ms"] == pytest.approx(BEGAN_NS / 1e6, abs=1)
-        assert one["seconds"] == pytest.approx(SECONDS, abs=0.05)
-        assert one["bytes"] == (folder / NAME).stat().st_size
-        assert one["pictures"] == 120
-        assert one["marks"] == [{"t": 2.0, "text": "look here"}]
-        assert answer.headers["Cache-Control"] == "no-store"
-
-
-async def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
+async def test_unlistable_files_do_not_hide_the_others(folder: Path, client: Client) -> None:
     """Odd files: an undecodable name, a pipe, and wrong summaries with a valid CRC."""
     (folder / os.fsdecode(b"Pl\xe4gue.mcap")).write_bytes(b"latin")
     os.mkfifo(folder / "pipe.mcap")
@@ -58,17 +52,16 @@ async def test_unlistable_files_do_not_hide_the_others(folder: Path) -> None:
         data = head + records.summary(len(head), groups)
         (folder / f"{name}.mcap").write_bytes(data)
 
-    async with ask(folder) as client:
-        answer = await client.get("/api/recordings")
-        said = {one["name"]: one for one in (await answer.json())["recordings"]}
-        assert set(said) == {NAME, "odd.mcap", "huge.mcap"}
-        assert said["odd.mcap"]["state"] == "damaged"
-        assert said["huge.mcap"]["state"] == "closed" and not said["huge.mcap"]["marks"]
-        assert said[NAME]["state"] == "closed"
+    answer = await client.get("/api/recordings")
+    said = {one["name"]: one for one in (await answer.json())["recordings"]}
+    assert set(said) == {NAME, "odd.mcap", "huge.mcap"}
+    assert said["odd.mcap"]["state"] == "damaged"
+    assert said["huge.mcap"]["state"] == "closed" and not said["huge.mcap"]["marks"]
+    assert said[NAME]["state"] == "closed"
 
 
 async def test_failing_card_gives_422_with_the_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
     (entry,) = RecordingIndex(lambda: [folder / NAME / "x.mcap"]).entries()
     assert entry.state == "damaged" and "Not a directory" in entry.lost
@@ -77,32 +70,29 @@ async def test_failing_card_gives_422_with_the_error(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "scandir", broken)
-    async with ask(folder) as client:
-        for end in ("", f"/{NAME}", f"/{NAME}/table"):
-            answer = await client.get("/api/recordings" + end)
-            assert answer.status == 422 and "Input/output" in await answer.text()
+    for end in ("", f"/{NAME}", f"/{NAME}/table"):
+        answer = await client.get("/api/recordings" + end)
+        assert answer.status == 422 and "Input/output" in await answer.text()
 
 
 async def test_units_beyond_the_byte_limit_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
     monkeypatch.setattr(pictures, "STRETCH_MOST", 300_000)
-    async with ask(folder) as client:
-        url = f"/api/recordings/{NAME}/units"
-        answer = await client.get(f"{url}?seconds=30")
-        assert answer.status == 422 and "ask for fewer seconds" in await answer.text()
-        assert (await client.get(f"{url}?from=3&seconds=0.05")).status == 200
+    url = f"/api/recordings/{NAME}/units"
+    answer = await client.get(f"{url}?seconds=30")
+    assert answer.status == 422 and "ask for fewer seconds" in await answer.text()
+    assert (await client.get(f"{url}?from=3&seconds=0.05")).status == 200
 
 
-async def test_impossible_capture_time_loses_only_its_picture(folder: Path) -> None:
+async def test_impossible_capture_time_loses_only_its_picture(folder: Path, client: Client) -> None:
     one, *others = mcaps.pictures(1.0)
     stamp = protobuf.sized(1, b"\x08" + b"\xff" * 9 + b"\x01")
     at = one.data.index(b"\x1a")
     far = one._replace(log_ns=one.log_ns + 500_000_000, data=stamp + one.data[at:])
     McapFile([one, far, *others]).to(folder / NAME)
-    async with ask(folder) as client:
-        answer = await client.get(f"/api/recordings/{NAME}/units")
-        assert answer.status == 200 and 20 <= len(units(await answer.read())) < 30
+    answer = await client.get(f"/api/recordings/{NAME}/units")
+    assert answer.status == 200 and 20 <= len(units(await answer.read())) < 30
 
 
 async def test_missing_folder_is_an_empty_list(tmp_path: Path) -> None:
@@ -111,42 +101,39 @@ async def test_missing_folder_is_an_empty_list(tmp_path: Path) -> None:
         assert said["recordings"] == []
 
 
-async def test_units_begin_with_the_key_frame_before_the_start(folder: Path) -> None:
-    async with ask(folder) as client:
-        url = f"/api/recordings/{NAME}/units"
-        found = units(await (await client.get(f"{url}?from=1.5&seconds=1")).read())
-        times_s = [(head.capture_us * 1000 - BEGAN_NS) / 1e9 for head, _ in found]
-        assert found[0][0].key and 1.0 < times_s[0] <= 1.515
-        assert times_s == sorted(times_s) and times_s[-1] < 2.515
-        assert encode(120, gop=10)[45] in [unit for _, unit in found]
-        everything = units(await (await client.get(f"{url}?seconds=30")).read())
-        assert [unit for _, unit in everything] == list(encode(120, gop=10))
-        first = units(await (await client.get(f"/api/recordings/{NAME}/thumbnail")).read())
-        assert len(first) == 1 and first[0][0].key
+async def test_units_begin_with_the_key_frame_before_the_start(client: Client) -> None:
+    url = f"/api/recordings/{NAME}/units"
+    found = units(await (await client.get(f"{url}?from=1.5&seconds=1")).read())
+    times_s = [(head.capture_us * 1000 - BEGAN_NS) / 1e9 for head, _ in found]
+    assert found[0][0].key and 1.0 < times_s[0] <= 1.515
+    assert times_s == sorted(times_s) and times_s[-1] < 2.515
+    assert encode(120, gop=10)[45] in [unit for _, unit in found]
+    everything = units(await (await client.get(f"{url}?seconds=30")).read())
+    assert [unit for _, unit in everything] == list(encode(120, gop=10))
+    first = units(await (await client.get(f"/api/recordings/{NAME}/thumbnail")).read())
+    assert len(first) == 1 and first[0][0].key
 
 
 @pytest.mark.parametrize("query", ["from=x", "from=-1", "from=nan", "seconds=31"])
-async def test_bad_query_number_is_refused_with_its_bounds(folder: Path, query: str) -> None:
-    async with ask(folder) as client:
-        answer = await client.get(f"/api/recordings/{NAME}/units?{query}")
-        assert answer.status == 400 and "expected 0 to" in await answer.text()
+async def test_bad_query_number_is_refused_with_its_bounds(query: str, client: Client) -> None:
+    answer = await client.get(f"/api/recordings/{NAME}/units?{query}")
+    assert answer.status == 400 and "expected 0 to" in await answer.text()
 
 
-async def test_table_has_series_marks_and_thinning(folder: Path) -> None:
-    async with ask(folder) as client:
-        said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
-        lines = {(one["group"], one["name"]): one for one in said["series"]}
-        front = lines["range", "front"]
-        assert front["unit"] == "m" and len(front["t"]) == len(front["v"]) == 40
-        assert front["v"][:5] == [1.0, 1.01, 1.02, None, 1.04]
-        assert {group for group, _ in lines} == {"range", "battery", "current", "latency", "lost"}
-        assert said["marks"] == [{"t": 2.0, "text": "look here"}]
-        thin = await (await client.get(f"/api/recordings/{NAME}/table?points=10")).json()
-        longest = max(len(one["t"]) for one in thin["series"])
-        assert 5 <= longest <= 16
+async def test_table_has_series_marks_and_thinning(client: Client) -> None:
+    said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
+    lines = {(one["group"], one["name"]): one for one in said["series"]}
+    front = lines["range", "front"]
+    assert front["unit"] == "m" and len(front["t"]) == len(front["v"]) == 40
+    assert front["v"][:5] == [1.0, 1.01, 1.02, None, 1.04]
+    assert {group for group, _ in lines} == {"range", "battery", "current", "latency", "lost"}
+    assert said["marks"] == [{"t": 2.0, "text": "look here"}]
+    thin = await (await client.get(f"/api/recordings/{NAME}/table?points=10")).json()
+    longest = max(len(one["t"]) for one in thin["series"])
+    assert 5 <= longest <= 16
 
 
-async def test_silent_battery_has_no_voltage_in_the_table(folder: Path) -> None:
+async def test_silent_battery_has_no_voltage_in_the_table(folder: Path, client: Client) -> None:
     heard = messages.Battery(7.4, 0.5, 0.6, False, 0.01)
     lost = messages.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
     mcap_file = [
@@ -154,51 +141,47 @@ async def test_silent_battery_has_no_voltage_in_the_table(folder: Path) -> None:
         for number in range(6)
     ]
     McapFile(mcap_file).to(folder / NAME)
-    async with ask(folder) as client:
-        said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
-        lines = {one["name"]: one["v"] for one in said["series"]}
-        assert lines["volts"] == [7.4] * 3 + [None] * 3
-        assert lines["amps"] == [0.5] * 3 + [None] * 3
+    said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
+    lines = {one["name"]: one["v"] for one in said["series"]}
+    assert lines["volts"] == [7.4] * 3 + [None] * 3
+    assert lines["amps"] == [0.5] * 3 + [None] * 3
 
 
-async def test_damaged_file_is_reported_and_plays(folder: Path) -> None:
+async def test_damaged_file_is_reported_and_plays(folder: Path, client: Client) -> None:
     mcaps.flipped(folder / NAME, McapFile(drive_messages()).chunks(), 2)
     old = folder / "old.mcap.part"
     McapFile(drive_messages(), closed=False).to(old)
     os.utime(old, (1, 1))
     (folder / "broken.mcap").write_bytes(b"no recording")
-    async with ask(folder) as client:
-        said = await (await client.get("/api/recordings")).json()
-        states = {one["name"]: one for one in said["recordings"]}
-        assert states["old.mcap.part"]["state"] == "damaged"
-        assert states["old.mcap.part"]["lost"] == "never closed"
-        assert states["old.mcap.part"]["marks"][0]["t"] == 2.0
-        assert "no MCAP" in states["broken.mcap"]["lost"]
-        table = await (await client.get(f"/api/recordings/{NAME}/table")).json()
-        assert len(table["gaps"]) == 1 and table["gaps"][0]["words"]["key"] == "lost_here"
-        whole = units(await (await client.get(f"/api/recordings/{NAME}/units?seconds=30")).read())
-        assert 80 < len(whole) < 120
-        broken = await client.get("/api/recordings/broken.mcap/table")
-        assert broken.status == 422 and "no MCAP" in await broken.text()
+    said = await (await client.get("/api/recordings")).json()
+    states = {one["name"]: one for one in said["recordings"]}
+    assert states["old.mcap.part"]["state"] == "damaged"
+    assert states["old.mcap.part"]["lost"] == "never closed"
+    assert states["old.mcap.part"]["marks"][0]["t"] == 2.0
+    assert "no MCAP" in states["broken.mcap"]["lost"]
+    table = await (await client.get(f"/api/recordings/{NAME}/table")).json()
+    assert len(table["gaps"]) == 1 and table["gaps"][0]["words"]["key"] == "lost_here"
+    whole = units(await (await client.get(f"/api/recordings/{NAME}/units?seconds=30")).read())
+    assert 80 < len(whole) < 120
+    broken = await client.get("/api/recordings/broken.mcap/table")
+    assert broken.status == 422 and "no MCAP" in await broken.text()
 
 
-async def test_open_file_plays_but_is_not_downloaded(folder: Path) -> None:
+async def test_open_file_plays_but_is_not_downloaded(folder: Path, client: Client) -> None:
     name = "Plague-20251121T200000Z-0002.mcap.part"
     McapFile(drive_messages(), closed=False).to(folder / name)
-    async with ask(folder) as client:
-        said = await (await client.get("/api/recordings")).json()
-        states = {one["name"]: one["state"] for one in said["recordings"]}
-        assert states[name] == "open"
-        refused = await client.get(f"/api/recordings/{name}")
-        assert refused.status == 409 and "still being written" in await refused.text()
-        answer = await client.get(f"/api/recordings/{name}/units?seconds=30")
-        assert len(units(await answer.read())) == 120
+    said = await (await client.get("/api/recordings")).json()
+    states = {one["name"]: one["state"] for one in said["recordings"]}
+    assert states[name] == "open"
+    refused = await client.get(f"/api/recordings/{name}")
+    assert refused.status == 409 and "still being written" in await refused.text()
+    answer = await client.get(f"/api/recordings/{name}/units?seconds=30")
+    assert len(units(await answer.read())) == 120
 
 
-async def test_file_sealed_meanwhile_is_found_by_its_old_name(folder: Path) -> None:
-    async with ask(folder) as client:
-        answer = await client.get(f"/api/recordings/{NAME}.part/units?seconds=0.95")
-        assert len(units(await answer.read())) == 29
+async def test_file_sealed_meanwhile_is_found_by_its_old_name(client: Client) -> None:
+    answer = await client.get(f"/api/recordings/{NAME}.part/units?seconds=0.95")
+    assert len(units(await answer.read())) == 29
 
 
 def test_listed_files_are_read_once_until_they_change(
@@ -270,27 +253,25 @@ def test_folder_that_takes_no_index_is_still_listed(folder: Path) -> None:
     assert [one.name for one in found.entries()] == names
 
 
-async def test_recordings_list_comes_in_pages(folder: Path) -> None:
+async def test_recordings_list_comes_in_pages(folder: Path, client: Client) -> None:
     names = many(folder, 7)
-    async with ask(folder) as client:
 
-        async def page(query: str) -> tuple[list[str], bool | None]:
-            said = await (await client.get(f"/api/recordings{query}")).json()
-            return [one["name"] for one in said["recordings"]], said.get("more")
+    async def page(query: str) -> tuple[list[str], bool | None]:
+        said = await (await client.get(f"/api/recordings{query}")).json()
+        return [one["name"] for one in said["recordings"]], said.get("more")
 
-        assert await page("") == (names, None)
-        assert await page("?most=3") == (names[4:], True)
-        assert await page(f"?most=3&before={names[4]}") == (names[1:4], True)
-        assert await page(f"?most=3&before={names[1]}") == (names[:1], False)
-        assert await page(f"?before={names[0]}") == ([], False)
-        assert (await client.get("/api/recordings?most=0")).status == 400
+    assert await page("") == (names, None)
+    assert await page("?most=3") == (names[4:], True)
+    assert await page(f"?most=3&before={names[4]}") == (names[1:4], True)
+    assert await page(f"?most=3&before={names[1]}") == (names[:1], False)
+    assert await page(f"?before={names[0]}") == ([], False)
+    assert (await client.get("/api/recordings?most=0")).status == 400
 
 
-async def test_units_keep_the_recorded_capture_times(folder: Path) -> None:
-    async with ask(folder) as client:
-        answer = await client.get(f"/api/recordings/{NAME}/units?seconds=30")
-        times = [head.capture_us for head, _ in units(await answer.read())]
-        assert times == [(BEGAN_NS + n * FRAME_NS) // 1000 for n in range(120)]
+async def test_units_keep_the_recorded_capture_times(client: Client) -> None:
+    answer = await client.get(f"/api/recordings/{NAME}/units?seconds=30")
+    times = [head.capture_us for head, _ in units(await answer.read())]
+    assert times == [(BEGAN_NS + n * FRAME_NS) // 1000 for n in range(120)]
 
 
 def test_closed_cache_opens_the_file_anew(folder: Path) -> None:
@@ -313,14 +294,13 @@ def test_growing_file_is_read_anew_after_five_seconds(folder: Path) -> None:
     opened.close()
 
 
-async def test_thumbnail_is_the_first_key_frame_from_the_start(folder: Path) -> None:
-    async with ask(folder) as client:
-        url = f"/api/recordings/{NAME}/thumbnail"
-        times = []
-        for end in ("", "?from=2"):
-            ((header, _),) = units(await (await client.get(url + end)).read())
-            assert header.key
-            times.append(header.capture_us)
-        assert 1_990_000 <= times[1] - times[0] < 2_500_000
-        assert (await client.get(f"{url}?from=9")).status == 404
-        assert (await client.get(f"{url}?from=x")).status == 400
+async def test_thumbnail_is_the_first_key_frame_from_the_start(client: Client) -> None:
+    url = f"/api/recordings/{NAME}/thumbnail"
+    times = []
+    for end in ("", "?from=2"):
+        ((header, _),) = units(await (await client.get(url + end)).read())
+        assert header.key
+        times.append(header.capture_us)
+    assert 1_990_000 <= times[1] - times[0] < 2_500_000
+    assert (await client.get(f"{url}?from=9")).status == 404
+    assert (await client.get(f"{url}?from=x")).status == 400
