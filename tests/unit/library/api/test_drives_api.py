@@ -1,5 +1,6 @@
 """Route /api/recordings/drives: listing, naming, deleting, and the rights for each."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from fpvcar.runtime.units import SECOND_NS
 
 DRIVES = "/api/recordings/drives"
 ORIGIN = {"Origin": "http://car.example"}
+ANN = f"{RECORDING}-0001@0"
 CALM = Latches(None, None)
 
 
@@ -74,6 +76,12 @@ async def listed(client: Client, query: str = "") -> dict[str, Any]:
     assert answer.status == 200, await answer.text()
     found: dict[str, Any] = await answer.json()
     return found
+
+
+async def change(client: Client, what: str, drive: str = ANN, **more: Any) -> tuple[int, str]:
+    """Name or delete a drive like our page; return status and text of the answer."""
+    answer = await client.post(f"{DRIVES}/{drive}/{what}", **{"headers": ORIGIN, **more})
+    return answer.status, await answer.text()
 
 
 async def grow_up(client: Client, code: str = "grownups") -> None:
@@ -130,39 +138,36 @@ async def test_unread_files_block_titles_and_deletions(
     await grow_up(client)
     assert (await listed(client))["unread"] == 3
     for what in ("title", "delete"):
-        url = f"{DRIVES}/{RECORDING}-0001@0/{what}"
-        answer = await client.post(url, headers=ORIGIN)
-        assert answer.status == 409 and "still being read" in await answer.text()
+        status, said = await change(client, what)
+        assert status == 409 and "still being read" in said
     assert len(list(folder.glob("*.mcap"))) == 3
 
 
 async def test_drive_title_is_cleaned_stored_and_bounded(client: Client) -> None:
-    url = f"{DRIVES}/{RECORDING}-0001@0/title"
     params = {"title": "  To the\n kitchen "}
-    assert (await client.post(url, params=params, headers=ORIGIN)).status == 200
+    assert (await change(client, "title", params=params))[0] == 200
     said = await listed(client, "?text=kitchen")
     assert [one["title"] for one in said["drives"]] == ["To the kitchen"]
     for title in ("x" * 65, "a\u202eb", "a\x1bb"):
-        answer = await client.post(url, params={"title": title}, headers=ORIGIN)
-        assert answer.status == 400 and "at most 64" in await answer.text(), title
-    gone = f"{DRIVES}/{RECORDING}-0009@0/title"
-    answer = await client.post(gone, params=params, headers=ORIGIN)
-    assert answer.status == 404 and "reload the page" in await answer.text()
-    assert (await client.post(url, params=params)).status == 401, "no page of ours"
+        status, text = await change(client, "title", params={"title": title})
+        assert status == 400 and "at most 64" in text, title
+    status, text = await change(client, "title", f"{RECORDING}-0009@0", params=params)
+    assert status == 404 and "reload the page" in text
+    status, _ = await change(client, "title", params=params, headers={})
+    assert status == 401, "no page of ours"
 
 
 async def test_deletion_of_a_drive_needs_a_grown_up(folder: Path, client: Client) -> None:
     before = sorted(folder.iterdir())
-    url = f"{DRIVES}/{RECORDING}-0001@0/delete"
     for code in ("", "123456"):
         if code:
             await grow_up(client, code)
-        answer = await client.post(url, headers=ORIGIN)
-        assert answer.status == 401 and "grown-up" in await answer.text()
-    assert (await client.get(url)).status in (404, 405)
+        status, text = await change(client, "delete")
+        assert status == 401 and "grown-up" in text
+    assert (await client.get(f"{DRIVES}/{ANN}/delete")).status in (404, 405)
     head = {**ORIGIN, "Sec-Fetch-Site": "cross-site"}
     await grow_up(client)
-    assert (await client.post(url, headers=head)).status == 403
+    assert (await change(client, "delete", headers=head))[0] == 403
     assert (await listed(client))["grown_up"]
     assert sorted(folder.iterdir()) == before
 
@@ -171,10 +176,8 @@ async def test_deletion_keeps_files_shared_with_another_drive(folder: Path, clie
     first = folder / f"{RECORDING}-0001.mcap"
     for mark in (".ack", ".keep", ".parked"):
         first.with_name(first.name + mark).touch()
-
     await grow_up(client)
-    answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
-    said = await answer.json()
+    said = json.loads((await change(client, "delete"))[1])
     assert said == {"gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]}
     assert (await client.get("/api/recordings/" + said["stay"][0])).status == 200
     assert sorted(one.name for one in folder.iterdir()) == [
@@ -186,16 +189,10 @@ async def test_deletion_keeps_files_shared_with_another_drive(folder: Path, clie
 
 async def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
     """A restart without an index does not list it either, nor does it keep a file of Bob's."""
-
-    async def delete(client: Client, drive: dict[str, Any]) -> dict[str, Any]:
-        answer = await client.post(f"{DRIVES}/{drive['id']}/delete", headers=ORIGIN)
-        said: dict[str, Any] = await answer.json()
-        return said
-
     async with ask(folder) as client:
         await grow_up(client)
         before = (await listed(client))["drives"]
-        await delete(client, before[-1])
+        await change(client, "delete", before[-1]["id"])
         said = await listed(client)
         assert [one["drivers"] for one in said["drives"]] == [["Bob"], []]
         assert said["drivers"] == ["Bob"]
@@ -207,7 +204,7 @@ async def test_rest_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
         await grow_up(client)
         bob, parked = (await listed(client))["drives"]
         assert (bob["drivers"], parked["drivers"]) == (["Bob"], [])
-        said = await delete(client, bob)
+        said = json.loads((await change(client, "delete", bob["id"]))[1])
         assert said["stay"] == [] and len(said["gone"]) == 2
         assert (await listed(client))["drives"] == []
     assert list(folder.glob("*.mcap")) == []
@@ -219,8 +216,8 @@ async def test_deletion_succeeds_though_its_list_cannot_be_saved(
 ) -> None:
     (folder / ".deleted.json").mkdir()
     await grow_up(client)
-    answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
-    assert (await answer.json())["gone"] == [f"{RECORDING}-0001.mcap"]
+    _, said = await change(client, "delete")
+    assert json.loads(said)["gone"] == [f"{RECORDING}-0001.mcap"]
     left = (await listed(client))["drives"]
     assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
     assert left[-1]["seconds"] == pytest.approx(10.0)
@@ -228,44 +225,37 @@ async def test_deletion_succeeds_though_its_list_cannot_be_saved(
 
 async def test_drive_still_being_recorded_is_not_deleted(folder: Path, client: Client) -> None:
     last = folder / f"{RECORDING}-0003.mcap"
-    last.rename(last.with_name(last.name + ".part"))
+    part = last.rename(last.with_name(last.name + ".part"))
     await grow_up(client)
     bob, _, ann = (await listed(client))["drives"]
     assert bob["state"] == "open" and ann["state"] == "closed"
-    answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
-    assert answer.status == 409 and "still being recorded" in await answer.text()
-    os.utime(last.with_name(last.name + ".part"), (1, 1))
+    status, said = await change(client, "delete", bob["id"])
+    assert status == 409 and "still being recorded" in said
+    os.utime(part, (1, 1))
     bob = (await listed(client))["drives"][0]
     assert bob["state"] != "open", "a run before left it open"
-    answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
-    assert answer.status == 409, "it will be sealed"
+    assert (await change(client, "delete", bob["id"]))[0] == 409, "it will be sealed"
     assert len(list(folder.glob("*.mcap*"))) == 3
 
 
 async def test_grown_up_rights_end_half_an_hour_after_last_change(folder: Path) -> None:
     times_s, known = [1000.0], no_devices()
     rights = DeviceRights(CodeCheck(CODES), known, utc_s=lambda: times_s[-1])
-    url = f"{DRIVES}/{RECORDING}-0001@0"
     async with ask(folder, at_home=False, rights=rights) as client:
-
-        async def deleted() -> int:
-            return (await client.post(f"{url}/delete", headers=ORIGIN)).status
-
         await grow_up(client)
         times_s.append(times_s[-1] + GROWN_UP_S - 1.0)
-        answer = await client.post(f"{url}/title?title=x", headers=ORIGIN)
-        assert answer.status == 200
+        assert (await change(client, "title", params={"title": "x"}))[0] == 200
         times_s.append(times_s[-1] + GROWN_UP_S - 1.0)
         assert (await listed(client))["grown_up"], "a change was a use of its rights"
         times_s.append(times_s[-1] + 1.0)
         assert not (await listed(client))["grown_up"], "to look is none"
-        assert await deleted() == 401
+        assert (await change(client, "delete"))[0] == 401
         await grow_up(client)
         (device,) = known.all()
         known.lock(device)
-        assert await deleted() == 401, "locked again, at the seat"
+        assert (await change(client, "delete"))[0] == 401, "locked again, at the seat"
         await grow_up(client)
-        assert await deleted() == 200 and known.all() == [device]
+        assert (await change(client, "delete"))[0] == 200 and known.all() == [device]
 
 
 def test_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
