@@ -206,7 +206,7 @@ TESTS = {
         "tests/unit/library/api/test_downloads.py::test_download_beside_a_driver_is_slowed",
     ),
     "no station comes": (
-        "tests/unit/recorder/test_retention.py::test_station_limits_removal_to_acknowledged_files",
+        "tests/unit/recorder/test_retention.py::test_room_is_made_by_fetched_and_then_the_oldest_files",
         "tests/unit/recorder/test_retention.py::test_status_reports_free_space_and_station",
     ),
 }

@@ -1,10 +1,12 @@
 """Feed of the recorder, with inputs under control."""
 
+from typing import Any
+
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import GateRun
 from fpvcar.drive.gate import Latches, World
 from fpvcar.recorder.feed import Feed
-from fpvcar.recordings import codec, messages
+from fpvcar.recordings import messages
 from fpvcar.wire import telemetry
 from testkit.recorder.recorder import Rig
 from testkit.recorder.recording import played_sources
@@ -76,7 +78,11 @@ class Car:
         self.feed.step(stepped)
         return stepped
 
-    def said(self, topic: str) -> list[messages.Message]:
+    def said(self, topic: str) -> list[Any]:
         """Return the recorded messages of a topic so far."""
         self.rig.thread.turn()
-        return [codec.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic]
+        return self.rig.said(topic)
+
+    def events(self) -> list[tuple[str, int, str]]:
+        """Return text, level and name of each event so far."""
+        return [(one.text, one.level, one.name) for one in self.said(messages.EVENT)]

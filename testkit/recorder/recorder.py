@@ -1,6 +1,7 @@
 """Recorder for tests: without a thread, on a card and clocks of their own."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from fpvcar import config
 from fpvcar.recorder.handover import Handover
@@ -70,12 +71,10 @@ class Rig:
             for one in self.disk.recording(name).messages()
         ]
 
+    def said(self, topic: str) -> list[Any]:
+        """Return the messages of a topic, decoded."""
+        return [codec.decode(topic, one.data) for one in self.messages() if one.topic == topic]
+
     def events(self) -> list[str]:
         """Return the texts of the log."""
-        texts = []
-        for one in self.messages():
-            if one.topic == messages.EVENT:
-                event = codec.decode(one.topic, one.data)
-                assert isinstance(event, messages.Event)
-                texts.append(event.text)
-        return texts
+        return [one.text for one in self.said(messages.EVENT)]

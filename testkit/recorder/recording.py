@@ -265,6 +265,14 @@ def recorded(
     return rotation
 
 
+def first_unit(made: Recording) -> bytes:
+    """Return the first picture of a file."""
+    first = next(made.messages([messages.CAMERA]))
+    picture = codec.decode(first.topic, first.data)
+    assert isinstance(picture, messages.Picture)
+    return picture.unit
+
+
 def counts(disk: FakeFolder, file: str) -> int:
     """Count the pictures in a file."""
     return disk.recording(file).counts["/camera"]

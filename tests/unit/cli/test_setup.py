@@ -29,6 +29,13 @@ def setting_up(card: Path, *words: str) -> argparse.Namespace:
     return parser().parse_args(["setup", "--root", str(card), *words])
 
 
+@pytest.fixture
+def profile(card: Path) -> Path:
+    """Set up a car named Rusty; return its profile."""
+    assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
+    return card / raspberry_pi_os.PROFILE
+
+
 def all_files(card: Path) -> dict[str, str]:
     found = (path for path in card.rglob("*") if path.is_file())
     return {str(path.relative_to(card)): path.read_text() for path in found}
@@ -130,21 +137,18 @@ def test_second_setup_writes_nothing(card: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == ""
 
 
-def test_setup_changes_only_the_name_of_a_present_profile(card: Path) -> None:
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / raspberry_pi_os.PROFILE
-    path.write_text(path.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
+def test_setup_changes_only_the_name_of_a_present_profile(card: Path, profile: Path) -> None:
+    profile.write_text(profile.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
     setup.main(setting_up(card))
-    assert profiles.load(path).car.name == "Rusty"
+    assert profiles.load(profile).car.name == "Rusty"
     setup.main(setting_up(card, "--name=Old-Rusty"))
-    profile = profiles.load(path)
-    drive = profile.motors.drive
-    assert profile.car.name == "Old-Rusty"
+    changed = profiles.load(profile)
+    drive = changed.motors.drive
+    assert changed.car.name == "Old-Rusty"
     assert isinstance(drive, L298n) and drive.brake_s == 0.1
 
 
-def test_undo_leaves_the_profile_only(card: Path, ran: Ran) -> None:
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+def test_undo_leaves_the_profile_only(card: Path, profile: Path, ran: Ran) -> None:
     assert setup.main(setting_up(card, "--undo")) == 0
     left = all_files(card)
     assert left.pop(raspberry_pi_os.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
@@ -193,10 +197,8 @@ def test_setup_refuses_a_bad_answer_and_writes_nothing(
     assert all_files(card) == before
 
 
-def test_setup_does_not_change_a_refused_profile(card: Path) -> None:
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / raspberry_pi_os.PROFILE
-    path.write_text(path.read_text().replace("enable = 18", "enable = 17"))
+def test_setup_does_not_change_a_refused_profile(card: Path, profile: Path) -> None:
+    profile.write_text(profile.read_text().replace("enable = 18", "enable = 17"))
     before = all_files(card)
     with pytest.raises(ConfigError, match="GPIO 17 is already used"):
         setup.main(setting_up(card, "--name=Dusty"))
@@ -308,8 +310,7 @@ def test_cloud_init_keeps_the_host_name_where_it_is_installed(card: Path) -> Non
     assert not (card / setup.CLOUD).exists()
 
 
-def test_journal_is_kept_on_request_until_undo(card: Path) -> None:
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+def test_journal_is_kept_on_request_until_undo(card: Path, profile: Path) -> None:
     assert not (card / setup.JOURNAL).exists()
     setup.main(setting_up(card, "--keep-journal"))
     assert "\nStorage=persistent\n" in (card / setup.JOURNAL).read_text()
@@ -373,20 +374,20 @@ def test_setup_option_confirms_resistors_and_asks_no_more(
     assert all_files(card) == before and not capsys.readouterr().out
 
 
-def test_setup_switches_the_guard_on_for_a_car_with_range_sensors(card: Path) -> None:
+def test_setup_switches_the_guard_on_for_a_car_with_range_sensors(
+    card: Path, profile: Path
+) -> None:
     """A mode in the profile stays, and a car without range sensors gets none."""
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / raspberry_pi_os.PROFILE
-    assert "[guard]" not in path.read_text()
-    sensor = f"{path.read_text()}\n[sensors.tof.front]\npower = 4\n"
-    path.write_text(sensor)
-    assert profiles.load(path).guard.mode == "off", "an upgrade changes nothing"
+    assert "[guard]" not in profile.read_text()
+    sensor = f"{profile.read_text()}\n[sensors.tof.front]\npower = 4\n"
+    profile.write_text(sensor)
+    assert profiles.load(profile).guard.mode == "off", "an upgrade changes nothing"
     setup.main(setting_up(card))
-    guard = profiles.load(path).guard
+    guard = profiles.load(profile).guard
     assert guard.mode == "limit" and not guard.measured
-    path.write_text(f'{sensor}\n[guard]\nmode = "warn"\n')
+    profile.write_text(f'{sensor}\n[guard]\nmode = "warn"\n')
     setup.main(setting_up(card))
-    assert profiles.load(path).guard.mode == "warn"
+    assert profiles.load(profile).guard.mode == "warn"
 
 
 @pytest.mark.parametrize("name", setup.boards())

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from testkit.hub import PROFILE
 from testkit.recorder.recorder import Rig
-from testkit.recorder.recording import KEY, UTC_NS, step
+from testkit.recorder.recording import KEY, UTC_NS, first_unit, step
 
-from fpvcar.recordings import codec, messages
+from fpvcar.recordings import messages
 from fpvcar.runtime.units import SECOND_NS
 
 
@@ -25,8 +25,7 @@ def test_put_message_is_written_with_its_times(rig: Rig) -> None:
     assert (shot.topic, one.topic) == (messages.CAMERA, messages.STEP)
     assert shot.log_ns == UTC_NS and shot.publish_ns == UTC_NS - 5_000_000
     assert one.log_ns == one.publish_ns == UTC_NS - 7
-    picture = codec.decode(shot.topic, shot.data)
-    assert isinstance(picture, messages.Picture)
+    (picture,) = rig.said(messages.CAMERA)
     assert picture.capture_ns == UTC_NS - 5_000_000
     assert picture.unit.startswith(KEY)
 
@@ -35,10 +34,8 @@ def test_recording_begins_with_a_key_frame(rig: Rig) -> None:
     rig.pictures = 3
     rig.drive(2)
     rig.thread.turn()
-    shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
-    assert len(shots) == 13 and rig.recorder.dropped == 0
-    picture = codec.decode(shots[0].topic, shots[0].data)
-    assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
+    shots = rig.said(messages.CAMERA)
+    assert len(shots) == 13 and rig.recorder.dropped == 0 and shots[0].unit.startswith(KEY)
 
 
 def test_status_reports_state_seconds_and_free_space(rig: Rig) -> None:
@@ -57,10 +54,7 @@ def test_files_begin_with_key_frames_and_none_is_lost_between(rig: Rig) -> None:
     shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
     assert [one.sequence for one in shots] == list(range(210))
     for name in files:
-        made = rig.disk.recording(name)
-        first = next(made.messages([messages.CAMERA]))
-        picture = codec.decode(first.topic, first.data)
-        assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
+        assert first_unit(rig.disk.recording(name)).startswith(KEY)
 
 
 def test_off_and_on_begins_another_recording(rig: Rig) -> None:
@@ -90,10 +84,7 @@ def test_profile_change_begins_another_recording(rig: Rig) -> None:
         rig.drive(2)
     assert rig.recorder.begun == begun + 1
     rig.thread.turn()
-    about = [
-        codec.decode(one.topic, one.data) for one in rig.messages() if one.topic == messages.ABOUT
-    ]
-    tops = [one.profile["guard"]["top_mps"] for one in about if isinstance(one, messages.About)]
+    tops = [one.profile["guard"]["top_mps"] for one in rig.said(messages.ABOUT)]
     assert list(dict.fromkeys(tops)) == [PROFILE.guard.top_mps, 2.0]
 
 
@@ -108,8 +99,7 @@ def test_reframe_other_size_begins_recording_tune_keeps_it(rig: Rig) -> None:
     rig.drive(2)
     assert rig.recorder.begun == begun + 1
     rig.thread.turn()
-    said = [codec.decode(one.topic, one.data) for one in rig.messages()]
-    found = [one.camera[:2] for one in said if isinstance(one, messages.Calibration)]
+    found = [one.camera[:2] for one in rig.said(messages.CALIBRATION)]
     assert list(dict.fromkeys(found)) == [(640, 480), (320, 240)]
 
 
@@ -192,10 +182,8 @@ def test_kept_minute_ends_before_a_key_frame() -> None:
         sequences = []
         for name in (one for one in rig.disk.names if not one.endswith(".keep")):
             made = rig.disk.recording(name)
-            shots = list(made.messages([messages.CAMERA]))
-            picture = codec.decode(shots[0].topic, shots[0].data)
-            assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
-            sequences += [one.sequence for one in shots]
+            assert first_unit(made).startswith(KEY)
+            sequences += [one.sequence for one in made.messages([messages.CAMERA])]
         assert sequences == list(range(len(sequences))) and len(sequences) >= 100
         assert first in rig.disk.names and len(rig.disk.names) == 3
 

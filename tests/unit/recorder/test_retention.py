@@ -10,69 +10,54 @@ from fpvcar import config
 from fpvcar.recorder.retention import Removal, SpaceLimits, Usage, make_room, use_of
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
-from fpvcar.recordings.names import File
 from fpvcar.runtime.units import MB, SECOND_NS
 
 ROOM = SpaceLimits(keep_free=100, most=1000)
 SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)
 
 
-def ring(*given: tuple[str, int]) -> list[File]:
-    return names.files_of(given)
-
-
 FILES = [(name(number), 10) for number in range(1, 6)]
-ROOMY = SpaceLimits(keep_free=100, most=1000)
 
 
-def test_enough_room_removes_no_file() -> None:
-    assert make_room(ring(*FILES), 100, ROOMY, False) == Removal((), True)
+ACK, KEEP = (name(4) + ".ack", 0), (name(1) + ".keep", 0)
+OPEN = [(name(1) + ".part", 10), (name(2) + ".roll", 10)]
+CAPPED = SpaceLimits(100, 25)
 
 
-def test_oldest_file_is_removed_without_a_station() -> None:
-    verdict = make_room(ring(*FILES), 85, ROOMY, False)
-    assert verdict == Removal((name(1), name(2)), True)
-    capped = make_room(ring(*FILES), 100, SpaceLimits(100, 25), False)
-    assert capped == Removal((name(1), name(2), name(3)), True)
-
-
-def test_station_limits_removal_to_acknowledged_files() -> None:
-    files = ring(*FILES, (name(4) + ".ack", 0))
-    assert make_room(files, 85, ROOMY, True) == Removal((name(4),), False)
-    assert make_room(files, 95, ROOMY, True) == Removal((name(4),), True)
-    assert make_room(ring(*FILES), 0, ROOMY, True) == Removal((), False)
-
-
-def test_acknowledged_files_go_first_and_kept_files_stay() -> None:
-    files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
-    verdict = make_room(files, 85, ROOMY, False)
-    assert verdict == Removal((name(4), name(2)), True)
-    most = make_room(files, 0, ROOMY, False)
-    assert most == Removal((name(4), name(2), name(3), name(5)), False)
+@pytest.mark.parametrize(
+    ("files", "free", "room", "station", "gone", "enough"),
+    [
+        pytest.param(FILES, 100, ROOM, False, [], True, id="enough room"),
+        pytest.param(FILES, 85, ROOM, False, [1, 2], True, id="oldest first"),
+        pytest.param(FILES, 100, CAPPED, False, [1, 2, 3], True, id="capped"),
+        pytest.param(FILES, 0, ROOM, True, [], False, id="station without any"),
+        pytest.param([*FILES, ACK], 85, ROOM, True, [4], False, id="station has one"),
+        pytest.param([*FILES, ACK], 95, ROOM, True, [4], True, id="station has enough"),
+        pytest.param([*FILES, ACK, KEEP], 85, ROOM, False, [4, 2], True, id="acknowledged first"),
+        pytest.param([*FILES, ACK, KEEP], 0, ROOM, False, [4, 2, 3, 5], False, id="kept stay"),
+        pytest.param(OPEN, 0, ROOM, False, [], False, id="open files stay"),
+    ],
+)
+def test_room_is_made_by_fetched_and_then_the_oldest_files(
+    files: list[tuple[str, int]],
+    free: int,
+    room: SpaceLimits,
+    station: bool,
+    gone: list[int],
+    enough: bool,
+) -> None:
+    verdict = make_room(names.files_of(files), free, room, station)
+    assert verdict == Removal(tuple(map(name, gone)), enough)
 
 
 def test_wrong_clock_removes_the_current_drive_last() -> None:
     now = [(f"Plague-19700101T000{n}00Z-0001.mcap", 10) for n in (1, 2)]
-    files = ring(*now, *FILES)
+    files = names.files_of([*now, *FILES])
     current = "Plague-19700101T000200Z"
-    some = make_room(files, 75, ROOMY, False, current)
+    some = make_room(files, 75, ROOM, False, current)
     assert some == Removal((now[0][0], name(1), name(2)), True)
-    most = make_room(files, 0, ROOMY, False, current)
+    most = make_room(files, 0, ROOM, False, current)
     assert most.gone[-1] == now[1][0] and not most.enough
-
-
-def test_parked_file_goes_first_unless_it_is_new() -> None:
-    files = [
-        one._replace(parked=one.name.number in (2, 15, 16))
-        for one in ring(*((name(number), 10) for number in range(1, 17)))
-    ]
-    gone = make_room(files, 0, SpaceLimits(1000, 9999), False).gone
-    assert gone[:3] == (name(2), name(1), name(3)) and gone[-2:] == (name(15), name(16))
-
-
-def test_open_files_never_go() -> None:
-    files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
-    assert make_room(files, 0, ROOMY, False) == Removal((), False)
 
 
 # --- room left ---
