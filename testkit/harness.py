@@ -9,9 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,6 +65,18 @@ def apart(work: Callable[[], T]) -> T:
     """Run work in a thread. The main thread may have Playwright's event loop, and then no other."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(work).result()
+
+
+@asynccontextmanager
+async def running(*work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+    """Run tasks of this event loop; cancel them at the end."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 @contextmanager

@@ -42,21 +42,25 @@ def no_devices() -> Devices:
     return Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
 
 
-def routes_of(folder: Path, rights: RecordingRights | None = None) -> RecordingsApi:
+def routes_of(
+    folder: Path, rights: RecordingRights | None = None, driven: bool = False
+) -> RecordingsApi:
     """Return the routes to a folder's files; by default behind the car's codes."""
     return RecordingsApi(
         lambda: recording_index.files_in(folder),
         ListContext("Plague", True),
         rights or DeviceRights(CodeCheck(CODES), no_devices()),
+        lambda: driven,
         folder=folder,
     )
 
 
 @asynccontextmanager
 async def ask(
-    folder: Path, *, at_home: bool = True, rights: RecordingRights | None = None
+    folder: Path, *, at_home: bool = True, stalled_s: float = 20.0, **more: Any
 ) -> AsyncIterator[Client]:
-    """Run the routes for a client; `at_home=False` means from another machine."""
+    """Run the routes for a client; `at_home=False` means from another machine. A reader that takes
+    nothing for `stalled_s` is cut; `more`: see `routes_of`."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -66,7 +70,9 @@ async def ask(
         return answer
 
     app = web.Application(middlewares=[elsewhere])
-    routes_of(folder, rights).add_to(app)
+    routes = routes_of(folder, **more)
+    routes.downloads._stalled_s = stalled_s
+    routes.add_to(app)
     async with TestClient(TestServer(app)) as client:
         yield client
 

@@ -1,13 +1,14 @@
 """Buttons and lights of the real thread on the emulated chip."""
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from testkit.harness import running
+from testkit.hub import until
 from testkit.pins.wheels import Chip
 
 from fpvbench import soc as chips
@@ -15,7 +16,6 @@ from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 
-SOON_S = 20.0
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 LOOKS = list(PROFILE.buttons.values())
 HEAD, REAR = PROFILE.lights.head[0], PROFILE.lights.rear[0]
@@ -43,28 +43,16 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
 
 
 @asynccontextmanager
-async def running(chip: Chip) -> AsyncIterator[Panel]:
+async def pins_of(chip: Chip) -> AsyncIterator[Panel]:
     profile = profiles.load(paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}"])
     panel = Panel(profile)
     panel.start()
-    job = asyncio.create_task(panel.run())
     try:
-        await soon(lambda: panel.state == "ok", "no daemon")
-        yield panel
+        async with running(panel.run()):
+            await until(lambda: panel.state == "ok")
+            yield panel
     finally:
         panel.stop()
-        job.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await job
-
-
-async def soon(holds: Callable[[], bool], what: str) -> None:
-    try:
-        async with asyncio.timeout(SOON_S):
-            while not holds():
-                await asyncio.sleep(0.002)
-    except TimeoutError:
-        raise AssertionError(what) from None
 
 
 def press(chip: Chip, number: int, down: bool = True) -> None:
@@ -85,7 +73,7 @@ def level(chip: Chip, gpio: int) -> int:
 
 
 async def test_push_lights_the_led_and_the_page(chip: Chip) -> None:
-    async with running(chip) as panel:
+    async with pins_of(chip) as panel:
         page = Page()
         panel.join(page)
         for number in (0, 3):
@@ -97,68 +85,68 @@ async def push(chip: Chip, page: Page, number: int) -> None:
     """Push a button; check that LED and page follow, on and off."""
     most = LOOKS[number].brightness
     press(chip, number)
-    await soon(lambda: page.lit[-1] == 1 << number, "no page")
-    await soon(lambda: abs(bright(chip, number) - most) < 0.01, "no LED")
+    await until(lambda: page.lit[-1] == 1 << number)
+    await until(lambda: abs(bright(chip, number) - most) < 0.01)
     press(chip, number, down=False)
-    await soon(lambda: page.lit[-1] == 0, "it glows on")
-    await soon(lambda: bright(chip, number) == 0.0, "no end")
+    await until(lambda: page.lit[-1] == 0)
+    await until(lambda: bright(chip, number) == 0.0)
 
 
 async def test_contact_closed_before_start_counts_once_released(chip: Chip) -> None:
     press(chip, 1)
-    async with running(chip) as panel:
+    async with pins_of(chip) as panel:
         page = Page()
         panel.join(page)
         press(chip, 2)
-        await soon(lambda: page.lit[-1] == 0b100, "no push")
+        await until(lambda: page.lit[-1] == 0b100)
         press(chip, 1, down=False)
         await asyncio.sleep(0.1)
         press(chip, 1)
-        await soon(lambda: page.lit[-1] == 0b110, "it is one no more")
+        await until(lambda: page.lit[-1] == 0b110)
 
 
 async def test_dead_daemon_releases_buttons_and_lights_return(chip: Chip) -> None:
-    async with running(chip) as panel:
+    async with pins_of(chip) as panel:
         page = Page()
         panel.join(page)
         panel.set_head(True)
         press(chip, 0)
-        await soon(lambda: page.lit[-1] == 1 and level(chip, HEAD) == 1, "no light")
+        await until(lambda: page.lit[-1] == 1 and level(chip, HEAD) == 1)
         chip.pigpiod.kill()
         chip.pigpiod.wait()
-        await soon(lambda: page.lit[-1] == 0, "a finger that nobody knows of")
-        await soon(lambda: "refused" in str(panel.state), "nothing is said")
+        await until(lambda: page.lit[-1] == 0)
+        await until(lambda: "refused" in str(panel.state))
         for gpio in PROFILE.lights.head:
             chip.soc.pin[gpio].out = 0
         press(chip, 0, down=False)
         chip.pigpiod = chip.start_pigpiod()
-        await soon(lambda: panel.state == "ok", "not connected again")
-        await soon(lambda: level(chip, HEAD) == 1, "dark")
+        await until(lambda: panel.state == "ok")
+        await until(lambda: level(chip, HEAD) == 1)
         press(chip, 2)
-        await soon(lambda: bright(chip, 2) == 1.0 and page.lit[-1] == 0b100, "deaf")
+        await until(lambda: bright(chip, 2) == 1.0 and page.lit[-1] == 0b100)
 
 
 async def test_hung_daemon_is_noticed_and_lights_return(chip: Chip) -> None:
-    async with running(chip) as panel:
+    async with pins_of(chip) as panel:
         page = Page()
         panel.join(page)
         chip.stop_pigpiod()
         panel.set_head(True)
-        await soon(lambda: panel.state != "ok", "a hung daemon is not noticed")
+        await until(lambda: panel.state != "ok")
         chip.continue_pigpiod()
-        await soon(lambda: panel.state == "ok", str(panel.state))
-        await soon(lambda: level(chip, HEAD) == 1, "dark")
+        await until(lambda: panel.state == "ok")
+        await until(lambda: level(chip, HEAD) == 1)
 
 
 async def test_lights_follow_and_are_off_at_the_end(chip: Chip) -> None:
-    async with running(chip) as panel:
+    async with pins_of(chip) as panel:
         panel.set_head(True)
         panel.follow(-1.0, 1.0, False)
         lights = (HEAD, REAR, LEFT)
-        await soon(lambda: all(level(chip, gpio) for gpio in lights), "dark")
+        await until(lambda: all(level(chip, gpio) for gpio in lights))
         panel.follow(0.0, 1.0, False)
-        await soon(lambda: level(chip, REAR) == 0, "rear light stays on")
-        await soon(lambda: level(chip, LEFT) == 0, "it does not blink")
+        await until(lambda: level(chip, REAR) == 0)
+        await until(lambda: level(chip, LEFT) == 0)
     assert level(chip, HEAD) == 0
 
 
@@ -173,6 +161,6 @@ async def test_failed_thread_ends_the_service(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(panel._thread, "_run", fail)
     panel.start()
     with pytest.raises(RuntimeError, match="has failed"):
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(20.0):
             await panel.watch()
     panel.stop()

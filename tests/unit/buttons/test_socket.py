@@ -1,7 +1,6 @@
 """Socket /ws/buttons on a real loop: admission, refusals, the cost of a flood."""
 
 import asyncio
-import contextlib
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ import msgspec
 import pytest
 from aiohttp import WSMsgType
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.harness import running
 from testkit.hub import House, server_of
 
 from fpvcar.buttons.socket import feature
@@ -36,14 +36,8 @@ async def house() -> AsyncIterator[TestClient[Any, Any]]:
     house = House(BARE, feature=feature)
     server = server_of(BARE, house.hub, nobody, features=house.features)
     _, run = house.features[0].parts[0].loops
-    job = asyncio.create_task(run())
-    try:
-        async with TestClient(TestServer(server.application())) as client:
-            yield client
-    finally:
-        job.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await job
+    async with running(run()), TestClient(TestServer(server.application())) as client:
+        yield client
 
 
 async def page(client: TestClient[Any, Any]) -> Ws:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from testkit.grown_up import Client
 
 from fpvcar.access.codes import load_codes
 from fpvcar.cli import first_boot, setup
@@ -148,12 +149,12 @@ def test_only_private_addresses_may_answer(address: str | None, is_near: bool) -
 
 
 @pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
     async with TestClient(TestServer(first_boot.Page(tmp_path).application())) as made:
         yield made
 
 
-async def test_page_offers_boards_and_countries(client: TestClient) -> None:  # type: ignore[type-arg]
+async def test_page_offers_boards_and_countries(client: Client) -> None:
     html = await client.get("/")
     assert "first start" in await html.text()
     questions = await (await client.get("/api/first-boot")).json()
@@ -161,10 +162,7 @@ async def test_page_offers_boards_and_countries(client: TestClient) -> None:  # 
     assert "FI" in questions["countries"] and not questions["answered"]
 
 
-async def test_answer_brings_the_codes_once(
-    client: TestClient,  # type: ignore[type-arg]
-    tmp_path: Path,
-) -> None:
+async def test_answer_brings_the_codes_once(client: Client, tmp_path: Path) -> None:
     answer = await client.post("/api/first-boot", json=GOOD)
     told, codes = await answer.json(), load_codes(tmp_path)
     assert (told["drive"], told["grown_up"]) == (codes.drive, codes.grown_up)
@@ -176,8 +174,7 @@ async def test_answer_brings_the_codes_once(
 
 
 async def test_slow_phone_does_not_replace_another_phones_answers(
-    client: TestClient,  # type: ignore[type-arg]
-    tmp_path: Path,
+    client: Client, tmp_path: Path
 ) -> None:
     quick_has_answered = asyncio.Event()
 
@@ -196,10 +193,7 @@ async def test_slow_phone_does_not_replace_another_phones_answers(
     assert json.loads((tmp_path / first_boot.ANSWERS).read_bytes()) == GOOD
 
 
-async def test_bad_answer_is_refused_with_its_reason(
-    client: TestClient,  # type: ignore[type-arg]
-    tmp_path: Path,
-) -> None:
+async def test_bad_answer_is_refused_with_its_reason(client: Client, tmp_path: Path) -> None:
     answer = await client.post("/api/first-boot", json=GOOD | {"name": "-"})
     assert answer.status == 400 and 'name "-": expected' in await answer.text()
     assert answer.headers["X-Refusal"] == "key=setup_name&name=-"
@@ -211,9 +205,7 @@ async def test_bad_answer_is_refused_with_its_reason(
     [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}],
 )
 async def test_other_sites_cannot_answer(
-    headers: dict[str, str],
-    client: TestClient,  # type: ignore[type-arg]
-    tmp_path: Path,
+    headers: dict[str, str], client: Client, tmp_path: Path
 ) -> None:
     answer = await client.post("/api/first-boot", json=GOOD, headers=headers)
     assert answer.status == 403 and list(tmp_path.iterdir()) == []

@@ -1,12 +1,13 @@
 """`fpvcar network show` at the socket of the real service, on a terminal and without one."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from testkit.harness import running
+from testkit.hub import until
 
 from fpvcar.cli import network
 from fpvcar.wifi.core import Machine
@@ -21,13 +22,9 @@ KEY = "twelve chars"
 async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
     made = Service(Machine(True, 0.0), FakeRadio({}), own_network("Rusty", KEY), "rusty.local")
-    serving = asyncio.create_task(serve(made, tmp_path / SOCKET))
-    while not (tmp_path / SOCKET).exists():
-        await asyncio.sleep(0.01)
-    yield
-    serving.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await serving
+    async with running(serve(made, tmp_path / SOCKET)):
+        await until((tmp_path / SOCKET).exists)
+        yield
 
 
 async def show(key: bool = False) -> int:

@@ -5,8 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -27,20 +28,13 @@ signal.pause()
 """
 
 
-class Off:
-    """Stand-in for the registers and the I2C bus."""
+NO_REGISTERS = Mock(return_value=1)
 
-    def __init__(self, status: int = 0) -> None:
-        self.gpios: list[int] = []
-        self.chips: list[tuple[int, int]] = []
-        self.pwm: list[tuple[int, str]] = []
-        self._status = status
 
-    def __call__(
-        self, gpios: Sequence[int], chips: Sequence[tuple[int, int]], pwm: Sequence[tuple[int, str]]
-    ) -> int:
-        self.gpios, self.chips, self.pwm = list(gpios), list(chips), list(pwm)
-        return self._status
+@pytest.fixture
+def off() -> Mock:
+    """Stand-in for the registers and the I2C bus; its arguments are GPIOs, chips and PWM."""
+    return Mock(return_value=0)
 
 
 @pytest.fixture
@@ -84,43 +78,41 @@ def test_unreadable_car_profile_is_not_replaced_by_the_bench(
     assert command_line.car_profile() == tmp_path / "etc/fpvcar/car.toml"
 
 
-def test_stop_takes_published_pins_and_profile_pins(tmp_path: Path) -> None:
+def test_stop_takes_published_pins_and_profile_pins(tmp_path: Path, off: Mock) -> None:
     write_pins(tmp_path, (5, 6), ((1, 0x60),))
-    off = Off()
     assert stop.run(BENCH, [], [tmp_path, tmp_path / "gone"], off) == 0
-    assert (off.gpios, off.chips) == (sorted([5, 6, *BENCH_PINS]), [(1, 0x60)])
+    off.assert_called_once_with(sorted([5, 6, *BENCH_PINS]), [(1, 0x60)], [])
 
 
-def test_stop_takes_published_and_profile_pwm_which_is_never_an_input(tmp_path: Path) -> None:
+def test_stop_takes_published_and_profile_pwm_which_is_never_an_input(
+    tmp_path: Path, off: Mock
+) -> None:
     """An input is cut off from its PWM until a reboot."""
     write_pins(tmp_path, (5,), (), ((18, "0-0040"),))
     words = ('pins.backend = "linux"', "pins.pwm = [12, 13]", "buttons = {}", "lights = {}")
     drive = ("motors.drive.forward = 12", "motors.drive.reverse = 13")
-    off = Off()
     assert stop.run(BENCH, [*words, *drive], [tmp_path], off) == 0
-    assert off.gpios == [5, 23, 24]
-    assert off.pwm == [(12, "auto"), (13, "auto"), (18, "0-0040")]
+    pwm = [(12, "auto"), (13, "auto"), (18, "0-0040")]
+    off.assert_called_once_with([5, 23, 24], [], pwm)
 
 
 def test_stop_with_a_refused_profile_takes_the_published_pins(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, off: Mock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    off = Off()
     with pytest.raises(ConfigError):
         stop.run(BENCH, ["motors.nonsense = 1"], [tmp_path], off)
     write_pins(tmp_path, (), ((1, 0x60),))
     assert stop.run(BENCH, ["motors.nonsense = 1"], [tmp_path], off) == 0
-    assert (off.gpios, off.chips) == ([], [(1, 0x60)])
+    off.assert_called_once_with([], [(1, 0x60)], [])
     assert "nonsense" in capsys.readouterr().err
 
 
 def test_stop_with_a_damaged_pins_file_takes_profile_pins(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, off: Mock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "motor-pins").write_text("what\n")
-    off = Off()
     assert stop.run(BENCH, [], [tmp_path], off) == 0
-    assert off.gpios == BENCH_PINS
+    off.assert_called_once_with(BENCH_PINS, [], [])
     assert "motor-pins" in capsys.readouterr().err
 
 
@@ -131,7 +123,7 @@ def test_stop_without_registers_kills_wheels_and_asks_helper(
         helper.bind(str(tmp_path / SOCKET))
         helper.listen()
         helper.setblocking(False)
-        assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
+        assert stop.run(BENCH, [], [tmp_path], NO_REGISTERS) == 0
         connection, _ = helper.accept()
         with connection:
             assert int(connection.recv(32)) == wheels.pid, "a newer one may go on"
@@ -140,7 +132,7 @@ def test_stop_without_registers_kills_wheels_and_asks_helper(
 
 def test_stop_kills_hung_wheels(tmp_path: Path, wheels: "subprocess.Popen[str]") -> None:
     os.kill(wheels.pid, signal.SIGSTOP)
-    assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
+    assert stop.run(BENCH, [], [tmp_path], NO_REGISTERS) == 0
     assert wheels.wait(20.0) == -signal.SIGKILL
 
 
@@ -160,5 +152,5 @@ def test_stop_without_any_effect_fails_with_the_next_step(
 ) -> None:
     (tmp_path / SOCKET).touch()  # a file without a listener
     (tmp_path / "wheels.sock").touch()
-    assert stop.run(BENCH, [], [tmp_path], Off(1)) == 1
+    assert stop.run(BENCH, [], [tmp_path], NO_REGISTERS) == 1
     assert "sudo systemctl stop fpvcar-wheels" in capsys.readouterr().err

@@ -30,19 +30,16 @@ def steps(from_s: float, to_s: float, **more: object) -> Timed:
     return [(from_s + n / 50, step(n, **more)) for n in range(count)]
 
 
-def tallied(said: Timed, top_mps: float = 2.0) -> list[tuple[float, ...]]:
+def tallied(said: Timed) -> list[tuple[float, ...]]:
     """Return [from_s, to_s] of each stint."""
-    tally = driver_spans.Tally(top_mps)
-    for at_s, message in sorted(said, key=lambda one: one[0]):
-        tally.note(UTC_NS + round(at_s * SECOND_NS), message)
     return [
         tuple(round((ns - UTC_NS) / SECOND_NS, 2) for ns in (one.from_ns, one.to_ns))
-        for one in tally.stints()
+        for one in stints_of(said)
     ]
 
 
-def stints_of(said: Timed, top_mps: float = 2.0) -> tuple[Stint, ...]:
-    tally = driver_spans.Tally(top_mps)
+def stints_of(said: Timed) -> tuple[Stint, ...]:
+    tally = driver_spans.Tally(2.0)
     for at_s, message in sorted(said, key=lambda one: one[0]):
         tally.note(UTC_NS + round(at_s * SECOND_NS), message)
     return tally.stints()

@@ -1,13 +1,13 @@
 """The answer to phones that look for the Internet in the car's own Wi-Fi."""
 
 import asyncio
-import contextlib
 import shutil
 import socket
 import subprocess
 from collections.abc import AsyncIterator
 
 import pytest
+from testkit.harness import running
 
 from fpvcar.cli import network, setup
 from fpvcar.config import ConfigError
@@ -31,11 +31,8 @@ PROBES = {
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     monkeypatch.setattr(portal, "REQUEST_S", 0.2)
     listener = socket.create_server(("127.0.0.1", 0))
-    serving = asyncio.create_task(portal.serve(listener))
-    yield int(listener.getsockname()[1])
-    serving.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await serving
+    async with running(portal.serve(listener)):
+        yield int(listener.getsockname()[1])
 
 
 async def answer(port: int, request: bytes) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from testkit.harness import running
 from testkit.network import radio_contract
 from testkit.network.radio_contract import HOME, HOME_KEY, NETWORK
 
@@ -52,13 +53,8 @@ class Rig:
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     made = Rig(tmp_path / SOCKET)
-    serving = asyncio.create_task(serve(made.service, made.path))
-    listening = asyncio.create_task(made.client.run())
-    yield made
-    for task in (listening, serving):
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    async with running(serve(made.service, made.path), made.client.run()):
+        yield made
 
 
 async def test_given_socket_outlives_the_service(tmp_path: Path) -> None:
@@ -67,13 +63,8 @@ async def test_given_socket_outlives_the_service(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as given:
         given.bind(str(rig.path))
         given.listen()
-        serving = asyncio.create_task(serve(rig.service, given.dup()))
-        listening = asyncio.create_task(rig.client.run())
-        await rig.phase("searching")
-        for task in (listening, serving):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        async with running(serve(rig.service, given.dup()), rig.client.run()):
+            await rig.phase("searching")
         assert rig.path.exists()
 
 
@@ -159,10 +150,8 @@ async def test_start_scans_only_outside_a_known_network(
     monkeypatch.setattr(rig.radio, "networks", networks)
     if known:
         rig.radio.known[HOME] = HOME_KEY
-    running = asyncio.create_task(rig.service.run())
-    await asyncio.wait_for(looked.wait(), 20.0)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with running(rig.service.run()):
+        await asyncio.wait_for(looked.wait(), 20.0)
     assert looks == [not known]
 
 
@@ -224,10 +213,9 @@ async def test_malformed_line_closes_only_its_connection(rig: Rig, line: bytes) 
 
 async def test_client_without_the_service_has_no_state(tmp_path: Path) -> None:
     client = NetworkClient(tmp_path / SOCKET, lambda: False)
-    listening = asyncio.create_task(client.run())
-    await asyncio.sleep(0.05)
-    assert client.state is None and not client.wish(Scan()) and client.hosts() == ()
-    listening.cancel()
+    async with running(client.run()):
+        await asyncio.sleep(0.05)
+        assert client.state is None and not client.wish(Scan()) and client.hosts() == ()
 
 
 async def test_fake_radio_keeps_the_contract() -> None:

@@ -16,15 +16,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from testkit import mcaps
 from testkit.hub import until
 from testkit.mcaps import McapFile
+from testkit.recordings import NAME, Client, ask
 
-from fpvcar.access.rights import RecordingRights
 from fpvcar.http.slots import AT_ONCE_MAX, Slot, Slots
-from fpvcar.library import recording_index
 from fpvcar.library.api import downloads
 from fpvcar.library.api.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
-from fpvcar.library.api.recordings_api import ListContext, RecordingsApi
 
-NAME = "Plague-20251121T200000Z-0001.mcap"
 URL = f"/api/recordings/{NAME}"
 BIG = 24 * 1024 * 1024
 """More than a connection on this machine can buffer."""
@@ -34,24 +31,6 @@ BIG = 24 * 1024 * 1024
 def folder(tmp_path: Path) -> Path:
     McapFile([*mcaps.pictures(2.0), *mcaps.measured(2.0)]).to(tmp_path / NAME)
     return tmp_path
-
-
-@asynccontextmanager
-async def serving(
-    folder: Path, driven: bool = False, stalled_s: float = 20.0
-) -> AsyncIterator[TestClient[Any, Any]]:
-    """Serve the routes on a port."""
-    routes = RecordingsApi(
-        lambda: recording_index.files_in(folder),
-        ListContext("Plague", True),
-        RecordingRights(),
-        lambda: driven,
-    )
-    routes.downloads._stalled_s = stalled_s
-    app = web.Application()
-    routes.add_to(app)
-    async with TestClient(TestServer(app)) as client:
-        yield client
 
 
 def descriptors(folder: Path) -> int:
@@ -95,7 +74,7 @@ async def test_long_reads_of_recordings_take_rests(
 ) -> None:
     rests: list[str] = []
     monkeypatch.setattr(CpuThrottle, "rest", lambda _: rests.append("rest"))
-    async with serving(folder) as client:
+    async with ask(folder) as client:
         for end, least in (("", 1), (f"/{NAME}/table", 10), (f"/{NAME}/units", 2)):
             rests.clear()
             assert (await client.get("/api/recordings" + end)).status == 200
@@ -114,7 +93,7 @@ async def test_card_is_read_in_one_thread(folder: Path, monkeypatch: pytest.Monk
 
         monkeypatch.setattr(os, name, called)
 
-    async with serving(folder) as client:
+    async with ask(folder) as client:
         for name in ("open", "pread", "fstat", "scandir", "stat", "close"):
             seen(name)
         for end in ("", "/units", "/table", "/thumbnail"):
@@ -134,7 +113,7 @@ async def test_stalled_card_read_does_not_block_the_loop(
         answers.wait(20.0)
         return real(*given)
 
-    async with serving(folder) as client:
+    async with ask(folder) as client:
         monkeypatch.setattr(os, "pread", stalled)
         download = asyncio.create_task(client.get(URL))
         await until(asked.is_set)
@@ -148,7 +127,7 @@ async def test_stalled_card_read_does_not_block_the_loop(
 
 
 @asynccontextmanager
-async def raw(client: TestClient[Any, Any], path: str, count: int = 1) -> AsyncIterator[None]:
+async def raw(client: Client, path: str, count: int = 1) -> AsyncIterator[None]:
     """Send `count` requests with small buffers, and read no answer."""
     request = f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     loop = asyncio.get_running_loop()
@@ -165,7 +144,7 @@ async def raw(client: TestClient[Any, Any], path: str, count: int = 1) -> AsyncI
 async def test_stalled_download_is_cut_and_its_file_closed(folder: Path) -> None:
     with (folder / NAME).open("ab") as file:
         file.truncate(BIG)
-    async with serving(folder, stalled_s=0.3) as client:
+    async with ask(folder, stalled_s=0.3) as client:
         async with raw(client, URL, 3):
             await until(lambda: descriptors(folder) == 3)
             whole = await client.get(URL, headers={"Range": "bytes=0-999999"})
@@ -176,7 +155,7 @@ async def test_stalled_download_is_cut_and_its_file_closed(folder: Path) -> None
 async def test_disconnected_reader_leaves_no_file_open(folder: Path) -> None:
     with (folder / NAME).open("ab") as file:
         file.truncate(BIG)
-    async with serving(folder) as client:
+    async with ask(folder) as client:
         async with raw(client, URL):
             await until(lambda: descriptors(folder) == 1)
         await until(lambda: descriptors(folder) == 0)
@@ -186,13 +165,13 @@ async def test_concurrent_ranges_return_the_right_bytes(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
     step = len(data) // 60
 
-    async def part(client: TestClient[Any, Any], at: int) -> bytes:
+    async def part(client: Client, at: int) -> bytes:
         asked = {"Range": f"bytes={at}-{at + step - 1}"}
         answer = await client.get(URL, headers=asked)
         assert answer.status == 206
         return bytes(await answer.read())
 
-    async with serving(folder) as client:
+    async with ask(folder) as client:
         parts = [part(client, number * step) for number in range(60)]
         assert b"".join(await asyncio.gather(*parts)) == data[: 60 * step]
         await until(lambda: descriptors(folder) == 0)
@@ -205,7 +184,7 @@ async def test_download_beside_a_driver_is_slowed(
     with (folder / NAME).open("ab") as file:
         file.truncate(3 * PIECE_BYTES)
     for driven in (False, True):
-        async with serving(folder, driven) as client:
+        async with ask(folder, driven=driven) as client:
             began_s = time.monotonic()
             assert len(await (await client.get(URL)).read()) == 3 * PIECE_BYTES
             took_s = time.monotonic() - began_s
@@ -225,7 +204,7 @@ async def test_file_truncated_during_download_ends_the_answer(
         return b""
 
     for end in (URL, URL + "?again"):
-        async with serving(folder) as client:
+        async with ask(folder) as client:
             monkeypatch.setattr(os, "pread", cut)
             answer = await client.get(end)
             with pytest.raises(Exception, match="payload|Payload|reset|Connection"):
