@@ -31,6 +31,7 @@ class GrownUpsApi:
     """Route of grown-ups; its API takes `rights`."""
 
     def __init__(self, tmp_path: Path) -> None:
+        self.house = House()
         self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
@@ -39,7 +40,7 @@ class GrownUpsApi:
         """Serve a client that gave this code, "" for no code; `more` are parameters of `Server`."""
         server = server_of(
             PROFILE,
-            House().hub,
+            self.house.hub,
             SimpleNamespace(),
             devices=self.devices,
             apis=(self.rights, api),

@@ -1,5 +1,6 @@
 """Whole recording in foreign programs: mcap in Python, @mcap/core, PyAV, rerun."""
 
+import io
 import json
 import os
 import platform
@@ -14,14 +15,32 @@ import av
 from mcap.reader import NonSeekingReader, make_reader
 from mcap.records import Channel, Chunk, Schema
 from mcap.stream_reader import StreamReader
+from mcap.writer import CompressionType, Writer
 from mcap_protobuf.decoder import DecoderFactory
 
-from fpvcar.recordings import messages
+from fpvcar.recordings import codec, messages
 
 HAS_RERUN = platform.machine() == "x86_64"
 """Condition of pyproject.toml for rerun."""
 CHANNEL = re.compile(r"^ *\d+ +(/\S+) +(\d+) ", re.MULTILINE)
 JAVASCRIPT = Path(__file__).parents[2] / "tests" / "web" / "recordings" / "mcap.js"
+
+
+def theirs(compression: CompressionType = CompressionType.NONE, **options: bool) -> bytes:
+    """Return a file by the writer of mcap, of 40 messages in chunks of ten."""
+    out = io.BytesIO()
+    writer = Writer(out, compression=compression, **options)  # type: ignore[arg-type]
+    writer.start("", "someone else")
+    schema = writer.register_schema("fpvcar.Lights", "jsonschema", b"{}")
+    channel = writer.register_channel(messages.LIGHTS, "json", schema)
+    for number in range(40):
+        writer.add_message(channel, number, codec.encode(messages.Lights(True)), number)
+        if number % 10 == 9 and options.get("use_chunking", True):
+            writer.flush()  # type: ignore[no-untyped-call]
+    writer.add_attachment(1, 2, "a", "text/plain", b"words")
+    writer.add_metadata("somebody's", {"car": "Other"})
+    writer.finish()  # type: ignore[no-untyped-call]
+    return out.getvalue()
 
 
 def by_mcap(path: Path) -> Counter[str]:

@@ -1,7 +1,9 @@
 """Lights that are on or blink, and the fading of an LED. No clock, no pins."""
 
 import math
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -29,19 +31,24 @@ CAR = Lights(head=(5, 6), rear=(13,), indicator_left=(26,), indicator_right=(9, 
 NONE, LEFT, RIGHT, BOTH = (False, False), (True, False), (False, True), (True, True)
 
 
-def test_lights_switch_independently() -> None:
-    dark = dict.fromkeys((5, 6, 13, 26, 9, 10), 0)
-    assert lights.levels(CAR, False, False, NONE) == dark
-    assert lights.levels(CAR, True, False, NONE) == {**dark, 5: 1, 6: 1}
-    assert lights.levels(CAR, False, True, NONE) == {**dark, 13: 1}
-    assert lights.levels(CAR, False, False, LEFT) == {**dark, 26: 1}
-    assert lights.levels(CAR, False, False, RIGHT) == {**dark, 9: 1, 10: 1}
-
-
-def test_recorder_lamp_sets_its_pin() -> None:
-    car = Lights(head=(5,), recorder=(15,))
-    assert lights.levels(car, False, False, NONE, False) == {5: 0, 15: 0}
-    assert lights.levels(car, False, False, NONE, True) == {5: 0, 15: 1}
+@pytest.mark.parametrize(
+    ("lamps", "states", "lit"),
+    [
+        (CAR, (False, False, NONE), ()),
+        (CAR, (True, False, NONE), (5, 6)),
+        (CAR, (False, True, NONE), (13,)),
+        (CAR, (False, False, LEFT), (26,)),
+        (CAR, (False, False, RIGHT), (9, 10)),
+        (Lights(head=(5,), recorder=(15,)), (False, False, NONE, False), ()),
+        (Lights(head=(5,), recorder=(15,)), (False, False, NONE, True), (15,)),
+        (Lights(head=(5,), code=(14,)), (False, False), ()),
+        (Lights(head=(5,), code=(14,)), (False, False, NONE, False, True), (14,)),
+        (Lights(), (True, True, BOTH), ()),
+    ],
+)
+def test_each_light_sets_its_own_pins(lamps: Lights, states: Any, lit: tuple[int, ...]) -> None:
+    gpios = [gpio for group in msgspec.structs.astuple(lamps) for gpio in group]
+    assert lights.levels(lamps, *states) == {gpio: int(gpio in lit) for gpio in gpios}
 
 
 def test_recorder_lamp_is_steady_blinks_or_is_dark() -> None:
@@ -128,16 +135,6 @@ def test_code_lamp_limits_repeated_requests() -> None:
     assert times_told(strangers, 1.0) == ASKED_ALL
     assert times_told(["a"] * 6, ASKED_S / 3) == 6, "now and then it is told"
     assert times_told(["a"] * ASKED_OWN + ["b"], 60.0) == ASKED_OWN + 1
-
-
-def test_code_lamp_sets_its_pin() -> None:
-    car = Lights(head=(5,), code=(14,))
-    assert lights.levels(car, False, False) == {5: 0, 14: 0}
-    assert lights.levels(car, False, False, code=True) == {5: 0, 14: 1}
-
-
-def test_car_without_lights_sets_no_pin() -> None:
-    assert lights.levels(Lights(), True, True, BOTH) == {}
 
 
 def seen(indicators: Indicators, from_s: float, to_s: float) -> list[tuple[bool, bool]]:

@@ -4,18 +4,14 @@ import asyncio
 import tomllib
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from testkit.grown_up import Client, unlocked
-from testkit.hub import CODES, PROFILE, FakeSenses, House, server_of
+from testkit.grown_up import Client, GrownUpsApi
+from testkit.hub import CODES, PROFILE, FakeSenses
 
 from fpvcar import config
-from fpvcar.access.codes import CodeCheck
-from fpvcar.access.remembered_browsers import Devices
-from fpvcar.access.rights import DeviceRights
 from fpvcar.calibration import store
 from fpvcar.calibration.api import BASE, CalibrationApi, held_back, obstacle
 from fpvcar.calibration.calibrator import Calibrator
@@ -29,16 +25,15 @@ from fpvcar.wire.telemetry import Guarding, Range
 MOTORS = PROFILE.motors.names
 
 
-class Rig:
+class Rig(GrownUpsApi):
     """Routes of calibration over a house."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.file, self.house = tmp_path / store.FILE, House()
+        super().__init__(tmp_path)
+        self.file = tmp_path / store.FILE
         self.profile: config.Profile = PROFILE
         self.tuner = Calibrator(PROFILE, store.load(self.file, MOTORS))
         self.tuner.tuned.subscribe(self.house.control.tune, self._tune)
-        devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
-        self.rights = DeviceRights(CodeCheck(CODES), devices)
         self.api = CalibrationApi(
             self.tuner,
             self.house.control,
@@ -49,19 +44,12 @@ class Rig:
             lambda: self.house.now_s,
             lambda: 7.0,
         )
-        self.server = server_of(
-            PROFILE,
-            self.house.hub,
-            SimpleNamespace(),
-            devices=devices,
-            apis=(self.rights, self.api),
-        )
 
     def _tune(self, profile: config.Profile) -> None:
         self.profile = profile
 
     def ask(self, code: str = CODES.grown_up) -> AbstractAsyncContextManager[Client]:
-        return unlocked(self.server, code)
+        return self.serve(code, self.api)
 
 
 @pytest.fixture

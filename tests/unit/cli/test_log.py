@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mcap.writer
 import pytest
 from testkit.command import Command
+from testkit.recorder.foreign import theirs
 from testkit.recorder.recording import damaged, file, flipped, recording
 
 from fpvcar import __version__
@@ -157,13 +157,9 @@ def test_log_of_a_folder_without_data_or_files(tmp_path: Path, command: Command)
 
 def test_info_of_a_foreign_mcap_has_no_car(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "other.mcap"
-    with path.open("wb") as out:
-        theirs = mcap.writer.Writer(out)
-        theirs.start()
-        theirs.add_message(theirs.register_channel("/x", "json", 0), 1, b"{}", 1)
-        theirs.finish()  # type: ignore[no-untyped-call]
+    path.write_bytes(theirs())
     said = command("log", "info", path).out
-    assert "not written by fpvcar" in said and "/x" in said
+    assert "not written by fpvcar" in said and "/lights" in said
 
 
 def test_verify_sums_up_many_damages(tmp_path: Path, command: Command) -> None:

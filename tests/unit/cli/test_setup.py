@@ -1,20 +1,23 @@
 """`fpvcar setup` below a folder of the test's own, with the commands it would have run."""
 
-import argparse
 import re
 import socket
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from testkit.command import Command, Output
 
 from fpvcar.cli import setup
-from fpvcar.cli.command_line import parser
 from fpvcar.config import ConfigError, L298n, Mx1508, profiles, raspberry_pi_os
 from fpvcar.devices import backends
 from fpvcar.runtime.paths import OLD_NAMES
 from tests.unit.cli.conftest import Ran
 
 CONFIG_TXT = "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
+RUSTY = ("--board=l298n", "--name=Rusty")
+SetUp = Callable[..., Output]
 
 
 @pytest.fixture
@@ -25,14 +28,16 @@ def card(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def setting_up(card: Path, *words: str) -> argparse.Namespace:
-    return parser().parse_args(["setup", "--root", str(card), *words])
+@pytest.fixture
+def set_up(card: Path, command: Command) -> SetUp:
+    """Function that runs `fpvcar setup` on the card."""
+    return partial(command, "setup", "--root", card)
 
 
 @pytest.fixture
-def profile(card: Path) -> Path:
+def profile(card: Path, set_up: SetUp) -> Path:
     """Set up a car named Rusty; return its profile."""
-    assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
+    set_up(*RUSTY)
     return card / raspberry_pi_os.PROFILE
 
 
@@ -41,8 +46,8 @@ def all_files(card: Path) -> dict[str, str]:
     return {str(path.relative_to(card)): path.read_text() for path in found}
 
 
-def test_setup_writes_config_profile_and_own_files(card: Path) -> None:
-    assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
+def test_setup_writes_config_profile_and_own_files(card: Path, set_up: SetUp) -> None:
+    set_up(*RUSTY)
     made = all_files(card)
     own = set(setup.OWN_FILES) - {setup.CLOUD, setup.JOURNAL}
     assert set(made) == {"boot/firmware/config.txt", raspberry_pi_os.PROFILE, *own}
@@ -74,12 +79,14 @@ def test_setup_writes_config_profile_and_own_files(card: Path) -> None:
         ),
     ],
 )
-def test_setup_keeps_the_owners_camera_detection(card: Path, config: str, lines: list[str]) -> None:
+def test_setup_keeps_the_owners_camera_detection(
+    card: Path, set_up: SetUp, config: str, lines: list[str]
+) -> None:
     """A camera of another maker needs camera_auto_detect=0; an earlier setup overrode it."""
     path = card / "boot/firmware/config.txt"
     path.write_text(config)
     for _ in range(2):
-        setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+        set_up(*RUSTY)
         text = path.read_text()
         assert [line for line in text.splitlines() if "camera_auto_detect" in line] == lines
         assert "\ndtparam=strict_gpiod\n" in text
@@ -103,12 +110,12 @@ SERVO_ON_22 = '[motors.steer]\ndriver = "servo"\nsignal = 22\n'
     ids=str,
 )
 def test_setup_writes_and_removes_the_overlays_of_the_kernel_pwm(
-    card: Path, pins: list[int], lines: list[str]
+    card: Path, set_up: SetUp, pins: list[int], lines: list[str]
 ) -> None:
     firmware = card / setup.FIRMWARE  # Debian's package writes config.txt from its -custom
     firmware.parent.mkdir(parents=True, exist_ok=True)
     firmware.touch()
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    set_up(*RUSTY)
     config, profile = card / "boot/firmware/config.txt", card / raspberry_pi_os.PROFILE
     before, text = config.read_text().splitlines(), profile.read_text()
     for enable, gpio in zip((18, 25), (one for one in pins if one != 22), strict=False):
@@ -117,39 +124,34 @@ def test_setup_writes_and_removes_the_overlays_of_the_kernel_pwm(
         steer, rest = text.index("[motors.steer]"), text.index("[battery]")
         text = text[:steer] + SERVO_ON_22 + text[rest:]
     profile.write_text(f'{text}\n[pins]\nbackend = "linux"\npwm = {pins}\n')
-    setup.main(setting_up(card))
+    set_up()
     after = config.read_text().splitlines()
     assert [line for line in after if line not in before] == lines
     assert after.index(setup.BEGIN) < after.index(lines[0]) < after.index(setup.END)
     assert set(lines) <= set(Path(f"{firmware}-custom").read_text().splitlines())
     profile.write_text(profile.read_text().replace(f"pwm = {pins}", "pwm = []"))
-    setup.main(setting_up(card))
+    set_up()
     assert config.read_text().splitlines() == before
 
 
-def test_second_setup_writes_nothing(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = setting_up(card, "--board=l298n", "--name=Rusty")
-    setup.main(arguments)
+def test_second_setup_writes_nothing(card: Path, profile: Path, set_up: SetUp) -> None:
     before = all_files(card)
-    capsys.readouterr()
-    setup.main(arguments)
-    assert all_files(card) == before
-    assert capsys.readouterr().out == ""
+    assert set_up(*RUSTY).out == "" and all_files(card) == before
 
 
-def test_setup_changes_only_the_name_of_a_present_profile(card: Path, profile: Path) -> None:
+def test_setup_changes_only_the_name_of_a_present_profile(set_up: SetUp, profile: Path) -> None:
     profile.write_text(profile.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
-    setup.main(setting_up(card))
+    set_up()
     assert profiles.load(profile).car.name == "Rusty"
-    setup.main(setting_up(card, "--name=Old-Rusty"))
+    set_up("--name=Old-Rusty")
     changed = profiles.load(profile)
     drive = changed.motors.drive
     assert changed.car.name == "Old-Rusty"
     assert isinstance(drive, L298n) and drive.brake_s == 0.1
 
 
-def test_undo_leaves_the_profile_only(card: Path, profile: Path, ran: Ran) -> None:
-    assert setup.main(setting_up(card, "--undo")) == 0
+def test_undo_leaves_the_profile_only(card: Path, set_up: SetUp, profile: Path, ran: Ran) -> None:
+    set_up("--undo")
     left = all_files(card)
     assert left.pop(raspberry_pi_os.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
     units = (*raspberry_pi_os.UNITS, raspberry_pi_os.PORTAL)
@@ -189,34 +191,33 @@ def test_setup_asks_for_board_and_name(
     ],
 )
 def test_setup_refuses_a_bad_answer_and_writes_nothing(
-    card: Path, words: list[str], says: str
+    card: Path, set_up: SetUp, words: list[str], says: str
 ) -> None:
     before = all_files(card)
-    with pytest.raises(ConfigError, match=says):
-        setup.main(setting_up(card, *words))
+    assert re.search(says, set_up(*words, status=2).err)
     assert all_files(card) == before
 
 
-def test_setup_does_not_change_a_refused_profile(card: Path, profile: Path) -> None:
+def test_setup_does_not_change_a_refused_profile(card: Path, set_up: SetUp, profile: Path) -> None:
     profile.write_text(profile.read_text().replace("enable = 18", "enable = 17"))
     before = all_files(card)
-    with pytest.raises(ConfigError, match="GPIO 17 is already used"):
-        setup.main(setting_up(card, "--name=Dusty"))
+    assert re.search("GPIO 17 is already used", set_up("--name=Dusty", status=2).err)
     assert all_files(card) == before
-    assert setup.main(setting_up(card, "--board=l298n", "--name=Dusty")) == 0
+    set_up("--board=l298n", "--name=Dusty")
 
 
-def test_setup_refuses_pigpiod_on_a_pi_5(card: Path) -> None:
+def test_setup_refuses_pigpiod_on_a_pi_5(card: Path, set_up: SetUp) -> None:
     path, model = card / raspberry_pi_os.PROFILE, card / raspberry_pi_os.MODEL
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    set_up(*RUSTY)
     path.write_text(f'{path.read_text()}\n[pins]\nbackend = "pigpio"\n')
     model.parent.mkdir(parents=True)
     model.write_text("Raspberry Pi 5 Model B Rev 1.0\0")
     before = all_files(card)
-    with pytest.raises(ConfigError, match='car.toml: pins.backend = .* expected "linux"'):
-        setup.main(setting_up(card, "--name=Dusty"))
+    assert re.search(
+        'car.toml: pins.backend = .* expected "linux"', set_up("--name=Dusty", status=2).err
+    )
     assert all_files(card) == before
-    assert setup.main(setting_up(card, "--board=l298n", "--name=Dusty")) == 0
+    set_up("--board=l298n", "--name=Dusty")
 
 
 @pytest.mark.parametrize("name", sorted(setup.boards()))
@@ -234,10 +235,13 @@ def test_profile_without_a_name_line_is_refused() -> None:
 
 
 def test_linux_backend_starts_no_pin_daemon(
-    card: Path, ran: Ran, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    card: Path,
+    profile: Path,
+    ran: Ran,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ran.refused.add(raspberry_pi_os.PIN_DAEMON)
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     monkeypatch.setattr(backends, "pins_backend", lambda profile: "linux")
     setup.start(setup.Answers("l298n", "Rusty"), card)
     assert {("modprobe", "i2c-dev"), ("modprobe", "videodev")} <= set(ran.calls)
@@ -247,10 +251,10 @@ def test_linux_backend_starts_no_pin_daemon(
 
 @pytest.mark.parametrize("there", [True, False])
 def test_setup_starts_the_units_that_are_there(
-    card: Path, ran: Ran, there: bool, capsys: pytest.CaptureFixture[str]
+    card: Path, set_up: SetUp, ran: Ran, there: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran.works = there
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    set_up(*RUSTY)
     capsys.readouterr()
     setup.start(setup.Answers("l298n", "Rusty"), card)
     assert ("hostnamectl", "set-hostname", "rusty") in ran.calls
@@ -261,70 +265,65 @@ def test_setup_starts_the_units_that_are_there(
     assert ("systemctl status fpvcar" in said) is not there
 
 
-def edited(card: Path, old: str, new: str) -> str:
-    """Set up a card, edit its profile, and return the new text."""
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / raspberry_pi_os.PROFILE
-    path.write_text(path.read_text().replace(old, new))
-    return path.read_text()
+def edited(profile: Path, old: str, new: str) -> str:
+    """Edit a profile; return the new text."""
+    profile.write_text(profile.read_text().replace(old, new))
+    return profile.read_text()
 
 
 def test_other_board_keeps_an_edited_profile_and_prints_the_difference(
-    card: Path, capsys: pytest.CaptureFixture[str]
+    profile: Path, set_up: SetUp
 ) -> None:
-    first = edited(card, "brake_s = 0.2", "brake_s = 0.1")
-    setup.main(setting_up(card, "--board=mx1508", "--name=Rusty"))
-    path = card / raspberry_pi_os.PROFILE
-    assert path.with_name("car.toml.1").read_text() == first
-    assert path.with_name("car.toml.1").stat().st_mode & 0o777 == 0o644
-    assert profiles.load(path).motors == profiles.load(setup.boards()["mx1508"]).motors
-    said = capsys.readouterr().out
-    assert re.search(r"^-brake_s = 0\.1", said, re.M) and f"as {path}.1" in said
-    second = edited(card, "brake_s = 0.2", "brake_s = 0.3")
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    assert path.with_name("car.toml.2").read_text() == second
-    assert path.with_name("car.toml.1").read_text() == first
+    first = edited(profile, "brake_s = 0.2", "brake_s = 0.1")
+    said = set_up("--board=mx1508", "--name=Rusty").out
+    kept, later = profile.with_name("car.toml.1"), profile.with_name("car.toml.2")
+    assert kept.read_text() == first and kept.stat().st_mode & 0o777 == 0o644
+    assert profiles.load(profile).motors == profiles.load(setup.boards()["mx1508"]).motors
+    assert re.search(r"^-brake_s = 0\.1", said, re.M) and f"as {kept}" in said
+    set_up(*RUSTY)
+    second = edited(profile, "brake_s = 0.2", "brake_s = 0.3")
+    set_up("--board=mx1508", "--name=Rusty")
+    assert later.read_text() == second and kept.read_text() == first
 
 
 @pytest.mark.parametrize("words", [["--board=mx1508", "--name=Dusty"], ["--name=Dusty"]])
-def test_profile_without_edits_is_not_kept(card: Path, words: list[str]) -> None:
-    edited(card, "", "")
-    setup.main(setting_up(card, *words))
-    assert profiles.load(card / raspberry_pi_os.PROFILE).car.name == "Dusty"
-    assert [path.name for path in (card / "etc/fpvcar").iterdir()] == ["car.toml"]
+def test_profile_without_edits_is_not_kept(profile: Path, set_up: SetUp, words: list[str]) -> None:
+    set_up(*words)
+    assert profiles.load(profile).car.name == "Dusty"
+    assert [path.name for path in profile.parent.iterdir()] == ["car.toml"]
 
 
-def test_unreadable_profile_is_kept_byte_for_byte(card: Path) -> None:
-    edited(card, "", "")
-    path = card / raspberry_pi_os.PROFILE
-    path.write_bytes(b"\xff not TOML [[[")
-    assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
-    assert path.with_name("car.toml.1").read_bytes() == b"\xff not TOML [[["
+def test_unreadable_profile_is_kept_byte_for_byte(profile: Path, set_up: SetUp) -> None:
+    profile.write_bytes(b"\xff not TOML [[[")
+    set_up(*RUSTY)
+    assert profile.with_name("car.toml.1").read_bytes() == b"\xff not TOML [[["
 
 
-def test_cloud_init_keeps_the_host_name_where_it_is_installed(card: Path) -> None:
+def test_cloud_init_keeps_the_host_name_where_it_is_installed(card: Path, set_up: SetUp) -> None:
     (card / setup.CLOUD).parent.mkdir(parents=True)
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    set_up(*RUSTY)
     assert "\npreserve_hostname: true\n" in (card / setup.CLOUD).read_text()
     setup.undo(card)
     assert not (card / setup.CLOUD).exists()
 
 
-def test_journal_is_kept_on_request_until_undo(card: Path, profile: Path) -> None:
+def test_journal_is_kept_on_request_until_undo(card: Path, set_up: SetUp, profile: Path) -> None:
     assert not (card / setup.JOURNAL).exists()
-    setup.main(setting_up(card, "--keep-journal"))
+    set_up("--keep-journal")
     assert "\nStorage=persistent\n" in (card / setup.JOURNAL).read_text()
     image = "40-rpi-volatile-storage.conf"
     assert sorted([image, Path(setup.JOURNAL).name])[-1] != image, "the later file wins"
-    setup.main(setting_up(card))
+    set_up()
     assert (card / setup.JOURNAL).exists()
     setup.undo(card)
     assert not (card / setup.JOURNAL).exists()
 
 
-def test_setup_announces_the_new_name_and_accepts_the_old_one(card: Path, ran: Ran) -> None:
+def test_setup_announces_the_new_name_and_accepts_the_old_one(
+    card: Path, set_up: SetUp, ran: Ran
+) -> None:
     ran.refused.add("refused")
-    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    set_up(*RUSTY)
     old_names = card / raspberry_pi_os.RUNTIME / OLD_NAMES
     old_names.parent.mkdir(parents=True)
     setup.start(setup.Answers("", "refused"), card)
@@ -361,32 +360,27 @@ def test_setup_asks_for_the_resistor_of_each_motor_above_its_bridge(
     assert tuple(motor.resistor_ohm for motor in motors if isinstance(motor, Mx1508)) == fitted
 
 
-def test_setup_option_confirms_resistors_and_asks_no_more(
-    card: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    setup.main(setting_up(card, "--board=mx1508", "--name=Rusty"))
-    assert "motors.drive is not driven" in capsys.readouterr().out
-    setup.main(setting_up(card, "--resistors"))
+def test_setup_option_confirms_resistors_and_asks_no_more(card: Path, set_up: SetUp) -> None:
+    assert "motors.drive is not driven" in set_up("--board=mx1508", "--name=Rusty").out
+    set_up("--resistors")
     before = all_files(card)
     assert before[raspberry_pi_os.PROFILE].count("resistor_ohm = 2.2") == 2
-    capsys.readouterr()
-    setup.main(setting_up(card))
-    assert all_files(card) == before and not capsys.readouterr().out
+    assert not set_up().out and all_files(card) == before
 
 
 def test_setup_switches_the_guard_on_for_a_car_with_range_sensors(
-    card: Path, profile: Path
+    set_up: SetUp, profile: Path
 ) -> None:
     """A mode in the profile stays, and a car without range sensors gets none."""
     assert "[guard]" not in profile.read_text()
     sensor = f"{profile.read_text()}\n[sensors.tof.front]\npower = 4\n"
     profile.write_text(sensor)
     assert profiles.load(profile).guard.mode == "off", "an upgrade changes nothing"
-    setup.main(setting_up(card))
+    set_up()
     guard = profiles.load(profile).guard
     assert guard.mode == "limit" and not guard.measured
     profile.write_text(f'{sensor}\n[guard]\nmode = "warn"\n')
-    setup.main(setting_up(card))
+    set_up()
     assert profiles.load(profile).guard.mode == "warn"
 
 

@@ -11,6 +11,7 @@ from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as TheirWriter
 from testkit.command import Command
+from testkit.recorder.foreign import theirs
 from testkit.recorder.recording import file, flipped, recording
 
 from fpvcar.recordings import codec, messages, reader
@@ -19,23 +20,6 @@ from fpvcar.recordings.mcap import records, walk
 from fpvcar.recordings.mcap.parsing import PackageMissing
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.repair import recover, verify
-
-
-def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
-    """Return a file written by the mcap library."""
-    out = io.BytesIO()
-    writer = TheirWriter(out, compression=compression, use_chunking=chunked)
-    writer.start("", "someone else")
-    schema = writer.register_schema("fpvcar.Lights", "jsonschema", b"{}")
-    channel = writer.register_channel(messages.LIGHTS, "json", schema)
-    for number in range(40):
-        writer.add_message(channel, number, codec.encode(messages.Lights(True)), number)
-        if number % 10 == 9 and chunked:
-            writer.flush()  # type: ignore[no-untyped-call]
-    writer.add_attachment(1, 2, "a", "text/plain", b"words")
-    writer.add_metadata("somebody's", {"car": "Other"})
-    writer.finish()  # type: ignore[no-untyped-call]
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.ZSTD])
@@ -75,7 +59,7 @@ def test_channels_of_one_topic_are_counted_together(repeat: bool, tmp_path: Path
 
 
 def test_empty_chunks_and_absent_summaries_are_no_damage() -> None:
-    data = inserted(theirs(CompressionType.NONE), records.DATA_END, raw_chunk())
+    data = inserted(theirs(), records.DATA_END, raw_chunk())
     made = recording(data)
     assert made.whole and made.counts == {"/lights": 40} and made.tail == []
     assert list(verify.index_faults(made)) == []
@@ -87,7 +71,7 @@ def test_empty_chunks_and_absent_summaries_are_no_damage() -> None:
 
 
 def test_chunk_whose_opcode_was_flipped_is_damage() -> None:
-    data = theirs(CompressionType.NONE)
+    data = theirs()
     made = recording(flipped(data, recording(data).chunks[1].at, 64))
     assert [one.reason for one in made.damage] == ["a chunk with the opcode 0x46"]
     assert made.counts == {"/lights": 30}
@@ -113,7 +97,7 @@ def inserted(data: bytes, opcode: int, extra: bytes) -> bytes:
 @pytest.mark.parametrize("opcode", [records.CHUNK, records.MESSAGE_INDEX, records.DATA_END])
 @pytest.mark.parametrize("extra", [PRIVATE, LATER, PRIVATE + LATER])
 def test_unknown_records_are_skipped_and_cost_no_neighbour(opcode: int, extra: bytes) -> None:
-    data = inserted(theirs(CompressionType.NONE), opcode, extra)
+    data = inserted(theirs(), opcode, extra)
     made = recording(data)
     assert made.whole and made.counts == {"/lights": 40}
     assert list(verify.index_faults(made)) == list(verify.metadata_faults(made)) == []
@@ -123,7 +107,7 @@ def test_unknown_records_are_skipped_and_cost_no_neighbour(opcode: int, extra: b
 
 
 def test_unknown_fields_behind_the_known_ones_are_ignored() -> None:
-    data, out, at = theirs(CompressionType.NONE), bytearray(records.MAGIC), 8
+    data, out, at = theirs(), bytearray(records.MAGIC), 8
     while True:
         kind, size = records.HEAD.unpack_from(data, at)
         more = (
@@ -141,7 +125,7 @@ def test_unknown_fields_behind_the_known_ones_are_ignored() -> None:
 
 
 def test_messages_outside_chunks_are_read_and_recovered() -> None:
-    made = recording(theirs(CompressionType.NONE, chunked=False))
+    made = recording(theirs(use_chunking=False))
     assert (
         made.whole
         and made.unverified

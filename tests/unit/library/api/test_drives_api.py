@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -286,32 +287,20 @@ def test_files_not_read_in_time_are_counted_as_unread(folder: Path) -> None:
     assert last.unread == 0 and len(last.entries) == 3
 
 
-def test_unreadable_files_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_read_once(
+    folder: Path, looked: list[str], listed_anew: Callable[[], list[summaries.Entry]]
+) -> None:
     (folder / "broken.mcap").write_bytes(b"no recording" * 1000)
     for number in range(20):
         (folder / f"none{number}.mcap").write_bytes(b"nor this")
-    looked: list[str] = []
-    real = summaries.entry_of
-
-    def counting(path: Path, *more: Any) -> summaries.Entry:
-        looked.append(path.name)
-        return real(path, *more)
-
-    monkeypatch.setattr(summaries, "entry_of", counting)
-
-    def listing() -> list[summaries.Entry]:
-        return RecordingIndex(lambda: recording_index.files_in(folder), folder=folder).entries()
-
-    first = listing()
-    looked.clear()
-    assert listing() == first and looked == []
+    first = listed_anew()
+    assert listed_anew() == first and looked == []
     (broken,) = [one for one in first if one.name == "broken.mcap"]
     assert broken.unreadable and broken.lost.startswith("no MCAP"), "no path in it"
     (folder / "broken.mcap").write_bytes(b"still none")
-    listing()
+    listed_anew()
     assert looked == ["broken.mcap"]
     index = folder / ".list.json"
     index.write_bytes(index.read_bytes().replace(b"none7.mcap", b"none7.mc\n\nap"))
-    looked.clear()
-    assert {one.name for one in listing()} == {one.name for one in first}
+    assert {one.name for one in listed_anew()} == {one.name for one in first}
     assert sorted(looked) == ["broken.mcap", "none7.mcap"], "a torn line, and no other"
