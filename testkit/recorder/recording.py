@@ -1,7 +1,7 @@
 """Recordings for tests: made of whole messages, on a card that can be made to fail."""
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -255,14 +255,19 @@ def name(number: int) -> str:
 
 
 def recorded(
-    disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS, rolling: bool = False
+    disk: Folder, seconds: int, settings: config.Recording = SETTINGS, rolling: bool = False
 ) -> Rotation:
     """Record so many seconds of a drive; the present file is open."""
     rotation = Rotation(disk, settings, CATALOGUE)
     rotation.begin(about(0), rolling)
-    for number in range(seconds):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+    go_on(rotation, range(seconds))
     return rotation
+
+
+def go_on(rotation: Rotation, seconds: Iterable[int]) -> None:
+    """Record these seconds after UTC_NS."""
+    for number in seconds:
+        rotation.write(second(UTC_NS + number * SECOND_NS))
 
 
 def first_unit(made: Recording) -> bytes:

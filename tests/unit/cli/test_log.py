@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from testkit.command import Command
 from testkit.recorder.foreign import theirs
-from testkit.recorder.recording import damaged, file, flipped, recording
+from testkit.recorder.recording import damaged, file, flipped, recorded, recording
 
 from fpvcar import __version__
 from fpvcar.cli import log
@@ -18,7 +18,7 @@ from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import reader
 from fpvcar.recordings.mcap import records
 from fpvcar.recordings.repair import verify
-from tests.unit.recorder.test_folder import NAME, record
+from tests.unit.recorder.test_folder import CONFIG, NAME
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def bad(tmp_path: Path) -> Path:
 
 
 def test_list_and_info_print_the_recordings_facts(tmp_path: Path, command: Command) -> None:
-    record(tmp_path, 7)
+    recorded(Folder(tmp_path), 7, CONFIG).close()
     lines = command("log", "list", tmp_path).out.splitlines()
     assert len(lines) == 2 and "2026-11-21 19:31:00 UTC" in lines[0]
     assert "15 pictures of 41 messages" in lines[0]
@@ -42,7 +42,7 @@ def test_list_and_info_print_the_recordings_facts(tmp_path: Path, command: Comma
 def test_folder_is_listed_by_its_index(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record(tmp_path, 3)
+    recorded(Folder(tmp_path), 3, CONFIG).close()
     for number in range(20):
         (tmp_path / f"Plague-20261120T100000Z-{number:04d}.mcap").write_bytes(b"none")
     first = command("log", "list", tmp_path, status=1)
@@ -54,7 +54,7 @@ def test_folder_is_listed_by_its_index(
 def test_verify_names_the_damage_and_the_next_step(
     tmp_path: Path, bad: Path, command: Command
 ) -> None:
-    record(tmp_path, 3)
+    recorded(Folder(tmp_path), 3, CONFIG).close()
     assert "whole: 3 chunks" in command("log", "verify", tmp_path / NAME).out
     said = command("log", "verify", tmp_path / NAME, bad, status=1).out
     assert "CRC is wrong" in said and f"fpvcar log recover {bad}" in said
@@ -110,7 +110,7 @@ def test_verify_finds_a_summary_of_another_file() -> None:
 
 
 def test_kept_recording_is_listed_and_released(tmp_path: Path, command: Command) -> None:
-    record(tmp_path, 7)
+    recorded(Folder(tmp_path), 7, CONFIG).close()
     kept = tmp_path / (NAME + ".keep")
     kept.touch()
     lines = command("log", "list", tmp_path).out.splitlines()
@@ -184,7 +184,7 @@ def test_verify_refuses_a_pipe_without_waiting(tmp_path: Path, command: Command)
 
 @pytest.mark.parametrize("words", [("log", "info"), ("replay",)])
 def test_closed_output_pipe_ends_the_verb_quietly(tmp_path: Path, words: tuple[str, ...]) -> None:
-    record(tmp_path, 3)
+    recorded(Folder(tmp_path), 3, CONFIG).close()
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(

@@ -3,15 +3,22 @@
 import hashlib
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from testkit.recorder.recording import UTC_NS, FakeFolder, name, recorded, second
+from testkit.recorder.recording import FakeFolder, go_on, name, recorded
 
 from fpvcar.library import checksums
 from fpvcar.recordings import names
-from fpvcar.runtime.units import MIB, SECOND_NS
+from fpvcar.runtime.units import MIB
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / NAME).write_bytes(b"a recording")
+    return tmp_path / NAME
 
 
 @pytest.mark.parametrize("size", [0, 1, MIB - 1, MIB, MIB + 1, 3 * MIB + 7])
@@ -27,9 +34,7 @@ def test_checksums_of_pieces_and_file_match_hashlib(size: int) -> None:
     assert summing.sums() == made, "asking changes nothing"
 
 
-def test_checksums_are_computed_once_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / NAME
-    path.write_bytes(b"a recording")
+def test_checksums_are_computed_once_and_kept(path: Path) -> None:
     rests: list[int] = []
     made = checksums.sums_of(path, lambda: rests.append(1))
     assert rests and made.sha256 == hashlib.sha256(b"a recording").hexdigest()
@@ -50,16 +55,12 @@ def test_checksums_are_computed_once_and_kept(tmp_path: Path) -> None:
         b'{"size":3,"sha256":"%s","pieces":["%s"]}' % (b"0" * 64, b"0" * 64),
     ],
 )
-def test_invalid_kept_checksums_are_computed_again(tmp_path: Path, kept: bytes) -> None:
-    path = tmp_path / NAME
-    path.write_bytes(b"a recording")
+def test_invalid_kept_checksums_are_computed_again(path: Path, kept: bytes) -> None:
     path.with_name(NAME + names.SUMS).write_bytes(kept)
     assert checksums.sums_of(path) == checksums.read(path)
 
 
-def test_checksums_are_returned_even_if_not_writable(tmp_path: Path) -> None:
-    path = tmp_path / NAME
-    path.write_bytes(b"a recording")
+def test_checksums_are_returned_even_if_not_writable(path: Path) -> None:
     path.with_name(NAME + names.SUMS).mkdir()  # a directory cannot be replaced
     assert checksums.sums_of(path) == checksums.read(path)
 
@@ -90,12 +91,8 @@ def test_unwritable_checksums_do_not_stop_the_recording() -> None:
     rotation, write = recorded(disk, 4), disk.write
     full = OSError(28, "No space left on device")
 
-    def refuse(name: str, data: bytes) -> None:
-        raise full
-
-    disk.write = refuse  # type: ignore[method-assign]
-    for number in range(4, 8):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+    disk.write = Mock(side_effect=full)  # type: ignore[method-assign]
+    go_on(rotation, range(4, 8))
     disk.write = write  # type: ignore[method-assign]
     rotation.close()
     assert disk.names == [name(1), name(2)]

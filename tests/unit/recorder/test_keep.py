@@ -10,6 +10,7 @@ from testkit.recorder.recording import (
     FakeFolder,
     about,
     counts,
+    go_on,
     name,
     recorded,
     second,
@@ -50,8 +51,7 @@ def test_car_at_rest_ends_a_file_without_keeping_it(disk: FakeFolder) -> None:
     rotation.end_soon(at(9))  # the first one counts
     rotation.write(second(at(2)))
     assert disk.names == [name(1), name(2) + ".part"]
-    for number in range(3, 6):
-        rotation.write(second(at(number)))
+    go_on(rotation, range(3, 6))
     assert disk.names == [name(1), name(2) + ".part"], "that was for the first one"
     assert rotation.keep(at(6)) == 2, "the one that rested is of the last minute"
 
@@ -117,8 +117,7 @@ def test_rolling_file_of_a_dead_run_is_keepable_for_a_minute() -> None:
         if kept:
             assert rotation.keep(at(30)) > 1
             assert rotation.leftovers == [DEAD + ".part"] and DEAD + ".keep" in disk.names
-        for number in range(30, 75):
-            rotation.write(second(at(number)))
+        go_on(rotation, range(30, 75))
         assert (DEAD + ".part" in disk.names) is kept
         assert DEAD + ".roll" not in disk.names
 

@@ -9,8 +9,10 @@ from testkit.recorder.recording import (
     UTC_NS,
     FakeFolder,
     about,
+    go_on,
     name,
     played_sources,
+    recorded,
     second,
 )
 
@@ -55,10 +57,9 @@ def test_car_counts_as_attended_by_default() -> None:
     assert rotation.attended_ns == math.inf
 
 
-def recorded(disk: FakeFolder, seconds: range, attended_s: range) -> Rotation:
+def attended(disk: FakeFolder, seconds: range, attended_s: range) -> Rotation:
     """Record files of five seconds; the wheel is taken only during `attended_s`."""
-    rotation = Rotation(disk, SETTINGS, CATALOGUE)
-    rotation.begin(about(0), False)
+    rotation = recorded(disk, 0)
     rotation.attended_ns = 0
     for number in seconds:
         at_ns = UTC_NS + number * SECOND_NS
@@ -78,13 +79,13 @@ def parked(disk: FakeFolder) -> list[int]:
 def test_file_without_any_driver_is_marked_parked() -> None:
     disk = FakeFolder()
     disk.files[name(3) + ".parked"] = bytearray()  # its file was removed
-    recorded(disk, range(26), range(9, 12))
+    attended(disk, range(26), range(9, 12))
     assert parked(disk) == [1, 4, 5]
 
 
 def test_parked_file_that_is_kept_stays() -> None:
     disk = FakeFolder()
-    rotation = recorded(disk, range(26), range(0))
+    rotation = attended(disk, range(26), range(0))
     assert parked(disk) == [1, 2, 3, 4, 5]
     rotation.keep(UTC_NS + 26 * SECOND_NS)
     some = names.files_of(disk.entries())
@@ -93,12 +94,11 @@ def test_parked_file_that_is_kept_stays() -> None:
 
 def test_night_on_the_charger_leaves_the_drives() -> None:
     disk = FakeFolder()
-    rotation = recorded(disk, range(200), range(100))
+    rotation = attended(disk, range(200), range(100))
     drives = [name(number) for number in range(1, 21)]
     used = sum(map(len, disk.files.values()))
     rotation._ring.room = SpaceLimits(keep_free=0, most=used)
-    for number in range(200, 600):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+    go_on(rotation, range(200, 600))
     assert set(drives) < set(disk.names)
     assert name(119) in disk.names and name(25) not in disk.names
     for mark in (one for one in disk.names if one.endswith(".parked")):
@@ -107,11 +107,10 @@ def test_night_on_the_charger_leaves_the_drives() -> None:
 
 def test_parked_files_of_the_last_minute_are_not_removed() -> None:
     disk = FakeFolder()
-    rotation = recorded(disk, range(100), range(100))
+    rotation = attended(disk, range(100), range(100))
     used = sum(map(len, disk.files.values()))
     rotation._ring.room = SpaceLimits(keep_free=0, most=used)
-    for number in range(100, 151):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+    go_on(rotation, range(100, 151))
     assert parked(disk) == list(range(21, 31))
     assert {name(number) for number in range(21, 31)} < set(disk.names)
     assert name(1) not in disk.names, "something had to go"

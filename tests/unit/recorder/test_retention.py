@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testkit.recorder.recorder import Rig
-from testkit.recorder.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
+from testkit.recorder.recording import (
+    CATALOGUE,
+    UTC_NS,
+    FakeFolder,
+    about,
+    go_on,
+    name,
+    recorded,
+    second,
+)
 
 from fpvcar import config
 from fpvcar.recorder.retention import Removal, SpaceLimits, Usage, make_room, use_of
@@ -105,7 +114,7 @@ def test_rotation_knows_the_room_left_after_each_write(card: int) -> None:
     assert rotation.left is None, "nobody looked yet"
     rotation.begin(about(0), False)
     for number in range(17):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+        go_on(rotation, [number])
         own = sum(len(disk.files[one]) for one in disk.names) - MB
         assert rotation.left == min(disk.free() + MB - 2 * MB, 8 * MB - own)
     assert len(disk.names) == 6, "an acknowledged one, its mark, three sealed, the open"
@@ -116,10 +125,9 @@ def test_room_left_stays_right_after_a_file_is_removed() -> None:
     settings = config.Recording(keep_free_mb=2, max_mb=8)
     disk.files[name(1)] = bytearray(MB - 30_000)
     disk.files[name(1) + ".ack"] = bytearray()
-    rotation = Rotation(disk, settings, CATALOGUE)
-    rotation.begin(about(0), False)
+    rotation = recorded(disk, 0, settings)
     for number in range(6):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+        go_on(rotation, [number])
         spare = len(disk.files.get(name(1), b""))
         assert rotation.left == disk.free() + spare - 2 * MB
     assert disk.names == [name(2) + ".part"]

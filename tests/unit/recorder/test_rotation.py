@@ -5,11 +5,11 @@ import errno
 import pytest
 from testkit.recorder.recording import (
     CATALOGUE,
-    SETTINGS,
     UTC_NS,
     FakeFolder,
     about,
     counts,
+    go_on,
     name,
     recorded,
     recording,
@@ -63,10 +63,9 @@ def test_files_are_sealed_and_synced_once_per_segment(disk: FakeFolder) -> None:
 
 
 def test_write_returns_after_the_data_is_synced(disk: FakeFolder) -> None:
-    rotation = Rotation(disk, SETTINGS, CATALOGUE)
-    rotation.begin(about(0), False)
+    rotation = recorded(disk, 0)
     for number in range(3):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+        go_on(rotation, [number])
         cut = disk.synced[name(1) + ".part"]
         assert recording(cut).counts["/camera"] == 3 * (number + 1)
 
@@ -137,8 +136,7 @@ def test_full_card_removes_the_oldest_file() -> None:
     settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
     rotation = recorded(disk, 5, settings)
     rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
-    for number in range(5, 40):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+    go_on(rotation, range(5, 40))
     assert name(1) not in disk.names and disk.free() >= 90_000
     assert any(one.endswith(".part") for one in disk.names)
 
@@ -149,8 +147,7 @@ def test_full_card_removes_other_files_before_the_current_drive() -> None:
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
     rotation = recorded(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
     rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
-    for number in range(5, 20):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
+    go_on(rotation, range(5, 20))
     assert name(1) in disk.names
     assert "Plague-20301121T193100Z-0001.mcap" not in disk.names
 
@@ -163,8 +160,7 @@ def test_full_ring_raises_no_room_and_leaves_whole_files(segment_s: float) -> No
     rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
     rotation.begin(about(0), False)
     with pytest.raises(CardFull, match="until a base station has fetched some; make room, or sudo"):
-        for number in range(100):
-            rotation.write(second(UTC_NS + number * SECOND_NS))
+        go_on(rotation, range(100))
     rotation.abandon()
     assert disk.names and all(one.endswith(".mcap") for one in disk.names)
     assert all(disk.recording(one).whole for one in disk.names)
@@ -173,12 +169,11 @@ def test_full_ring_raises_no_room_and_leaves_whole_files(segment_s: float) -> No
 def test_card_filling_inside_a_chunk_keeps_whole_chunks() -> None:
     disk = FakeFolder(room=60_000)
     settings = config.Recording(keep_free_mb=0, max_mb=8)
-    rotation = Rotation(disk, settings, CATALOGUE)
-    rotation.begin(about(0), False)
+    rotation = recorded(disk, 0, settings)
     written = 0
     with pytest.raises(OSError, match="No space") as caught:
         for number in range(100):
-            rotation.write(second(UTC_NS + number * SECOND_NS))
+            go_on(rotation, [number])
             written += 1
     assert caught.value.errno == errno.ENOSPC and written > 2
     rotation.abandon()
@@ -202,8 +197,7 @@ def test_fault_begins_a_new_file_and_leaves_a_leftover(disk: FakeFolder) -> None
 
 def test_file_without_a_chunk_is_removed() -> None:
     disk = FakeFolder(room=2_500)
-    rotation = Rotation(disk, config.Recording(keep_free_mb=0, max_mb=8), CATALOGUE)
-    rotation.begin(about(0), False)
+    rotation = recorded(disk, 0, config.Recording(keep_free_mb=0, max_mb=8))
     for _ in range(3):
         with pytest.raises(OSError, match="No space"):
             rotation.write(second(UTC_NS))

@@ -16,7 +16,8 @@ import pytest
 from testkit import mcaps
 from testkit.cameras.video_source import encode
 from testkit.command import Command
-from testkit.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
+from testkit.mcaps import BEGAN_NS, FRAME_NS, Drive, McapFile
+from testkit.recordings import SECONDS, drive_messages
 
 from fpvcar.recordings import codec, messages
 from fpvcar.recordings.export import export
@@ -24,13 +25,7 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime.units import SECOND_NS
 
-SECONDS = 4.0
 UNITS = round(SECONDS * mcaps.FPS)
-
-
-def drive() -> list[Logged]:
-    """Return four seconds with pictures."""
-    return [*mcaps.pictures(SECONDS), *mcaps.measured(SECONDS)]
 
 
 def film(path: Path) -> tuple[list[int], float]:
@@ -59,7 +54,7 @@ def pictures_in(path: Path) -> int:
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
     """Write a file of that drive."""
-    return McapFile(drive()).to(tmp_path / "one.mcap")
+    return McapFile(drive_messages()).to(tmp_path / "one.mcap")
 
 
 @pytest.fixture
@@ -172,7 +167,7 @@ def test_damaged_chunk_costs_pictures_up_to_next_key_frame(
 
 
 def test_unclosed_file_exports_as_incomplete(tmp_path: Path, command: Command) -> None:
-    path = McapFile(drive(), closed=False).to(tmp_path / "open.mcap.part")
+    path = McapFile(drive_messages(), closed=False).to(tmp_path / "open.mcap.part")
     path.write_bytes(path.read_bytes()[:-20_000])  # the power went in the middle of a chunk
     for kind, out in (("--mp4", tmp_path / "out.mp4"), ("--csv", tmp_path / "out")):
         assert "never closed" in command("export", kind, out, path, status=INCOMPLETE).err
@@ -199,7 +194,7 @@ def test_export_of_a_truncated_sealed_file_exits_3(
 ) -> None:
     whole.write_bytes(whole.read_bytes()[:-30])  # only the end of its summary
     command("export", "--csv", tmp_path / "a", whole, status=3)
-    part = McapFile(drive(), closed=False).to(tmp_path / "two.mcap.part")
+    part = McapFile(drive_messages(), closed=False).to(tmp_path / "two.mcap.part")
     command("export", "--csv", tmp_path / "b", part)
     assert "never closed" in (tmp_path / "b" / "missing.txt").read_text()
 

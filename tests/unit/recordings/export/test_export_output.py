@@ -8,16 +8,17 @@ import pytest
 from testkit import mcaps
 from testkit.command import Command
 from testkit.mcaps import McapFile
+from testkit.recordings import drive_messages
 
 from fpvcar.recordings.export import export
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime import files
-from tests.unit.recordings.export.test_export import drive, film
+from tests.unit.recordings.export.test_export import film
 
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
-    return McapFile(drive()).to(tmp_path / "one.mcap")
+    return McapFile(drive_messages()).to(tmp_path / "one.mcap")
 
 
 def test_missing_library_error_names_the_install_command(
