@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fpvbench import soc as chip
 from fpvbench.chips.i2c import Bus
@@ -151,6 +152,16 @@ class Core:
 def words(*values: int) -> bytes:
     """Return an extension of u32 values."""
     return b"".join((value & 0xFFFFFFFF).to_bytes(4, "little") for value in values)
+
+
+def checks(*rows: tuple[Any, ...]) -> list[tuple[str, int, int, int, bytes]]:
+    """Return (command, p1, p2, result, extension) from rows of a command and its
+    (p1, p2, result) or (p1, p2, result, extension)."""
+    return [
+        (command, p1, p2, result, *(extension or [b""]))
+        for command, *cases in rows
+        for p1, p2, result, *extension in cases
+    ]
 
 
 def make_core(

@@ -76,33 +76,13 @@ def test_line_may_hold_many_commands() -> None:
     assert codes == [Cmd.WRITE, Cmd.MILS, Cmd.WRITE, Cmd.TICK]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "frob",
-        "w",
-        "w 4",
-        "w 4 -1",
-        "w -4 1",
-        "m 4 x",
-        "pud 4",
-        "wvag 1 2",
-        "wvag",
-        "spix 0",
-        "spix 0 256",
-        "i2cwk 0 256 1",
-        "i2cwk 0 7",
-        "wvas 4 9600 8 2 0",
-        "wvcha",
-        "procr",
-        "procr v1",
-        "fo /tmp/a",
-        "sero /dev/ttyS0",
-        "shell",
-        "bscx",
-        "   ",
-    ],
-)
+INVALID = """
+frob; w; w 4; w 4 -1; w -4 1; m 4 x; pud 4; wvag 1 2; wvag; spix 0; spix 0 256; i2cwk 0 256 1;
+i2cwk 0 7; wvas 4 9600 8 2 0; wvcha; procr; procr v1; fo /tmp/a; sero /dev/ttyS0; shell; bscx
+"""
+
+
+@pytest.mark.parametrize("line", ["   ", *(" ".join(line.split()) for line in INVALID.split(";"))])
 def test_invalid_command_answers_error_29(core: Core, line: str) -> None:
     assert say(core, line) == "-29\n"
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from testkit.pins.pigpiod import Core, make_core, words
+from testkit.pins.pigpiod import Core, checks, make_core, words
 
 from fpvbench.chips.i2c import Bus, Nack
 from fpvbench.chips.ina219 import battery_monitor
@@ -45,75 +45,37 @@ def core(tmp_path: Path) -> Core:
     return core
 
 
-CHECKS = [
-    ("I2CO", 9, 0x80, words(1), -75),
-    ("I2CO", 9, 0x7F, words(1), -77),
-    ("I2CO", 9, 0x7F, words(0), -74),
-    ("I2CO", 1, 0x7F, words(0), 2),
-    ("I2CC", 5, 0, b"", -25),
-    ("I2CC", 1, 0, b"", 0),
-    ("I2CC", 2**32 - 1, 0, b"", -25),
-    ("I2CWQ", 5, 2, b"", -25),
-    ("I2CWQ", 0, 2, b"", -81),
-    ("I2CWQ", 0, 1, b"", 0),
-    ("I2CWQ", 1, 0, b"", -82),
-    ("I2CRS", 5, 0, b"", -25),
-    ("I2CRS", 1, 0, b"", -83),
-    ("I2CWS", 0, 256, b"", -81),
-    ("I2CWS", 1, 0, b"", -82),
-    ("I2CWS", 0, 7, b"", 0),
-    ("I2CRB", 0, 256, b"", -81),
-    ("I2CRB", 1, 0, b"", -83),
-    ("I2CRB", 0, 7, b"", 7),
-    ("I2CWB", 0, 256, words(0), -81),
-    ("I2CWB", 0, 0, words(256), -81),
-    ("I2CWB", 1, 0, words(0), -82),
-    ("I2CWB", 0, 0xF0, words(1), -82),
-    ("I2CWB", 0, 1, words(1), 0),
-    ("I2CRW", 0, 256, b"", -81),
-    ("I2CRW", 0, 7, b"", 0x0807),
-    ("I2CRW", 1, 7, b"", -83),
-    ("I2CWW", 0, 1, words(0x10000), -81),
-    ("I2CWW", 0, 1, words(0xFFFF), 0),
-    ("I2CWW", 1, 1, words(0), -82),
-    ("I2CRK", 5, 0, b"", -25),
-    ("I2CRK", 0, 0, b"", -107),
-    ("I2CWK", 0, 1, b"", -81),
-    ("I2CWK", 0, 1, bytes(33), -81),
-    ("I2CWK", 0, 1, bytes(32), 0),
-    ("I2CRI", 0, 1, words(0), -81),
-    ("I2CRI", 0, 1, words(33), -81),
-    ("I2CRI", 0, 1, words(32), 32),
-    ("I2CRI", 1, 1, words(2), -83),
-    ("I2CWI", 0, 1, b"", -81),
-    ("I2CWI", 0, 1, b"ab", 0),
-    ("I2CWI", 1, 1, b"a", -82),
-    ("I2CPC", 0, 1, words(0x10000), -81),
-    ("I2CPC", 0, 1, words(5), 0x0403),
-    ("I2CPK", 0, 1, b"", -81),
-    ("I2CPK", 0, 1, b"a", -83),
-    ("I2CRD", 0, 0, b"", -81),
-    ("I2CRD", 0, 70000, b"", 65535),
-    ("I2CRD", 1, 1, b"", -83),
-    ("I2CWD", 0, 0, b"", -81),
-    ("I2CWD", 0, 0, b"\1\2", 0),
-    ("I2CWD", 1, 0, b"\1", -82),
-    ("I2CZ", 5, 0, b"\0", -25),
-    ("I2CZ", 0, 0, b"", -90),
-    ("I2CZ", 0, 0, b"\x08", -111),
-    ("I2CZ", 0, 0, b"\x07\x01", -109),
-    ("I2CZ", 0, 0, b"\x07\x01\x05", -109),
-    ("I2CZ", 0, 0, b"\x06", -110),
-    ("I2CZ", 0, 0, b"\x04", -111),
-    ("I2CZ", 1, 0, b"\x06\x01\0", -106),
-    ("I2CZ", 0, 0, b"\x01\x06\xff\x7f", -110),
-    ("I2CZ", 0, 0, b"\x02\x03\0", 0),
-]
+CHECKS = checks(
+    ("I2CO", (9, 0x80, -75, words(1)), (9, 0x7F, -77, words(1)), (9, 0x7F, -74, words(0))),
+    ("I2CO", (1, 0x7F, 2, words(0))),
+    ("I2CC", (5, 0, -25), (1, 0, 0), (2**32 - 1, 0, -25)),
+    ("I2CWQ", (5, 2, -25), (0, 2, -81), (0, 1, 0), (1, 0, -82)),
+    ("I2CRS", (5, 0, -25), (1, 0, -83)),
+    ("I2CWS", (0, 256, -81), (1, 0, -82), (0, 7, 0)),
+    ("I2CRB", (0, 256, -81), (1, 0, -83), (0, 7, 7)),
+    ("I2CWB", (0, 256, -81, words(0)), (0, 0, -81, words(256)), (1, 0, -82, words(0))),
+    ("I2CWB", (0, 0xF0, -82, words(1)), (0, 1, 0, words(1))),
+    ("I2CRW", (0, 256, -81), (0, 7, 0x0807), (1, 7, -83)),
+    ("I2CWW", (0, 1, -81, words(0x10000)), (0, 1, 0, words(0xFFFF)), (1, 1, -82, words(0))),
+    ("I2CRK", (5, 0, -25), (0, 0, -107)),
+    ("I2CWK", (0, 1, -81), (0, 1, -81, bytes(33)), (0, 1, 0, bytes(32))),
+    ("I2CRI", (0, 1, -81, words(0)), (0, 1, -81, words(33)), (0, 1, 32, words(32))),
+    ("I2CRI", (1, 1, -83, words(2))),
+    ("I2CWI", (0, 1, -81), (0, 1, 0, b"ab"), (1, 1, -82, b"a")),
+    ("I2CPC", (0, 1, -81, words(0x10000)), (0, 1, 0x0403, words(5))),
+    ("I2CPK", (0, 1, -81), (0, 1, -83, b"a")),
+    ("I2CRD", (0, 0, -81), (0, 70000, 65535), (1, 1, -83)),
+    ("I2CWD", (0, 0, -81), (0, 0, 0, b"\1\2"), (1, 0, -82, b"\1")),
+    ("I2CZ", (5, 0, -25, b"\0"), (0, 0, -90), (0, 0, -111, b"\x08"), (0, 0, -109, b"\x07\x01")),
+    ("I2CZ", (0, 0, -109, b"\x07\x01\x05"), (0, 0, -110, b"\x06"), (0, 0, -111, b"\x04")),
+    ("I2CZ", (1, 0, -106, b"\x06\x01\0"), (0, 0, -110, b"\x01\x06\xff\x7f")),
+    ("I2CZ", (0, 0, 0, b"\x02\x03\0")),
+)
 
 
-@pytest.mark.parametrize("name,p1,p2,ext,result", CHECKS)
+@pytest.mark.parametrize("name,p1,p2,result,ext", CHECKS)
 def test_i2c_command_check_gives_pigpios_result(
-    core: Core, name: str, p1: int, p2: int, ext: bytes, result: int
+    core: Core, name: str, p1: int, p2: int, result: int, ext: bytes
 ) -> None:
     assert core(Cmd[name], p1, p2, ext) == result
 
