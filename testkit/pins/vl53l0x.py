@@ -7,6 +7,9 @@ from fpvbench.chips import vl53l0x as model
 from fpvbench.chips.i2c import Nack
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cDevice, I2cError
+from fpvcar.runtime.texts import Text
+
+NOBODY = Text("nobody", "nobody answers")
 
 
 @dataclass
@@ -20,6 +23,10 @@ class Rig(I2cDevice):
     trace: list[str] = field(default_factory=list)
     fails_at: int = -1
     spoils: Callable[[int, bytes], bytes] = lambda _, data: data
+    absent: bool = False
+    fault: Exception | None = None
+    tries: int = 0
+    closed: int = 0
     chip: model.Vl53l0x = field(init=False)
 
     def __post_init__(self) -> None:
@@ -30,8 +37,21 @@ class Rig(I2cDevice):
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
 
+    def clock_s(self) -> float:
+        return self.now_s
+
+    def open(self, bus: int, address: int) -> I2cDevice:
+        assert (bus, address) == (1, model.DEFAULT_ADDRESS)
+        self.tries += 1
+        if self.absent:
+            raise I2cError(NOBODY)
+        return self
+
+    def close(self) -> None:
+        self.closed += 1
+
     def sensor(self) -> Vl53l0x:
-        return Vl53l0x(self, lambda: self.now_s, self.sleep)
+        return Vl53l0x(self, self.clock_s, self.sleep)
 
     def read(self, register: int, size: int) -> bytes:
         self.trace.append(f"{register:02x} ? {size}")
@@ -44,6 +64,8 @@ class Rig(I2cDevice):
 
     def _transfer(self, data: bytes) -> None:
         self.transfers += 1
+        if self.fault is not None:
+            raise self.fault
         if self.transfers == self.fails_at:
             raise I2cError("nobody acknowledged")
         try:

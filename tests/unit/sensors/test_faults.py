@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testkit.pins.vl53l0x import Rig
+from testkit.pins.vl53l0x import NOBODY, Rig
 from testkit.pins.wheels import Chip, until
 
 from fpvcar import config
@@ -14,9 +14,9 @@ from fpvcar.depth.camera import DepthCamera, Record
 from fpvcar.devices import outlier_filter
 from fpvcar.devices.chips import hcsr04, vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
-from fpvcar.devices.i2c import I2cDevice, I2cError
+from fpvcar.devices.i2c import I2cDevice
 from fpvcar.devices.outlier_filter import NOISY
-from fpvcar.runtime.texts import State, Text
+from fpvcar.runtime.texts import State
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME, SAME_MOST, SILENT_S, Tof
 from tests.unit.devices.test_hcsr04 import Air, echo
@@ -24,42 +24,21 @@ from tests.unit.sensors.test_battery import Stage
 from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing
 
 OFF_M = 0.7
-NOBODY = Text("nobody", "nobody answers")
 
 
-class Bench(I2cDevice):
-    """VL53L0X on its model, in the state of its thread. `until_due` advances the time."""
+class Bench(Rig):
+    """VL53L0X in the state of its thread."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.rig = Rig(range_m=0.6)
+    def __init__(self) -> None:
+        super().__init__(range_m=0.6)
         self.reading = LastReading("front", 0.0)
-        monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", self.rig.sleep)
-        self.tof = Tof(config.Tof(), self.reading, None, self.opened, self.clock_s)
-        self.absent, self.tries = False, 0
-
-    def clock_s(self) -> float:
-        return self.rig.now_s
-
-    def opened(self, bus: int, address: int) -> I2cDevice:
-        self.tries += 1
-        if self.absent:
-            raise I2cError(NOBODY)
-        return self
-
-    def read(self, register: int, size: int) -> bytes:
-        return self.rig.read(register, size)
-
-    def write(self, register: int, data: bytes) -> None:
-        self.rig.write(register, data)
-
-    def close(self) -> None:
-        pass
+        self.tof = Tof(config.Tof(), self.reading, None, self.open, self.clock_s)
 
     def run(self, seconds: float) -> list[State]:
         """Run the thread's turns; return every state of the reading."""
-        end_s, states = self.rig.now_s + seconds, [self.reading.state]
-        while self.rig.now_s < end_s:
-            self.rig.now_s = max(self.rig.now_s, self.tof.due_s)
+        end_s, states = self.now_s + seconds, [self.reading.state]
+        while self.now_s < end_s:
+            self.now_s = max(self.now_s, self.tof.due_s)
             self.tof.turn()
             if self.reading.state != states[-1]:
                 states.append(self.reading.state)
@@ -68,13 +47,15 @@ class Bench(I2cDevice):
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench(monkeypatch)
+    bench = Bench()
+    monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bench.sleep)
+    return bench
 
 
 def test_absent_tof_is_reported_and_recovers(bench: Bench) -> None:
     bench.absent = True
     bench.run(2.0)
-    reported = bench.reading.status(bench.rig.now_s)
+    reported = bench.reading.status(bench.now_s)
     assert reported.state == NOBODY and reported.age_s is None
     bench.absent = False
     assert bench.run(AGAIN_MOST_S)[-1] == "ok"
@@ -87,7 +68,7 @@ def test_tof_that_stays_absent_is_tried_less_often(bench: Bench) -> None:
     bench.absent = False
     bench.run(2 * AGAIN_MOST_S)
     bench.absent, bench.tries = True, 0
-    bench.rig.fails_at = bench.rig.transfers + 1
+    bench.fails_at = bench.transfers + 1
     bench.run(3.0)
     assert bench.tries >= 2, "and one that worked is tried soon"
 
@@ -102,16 +83,16 @@ def test_tof_absent_for_hours_recovers(bench: Bench) -> None:
 
 def test_silent_tof_is_set_up_again(bench: Bench) -> None:
     bench.run(1.0)
-    bench.rig.power = False  # a dip
-    assert bench.rig.chip.address
-    bench.rig.power = True
-    assert bench.rig.chip.address
-    bench.rig.sleep(0.01)
-    begun_s = bench.rig.now_s
+    bench.power = False  # a dip
+    assert bench.chip.address
+    bench.power = True
+    assert bench.chip.address
+    bench.sleep(0.01)
+    begun_s = bench.now_s
     states = bench.run(3 * SILENT_S)
     assert [str(state) for state in states] == ["ok", "stopped ranging"]
-    age_s = bench.reading.status(bench.rig.now_s).age_s
-    assert age_s and age_s >= bench.rig.now_s - begun_s
+    age_s = bench.reading.status(bench.now_s).age_s
+    assert age_s and age_s >= bench.now_s - begun_s
     assert bench.run(2.0)[-1] == "ok"
 
 
@@ -152,20 +133,20 @@ def test_tof_before_a_still_wall_is_not_stuck(
 
 def test_tof_without_target_or_too_near_is_not_stuck(bench: Bench) -> None:
     for range_m in (math.inf, 0.01):
-        bench.rig.range_m = range_m
+        bench.range_m = range_m
         bench.run(1.0)
         assert bench.run(SAME_MOST * 0.05) == ["ok"]
 
 
 def test_noisy_tof_is_reported_with_its_age(bench: Bench) -> None:
     bench.run(1.0)
-    bench.rig.chip.off_m = OFF_M
+    bench.chip.off_m = OFF_M
     assert NOISY in bench.run(1.0)
     bench.run(1.0)
-    reported = bench.reading.status(bench.rig.now_s)
+    reported = bench.reading.status(bench.now_s)
     assert reported.state == NOISY and reported.age_s and reported.age_s > 0.5
     assert reported.range_m is not None and reported.range_m < 0.3, "the nearest that it says"
-    bench.rig.chip.off_m = 0.0
+    bench.chip.off_m = 0.0
     assert bench.run(1.0)[-1] == "ok"
 
 
@@ -173,11 +154,11 @@ def test_tof_needs_few_transfers_and_loses_no_sample(bench: Bench) -> None:
     """A sample takes a little more than one look, each with one transfer, and one transfer that
     clears it."""
     bench.run(2.0)
-    readings, transfers = bench.reading.readings, bench.rig.transfers
+    readings, transfers = bench.reading.readings, bench.transfers
     bench.run(10.0)
     readings = bench.reading.readings - readings
     assert readings >= 300
-    assert bench.rig.transfers - transfers <= 2.4 * readings
+    assert bench.transfers - transfers <= 2.4 * readings
 
 
 def test_noisy_sonar_is_reported_and_recovers() -> None:
@@ -254,18 +235,14 @@ class Never(I2cDevice):
 
 def test_tof_that_is_never_ready_delays_no_other(bench: Bench) -> None:
     ill = Tof(
-        config.Tof(),
-        LastReading("ill", 0.0),
-        None,
-        lambda bus, address: Never(),
-        lambda: bench.rig.now_s,
+        config.Tof(), LastReading("ill", 0.0), None, lambda bus, address: Never(), bench.clock_s
     )
     bench.run(1.0)
     oldest_s, statuses = 0.0, set[str]()
     for _ in range(2000):
         first = min(bench.tof, ill, key=lambda one: one.due_s)
-        bench.rig.now_s = max(bench.rig.now_s, first.due_s)
-        oldest_s = max(oldest_s, bench.reading.status(bench.rig.now_s).age_s or 0.0)
+        bench.now_s = max(bench.now_s, first.due_s)
+        oldest_s = max(oldest_s, bench.reading.status(bench.now_s).age_s or 0.0)
         first.turn()
         statuses.add(str(ill.reading.state))
     assert "VL53L0X: reference calibration not ready after 0.1 s" in statuses

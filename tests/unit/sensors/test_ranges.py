@@ -17,7 +17,6 @@ from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
-from fpvcar.devices.i2c import I2cDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
 from fpvcar.runtime import paths
@@ -196,45 +195,22 @@ def test_echo_pin_of_another_former_use_becomes_an_input(chip: Chip) -> None:
     assert chip.soc.pin[ECHO].pull == chips.PULL_DOWN
 
 
-class Bus(I2cDevice):
-    """Device of the kernel at 0x29: a model, until it fails."""
-
-    def __init__(self) -> None:
-        self.rig, self.closed = Rig(), 0
-        self.fault: Exception | None = None
-
-    def open(self, bus: int, address: int) -> "Bus":
-        assert (bus, address) == (1, 0x29)
-        return self
-
-    def read(self, register: int, size: int) -> bytes:
-        if self.fault is not None:
-            raise self.fault
-        return self.rig.read(register, size)
-
-    def write(self, register: int, data: bytes) -> None:
-        self.rig.write(register, data)
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
+def tof_thread(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> TofThread:
     profile = profiles.load(
         paths.HARDWARE / "bench.toml",
         ['i2c.backend = "linux"', "sensors.tof = {}", "sensors.tof.front.bus = 1"],
     )
-    monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(bus.open))
-    monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
+    monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(rig.open))
+    monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", rig.sleep)
     readings = [LastReading("front", 0.0)]
-    thread = TofThread("tof", profile, readings, lambda: bus.rig.now_s)
-    thread.pause = bus.rig.sleep  # type: ignore[method-assign]
+    thread = TofThread("tof", profile, readings, rig.clock_s)
+    thread.pause = rig.sleep  # type: ignore[method-assign]
     return thread
 
 
 def test_kernel_i2c_bus_needs_no_pin_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    bus = Bus()
-    thread = tof_thread(bus, monkeypatch)
+    rig = Rig()
+    thread = tof_thread(rig, monkeypatch)
     note = thread._readings[0].update
 
     def enough(range_m: float | None, state: State, now_s: float) -> None:
@@ -243,16 +219,16 @@ def test_kernel_i2c_bus_needs_no_pin_daemon(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(thread._readings[0], "update", enough)
     thread.live()
-    assert thread._readings[0].readings == 10 and bus.closed == 1
+    assert thread._readings[0].readings == 10 and rig.closed == 1
 
 
 def test_open_devices_are_closed_when_the_daemon_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    bus = Bus()
-    thread = tof_thread(bus, monkeypatch)
-    bus.fault = PinsSilent("it hangs")
+    rig = Rig()
+    thread = tof_thread(rig, monkeypatch)
+    rig.fault = PinsSilent("it hangs")
     with pytest.raises(PinsSilent):
         thread.live()
-    assert bus.closed == 1
+    assert rig.closed == 1
 
 
 def test_offset_is_added_as_soon_as_it_is_tuned() -> None:

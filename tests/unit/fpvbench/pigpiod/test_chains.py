@@ -36,18 +36,6 @@ def played(core: Core, chain: bytes, for_us: int) -> Played:
     return [(tick - begin_us, level) for tick, level in reader.edges(4)]
 
 
-def test_chain_plays_loops_and_waits(core: Core) -> None:
-    one, other = square(core, 5, 15), square(core, 50, 50)
-    chain = bytes([one, 255, 0, other, 255, 2, 44, 1, 255, 1, 3, 0, one])
-    wanted = [(0, 1), (5, 0)]
-    for number in range(3):
-        at_us = 20 + number * 400
-        wanted += [(at_us, 1), (at_us + 50, 0)]
-    wanted += [(1220, 1), (1225, 0)]
-    assert played(core, chain, 5000) == wanted
-    assert core(Cmd.WVBSY) == 0
-
-
 def test_chain_reports_the_wave_it_plays(core: Core) -> None:
     number = square(core, 500, 500)
     core(Cmd.WVCHA, 0, 0, bytes([number, 255, 2, 0, 4]))

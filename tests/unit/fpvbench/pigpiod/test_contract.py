@@ -208,6 +208,7 @@ def test_emulator_alone_makes_its_own_chip_and_removes_it(tmp_path: Path) -> Non
         ("--i2c=1:0x29:vl6180", "BUS:RANGE:vl53l0x"),
         ("--hcsr04=5,6", "'5,6': expected TRIGGER,ECHO,RANGE"),
         ("--wire=22,22", "'22,22': expected two different pins, GPIO 0 to 31"),
+        *((f"--wire={pair}", "GPIO,GPIO") for pair in ("22", "22,32", "-1,5", "a,b", "1,2,3")),
     ],
 )
 def test_emulator_option_that_is_refused_names_the_choices(
@@ -248,24 +249,6 @@ def test_waves_over_a_wire(pi: Any) -> None:
     callback.cancel()
 
 
-def test_serial_over_a_wire(pi: Any) -> None:
-    pi.write(27, 1)
-    assert pi.bb_serial_read_open(22, 9600) == 0
-    text = b"To be, or not to be, that is the question"
-    pi.wave_add_serial(27, 9600, text)
-    pi.wave_send_once(pi.wave_create())
-    got = bytearray()
-
-    def whole() -> bool:
-        count, data = pi.bb_serial_read(22)
-        got.extend(data if count else b"")
-        return bytes(got) == text
-
-    assert until(whole)
-    assert pi.bb_serial_read_close(22) == 0
-    assert pi.bb_serial_read(22)[0] == pigpio.PI_NOT_SERIAL_GPIO
-
-
 def test_bit_banged_buses_work(pi: Any) -> None:
     assert pi.bb_i2c_open(5, 6, 100_000) == 0
     with pytest.raises(pigpio.error, match="GPIO already in use"):
@@ -287,14 +270,3 @@ def test_spi(pi: Any) -> None:
     pi.spi_close(loop)
     pi.spi_close(adc)
     assert pi.bsc_xfer(0, b"") == (0, 0, bytearray())
-
-
-def test_wire_carries_levels_and_edges(pi: Any) -> None:
-    seen: list[int] = []
-    callback = pi.callback(22, pigpio.EITHER_EDGE, lambda g, v, t: seen.append(v))
-    for number in range(6):
-        pi.write(27, 1 - number % 2)
-        assert pi.read(22) == 1 - number % 2
-        settled(pi, 1)
-    assert seen == [1, 0, 1, 0, 1, 0]
-    callback.cancel()

@@ -47,15 +47,6 @@ def test_pulse_between_two_samples_is_missed(core: Core) -> None:
     assert reader.edges(22) == []
 
 
-def test_external_levels_are_sampled(core: Core) -> None:
-    reader = core.reader(1 << 22)
-    core.run(5000)
-    core.soc.pin[22].external = 1
-    core.run(LOOK_US)
-    ((tick, level),) = reader.edges(22)
-    assert level == 1 and T0 + 5000 <= tick <= T0 + 5000 + LOOK_US
-
-
 def test_mode_changed_outside_the_daemon_is_seen(core: Core) -> None:
     core(Cmd.PWM, 17, 255)
     core.run(3000)
