@@ -1,8 +1,6 @@
 """Ultrasonic sensor: the driver alone, and against the emulated daemon."""
 
-import contextlib
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from testkit.pins.pigpiod import emulator
-from testkit.pins.wheels import START_S, until
 
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pigpio.edges import PigpioEdges
-from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Edge, PinsFault
 from fpvcar.sensors import ultrasound
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
@@ -256,35 +252,6 @@ def test_fault_is_told_at_once_and_restarts_the_median() -> None:
         median.add(Sample(0.5, Status.OK))
     assert median.add(Sample(None, Status.STUCK)).status is Status.STUCK
     assert median.add(Sample(2.0, Status.OK)).range_m == 2.0
-
-
-def reads(sensor: HcSr04, range_m: float) -> bool:
-    """Measure with a delay and without; return whether the second sample is right."""
-    sensor.measure(after_s=0.02)
-    sample = sensor.measure()
-    if range_m == math.inf:
-        return sample == (None, Status.FAR)
-    return sample.range_m == pytest.approx(range_m, abs=0.005)
-
-
-def test_sensor_measures_against_the_emulated_daemon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a busy machine the daemon is late, and loses edges when it stalls for 120 ms."""
-    monkeypatch.setattr(hcsr04, "TURN_S", 0.5)
-    with emulator(tmp_path, "--hcsr04", f"{TRIGGER},{ECHO},0") as daemon:
-        pins = PigpioPins("127.0.0.1", daemon.port, 5.0)
-        with contextlib.closing(PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)) as edges:
-            pins.write(TRIGGER, 0)
-            sensor = HcSr04(pins, edges, TRIGGER, ECHO, FILTER(), time.monotonic)
-            for range_m in (0.3, 1.7, math.inf, 0.05):
-                daemon.soc.world.range_m[0] = range_m
-                until(partial(reads, sensor, range_m), START_S, f"never {range_m} m")
-            daemon.close()
-            with pytest.raises(PinsFault):
-                for _ in range(3):
-                    edges.read(0.5)
-        pins.close()
 
 
 def test_edges_without_a_daemon_raise_pins_fault(tmp_path: Path) -> None:

@@ -199,41 +199,37 @@ def test_pi_with_forbidden_chip_suits_only_without_daemon(monkeypatch: pytest.Mo
 
 
 class TestSchedule:
-    def test_both_edges_keep_to_the_plan_however_late(self) -> None:
-        schedule = Schedule()
-        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+    @pytest.fixture
+    def schedule(self) -> Schedule:
+        made = Schedule()
+        made.run(FORWARD, 0.010, 0.004, 1.0)
+        return made
+
+    def test_both_edges_keep_to_the_plan_however_late(self, schedule: Schedule) -> None:
         edges = []
         for now_s in (1.0, 1.0045, 1.012, 1.0141, 1.0201):
             edges.append(schedule.due(now_s).get(FORWARD))
         assert edges == [1, 0, 1, 0, 1]
         assert schedule.next_s == pytest.approx(1.024)
 
-    def test_pulse_edges_are_not_due_early(self) -> None:
-        schedule = Schedule()
-        assert schedule.next_s is None
-        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+    def test_pulse_edges_are_not_due_early(self, schedule: Schedule) -> None:
+        assert Schedule().next_s is None
         assert schedule.due(1.0) == {FORWARD: 1} and schedule.due(1.0039) == {}
 
-    def test_change_applies_to_the_next_pulse(self) -> None:
-        schedule = Schedule()
-        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+    def test_change_applies_to_the_next_pulse(self, schedule: Schedule) -> None:
         schedule.due(1.0)
         schedule.run(FORWARD, 0.010, 0.008, 1.001)
         assert schedule.due(1.004) == {FORWARD: 0}
         assert schedule.due(1.010) == {FORWARD: 1}
         assert schedule.next_s == pytest.approx(1.018)
 
-    def test_late_schedule_does_not_catch_up(self) -> None:
-        schedule = Schedule()
-        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+    def test_late_schedule_does_not_catch_up(self, schedule: Schedule) -> None:
         schedule.due(1.0)
         schedule.due(1.004)
         assert schedule.due(3.0) == {FORWARD: 1}
         assert schedule.next_s == pytest.approx(3.004)
 
-    def test_stopped_pin_has_no_more_edges(self) -> None:
-        schedule = Schedule()
-        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+    def test_stopped_pin_has_no_more_edges(self, schedule: Schedule) -> None:
         schedule.stop(FORWARD)
         assert schedule.due(2.0) == {} and schedule.next_s is None
 
