@@ -32,18 +32,6 @@ class OePins(FakePins):
         self._heard()
         super().write(gpio, level)
 
-    def input_pull_up(self, gpio: int, steady_us: int) -> None:
-        raise NotImplementedError
-
-    def input_pull_down(self, gpio: int) -> None:
-        raise NotImplementedError
-
-    def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
-        raise NotImplementedError
-
-    def check(self) -> None:
-        raise NotImplementedError
-
     def close(self) -> None:
         pass
 
@@ -85,21 +73,21 @@ def no_daemon() -> IoPins:
 def test_chip_is_off_before_oe_is_asked(chip: Hat) -> None:
     """A hanging daemon would delay the chip, and `wheels` with it."""
     ran: list[bool] = []
-    pins = OePins(lambda: ran.append(chip.runs()))
+    pins: Any = OePins(lambda: ran.append(chip.runs()))
     Switch(profile(), chip.buses, lambda: pins)()
     assert ran == [False] and pins.history == [(OE, DISABLED)]
 
 
 @pytest.mark.parametrize("how", ["hangs", "is gone"])
 def test_chip_is_switched_off_by_its_byte_without_daemon(chip: Hat, how: str) -> None:
-    pins = OePins()
+    pins: Any = OePins()
     pins.hang()
     Switch(profile(), chip.buses, no_daemon if how == "is gone" else lambda: pins)()
     assert not chip.runs()
 
 
 def test_oe_disables_outputs_without_the_bus(chip: Hat) -> None:
-    pins = OePins()
+    pins: Any = OePins()
     switch = Switch(profile(), chip.buses, lambda: pins)
     chip.wire.failing = 1
     switch()
@@ -123,7 +111,7 @@ def test_board_without_oe_daemon_has_its_outputs_off(chip: Hat) -> None:
 
 
 def test_silent_chip_is_disabled_by_oe(chip: Hat) -> None:
-    pins = OePins()
+    pins: Any = OePins()
     chip.wire.failing = 2
     with pytest.raises(PinsLost, match="PCA9685, tried twice"):
         HatBoard(profile(), chip.buses, lambda: pins, chip.lock)

@@ -1,108 +1,77 @@
-"""Battery sensor on a register map, and the charge left in the battery."""
+"""Battery sensor on the model of its chip, and the charge left in the battery."""
 
 import msgspec
 import pytest
+from testkit.pins.hat import Wire
 
+from fpvbench.chips import ina219 as model
+from fpvbench.chips.i2c import Bus
 from fpvcar.config import Battery
 from fpvcar.devices.chips.ina219 import AFTER_RESET, SETTING, Ina219, Reading, Register
-from fpvcar.devices.i2c import I2cDevice, I2cError
+from fpvcar.devices.i2c import I2cError
 from fpvcar.sensors.battery import BATTERY_EVERY_S, Gauge
 
 
-class Chip(I2cDevice):
-    """Registers of an INA219, from SBOS448 section 8.6."""
+class Car:
+    """Battery behind an INA219 of the bench, and a clock that is turned by hand."""
 
     def __init__(self) -> None:
-        self.written: list[tuple[int, int]] = []
-        self.power_on()
+        self.volts, self.amps, self.now_s = 7.5, 1.23, 5.0
+        chip = model.Ina219(lambda: self.volts, lambda: self.amps, clock_s=lambda: self.now_s)
+        self.wire = Wire(Bus(chip), 0x40)
 
-    def power_on(self) -> None:
-        self.registers = {0: AFTER_RESET, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0}
-
-    def sense(self, volts: float, shunt_v: float) -> None:
-        self.registers[Register.BUS] = round(volts / 4e-3) << 3 | 2  # CNVR
-        self.registers[Register.SHUNT] = round(shunt_v / 10e-6) & 0xFFFF
-
-    def read(self, register: int, size: int) -> bytes:
-        return self.registers[register].to_bytes(2, "big")[:size]
-
-    def write(self, register: int, data: bytes) -> None:
-        value = int.from_bytes(data, "big")
-        self.written.append((register, value))
-        if register == Register.CONFIG and value & 0x8000:
-            self.power_on()
-        else:
-            self.registers[register] = value
+    @property
+    def config(self) -> int:
+        return int.from_bytes(self.wire.read(Register.CONFIG, 2), "big")
 
 
-class Gone(Chip):
-    """Address without a device behind it."""
-
-    def write(self, register: int, data: bytes) -> None:
-        raise I2cError("I2C write failed")
+@pytest.fixture
+def car() -> Car:
+    return Car()
 
 
 def test_setting_is_the_data_sheets() -> None:
     assert SETTING == 0x3F77  # 32 V, 320 mV, 64 samples each, continuous
 
 
-def test_volts_and_amps() -> None:
-    chip = Chip()
-    sensor = Ina219(chip, 0.1)
-    assert chip.registers[0] == SETTING
-    chip.sense(7.5, 0.123)
-    assert sensor.read() == pytest.approx((7.5, 1.23), abs=1e-3)
+@pytest.mark.parametrize("amps", [1.23, -0.5])
+def test_volts_and_amps(car: Car, amps: float) -> None:
+    """A current that charges is negative."""
+    sensor = Ina219(car.wire, 0.1)
+    assert car.config == SETTING
+    car.amps, car.now_s = amps, car.now_s + 0.1
+    assert sensor.read() == pytest.approx((7.5, amps), abs=1e-3)
 
 
-def test_charging_current_is_negative() -> None:
-    chip = Chip()
-    sensor = Ina219(chip, 0.1)
-    chip.sense(8.4, -0.05)
-    reading = sensor.read()
-    assert reading and reading.amps == pytest.approx(-0.5)
-
-
-def test_read_without_new_sample_is_none() -> None:
-    chip = Chip()
-    sensor = Ina219(chip, 0.1)
-    chip.sense(7.5, 0.1)
-    chip.registers[Register.BUS] &= ~2
+def test_reading_begins_the_next_average(car: Car) -> None:
+    sensor = Ina219(car.wire, 0.1)
     assert sensor.read() is None
-
-
-def test_reading_begins_the_next_average() -> None:
-    chip = Chip()
-    sensor = Ina219(chip, 0.1)
-    chip.sense(7.5, 0.1)
+    car.now_s += 0.1
     assert sensor.read() is not None
-    assert chip.written[-1] == (Register.CONFIG, SETTING), "READY would never fall"
-    chip.registers[Register.BUS] &= ~2
-    assert sensor.read() is None
+    assert car.wire.writes[-1] == (Register.CONFIG, SETTING.to_bytes(2, "big"))
+    assert sensor.read() is None, "READY would never fall"
     assert BATTERY_EVERY_S > 2 * 64 * 586e-6, "each look begins it anew"
 
 
-def test_setting_is_restored_after_brown_out() -> None:
-    chip = Chip()
-    sensor = Ina219(chip, 0.1)
-    chip.power_on()
-    chip.sense(7.0, 0.0)
+def test_setting_is_restored_after_brown_out(car: Car) -> None:
+    sensor = Ina219(car.wire, 0.1)
+    car.wire.write(Register.CONFIG, b"\x80\x00")
+    assert car.config == AFTER_RESET
+    car.volts, car.now_s = 7.0, car.now_s + 0.1
     reading = sensor.read()
     assert reading and reading.volts == pytest.approx(7.0)
-    assert chip.registers[0] == SETTING
+    assert car.config == SETTING
 
 
-def test_other_chip_is_refused() -> None:
-    class Another(Chip):
-        def power_on(self) -> None:
-            self.registers = {0: 0x1120}
-
+def test_other_chip_is_refused(car: Car, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(car.wire, "read", lambda register, size: b"\x11\x20")
     with pytest.raises(I2cError, match="no INA219: config 0x1120"):
-        Ina219(Another(), 0.1)
+        Ina219(car.wire, 0.1)
 
 
 def test_absent_chip_raises() -> None:
     with pytest.raises(I2cError):
-        Ina219(Gone(), 0.1)
+        Ina219(Wire(Bus(), 0x40), 0.1)
 
 
 PACK = Battery(full_v=8.4, nominal_v=7.5, empty_v=6.4)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,28 +59,25 @@ class Chip:
 PINS = [17, 27, 24, 40]
 
 
-def release(chip: Any, has_new_pulls: bool) -> None:
-    pins_off.write(chip, PINS, has_new_pulls)
-
-
 def untouched(before: Chip, after: Chip) -> None:
     for gpio in set(range(54)) - set(PINS):
         assert after.function(gpio) == before.function(gpio), gpio
         assert after.pulls[gpio] == FLOATS
 
 
-def test_old_chip_pulls_down_by_its_clock() -> None:
-    before, chip = Chip(), Chip()
-    release(chip, has_new_pulls=False)
+@pytest.mark.parametrize("stubborn", [0, 5])
+def test_old_chip_pulls_down_by_its_clock_despite_writes_of_a_daemon(stubborn: int) -> None:
+    chip = Chip(stubborn)
+    pins_off.write(chip, PINS, False)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
     assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
     assert chip[0x94 // 4] == chip[0x98 // 4] == chip[0x9C // 4] == 0
-    untouched(before, chip)
+    untouched(Chip(), chip)
 
 
 def test_new_chip_pulls_down_by_two_bits_a_pin() -> None:
     before, chip = Chip(), Chip()
-    release(chip, has_new_pulls=True)
+    pins_off.write(chip, PINS, True)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
     assert [chip.new_pull(gpio) for gpio in PINS] == [2] * 4
     for gpio in set(range(54)) - set(PINS):
@@ -89,16 +85,10 @@ def test_new_chip_pulls_down_by_two_bits_a_pin() -> None:
     untouched(before, chip)
 
 
-def test_concurrent_daemon_writes_are_overcome() -> None:
-    chip = Chip(stubborn=5)
-    release(chip, has_new_pulls=False)
-    assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
-
-
 def test_endless_daemon_writes_raise_after_pulls_are_set() -> None:
     chip = Chip(stubborn=1000)
     with pytest.raises(OSError, match="17, 27.*no input after 3 tries"):
-        release(chip, has_new_pulls=False)
+        pins_off.write(chip, PINS, False)
     assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
 
 
@@ -251,10 +241,6 @@ def test_wheels_says_why_pins_cannot_be_freed(pi: Path) -> None:
     (pi / "gpiomem").unlink()
     free = backends.pin_release(profiles.load(paths.HARDWARE / "mx1508.toml"))
     assert "is this a Raspberry Pi?" in free()
-
-
-def test_missing_device_error_asks_for_a_pi(pi: Path) -> None:
-    (pi / "gpiomem").unlink()
     with pytest.raises(OSError, match="is this a Raspberry Pi"):
         pins_off.let_go([17])
 

@@ -198,55 +198,48 @@ class Page:
 class TestFreshness:
     """Ages on one socket; the browser's clock has any start."""
 
-    def test_first_wish_sets_the_reference(self) -> None:
-        assert Page(0.15, 0.4).accept(1, 5_000_000.0, 100.0) is None
-
-    @pytest.mark.parametrize(("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")])
-    def test_wish_later_than_the_limit_is_stale(self, late_s: float, verdict: str | None) -> None:
-        page = Page(0.15, 0.4)
-        page.accept(1, 1000.0, 100.0)
-        assert page.accept(2, 1040.0, 100.04 + late_s) == verdict
-
-    def test_wish_exactly_at_the_limit_is_fresh(self) -> None:
-        page = Page(0.25, 0.4)  # a number that floats represent exactly
-        assert page.accept(0, 0.0, 100.0) is None
-        assert page.accept(1, 0.0, 100.25) is None
-        assert page.accept(2, 0.0, 100.25 + 2**-20) == "stale"
-
-    def test_reference_counts_for_all_of_30_s(self) -> None:
-        page = Page(0.15, 0.4)
-        page.accept(1, 0.0, 100.0)
-        assert page.accept(2, 29_750.0, 130.0) == "stale"
-
-    def test_page_whose_clock_is_ahead_is_measured_too(self) -> None:
-        page = Page(0.15, 0.4)
-        page.accept(1, 5_000_000.0, 100.0)
-        assert page.accept(2, 5_001_000.0, 101.2) == "stale"
-
-    def test_next_best_reference_counts_after_the_best_expires(self) -> None:
-        page = Page(0.15, 0.4)
-        for seq, transit_s in enumerate((0.0, 0.3, 0.1)):
-            page.accept(seq, seq * 1000.0, 100.0 + seq + transit_s)
-        assert page.accept(9, 30_500.0, 130.85) == "stale"  # 0.25 above the 0.1
-
-    def test_doubled_and_reordered_wishes_are_old(self) -> None:
-        page = Page(0.15, 0.4)
-        assert page.accept(5, 1000.0, 100.0) is None
-        assert page.accept(5, 1000.0, 100.0) == "old"
-        assert page.accept(4, 960.0, 100.0) == "old"
-        assert page.accept(6, 1040.0, 100.04) is None
-
-    def test_faster_wish_becomes_the_new_reference(self) -> None:
-        page = Page(0.15, 0.4)
-        page.accept(1, 1000.0, 100.3)  # 300 ms on the way, but no reference yet
-        assert page.accept(2, 1040.0, 100.04) is None  # 0 ms: the new reference
-        assert page.accept(3, 1080.0, 100.38) == "stale"
-
-    def test_reference_is_forgotten_after_30_s(self) -> None:
-        page = Page(0.15, 0.4)
-        page.accept(1, 0.0, 100.0)
-        assert page.accept(2, 29_000.0, 129.2) == "stale"
-        assert page.accept(3, 31_500.0, 131.7) is None
+    @pytest.mark.parametrize(
+        ("stale_s", "wishes"),
+        [
+            (0.15, [(1, 1000.0, 100.0, None), (2, 1040.0, 100.04, None)]),
+            (0.15, [(1, 1000.0, 100.0, None), (2, 1040.0, 100.04 + 0.149, None)]),
+            (0.15, [(1, 1000.0, 100.0, None), (2, 1040.0, 100.04 + 0.151, "stale")]),
+            # exactly at the limit: a number that floats represent exactly
+            (0.25, [(0, 0.0, 100.0, None), (1, 0.0, 100.25, None)]),
+            (0.25, [(0, 0.0, 100.0, None), (1, 0.0, 100.25 + 2**-20, "stale")]),
+            # the reference counts for all of 30 s, and is forgotten then
+            (0.15, [(1, 0.0, 100.0, None), (2, 29_750.0, 130.0, "stale")]),
+            (
+                0.15,
+                [(1, 0.0, 100.0, None), (2, 29_000.0, 129.2, "stale"), (3, 31_500.0, 131.7, None)],
+            ),
+            # the clock of the page is ahead
+            (0.15, [(1, 5_000_000.0, 100.0, None), (2, 5_001_000.0, 101.2, "stale")]),
+            # after the best of the references expires, the next best counts: 0.25 above its 0.1
+            (
+                0.15,
+                [(0, 0.0, 100.0, None), (1, 1000.0, 101.3, "stale"), (2, 2000.0, 102.1, None)]
+                + [(9, 30_500.0, 130.85, "stale")],
+            ),
+            # doubled and reordered
+            (
+                0.15,
+                [(5, 1000.0, 100.0, None), (5, 1000.0, 100.0, "old"), (4, 960.0, 100.0, "old")]
+                + [(6, 1040.0, 100.04, None)],
+            ),
+            # 300 ms on the way, but no reference yet; 0 ms: the new reference
+            (
+                0.15,
+                [(1, 1000.0, 100.3, None), (2, 1040.0, 100.04, None), (3, 1080.0, 100.38, "stale")],
+            ),
+        ],
+    )
+    def test_wish_is_stale_by_more_than_the_limit_behind_the_fastest(
+        self, stale_s: float, wishes: list[tuple[int, float, float, str | None]]
+    ) -> None:
+        page = Page(stale_s, 0.4)
+        for seq, sent_ms, now_s, verdict in wishes:
+            assert page.accept(seq, sent_ms, now_s) == verdict
 
     def test_ten_thousand_old_commands_are_all_refused(self) -> None:
         page = Page(0.15, 0.4)

@@ -109,8 +109,7 @@ def test_units_near_the_pins_get_session_priority() -> None:
 
 @pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "a,b", ""])
 def test_invalid_wire_is_refused(wire: str) -> None:
-    profile = paths.HARDWARE / "bench.toml"
-    options = supervisor.Options(profile, (), "127.0.0.1", 1, 1, False, True, ("5,6", wire))
+    options = dataclasses.replace(options_of(), wires=("5,6", wire))
     with pytest.raises(ConfigError, match="expected two GPIO, as in --wire 22,27"):
         asyncio.run(supervisor.run(options))
 

@@ -70,14 +70,13 @@ def test_battery_is_read_and_young(chip: Chip) -> None:
 def test_dead_daemon_leaves_an_ageing_reading(chip: Chip) -> None:
     with measuring(chip) as status_now:
         until(lambda: fresh(status_now()), SOON_S, "no battery")
-        chip.pigpiod.kill()
-        chip.pigpiod.wait()
+        chip.kill_pigpiod()
         until(lambda: status_now().state != "ok", SOON_S, "an old reading is shown as new")
         first = status_now()
         assert first.volts == pytest.approx(7.5, abs=0.1)
         until(lambda: (status_now().age_s or 0.0) > 0.3, SOON_S, "its age stands still")
         until(lambda: "refused" in str(status_now().state), SOON_S, "nothing is said")
-        chip.pigpiod = chip.start_pigpiod()
+        chip.restart_pigpiod()
         until(lambda: fresh(status_now()), SOON_S, "not connected again")
 
 

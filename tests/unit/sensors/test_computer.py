@@ -245,19 +245,24 @@ def test_health_thread_reads_repeatedly_and_reports_age(tmp_path: Path) -> None:
     assert thread.status(time.monotonic() + 9.0).age_s == pytest.approx(9.0, abs=0.5)
 
 
-def test_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "85000\n")
-    thread = HealthThread(Machine(tmp_path), every_s=0.01)
-    reads: list[None] = []
+def looked(root: Path, looks: int = 1) -> HealthThread:
+    """Return the thread of a machine after so many looks."""
+    thread, left = HealthThread(Machine(root)), [looks]
+    assert not thread.weak() and not thread.hot(), "nobody has looked yet"
 
     def pause(seconds: float) -> None:
-        reads.append(None)
-        thread.ending = len(reads) == 3
+        left[0] -= 1
+        thread.ending = not left[0]
 
     thread.pause = pause  # type: ignore[method-assign]
     thread.live()
-    hot = [one for one in caplog.messages if "hot" in one]
-    assert len(reads) == 3 and len(hot) == 1
+    return thread
+
+
+def test_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "85000\n")
+    looked(tmp_path, 3)
+    assert len([one for one in caplog.messages if "hot" in one]) == 1
 
 
 @pytest.mark.parametrize(
@@ -275,22 +280,12 @@ def test_supply_is_weak_and_processor_hot_while_the_firmware_says_so(
     tmp_path: Path, bits: str, weak: bool, hot: bool
 ) -> None:
     put(tmp_path, "sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
-    thread = HealthThread(Machine(tmp_path))
-    assert not thread.weak() and not thread.hot(), "nobody has looked yet"
-
-    def pause(seconds: float) -> None:
-        thread.ending = True
-
-    thread.pause = pause  # type: ignore[method-assign]
-    thread.live()
+    thread = looked(tmp_path)
     assert thread.weak() is weak and thread.hot() is hot
 
 
 def test_supply_without_a_detector_is_not_weak(tmp_path: Path) -> None:
-    thread = HealthThread(Machine(tmp_path))
-    thread.pause = lambda seconds: setattr(thread, "ending", True)  # type: ignore[method-assign]
-    thread.live()
-    assert not thread.weak()
+    assert not looked(tmp_path).weak()
 
 
 def test_machine_without_a_free_descriptor_is_unknown(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from testkit.pins.vl53l0x import Rig
@@ -121,30 +122,19 @@ def test_two_tof_sensors_share_a_bus_after_xshut(tmp_path: Path) -> None:
 def test_dead_daemon_is_reported_and_reconnected(chip: Chip) -> None:
     with sensing(chip) as reported:
         until(lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5), SOON_S, "none")
-        chip.pigpiod.kill()
-        chip.pigpiod.wait()
+        chip.kill_pigpiod()
         until(lambda: all(one.state != "ok" for one in reported()), SOON_S, "not said")
-        chip.pigpiod = chip.start_pigpiod()
+        chip.restart_pigpiod()
         until(lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5), SOON_S, "gone")
 
 
-class FakeChip:
-    """VL53L0X that gives one sample. With None it answers, and ranges no more, as after a dip
-    too short to be detected."""
-
-    result = b""
-
-    def __init__(self, sample: Sample | None) -> None:
-        self.sample = sample
-
-    def read(self, after_s: float) -> Sample | None:
-        return self.sample
-
-
 def one_that(sample: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, LastReading]:
+    """Return a VL53L0X that gives one sample. With None it answers, and ranges no more, as after a
+    dip too short to be detected."""
     reading = LastReading("front", 0.0, 0.5, clock_s())
     tof = Tof(config.Tof(), reading, None, None, clock_s)  # type: ignore[arg-type]
-    tof._chip = FakeChip(sample)  # type: ignore[assignment]
+    chip = SimpleNamespace(result=b"", read=lambda after_s: sample)
+    tof._chip = chip  # type: ignore[assignment]
     tof._news_s, reading.state = clock_s(), "ok"
     return tof, reading
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -101,14 +101,11 @@ def test_motors_whose_dead_man_is_awake_are_not_proven_off(chip: Chip, tmp_path:
     assert not all(found)
 
 
-def test_motors_of_a_daemon_that_hangs_are_not_proven_off(chip: Chip) -> None:
-    chip.stop_pigpiod()
-    assert not _off(chip.port, SOON_S)
-
-
-def test_motors_of_a_daemon_that_is_gone_are_not_proven_off(chip: Chip) -> None:
-    chip.pigpiod.kill()
-    chip.pigpiod.wait()
+@pytest.mark.parametrize("fault", [Chip.stop_pigpiod, Chip.kill_pigpiod])
+def test_motors_of_a_daemon_that_hangs_or_is_gone_are_not_proven_off(
+    chip: Chip, fault: Callable[[Chip], None]
+) -> None:
+    fault(chip)
     assert not _off(chip.port, SOON_S)
 
 

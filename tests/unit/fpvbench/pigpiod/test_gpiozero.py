@@ -5,7 +5,7 @@ import math
 import time
 
 import pytest
-from gpiozero import LED, MCP3008, PWMLED, Button, DistanceSensor, Motor, Robot, Servo
+from gpiozero import LED, MCP3008, Button, DistanceSensor, Motor, Robot
 from gpiozero.pins.pigpio import PiGPIOFactory
 from testkit.pins.pigpio_clients import ECHO, LIMIT_S, SHARES, TRIGGER, settled, until
 from testkit.pins.pigpiod import Emulator
@@ -63,15 +63,6 @@ def _passed_us(factory: PiGPIOFactory, since_us: int) -> int:
     return int(factory.connection.get_current_tick() - since_us) % 2**32
 
 
-def test_pwm_led(factory: PiGPIOFactory, running: Emulator) -> None:
-    with PWMLED(6, pin_factory=factory) as led:
-        led.value = 0.25
-        assert running.soc.pin[6].duty() == pytest.approx(0.25, abs=0.01)
-        assert led.value == pytest.approx(0.25, abs=0.01)
-        led.off()
-        assert running.soc.pin[6].duty() == 0.0
-
-
 def test_robot(factory: PiGPIOFactory, running: Emulator) -> None:
     drive = Motor(17, 27, pin_factory=factory)
     other = Motor(24, 23, pin_factory=factory)
@@ -84,13 +75,6 @@ def test_robot(factory: PiGPIOFactory, running: Emulator) -> None:
         assert duties == [0, 1, 0, 1]
         robot.stop()
         assert not any(running.soc.pin[pin].duty() for pin in (17, 27, 24, 23))
-
-
-def test_servo(factory: PiGPIOFactory, running: Emulator) -> None:
-    with Servo(18, pin_factory=factory) as servo:
-        for position, width_us in ((-1, 1000), (0, 1500), (1, 2000)):
-            servo.value = position
-            assert running.soc.pin[18].pwm >> 32 == pytest.approx(width_us, abs=25)
 
 
 def test_distance_sensor(factory: PiGPIOFactory, running: Emulator) -> None:

@@ -72,14 +72,6 @@ def test_tick_wraps(core: Core) -> None:
     assert [report.tick for report in reader.take()] == [9 - 5]
 
 
-def test_trigger_is_seen_as_two_edges(core: Core) -> None:
-    core(Cmd.WRITE, 17, 0)
-    reader = core.reader(1 << 17)
-    assert core(Cmd.TRIG, 17, 10, words(1)) == 0
-    core.run(2000)
-    assert reader.edges(17) == [(T0, 1), (T0 + 10, 0)]
-
-
 def test_trigger_on_an_input_is_not_seen(core: Core) -> None:
     reader = core.reader(1 << 17)
     assert core(Cmd.TRIG, 17, 10, words(1)) == 0

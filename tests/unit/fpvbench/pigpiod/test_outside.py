@@ -117,25 +117,6 @@ def test_nets_are_the_reachable_pins(wires: list[tuple[int, int]]) -> None:
         assert nets.bits[gpio] == sum(1 << member for member in reached)
 
 
-def test_outside_changes_have_their_own_ticks(core: Core) -> None:
-    """Ticks lie between two batches, sampled every 5 us like a pin."""
-    reader = core.reader(1 << 5)
-    core.run(5000)
-    for at_us, level in ((5101, 0), (5111, 1), (5502, 0), (5503, chip.FLOATING)):
-        drive(core.soc, 5, level, T0 + at_us)
-    core.run(2000)
-    assert reader.edges(5) == [(T0 + 5105, 0), (T0 + 5115, 1)]
-    assert core(Cmd.READ, 5) == 1  # pulled up
-
-
-def test_pulse_between_two_batches_is_not_lost(core: Core) -> None:
-    reader = core.reader(1 << 27)
-    drive(core.soc, 27, 1, T0 + 100)
-    drive(core.soc, 27, 0, T0 + 200)
-    core.run(1000)
-    assert reader.edges(27) == [(T0 + 100, 1), (T0 + 200, 0)]
-
-
 def test_change_after_the_batch_comes_with_the_next(core: Core) -> None:
     reader = core.reader(1 << 22)
     core.run(1000)

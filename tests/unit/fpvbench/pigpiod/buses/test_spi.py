@@ -99,18 +99,6 @@ def test_long_transfer_takes_its_time(core: Core) -> None:
     assert outcome.finish(outcome.until_us) == bytes(100)
 
 
-@pytest.mark.parametrize(
-    "channel,value", [(0, 0), (1, 256), (2, 512), (3, 1022), (4, 1023), (5, 0), (6, 1023), (7, 0)]
-)
-def test_mcp3008(core: Core, channel: int, value: int) -> None:
-    """Usual request: three bytes, the value in the last ten bits."""
-    handle = open_spi(core, 1)
-    answer = core.raw(Cmd.SPIX, handle, 0, bytes([1, 8 + channel << 4, 0]))
-    assert isinstance(answer, bytes)
-    assert (answer[1] & 3) << 8 | answer[2] == value
-    assert answer[1] & 4 == 0  # the null bit
-
-
 def test_mcp3008_is_read_by_bit_banging(core: Core) -> None:
     assert core(Cmd.BSPIO, 7, 0, words(9, 10, 11, 100_000, 0)) == 0
     assert core.raw(Cmd.BSPIX, 7, 0, bytes([1, 0xA0, 0])) == bytes([0, 2, 0])
