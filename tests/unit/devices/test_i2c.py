@@ -41,43 +41,35 @@ class FakeSMBus:
         if number != 1:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
 
-    def _read(self, address: int, register: int, size: int) -> bytes:
-        try:
-            if self.fault:
-                raise self.fault
-            self.bus.write(address, bytes((register,)))
-            return self.bus.read(address, size)
-        except Nack:
-            raise OSError(errno.EREMOTEIO, "Remote I/O error") from None
-
-    def _write(self, address: int, data: bytes) -> None:
+    def _transfer(self, address: int, data: bytes, size: int = 0) -> bytes:
         try:
             if self.fault:
                 raise self.fault
             self.bus.write(address, data)
+            return self.bus.read(address, size) if size else b""
         except Nack:
             raise OSError(errno.EREMOTEIO, "Remote I/O error") from None
 
     def read_byte_data(self, address: int, register: int) -> int:
-        return self._read(address, register, 1)[0]
+        return self._transfer(address, bytes((register,)), 1)[0]
 
     def read_word_data(self, address: int, register: int) -> int:
         """Read a word; SMBus sends the low byte first."""
-        return int.from_bytes(self._read(address, register, 2), "little")
+        return int.from_bytes(self._transfer(address, bytes((register,)), 2), "little")
 
     def read_i2c_block_data(self, address: int, register: int, size: int) -> list[int]:
         assert 1 <= size <= 32
-        return list(self._read(address, register, size)[: 1 if self.short else size])
+        return list(self._transfer(address, bytes((register,)), 1 if self.short else size))
 
     def write_byte_data(self, address: int, register: int, value: int) -> None:
-        self._write(address, bytes((register, value)))
+        self._transfer(address, bytes((register, value)))
 
     def write_word_data(self, address: int, register: int, value: int) -> None:
-        self._write(address, bytes((register,)) + value.to_bytes(2, "little"))
+        self._transfer(address, bytes((register,)) + value.to_bytes(2, "little"))
 
     def write_i2c_block_data(self, address: int, register: int, data: list[int]) -> None:
         assert 1 <= len(data) <= 32
-        self._write(address, bytes((register, *data)))
+        self._transfer(address, bytes((register, *data)))
 
     def close(self) -> None:
         pass
@@ -158,12 +150,16 @@ def test_byte_refused_in_mid_write_raises_and_bus_goes_on(opens: Open) -> None:
     device.close()
 
 
+@contextmanager
+def memory_of_pigpiod(folder: Path) -> Iterator[Open]:
+    with pigpiod(folder, Bus(Memory())) as port:
+        with backends.open_i2c(profile("pigpio", port), 5.0) as opens:
+            yield opens
+
+
 def test_posted_write_fault_is_raised_by_its_own_device(tmp_path: Path) -> None:
     """Another device on the same connection reports no fault."""
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
-        given = profile("pigpio", port)
-        opens = stack.enter_context(backends.open_i2c(given, 5.0))
+    with memory_of_pigpiod(tmp_path) as opens:
         device, other = opens(1, MEMORY), opens(1, MEMORY)
         device.write(0x10, b"\x66")
         for again in (lambda: device.read(0x10, 1), lambda: device.write(0x10, b"\x66")):
@@ -176,10 +172,7 @@ def test_posted_write_fault_is_raised_by_its_own_device(tmp_path: Path) -> None:
 
 def test_pigpiod_waits_before_a_transfer(tmp_path: Path) -> None:
     """The wait comes before all of its steps, but after the posted ones."""
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
-        given = profile("pigpio", port)
-        opens = stack.enter_context(backends.open_i2c(given, 5.0))
+    with memory_of_pigpiod(tmp_path) as opens:
         device, other = opens(1, MEMORY), opens(1, MEMORY)
         assert 0.05 < device.patience_s < backends.ANSWER_S
         device.write(0x10, b"\x01")

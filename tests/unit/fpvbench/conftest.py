@@ -12,8 +12,9 @@ from testkit.pins.pigpiod import Core, Emulator, emulator, make_core
 
 
 @pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path)
+def core(request: pytest.FixtureRequest, tmp_path: Path) -> Core:
+    """A core with the wires of the test's module."""
+    return make_core(tmp_path, wires=getattr(request.module, "WIRED", ()))
 
 
 @pytest.fixture

@@ -63,15 +63,14 @@ def test_picture_seconds_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> 
     assert 4.0 < camera.flashed(rig, rig.pictures()).value < 4.04
 
 
-def test_led_out_of_sight_fails_the_check() -> None:
-    rig: Any = PlayedCamera(bright=5.0)
-    with pytest.raises(CheckFailed, match="before the lens"):
-        camera.flashed(rig, rig.pictures())
-
-
-def test_light_that_stays_bright_fails_the_check() -> None:
-    rig: Any = PlayedCamera(sticks=True)
-    with pytest.raises(CheckFailed, match="stays bright"):
+@pytest.mark.parametrize(
+    ("fault", "words"), [({"bright": 5.0}, "before the lens"), ({"sticks": True}, "stays bright")]
+)
+def test_led_out_of_sight_or_always_bright_fails_the_check(
+    fault: dict[str, Any], words: str
+) -> None:
+    rig: Any = PlayedCamera(**fault)
+    with pytest.raises(CheckFailed, match=words):
         camera.flashed(rig, rig.pictures())
 
 

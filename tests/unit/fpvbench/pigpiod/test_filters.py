@@ -159,6 +159,18 @@ def test_filter_set_again_takes_the_present_level(core: Core) -> None:
     assert [level for _, level in reader.edges(22)] == [1]
 
 
+def test_glitch_filter_switched_off_shows_the_level_again(core: Core) -> None:
+    core(Cmd.FG, 22, 100_000)
+    core.run(200_000)
+    reader = core.reader(1 << 22)
+    core.daemon.lines.play(22, [(core.now_us + 1000, 1)])
+    core.run(5000)
+    assert reader.take() == []
+    core(Cmd.FG, 22, 0)
+    core.run(5000)
+    assert [level for _, level in reader.edges(22)] == [1]
+
+
 def test_glitch_filter_feeds_the_noise_filter(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 100)

@@ -1,5 +1,6 @@
-"""Surroundings of the chip: wires from pin to pin, levels driven from outside."""
+"""Surroundings of the chip: wires, levels driven from outside, and the HC-SR04."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,14 @@ from fpvbench import soc as chip
 from fpvbench.outside import drive
 from fpvbench.pigpiod.daemon import Ultrasonic
 from fpvbench.pigpiod.nets import Nets
+from fpvbench.pigpiod.parts import echo_us
 from fpvbench.pigpiod.protocol import Cmd
+
+WIRED = [(22, 27)]
 
 T0 = START_US
 INPUT, OUTPUT = 0, 1
 OFF, DOWN, UP = 0, 1, 2
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path, wires=[(22, 27)])
 
 
 def test_pulls_after_a_reset(core: Core) -> None:
@@ -85,6 +84,50 @@ def test_ultrasonic_sensor_hears_a_trigger_over_a_wire(tmp_path: Path) -> None:
     core(Cmd.TRIG, 26, 10, words(1))
     core.run(60_000)
     assert len(reader.edges(21)) == 2
+
+
+@pytest.mark.parametrize(
+    "range_m,high_us", [(1.0, 5831), (0.001, 117), (3.99, 23265), (4.01, 38000), (math.inf, 38000)]
+)
+def test_ultrasonic_echo(range_m: float, high_us: int) -> None:
+    assert echo_us(range_m) == high_us
+
+
+def test_ultrasonic_answers_a_trigger(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 3)])
+    core.soc.world.range_m[3] = 0.5
+    core(Cmd.WRITE, 20, 0)
+    reader = core.reader(1 << 21)
+    core(Cmd.TRIG, 20, 10, words(1))
+    core.run(1000)
+    assert core(Cmd.READ, 21) == 1
+    core(Cmd.TRIG, 20, 10, words(1))  # busy: no second echo
+    core.run(60_000)
+    (rise, _), (fall, level) = reader.edges(21)
+    assert rise == T0 + 10 + 450
+    assert fall - rise == pytest.approx(2915, abs=5) and level == 0
+
+
+def test_ultrasonic_ignores_a_short_pulse(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)])
+    core(Cmd.WRITE, 20, 0)
+    reader = core.reader(1 << 21)
+    core(Cmd.TRIG, 20, 9, words(1))
+    core.run(60_000)
+    assert reader.take() == []
+
+
+def test_ultrasonic_takes_a_pulse_by_write(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)])
+    core.soc.world.range_m[0] = math.inf
+    core(Cmd.WRITE, 20, 0)
+    core(Cmd.WRITE, 20, 1)
+    core.run(30)
+    core(Cmd.WRITE, 20, 0)
+    core.run(500)  # no client watches; a READ sees the level all the same
+    assert core(Cmd.READ, 21) == 1
+    core.run(38_000)
+    assert core(Cmd.READ, 21) == 0
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testkit.pins.pigpio_clients import LIMIT_S
-from testkit.pins.pigpiod import Core, Emulator, emulator, make_core, words
+from testkit.pins.pigpiod import Core, Emulator, emulator, words
 
 from fpvbench.pigpiod.protocol import Cmd, CommandError, Request, Wait
 from fpvbench.pigpiod.text import command_text
 from fpvbench.pigpiod.text.command_words import PIPE_WORDS
 
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path, wires=[(22, 27), (9, 10)])
+WIRED = [(22, 27), (9, 10)]
 
 
 def say(core: Core, line: str) -> str:

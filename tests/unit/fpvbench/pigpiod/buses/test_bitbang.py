@@ -8,16 +8,13 @@ from testkit.pins.pigpiod import Core, Report, make_core, words
 from fpvbench.outside import drive
 from fpvbench.pigpiod.protocol import Cmd, Wait
 
+WIRED = [(17, 27)]
+
 INPUT, OUTPUT = 0, 1
 SDA, SCL = 5, 6
 END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)
 CS, MISO, MOSI, SCLK = 8, 9, 10, 11
 TX_LSB, RX_LSB = 1 << 14, 1 << 15
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path, wires=[(17, 27)])
 
 
 # --- I2C

@@ -1,7 +1,5 @@
 """Bit-banged serial reads."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,12 +8,9 @@ from testkit.pins.pigpiod import Core, make_core, words
 from fpvbench.pigpiod.buses.bitbang_serial import BUFFER, Receiver
 from fpvbench.pigpiod.protocol import Cmd
 
+WIRED = [(17, 27)]
+
 SDA, SCL = 5, 6
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return make_core(tmp_path, wires=[(17, 27)])
 
 
 def send(core: Core, data: bytes, baud: int, data_bits: int = 8) -> None:
