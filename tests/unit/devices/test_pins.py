@@ -152,7 +152,7 @@ def test_daemon_that_accepts_and_never_answers_is_silent(chip: Chip) -> None:
 
 def test_trigger_fault_is_raised_by_the_next_check(pins: PigpioPins) -> None:
     pins.trigger(20, 10)
-    pins.trigger(20, 101)  # pigpiod: 1 to 100 us
+    pins.trigger(20, 101, 0.001)  # pigpiod: 1 to 100 us
     with pytest.raises(PinsRefused, match="trigger GPIO 20: "):
         pins.check()
     pins.check()
@@ -172,7 +172,7 @@ def test_two_edges_are_waited_for_together(chip: Chip) -> None:
     waits for the kernel's acknowledgement."""
     with contextlib.closing(PigpioPins("127.0.0.1", chip.port, 1.0)) as pins:
         pins.write(21, 0)
-        edges = PigpioEdges("127.0.0.1", chip.port, [21], 1.0)
+        edges = PigpioEdges("127.0.0.1", chip.port, [21, 22], 1.0)
         with contextlib.closing(edges):
             pins.write(21, 1)
             later = threading.Timer(0.005, pins.write, [21, 0])
@@ -181,7 +181,8 @@ def test_two_edges_are_waited_for_together(chip: Chip) -> None:
             later.join()
             pins.write(21, 1)
             assert [edge.level for edge in edges.read(0.3, 2)] == [1], "in vain"
-            assert edges.read(0.05, 2) == edges.read(0.0) == []
+            assert edges.read(0.05, 2) == edges.read(0.05, 2) == edges.read(0.0) == []
+            assert edges.level(21) == 1
             chip.pigpiod.kill()
             with pytest.raises(PinsFault):
                 edges.read(START_S)

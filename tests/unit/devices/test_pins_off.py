@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,10 @@ class Chip:
 PINS = [17, 27, 24, 40]
 
 
+def release(chip: Any, has_new_pulls: bool) -> None:
+    pins_off.write(chip, PINS, has_new_pulls)
+
+
 def untouched(before: Chip, after: Chip) -> None:
     for gpio in set(range(54)) - set(PINS):
         assert after.function(gpio) == before.function(gpio), gpio
@@ -68,7 +73,7 @@ def untouched(before: Chip, after: Chip) -> None:
 @pytest.mark.parametrize("stubborn", [0, 5])
 def test_old_chip_pulls_down_by_its_clock_despite_writes_of_a_daemon(stubborn: int) -> None:
     chip = Chip(stubborn)
-    pins_off.write(chip, PINS, False)
+    release(chip, has_new_pulls=False)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
     assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
     assert chip[0x94 // 4] == chip[0x98 // 4] == chip[0x9C // 4] == 0
@@ -77,7 +82,7 @@ def test_old_chip_pulls_down_by_its_clock_despite_writes_of_a_daemon(stubborn: i
 
 def test_new_chip_pulls_down_by_two_bits_a_pin() -> None:
     before, chip = Chip(), Chip()
-    pins_off.write(chip, PINS, True)
+    release(chip, has_new_pulls=True)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
     assert [chip.new_pull(gpio) for gpio in PINS] == [2] * 4
     for gpio in set(range(54)) - set(PINS):
@@ -88,7 +93,7 @@ def test_new_chip_pulls_down_by_two_bits_a_pin() -> None:
 def test_endless_daemon_writes_raise_after_pulls_are_set() -> None:
     chip = Chip(stubborn=1000)
     with pytest.raises(OSError, match="17, 27.*no input after 3 tries"):
-        pins_off.write(chip, PINS, False)
+        release(chip, has_new_pulls=False)
     assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
 
 
