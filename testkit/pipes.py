@@ -4,11 +4,14 @@ The processes are identified by a mark in their environment, on both sides of SS
 """
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
+
+from testkit.harness import wait_for
 
 SLOWNESS = {"build-address": 2, "build-thread": 4, "build-valgrind": 8}.get(
     Path(os.environ.get("RDMA_TOOLS", "")).name, 1
@@ -118,11 +121,25 @@ class Tools:
             if pid not in self._before and marked(pid, self.environment[MARK])
         }
 
+    def await_part(self, part: Path, most: int = 0) -> None:
+        """Wait until a file has more than `most` bytes."""
+        wait_for(lambda: part.exists() and part.stat().st_size > most, f"no {part.name}")
+
+    def kill_source(self) -> None:
+        """Kill the source of a copy under way."""
+        rows = self.ours().items()
+        os.kill(next(pid for pid, row in rows if row[1:2] == ["--serve-source"]), signal.SIGKILL)
+
+    def cut(self, part: Path, *arguments: str) -> None:
+        """Kill an rdcp under way, after a megabyte of the file has arrived in its part."""
+        process = self.start("rdcp", "--rate", "4M", *arguments)
+        self.await_part(part, 1_000_000)
+        process.kill()
+        process.communicate()
+        self.none_left()
+
     def none_left(self, within_s: float = 30) -> None:
-        until = time.monotonic() + within_s
-        while left := self.ours():
-            assert time.monotonic() < until, f"still there: {left}"
-            time.sleep(0.02)
+        wait_for(lambda: not self.ours(), "processes are still there", within_s)
 
     def pid_of(self, *needles: str, within_s: float = 30) -> int:
         """Return the one process whose words have each of `needles`; wait for it."""
@@ -137,10 +154,12 @@ class Tools:
 
     def await_words(self, *last: str, within_s: float = 30) -> None:
         """Wait for a process whose words end with `last`."""
-        until = time.monotonic() + within_s
-        while not any(row[-len(last) :] == [*last] for row in self.ours().values()):
-            assert time.monotonic() < until, f"no process {last}: {self.ours()}"
-            time.sleep(0.02)
+        rows = self.ours
+        wait_for(
+            lambda: any(row[-len(last) :] == [*last] for row in rows().values()),
+            f"no process {last}",
+            within_s,
+        )
 
     def close(self) -> None:
         for process in self._started:

@@ -1,8 +1,11 @@
 """A segment of a drive, stored in the way of a pull."""
 
+from pathlib import Path
+
 from fpvcar.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
+from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
@@ -14,6 +17,14 @@ def sums_of(data: bytes) -> Sums:
     summing = checksums.Checksummer()
     summing.add(data)
     return summing.sums()
+
+
+def new_store(root: Path) -> Store:
+    """Make and open a store in a folder that does not exist yet."""
+    root.mkdir()
+    store = Store(Folder(root))
+    store.open("")
+    return store
 
 
 def put(store: Store, name: str = NAME, data: bytes = DATA, car: str = CAR) -> Sums:

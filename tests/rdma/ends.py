@@ -4,18 +4,21 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from testkit.harness import wait_for
 from testkit.pipes import SLOWNESS
+
+from tests.rdma.near import Seat
+from tests.rdma.records import Peer
 
 KEY = b"sixteen bytes and more"
 Source = int | IO[bytes] | None
-# Factor by which a sanitizer, or valgrind, extends every time limit of a test.
 
 
 @dataclass
@@ -33,9 +36,10 @@ class End:
         words: Sequence[str],
         place: Path,
         *,
-        key: bytes = KEY,
+        key: bytes | None = KEY,
         stdin: Source = subprocess.DEVNULL,
         stdout: Source = subprocess.PIPE,
+        stderr: Source = subprocess.PIPE,
         pass_fds: Sequence[int] = (),
         before: Callable[[], None] | None = None,
     ) -> None:
@@ -43,9 +47,9 @@ class End:
             words,
             stdin=stdin,
             stdout=stdout,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             cwd=place,
-            env={**os.environ, "RDPIPE_KEY": key.decode()},
+            env={**os.environ, **({"RDPIPE_KEY": key.decode()} if key is not None else {})},
             pass_fds=pass_fds,
             preexec_fn=before,
         )
@@ -54,8 +58,8 @@ class End:
     def pid(self) -> int:
         return self.process.pid
 
-    def ended(self, within_s: float = 20) -> Ended:
-        out, err = self.process.communicate(timeout=within_s * SLOWNESS)
+    def ended(self, within_s: float = 20, data: bytes | None = None) -> Ended:
+        out, err = self.process.communicate(data, timeout=within_s * SLOWNESS)
         return Ended(self.process.returncode, out or b"", err.decode(errors="replace"))
 
     def kill(self, number: int = signal.SIGKILL) -> None:
@@ -79,56 +83,71 @@ class Ends:
         self.folder = folder
         self.place = place
         self.port = 0
-        self._started: list[End] = []
+        self.announced: dict[str, str] = {}
+        """Words of the last receiver about itself."""
+        self._open: list[End | Peer | Seat] = []
 
-    def receive(
-        self,
-        *rest: str | Path,
-        options: Sequence[str] = (),
-        key: bytes = KEY,
-        stdout: Source = subprocess.PIPE,
-        before: Callable[[], None] | None = None,
-    ) -> End:
+    def start(self, tool: str, *words: str | Path, enter: Sequence[str] = (), **more: Any) -> End:
+        """Start a tool, with the prefix `enter` on its host; `more` is for End."""
+        end = End([*enter, str(self.folder / tool), *map(str, words)], self.place, **more)
+        self._open.append(end)
+        return end
+
+    def receive(self, *rest: str | Path, options: Sequence[str] = (), **more: Any) -> End:
         """Start an rdrecv and wait until it listens, on self.port."""
         shown, told = os.pipe()
-        words = ["--announce-fd", str(told), *options, "0", *map(str, rest)]
-        end = End(
-            [str(self.folder / "rdrecv"), *words],
-            self.place,
-            key=key,
-            stdout=stdout,
-            pass_fds=[told],
-            before=before,
-        )
+        words = ["--announce-fd", str(told), *options, "0", *rest]
+        end = self.start("rdrecv", *words, pass_fds=[told], **more)
         os.close(told)
-        self._started.append(end)
         ready, _, _ = select.select([shown], [], [], 10)
         line = os.read(shown, 4096).decode() if ready else ""
         os.close(shown)
         assert line.startswith("port="), end.ended().err
-        self.port = int(line.split()[0].removeprefix("port="))
+        self.announced = dict(word.split("=") for word in line.split())
+        self.port = int(self.announced["port"])
         return end
 
     def send(
         self,
         *rest: str | Path,
         options: Sequence[str] = (),
-        key: bytes = KEY,
-        stdin: Source = subprocess.DEVNULL,
         host: str = "127.0.0.1",
         port: int | None = None,
-        before: Callable[[], None] | None = None,
+        **more: Any,
     ) -> End:
-        where = [host, str(port or self.port)]
-        words = [str(self.folder / "rdsend"), *options, *where, *map(str, rest)]
-        end = End(words, self.place, key=key, stdin=stdin, before=before)
-        self._started.append(end)
-        return end
+        return self.start("rdsend", *options, host, str(port or self.port), *rest, **more)
 
     def send_bytes(self, data: bytes, options: Sequence[str] = ()) -> Ended:
-        end = self.send(options=options, stdin=subprocess.PIPE)
-        out, err = end.process.communicate(data, timeout=30 * SLOWNESS)
-        return Ended(end.process.returncode, out or b"", err.decode(errors="replace"))
+        return self.send(options=options, stdin=subprocess.PIPE).ended(30, data)
+
+    def pass_on(self, data: bytes, *target: str, options: Sequence[str] = (), **more: Any) -> Ended:
+        """Send bytes to a new receiver with these options; both ends must succeed."""
+        receiver = self.receive(*target, options=options, **more)
+        assert self.send_bytes(data).status == 0
+        ended = receiver.ended()
+        assert ended.status == 0, ended
+        return ended
+
+    def sit(self, *rest: str, options: Sequence[str] = ()) -> Seat:
+        """Start an rdsend in the foreground of a terminal of its own."""
+        words = [str(self.folder / "rdsend"), *options, "127.0.0.1", str(self.port), *rest]
+        seat = Seat(words, self.place, {**os.environ, "RDPIPE_KEY": KEY.decode()})
+        self._open.append(seat)
+        return seat
+
+    def peer(self) -> Peer:
+        """Connect to the receiver as a sender that the test operates."""
+        peer = Peer(socket.create_connection(("127.0.0.1", self.port)))
+        self._open.append(peer)
+        return peer
+
+    def send_to_peer(self, *rest: str | Path, **more: Any) -> tuple[End, Peer]:
+        """Start an rdsend whose receiver the test operates."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            sender = self.send(*rest, port=server.getsockname()[1], **more)
+            peer = Peer(server.accept()[0])
+        self._open.append(peer)
+        return sender, peer
 
     def left(self) -> dict[int, list[str]]:
         """Return every process with this test's folder as its working directory."""
@@ -141,9 +160,6 @@ class Ends:
         return found
 
     def close(self) -> None:
-        for end in self._started:
+        for end in self._open:
             end.close()
-        until = time.monotonic() + 20
-        while left := self.left():
-            assert time.monotonic() < until, f"left behind: {left}"
-            time.sleep(0.02)
+        wait_for(lambda: not self.left(), "processes are left behind")

@@ -7,11 +7,11 @@ import select
 import subprocess
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testkit.pipes import SLOWNESS
+from testkit.pipes import SLOWNESS, Tools
 
 RUNS_IT = 'exec sh -c "$2"\n'
 ASKS = """\
@@ -35,6 +35,10 @@ class NearSsh:
         path.write_text(f"#!/bin/sh\n{self.first}{RUNS_IT}")
         path.chmod(0o755)
         return f"'{path}'"
+
+
+Near = Callable[..., Tools]
+"""Return a runner of rdpipe and rdcp in an empty folder; the argument is `first` of its NearSsh."""
 
 
 class Seat:
@@ -93,3 +97,7 @@ class Seat:
             self.process.kill()
         self.process.wait(timeout=10)
         os.close(self.master)
+
+
+Sit = Callable[..., Seat]
+"""Start a tool at a terminal; see the fixture `sit`."""

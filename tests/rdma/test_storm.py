@@ -1,5 +1,6 @@
 """The tools while each of their threads is interrupted without end (tests/storm.c)."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
@@ -17,16 +18,14 @@ BYTES = 20_000_000
 
 @pytest.fixture
 def ends(storm: Path, tmp_path: Path) -> Iterator[Ends]:
-    pair = Ends(storm, tmp_path)
-    yield pair
-    pair.close()
+    with contextlib.closing(Ends(storm, tmp_path)) as pair:
+        yield pair
 
 
 @pytest.fixture
 def tools(storm: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
-    running = Tools(storm, sshd, tmp_path)
-    yield running
-    running.close()
+    with contextlib.closing(Tools(storm, sshd, tmp_path)) as running:
+        yield running
 
 
 @pytest.mark.parametrize("options", [["--rate", "20M"], ["--checksum", "none"], ["--encrypt"]])

@@ -6,11 +6,11 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testkit.base_station.stored import SESSION, put
+from testkit.base_station.stored import SESSION, new_store, put
 from testkit.network import tunnel
 from testkit.network.lan import Lan
 from testkit.network.sshd import Sshd
@@ -34,12 +34,6 @@ DATA = os.urandom(10 * MIB)
 def missing(*programs: str) -> pytest.MarkDecorator:
     absent = [program for program in programs if shutil.which(program) is None]
     return pytest.mark.skipif(bool(absent), reason=f"not installed: {', '.join(absent)}")
-
-
-@pytest.fixture
-def lan() -> Iterator[Lan]:
-    with Lan() as made:
-        yield made
 
 
 NIGHT_S, MORNING_S = (time.mktime((2026, 11, 27, hour, 0, 0, 0, 0, -1)) for hour in (23, 6))
@@ -93,10 +87,9 @@ async def test_session_reaches_the_second_office_over_openvpn_in_two_nights(
     made = tunnel.written("openvpn", lan, tmp_path)
     site = tunnel.address(made, "site")
     root, there = tmp_path / "store", tmp_path / "office"
-    for folder in (root, there, tmp_path / "sshd"):
+    for folder in (there, tmp_path / "sshd"):
         folder.mkdir()
-    store = Store(disk := Folder(root))
-    store.open("")
+    store = new_store(root)
     put(store, data=DATA)
     monkeypatch.setenv("PATH", f"{rdma_tools}:{os.environ['PATH']}")
     with tunnel.openvpn(made, lan):
@@ -115,7 +108,7 @@ async def test_session_reaches_the_second_office_over_openvpn_in_two_nights(
             remotes = Remotes(
                 [remote],
                 2,
-                ReplicaLog(disk),
+                ReplicaLog(Folder(root)),
                 clock.sleep,
                 utc_s=lambda: clock.utc_s,
                 windows=replicas.windows,

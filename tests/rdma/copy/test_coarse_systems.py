@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from testkit.pipes import SLOWNESS, Tools
+from testkit.pipes import SLOWNESS
 
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 
 pytestmark = [
     pytest.mark.e2e,
@@ -81,14 +81,11 @@ def make_tree(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("step_ms", [2000, 1000, 10])
-def test_copy_is_not_repeated(
-    rdma_tools: Path, tmp_path: Path, library: Path, step_ms: int
-) -> None:
-    source, target = tmp_path / "from", tmp_path / "to"
+def test_copy_is_not_repeated(near: Near, library: Path, step_ms: int) -> None:
+    tools = near(f"export LD_PRELOAD='{library}' STEP_MS={step_ms}\n")
+    source, target = tools.place / "from", tools.place / "to"
     make_tree(source)
     target.mkdir()
-    ssh = NearSsh(tmp_path, f"export LD_PRELOAD='{library}' STEP_MS={step_ms}\n")
-    tools = Tools(rdma_tools, ssh, tmp_path)
 
     def copied() -> bytes:
         ended = tools.run("rdcp", "-v", "-r", f"{source}/.", f"host1:{target}")
@@ -103,17 +100,13 @@ def test_copy_is_not_repeated(
     assert copied() == b"rdcp: 1 files, 1000 bytes, 7 there already"
     assert (target / "deep" / "f3").read_bytes() == changed.read_bytes()
     assert {path.name for path in target.rglob("*")} == {path.name for path in source.rglob("*")}
-    tools.close()
 
 
-def test_change_within_a_second_is_copied_to_a_fine_system(
-    rdma_tools: Path, tmp_path: Path
-) -> None:
-    tools = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
+def test_change_within_a_second_is_copied_to_a_fine_system(near: Near) -> None:
+    tools = near()
     for name, ns in (("from", 10**18 + 500_000_000), ("to", 10**18)):
-        (tmp_path / name).write_bytes(name[:2].encode())
-        os.utime(tmp_path / name, ns=(ns, ns))
+        (tools.place / name).write_bytes(name[:2].encode())
+        os.utime(tools.place / name, ns=(ns, ns))
     ended = tools.run("rdcp", "from", "host1:to")
     assert (ended.returncode, ended.stderr) == (0, b"")
-    assert (tmp_path / "to").read_bytes() == b"fr"
-    tools.close()
+    assert (tools.place / "to").read_bytes() == b"fr"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testkit.base_station.stored import NAME, SESSION, put
+from testkit.base_station.stored import NAME, SESSION, new_store, put
 from testkit.network.sshd import Sshd
 from testkit.network.versitygw import BUCKET, VERSITYGW, Gateway
 from testkit.pipes import Tools
@@ -32,7 +32,6 @@ from fpvstation.settings import ReplicaSettings
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.replica_log import ReplicaLog, ReplicaState
-from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs(VERSITYGW)]
@@ -44,12 +43,9 @@ class Rig:
 
     def __init__(self, place: Path, target: str, there: Path, options: list[str]) -> None:
         self.root, self.there = place / "store", there
-        self.root.mkdir()
         self.there.mkdir(exist_ok=True)
         self.target, self.options = target, options
-        disk = Folder(self.root)
-        self.store, self.copies = Store(disk), ReplicaLog(disk)
-        self.store.open("")
+        self.store, self.copies = new_store(self.root), ReplicaLog(Folder(self.root))
 
     def office(self, *more: str) -> Remote:
         settings = ReplicaSettings(target=self.target, options=(*self.options, *more))
@@ -174,10 +170,7 @@ async def test_session_of_lost_store_is_restored_by_name(rig: Rig) -> None:
     put(rig.store, SECOND, b"second")
     assert await rig.replicated() == {}
     shutil.rmtree(rig.root)
-    rig.root.mkdir()
-    disk = Folder(rig.root)
-    store = Store(disk)
-    store.open("")
+    store, disk = new_store(rig.root), Folder(rig.root)
     name = SESSION.rpartition("/")[2]
     session = session_of(name, store, disk, ReplicaLog(disk))
     assert session == SESSION

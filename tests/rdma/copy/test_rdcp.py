@@ -1,10 +1,8 @@
 """rdcp between hosts that are all this machine, over SSH."""
 
 import os
-import signal
 import socket
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -89,14 +87,6 @@ def test_slashes_as_in_cp(tools: Tools) -> None:
     assert sorted(os.listdir(place / "d")) == ["f", "g"]
 
 
-def test_directory_needs_option_r(tools: Tools) -> None:
-    (tools.place / "a").mkdir()
-    ended = tools.run("rdcp", "a", "b")
-    assert ended.returncode == 1
-    assert b"a: a directory: give -r to copy it" in ended.stderr
-    assert not (tools.place / "b").exists()
-
-
 def test_special_files_are_skipped_and_others_copied(tools: Tools) -> None:
     tree = tools.place / "tree"
     tree.mkdir()
@@ -162,25 +152,14 @@ def test_fifo_or_directory_in_the_way_stays(tools: Tools) -> None:
     assert (tools.place / "x" / "a").is_dir()
 
 
-def _cut(tools: Tools, target: Path, size: int) -> int:
-    """Kill a copy of `big` under way; return the number of bytes that had arrived."""
-    part = target.parent / f".{target.name}.rdcp-part"
-    process = tools.start("rdcp", "--rate", "4M", "big", f"host1:{target}")
-    until = time.monotonic() + 20
-    while time.monotonic() < until and not (part.exists() and part.stat().st_size > size // 4):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    tools.none_left()
-    assert not target.exists()
-    return part.stat().st_size
-
-
 def test_resume_goes_on_where_it_ended(tools: Tools) -> None:
     data = os.urandom(8_000_000)
     (tools.place / "big").write_bytes(data)
     target = tools.place / "copy"
-    had = _cut(tools, target, len(data))
+    part = tools.place / ".copy.rdcp-part"
+    tools.cut(part, "big", f"host1:{target}")
+    assert not target.exists()
+    had = part.stat().st_size
     assert 0 < had < len(data)
     ended = tools.run("rdcp", "-v", "big", f"host1:{target}")
     copied(ended)
@@ -194,7 +173,7 @@ def test_resume_restarts_when_part_does_not_match(tools: Tools, fault: str) -> N
     data = os.urandom(8_000_000)
     (tools.place / "big").write_bytes(data)
     target = tools.place / "copy"
-    _cut(tools, target, len(data))
+    tools.cut(tools.place / ".copy.rdcp-part", "big", f"host1:{target}")
     if fault == "another source":
         data = os.urandom(8_000_000)
         (tools.place / "big").write_bytes(data)
@@ -218,10 +197,7 @@ def test_file_changed_while_read_fails_alone(tools: Tools) -> None:
     (tree / "a").write_bytes(os.urandom(8_000_000))
     (tree / "b").write_bytes(b"fine")
     process = tools.start("rdcp", "-r", "--rate", "4M", "tree", f"host1:{tools.place}/copy")
-    part = tools.place / "copy" / ".a.rdcp-part"
-    until = time.monotonic() + 20
-    while not (part.exists() and part.stat().st_size) and time.monotonic() < until:
-        time.sleep(0.02)
+    tools.await_part(tools.place / "copy" / ".a.rdcp-part")
     with (tree / "a").open("r+b") as file:
         file.write(b"changed")
     _, said = process.communicate(timeout=30)

@@ -2,28 +2,14 @@
 
 import fcntl
 import os
-import signal
-import time
-from pathlib import Path
 
 import pytest
+from testkit.harness import wait_for
 from testkit.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 
 pytestmark = pytest.mark.e2e
-
-
-def cut(tools: Tools, part: Path, *arguments: str) -> None:
-    """Start a copy, and kill it when the part has some bytes of its file."""
-    process = tools.start("rdcp", "--rate", "4M", *arguments)
-    until = time.monotonic() + 20
-    while not (part.exists() and part.stat().st_size > 1_000_000):
-        assert time.monotonic() < until and process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    tools.none_left()
 
 
 @pytest.mark.parametrize("source", ["tree", "tree/."])
@@ -37,7 +23,7 @@ def test_cut_tree_copy_is_completed(tools: Tools, source: str) -> None:
     (tree / "a").chmod(0o2750)
     for when, folder in enumerate([tree / "a", tree / "d", tree]):
         os.utime(folder, ns=(1, 10**9 * when + 7))
-    cut(tools, copy / "d" / ".big.rdcp-part", "-r", source, "copy")
+    tools.cut(copy / "d" / ".big.rdcp-part", "-r", source, "copy")
     assert (copy / "d").stat().st_mode & 0o777 == 0o700  # no other user may look in yet
     ended = tools.run("rdcp", "-rv", source, "copy")
     copied(ended)
@@ -75,10 +61,8 @@ def test_cut_copy_of_long_name_resumes(tools: Tools) -> None:
     (tools.place / "tree" / name).write_bytes(data)
     (tools.place / "to").mkdir()
     process = tools.start("rdcp", "--rate", "4M", "-r", "tree", "to")
-    until = time.monotonic() + 20
-    while not any(p.stat().st_size > 10**6 for p in (tools.place / "to").rglob(".*")):
-        assert time.monotonic() < until and process.poll() is None
-        time.sleep(0.02)
+    parts = (tools.place / "to").rglob
+    wait_for(lambda: any(path.stat().st_size > 10**6 for path in parts(".*")), "no part")
     process.kill()
     process.communicate()
     tools.none_left()

@@ -1,7 +1,6 @@
 """rdcp with the same source and target: refused as by cp, and unharmed."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from testkit.pipes import Ended, Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 from tests.rdma.tree import body_of, end, file_of, start
 
 pytestmark = pytest.mark.e2e
@@ -29,11 +28,8 @@ def identity(path: Path) -> tuple[int, int, int, bytes]:
 
 
 @pytest.fixture
-def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
-    (tmp_path / "place").mkdir()
-    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path / "place")
-    yield running
-    running.close()
+def tools(near: Near) -> Tools:
+    return near()
 
 
 @pytest.fixture

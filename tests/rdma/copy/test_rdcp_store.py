@@ -14,17 +14,14 @@ from testkit.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, without_capability
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near, NearSsh
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
-def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
-    (tmp_path / "place").mkdir()
-    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path / "place")
-    yield running
-    running.close()
+def tools(near: Near) -> Tools:
+    return near()
 
 
 @pytest.fixture
@@ -194,13 +191,8 @@ def test_retry_survives_killed_source(tools: Tools) -> None:
     data = os.urandom(8_000_000)
     (tools.place / "big").write_bytes(data)
     process = tools.start("rdcp", "-v", "--retry", "1m", "--rate", "4M", "big", "copy")
-    part = tools.place / ".copy.rdcp-part"
-    until = time.monotonic() + 20
-    while not (part.exists() and part.stat().st_size > 3_000_000):
-        assert time.monotonic() < until and process.poll() is None
-        time.sleep(0.02)
-    rows = tools.ours().items()
-    os.kill(next(pid for pid, row in rows if row[1:2] == ["--serve-source"]), 9)
+    tools.await_part(tools.place / ".copy.rdcp-part", 3_000_000)
+    tools.kill_source()
     _, said = process.communicate(timeout=40)
     assert process.returncode == 0, said
     assert b"rdcp: dials again in 1 s, for 60 s at most" in said
@@ -223,12 +215,8 @@ def test_outage_that_goes_on_is_retried(tools: Tools) -> None:
     ssh = NearSsh(tools.place, ONCE).command
     row = ["--retry", "1m", "--rate", "1M", "--ssh", ssh, "big", "host:copy"]
     process = tools.start("rdcp", *row, before=ignore_hangup)
-    until = time.monotonic() + 20
-    while not (tools.place / ".copy.rdcp-part").exists():
-        assert time.monotonic() < until and process.poll() is None
-        time.sleep(0.02)
-    rows = tools.ours().items()
-    os.kill(next(pid for pid, row in rows if row[1:2] == ["--serve-source"]), 9)
+    tools.await_part(tools.place / ".copy.rdcp-part")
+    tools.kill_source()
     assert process.stderr
     again = (line for line in process.stderr if b"dials again" in line)
     assert b"in 1 s" in next(again)

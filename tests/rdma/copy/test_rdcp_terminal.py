@@ -1,42 +1,23 @@
 """rdcp at a terminal: progress, speed, and time left."""
 
-import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from testkit.pipes import Tools
 
-from tests.rdma.near import NearSsh, Seat
+from tests.rdma.near import Near, Sit
 
 pytestmark = pytest.mark.e2e
-Sit = Callable[..., Seat]
 CLEAR = b"\r\x1b[K"
 SHOWN = re.compile(rb"([\d.]+) MB, [\d.]+ [kM]?B/s(?:, (\d+) %, (\d+) s left)?(?:\r\x1b\[K)")
 BIG = 12_000_000
 
 
 @pytest.fixture
-def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
-    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
-    yield running
-    running.close()
-
-
-@pytest.fixture
-def sit(tools: Tools) -> Iterator[Sit]:
-    """Start rdcps in the foreground of a terminal."""
-    with contextlib.ExitStack() as seats:
-
-        def sit_down(*words: str) -> Seat:
-            row = tools.words("rdcp", words)
-            seat = Seat(row, tools.place, tools.environment, reads=False)
-            seats.callback(seat.close)
-            return seat
-
-        yield sit_down
+def tools(near: Near) -> Tools:
+    return near()
 
 
 def shares(shown: bytes) -> list[tuple[int, int]]:
@@ -58,7 +39,7 @@ def make(tree: Path) -> None:
 def test_share_and_time_left(sit: Sit, tools: Tools, source: str, target: str) -> None:
     """Progress is shown for any place of the source, and only in its own line."""
     make(tools.place / "tree")
-    seat = sit("-rv", "--rate", "4M", f"{source}tree", f"{target}copy")
+    seat = sit("rdcp", "-rv", "--rate", "4M", f"{source}tree", f"{target}copy", reads=False)
     assert seat.ended(20) == 0, seat.shown
     rows = shares(seat.shown)
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
@@ -71,7 +52,7 @@ def test_progress_needs_terminal_and_verbose(sit: Sit, tools: Tools) -> None:
     make(tools.place / "tree")
     ended = tools.run("rdcp", "-rv", "--rate", "8M", "tree", "copy")
     assert ended.returncode == 0 and b"\r" not in ended.stderr
-    seat = sit("-r", "--rate", "8M", "tree", "again")
+    seat = sit("rdcp", "-r", "--rate", "8M", "tree", "again", reads=False)
     assert seat.ended(20) == 0 and seat.shown == b""
 
 
@@ -82,7 +63,7 @@ def test_resumed_bytes_count_as_done(sit: Sit, tools: Tools) -> None:
     (tools.place / ".copy.rdcp-part").write_bytes(part)
     note = f"{BIG} {state.st_ino} {state.st_mtime_ns}\ncopy"
     (tools.place / ".copy.rdcp-from").write_text(note)
-    seat = sit("-v", "--rate", "2M", "f", "copy")
+    seat = sit("rdcp", "-v", "--rate", "2M", "f", "copy", reads=False)
     assert seat.ended(20) == 0, seat.shown
     rows = shares(seat.shown)
     assert rows[0][0] >= 50, rows
@@ -94,7 +75,7 @@ def test_total_of_many_files_is_known_soon(sit: Sit, tools: Tools) -> None:
     (tools.place / "tree").mkdir()
     for number in range(3000):
         (tools.place / "tree" / str(number)).write_bytes(bytes(4000))
-    seat = sit("-rv", "--rate", "4M", "tree", "copy")
+    seat = sit("rdcp", "-rv", "--rate", "4M", "tree", "copy", reads=False)
     assert seat.ended(20) == 0, seat.shown
     known = [share for share, _ in shares(seat.shown) if share >= 0]
     assert known and known[0] < 50, seat.shown
@@ -103,6 +84,6 @@ def test_total_of_many_files_is_known_soon(sit: Sit, tools: Tools) -> None:
 def test_complaint_has_its_own_line(sit: Sit, tools: Tools) -> None:
     make(tools.place / "tree")
     os.mkfifo(tools.place / "tree" / "f")
-    seat = sit("-rv", "--rate", "4M", "tree", "copy")
+    seat = sit("rdcp", "-rv", "--rate", "4M", "tree", "copy", reads=False)
     assert seat.ended(20) == 1
     assert CLEAR + b"rdcp: tree/f: skipped: " in seat.shown

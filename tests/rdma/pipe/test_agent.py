@@ -5,36 +5,30 @@ import pwd
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from testkit.harness import wait_for
 from testkit.pipes import Tools
 
 from tests.rdma.agent import READ, VERSION, WRITE, frame, texts, work
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
-def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
-    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
-    yield running
-    running.close()
+def tools(near: Near) -> Tools:
+    return near()
 
 
 def agents(tools: Tools, count: int, within_s: float = 30) -> list[int]:
     """Wait until so many processes are agents or their guards."""
-    until = time.monotonic() + within_s
-    while True:
-        rows = tools.ours().items()
-        found = [pid for pid, words in rows if words[1:2] == ["--agent"]]
-        if len(found) >= count:
-            return found
-        assert time.monotonic() < until, f"{len(found)} agents of {count}"
-        time.sleep(0.02)
+
+    def found() -> list[int]:
+        return [pid for pid, words in tools.ours().items() if words[1:2] == ["--agent"]]
+
+    wait_for(lambda: len(found()) >= count, f"fewer agents than {count}", within_s)
+    return found()
 
 
 @pytest.mark.parametrize("host", ["", "host1:"])

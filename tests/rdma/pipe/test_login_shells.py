@@ -3,12 +3,11 @@
 import os
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from testkit.pipes import Tools
 
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 
 pytestmark = pytest.mark.e2e
 NOISE = {
@@ -23,23 +22,17 @@ NOISE = {
 }
 
 
-def with_login(folder: Path, place: Path, first: str) -> Tools:
-    """Return a runner whose login shells run `first` before the tool."""
-    return Tools(folder, NearSsh(place, f"{first}\n"), place)
-
-
 @pytest.mark.parametrize("noise", NOISE)
-def test_output_of_login_shell_is_ignored(rdma_tools: Path, tmp_path: Path, noise: str) -> None:
-    tools = with_login(rdma_tools, tmp_path, NOISE[noise])
+def test_output_of_login_shell_is_ignored(near: Near, noise: str) -> None:
+    tools = near(f"{NOISE[noise]}\n")
     ended = tools.run("rdpipe", "printf one", "host1:tr o O", "host2:rev", within_s=9)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"enO", b"")
-    (tmp_path / "file").write_bytes(b"there")
+    (tools.place / "file").write_bytes(b"there")
     ended = tools.run("rdcp", "file", "host1:copy", within_s=9)
     assert (ended.returncode, ended.stderr) == (0, b"")
-    assert (tmp_path / "copy").read_bytes() == b"there"
+    assert (tools.place / "copy").read_bytes() == b"there"
     ended = tools.run("rdpipe", "--rsh", "host1", "printf out", within_s=9)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"out", b"")
-    tools.close()
 
 
 @pytest.mark.parametrize(
@@ -52,21 +45,17 @@ def test_output_of_login_shell_is_ignored(rdma_tools: Path, tmp_path: Path, nois
     ],
 )
 def test_login_that_starts_no_tool_is_quoted(
-    rdma_tools: Path, tmp_path: Path, first: str, status: int, says: bytes
+    near: Near, first: str, status: int, says: bytes
 ) -> None:
-    tools = with_login(rdma_tools, tmp_path, first)
-    ended = tools.run("rdpipe", "host1:cat", within_s=9)
+    ended = near(f"{first}\n").run("rdpipe", "host1:cat", within_s=9)
     assert ended.returncode == status
     assert says in ended.stderr
-    tools.close()
 
 
-def test_time_limit_includes_start_of_session(rdma_tools: Path, tmp_path: Path) -> None:
+def test_time_limit_includes_start_of_session(near: Near) -> None:
     started: dict[str, tuple[Tools, subprocess.Popen[bytes]]] = {}
     for first in ("printf 'Press a key:'; exec sleep 600", "exec sleep 600"):
-        place = tmp_path / str(len(started))
-        place.mkdir()
-        tools = with_login(rdma_tools, place, first)
+        tools = near(f"{first}\n")
         words = ["--timeout", "5", "printf x", "host1:cat"]
         started[first] = tools, tools.start("rdpipe", *words, before=os.setsid)
     since = time.monotonic()
@@ -75,6 +64,6 @@ def test_time_limit_includes_start_of_session(rdma_tools: Path, tmp_path: Path) 
         assert process.returncode == 1
         assert time.monotonic() - since < 15
         assert b"segment 2 (host1:cat): no rdpipe answered there within 5 s (--timeout)" in said
-        assert b"try '%s' host1 true" % os.fsencode(tools.place / "ssh") in said
+        assert b"try '%s' host1 true" % os.fsencode(tools.place.parent / "ssh") in said
         assert (b'the login shell printed "Press a key:"' in said) == ("Press" in first)
         tools.none_left()

@@ -9,15 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from testkit.base_station.stored import put
+from testkit.base_station.stored import new_store, put
 from testkit.mcaps import McapFile
 from testkit.pipes import SLOWNESS, Tools
 from testkit.recordings import NAME, SECONDS, drive_messages
 
 from fpvcar.recordings.export.export import Report
 from fpvstation.cli import decode
-from fpvstation.store.disk import Folder
-from fpvstation.store.store import Store
 
 pytestmark = pytest.mark.e2e
 
@@ -44,9 +42,7 @@ def streamed(tools: Tools, store: Path, *more: str) -> tuple[str, float]:
 
 def test_recording_is_shown_on_second_machine(tools: Tools, tmp_path: Path) -> None:
     root = tmp_path / "store"
-    root.mkdir()
-    store = Store(Folder(root))
-    store.open("")
+    store = new_store(root)
     made = McapFile(drive_messages()).to(tmp_path / NAME)
     put(store, NAME, made.read_bytes())
     whole = io.BytesIO()

@@ -2,14 +2,12 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from testkit.network.lan import Lan
 from testkit.pipes import Tools
 
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 
 pytestmark = [
     pytest.mark.e2e,
@@ -21,18 +19,9 @@ THROUGH = b"goes through the SSH session"
 
 
 @pytest.fixture
-def lan() -> Iterator[Lan]:
-    with Lan() as made:
-        yield made
-
-
-@pytest.fixture
-def apart(rdma_tools: Path, tmp_path: Path, lan: Lan) -> Iterator[Tools]:
+def apart(near: Near, lan: Lan) -> Tools:
     """Runner with `far:` as the far host. Its sshd is simulated, and needs no port."""
-    ssh = NearSsh(tmp_path, f'set -- "$1" "exec {" ".join(lan.enter)} sh -c \'$2\'"\n')
-    running = Tools(rdma_tools, ssh, tmp_path)
-    yield running
-    running.close()
+    return near(f'set -- "$1" "exec {" ".join(lan.enter)} sh -c \'$2\'"\n')
 
 
 def close(lan: Lan, far: str = "", near: str = "", how: str = "reject") -> None:
@@ -55,7 +44,7 @@ ALL, BUT_NINE = "1-65535", "{ 1-7470, 7480-65535 }"
 
 
 @pytest.mark.parametrize(
-    ("far", "near", "options", "says"),
+    ("inward", "outward", "options", "says"),
     [
         (ALL, "", [], THROUGH),
         (ALL, ALL, [], THROUGH),
@@ -67,22 +56,21 @@ ALL, BUT_NINE = "1-65535", "{ 1-7470, 7480-65535 }"
 def test_copy_there_and_back_names_the_route(
     apart: Tools,
     lan: Lan,
-    tmp_path: Path,
-    far: str,
-    near: str,
+    inward: str,
+    outward: str,
     options: list[str],
     says: bytes | None,
     soaking: bool,
 ) -> None:
     """A line names the route unless the data goes straight."""
-    (tmp_path / "a").write_bytes(data := os.urandom(SIZE))
-    close(lan, far, near, "drop" if soaking else "reject")
-    for source, target in (("a", f"far:{tmp_path}/b"), (f"far:{tmp_path}/b", "c")):
+    (apart.place / "a").write_bytes(data := os.urandom(SIZE))
+    close(lan, inward, outward, "drop" if soaking else "reject")
+    for source, target in (("a", f"far:{apart.place}/b"), (f"far:{apart.place}/b", "c")):
         ended = apart.run("rdcp", *options, source, target, within_s=60)
         assert ended.returncode == 0, ended.stderr
-        straight = says is None or (far != near and source != "a")
+        straight = says is None or (inward != outward and source != "a")
         assert ended.stderr.count(says or b"\n") == (not straight), ended.stderr
-    assert (tmp_path / "c").read_bytes() == data
+    assert (apart.place / "c").read_bytes() == data
 
 
 def test_pipe_through_ssh_keeps_output_and_status(apart: Tools, lan: Lan) -> None:

@@ -6,14 +6,13 @@ import signal
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from testkit.network.sshd import Sshd
 from testkit.pipes import SLOWNESS, Ended, Tools, processes
 
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 
 pytestmark = pytest.mark.e2e
 ACL = struct.pack("<I", 2) + b"".join(
@@ -172,17 +171,11 @@ def test_small_writes_are_passed_on_at_once(tools: Tools) -> None:
     assert process.returncode == 0
 
 
-@pytest.fixture
-def near(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
-    running = Tools(rdma_tools, NearSsh(tmp_path, 'echo "$1" >asked\n'), tmp_path)
-    yield running
-    running.close()
-
-
 @pytest.mark.parametrize(
     ("row", "host"), [(["host"], "host"), (["-l", "me", "::1"], "me@::1"), (["me@host"], "me@host")]
 )
-def test_command_is_joined_and_host_given_as_to_ssh(near: Tools, row: list[str], host: str) -> None:
-    ended = near.run("rdpipe", "--rsh", *row, "echo", "a;", "echo  'b  c'")
+def test_command_is_joined_and_host_given_as_to_ssh(near: Near, row: list[str], host: str) -> None:
+    tools = near('echo "$1" >asked\n')
+    ended = tools.run("rdpipe", "--rsh", *row, "echo", "a;", "echo  'b  c'")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"a\nb  c\n", b"")
-    assert (near.place / "asked").read_text() == f"{host}\n"
+    assert (tools.place / "asked").read_text() == f"{host}\n"

@@ -10,7 +10,7 @@ import pytest
 from testkit.pipes import SLOWNESS
 
 from tests.rdma.ends import KEY, Ends
-from tests.rdma.records import CREDIT, DONE, END, ENDING, PROOF, RECEIVER, Hello, Peer, record
+from tests.rdma.records import CREDIT, DONE, END, ENDING, PROOF, RECEIVER, Hello, record
 
 pytestmark = pytest.mark.e2e
 STRANGER = "127.0.0.1"
@@ -80,16 +80,12 @@ def test_silent_strangers_do_not_outlast_the_limit(ends: Ends) -> None:
 
 def test_sender_waits_for_late_proof_of_receiver(ends: Ends) -> None:
     """A receiver whose hello came in time has the rest of the time for its proof."""
-    with socket.create_server((STRANGER, 0)) as server:
-        words = ["--connect-timeout", "4"]
-        port = server.getsockname()[1]
-        sender = ends.send("--", "true", options=words, host=BOTH, port=port)
-        peer = Peer(server.accept()[0])
-        shared = peer.meet_as_receiver(KEY, Hello(RECEIVER, checksum=0))
-        time.sleep(2.5)  # more than half of the time
-        peer.send(record(PROOF, shared.proof(RECEIVER)))
-        peer.send(record(CREDIT, number=4))
-        peer.until(END)
-        peer.send(record(DONE, ENDING.pack(0, 0)))
-        assert sender.ended().status == 0
-        peer.close()
+    words = ["--connect-timeout", "4"]
+    sender, peer = ends.send_to_peer("--", "true", options=words, host=BOTH)
+    shared = peer.meet_as_receiver(KEY, Hello(RECEIVER, checksum=0))
+    time.sleep(2.5)  # more than half of the time
+    peer.send(record(PROOF, shared.proof(RECEIVER)))
+    peer.send(record(CREDIT, number=4))
+    peer.until(END)
+    peer.send(record(DONE, ENDING.pack(0, 0)))
+    assert sender.ended().status == 0

@@ -1,22 +1,18 @@
 """Bad input gets one line that names the refused value and the next step."""
 
 import os
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from testkit.pipes import Tools
 
 from tests.rdma.ends import KEY, End, Ended, Ends
-from tests.rdma.near import NearSsh
+from tests.rdma.near import Near
 from tests.rdma.records import SENDER, VERSION, Hello
-from tests.rdma.stream.test_stream_hostile import Knock, knock
 
-__all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e
 
 SILENT_NAME_SERVER = """
@@ -36,20 +32,7 @@ def advises(ended: Ended, status: int, *words: str) -> None:
 
 
 def run(ends: Ends, tool: str, *words: str, key: bytes | None = KEY) -> Ended:
-    environment = {**os.environ}
-    environment.pop("RDPIPE_KEY", None)
-    if key is not None:
-        environment["RDPIPE_KEY"] = key.decode()
-    done = subprocess.run(
-        [ends.folder / tool, *words],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        cwd=ends.place,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-    )
-    return Ended(done.returncode, done.stdout.encode(), done.stderr)
+    return ends.start(tool, *words, key=key).ended()
 
 
 def alone(ends: Ends, *words: str) -> Ended:
@@ -180,11 +163,9 @@ class TestKeys:
         said = receiver.ended().err.splitlines()
         assert len(said) == 2 and "the keys differ" in said[0], said
 
-    def test_other_protocol_version_is_reported_at_both_ends(
-        self, ends: Ends, knock: Knock
-    ) -> None:
+    def test_other_protocol_version_is_reported_at_both_ends(self, ends: Ends) -> None:
         receiver = ends.receive()
-        stranger = knock()
+        stranger = ends.peer()
         stranger.send(Hello(SENDER, version=7).whole())
         assert f"receiver version {VERSION}: install" in stranger.last_words()
         receiver.kill(15)
@@ -221,12 +202,15 @@ class TestFiles:
         advises(ended, 2, '"--encrypt"', "options before PORT")
         assert not list(ends.place.iterdir())
 
+    @pytest.mark.parametrize("checksum", ["xxh3", "none"])
     @pytest.mark.parametrize("size", [11_000_000, 10])
-    def test_source_that_changes_size_is_reported(self, ends: Ends, size: int) -> None:
+    def test_source_that_changes_size_is_reported(
+        self, ends: Ends, size: int, checksum: str
+    ) -> None:
         (ends.place / "in").touch()
         os.truncate(ends.place / "in", 10_000_000)
         receiver = ends.receive("/dev/null")
-        sender = ends.send("in", options=["--rate", "10M"])
+        sender = ends.send("in", options=["--rate", "10M", "--checksum", checksum])
         timer = threading.Timer(0.3, os.truncate, (ends.place / "in", size))
         timer.start()
         advises(sender.ended(), 1, "in changed while it was read")
@@ -235,10 +219,8 @@ class TestFiles:
 
 
 @pytest.fixture
-def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
-    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
-    yield running
-    running.close()
+def tools(near: Near) -> Tools:
+    return near()
 
 
 class TestTools:
@@ -300,4 +282,4 @@ class TestTools:
     )
     def test_rdpipe(self, tools: Tools, words: list[str], says: str) -> None:
         advises(self.said(tools, "rdpipe", words), 2, says)
-        assert os.listdir(tools.place) == ["ssh"]
+        assert os.listdir(tools.place) == []

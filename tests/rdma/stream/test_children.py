@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.harness import wait_for
 from testkit.pipes import SLOWNESS, Tools
 
-from tests.rdma.ends import KEY, End, Ended, Ends
-from tests.rdma.near import NearSsh, Seat
+from tests.rdma.ends import End, Ends
+from tests.rdma.near import NearSsh
 
 pytestmark = pytest.mark.e2e
 USER = 1000
@@ -44,9 +45,8 @@ def place() -> Iterator[Path]:
 @pytest.fixture
 def users(rdma_tools: Path, place: Path) -> Iterator[Ends]:
     """Both ends run as the user and may start processes that the user cannot end."""
-    ends = Ends(rdma_tools, place)
-    yield ends
-    ends.close()
+    with contextlib.closing(Ends(rdma_tools, place)) as ends:
+        yield ends
 
 
 def roots(place: Path, *words: str) -> list[str]:
@@ -55,10 +55,7 @@ def roots(place: Path, *words: str) -> list[str]:
 
 def await_roots(ends: Ends, *words: str) -> None:
     """Wait until setpriv has made the processes root's: the user who started setpriv may end it."""
-    until = time.monotonic() + 10 * SLOWNESS
-    while [*words, ""] not in ends.left().values():
-        assert time.monotonic() < until, ends.left()
-        time.sleep(0.02)
+    wait_for(lambda: [*words, ""] in ends.left().values(), f"no {words}", 10 * SLOWNESS)
 
 
 def leave(end: End, within_s: float = 4) -> int:
@@ -79,10 +76,6 @@ def end_roots(ends: Ends) -> set[str]:
     return set(left.values())
 
 
-def said(end: End) -> Ended:
-    return end.ended(5)
-
-
 def test_consumer_of_root_is_named(users: Ends) -> None:
     words = ["sh", "-c", "cat >/dev/null; sleep 1000"]
     command = ["--", *roots(users.place, *words)]
@@ -92,22 +85,19 @@ def test_consumer_of_root_is_named(users: Ends) -> None:
     sender.kill()
     assert leave(receiver) == 1
     assert "sh" in end_roots(users)
-    assert LEFT in said(receiver).err
+    assert LEFT in receiver.ended(5).err
 
 
 @pytest.mark.parametrize("command", [("cat", "/dev/zero"), ("sleep", "1000")])
-def test_producer_of_root_does_not_block_sender(
-    users: Ends, rdma_tools: Path, command: tuple[str, ...]
-) -> None:
+def test_producer_of_root_does_not_block_sender(users: Ends, command: tuple[str, ...]) -> None:
     """A producer that writes gets an error, too."""
     receiver = users.receive("/dev/null")
-    words = [str(rdma_tools / "rdsend"), "127.0.0.1", str(users.port), "--"]
-    sender = End([*words, *roots(users.place, *command)], users.place, before=become_user)
+    sender = users.send("--", *roots(users.place, *command), before=become_user)
     await_roots(users, *command)
     receiver.kill()
     assert leave(sender) == 1
     assert ("cat" in end_roots(users)) is False
-    assert (LEFT in said(sender).err) is (command[0] == "sleep")
+    assert (LEFT in sender.ended(5).err) is (command[0] == "sleep")
 
 
 def test_agent_gives_up_process_of_root(rdma_tools: Path, place: Path) -> None:
@@ -164,20 +154,15 @@ def test_background_work_survives_completed_transfer(ends: Ends) -> None:
     receiver = ends.receive("--", "sh", "-c", line.format("one", "cat >/dev/null;"))
     sender = ends.send("--", "sh", "-c", line.format("other", "echo x;"))
     assert (sender.ended(5).status, receiver.ended(5).status) == (0, 0)
-    until = time.monotonic() + 5
-    while len(os.listdir(ends.place)) < 2:
-        assert time.monotonic() < until, os.listdir(ends.place)
-        time.sleep(0.02)
+    wait_for(lambda: len(os.listdir(ends.place)) == 2, "no background work", 5.0)
 
 
 def test_producer_that_reads_the_terminal_is_ended(ends: Ends) -> None:
     receiver = ends.receive("out")
-    words = [str(ends.folder / "rdsend"), "127.0.0.1", str(ends.port), "--", "cat"]
-    seat = Seat(words, ends.place, {**os.environ, "RDPIPE_KEY": KEY.decode()})
+    seat = ends.sit("--", "cat")
     assert seat.ended(5) == 128 + signal.SIGTTIN
     assert b"the producer cat was stopped: it asks at the terminal" in seat.shown
     assert receiver.ended().status == 1
-    seat.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])

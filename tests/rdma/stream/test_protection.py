@@ -2,8 +2,6 @@
 
 import os
 import resource
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,6 @@ from tests.rdma.records import (
     ENDING,
     SENDER,
     Hello,
-    Peer,
     record,
 )
 from tests.rdma.stream.test_stream_relays import Relay
@@ -48,7 +45,7 @@ class TestByHand:
     @pytest.mark.parametrize("aes", [0, 1])
     def test_both_ciphers(self, ends: Ends, aes: int) -> None:
         receiver = ends.receive("out", options=["-v"])
-        peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
+        peer = ends.peer()
         hello = Hello(SENDER, protection=ENCRYPTED, aes=aes)
         peer.prove_as_sender(KEY, hello)
         kind, number, body = peer.take()
@@ -61,18 +58,16 @@ class TestByHand:
         assert (number, opened) == (1, ENDING.pack(7, 0))
         peer.send(peer.says.seal(BYE))
         ended = receiver.ended()
-        peer.close()
         assert ended.status == 0 and (ends.place / "out").read_bytes() == b"by hand"
         assert ("AES-256-GCM" if peer.says.aes() else "ChaCha20-Poly1305") in ended.err
 
     @pytest.mark.parametrize("kind", [DATA, END, BYE])
     def test_record_without_tag_is_refused(self, ends: Ends, kind: int) -> None:
         receiver = ends.receive("out", options=["--encrypt"])
-        peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
+        peer = ends.peer()
         peer.prove_as_sender(KEY)
         peer.send(record(kind, b"" if kind == BYE else bytes(16)))
         ended = receiver.ended(4)
-        peer.close()
         assert ended.status == 1 and "was changed on its way" in ended.err
         assert not (ends.place / "out").exists()
 
@@ -95,17 +90,10 @@ class TestByHand:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 class TestBeyondLoopback:
-    @pytest.fixture
-    def lan(self) -> Iterator[Lan]:
-        with Lan() as made:
-            yield made
-
     def far(self, ends: Ends, lan: Lan, port: int, *options: str) -> End:
         """Start an rdsend on the far host."""
-        words = [str(ends.folder / "rdsend"), *options, lan.near, str(port)]
-        sender = End([*lan.enter, *words, "--", "echo", "secret"], ends.place)
-        ends._started.append(sender)
-        return sender
+        secret = ["--", "echo", "secret"]
+        return ends.send(*secret, options=options, host=lan.near, port=port, enter=lan.enter)
 
     def forge(self, ends: Ends) -> bytes:
         """Return the end record that declares FORGED to be right."""
@@ -160,16 +148,9 @@ class TestBeyondLoopback:
         add = ["sh", "-c", f"ip link set lo up; ip addr add {address} dev lo"]
         End([*lan.enter, *add], ends.place).ended()
         plain = ["--plain"] * times
-        shown, told = os.pipe()
-        words = [str(ends.folder / "rdrecv"), "--announce-fd", str(told), *plain]
-        receiver = End([*lan.enter, *words, "0"], ends.place, pass_fds=[told])
-        ends._started.append(receiver)
-        os.close(told)
-        port = os.read(shown, 4096).decode().split()[0].removeprefix("port=")
-        os.close(shown)
-        words = [str(ends.folder / "rdsend"), *plain, "203.0.113.1", port]
-        sender = End([*lan.enter, *words, "--", "echo", "x"], ends.place)
-        ended = sender.ended()
+        receiver = ends.receive(options=plain, enter=lan.enter)
+        words = [*plain, address[:-3], str(ends.port), "--", "echo", "x"]
+        ended = ends.start("rdsend", *words, enter=lan.enter).ended()
         if times == 1:
             assert ended.status == 2 and "leave --plain out, or give it" in ended.err
             receiver.kill(15)

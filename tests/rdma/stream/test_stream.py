@@ -6,24 +6,19 @@ import stat
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.rdma.ends import KEY, Ends
+from tests.rdma.ends import Ends
 
 pytestmark = pytest.mark.e2e
 CHUNK = 262_144
 
 
-def noise(length: int) -> bytes:
-    return os.urandom(length)
-
-
 @pytest.mark.parametrize("options", [[], ["--encrypt"], ["--checksum", "none"]])
 @pytest.mark.parametrize("length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK, 9_999_999])
 def test_transfer_of_boundary_sizes(ends: Ends, length: int, options: list[str]) -> None:
-    data = noise(length)
+    data = os.urandom(length)
     (ends.place / "in").write_bytes(data)
     receiver = ends.receive("out", options=options)
     assert ends.send("in", options=options).ended().status == 0
@@ -56,7 +51,7 @@ def test_sparse_file_arrives_unchanged(ends: Ends, checksum: str, soaking: bool)
 
 
 def test_transfer_with_small_chunks_and_one_credit(ends: Ends) -> None:
-    data = noise(100_001)
+    data = os.urandom(100_001)
     receiver = ends.receive("out", options=["--chunk", "4096", "--credits", "1"])
     assert ends.send_bytes(data, ["--credits", "3"]).status == 0
     assert receiver.ended().status == 0
@@ -98,21 +93,10 @@ def test_addresses_are_tried_in_order(ends: Ends) -> None:
 
 
 def test_announcement_has_port_transports_and_addresses(ends: Ends) -> None:
-    shown, told = os.pipe()
-    end = subprocess.Popen(
-        [ends.folder / "rdrecv", "--announce-fd", str(told), "0", "/dev/null"],
-        pass_fds=[told],
-        env={**os.environ, "RDPIPE_KEY": KEY.decode()},
-        cwd=ends.place,
-    )
-    os.close(told)
-    with open(shown) as lines:
-        words = dict(word.split("=") for word in lines.readline().split())
-    end.kill()
-    end.wait()
-    assert int(words["port"]) > 0
-    assert "tcp" in words["transports"].split(",")
-    assert all(words["addresses"].split(","))
+    ends.receive("/dev/null")
+    assert int(ends.announced["port"]) > 0
+    assert "tcp" in ends.announced["transports"].split(",")
+    assert all(ends.announced["addresses"].split(","))
 
 
 class TestTargets:
@@ -121,9 +105,7 @@ class TestTargets:
         real.write_bytes(b"old")
         real.chmod(0o640)
         link.symlink_to("real")
-        receiver = ends.receive("link", options=["--sync"])
-        assert ends.send_bytes(b"new").status == 0
-        assert receiver.ended().status == 0
+        ends.pass_on(b"new", "link", options=["--sync"])
         assert link.is_symlink() and real.read_bytes() == b"new"
         assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
@@ -133,9 +115,7 @@ class TestTargets:
         target.write_bytes(b"old")
         os.chown(target, 1234, 4321)
         target.chmod(0o604)
-        receiver = ends.receive("out")
-        assert ends.send_bytes(b"new").status == 0
-        assert receiver.ended().status == 0
+        ends.pass_on(b"new", "out")
         state = target.stat()
         assert target.read_bytes() == b"new"
         assert (state.st_uid, state.st_gid) == (1234, 4321)
@@ -143,17 +123,13 @@ class TestTargets:
 
     def test_dangling_symlink_target_is_created(self, ends: Ends) -> None:
         (ends.place / "link").symlink_to("absent")
-        receiver = ends.receive("link")
-        assert ends.send_bytes(b"new").status == 0
-        assert receiver.ended().status == 0
+        ends.pass_on(b"new", "link")
         assert (ends.place / "link").is_symlink()
         assert (ends.place / "absent").read_bytes() == b"new"
 
     def test_dev_null_is_written_in_place(self, ends: Ends) -> None:
         before = os.stat("/dev/null")
-        receiver = ends.receive("/dev/null")
-        assert ends.send_bytes(b"gone").status == 0
-        assert receiver.ended().status == 0
+        ends.pass_on(b"gone", "/dev/null")
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
         assert os.stat("/dev/null").st_ino == before.st_ino
 
@@ -162,9 +138,7 @@ class TestTargets:
         with log.open("wb") as out:
             out.write(b"before ")
             out.flush()
-            receiver = ends.receive(stdout=out)
-            assert ends.send_bytes(b"after").status == 0
-            assert receiver.ended().status == 0
+            ends.pass_on(b"after", stdout=out)
         assert log.read_bytes() == b"before after"
 
     def test_target_is_replaced_only_when_complete(self, ends: Ends) -> None:
@@ -183,14 +157,12 @@ class TestTargets:
         "name", ["two words", "new\nline", "'\"$HOME`", "é", "n" * 255, "./-x"]
     )
     def test_unusual_target_name_is_written(self, ends: Ends, name: str) -> None:
-        receiver = ends.receive(name)
-        assert ends.send_bytes(b"named").status == 0
-        assert receiver.ended().status == 0
+        ends.pass_on(b"named", name)
         assert (ends.place / name).read_bytes() == b"named"
 
 
 def test_non_blocking_stdin_and_stdout(ends: Ends) -> None:
-    data = noise(3_000_000)
+    data = os.urandom(3_000_000)
     (ends.place / "in").write_bytes(data)
     from_us, to_cat = os.pipe()
     from_slow, to_sender = os.pipe()
@@ -214,7 +186,7 @@ def test_non_blocking_stdin_and_stdout(ends: Ends) -> None:
 
 
 def test_signals_that_interrupt_calls_change_nothing(ends: Ends) -> None:
-    data = noise(30_000_000)
+    data = os.urandom(30_000_000)
     (ends.place / "in").write_bytes(data)
     receiver = ends.receive("--", "sh", "-c", "cat > out")
     sender = ends.send("in", options=["--rate", "30M"])
@@ -229,7 +201,7 @@ def test_signals_that_interrupt_calls_change_nothing(ends: Ends) -> None:
 
 def test_rate_and_statistics(ends: Ends) -> None:
     receiver = ends.receive("/dev/null", options=["--json"])
-    ended = ends.send_bytes(noise(1_000_000), ["--rate", "2000000", "--json", "-v"])
+    ended = ends.send_bytes(os.urandom(1_000_000), ["--rate", "2000000", "--json", "-v"])
     said = json.loads(ended.err.splitlines()[-1])
     assert said["bytes"] == 1_000_000 and said["status"] == 0
     assert said["transport"] == "tcp" and said["bytes_per_s"] <= 2_100_000
@@ -249,14 +221,13 @@ def test_rate_limit_grants_no_burst_after_a_pause(ends: Ends) -> None:
 
 
 class TestKeys:
-    def test_new_key_is_private_and_usable(self, ends: Ends, rdma_tools: Path) -> None:
-        words = [str(rdma_tools / "rdrecv"), "--new-key", "key"]
-        assert subprocess.run(words, cwd=ends.place).returncode == 0
+    def test_new_key_is_private_and_usable(self, ends: Ends) -> None:
+        assert ends.start("rdrecv", "--new-key", "key").ended().status == 0
         made = ends.place / "key"
         assert stat.S_IMODE(made.stat().st_mode) == 0o600
         assert len(bytes.fromhex(made.read_text())) == 32
-        again = subprocess.run(words, cwd=ends.place, capture_output=True)
-        assert again.returncode == 1 and b"key" in again.stderr
+        again = ends.start("rdrecv", "--new-key", "key").ended()
+        assert again.status == 1 and "key" in again.err
         receiver = ends.receive(options=["--key-file", "key"])
         sender = ends.send("--", "echo", "hi", options=["--key-file", "key"])
         assert sender.ended().status == 0

@@ -5,39 +5,27 @@ import errno
 import json
 import os
 import signal
-import socket
 import stat
-import subprocess
 import time
 from pathlib import Path
-from typing import IO
 
 import pytest
 from testkit.pipes import SLOWNESS
 
 from tests.rdma.ends import KEY, End, Ends
 from tests.rdma.kernel import CAP_CHOWN, OPENAT, without, without_capability
-from tests.rdma.records import ABORT, DATA, END, ENDING, SENDER, Hello, Peer, record
-from tests.rdma.stream.test_stream_hostile import Knock, knock
+from tests.rdma.records import ABORT, DATA, END, ENDING, SENDER, Hello, record
 
-__all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e
 NONE = ["--checksum", "none"]
-
-
-def started(ends: Ends, tool: str, *words: str, stdout: int | IO[bytes] = subprocess.PIPE) -> End:
-    end = End([str(ends.folder / tool), *words], ends.place, stdout=stdout)
-    ends._started.append(end)
-    return end
 
 
 class TestDescriptors:
     def test_verbose_lines_stay_out_of_target_without_stderr(self, ends: Ends) -> None:
         """Neither socket nor file gets the number 2, where -v would write into it."""
-        receiver = ends.receive("out", options=["-v"], before=lambda: os.closerange(0, 3))
-        assert ends.send_bytes(b"clean" * 200_000).status == 0
-        assert receiver.ended().status == 0
-        assert (ends.place / "out").read_bytes() == b"clean" * 200_000
+        data = b"clean" * 200_000
+        ends.pass_on(data, "out", options=["-v"], before=lambda: os.closerange(0, 3))
+        assert (ends.place / "out").read_bytes() == data
 
     def test_closed_stdin_or_stdout_is_refused_before_connection(self, ends: Ends) -> None:
         for tool, words, fd in (("rdsend", "127.0.0.1 9", 0), ("rdrecv", "0", 1)):
@@ -47,9 +35,7 @@ class TestDescriptors:
 
     def test_command_needs_no_stdout(self, ends: Ends) -> None:
         take = ["--", "sh", "-c", "cat >out"]
-        receiver = ends.receive(*take, before=lambda: os.close(1))
-        assert ends.send_bytes(b"all").status == 0
-        assert receiver.ended().status == 0
+        ends.pass_on(b"all", *take, before=lambda: os.close(1))
         assert (ends.place / "out").read_bytes() == b"all"
 
     def test_key_on_stdin_leaves_stdin_to_the_command(self, ends: Ends) -> None:
@@ -71,8 +57,7 @@ class TestDescriptors:
 
     def test_wait_for_key_can_be_interrupted(self, ends: Ends) -> None:
         reader, writer = os.pipe()
-        words = [str(ends.folder / "rdrecv"), "--key-fd", str(reader), "0"]
-        receiver = End(words, ends.place, pass_fds=[reader])
+        receiver = ends.start("rdrecv", "--key-fd", str(reader), "0", pass_fds=[reader])
         time.sleep(0.2)
         receiver.kill(signal.SIGINT)
         assert receiver.ended(3).status == -signal.SIGINT
@@ -84,21 +69,21 @@ class TestTargets:
     @pytest.mark.parametrize("name", ["fifo", "/dev/stdout", "/dev/full"])
     def test_target_that_is_no_regular_file_is_refused(self, ends: Ends, name: str) -> None:
         os.mkfifo(ends.place / "fifo")
-        ended = started(ends, "rdrecv", "0", name).ended(3)
+        ended = ends.start("rdrecv", "0", name).ended(3)
         assert ended.status == 1 and f"{name} is not a regular file: let a shell" in ended.err
         assert os.listdir(ends.place) == ["fifo"]
 
     def test_unlinked_target_file_is_refused(self, ends: Ends) -> None:
         with (ends.place / "gone").open("wb") as gone:
             os.unlink(ends.place / "gone")
-            end = started(ends, "rdrecv", "0", "/dev/stdout", stdout=gone)
+            end = ends.start("rdrecv", "0", "/dev/stdout", stdout=gone)
             ended = end.ended(3)
         assert ended.status == 1 and "/dev/stdout" in ended.err
         assert list(ends.place.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["", "absent/", "absent//"])
     def test_invalid_target_name_is_refused_before_connection(self, ends: Ends, name: str) -> None:
-        ended = started(ends, "rdrecv", "0", name).ended(3)
+        ended = ends.start("rdrecv", "0", name).ended(3)
         assert ended.status == 1 and "cannot" in ended.err
 
     def test_receiver_without_sender_leaves_target_unchanged(self, ends: Ends) -> None:
@@ -128,10 +113,8 @@ class TestTargets:
         target.write_bytes(b"old")
         os.chown(target, 1234, 4321)
         target.chmod(0o6755)
-        receiver = ends.receive("out", before=without_capability(CAP_CHOWN))
-        assert ends.send_bytes(b"new").status == 0
-        ended = receiver.ended()
-        assert ended.status == 0 and "another owner" in ended.err
+        ended = ends.pass_on(b"new", "out", before=without_capability(CAP_CHOWN))
+        assert "another owner" in ended.err
         assert target.stat().st_uid == 0
         assert stat.S_IMODE(target.stat().st_mode) == 0o755
 
@@ -146,25 +129,23 @@ class TestTargets:
         target = ends.place / "out"
         target.write_bytes(b"old")
         os.chown(target, 1234, 4321)
-        receiver = ends.receive("out", before=colleague)
-        assert ends.send_bytes(b"new").status == 0
-        ended = receiver.ended()
-        assert ended.status == 0 and "belong to another owner: " in ended.err
+        ended = ends.pass_on(b"new", "out", before=colleague)
+        assert "belong to another owner: " in ended.err
         assert (target.stat().st_uid, target.stat().st_gid) == (0, 4321)
 
     def test_sync_with_command_is_refused(self, ends: Ends) -> None:
         with (ends.place / "log").open("wb") as log:
             words = ["--sync", "0", "--", "cat"]
-            ended = started(ends, "rdrecv", *words, stdout=log).ended(3)
+            ended = ends.start("rdrecv", *words, stdout=log).ended(3)
         assert ended.status == 2 and "--sync: what cat reads" in ended.err
 
 
 class TestWholeness:
-    def test_abort_after_end_leaves_old_file(self, ends: Ends, knock: Knock) -> None:
+    def test_abort_after_end_leaves_old_file(self, ends: Ends) -> None:
         """Much data is still to be written when the end and the abort arrive."""
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
-        peer: Peer = knock()
+        peer = ends.peer()
         peer.prove_as_sender(KEY, Hello(SENDER, checksum=0))
         body = bytes(65536)
         count = 32
@@ -207,14 +188,11 @@ class TestWholeness:
     def test_empty_file_that_grows_is_reported(self, ends: Ends) -> None:
         """The file is open before rdsend connects."""
         (ends.place / "in").touch()
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            sender = ends.send("in", port=server.getsockname()[1])
-            peer = Peer(server.accept()[0])
-            (ends.place / "in").write_bytes(b"late")
-            peer.prove_as_receiver(KEY)
-            assert "changed while it was read" in peer.last_words()
-            assert sender.ended().status == 1
-            peer.close()
+        sender, peer = ends.send_to_peer("in")
+        (ends.place / "in").write_bytes(b"late")
+        peer.prove_as_receiver(KEY)
+        assert "changed while it was read" in peer.last_words()
+        assert sender.ended().status == 1
 
     @pytest.mark.parametrize("options", [[], NONE])
     @pytest.mark.parametrize("name", ["/proc/self/status", "/sys/kernel/mm/ksm/run"])
@@ -231,14 +209,14 @@ class TestWholeness:
 
 class TestWords:
     def test_json_reports_refused_connection(self, ends: Ends) -> None:
-        ended = started(ends, "rdsend", "--json", "127.0.0.1", "1").ended()
+        ended = ends.start("rdsend", "--json", "127.0.0.1", "1").ended()
         said = json.loads(ended.err.splitlines()[-1])
         assert ended.status == 1 == said["status"]
         assert said["bytes"] == 0 and "connection refused" in said["error"]
 
     def test_name_with_newline_stays_in_one_line(self, ends: Ends) -> None:
         for words in (["127.0.0.1", "1", "a\nb\x1b[2J"], ["--key-file", "a\nb", "h", "1"]):
-            ended = started(ends, "rdsend", *words).ended()
+            ended = ends.start("rdsend", *words).ended()
             assert ended.err.count("\n") == 1 and "\x1b" not in ended.err
             assert "a?b" in ended.err
 
@@ -252,17 +230,10 @@ class TestWords:
                 os.write(writer, bytes(4096))
         except BlockingIOError:
             os.set_blocking(writer, True)
-        words = ["--rate", "2M", "-v", "127.0.0.1", str(ends.port), "/dev/zero"]
-        sender = subprocess.Popen(
-            [ends.folder / "rdsend", *words],
-            stderr=writer,
-            cwd=ends.place,
-            env={**os.environ, "RDPIPE_KEY": KEY.decode()},
-        )
+        sender = ends.send("/dev/zero", options=["--rate", "2M", "-v"], stderr=writer)
         time.sleep(2.5 * SLOWNESS)
         assert receiver.process.poll() is None
-        sender.kill()
-        sender.wait()
+        sender.close()
         os.close(reader)
         os.close(writer)
         assert "left without a word" in receiver.ended().err

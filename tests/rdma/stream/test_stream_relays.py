@@ -9,9 +9,7 @@ import pytest
 
 from tests.rdma.ends import KEY, Ended, Ends
 from tests.rdma.records import CREDIT, DATA, DONE, END, HEADER, HELLO, PROOF, SENDER, Shared
-from tests.rdma.stream.test_stream_hostile import Knock, knock
 
-__all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e
 
 
@@ -134,9 +132,7 @@ class TestRelays:
         assert b"secret" not in relay.seen
 
     @pytest.mark.parametrize("options", [(), ("--encrypt",)])
-    def test_relay_cannot_replay_transfer(
-        self, ends: Ends, knock: Knock, options: tuple[str, ...]
-    ) -> None:
+    def test_relay_cannot_replay_transfer(self, ends: Ends, options: tuple[str, ...]) -> None:
         said = bytearray()
 
         def listen(data: bytes, way: int) -> bytes:
@@ -146,7 +142,7 @@ class TestRelays:
         assert self.through(ends, listen, *options)[0].status == 0
         (ends.place / "out").unlink()
         receiver = ends.receive("out", options=options)
-        peer = knock()
+        peer = ends.peer()
         peer.send(bytes(said))
         assert "keys differ" in peer.last_words()
         assert not (ends.place / "out").exists()

@@ -15,27 +15,20 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from testkit.base_station.stored import put
+from testkit.base_station.stored import new_store, put
 from testkit.driver import Driver, free, sit_down
 from testkit.harness import RunningBench, started, wait_for
-from testkit.vm.image import PIPES, image
+from testkit.vm.image import PIPES, image, long_marks
 from testkit.vm.machine import Vm
 
 from fpvstation.replicas.rdcp import Rdcp
 from fpvstation.replicas.replicate import Replicator
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
-from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.rdma.copy.test_office import act
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(PIPES),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(PIPES)
 OFFICE = "/root/office"
 RATE = "100K"
 """Bytes a second. Slow, so that the faults hit while a session is sent."""
@@ -169,10 +162,7 @@ async def test_drive_reaches_office_over_verbs_despite_outages(
 ) -> None:
     monkeypatch.setenv("PATH", f"{machines.programs}:{os.environ['PATH']}")
     root = share / "store"
-    root.mkdir()
-    disk = Folder(root)
-    store, copies = Store(disk), ReplicaLog(disk)
-    store.open("")
+    store, copies = new_store(root), ReplicaLog(Folder(root))
     (tmp_path / "car").mkdir()
     for one in await act(driven, tmp_path / "car"):
         put(store, one.name, one.read_bytes())

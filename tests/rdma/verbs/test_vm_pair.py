@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 from testkit.vm import speed
 from testkit.vm.ends import RDMA, Ends
-from testkit.vm.image import PIPES
+from testkit.vm.image import PIPES, long_marks
 from testkit.vm.machine import Pair, pair
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(PIPES),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(PIPES)
 CUT_S = 12.0
 OUTAGE_S = 3.0
 """Longer than the queue pairs' former own time-out."""

@@ -16,24 +16,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from testkit.base_station.stored import put
-from testkit.vm.image import PIPES
+from testkit.base_station.stored import new_store, put
+from testkit.vm.image import PIPES, long_marks
 from testkit.vm.machine import Pair, pair
 
 from fpvcar.recordings.export.export import Report
 from fpvcar.runtime.units import MB, SECOND_NS
 from fpvstation.cli import decode
-from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from tests.rdma.verbs.test_vm_office import driven
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(PIPES),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(PIPES)
 EARLY_S, LATE_S = 0.5, 5.0
 """Tolerance for the whole film: the VMs are emulated, and the pipe begins while it plays."""
 HOST = "10.0.2.2"
@@ -97,10 +90,8 @@ def shown(vms: Pair, root: Path, session: str) -> Shown:
 
 def test_drive_is_shown_on_second_machine_over_verbs(vms: Pair, tmp_path: Path) -> None:
     root = tmp_path / "store"
-    root.mkdir()
     (tmp_path / "car").mkdir()
-    store = Store(Folder(root))
-    store.open("")
+    store = new_store(root)
     for one in driven(tmp_path / "car"):
         put(store, one.name, one.read_bytes())
     film = Film(store, root)
