@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from testkit.prepared import Prepared, build
 
 HERE = Path(__file__).parent
@@ -123,3 +125,9 @@ class Image:
 def image(recipe: Recipe = PIPES) -> Image:
     """Return the image of a recipe. Raises FileNotFoundError if it was not made."""
     return Image(recipe.folder)
+
+
+def long_marks(*prepared: Prepared) -> list[pytest.MarkDecorator]:
+    """Return the marks of tests in VMs that only `make soak` runs."""
+    mark = pytest.mark
+    return [mark.e2e, mark.vm, mark.needs(*prepared), mark.soak, mark.long]

@@ -4,18 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testkit.vm.image import Recipe
+from testkit.vm.image import Recipe, long_marks
 
 from tests.vm_units.car import TRIXIE, Car, booted
 
 STATION = Recipe(Path(__file__).parent, "trixie", TRIXIE)
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(STATION),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(STATION)
 STORE = "/srv/disk/drives"
 SITES = """\
 ip netns add client && ip link add lan type veth peer name wifi netns client &&

@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from testkit.cameras.video_source import encode
 from testkit.debs import build
 from testkit.vm.image import Recipe, image
 from testkit.vm.machine import Machine, Vm
+from testkit.vm.modules import module
 
 from fpvcar.hil.stop_causes import BLOCKED_S, CLOSED_S, NOTICED_S, PINS_S, TWO_FAULTS_S
 from fpvcar.runtime.units import SECOND_NS
@@ -63,6 +64,10 @@ for name in sys.argv[1:]:
         print(recording.end_ns)
 """
 BOOT = "cat /proc/sys/kernel/random/boot_id"
+WHEELS = "systemctl show --property=MainPID --value fpvcar-wheels"
+CAMERA = "sh /share/tests/vm_units/camera.sh"
+"""Gives the car its camera, and starts it."""
+STOPS = pytest.StashKey[list["Stop"]]()
 INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.vm_units.inside"
 
 
@@ -108,10 +113,12 @@ class Car:
         vm = Vm(self.share, cpus=1, recipe=recipe, disk=disk, steady=self._steady)
         return vm.__enter__()
 
-    def install(self, pins: str = "pigpio") -> None:
+    def install(self, pins: str = "pigpio", modules: Sequence[str] = ()) -> None:
         """Install and set up the packages. `pins` names the owner of the pins, and the script
-        that emulates the hardware."""
+        that emulates the hardware by these modules of the kernel."""
         self.pins = pins
+        for name in modules:
+            shutil.copy(module(name, TRIXIE), self.share)
         self.check("dpkg -i /share/fpvcar*.deb /share/python3-fpvcar*.deb")
         self.check(f"sh /share/tests/vm_units/{pins}.sh")
         self.check("fpvcar setup --board mx1508 --name Elbow --resistors")
@@ -176,6 +183,13 @@ class Car:
         told = json.loads(done.stdout)
         assert "fault" not in told, told["fault"]
         return Stop(cause, told["off_s"], told["whole_s"], self.pins)
+
+
+def assert_stops(car: Car, cause: str, config: pytest.Config) -> None:
+    """Assert that the car stops in time; note it for the table at the end of the run."""
+    stop = car.stop(cause)
+    config.stash[STOPS].append(stop)
+    assert stop.off_s <= stop.limit_s
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.vm_units.car import Stop
-
-STOPS = pytest.StashKey[list[Stop]]()
+from tests.vm_units.car import STOPS
 
 
 def pytest_configure(config: pytest.Config) -> None:

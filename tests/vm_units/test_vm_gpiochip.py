@@ -3,26 +3,18 @@
 For the limits of these tests see __init__.py, gpiochip.sh and inside.py.
 """
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from testkit.vm.modules import GPIO_SIM, Modules, module
+from testkit.vm.image import long_marks
+from testkit.vm.modules import GPIO_SIM, Modules
 
-from tests.vm_units.car import LIMITS_S, TRIXIE, Car, booted
-from tests.vm_units.conftest import STOPS
+from tests.vm_units.car import CAMERA, LIMITS_S, TRIXIE, WHEELS, Car, assert_stops, booted
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(TRIXIE, Modules(TRIXIE)),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(TRIXIE, Modules(TRIXIE))
 CAUSES = [
     cause for cause in LIMITS_S if cause.split()[0] in ("run", "wheels", "guardian", "camera")
 ]
-WHEELS = "systemctl show --property=MainPID --value fpvcar-wheels"
 OWN_MB = "awk '/^Pss:/ {print $2 / 1024}' /proc/%s/smaps_rollup"
 MOST_MB = {"wheels": 20.0, "guardian": 8.0}
 
@@ -30,17 +22,9 @@ MOST_MB = {"wheels": 20.0, "guardian": 8.0}
 @pytest.fixture(scope="module")
 def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
     with booted(tmp_path_factory) as made:
-        shutil.copy(module(GPIO_SIM, TRIXIE), made.share)
-        made.install("gpiochip")
-        made.check("sh /share/tests/vm_units/camera.sh")
+        made.install("gpiochip", [GPIO_SIM])
+        made.check(CAMERA)
         yield made
-
-
-def assert_stops(car: Car, cause: str, config: pytest.Config) -> None:
-    """Assert that the car stops in time and drives again."""
-    stop = car.stop(cause)
-    config.stash[STOPS].append(stop)
-    assert stop.off_s <= stop.limit_s
 
 
 @pytest.mark.parametrize("cause", CAUSES)

@@ -4,30 +4,32 @@ The PWM is a PCA9685 of the kernel's own driver; the kernel's trace shows each w
 of these tests see __init__.py, kernel_pwm.sh and inside.py.
 """
 
-import shutil
 import time
 from collections.abc import Iterator
 
 import pytest
-from testkit.vm.modules import GPIO_SIM, PWM_PCA9685, Modules, module
+from testkit.vm.image import long_marks
+from testkit.vm.modules import GPIO_SIM, PWM_PCA9685, Modules
 
-from tests.vm_units.car import BOTH_KILLED, LIMITS_S, PWM_BROKEN, TRIXIE, Car, booted
-from tests.vm_units.conftest import STOPS
+from tests.vm_units.car import (
+    BOTH_KILLED,
+    CAMERA,
+    LIMITS_S,
+    PWM_BROKEN,
+    TRIXIE,
+    WHEELS,
+    Car,
+    assert_stops,
+    booted,
+)
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(TRIXIE, Modules(TRIXIE)),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(TRIXIE, Modules(TRIXIE))
 CAUSES = [
     *(cause for cause in LIMITS_S if cause.split()[0] in ("run", "wheels", "guardian", "camera")),
     BOTH_KILLED,
 ]
 CONFIG = "/etc/fpvcar/car.toml"
 DUTY = "cat /sys/bus/i2c/devices/*-0041/pwm/pwmchip*/pwm[01]/duty_cycle"
-WHEELS = "systemctl show --property=MainPID --value fpvcar-wheels"
 ASK = """python3 -c '
 from pathlib import Path
 from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
@@ -43,19 +45,10 @@ printf '\\n[pins]\\nbackend = "linux"\\npwm = [12, 13]\\npwm_device = "%s"\\n' *
 @pytest.fixture(scope="module")
 def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
     with booted(tmp_path_factory) as made:
-        for name in (GPIO_SIM, PWM_PCA9685):
-            shutil.copy(module(name, TRIXIE), made.share)
-        made.install("kernel_pwm")
+        made.install("kernel_pwm", [GPIO_SIM, PWM_PCA9685])
         made.check(ON_PWM)
-        made.check("sh /share/tests/vm_units/camera.sh")
+        made.check(CAMERA)
         yield made
-
-
-def assert_stops(car: Car, cause: str, config: pytest.Config) -> None:
-    """Assert that the car stops in time."""
-    stop = car.stop(cause)
-    config.stash[STOPS].append(stop)
-    assert stop.off_s <= stop.limit_s
 
 
 @pytest.mark.parametrize("cause", CAUSES)

@@ -8,17 +8,21 @@ from pathlib import Path
 
 import pytest
 from testkit.debs import CAR, changed
+from testkit.vm.image import long_marks
 
-from tests.vm_units.car import LIMITS_S, LONG_S, RECORDINGS, TRIXIE, WHOLE, Car, booted
-from tests.vm_units.conftest import STOPS
+from tests.vm_units.car import (
+    CAMERA,
+    LIMITS_S,
+    LONG_S,
+    RECORDINGS,
+    TRIXIE,
+    WHOLE,
+    Car,
+    assert_stops,
+    booted,
+)
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(TRIXIE),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(TRIXIE)
 CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole", "both", "PWM")]
 """pigpiod is its own dead man. The reboot has a test of its own."""
 POLICY = "/usr/sbin/policy-rc.d"
@@ -31,7 +35,7 @@ exec setpriv --reuid=fpvcar --regid=fpvcar --groups=video,disk sh -c ": <%s"'"""
 def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
     with booted(tmp_path_factory) as made:
         made.install()
-        made.check("sh /share/tests/vm_units/camera.sh")
+        made.check(CAMERA)
         yield made
 
 
@@ -45,9 +49,7 @@ def assert_drives(car: Car) -> None:
 def test_car_stops_in_time_and_recovers_alone(
     car: Car, cause: str, pytestconfig: pytest.Config
 ) -> None:
-    stop = car.stop(cause)
-    pytestconfig.stash[STOPS].append(stop)
-    assert stop.off_s <= stop.limit_s
+    assert_stops(car, cause, pytestconfig)
 
 
 def test_pins_off_program_ran_without_traceback(car: Car) -> None:
@@ -105,8 +107,7 @@ def broken(tree: Path) -> None:
 
 def test_restart_delay_begins_again_when_the_timer_elapses(car: Car) -> None:
     """The service of the timer is started here; the timer itself waits for ten minutes."""
-    stop = car.stop("run killed")
-    assert stop.off_s <= stop.limit_s
+    assert_drives(car)
     show = "systemctl show --value --property"
     assert int(car.check(f"{show}=NRestarts fpvcar.service")) > 0
     assert car.check(f"{show}=ActiveState fpvcar-calm.timer").strip() == "active"

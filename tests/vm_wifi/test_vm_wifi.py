@@ -8,18 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testkit.vm.image import Recipe
+from testkit.vm.image import Recipe, long_marks
 
 from tests.vm_units.car import LONG_S, TRIXIE, Car, booted
 
 WIFI = Recipe(Path(__file__).parent, "trixie", TRIXIE)
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.vm,
-    pytest.mark.needs(WIFI),
-    pytest.mark.soak,
-    pytest.mark.long,
-]
+pytestmark = long_marks(WIFI)
 HERE = "/share/tests/vm_wifi"
 HOME_KEY = "home sweet home"
 NO_CAMERA = """\
