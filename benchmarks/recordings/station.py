@@ -56,21 +56,19 @@ def fill(folder: Path, car: str, count: int) -> int:
     return count * SEGMENT_BYTES
 
 
+def ends(*arguments: object) -> list[str]:
+    """Return the command of one end's process."""
+    program = "benchmarks.recordings.station_ends"
+    return [sys.executable, "-m", program, *map(str, arguments)]
+
+
 @contextmanager
 def cars(home: Path, host: str, count: int, segments: int) -> Iterator[list[dict[str, str]]]:
     """Serve so many cars with so many segments each; save the station's list of them in
     `home`/state."""
     for number in range(count):
         fill(home / "cars" / f"Car{number}", f"Car{number}", segments)
-    argv = [
-        sys.executable,
-        "-m",
-        "benchmarks.recordings.station_ends",
-        "cars",
-        str(home / "cars"),
-        host,
-        str(count),
-    ]
+    argv = ends("cars", home / "cars", host, count)
     process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
@@ -87,16 +85,7 @@ def pulled_s(home: Path, count: int, enter: Sequence[str] = ()) -> float:
     """Return the time that a new store takes to fetch so many segments."""
     shutil.rmtree(home / "store", ignore_errors=True)
     os.sync()
-    argv = [
-        *enter,
-        sys.executable,
-        "-m",
-        "benchmarks.recordings.station_ends",
-        "pull",
-        str(home / "state"),
-        str(home / "store"),
-        str(count),
-    ]
+    argv = [*enter, *ends("pull", home / "state", home / "store", count)]
     done = subprocess.run(
         argv, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=True
     )
@@ -267,15 +256,7 @@ def pulling(home: Path) -> Iterator[None]:
     for receipt in (home / "recordings").glob("*.ack"):
         receipt.unlink()
     shutil.rmtree(home / "store", ignore_errors=True)
-    argv = [
-        sys.executable,
-        "-m",
-        "benchmarks.recordings.station_ends",
-        "pull",
-        str(home / "state"),
-        str(home / "store"),
-        str(10**9),
-    ]
+    argv = ends("pull", home / "state", home / "store", 10**9)
     process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: bool(list(home.glob("store/.incoming/*/*"))), "no pull", 60.0)
