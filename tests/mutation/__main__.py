@@ -1,4 +1,4 @@
-"""`python -m tests.mutation`: check that some test fails for each fault put into the gate."""
+"""`python -m tests.mutation`: check that some test fails for each fault put into guarded code."""
 
 import argparse
 import random

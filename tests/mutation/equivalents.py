@@ -3,6 +3,8 @@
 The run over all mutants fails if one of these is killed or is no longer a mutant.
 """
 
+MAXLEN = ("wrong.maxlen or 0: without 0", "constant 0 -> 1", "constant 0 -> -1")
+NO_WAIT = [(where, at) for where in ("_crowd_s", "_own_s") for at in ("", " #2")]
 EQUIVALENTS: dict[str, str] = {
     "gate: constant 2 -> 3": "of ranks only the order counts",
     "gate.decide: wish.throttle > 0.0: > -> >=": "of nothing no part is taken",
@@ -11,6 +13,16 @@ EQUIVALENTS: dict[str, str] = {
         "of a refused frame the end is not read",
     ),
     "fast_path.unmasked: removed: return None": "the function then ends, and returns None",
+    **dict.fromkeys(
+        (f"codes.CodeCheck._crowd_s: {change}" for change in MAXLEN),
+        "a limit for all networks always has its length",
+    ),
+    **dict.fromkeys(
+        (f"codes.CodeCheck.{where}: constant 0.0 -> -0.1{at}" for where, at in NO_WAIT),
+        "the other limit's 0.0 is larger",
+    ),
+    "codes.load_codes: removed: return saved": "the write then fails, and returns the same",
+    "codes.load_key: removed: return key": "the file is then read, and has the same",
     "guard.share: way_m < room_m: < -> <=": "what just fits leaves no share",
     "guard.share: most < LEAST_SHARE: < -> <=": "at the least share either will do",
     "guard.covers: sensor.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",

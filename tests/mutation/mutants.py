@@ -27,6 +27,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Div: ast.Mult,
 }
 SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SHELL = ("main", "_command_line")
 REMOVED = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.Continue)
 WORDS = {
@@ -81,7 +82,7 @@ def _inside(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.AST]]:
             if child in decorators or _left_alone(child):
                 continue
             inner = where
-            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            if isinstance(child, (*FUNCTIONS, ast.ClassDef)):
                 inner = f"{where}.{child.name}"
             yield inner, child
             yield from walk(child, inner)
@@ -92,7 +93,7 @@ def _inside(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.AST]]:
 def _left_alone(node: ast.AST) -> bool:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return True
-    if isinstance(node, ast.FunctionDef) and node.name in SHELL:
+    if isinstance(node, FUNCTIONS) and node.name in SHELL:
         return True
     if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
         return True
@@ -130,7 +131,7 @@ def _changes(node: ast.AST) -> Iterator[str]:
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)
         if isinstance(block, list) and not isinstance(node, ast.ClassDef):
-            yield from _removals(block, isinstance(node, ast.FunctionDef))
+            yield from _removals(block, isinstance(node, FUNCTIONS))
 
 
 def _comparisons(node: ast.Compare) -> Iterator[str]:

@@ -32,6 +32,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "http.limits": ("http/test_limits.py",),
     "http.fast_path": ("http/test_fast_path.py",),
+    "access.codes": ("access/test_codes.py", "access/test_invitations.py"),
 }
 """The mutated modules, each with the tests that must fail on its mutants, the quickest first.
 
@@ -40,6 +41,8 @@ Only tests with fixed examples: the random search of others finds a fault in som
 WITHOUT_SEARCHES = "not test_no_sequence"
 QUICK = "not slow"
 """Only tests of `make test`."""
+OPTIONS = "-x -q --tb=no -p no:cacheprovider --continue-on-collection-errors"
+"""Options of pytest; by the last one, a failed import counts as a failed test."""
 SLOW_S = 30.0
 WAITING = (
     "fpvcar.config.profiles",
@@ -47,6 +50,12 @@ WAITING = (
     "fpvcar.wire.up",
     "fpvcar.wire.wheels",
     "testkit.pins.fake_pins",
+    "aiohttp.test_utils",
+    "aiohttp.web",
+    "av",
+    "mcap.reader",
+    "segno",
+    "xdist.plugin",
     "hypothesis.stateful",
     "pytest_asyncio.plugin",
     "_hypothesis_pytestplugin",
@@ -115,24 +124,14 @@ def prepare() -> None:
 
 def _child(name: str, source: str) -> int:
     sys.meta_path.insert(0, _Mutated(f"fpvcar.{name}", source))
-    tests = [str(HERE / test) for test in TESTS[name]]
     sys.stdout = sys.stderr = io.StringIO()
     loaded = "ignore::pytest.PytestAssertRewriteWarning"  # imported in the parent on purpose
-    options = [
-        "-x",
-        "-q",
-        "--continue-on-collection-errors",  # a failed import counts as a failed test
-        "-p",
-        "no:cacheprovider",
-        "--tb=no",
-        "-W",
-        loaded,
-        "-k",
-        WITHOUT_SEARCHES,
-        "-m",
-        QUICK,
-    ]
-    return int(pytest.main([*options, *tests]))
+    chosen = ["-W", loaded, "-k", WITHOUT_SEARCHES, "-m", QUICK]
+    for test in TESTS[name]:
+        status = int(pytest.main([*OPTIONS.split(), *chosen, str(HERE / test)]))
+        if status != pytest.ExitCode.OK:
+            return status
+    return 0
 
 
 def _fork(name: str, source: str) -> int:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import random
 import stat
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mcap.reader import make_reader
 from testkit.recorder.recording import CATALOGUE, BytesSource, file, recording, small_files
 
 from fpvcar.recordings.mcap import parsing, records
+from fpvcar.recordings.mcap.records import Counts
 from fpvcar.recordings.mcap.tail import tail_of
 from fpvcar.recordings.mcap.walk import Walk
 from fpvcar.recordings.reader import Recording
@@ -335,3 +337,14 @@ def test_dropped_work_is_closed_and_retried_a_few_times() -> None:
     one.drop()
     one.advance(["b"])
     assert work.begun[-2:] == ["b", "b"], "each has its own tries"
+
+
+def test_chunk_is_indexed_by_channels_above_255() -> None:
+    found = [struct.pack("<HIQQ", number, 0, log_ns, 0) for number, log_ns in ((300, 5), (44, 7))]
+    inner = b"".join(records.record(records.MESSAGE, message) for message in found)
+    body = (records.chunk_head(5, 7, inner) + inner)[records.HEAD.size :]
+    assert recover._chunk(0, body, memoryview(inner)).counts == {300: 1, 44: 1}
+
+
+def test_summary_without_chunks_has_no_times() -> None:
+    assert records.statistics(Counts({}, 0, 0, 0, 0)) in recover._Summary().ending(0)
