@@ -112,7 +112,6 @@ docs:
 	@$(BIN)/python -m tools.docs.page_messages
 	@$(BIN)/python -m tests.vectors.make
 	@$(BIN)/python -m tools.docs.page_texts
-	@$(BIN)/python -m tools.docs.man_pages
 
 lock:
 	@tools/lock.sh

@@ -1,6 +1,7 @@
 """The packages, as `make deb` builds them, inspected without installing them."""
 
 import functools
+import gzip
 import os
 import re
 import subprocess
@@ -242,6 +243,14 @@ def test_library_package_starts_nothing_and_the_station_needs_no_car(
 
 
 @pytest.mark.parametrize("program", ["fpvcar", "fpvstation", "fpvsites"])
-def test_program_has_a_manual_page(program: str, debs: Path) -> None:
-    contents = output("dpkg-deb", "--contents", deb(debs, program))
-    assert f"./usr/share/man/man1/{program}.1.gz\n" in contents
+def test_program_has_a_manual_page_of_every_verb(program: str, debs: Path, tmp_path: Path) -> None:
+    output("dpkg-deb", "--extract", deb(debs, program), tmp_path)
+    page = gzip.decompress((tmp_path / f"usr/share/man/man1/{program}.1.gz").read_bytes())
+    words = ["groff", "-man", "-Tutf8", "-ww", "-z", "-k"]
+    assert subprocess.run(words, input=page, capture_output=True).stderr == b""
+    usage = output(sys.executable, "-m", program, "--help")
+    verbs = re.findall(r"^    ([a-z-]+)(?: |$)", usage, re.M)
+    text = page.decode().replace("\\-", "-")
+    assert len(verbs) > 5 and all(f"\\,'{program} {verb}'\\/" in text for verb in verbs)
+    assert f"\n.SH NAME\n{program} - " in text
+    assert str(Path.home()) not in text and "/debian/tmp" not in text

@@ -1,9 +1,7 @@
 """README and docs/, checked by a program: links, words, keys, generated parts."""
 
 import ast
-import functools
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast, get_args
@@ -17,7 +15,6 @@ from tools.docs import (
     build_docs,
     doctor_docs,
     http_api,
-    man_pages,
     page_messages,
     page_texts,
     profile_docs,
@@ -211,10 +208,6 @@ GENERATED: dict[Path, Callable[[], str]] = {
     status_docs.PAGE: status_docs.page,
     wire_docs.PAGE: wire_docs.page,
     **page_messages.FILES,
-    **{
-        man_pages.FOLDER / f"{name}.1": functools.partial(man_pages.page, name)
-        for name in man_pages.PARSERS
-    },
 }
 
 
@@ -242,19 +235,6 @@ def test_value_that_nests_in_itself_has_a_shape_and_a_type() -> None:
     good, refused = (str(vectors) for vectors in text.messages(Said | down.Pong))
     deep = '{"kind":"said","text":{"key":"a","values":{"name":%s}}}'
     assert deep % '{"key":"a","values":{}}' in good and deep % 1 in refused
-
-
-@pytest.mark.parametrize("program", man_pages.PARSERS)
-def test_manual_page_names_every_verb_and_groff_reads_it(program: str) -> None:
-    file = man_pages.FOLDER / f"{program}.1"
-    words = ["groff", "-man", "-Tutf8", "-ww", "-z", "-k", str(file)]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    usage = man_pages.PARSERS[program]().format_help()
-    verbs = re.findall(r"^    ([a-z]+)(?: |$)", usage, re.M)
-    text = file.read_text(encoding="utf-8")
-    assert len(verbs) > 5 and all(f"\n.SS {program} {verb} " in text for verb in verbs)
-    assert str(Path.home()) not in text and str(ROOT) not in text
 
 
 def test_each_call_of_the_car_is_declared_once_with_a_summary() -> None:

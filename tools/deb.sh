@@ -51,8 +51,10 @@ publish() {
 }
 
 # Packages built by Bookworm's python3 run on Trixie's: they are pure Python.
+# Bookworm lacks what writes the manual pages: it is in .venv.
 native() {
-    (cd "$tree" && logged env -u VIRTUAL_ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    local path=/usr/sbin:/usr/bin:/sbin:/bin:$PWD/.venv/bin
+    (cd "$tree" && logged env -u VIRTUAL_ENV PATH="$path" \
         dpkg-buildpackage --build="$1" --no-sign) && publish "$temporary"
 }
 

@@ -11,12 +11,12 @@ lock() {
         --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
         --allow-unsafe --extra build "$@" pyproject.toml
 }
-lock --extra bench --extra dev --extra station --upgrade --output-file requirements-dev.lock
+lock --extra bench --extra dev --extra man --extra station --upgrade --output-file requirements-dev.lock
 # pip-compile drops the markers of these packages: other machines have no builds of them.
 sed -i -E "s/^(atheris|rerun-sdk)(==[^ ]+) /\1\2 ; platform_machine == 'x86_64' /" \
     requirements-dev.lock
 # requirements-picamera2.lock is written by hand: `pip hash` of two wheels.
-lock --extra bench --extra station --constraint requirements-dev.lock \
+lock --extra bench --extra man --extra station --constraint requirements-dev.lock \
     --output-file requirements-bench.lock
 # tools/install.sh
 lock --constraint requirements-dev.lock --output-file requirements-car.lock

@@ -125,6 +125,15 @@ fuzzers=(clang libclang-rt-dev groff-base rsync)
 # Packages to build the Debian packages of the car and of the pipes.
 debs=(build-essential dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
     python3-hatchling)
+# Packages that write the manual pages. Bookworm has not all of them.
+manual=(python3-aiohttp python3-argparse-manpage python3-msgspec)
+manual_pages() {
+    if apt-cache show python3-msgspec >/dev/null 2>&1; then
+        packages "${manual[@]}"
+    else
+        environment requirements-bench.lock
+    fi
+}
 # Packages to make the Debian of cross compilers.
 cross=(mmdebstrap debian-archive-keyring)
 # Packages for a VM with modules that this kernel lacks: Soft-RoCE, i2c-stub, vivid.
@@ -192,10 +201,12 @@ pipes)
     ;;
 deb)
     packages "${debs[@]}" ${ARCHES:+"${cross[@]}"}
+    manual_pages
     packages "${compilers[@]}" || say "no compiler: rdpipe for this computer will be missing"
     ;;
 image)
     packages "${debs[@]}" "${cross[@]}" "${image[@]}"
+    manual_pages
     ;;
 *)
     echo "usage: tools/setup.sh run|test|test-all|benchmark|check|pipes|deb|image" >&2

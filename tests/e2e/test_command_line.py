@@ -18,14 +18,17 @@ from testkit.cameras.video_source import encode
 from testkit.driver import Driver, open_socket
 from testkit.harness import SMALL, RunningBench, wait_for
 from testkit.network.ports import free_port
-from tools.docs.man_pages import PARSERS
 
+import fpvsites.__main__ as sites
+import fpvstation.__main__ as station
 from fpvcar import __version__
+from fpvcar.cli import command_line as car
 from fpvcar.video.h264 import is_key
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
 
 pytestmark = pytest.mark.e2e
+PARSERS = {"fpvcar": car.parser, "fpvsites": sites.command_line, "fpvstation": station.command_line}
 
 
 def fpvcar(

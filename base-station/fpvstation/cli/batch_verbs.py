@@ -27,7 +27,7 @@ from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.sums_file import StoredSegment
 
 ADDRESS, BUCKET = "tcp://HOST:8786", "s3://BUCKET/PREFIX"
-EPILOG = """\
+MANUAL = """\
 Each session is a task of its own. Exit status: 0 all sessions are good, 3 recorded data is missing
 in some, 1 a session is bad or failed.
 
@@ -60,7 +60,8 @@ def add_to(add: AddVerb) -> None:
     _add_forms(ask, FORMS, False)
     for kind, verb in (("replay", replay), ("verify", check), ("export", out), ("query", ask)):
         verb.set_defaults(kind=kind)
-        verb.formatter_class, verb.epilog = argparse.RawDescriptionHelpFormatter, EPILOG
+        verb.formatter_class = argparse.RawDescriptionHelpFormatter
+        verb.description = f"{verb.description}\n\n{MANUAL}"
         verb.add_argument("--cluster", default="", metavar=ADDRESS, help="Dask scheduler to use")
         _add_workers(verb)
         verb.add_argument(

@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
 
     _services(verb)
     _bench(verb)
+    _profiles(verb)
     _setups(verb)
     _doctor(verb)
     _hil(verb)
@@ -133,9 +134,9 @@ def _services(verb: Verb) -> None:
     )
     camera.add_argument("rest", nargs=argparse.REMAINDER, help="options of the source")
     network = verb("network", verbs.network, "Join a known Wi-Fi network, or open the car's own")
-    network.epilog = (
-        "serve: run the service, through NetworkManager. show: print the current network and, "
-        "once you agree, the key of the car's own network with a QR code: "
+    network.description = (
+        f"{network.description}. serve: run the service, through NetworkManager. show: print the "
+        "current network and, once you agree, the key of the car's own network with a QR code: "
         "sudo fpvcar network show. portal: redirect to the page, started by systemd"
     )
     network.add_argument("action", choices=["serve", "show", "portal"])
@@ -144,13 +145,13 @@ def _services(verb: Verb) -> None:
     )
     _profile(network, car_profile(), OWN)
     code = verb("code", verbs.code, "Print the drive code, and a QR code of the page's address")
-    code.epilog = "On a Pi: sudo fpvcar code"
+    code.description = f"{code.description}. On a Pi: sudo fpvcar code"
     code.add_argument("--grown-up", action="store_true", help="print the grown-up code, too")
     code.add_argument("--port", type=PORT, default=8080, help="HTTP port of fpvcar run")
     stop = verb("stop", verbs.stop, "Stop the motors, even if other processes hang")
-    stop.epilog = (
-        "Kills fpvcar wheels, makes the motor pins inputs and switches off each PCA9685, "
-        "both those in the profile and those in use; then calls the root helper."
+    stop.description = (
+        f"{stop.description}. Kills fpvcar wheels, makes the motor pins inputs and switches off "
+        "each PCA9685, both those in the profile and those in use; then calls the root helper."
     )
     _profile(stop, car_profile(), OWN)
 
@@ -202,23 +203,23 @@ def _bench(verb: Verb) -> None:
     )
 
 
-def _setups(verb: Verb) -> None:
-    """Add the verbs for one-time tasks: the profile, the wires, and the files of a car's
-    Raspberry Pi."""
+def _profiles(verb: Verb) -> None:
+    """Add the verbs of a profile and its wires."""
     profile = verb("profile", verbs.profile, "List, show, check or propose profiles")
-    profile.epilog = (
-        "list: list the shipped profiles. show NAME: print a profile and its GPIO "
-        "assignments. check FILE: validate a profile, refuse a motor and battery that "
-        "exceed the motor driver, and print warnings. propose: print a profile for this "
-        "board: fpvcar profile propose > my-car.toml"
+    profile.description = (
+        f"{profile.description}. list: list the shipped profiles. show NAME: print a profile and "
+        "its GPIO assignments. check FILE: validate a profile, refuse a motor and battery that "
+        "exceed the motor driver, and print warnings. propose: print a profile for this board: "
+        "fpvcar profile propose > my-car.toml"
     )
     profile.add_argument("action", choices=["list", "show", "check", "propose"])
     profile.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
     _root(profile, "root file system of the board to propose or check a profile for (default: /)")
     wiring = verb("wiring", verbs.wiring, "Draw the wiring of a profile")
-    wiring.epilog = (
-        "Draws an overview, the header of the Pi, and sheets of the parts with their wires in "
-        "colour as SVG, to view on a phone or print: fpvcar wiring mx1508 --out wires"
+    wiring.description = (
+        f"{wiring.description}. Draws an overview, the header of the Pi, and sheets of the parts "
+        "with their wires in colour as SVG, to view on a phone or print: fpvcar wiring mx1508 "
+        "--out wires"
     )
     wiring.add_argument("name", metavar="PROFILE", help="file, or name of a shipped profile")
     forms = wiring.add_mutually_exclusive_group()
@@ -240,10 +241,14 @@ def _setups(verb: Verb) -> None:
         metavar="FILE or FOLDER",
         help="output file (default: stdout); a name without an ending: folder for all drawings",
     )
+
+
+def _setups(verb: Verb) -> None:
+    """Add the verbs that write a car's card."""
     setup = verb("setup", verbs.setup, "Set up this Raspberry Pi as a car (needs root)")
-    setup.epilog = (
-        "Writes /etc/fpvcar/car.toml from the profile of the board, enables I2C, camera "
-        "and watchdog, disables Wi-Fi power saving, sets the host name and starts the "
+    setup.description = (
+        f"{setup.description}. Writes /etc/fpvcar/car.toml from the profile of the board, enables "
+        "I2C, camera and watchdog, disables Wi-Fi power saving, sets the host name and starts the "
         "units. Asks for the board and the name if they are not given. An edited profile that "
         "--board replaces is kept as car.toml.1, and the difference printed."
     )
@@ -271,11 +276,11 @@ def _setups(verb: Verb) -> None:
     first_boot = verb(
         "first-boot", verbs.first_boot, "Ask a card image's questions at its first boot"
     )
-    first_boot.epilog = (
-        "prepare: make the system below DIR ask for board, name and country on a page when it "
-        "boots; the image has no profile then. serve: the page, at port 8080 of the car's own "
-        "Wi-Fi and its cable, without a code and only until it is answered. apply: carry the "
-        "answers out, as fpvcar setup does."
+    first_boot.description = (
+        f"{first_boot.description}. prepare: make the system below DIR ask for board, name and "
+        "country on a page when it boots; the image has no profile then. serve: the page, at port "
+        "8080 of the car's own Wi-Fi and its cable, without a code and only until it is answered. "
+        "apply: carry the answers out, as fpvcar setup does."
     )
     first_boot.add_argument("action", choices=["prepare", "serve", "apply"])
     first_boot.add_argument("--port", type=PORT, default=8080, help="HTTP port of the page")
@@ -284,9 +289,9 @@ def _setups(verb: Verb) -> None:
 
 def _doctor(verb: Verb) -> None:
     doctor = verb("doctor", verbs.doctor, "Find the faults of this car, and print their remedies")
-    doctor.epilog = (
-        "The car does not move: the dead man's switch is tested while the motors stand. "
-        "Root can read more: sudo fpvcar doctor. Exit status: 0 notes at most, 3 a "
+    doctor.description = (
+        f"{doctor.description}. The car does not move: the dead man's switch is tested while the "
+        "motors stand. Root can read more: sudo fpvcar doctor. Exit status: 0 notes at most, 3 a "
         "warning, 4 a fault, 1 or 2 doctor itself failed."
     )
     _profile(doctor, None, OWN)
@@ -312,12 +317,11 @@ def _pins(parser: argparse.ArgumentParser) -> None:
 
 def _hil(verb: Verb) -> None:
     hil = verb("hil", verbs.hil, "Measure the emulated car or a real one (hardware in the loop)")
-    hil.epilog = (
-        "Measures an emulated car that it starts, or with --metal the car of this "
-        "computer, wired as in hardware/rig.md. Lift the wheels off the ground: hil drives "
-        "the car and ends its processes. Exit status: 0 all results are within their "
-        "limits, 3 a check was not run, 4 a result exceeds its limit, 1 or 2 hil itself "
-        "failed."
+    hil.description = (
+        f"{hil.description}. Measures an emulated car that it starts, or with --metal the car of "
+        "this computer, wired as in hardware/rig.md. Lift the wheels off the ground: hil drives "
+        "the car and ends its processes. Exit status: 0 all results are within their limits, 3 a "
+        "check was not run, 4 a result exceeds its limit, 1 or 2 hil itself failed."
     )
     _profile(hil, None, f"{paths.HARDWARE / 'rig.toml'}; with --metal /{PROFILE} if it exists")
     hil.add_argument("--list", action="store_true", help="list the checks and exit")
@@ -359,9 +363,9 @@ def _recordings(verb: Verb) -> None:
     log.add_argument("files", nargs="+", type=Path, metavar="FILE")
     log.add_argument("--out", type=Path, metavar="DIR", help="output folder of recover")
     replay = verb("replay", verbs.replay, "Rerun recorded decisions and compare the results")
-    replay.epilog = (
-        "Exit status: 0 all results match the recording; 1 a result differs or a file "
-        "is unreadable; 3 all results match, but recorded data is missing."
+    replay.description = (
+        f"{replay.description}. Exit status: 0 all results match the recording; 1 a result differs "
+        "or a file is unreadable; 3 all results match, but recorded data is missing."
     )
     replay.add_argument("files", nargs="+", type=Path, metavar="FILE")
     modes = replay.add_mutually_exclusive_group()
