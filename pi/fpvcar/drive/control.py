@@ -305,19 +305,9 @@ class Control:
         after = self.decision
         self._save_changes(after.latches.hold)
         if self._watcher is not None:
+            mode, seen = self.guard_mode, self._seen
             self._watcher(
-                GateRun(
-                    now_ns,
-                    wish,
-                    latched,
-                    world,
-                    self.guard_mode,
-                    self._seen,
-                    volts,
-                    slew,
-                    after,
-                    self.duties,
-                )
+                GateRun(now_ns, wish, latched, world, mode, seen, volts, slew, after, duties)
             )
         if (before.reason, before.latches) != (after.reason, after.latches):
             self._count(before, after)
