@@ -17,7 +17,8 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from io import FileIO
+from typing import IO, Any
 
 from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.texts import SAYS, VERBATIM, Phrase, Text, fault_text, os_reason, text_of_line
@@ -35,18 +36,6 @@ LINE_MAX, ERRORS_MAX = 200, 2000
 TERM_S, KILL_S = 0.5, 0.4
 """Time given to SIGTERM, and then to SIGKILL, before `end` returns."""
 THAW_S = 0.05
-
-
-def _pipes(count: int) -> list[tuple[int, int]]:
-    """Create this number of pipes. Raises OSError, after closing those already created."""
-    with contextlib.ExitStack() as opened:
-        pipes = []
-        for _ in range(count):
-            pipes.append(os.pipe())
-            for fd in pipes[-1]:
-                opened.callback(os.close, fd)
-        opened.pop_all()
-    return pipes
 
 
 def signal_name(number: int) -> str:
@@ -84,32 +73,24 @@ class ChildProcess:
         self._on_bytes, self._rest_s, self._on_line = on_bytes, rest_s, on_line
         self._resting: asyncio.TimerHandle | None = None
         self._errors = b""
-        self._fds: set[int] = set()
-        out, err, *more = _pipes(3 if talks else 2)
-        stdin = more[0] if talks else None
-        child_fds = [out[1], err[1], *(stdin[:1] if stdin else ())]
-        self._out, self._err = self._own(out[0]), self._own(err[0])
-        self._in = self._own(stdin[1]) if stdin else -1
+        self._files: dict[int, IO[bytes]] = {}
+        self._popen = subprocess.Popen(
+            with_pdeathsig(argv),
+            bufsize=0,
+            stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._in, self._out, self._err = map(
+            self._own, (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+        )
         with contextlib.suppress(OSError):  # the user's quota of pipe memory is used up
-            fcntl.fcntl(out[1], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        if stdin and stdin_bytes:
-            fcntl.fcntl(stdin[1], fcntl.F_SETPIPE_SZ, stdin_bytes)
+            fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        if talks and stdin_bytes:
+            fcntl.fcntl(self._in, fcntl.F_SETPIPE_SZ, stdin_bytes)
         try:
-            self._popen = subprocess.Popen(
-                with_pdeathsig(argv),
-                stdin=stdin[0] if stdin else subprocess.DEVNULL,
-                stdout=out[1],
-                stderr=err[1],
-                start_new_session=True,
-            )
-        except OSError:
-            self._close()
-            raise
-        finally:
-            for fd in child_fds:
-                os.close(fd)
-        try:
-            self._pidfd = self._own(os.pidfd_open(self._popen.pid))
+            self._pidfd = self._own(FileIO(os.pidfd_open(self._popen.pid)))
         except OSError:  # an end could not be detected without it
             self._kill(signal.SIGKILL)
             self._popen.wait()
@@ -124,14 +105,10 @@ class ChildProcess:
         """Process id of the child, and id of its group."""
         return self._popen.pid
 
-    def write_line(self, line: str) -> bool:
-        """Write a line to the child's stdin; return False if it is closed or full."""
-        return self.write(f"{line}\n".encode())
-
     def write(self, data: bytes) -> bool:
         """Write to the child's stdin, at most PIPE_BUF bytes; return False if it is closed or
         full."""
-        if self._in not in self._fds:
+        if self._in not in self._files:
             return False
         try:
             return os.write(self._in, data) > 0
@@ -154,20 +131,22 @@ class ChildProcess:
                 await asyncio.wait([self.exited], timeout=KILL_S)
             self._close()
 
-    def _own(self, fd: int) -> int:
-        os.set_blocking(fd, False)
-        self._fds.add(fd)
-        return fd
+    def _own(self, file: IO[bytes] | None) -> int:
+        """Return the descriptor of a file that `end` closes; -1 if there is none."""
+        if file is None:
+            return -1
+        os.set_blocking(file.fileno(), False)
+        self._files[file.fileno()] = file
+        return file.fileno()
 
     def _close(self, *fds: int) -> None:
         """Close the given descriptors of ours, or all."""
-        if self._resting is not None and self._out in (fds or self._fds):
+        if self._resting is not None and self._out in (fds or self._files):
             self._resting.cancel()
-        for fd in fds or tuple(self._fds):
-            if fd in self._fds:
+        for fd in fds or tuple(self._files):
+            if fd in self._files:
                 self._loop.remove_reader(fd)
-                self._fds.discard(fd)
-                os.close(fd)
+                self._files.pop(fd).close()
 
     def _kill(self, number: int) -> None:
         """Send a signal to the group. Valid only until its leader is reaped: the id may then be
@@ -188,7 +167,7 @@ class ChildProcess:
             self._loop.call_soon(self._read_out)
 
     def _read_out(self) -> None:
-        if self._out not in self._fds:
+        if self._out not in self._files:
             return
         if self._resting is not None:
             self._resting.cancel()
@@ -227,7 +206,7 @@ class ChildProcess:
         """Handle the death of the leader before it is reaped: kill the rest of its group."""
         self._loop.remove_reader(self._pidfd)
         self._kill(signal.SIGKILL)
-        while self._err in self._fds and (data := self._read(self._err)):
+        while self._err in self._files and (data := self._read(self._err)):
             self._errors += data[-READ_BYTES:]
         *lines, last = self._errors.split(b"\n")
         for line in (*lines, last):
@@ -347,7 +326,7 @@ class Supervisor(ABC):
 
     def write_line(self, line: str) -> bool:
         """Write a line to the program; return False if it is not running or cannot read."""
-        return self.process is not None and self.process.write_line(line)
+        return self.process is not None and self.process.write(f"{line}\n".encode())
 
     def line_since(self, since_s: float) -> Text | None:
         """Return the program's last line on stderr, if it is at least that new."""

@@ -21,7 +21,7 @@ async def said(words: str) -> Text | None:
     argv = ["sh", "-c", 'printf "%s" "$1" >&2; read end', "sh", words]
     process = child_process.ChildProcess(argv, True, lambda data: None)
     try:
-        process.write_line("end")
+        process.write(b"end\n")
         await process.exited
         return process.last_line
     finally:
