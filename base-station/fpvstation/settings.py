@@ -129,49 +129,54 @@ def load(path: Path) -> Settings:
         table["replicas"] = table.pop("office")
     try:
         settings = converted(table, Settings)
+        _check(settings)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
+    return settings
+
+
+def _check(settings: Settings) -> None:
+    """Raise ConfigError for values that do not go together."""
     replicas, archive = settings.replicas, settings.tiers.archive
     for target in (*replicas.targets, archive):
         if target.startswith(BUCKET_SCHEME) and not BUCKET.fullmatch(target):
             raise ConfigError(
-                f'{path}: target "{target}" refused: expected s3://BUCKET/PREFIX, with a '
+                f'target "{target}" refused: expected s3://BUCKET/PREFIX, with a '
                 "bucket of 3 to 63 of a-z 0-9 . - and folders of A-Z a-z 0-9 . _ -"
             )
     if archive in replicas.targets and archive:
-        raise ConfigError(f"{path}: tiers.archive is a remote, too: name another place")
+        raise ConfigError("tiers.archive is a remote, too: name another place")
     if archive and not archive.startswith((BUCKET_SCHEME, "/")):
         raise ConfigError(
-            f'{path}: tiers.archive "{archive}" refused: expected /FOLDER or s3://BUCKET/PREFIX'
+            f'tiers.archive "{archive}" refused: expected /FOLDER or s3://BUCKET/PREFIX'
         )
     if replicas.copies_required > 1 + len(replicas.targets):
         raise ConfigError(
-            f"{path}: replicas.copies_required = {replicas.copies_required} refused: expected at "
+            f"replicas.copies_required = {replicas.copies_required} refused: expected at "
             f"most {1 + len(replicas.targets)}, the store and its remotes: add a remote"
         )
     if replicas.target == replicas.second != "":
-        raise ConfigError(f"{path}: replicas.second is replicas.target, too: one copy, not two")
+        raise ConfigError("replicas.second is replicas.target, too: one copy, not two")
     for key, value in (("window", replicas.window), ("rate", replicas.rate)):
         if value and not replicas.second:
             raise ConfigError(
-                f'{path}: replicas.{key} = "{value}" refused: it is for replicas.second, which is '
+                f'replicas.{key} = "{value}" refused: it is for replicas.second, which is '
                 "missing: name the remote at the other site there"
             )
     try:
         _ = replicas.windows
     except ValueError:
         raise ConfigError(
-            f'{path}: replicas.window = "{replicas.window}" refused: expected two different times '
+            f'replicas.window = "{replicas.window}" refused: expected two different times '
             'of day, like "22:00-06:00"; leave it out to copy at any time'
         ) from None
     if replicas.rate and replicas.second.startswith(BUCKET_SCHEME):
         raise ConfigError(
-            f'{path}: replicas.rate = "{replicas.rate}" refused: it works with rdcp only, not with '
+            f'replicas.rate = "{replicas.rate}" refused: it works with rdcp only, not with '
             f"{replicas.second}: leave it out"
         )
     if replicas.rate and not RATE.fullmatch(replicas.rate):
         raise ConfigError(
-            f'{path}: replicas.rate = "{replicas.rate}" refused: expected bytes per second above '
+            f'replicas.rate = "{replicas.rate}" refused: expected bytes per second above '
             '0, like "5M" (K, M, G: powers of 1024)'
         )
-    return settings
