@@ -314,6 +314,13 @@ def _store_verbs(subcommands: _Verbs) -> None:
     raw.add_argument(
         "--partial", action="store_true", help="exit with 0, not 3, if recorded data is missing"
     )
+    help_text = "restore a session from the trash or a remote"
+    _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))
+    help_text = "write both ends of a tunnel to another site: configuration and keys"
+    tunnel.add_options(subcommands.add("tunnel", tunnel.run, help_text))
+
+
+def _archive_verbs(subcommands: _Verbs) -> None:
     out = subcommands.add_with_store(
         "archive", tiers.archive, "move whole sessions to the archive of the settings"
     )
@@ -334,10 +341,6 @@ def _store_verbs(subcommands: _Verbs) -> None:
         help="count the copy in the archive as lost: remote, car or a snapshot supply the session",
     )
     _add_config(back)
-    help_text = "restore a session from the trash or a remote"
-    _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))
-    help_text = "write both ends of a tunnel to another site: configuration and keys"
-    tunnel.add_options(subcommands.add("tunnel", tunnel.run, help_text))
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -349,6 +352,7 @@ def command_line() -> argparse.ArgumentParser:
     _station_verbs(subcommands)
     _car_verbs(subcommands)
     _store_verbs(subcommands)
+    _archive_verbs(subcommands)
     snapshots = subcommands.add(
         "snapshots", snapshot_verbs.listing, "hourly snapshots of a store on btrfs"
     )
