@@ -91,11 +91,7 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         old_recordings=_old_recordings(recordings),
         certificate_days=programs.certificate_days(machine, paths.state / CERTIFICATE, time.time()),
         wifi=computer.interface,
-        power_save=(
-            machine.power_save(computer.interface)
-            if computer.interface
-            else Unasked("this computer has no Wi-Fi")
-        ),
+        power_save=_power_save(machine, computer.interface),
         air=programs.air(machine),
         name=programs.host_name(machine),
         least_timeout_us=_number(root / LEAST_TIMEOUT),
@@ -103,6 +99,10 @@ def facts(paths: Paths, machine: Machine) -> Facts:
         watchdog=programs.watchdog(machine) if model is not None else NO_PI,
         running=running,
     )
+
+
+def _power_save(machine: Machine, interface: str | None) -> bool | Unasked:
+    return machine.power_save(interface) if interface else Unasked("this computer has no Wi-Fi")
 
 
 def _profile(paths: Paths) -> Profile | str:

@@ -287,14 +287,17 @@ async def serve_viewer(
     finally:
         stream.remove(viewer)
     if refusal is not None:
-        code, reason = refusal
-        log.info("viewer %s closed: %s", request.remote, reason)
-        try:
-            async with asyncio.timeout(CLOSE_S):
-                await ws.close(code=code, message=reason.encode()[:120])
-        except TimeoutError:  # it does not read either
-            link.abort()
+        log.info("viewer %s closed: %s", request.remote, refusal[1])
+        await _close(ws, link, *refusal)
     return ws
+
+
+async def _close(ws: web.WebSocketResponse, link: Link, code: int, reason: str) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await ws.close(code=code, message=reason.encode()[:120])
+    except TimeoutError:  # it does not read either
+        link.abort()
 
 
 async def _listen(
