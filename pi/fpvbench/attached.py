@@ -16,7 +16,8 @@ from fpvcar.config import Profile, Ultrasound
 
 HCSR04 = "TRIGGER,ECHO,RANGE[,OFF_M]"
 I2C = (
-    "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]"
+    "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685, BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]] "
+    "BUS:RANGE:tfmini[:ADDRESS] or BUS:RANGE:vl53l1x[:XSHUT_GPIO[:OFF_M[:NAME]]]"
 )
 CHIPS = {"tof": "vl53l0x"}
 """Field of `config.Sensors` -> its chip, if that has another name."""

@@ -3,7 +3,7 @@ well. There must be registers at MEMORY on bus 1, and no device at NOBODY."""
 
 from collections.abc import Callable
 
-from fpvcar.devices.i2c import I2cError, Open, Read, Write
+from fpvcar.devices.i2c import I2cError, Open, Read, Receive, Write
 
 BUS, MEMORY, NOBODY = 1, 0x50, 0x33
 LENGTHS = (
@@ -103,6 +103,21 @@ def check_a_bus_that_is_not_there_is_said(opens: Open) -> None:
     assert "99" in error_of(lambda: opens(99, MEMORY))
 
 
+def check_receive_goes_on_where_a_write_ended(opens: Open) -> None:
+    """Check reads without a register, alone and as the last step."""
+    device = opens(BUS, MEMORY)
+    device.write(0x40, b"\x11\x22\x33\x44")
+    device.write(0x40, b"\x11")
+    assert device.receive(3) == b"\x22\x33\x44"
+    for _ in range(2):
+        assert list(device.transfer(Read(0x42, 1), Write(0x40, b"\x11"), Receive(1))) == [
+            b"\x33",
+            b"\x22",
+        ]
+    assert "0x33" in error_of(lambda: opens(BUS, NOBODY).receive(2))
+    device.close()
+
+
 CHECKS = (
     check_bytes_come_back_in_their_order,
     check_steps_are_done_in_their_order,
@@ -111,3 +126,5 @@ CHECKS = (
     check_nobody_at_an_address_is_said,
     check_a_bus_that_is_not_there_is_said,
 )
+PLAIN_CHECKS = (check_receive_goes_on_where_a_write_ended,)
+"""Checks of transfers that adapters for SMBus alone, and i2c-stub, lack."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from fpvbench import soc as chip
-from fpvbench.chips.i2c import Make, Nack
+from fpvbench.chips.i2c import Device, Make, Nack
 from fpvcar.config import Tof
 
 DEFAULT_ADDRESS = 0x29
@@ -198,18 +198,29 @@ def option(sensor: Tof) -> tuple[str, str]:
     """Return the daemon's option for a sensor of a profile."""
     power = "" if sensor.power is None else f":{sensor.power}"
     index = chip.nearest_range(sensor.bearing_deg)
+    if sensor.chip != "VL53L0X":
+        return "--i2c", f"{sensor.bus}:{index}:vl53l1x{power or ':'}:0:{sensor.chip}"
     return "--i2c", f"{sensor.bus}:{index}:vl53l0x{power}"
 
 
-def device(index: int, xshut: str = "", off_m: str = "0") -> Make:
-    """Return the maker of BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]. Raises ValueError."""
+def device(
+    index: int, xshut: str = "", off_m: str = "0", model: Callable[..., Device] = Vl53l0x
+) -> Make:
+    """Return the maker of BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]], or of another `model` of
+    its parameters. Raises ValueError."""
     power, error_m = int(xshut, 0) if xshut else None, float(off_m)
     if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
         raise ValueError
-    return lambda soc: [range_sensor(soc, index, power, error_m)]
+    return lambda soc: [range_sensor(soc, index, power, error_m, model)]
 
 
-def range_sensor(soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0) -> Vl53l0x:
+def range_sensor(
+    soc: chip.Soc,
+    index: int,
+    power: int | None,
+    off_m: float = 0.0,
+    model: Callable[..., Device] = Vl53l0x,
+) -> Device:
     """Return a sensor of the world's range `index`; `power` is the GPIO at its XSHUT.
 
     A module pulls XSHUT up: an undriven pin leaves it on.
@@ -223,6 +234,6 @@ def range_sensor(soc: chip.Soc, index: int, power: int | None, off_m: float = 0.
     # a single field is stored atomically, so its guard is not needed
     world = soc.world
     # It is evaluated only when accessed: a caller that waited has waited by then.
-    return Vl53l0x(
+    return model(
         lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0, off_m=off_m
     )

@@ -57,5 +57,6 @@ from fpvcar.config.sensors import (
     Depth as Depth,
     Sensors as Sensors,
     Tof as Tof,
+    Tfmini as Tfmini,
     Ultrasound as Ultrasound,
 )

@@ -58,12 +58,15 @@ class Ultrasound(RangeSensor, frozen=True, kw_only=True):
 
 
 class Tof(RangeSensor, frozen=True, kw_only=True):
-    """VL53L0X time-of-flight sensor with its direction (0 is ahead, + is left) and I2C address.
+    """Time-of-flight sensor with its direction (0 is ahead, + is left) and I2C address.
 
     `power` is the GPIO of its XSHUT. All wake at 0x29: with more than one on a bus each needs a
     `power`, and its own `address`, which is set while the others are held down.
     """
 
+    chip: Literal["VL53L0X", "VL53L1X", "VL53L3CX", "VL53L4CD"] = "VL53L0X"
+    """Chip of the module. The car recognises each of them, whatever is given here: drawings and
+    the bench follow it."""
     bus: Annotated[int, Meta(ge=0, le=255)] = 1
     """I2C bus of the sensor: N of /dev/i2c-N."""
     address: Annotated[int, Meta(ge=0x08, le=0x77)] = 0x29
@@ -80,13 +83,30 @@ class Tof(RangeSensor, frozen=True, kw_only=True):
         return self.power is not None
 
 
+class Tfmini(RangeSensor, frozen=True, kw_only=True):
+    """TFmini-S sensor with its direction (0 is ahead, + is left), on a serial port or on I2C."""
+
+    device: str = ""
+    """Serial port of the sensor, e.g. /dev/serial0; empty: I2C."""
+    bus: Annotated[int, Meta(ge=0, le=255)] = 1
+    """I2C bus of the sensor: N of /dev/i2c-N."""
+    address: Annotated[int, Meta(ge=0x08, le=0x77)] = 0x10
+    """I2C address of the sensor, once it is in I2C mode."""
+
+    @property
+    def i2c_place(self) -> tuple[int, int] | None:
+        return None if self.device else (self.bus, self.address)
+
+
 class Sensors(Section, frozen=True):
     """Range sensors by name; all names differ, across all kinds."""
 
     tof: dict[str, Tof] = {}
-    """VL53L0X sensors by name, e.g. front."""
+    """Time-of-flight sensors by name, e.g. front."""
     ultrasound: dict[str, Ultrasound] = {}
     """HC-SR04 sensors by name, e.g. rear."""
+    tfmini: dict[str, Tfmini] = {}
+    """TFmini-S sensors by name."""
     celsius: Annotated[float, Meta(ge=-40, le=60)] = 20.0
     """Temperature of the air: 12 degrees more make sound 2 % faster."""
 

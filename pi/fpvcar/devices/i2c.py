@@ -36,7 +36,14 @@ class Write(NamedTuple):
     data: bytes
 
 
-Step = Read | Write
+class Receive(NamedTuple):
+    """Last step of a transfer: up to 32 bytes from where the last write left the device's index,
+    for a chip whose index has two bytes, or none."""
+
+    size: int
+
+
+Step = Read | Write | Receive
 Transfer = Callable[[float], Sequence[bytes]]
 """(delay in seconds) -> the bytes read by the prepared steps. Raises I2cError; steps
 after the failed one may have been carried out."""
@@ -59,6 +66,10 @@ class I2cDevice(ABC):
     def write(self, register: int, data: bytes) -> None:
         """Write bytes (1 to 32) starting at a register."""
 
+    def receive(self, size: int) -> bytes:
+        """Read `size` bytes (1 to 32) from where the last write left the device's index."""
+        raise NotImplementedError
+
     def transfer(self, *steps: Step) -> Sequence[bytes]:
         """Run steps in order; return the bytes read."""
         return self.prepared(*steps)(0.0)
@@ -71,6 +82,8 @@ class I2cDevice(ABC):
             for step in steps:
                 if isinstance(step, Read):
                     results.append(self.read(*step))
+                elif isinstance(step, Receive):
+                    results.append(self.receive(step.size))
                 else:
                     self.write(*step)
             return results

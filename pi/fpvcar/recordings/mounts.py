@@ -53,8 +53,9 @@ def intrinsics(profile: Mapping[str, Any]) -> Pinhole | None:
 
 def _ranges(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     sensors, depth = profile.get("sensors", {}), profile.get("depth", {})
-    yield from sensors.get("tof", {}).items()
-    yield from sensors.get("ultrasound", {}).items()
+    for kind in sensors.values():
+        if isinstance(kind, Mapping):  # not sensors.celsius
+            yield from kind.items()
     if depth.get("source", "none") != "none":
         yield DEPTH, depth
 

@@ -1,12 +1,16 @@
-"""VL53L0X sensors of a car, in one thread: each is read when it has a new sample."""
+"""Time-of-flight sensors of a car, in one thread: each is read when it has a new sample.
+
+The chip is recognised by its identity: a VL53L0X, or one of the family of the VL53L1X.
+"""
 
 import contextlib
+import logging
 import time
 from operator import attrgetter
 
 from fpvcar import config
 from fpvcar.devices import backends
-from fpvcar.devices.chips import vl53l0x
+from fpvcar.devices.chips import vl53l0x, vl53l1x
 from fpvcar.devices.i2c import I2cDevice, I2cError, Open
 from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Pins, PinsFault
@@ -14,6 +18,7 @@ from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text, fault_text
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
 
+log = logging.getLogger(__name__)
 SAME = Phrase("tof_same", "stuck: the same reading {count} times")
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
@@ -29,11 +34,15 @@ SOONER_S, LATER_S = 0.00005, 0.001
 not. Most polls then find a sample, soon after it is ready."""
 WAIT_S = (0.02, 0.05)
 SAME_MOST = 90
-"""Number of identical samples in a row, light rates included, that no working VL53L0X sends."""
+"""Number of identical samples in a row, light rates included, that no working sensor sends."""
+
+Chip = vl53l0x.Vl53l0x | vl53l1x.Vl53l1x
+MOVES = {vl53l0x.Vl53l0x: vl53l0x.readdress, vl53l1x.Vl53l1x: vl53l1x.readdress}
+"""Driver -> function that gives a chip its address."""
 
 
 class Tof:
-    """VL53L0X as the thread handles it: `turn` does the due work."""
+    """Sensor as the thread handles it: `turn` does the due work."""
 
     def __init__(
         self,
@@ -50,7 +59,8 @@ class Tof:
         self._config, self._pins, self._clock_s = sensor, pins, clock_s
         self._open_device = open_device
         self._device: I2cDevice | None = None
-        self._chip: vl53l0x.Vl53l0x | None = None
+        self._chip: Chip | None = None
+        self._name: str = sensor.chip
         self._news_s = NEVER_S
         self._again_s = AGAIN_S
         self._wait_s = vl53l0x.BUDGET_US / 1e6
@@ -82,20 +92,42 @@ class Tof:
         time.sleep(UP_S)
         default, reset = vl53l0x.DEFAULT_ADDRESS, self._config.power is not None
         if self._config.address != default and reset:
-            vl53l0x.readdress(self._open(default), self._config.address)
+            device = self._open(default)
+            MOVES[self._identify(device)](device, self._config.address)
             self._close_device()
         device = self._open(self._config.address)
-        chip = vl53l0x.Vl53l0x(device, self._clock_s, time.sleep, reset)
+        driver = self._identify(device)
+        chip = driver(device, self._clock_s, time.sleep, reset)
         chip.start()
         self.patience_s = device.patience_s
         self._chip, self._news_s, self._same = chip, self._clock_s(), 0
         self.due_s = self._news_s + self._wait_s
 
+    def _identify(self, device: I2cDevice) -> type[Chip]:
+        """Return the driver of the chip that answers. Raises I2cError for an unknown one."""
+        found = device.read(vl53l0x.Register.MODEL_ID, len(vl53l0x.IDENTITY))
+        name = vl53l0x.NAME
+        if found != vl53l0x.IDENTITY:
+            wide = vl53l1x.identity(device)
+            if wide not in vl53l1x.NAMES:
+                raise I2cError(vl53l0x.TOF_IDENTITY(found=f"{found.hex()}, {wide.hex()}"))
+            name = vl53l1x.NAMES[wide]
+        if name != self._name:
+            log.warning(
+                "sensors.tof.%s is a %s, and the profile says %s: it is used as %s",
+                self.reading.name,
+                name,
+                self._config.chip,
+                name,
+            )
+            self._name = name
+        return vl53l0x.Vl53l0x if name == vl53l0x.NAME else vl53l1x.Vl53l1x
+
     def _open(self, address: int) -> I2cDevice:
         self._device = self._open_device(self._config.bus, address)
         return self._device
 
-    def _read(self, chip: vl53l0x.Vl53l0x) -> None:
+    def _read(self, chip: Chip) -> None:
         after_s = max(0.0, self.due_s - self._clock_s())
         sample, now_s = chip.read(after_s), self._clock_s()
         if sample is None:
@@ -138,7 +170,7 @@ class Tof:
 
 
 class TofThread(RangeThread):
-    """Thread for all VL53L0X of a car."""
+    """Thread for all time-of-flight sensors of a car."""
 
     def live(self) -> None:
         """Read the sensors in turn, each when due. Raises PinsFault."""

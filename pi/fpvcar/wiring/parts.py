@@ -12,6 +12,7 @@ from fpvcar.config import (
     Mx1508,
     Profile,
     Servo,
+    Tfmini,
     Tof,
     Ultrasound,
 )
@@ -24,6 +25,8 @@ from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal,
 BATTERY, FUSE, SWITCH, METER = "Battery", "Fuse", "Switch", "INA219"
 REGULATOR, SERVO_REGULATOR = "5 V regulator", "5 V for servo"
 MX1508, L298N, PCA9685 = "MX1508", "L298N", "PCA9685"
+RXD = 15
+"""GPIO of /dev/serial0 that receives."""
 BATTERY_MINUS = End(BATTERY, "-")
 PULL_DOWN = (
     "Pull-down: 10 kΩ from this terminal to ground. The motors stay off while the Pi "
@@ -302,7 +305,7 @@ def _tof(name: str, tof: Tof) -> Part:
     if tof.power is not None:
         shut = _gpio("XSHUT", tof.power, plan.OUTPUT)
     terminals = (*_i2c(tof.bus, "VIN"), shut, Terminal("GPIO1"))
-    return Part(f"VL53L0X {name}", terminals, f"{tof.address:#x}")
+    return Part(f"{tof.chip} {name}", terminals, f"{tof.address:#x}")
 
 
 def _ultrasound(name: str, sensor: Ultrasound) -> Part:
@@ -317,7 +320,20 @@ def _ultrasound(name: str, sensor: Ultrasound) -> Part:
     )
 
 
-RANGE_PARTS: dict[str, Callable[[str, Any], Part]] = {"tof": _tof, "ultrasound": _ultrasound}
+def _tfmini(name: str, sensor: Tfmini) -> Part:
+    supply = Terminal("5V", PI_5V, plan.FIVE_V)
+    if sensor.device:
+        lines = (_ground(), _gpio("TX", RXD, plan.INPUT), Terminal("RX"))
+        return Part(f"TFmini-S {name}", (supply, *lines), sensor.device)
+    _, *bus = _i2c(sensor.bus)
+    return Part(f"TFmini-S {name}", (supply, *bus), f"{sensor.address:#x}")
+
+
+RANGE_PARTS: dict[str, Callable[[str, Any], Part]] = {
+    "tof": _tof,
+    "ultrasound": _ultrasound,
+    "tfmini": _tfmini,
+}
 """Field of `config.Sensors` -> the terminals of its sensors."""
 
 

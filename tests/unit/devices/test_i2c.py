@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import threading
 import time
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from testkit.pins.i2c_contract import CHECKS, MEMORY, NOBODY
+import smbus2
+from testkit.pins.i2c_contract import CHECKS, MEMORY, NOBODY, PLAIN_CHECKS
 
 from fpvbench import soc as chips
 from fpvbench.chips import ina219 as model
@@ -40,6 +42,14 @@ class FakeSMBus:
     def __init__(self, number: int) -> None:
         if number != 1:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    def i2c_rdwr(self, message: smbus2.i2c_msg) -> None:
+        """Answer one message that reads."""
+        try:
+            data = self.bus.read(message.addr, message.len)
+        except Nack:
+            raise OSError(errno.EREMOTEIO, "Remote I/O error") from None
+        ctypes.memmove(message.buf, data, len(data))
 
     def _transfer(self, address: int, data: bytes, size: int = 0) -> bytes:
         try:
@@ -137,7 +147,7 @@ def opens(
         yield stack.enter_context(backends.open_i2c(profile(request.param, port)))
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("check", CHECKS + PLAIN_CHECKS, ids=lambda one: one.__name__)
 def test_backend_keeps_the_contract(opens: Open, check: Callable[[Open], None]) -> None:
     check(opens)
 

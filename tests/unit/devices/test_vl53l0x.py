@@ -153,7 +153,7 @@ def test_status_byte_alone_decides_whether_range_is_given(byte: int) -> None:
 
 def test_other_chip_is_refused() -> None:
     rig = Rig(spoils=lambda _, data: b"\xb4" + data[1:])
-    with pytest.raises(I2cError, match="no VL53L0X: identity b4aa10, not eeaa10"):
+    with pytest.raises(I2cError, match="neither a VL53L0X nor a VL53L1X: identity b4aa10"):
         rig.sensor()
 
 
@@ -277,7 +277,7 @@ def test_new_address_lasts_until_xshut() -> None:
 
 def test_other_chip_is_not_readdressed() -> None:
     rig = Rig(spoils=lambda _, data: b"\xb4" + data[1:])
-    with pytest.raises(I2cError, match="no VL53L0X"):
+    with pytest.raises(I2cError, match="neither a VL53L0X"):
         vl53l0x.readdress(rig, 0x30)
     assert rig.chip.address == model.DEFAULT_ADDRESS
 

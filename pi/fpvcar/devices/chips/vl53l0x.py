@@ -25,8 +25,8 @@ from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
 from fpvcar.runtime.clock import Clock
 from fpvcar.runtime.texts import Phrase, Text
 
-TOF_IDENTITY = Phrase("tof_identity", "no VL53L0X: identity {found}, not {expected}")
-TOF_NOT_READY = Phrase("tof_not_ready", "VL53L0X: {step} not ready after {seconds} s")
+TOF_IDENTITY = Phrase("tof_identity", "neither a VL53L0X nor a VL53L1X: identity {found}")
+TOF_NOT_READY = Phrase("tof_not_ready", "{step} not ready after {seconds} s")
 
 
 class Register(enum.IntEnum):
@@ -66,7 +66,7 @@ R = Register
 RESULT = struct.Struct(">BB9xH")
 """Interrupt status, range status (0x14) and range (0x1E, mm), read in one transfer."""
 DEFAULT_ADDRESS = 0x29
-IDENTITY = bytes((0xEE, 0xAA, 0x10))
+NAME, IDENTITY = "VL53L0X", bytes((0xEE, 0xAA, 0x10))
 BUDGET_US = 29_000
 """Duration of one measurement; ST's minimum is 20 ms. This gives 30 samples per
 second even if reads are some ms late."""
@@ -135,10 +135,8 @@ class Sample(Struct, frozen=True):
 
 def identify(device: I2cDevice) -> None:
     """Raise I2cError unless the chip identifies itself as a VL53L0X."""
-    identity = device.read(R.MODEL_ID, 3)
-    if identity != IDENTITY:
-        found, expected = identity.hex(), IDENTITY.hex()
-        raise I2cError(TOF_IDENTITY(found=found, expected=expected))
+    if (found := device.read(R.MODEL_ID, 3)) != IDENTITY:
+        raise I2cError(TOF_IDENTITY(found=found.hex()))
 
 
 def readdress(device: I2cDevice, address: int) -> None:

@@ -7,6 +7,7 @@ alike on the wire, and SMBus-only adapters (and i2c-stub) support the first two.
 """
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 from typing import Any
@@ -68,6 +69,15 @@ class SmbusI2c(I2cDevice):
             reason = SHORT(count=len(data), expected=size)
             raise I2cError(FAULT(**self._where, reason=reason))
         return data
+
+    def receive(self, size: int) -> bytes:
+        """Read `size` bytes without a register. Raises I2cError."""
+        message = smbus2.i2c_msg.read(self._address, size)
+        try:
+            self._bus.i2c_rdwr(message)
+        except OSError as fault:
+            raise self._error(NO_READ, fault) from None
+        return ctypes.string_at(message.buf, size)
 
     def write(self, register: int, data: bytes) -> None:
         """Write bytes starting at a register. Raises I2cError."""

@@ -11,6 +11,7 @@ from fpvcar.devices.i2c import (
     I2cDevice,
     I2cError,
     Read,
+    Receive,
     Step,
     Transfer,
     Write,
@@ -50,6 +51,11 @@ class PigpioI2c(I2cDevice):
         (data,) = self.transfer(Read(register, size))
         return data
 
+    def receive(self, size: int) -> bytes:
+        """Read `size` bytes without a register. Raises I2cError."""
+        (data,) = self.transfer(Receive(size))
+        return data
+
     def write(self, register: int, data: bytes) -> None:
         """Write bytes starting at a register. Raises I2cError."""
         self.transfer(Write(register, data))
@@ -61,7 +67,8 @@ class PigpioI2c(I2cDevice):
         commands = b"".join(map(self._encoded, steps))
         sizes = [step.size if isinstance(step, Read) else 0 for step in steps]
         in_results = [(n, size) for n, size in enumerate(sizes) if size in IN_RESULT]
-        block_b = 0 if sizes[-1] in IN_RESULT else sizes[-1]
+        last = steps[-1]
+        block_b = 0 if isinstance(last, Write) or sizes[-1] in IN_RESULT else last.size
 
         def transfer(after_s: float) -> list[bytes]:
             results, data = pins.exchange(where, commands, count, block_b > 0, after_s)
@@ -82,6 +89,8 @@ class PigpioI2c(I2cDevice):
         self._pins.post(self._where, command, refused=self._note)
 
     def _encoded(self, step: Step) -> bytes:
+        if isinstance(step, Receive):
+            return COMMAND.pack(pigpio._PI_CMD_I2CRD, self._handle, step.size, 0)
         if isinstance(step, Write):
             number, data = pigpio._PI_CMD_I2CWI, step.data
         elif step.size in IN_RESULT:
