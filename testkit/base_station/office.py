@@ -1,26 +1,13 @@
-"""Replicator with an office in memory."""
+"""Office in memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from fpvstation.replicas.pending import LATEST_S
 from fpvstation.replicas.remote import OnProgress
-from fpvstation.replicas.replicate import Replicator
-from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import ReplicaLog
-from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
-from testkit.base_station.stored import DATA, NAME, SESSION, sums_of
+from testkit.base_station.stored import sums_of
 
 PLACE = "office:/store"
-
-
-SECOND = NAME.replace("0001", "0002")
-
-
-async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
 
 
 class PlayedOffice:
@@ -68,29 +55,3 @@ class PlayedOffice:
                 (self.root / "came" / name).write_bytes(data)
                 found[name] = f"came/{name}"
         return found
-
-
-class Rig:
-    """Store with its records, and the office."""
-
-    def __init__(self, root: Path) -> None:
-        self.now_s, self.utc_s = 1000.0, 5.0
-        self.root, disk = root, Folder(root)
-        self.copies, self.office = ReplicaLog(disk), PlayedOffice(root)
-        self.store = Store(disk, lambda session: self.replicator.queue(session))
-        self.store.open("")
-        self.replicator = Replicator(
-            self.office, self.store, self.copies, act, self._clock_s, lambda: self.utc_s
-        )
-
-    def _clock_s(self) -> float:
-        return self.now_s
-
-    async def later(self) -> None:
-        """Run a round when all is due."""
-        self.now_s += LATEST_S
-        await self.replicator.once(True)
-
-    def bend(self, name: str = NAME) -> None:
-        """Damage a byte on the local disk."""
-        (self.root / SESSION / name).write_bytes(b"?" + DATA[1:])

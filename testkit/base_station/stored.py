@@ -1,4 +1,8 @@
-"""A segment of a drive, stored in the way of a pull."""
+"""Open store, and a segment of a drive that is stored in the way of a pull."""
+
+import time
+from collections.abc import Callable
+from typing import Any
 
 from pathlib import Path
 
@@ -6,11 +10,25 @@ from fpvcar.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
 from fpvstation.store.disk import Folder
+from fpvstation.store.disk import Disk
 from fpvstation.store.store import Store
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
 NAME = "Plague-20261121T193100Z-0001.mcap"
+SECOND, THIRD = (NAME.replace("0001", number) for number in ("0002", "0003"))
 DATA = bytes(range(256)) * 5000
+
+
+async def act(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function that would block, in place of a thread."""
+    return function(*arguments)
+
+
+def opened(disk: Disk, known: str = "", utc_s: Callable[[], float] = time.time) -> Store:
+    """Return the store on a disk, opened as at a start of the station."""
+    store = Store(disk, utc_s=utc_s)
+    store.open(known)
+    return store
 
 
 def sums_of(data: bytes) -> Sums:

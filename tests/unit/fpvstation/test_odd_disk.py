@@ -10,16 +10,15 @@ from unittest.mock import Mock
 
 import pytest
 from testkit.base_station.disk import FakeDisk, Killed, sums_of
+from testkit.base_station.stored import opened
 from testkit.recorder.odd_disk import Mounted, NoFuse
 
 from fpvcar.library import checksums
-from fpvstation.__main__ import main
-from fpvstation.fetch.fair_slots import FairSemaphore
-from fpvstation.fetch.pull import Pull
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, TRIALS
 from fpvstation.store.store import Store
-from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
+from tests.unit.fpvstation.conftest import Run
+from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, pull_of
 
 NO_RENAME = ("RENAME ENOSYS", "RENAME2 ENOSYS")
 NO_LINK = ("LINK EPERM",)
@@ -48,16 +47,6 @@ def odd(served: Mounted) -> Mounted:
     return served
 
 
-def opened(root: Path) -> Store:
-    store = Store(Folder(root))
-    store.open("")
-    return store
-
-
-def pull_into(store: Store, car: PlayedCar) -> Pull:
-    return Pull(car, store, "Plague", act, FairSemaphore())
-
-
 def stored(root: Path) -> set[str]:
     return {one.path.rpartition("/")[2] for one in Store(Folder(root)).segments()}
 
@@ -73,31 +62,23 @@ def stored(root: Path) -> set[str]:
     ],
 )
 def test_unsuitable_file_system_is_reported_at_the_start(
-    odd: Mounted,
-    refused: tuple[str, ...],
-    word: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    odd: Mounted, refused: tuple[str, ...], word: str, state: Path, run: Run
 ) -> None:
     """Both a new store, and one that was good until then."""
-    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
-    argv = ["run", f"--store={odd.root}", "--port=1"]
     for was in ("new", "good"):
         odd.refuse(*refused)
-        assert main(argv) == 1
-        said = capsys.readouterr().err
-        assert word in said and "--store DIR" in said, (was, said)
+        status, _, said = run("run", f"--store={odd.root}", "--port=1")
+        assert status == 1 and word in said and "--store DIR" in said, (was, said)
         odd.refuse()
         left = set(os.listdir(odd.root)) - {".lock", ".fpvstation.json"}
         assert not left, (was, left)
-        opened(odd.root)
+        opened(Folder(odd.root))
 
 
 @pytest.mark.parametrize("fault", ["ENOSPC", "EDQUOT"])
 def test_full_disk_is_accepted_as_a_store(odd: Mounted, fault: str) -> None:
     """The oldest sessions may be removed to make room."""
-    store = opened(odd.root)
+    store = opened(Folder(odd.root))
     odd.refuse(f"WRITE {fault}")
     store.try_out()
     assert not set(os.listdir(odd.root)) & set(TRIALS)
@@ -106,14 +87,14 @@ def test_full_disk_is_accepted_as_a_store(odd: Mounted, fault: str) -> None:
 def test_trial_files_left_by_a_kill_are_removed(tmp_path: Path) -> None:
     for name in TRIALS:
         (tmp_path / name).touch()
-    opened(tmp_path)
+    opened(Folder(tmp_path))
     assert os.listdir(tmp_path) == [MARKER]
 
 
 async def test_file_system_without_links_is_a_store(odd: Mounted) -> None:
     """FAT has no links, and refuses modes, too."""
     odd.refuse(*NO_LINK, "SETATTR EPERM")
-    done = await pull_into(opened(odd.root), PlayedCar({})).once(False)
+    done = await pull_of(PlayedCar({}), opened(Folder(odd.root))).once(False)
     assert done.receipts == len(NAMES) and stored(odd.root) == set(NAMES)
 
 
@@ -134,14 +115,14 @@ async def test_file_system_without_links_is_a_store(odd: Mounted) -> None:
 async def test_later_refusal_is_reported_and_made_good(
     odd: Mounted, refused: tuple[str, ...], words: str
 ) -> None:
-    car, store = PlayedCar({}), opened(odd.root)
+    car, store = PlayedCar({}), opened(Folder(odd.root))
     odd.refuse(*refused)
     with pytest.raises(OSError, match=words):
-        await pull_into(store, car).once(False)
+        await pull_of(car, store).once(False)
     early = set(car.receipts)
     odd.refuse()
     assert early <= stored(odd.root), "a receipt without its bytes"
-    assert not (await pull_into(store, car).once(False)).bad
+    assert not (await pull_of(car, store).once(False)).bad
     assert set(car.receipts) == stored(odd.root) == set(NAMES)
 
 
@@ -149,23 +130,22 @@ async def test_disk_with_a_dead_server_gives_no_receipt(tmp_path: Path) -> None:
     """Behaviour of a network file system."""
     car = PlayedCar({})
     with mounted(tmp_path) as odd:
-        store = opened(odd.root)
+        store = opened(Folder(odd.root))
         odd.process.kill()
         odd.process.wait()
         with pytest.raises(OSError, match=r"not connected: '.*\.fpvstation\.json'"):
-            await pull_into(store, car).once(False)
+            await pull_of(car, store).once(False)
     assert not car.receipts
-    store = opened(odd.below)
-    assert not (await pull_into(store, car).once(False)).bad, "it is there again"
+    store = opened(Folder(odd.below))
+    assert not (await pull_of(car, store).once(False)).bad, "it is there again"
 
 
 async def test_bytes_lost_by_a_failed_sync_are_fetched_again(tmp_path: Path) -> None:
     """After a failed sync Linux forgets which bytes it lost: fsync(2)."""
     disk, car = FakeDisk(Random(1)), PlayedCar({})
-    store = Store(disk)
-    store.open("")
+    store = opened(disk)
     disk.lost_by_sync = 1
-    pull = pull_into(store, car)
+    pull = pull_of(car, store)
     assert "Input/output error" in str((await pull.once(False)).bad[NAMES[0]])
     assert not (await pull.once(False)).bad and set(car.receipts) == set(NAMES)
     for name in NAMES:
@@ -177,17 +157,15 @@ async def test_kill_after_a_failed_sync_keeps_no_lost_bytes(
 ) -> None:
     """The kill comes before the file with the lost bytes is removed."""
     disk, car = FakeDisk(Random(1)), PlayedCar({})
-    store = Store(disk)
-    store.open("")
+    store = opened(disk)
     disk.lost_by_sync = 1
     with monkeypatch.context() as killed:
         killed.setattr(disk, "remove", Mock(side_effect=[None, Killed]))
         with pytest.raises(Killed):
-            await pull_into(store, car).once(False)
+            await pull_of(car, store).once(False)
     assert not disk.lost_by_sync and not car.receipts
-    restarted = Store(disk)
-    restarted.open(store.id)
-    assert not (await pull_into(restarted, car).once(False)).bad
+    restarted = opened(disk, store.id)
+    assert not (await pull_of(car, restarted).once(False)).bad
     disk.cut_power()
     for name in NAMES:
         assert disk.durable(sums_of(name.encode()).sha256), name
@@ -206,13 +184,13 @@ def test_rewrite_keeps_bytes_and_size(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_disk_without_locks_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     def flock(file: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    opened(tmp_path)
+    opened(Folder(tmp_path))
     monkeypatch.setattr("fpvstation.service.fcntl.flock", flock)
-    assert main(["rebuild", f"--store={tmp_path}"]) == 1
-    said = capsys.readouterr().err
+    status, _, said = run("rebuild", f"--store={tmp_path}")
+    assert status == 1
     assert f"{tmp_path}: its file system does not lock a file (No locks" in said

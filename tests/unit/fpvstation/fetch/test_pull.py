@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from testkit.base_station.disk import FakeDisk, sums_of
+from testkit.base_station.stored import act, opened
 
 from fpvcar.runtime.texts import fault_text
 from fpvcar.runtime.units import MIB
@@ -15,7 +16,7 @@ from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.errors import StationError
 from fpvstation.fetch import pull as pull_module
 from fpvstation.fetch.fair_slots import TURN_S, FairSemaphore
-from fpvstation.fetch.pull import CarFault, Pull, Round
+from fpvstation.fetch.pull import Act, CarFault, Pull, Round
 from fpvstation.store.identity import StoreGone
 from fpvstation.store.store import Store
 
@@ -49,14 +50,12 @@ class PlayedCar:
         self.receipts.append(name)
 
 
-async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-def pull_of(car: PlayedCar) -> Pull:
-    store = Store(FakeDisk(Random(1)))
-    store.open("")
-    return Pull(car, store, "Plague", act, FairSemaphore())
+def pull_of(
+    car: PlayedCar, store: Store | None = None, act: Act = act, turns: FairSemaphore | None = None
+) -> Pull:
+    """Return the rounds with a car, into a store in memory if none is given."""
+    store = store or opened(FakeDisk(Random(1)))
+    return Pull(car, store, "Plague", act, turns or FairSemaphore())
 
 
 @pytest.mark.parametrize(
@@ -109,8 +108,7 @@ async def test_endless_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 async def unmounted(at: int) -> bool:
     """Run a round with the disk unmounted at that call; return False if it had fewer calls."""
     disk, car, calls = FakeDisk(Random(1)), PlayedCar({}), list[int]()
-    store = Store(disk)
-    known = store.open("")
+    store = opened(disk)
 
     async def unmounting(function: Callable[..., Any], *arguments: Any) -> Any:
         if len(calls) == at:
@@ -118,11 +116,11 @@ async def unmounted(at: int) -> bool:
         calls.append(len(car.receipts))
         return function(*arguments)
 
-    pull = Pull(car, store, "Plague", unmounting, FairSemaphore())
+    pull = pull_of(car, store, unmounting)
     try:
         await pull.once(False)
     except StoreGone as fault:
-        assert known in str(fault) and "mount its disk" in str(fault)
+        assert store.id in str(fault) and "mount its disk" in str(fault)
     if len(calls) <= at:
         return False
     assert len(car.receipts) == calls[at], "a receipt without a disk"
@@ -140,9 +138,7 @@ async def test_unmounted_disk_gets_no_byte_and_gives_no_receipt() -> None:
 
 
 async def test_segment_awaiting_copies_gets_no_receipt_and_no_reread() -> None:
-    car, disk = PlayedCar({}), FakeDisk(Random(1))
-    store, safe = Store(disk), set[str]()
-    store.open("")
+    car, store, safe = PlayedCar({}), opened(FakeDisk(Random(1))), set[str]()
 
     async def pulled() -> Round:
         enough = lambda stored: stored.path.rpartition("/")[2] in safe  # noqa: E731
@@ -200,10 +196,8 @@ async def test_next_segment_is_pulled_while_one_is_published() -> None:
             return await super().sums(name)
 
     car = Told({})
-    store = Store(FakeDisk(Random(1)))
-    store.open("")
     async with asyncio.timeout(20.0):
-        await Pull(car, store, "Plague", publishing, FairSemaphore()).once(False)
+        await pull_of(car, act=publishing).once(False)
     assert car.receipts == NAMES
 
 
@@ -216,9 +210,7 @@ async def test_cancelled_round_leaves_no_task_behind() -> None:
             await asyncio.Event().wait()
         return function(*arguments)
 
-    store = Store(FakeDisk(Random(1)))
-    store.open("")
-    round_ = asyncio.create_task(Pull(car, store, "Plague", never, FairSemaphore()).once(False))
+    round_ = asyncio.create_task(pull_of(car, act=never).once(False))
     await publishing.wait()
     round_.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -253,11 +245,10 @@ async def test_slow_car_gives_up_its_place_after_each_turn() -> None:
     now_s = [0.0]
     turns = FairSemaphore(lambda: now_s[0], places=1)
     slow, quick = SlowCar(bytes(3 * MIB), now_s), PlayedCar({})
-    store = Store(FakeDisk(Random(1)))
-    store.open("")
+    store = opened(FakeDisk(Random(1)))
     slowly = asyncio.create_task(Pull(slow, store, "Slow", act, turns).once(False))
     await asyncio.sleep(0)
-    await Pull(quick, store, "Plague", act, turns).once(False)
+    await pull_of(quick, store, turns=turns).once(False)
     assert (await slowly).stored == [NAMES[0]] and quick.receipts == NAMES
     assert slow.asked == [(0, 2), (1, 2), (2, 2)], "each MiB in a turn of its own"
 
@@ -265,8 +256,6 @@ async def test_slow_car_gives_up_its_place_after_each_turn() -> None:
 async def test_single_car_keeps_its_place() -> None:
     now_s = [0.0]
     slow = SlowCar(bytes(3 * MIB), now_s)
-    store = Store(FakeDisk(Random(1)))
-    store.open("")
     turns = FairSemaphore(lambda: now_s[0], places=1)
-    await Pull(slow, store, "Slow", act, turns).once(False)
+    await pull_of(slow, turns=turns).once(False)
     assert slow.asked == [(0, 2)]

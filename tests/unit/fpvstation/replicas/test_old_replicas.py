@@ -1,8 +1,8 @@
 """Replicas at the office are verified again, a fifth of the time at most."""
 
 import pytest
-from testkit.base_station.office import SECOND, Rig
-from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put, sums_of
+from testkit.base_station.builder import Station
+from testkit.base_station.stored import CAR, DATA, NAME, SECOND, SESSION, put, sums_of
 
 from fpvstation.replicas.remote import PlaceFault
 from fpvstation.replicas.remotes import Remotes
@@ -11,11 +11,11 @@ from fpvstation.store.sums_file import StoredSegment
 from tests.unit.fpvstation.replicas.test_replicate import LATER
 
 
-async def test_segment_is_safe_once_enough_places_have_it(rig: Rig) -> None:
+async def test_segment_is_safe_once_enough_places_have_it(rig: Station) -> None:
     put(rig.store)
     (stored,) = rig.store.segments()
     alone, two, three = (
-        Remotes([rig.office], most, rig.copies, utc_s=lambda: 5.0) for most in (1, 2, 3)
+        Remotes([rig.office], most, rig.copies, utc_s=rig.clock_s) for most in (1, 2, 3)
     )
     assert alone.safe(stored) and not two.safe(stored)
     await rig.later()
@@ -24,13 +24,14 @@ async def test_segment_is_safe_once_enough_places_have_it(rig: Rig) -> None:
     assert not three.safe(stored)
 
 
-async def test_old_copy_at_the_office_is_judged_again(rig: Rig) -> None:
+async def test_old_copy_at_the_office_is_judged_again(rig: Station) -> None:
     put(rig.store)
     put(rig.store, LATER)
     await rig.later()
+    sent_s = rig.utc_s
     rig.utc_s += REJUDGED_S
     await rig.later()
-    assert rig.replicator.state.rejudged == 0 and rig.replicator.state.oldest_s == 5.0
+    assert rig.replicator.state.rejudged == 0 and rig.replicator.state.oldest_s == sent_s
     rig.utc_s += 1.0
     sent = len(rig.office.sent)
     for done in (1, 2, 2):
@@ -40,7 +41,7 @@ async def test_old_copy_at_the_office_is_judged_again(rig: Rig) -> None:
     assert rig.replicator.state.oldest_s == rig.utc_s and not rig.replicator.state.rotted
 
 
-async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
+async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Station) -> None:
     for day in (21, 22, 23):
         put(rig.store, NAME.replace("20261121", f"202611{day}"))
     await rig.later()
@@ -59,12 +60,12 @@ async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
     assert 1100.0 <= rig.now_s - began_s <= 1200.0
 
 
-async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
+async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Station) -> None:
     put(rig.store)
     put(rig.store, SECOND, b"second")
     (stored, _) = rig.store.segments()
     await rig.later()
-    two = Remotes([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
+    two = Remotes([rig.office], 2, rig.copies, utc_s=rig.clock_s)
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
     assert two.safe(stored), "not known yet"
     rig.utc_s += REJUDGED_S + 1.0
@@ -75,12 +76,12 @@ async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
     assert rig.office.there[f"{SESSION}/{NAME}"] == DATA and two.safe(stored)
 
 
-async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Rig) -> None:
+async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Station) -> None:
     put(rig.store)
     (stored,) = rig.store.segments()
     await rig.later()
     judged_s = rig.utc_s
-    two = Remotes([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
+    two = Remotes([rig.office], 2, rig.copies, utc_s=rig.clock_s)
     for utc_s, counts in (
         (judged_s + RECENT_S, True),
         (judged_s + RECENT_S + 1.0, False),
@@ -91,7 +92,7 @@ async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Rig)
         assert two.safe(stored) == counts, utc_s
 
 
-async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Rig) -> None:
+async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Station) -> None:
     """The session is fetched again, from the car or from another office."""
     put(rig.store)
     await rig.later()

@@ -10,15 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from testkit.base_station.stored import SESSION, put
+from testkit.base_station.builder import FILES, OTHER, OTHER_NAME, Station
+from testkit.base_station.stored import SECOND, SESSION, put
 
 from fpvcar.http.languages import translated
 from fpvstation.errors import StationError
 from fpvstation.replicas import recalls as module
 from fpvstation.replicas.recalls import Recalls, RecallState
 from fpvstation.replicas.tiers import TiersBusy
-from tests.unit.fpvstation.replicas.test_tiers import FILES, OTHER, OTHER_NAME, SECOND, Rig
 
+pytestmark = pytest.mark.usefixtures("archived")
 SIZE = sum(map(len, FILES.values()))
 WAIT_S = 20.0
 
@@ -37,14 +38,7 @@ class Gate:
         self._copy(source, target)
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    rig = Rig(tmp_path)
-    rig.archive()
-    return rig
-
-
-def begin(recalls: Recalls, rig: Rig, session: str = SESSION) -> RecallState:
+def begin(recalls: Recalls, rig: Station, session: str = SESSION) -> RecallState:
     record = rig.store.archived(session)
     assert record is not None
     return recalls.begin(session, [f"drive of {session}"], record)
@@ -67,14 +61,14 @@ async def ended(state: RecallState) -> None:
             await asyncio.sleep(0.01)
 
 
-async def recalled(recalls: Recalls, rig: Rig) -> RecallState:
+async def recalled(recalls: Recalls, rig: Station) -> RecallState:
     async with working(recalls):
         state = begin(recalls, rig)
         await ended(state)
     return state
 
 
-async def test_recall_brings_the_session_back_and_counts_its_bytes(rig: Rig) -> None:
+async def test_recall_brings_the_session_back_and_counts_its_bytes(rig: Station) -> None:
     recalls = Recalls(rig.tiers())
     async with working(recalls):
         state = begin(recalls, rig)
@@ -87,7 +81,7 @@ async def test_recall_brings_the_session_back_and_counts_its_bytes(rig: Rig) -> 
 
 
 async def test_cancelled_recall_leaves_the_session_in_the_archive(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, recalls = Gate(monkeypatch), Recalls(rig.tiers())
     async with working(recalls):
@@ -105,7 +99,9 @@ async def test_cancelled_recall_leaves_the_session_in_the_archive(
     rig.check_one_copy(rig.root)
 
 
-async def test_recalls_run_one_after_the_other(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recalls_run_one_after_the_other(
+    rig: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(rig.store, OTHER_NAME, b"other")
     await rig.tiers().archive(OTHER)
     gate, recalls = Gate(monkeypatch), Recalls(rig.tiers())
@@ -123,7 +119,7 @@ async def test_recalls_run_one_after_the_other(rig: Rig, monkeypatch: pytest.Mon
 
 
 async def test_end_of_the_station_ends_a_copy_before_the_lock_is_free(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, recalls = Gate(monkeypatch), Recalls(rig.tiers())
     async with working(recalls):
@@ -138,7 +134,7 @@ async def test_end_of_the_station_ends_a_copy_before_the_lock_is_free(
         rig.check_listed()
 
 
-async def test_recall_waits_while_the_archive_is_busy(rig: Rig) -> None:
+async def test_recall_waits_while_the_archive_is_busy(rig: Station) -> None:
     paused = asyncio.Event()
 
     async def pause(_: float) -> None:
@@ -155,7 +151,7 @@ async def test_recall_waits_while_the_archive_is_busy(rig: Rig) -> None:
     assert state.state == "done"
 
 
-async def test_archive_that_is_away_is_named_and_can_be_tried_again(rig: Rig) -> None:
+async def test_archive_that_is_away_is_named_and_can_be_tried_again(rig: Station) -> None:
     recalls = Recalls(rig.tiers())
     rig.unmount()
     state = await recalled(recalls, rig)
@@ -166,7 +162,7 @@ async def test_archive_that_is_away_is_named_and_can_be_tried_again(rig: Rig) ->
 
 
 async def test_store_without_room_is_named_before_any_byte_moves(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = SimpleNamespace(free=100_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
@@ -175,7 +171,7 @@ async def test_store_without_room_is_named_before_any_byte_moves(
     assert not (rig.root / ".incoming" / "archive").exists()
 
 
-async def test_disk_that_fills_up_is_named(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_disk_that_fills_up_is_named(rig: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(source: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -188,7 +184,7 @@ async def test_disk_that_fills_up_is_named(rig: Rig, monkeypatch: pytest.MonkeyP
     rig.check_one_copy(rig.root)
 
 
-async def test_segment_lost_in_the_archive_is_named(rig: Rig) -> None:
+async def test_segment_lost_in_the_archive_is_named(rig: Station) -> None:
     (rig.there / SESSION / SECOND).unlink()
     state = await recalled(Recalls(rig.tiers()), rig)
     assert state.state == "done" and f"1 segment bad or missing in {rig.there}" in str(state.fault)
@@ -196,7 +192,7 @@ async def test_segment_lost_in_the_archive_is_named(rig: Rig) -> None:
 
 
 async def test_defect_ends_one_recall_and_not_the_station(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recalls = Recalls(rig.tiers())
     with monkeypatch.context() as patch:
@@ -206,13 +202,13 @@ async def test_defect_ends_one_recall_and_not_the_station(
     assert (await recalled(recalls, rig)).state == "done"
 
 
-async def test_station_without_an_archive_names_the_setting(rig: Rig) -> None:
+async def test_station_without_an_archive_names_the_setting(rig: Station) -> None:
     with pytest.raises(StationError, match=f'archive = "{rig.there}"'):
         begin(Recalls(None), rig)
 
 
 async def test_only_the_last_ended_recalls_are_kept(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "ENDED_MOST", 0)
     put(rig.store, OTHER_NAME, b"other")

@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
-from testkit.base_station.office import PLACE, SECOND, Rig, act
-from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put
+from testkit.base_station.builder import Station
+from testkit.base_station.office import PLACE
+from testkit.base_station.stored import CAR, DATA, NAME, SECOND, SESSION, act, put
 
 from fpvcar.http.languages import translated
 from fpvcar.runtime.texts import VERBATIM, fault_text
@@ -22,7 +23,7 @@ from fpvstation.store.sums_file import StoredSegment
 LATER = NAME.replace("20261121", "20261122")
 
 
-async def test_finished_session_is_sent_once(rig: Rig) -> None:
+async def test_finished_session_is_sent_once(rig: Station) -> None:
     put(rig.store)
     await rig.replicator.once(False)
     assert rig.office.sent == []
@@ -32,20 +33,20 @@ async def test_finished_session_is_sent_once(rig: Rig) -> None:
     assert rig.office.sent == [(SESSION, False)], "once, and never again"
     where = rig.copies.states(SESSION, rig.store.listed(SESSION))
     assert [(one.place, one.verified_s, one.whole) for one in where] == [
-        (HERE, 5.0, True),
-        (PLACE, 5.0, True),
+        (HERE, rig.utc_s, True),
+        (PLACE, rig.utc_s, True),
     ]
     assert (rig.replicator.state.sent, rig.replicator.state.waiting) == (1, 0)
 
 
-async def test_office_is_known_after_its_first_verification(rig: Rig) -> None:
+async def test_office_is_known_after_its_first_verification(rig: Station) -> None:
     for name in (NAME, SECOND):
         put(rig.store, name)
         await rig.later()
     assert rig.office.known == [False, True]
 
 
-async def test_endless_session_is_sent_after_the_time_limit(rig: Rig) -> None:
+async def test_endless_session_is_sent_after_the_time_limit(rig: Station) -> None:
     began_s = rig.now_s
     for number in range(1, 30):
         put(rig.store, NAME.replace("0001", f"{number:04d}"), b"a minute")
@@ -56,7 +57,7 @@ async def test_endless_session_is_sent_after_the_time_limit(rig: Rig) -> None:
     assert rig.now_s - began_s >= LATEST_S and rig.office.sent
 
 
-async def test_full_round_finds_a_missed_session(rig: Rig) -> None:
+async def test_full_round_finds_a_missed_session(rig: Station) -> None:
     put(rig.store, LATER)
     fresh = Replicator(rig.office, rig.store, rig.copies, act)
     await fresh.once(False)
@@ -65,7 +66,7 @@ async def test_full_round_finds_a_missed_session(rig: Rig) -> None:
     assert len(rig.office.sent) == 1
 
 
-async def test_copy_damaged_at_the_office_is_sent_again(rig: Rig) -> None:
+async def test_copy_damaged_at_the_office_is_sent_again(rig: Station) -> None:
     put(rig.store)
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent"
     await rig.later()
@@ -73,7 +74,7 @@ async def test_copy_damaged_at_the_office_is_sent_again(rig: Rig) -> None:
     assert rig.office.there[f"{SESSION}/{NAME}"] == DATA
 
 
-async def test_unverified_copy_is_not_recorded(rig: Rig) -> None:
+async def test_unverified_copy_is_not_recorded(rig: Station) -> None:
     put(rig.store)
     rig.office.check = never_good  # type: ignore[method-assign]
     await rig.later()
@@ -85,7 +86,7 @@ async def never_good(session: str, listed: list[StoredSegment]) -> list[str]:
     return [NAME]
 
 
-async def test_local_damage_spares_the_copy_and_is_repaired_from_it(rig: Rig) -> None:
+async def test_local_damage_spares_the_copy_and_is_repaired_from_it(rig: Station) -> None:
     put(rig.store)
     await rig.later()
     rig.bend()
@@ -96,7 +97,7 @@ async def test_local_damage_spares_the_copy_and_is_repaired_from_it(rig: Rig) ->
     assert len(list(rig.store.segments())) == 1
 
 
-async def test_file_damaged_before_sending_is_not_sent(rig: Rig) -> None:
+async def test_file_damaged_before_sending_is_not_sent(rig: Station) -> None:
     put(rig.store)
     rig.bend()
     put(rig.store, SECOND, b"second")
@@ -105,7 +106,7 @@ async def test_file_damaged_before_sending_is_not_sent(rig: Rig) -> None:
     assert len(list(rig.root.glob(f".bad/{SESSION}/*"))) == 1
 
 
-async def test_file_lost_at_the_office_too_is_requested_once(rig: Rig) -> None:
+async def test_file_lost_at_the_office_too_is_requested_once(rig: Station) -> None:
     put(rig.store)
     await rig.later()
     rig.bend()
@@ -118,7 +119,7 @@ async def test_file_lost_at_the_office_too_is_requested_once(rig: Rig) -> None:
     assert rig.office.faults and not rig.replicator.state.bad
 
 
-async def test_removed_session_does_not_come_back(rig: Rig) -> None:
+async def test_removed_session_does_not_come_back(rig: Station) -> None:
     put(rig.store)
     await rig.later()
     rig.store.remove(SESSION, ".trash/2026-11-23")
@@ -127,7 +128,7 @@ async def test_removed_session_does_not_come_back(rig: Rig) -> None:
     assert rig.office.faults and list(rig.store.segments()) == []
 
 
-async def test_failed_session_does_not_block_the_next(rig: Rig) -> None:
+async def test_failed_session_does_not_block_the_next(rig: Station) -> None:
     put(rig.store)
     put(rig.store, LATER)
     rig.office.faults = [PlaceFault("its disk is full")]
@@ -138,7 +139,7 @@ async def test_failed_session_does_not_block_the_next(rig: Rig) -> None:
     assert not rig.replicator.state.bad and rig.replicator.state.sent == 2
 
 
-async def test_three_failures_in_a_row_are_a_fault_of_the_office(rig: Rig) -> None:
+async def test_three_failures_in_a_row_are_a_fault_of_the_office(rig: Station) -> None:
     for day in range(21, 26):
         put(rig.store, NAME.replace("20261121", f"202611{day}"))
     rig.office.faults = [PlaceFault("away")] * 4
@@ -147,7 +148,7 @@ async def test_three_failures_in_a_row_are_a_fault_of_the_office(rig: Rig) -> No
     assert len(rig.office.faults) == 1 and rig.replicator.state.waiting == 5
 
 
-async def test_unmounted_store_gets_no_record(rig: Rig) -> None:
+async def test_unmounted_store_gets_no_record(rig: Station) -> None:
     put(rig.store)
     away = rig.root.with_name("away")
 
@@ -166,7 +167,7 @@ class Enough(BaseException):
     """Exception that ends a test early."""
 
 
-async def test_absent_office_is_retried_with_growing_pauses(rig: Rig) -> None:
+async def test_absent_office_is_retried_with_growing_pauses(rig: Station) -> None:
     put(rig.store)
     slept = list[float]()
 
@@ -190,10 +191,10 @@ async def test_absent_office_is_retried_with_growing_pauses(rig: Rig) -> None:
     assert segments_of(rig.store.segments()).keys() == {NAME} and CAR in SESSION
 
 
-async def test_waiting_sessions_and_their_age_are_known(rig: Rig) -> None:
+async def test_waiting_sessions_and_their_age_are_known(rig: Station) -> None:
     put(rig.store)
     put(rig.store, LATER)
-    offices = Remotes([rig.office], 1, rig.copies, clock_s=rig._clock_s)
+    offices = Remotes([rig.office], 1, rig.copies, clock_s=rig.steady_s)
     assert offices.alone() == (0, 0.0), "before it looked"
     offices.open(rig.store, act)
     (replicator,) = offices._replicators
@@ -208,7 +209,7 @@ async def test_waiting_sessions_and_their_age_are_known(rig: Rig) -> None:
     assert offices.alone() == (0, 0.0)
 
 
-async def test_progress_of_a_session_is_known_while_it_is_sent(rig: Rig) -> None:
+async def test_progress_of_a_session_is_known_while_it_is_sent(rig: Station) -> None:
     put(rig.store)
     seen = list[tuple[int, int, float]]()
     state, size = rig.replicator.state, len(DATA)
@@ -234,7 +235,7 @@ async def never_bad(session: str, listed: list[StoredSegment]) -> list[str]:
 
 
 async def test_missing_rdcp_is_named(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    rig: Station, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PlaceFault, match="rdcp is not installed; sudo apt install rdpipe"):

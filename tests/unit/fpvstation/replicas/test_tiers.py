@@ -7,105 +7,29 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testkit.base_station.stored import CAR, NAME, SESSION, put
+from testkit.base_station.builder import FILES, OTHER, OTHER_NAME, Station
+from testkit.base_station.stored import CAR, NAME, SECOND, SESSION, put
 
 from fpvcar.http.languages import translated
-from fpvstation.__main__ import main
-from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.errors import StationError
 from fpvstation.replicas.remote import PlaceFault
-from fpvstation.replicas.tiers import Tiers, archive_of
+from fpvstation.replicas.tiers import archive_of
 from fpvstation.settings import TierSettings
-from fpvstation.store.archived import ARCHIVED, ArchiveLog
-from fpvstation.store.disk import Folder
+from fpvstation.store.archived import ARCHIVED
 from fpvstation.store.identity import MARKER
-from fpvstation.store.replica_log import DAY_S, ReplicaLog, segments_of
-from fpvstation.store.store import Store
+from fpvstation.store.replica_log import DAY_S, segments_of
 from fpvstation.store.sums_file import SUMS_FILE
 from fpvstation.store.verify import verify
+from tests.unit.fpvstation.conftest import Run
 
-SECOND = NAME.replace("0001", "0002")
-FILES = {NAME: os.urandom(300_000), SECOND: b"second"}
-OTHER = SESSION.replace("1931", "2031")
-OTHER_NAME = NAME.replace("1931", "2031")
+pytestmark = pytest.mark.usefixtures("filled")
 WRITES = {"os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir"}
 """Audit events of calls that change a file system; so does `open` for writing."""
-
-
-async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-class Rig:
-    """Store and archive, each in a folder."""
-
-    def __init__(self, place: Path) -> None:
-        self.root, self.there = place / "store", place / "archive"
-        self.away = place / "unmounted"
-        self.root.mkdir()
-        self.there.mkdir()
-        self.store.open("")
-        for name, data in FILES.items():
-            put(self.store, name, data)
-        self.listed = self.store.listed(SESSION)
-        for path in self.root.glob(f"{SESSION}/*"):
-            os.utime(path, (1e9, 1e9))
-
-    @property
-    def store(self) -> Store:
-        store = Store(Folder(self.root))
-        if (self.root / MARKER).exists():
-            store.open("")
-        return store
-
-    def tiers(self, *offices: str) -> Tiers:
-        archive = archive_of(str(self.there), self.root)
-        return Tiers(self.store, Folder(self.root), archive, offices, act)
-
-    def archive(self) -> int:
-        return asyncio.run(self.tiers().archive(SESSION))
-
-    def recall(self) -> list[str]:
-        return asyncio.run(self.tiers().recall(SESSION))
-
-    def unmount(self) -> None:
-        self.there.rename(self.away)
-
-    def mount(self) -> None:
-        self.away.rename(self.there)
-
-    def copies(self, name: str) -> list[Path]:
-        """Return the right copies of a segment, in the store and in the archive."""
-        found = [*self.root.rglob(name), *self.there.rglob(name)]
-        return [path for path in found if path.read_bytes() == FILES[name]]
-
-    def check_listed(self) -> None:
-        """Check that the session is listed once, and each segment has a right copy."""
-        assert list(self.store.sessions()) == [SESSION]
-        assert self.store.listed(SESSION) == self.listed
-        assert all(self.copies(name) for name in FILES)
-
-    def check_one_copy(self, folder: Path) -> None:
-        """Check that the only copy of the session is in this folder, and readable here."""
-        self.check_listed()
-        assert {name: self.copies(name) for name in FILES} == {
-            name: [folder / SESSION / name] for name in FILES
-        }
-        argv = ["sha256sum", "--quiet", "--strict", "-c", SUMS_FILE]
-        subprocess.run(argv, cwd=self.root / SESSION, check=True, timeout=30)
-        litter = [*self.root.glob(f"{ARCHIVED}/*/*/*.old"), *self.root.glob(".incoming/*/*")]
-        assert not litter and not list(self.there.glob(f".incoming/{SESSION}"))
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path)
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
@@ -132,7 +56,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def test_archived_session_is_a_relative_link_and_comes_back(rig: Rig) -> None:
+def test_archived_session_is_a_relative_link_and_comes_back(rig: Station) -> None:
     assert rig.archive() == sum(map(len, FILES.values()))
     link = rig.root / SESSION
     assert os.readlink(link) == os.path.relpath(rig.there / SESSION, link.parent)
@@ -150,15 +74,14 @@ def test_kill_at_any_step_loses_and_doubles_nothing(tmp_path: Path, way: str) ->
     step, killed = 0, True
     while killed:
         place = tmp_path / str(step)
-        place.mkdir()
-        rig = Rig(place)
+        rig = Station(place)
+        rig.fill()
         if way == "recall":
             rig.archive()
         killed = killed_at(step, rig.archive if way == "archive" else rig.recall)
         rig.check_listed()
-        verdicts = list(verify(rig.store, Folder(rig.root), [SESSION], 1e5))
-        assert not any(verdict.fault for verdict in verdicts), step
-        assert asyncio.run(rig.tiers().resume()) == []
+        assert rig.faults() == [], step
+        assert rig.resume() == []
         rig.check_listed()
         archived = rig.store.archived(SESSION) is not None
         if archived == (way == "recall"):
@@ -169,16 +92,13 @@ def test_kill_at_any_step_loses_and_doubles_nothing(tmp_path: Path, way: str) ->
     assert step > 20, "each step was killed"
 
 
-def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> None:
+def test_archive_that_is_away_keeps_its_sessions(rig: Station) -> None:
     rig.archive()
-    catalogue = Catalogue(tmp_path / "catalogue.sqlite", rig.root, rig.store, rig.store.id)
-    catalogue.open()
-    catalogue.sync()
-    paths = catalogue.paths([entry.name for entry in catalogue.page("", 9).entries])
-    assert len(paths) == 2 and all(path.exists() for path in paths.values())
-    rig.unmount()
-    try:
-        store = rig.store
+    store = rig.store
+    with rig.catalogue() as catalogue:
+        paths = catalogue.paths([entry.name for entry in catalogue.page("", 9).entries])
+        assert len(paths) == 2 and all(path.exists() for path in paths.values())
+        rig.unmount()
         assert list(store.sessions()) == [SESSION] and store.is_away(SESSION)
         for segment in rig.listed:
             name = segment.path.rpartition("/")[2]
@@ -186,7 +106,7 @@ def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> No
             assert store.find(CAR, name, len(FILES[name])) == segment
         with pytest.raises(OSError, match="is in the archive .*: mount it, or bring the drive"):
             catalogue.paths(paths)
-        assert list(verify(store, Folder(rig.root), [SESSION], 1e5)) == []
+        assert list(verify(store, rig.disk, [SESSION], 1e5)) == []
         assert catalogue.sync() == 0 and catalogue.usage().archived == 1
         catalogue.reset(None)
         assert catalogue.sync() == 1 and catalogue.usage().archived == 1
@@ -197,23 +117,19 @@ def test_archive_that_is_away_keeps_its_sessions(rig: Rig, tmp_path: Path) -> No
         put(store, OTHER_NAME, b"other")
         with pytest.raises(PlaceFault, match="is missing there: mount its disk"):
             asyncio.run(rig.tiers().archive(OTHER))
-        assert asyncio.run(rig.tiers().resume()) == []
+        assert rig.resume() == []
         assert not rig.there.exists()
-    finally:
-        rig.mount()
-        catalogue.close()
+    rig.mount()
     assert not rig.store.is_away(SESSION)
     assert rig.recall() == []
 
 
-def test_archived_bytes_are_counted_apart_from_those_of_the_store(rig: Rig, tmp_path: Path) -> None:
+def test_archived_bytes_are_counted_apart_from_those_of_the_store(rig: Station) -> None:
     put(rig.store, OTHER_NAME, b"other")
-    catalogue = Catalogue(tmp_path / "catalogue.sqlite", rig.root, rig.store, rig.store.id)
-    catalogue.open()
 
     def counts() -> tuple[int, ...]:
-        catalogue.sync()
-        usage = catalogue.usage()
+        with rig.catalogue() as catalogue:
+            usage = catalogue.usage()
         here = usage.sessions, usage.segments, usage.bytes
         return *here, usage.archived, usage.archived_bytes
 
@@ -223,15 +139,13 @@ def test_archived_bytes_are_counted_apart_from_those_of_the_store(rig: Rig, tmp_
     assert counts() == (1, 1, 5, 1, size)
     rig.recall()
     assert counts() == (2, 3, size + 5, 0, 0)
-    catalogue.close()
 
 
-def test_bad_copy_in_the_archive_is_named_and_kept(rig: Rig) -> None:
+def test_bad_copy_in_the_archive_is_named_and_kept(rig: Station) -> None:
     rig.archive()
     (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
-    verdicts = verify(rig.store, Folder(rig.root), [SESSION], 1e5)
-    faults = [f"{verdict.fault}; {verdict.done}" for verdict in verdicts if verdict.fault]
-    assert len(faults) == 1 and "fpvstation recall Plague-2026" in faults[0]
+    (fault,) = rig.faults()
+    assert "fpvstation recall Plague-2026" in f"{fault.fault}; {fault.done}"
     assert rig.recall() == [SECOND]
     assert [segment.path for segment in rig.store.listed(SESSION)] == [f"{SESSION}/{NAME}"]
     assert [path.name for path in (rig.there / SESSION).glob("*.mcap")] == [SECOND]
@@ -246,12 +160,12 @@ def test_bad_copy_in_the_archive_is_named_and_kept(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("inside", ["store/archive", "."])
-def test_archive_and_store_in_one_another_are_refused(rig: Rig, inside: str) -> None:
+def test_archive_and_store_in_one_another_are_refused(rig: Station, inside: str) -> None:
     with pytest.raises(StationError, match="are not two separate folders"):
         archive_of(str(rig.root.parent / inside), rig.root)
 
 
-def test_session_that_is_a_foreign_link_is_refused(rig: Rig, tmp_path: Path) -> None:
+def test_session_that_is_a_foreign_link_is_refused(rig: Station, tmp_path: Path) -> None:
     (rig.root / SESSION).rename(tmp_path / "elsewhere")
     (rig.root / SESSION).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StationError, match="links to .*elsewhere, which is not its archive"):
@@ -259,18 +173,18 @@ def test_session_that_is_a_foreign_link_is_refused(rig: Rig, tmp_path: Path) -> 
     assert (tmp_path / "elsewhere" / NAME).exists() and not list(rig.there.iterdir())
 
 
-def test_link_that_points_elsewhere_is_named_and_kept(rig: Rig, tmp_path: Path) -> None:
+def test_link_that_points_elsewhere_is_named_and_kept(rig: Station, tmp_path: Path) -> None:
     rig.archive()
     link = rig.root / SESSION
     link.unlink()
     link.symlink_to(tmp_path)
-    (fault,) = asyncio.run(rig.tiers().resume())
+    (fault,) = rig.resume()
     assert f"links to {tmp_path}, which is not its archive" in str(fault)
     assert "Entferne diesen Link" in translated("de", fault)
     assert os.readlink(link) == str(tmp_path)
 
 
-def test_archive_of_another_store_gets_no_data(rig: Rig) -> None:
+def test_archive_of_another_store_gets_no_data(rig: Station) -> None:
     (rig.there / MARKER).write_bytes(b"{}")
     with pytest.raises(PlaceFault, match="of another store"):
         rig.archive()
@@ -281,7 +195,7 @@ def test_archive_of_another_store_gets_no_data(rig: Rig) -> None:
     rig.check_one_copy(rig.root)
 
 
-def test_session_that_is_being_read_stays(rig: Rig) -> None:
+def test_session_that_is_being_read_stays(rig: Station) -> None:
     with (rig.root / SESSION / NAME).open("rb"):
         with pytest.raises(StationError, match="in use: archive it later"):
             rig.archive()
@@ -290,7 +204,7 @@ def test_session_that_is_being_read_stays(rig: Rig) -> None:
     rig.check_one_copy(rig.there)
 
 
-def test_damaged_segment_is_not_archived(rig: Rig) -> None:
+def test_damaged_segment_is_not_archived(rig: Station) -> None:
     (rig.root / SESSION / SECOND).write_bytes(b"sEcond")
     with pytest.raises(PlaceFault, match=f"{SECOND}: damaged here.*fpvstation verify {SESSION}"):
         rig.archive()
@@ -299,7 +213,7 @@ def test_damaged_segment_is_not_archived(rig: Rig) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
-def test_full_archive_leaves_the_session_here(rig: Rig) -> None:
+def test_full_archive_leaves_the_session_here(rig: Station) -> None:
     argv = ["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(rig.there)]
     subprocess.run(argv, check=True)
     try:
@@ -318,21 +232,19 @@ def test_full_archive_leaves_the_session_here(rig: Rig) -> None:
 
 
 def test_due_sessions_are_old_at_all_offices_and_settled(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(rig.root)._replace(total=100, used=50, free=50)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     age = TierSettings(archive="/x", after="90 days")
-    copies = ReplicaLog(Folder(rig.root))
 
     def due(settings: TierSettings, now_s: float) -> list[str]:
-        archive = archive_of(str(rig.there), rig.root)
-        tiers = Tiers(rig.store, Folder(rig.root), archive, ["nas"], act, lambda: now_s)
-        return [item.session for item in tiers.due(settings)]
+        rig.utc_s = now_s
+        return [item.session for item in rig.tiers("nas").due(settings)]
 
-    now_s = time.time()
+    now_s = rig.utc_s
     assert due(age, now_s + 1000 * DAY_S) == [], "the office does not have it"
-    copies.record(SESSION, "nas", segments_of(rig.listed), now_s)
+    rig.copies.record(SESSION, "nas", segments_of(rig.listed), now_s)
     assert due(age, now_s + 1000 * DAY_S) == [SESSION]
     assert due(age, 1e9 + DAY_S) == []
     assert due(TierSettings(archive="/x", above="99 %"), now_s) == []
@@ -341,41 +253,35 @@ def test_due_sessions_are_old_at_all_offices_and_settled(
     assert due(TierSettings(archive="/x", above="1 %"), now_s) == [], "it may still grow"
 
 
-def test_documented_commands_archive_and_recall(
-    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_documented_commands_archive_and_recall(rig: Station, tmp_path: Path, run: Run) -> None:
     config = tmp_path / "station.toml"
     config.write_text(f'[tiers]\narchive = "{rig.there}"\nafter = "1 days"\n')
     options = [f"--store={rig.root}", f"--config={config}"]
-
-    def run(*argv: str) -> str:
-        assert main([*argv, *options]) == 0, capsys.readouterr().err
-        return capsys.readouterr().out
-
-    assert "would be archived: age" in run("archive", "--due", "--dry-run")
-    rig.check_one_copy(rig.root)
-    assert f"archived in {rig.there}" in run("archive", "--due")
+    for argv, words, folder in (
+        ("archive --due --dry-run", "would be archived: age", rig.root),
+        ("archive --due", f"archived in {rig.there}", rig.there),
+        ("archive --due", "no session is due", rig.there),
+        ("verify --office", f"{rig.there}: good: 2 segments; bad: 0", rig.there),
+        (f"recall {SESSION.rpartition('/')[2]}", "recalled", rig.root),
+        (f"archive {SESSION}", "archived in", rig.there),
+    ):
+        answer = run(*argv.split(), *options)
+        assert answer.status == 0 and words in answer.out, answer
+        rig.check_one_copy(folder)
+    for verb in ("rm", "restore", "archive"):
+        answer = run(verb, SESSION, *(options if verb != "rm" else options[:1]))
+        assert answer.status == 1 and str(rig.there) in answer.err
     rig.check_one_copy(rig.there)
-    assert "no session is due" in run("archive", "--due")
-    assert f"{rig.there}: good: 2 segments; bad: 0" in run("verify", "--office")
-    assert "recalled" in run("recall", SESSION.rpartition("/")[2])
-    rig.check_one_copy(rig.root)
-    assert "archived in" in run("archive", SESSION)
-    for argv in (["rm", SESSION], ["restore", SESSION], ["archive", SESSION]):
-        extra = options if argv[0] != "rm" else options[:1]
-        assert main([*argv, *extra]) == 1
-        assert str(rig.there) in capsys.readouterr().err
-    rig.check_one_copy(rig.there)
-    assert main(["archive", *options]) == 1
-    assert "expected SESSION or --due" in capsys.readouterr().err
+    answer = run("archive", *options)
+    assert answer.status == 1 and "expected SESSION or --due" in answer.err
 
 
-def test_damaged_record_loses_no_session(rig: Rig) -> None:
+def test_damaged_record_loses_no_session(rig: Station) -> None:
     rig.archive()
     (record,) = rig.root.glob(f"{ARCHIVED}/*/*/*.json")
     text = record.read_bytes()
     record.write_bytes(text[:-9])
-    assert ArchiveLog(Folder(rig.root)).of(SESSION) is None
+    assert rig.store.archived(SESSION) is None
     assert rig.store.listed(SESSION) == rig.listed, "read through its link"
     sha256 = hashlib.sha256((rig.root / SESSION / NAME).read_bytes()).hexdigest()
     assert sha256 == segments_of(rig.listed)[NAME]

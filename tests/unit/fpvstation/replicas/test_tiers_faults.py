@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.base_station.builder import FILES, Station
 from testkit.base_station.stored import NAME, SESSION
 
 from fpvstation.errors import StationError
@@ -18,17 +19,13 @@ from fpvstation.replicas.tiers import Tiers
 from fpvstation.store.disk import make_folder
 from fpvstation.store.identity import MARKER
 from fpvstation.store.sums_file import SUMS_FILE
-from tests.unit.fpvstation.replicas.test_tiers import FILES, Rig
 
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path)
+pytestmark = pytest.mark.usefixtures("filled")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
 def test_archive_unmounted_in_the_middle_gets_no_byte_below_its_disk(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "none", str(rig.there)], check=True)
 
@@ -42,7 +39,7 @@ def test_archive_unmounted_in_the_middle_gets_no_byte_below_its_disk(
 
 
 def test_store_unmounted_during_a_recall_keeps_the_archived_copy(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.archive()
     put_back = Recall._put_back
@@ -57,11 +54,11 @@ def test_store_unmounted_during_a_recall_keeps_the_archived_copy(
             rig.recall()
     assert {path.name for path in (rig.there / SESSION).iterdir()} == {*FILES, SUMS_FILE}
     (rig.root / "away").rename(rig.root / MARKER)
-    assert asyncio.run(rig.tiers().resume()) == []
+    assert rig.resume() == []
     rig.check_one_copy(rig.root)
 
 
-def test_unmounted_archive_is_not_claimed_again_before_its_first_session(rig: Rig) -> None:
+def test_unmounted_archive_is_not_claimed_again_before_its_first_session(rig: Station) -> None:
     asyncio.run(rig.tiers().claim())
     rig.unmount()
     rig.there.mkdir()
@@ -74,7 +71,7 @@ def test_unmounted_archive_is_not_claimed_again_before_its_first_session(rig: Ri
     rig.check_one_copy(rig.there)
 
 
-def test_session_with_a_foreign_file_stays_here(rig: Rig) -> None:
+def test_session_with_a_foreign_file_stays_here(rig: Station) -> None:
     notes = rig.root / SESSION / "notes.txt"
     notes.write_text("mine")
     with pytest.raises(StationError, match="notes.txt is not archived: move it elsewhere"):
@@ -85,7 +82,7 @@ def test_session_with_a_foreign_file_stays_here(rig: Rig) -> None:
     rig.check_one_copy(rig.there)
 
 
-def test_file_of_a_killed_write_does_not_block_an_archive(rig: Rig) -> None:
+def test_file_of_a_killed_write_does_not_block_an_archive(rig: Station) -> None:
     (rig.root / SESSION / ".0123456789abcdef.new").write_bytes(b"half a list")
     rig.archive()
     assert rig.recall() == []
@@ -93,7 +90,7 @@ def test_file_of_a_killed_write_does_not_block_an_archive(rig: Rig) -> None:
 
 
 def test_copy_damaged_on_its_way_back_keeps_the_archived_one(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.archive()
     copy2 = shutil.copy2
@@ -113,7 +110,7 @@ def test_copy_damaged_on_its_way_back_keeps_the_archived_one(
 
 
 def test_archive_unmounted_during_a_recall_loses_no_session(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.archive()
 
@@ -128,13 +125,13 @@ def test_archive_unmounted_during_a_recall_loses_no_session(
             rig.recall()
     rig.there.rmdir()
     rig.mount()
-    assert asyncio.run(rig.tiers().resume()) == []
+    assert rig.resume() == []
     rig.check_listed()
 
 
 @pytest.mark.parametrize("step", ["_complete_out", "shutil.rmtree"])
 def test_copy_damaged_after_a_kill_keeps_the_session_here(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, step: str
+    rig: Station, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     def kill(*_: object) -> None:
         raise KeyboardInterrupt
@@ -152,7 +149,7 @@ def test_copy_damaged_after_a_kill_keeps_the_session_here(
         with pytest.raises(KeyboardInterrupt):
             rig.archive()
     (rig.there / SESSION / NAME).write_bytes(b"rotted")
-    assert asyncio.run(rig.tiers().resume()) == []
+    assert rig.resume() == []
     rig.check_listed()
     assert not (rig.root / SESSION).is_symlink() and rig.store.archived(SESSION) is None
     rig.archive()

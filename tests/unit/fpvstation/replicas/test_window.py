@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from testkit.base_station.office import PLACE, Rig, act
-from testkit.base_station.stored import DATA, NAME, put
+from testkit.base_station.builder import Station
+from testkit.base_station.office import PLACE
+from testkit.base_station.stored import DATA, NAME, act, put
 
 from fpvcar.config import ConfigError
 from fpvcar.runtime.texts import State
@@ -123,7 +124,7 @@ def test_former_section_works_with_a_warning_that_names_the_new_one(
 class Night:
     """Remotes with one whose window is NIGHT, and a wall clock that each pause moves on."""
 
-    def __init__(self, rig: Rig, moments: list[str]) -> None:
+    def __init__(self, rig: Station, moments: list[str]) -> None:
         self.rig, self.moments = rig, moments
         self.now_s = utc(moments.pop(0))
         self.remotes = Remotes(
@@ -131,7 +132,7 @@ class Night:
             2,
             rig.copies,
             self._sleep,
-            clock_s=rig._clock_s,
+            clock_s=rig.steady_s,
             utc_s=lambda: self.now_s,
             windows={PLACE: NIGHT},
         )
@@ -160,7 +161,7 @@ class Night:
         assert isinstance(done[0], asyncio.CancelledError)
 
 
-async def test_closed_window_counts_sessions_and_contacts_no_office(rig: Rig) -> None:
+async def test_closed_window_counts_sessions_and_contacts_no_office(rig: Station) -> None:
     put(rig.store)
     put(rig.store, OTHER)
     night = Night(rig, ["2026-11-27T12:00", "2026-11-27T20:59"])
@@ -178,7 +179,7 @@ async def test_closed_window_counts_sessions_and_contacts_no_office(rig: Rig) ->
         ["1970-01-01T12:00", "2026-11-27T21:00"],  # no clock before the network's
     ],
 )
-async def test_window_that_opens_lets_sessions_go(rig: Rig, moments: list[str]) -> None:
+async def test_window_that_opens_lets_sessions_go(rig: Station, moments: list[str]) -> None:
     put(rig.store)
     night = Night(rig, [*moments, moments[-1]])
     await night.run()
@@ -189,7 +190,9 @@ async def test_window_that_opens_lets_sessions_go(rig: Rig, moments: list[str]) 
 
 
 @pytest.mark.parametrize("jump", ["2026-11-28T05:00", "2026-11-28T12:00", "2026-11-27T20:00"])
-async def test_window_that_closes_ends_the_copy_and_keeps_the_session(rig: Rig, jump: str) -> None:
+async def test_window_that_closes_ends_the_copy_and_keeps_the_session(
+    rig: Station, jump: str
+) -> None:
     put(rig.store)
     put(rig.store, OTHER)
     cancelled = list[str]()
