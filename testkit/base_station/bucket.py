@@ -1,4 +1,4 @@
-"""Store whose remote is a bucket of a real S3 server, behind a proxy that causes faults."""
+"""Station whose remote is a bucket of a real S3 server, behind a proxy that causes faults."""
 
 import asyncio
 import subprocess
@@ -9,36 +9,27 @@ from typing import Any
 from fpvcar.runtime.texts import Text, fault_text
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas.remote import PlaceFault
-from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.s3 import S3
 from fpvstation.replicas.s3_bucket import Bucket
-from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import ReplicaLog
-from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
+from testkit.base_station.builder import Station
 from testkit.base_station.s3_proxy import S3Proxy
-from testkit.base_station.stored import NAME
 from testkit.network.versitygw import BUCKET, Gateway
 
 TARGET = f"s3://{BUCKET}/replicas"
-SECOND, THIRD = (NAME.replace("0001", number) for number in ("0002", "0003"))
 LARGE = 12 * MIB
 
 
-async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    return await asyncio.to_thread(function, *arguments)
+class S3Station(Station):
+    """Station whose remote, and archive, is a bucket behind a proxy."""
 
-
-class Rig:
-    """Store whose remote is a bucket behind a proxy."""
-
-    def __init__(self, root: Path, gateway: Gateway, proxy: S3Proxy) -> None:
-        self.root, self.gateway, self.proxy = root, gateway, proxy
+    def __init__(self, home: Path, gateway: Gateway, proxy: S3Proxy) -> None:
+        super().__init__(home, TARGET)
+        self.gateway, self.proxy = gateway, proxy
         self.there = gateway.files / "replicas"
-        root.mkdir()
-        disk = Folder(root)
-        self.store, self.copies = Store(disk), ReplicaLog(disk)
-        self.store.open("")
+
+    async def act(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.to_thread(function, *arguments)
 
     def remote(self) -> S3:
         return S3(TARGET, self.root)
@@ -52,7 +43,7 @@ class Rig:
 
     async def replication_fault(self) -> Text | None:
         """Replicate once; return the fault."""
-        replicator = Replicator(self.remote(), self.store, self.copies, act)
+        replicator = self.replicator_of(self.remote())
         try:
             await replicator.once(True)
         except PlaceFault as fault:

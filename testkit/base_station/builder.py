@@ -41,7 +41,7 @@ class Station:
         self.root, self.there, self.away = home / "store", home / "archive", home / "unmounted"
         self.root.mkdir(parents=True, exist_ok=True)
         if not archive:
-            self.there.mkdir()
+            self.there.mkdir(exist_ok=True)
         self.target = archive or str(self.there)
         self.now_s, self.utc_s = 1000.0, time.time()
         self.disk = Folder(self.root)
@@ -65,9 +65,9 @@ class Station:
         await self.replicator.once(True)
 
     async def restore(
-        self, *remotes: Remote, tell: Callable[..., None] = lambda *_: None
+        self, *remotes: Remote, session: str = SESSION, tell: Callable[..., None] = lambda *_: None
     ) -> RestoreResult:
-        work = Restore(SESSION, self.store, self.disk, self.copies, self.act, tell)
+        work = Restore(session, self.store, self.disk, self.copies, self.act, tell)
         return await work.run(remotes)
 
     @contextmanager

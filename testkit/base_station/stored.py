@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
-
 from pathlib import Path
+from typing import Any
 
 from fpvcar.library import checksums
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
-from fpvstation.store.disk import Folder
-from fpvstation.store.disk import Disk
+from fpvstation.store.disk import Disk, Folder
 from fpvstation.store.store import Store
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"

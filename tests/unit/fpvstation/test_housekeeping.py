@@ -30,13 +30,6 @@ from fpvstation.store.store import Store
 NOW = datetime.datetime(2026, 12, 23, 12, tzinfo=datetime.UTC)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = Store(Folder(tmp_path))
-    made.open("")
-    return made
-
-
 def test_trash_goes_after_thirty_days(store: Store, tmp_path: Path) -> None:
     for day in ("2026-11-22", "2026-11-23", "2026-12-23", "my-own-way"):
         (tmp_path / ".trash" / day / "Plague").mkdir(parents=True)

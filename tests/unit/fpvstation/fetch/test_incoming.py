@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from testkit.base_station.disk import sums_of
+from testkit.base_station.stored import CAR, NAME, SESSION, opened, sums_of
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
@@ -14,8 +14,6 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 
-CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
-NAME = "Plague-20261121T193100Z-0001.mcap"
 DATA = bytes(range(256)) * (5 * MIB // 512)
 PIECES = [DATA[at : at + MIB] for at in range(0, len(DATA), MIB)]
 SUMS = sums_of(DATA)
@@ -38,9 +36,7 @@ def disk(tmp_path: Path) -> Reading:
 
 @pytest.fixture
 def store(disk: Reading) -> Store:
-    made = Store(disk)
-    made.open("")
-    return made
+    return opened(disk)
 
 
 def arrival_of(store: Store, sums: Sums = SUMS) -> IncomingSegment:

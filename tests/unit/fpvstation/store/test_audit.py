@@ -5,12 +5,10 @@ from random import Random
 
 import pytest
 from testkit.base_station.disk import FakeDisk, Inode, hash_of, sums_of
-from testkit.base_station.stored import CAR, NAME, SESSION
+from testkit.base_station.stored import CAR, NAME, SESSION, opened, put
 
 from fpvstation.store.audit import KEPT, OFF, UNLISTED, near
-from fpvstation.store.disk import Disk
 from fpvstation.store.replica_log import COPIES, HERE, ReplicaLog
-from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, listing_of
 from fpvstation.store.verify import Verdict, verify
 
@@ -24,19 +22,11 @@ class Rig:
 
     def __init__(self) -> None:
         self.disk = FakeDisk(Random(1))
-        self.store, self.copies = Store(self.disk), ReplicaLog(self.disk)
-        self.store.open("")
+        self.store, self.copies = opened(self.disk), ReplicaLog(self.disk)
         self.data = {name: name.encode() for name in NAMES}
         for name, data in self.data.items():
-            self.come(name, data)
+            put(self.store, name, data)
         self.right = self.disk.read(LIST)
-
-    def come(self, name: str, data: bytes) -> None:
-        """Offer a segment of a car: fetch it if it is not here."""
-        sums = sums_of(data)
-        if self.store.missing(CAR, name, sums):
-            self.store.write(CAR, name, sums, 0, data)
-        self.store.publish(CAR, name, sums)
 
     def put(self, path: str, data: bytes) -> None:
         self.disk.names_now[path] = Inode(bytearray(data), data)
@@ -46,10 +36,8 @@ class Rig:
         self.disk.names_now.pop(RECORD)
 
     def verify(self) -> list[Verdict]:
-        disk: Disk = self.disk
-        return [
-            one for one in verify(self.store, disk, sorted(self.store.known()), 1e9) if one.fault
-        ]
+        found = verify(self.store, self.disk, sorted(self.store.known()), 1e9)
+        return [one for one in found if one.fault]
 
     def in_place(self) -> bool:
         """Return True if all recordings are in their places."""
@@ -102,7 +90,7 @@ def test_deleted_list_without_records_is_named_until_the_car_tells(rig: Rig) -> 
             (f"{SESSION}/{name}", UNLISTED) for name in NAMES
         ]
     for name, data in rig.data.items():
-        rig.come(name, data)
+        put(rig.store, name, data)
     assert rig.verify() == [] and rig.disk.read(LIST) == rig.right
 
 
@@ -114,7 +102,7 @@ def test_damaged_line_without_its_file_stays_and_is_named_each_time(rig: Rig) ->
     for _ in range(2):
         (found,) = rig.verify()
         assert found.done == KEPT and "does not parse" in found.fault
-        rig.come("Plague-20261121T193100Z-0004.mcap", b"another")
+        put(rig.store, "Plague-20261121T193100Z-0004.mcap", b"another")
     assert line in rig.disk.read(LIST), "never rewritten over"
 
 
@@ -158,7 +146,7 @@ def test_bad_file_proved_right_comes_back_without_a_transfer(rig: Rig) -> None:
     (found,) = rig.verify()
     assert "set aside" in found.done and not rig.store.find(CAR, NAMES[0], 33)
     assert rig.store.missing(CAR, NAMES[0], sums_of(rig.data[NAMES[0]])) == []
-    rig.come(NAMES[0], rig.data[NAMES[0]])
+    put(rig.store, NAMES[0], rig.data[NAMES[0]])
     assert rig.verify() == [] and rig.disk.read(LIST) == rig.right
 
 

@@ -5,12 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from testkit.base_station.builder import Station
 from testkit.base_station.stored import CAR, DATA, NAME, put, sums_of
 
 from fpvstation.store.bound import AGAIN_S, EVERY_S, FIRST_S, UNSURE_S, Bound
-from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import DAY_S, EVICTED, ReplicaLog, segments_of
-from fpvstation.store.store import Store
+from fpvstation.store.replica_log import DAY_S, EVICTED, segments_of
 
 SIZE, NOW_S = len(DATA), FIRST_S + 700 * DAY_S
 OFFICE, SECOND = "nas:/drives", "attic:/drives"
@@ -20,17 +19,14 @@ def named(day: str, car: str = CAR) -> str:
     return f"{car}-{day}T193100Z-0001.mcap"
 
 
-class Rig:
-    """Store with a bound; `unsure` are the sessions to verify again."""
+class Rig(Station):
+    """Station with a bound; `unsure` are the sessions to verify again."""
 
-    def __init__(self, root: Path, *places: str) -> None:
-        self.root, self.places, disk = root, places, Folder(root)
-        self.store, self.copies = Store(disk), ReplicaLog(disk)
-        self.store.open("")
-        self.now_s = NOW_S
-        self.unsure = list[str]()
+    def __init__(self, home: Path, *places: str) -> None:
+        super().__init__(home)
+        self.utc_s, self.places, self.unsure = NOW_S, places, list[str]()
         self.bound = Bound(
-            self.store, disk, self.copies, 0, places, self._judge_soon, lambda: self.now_s
+            self.store, self.disk, self.copies, 0, places, self._judge_soon, self.clock_s
         )
 
     def _judge_soon(self, sessions: Iterable[str]) -> None:
@@ -48,7 +44,7 @@ class Rig:
         """Record that the remotes have a session, verified at that age."""
         segments = segments_of(self.store.listed(session))
         for place in places or self.places:
-            self.copies.record(session, place, segments, self.now_s - ago_s)
+            self.copies.record(session, place, segments, self.utc_s - ago_s)
 
     def keep(self, most: int) -> list[str]:
         """Run the bound with room for so many sessions; return its faults."""
@@ -135,7 +131,7 @@ def test_bound_has_old_copies_judged_before_it_evicts(rig: Rig) -> None:
     old, newest = rig.add("20261121"), rig.add("20261122")
     rig.judged(old, ago_s=DAY_S + 1.0)
     assert rig.keep(1) == [] and rig.unsure == [old], "no fault yet"
-    rig.now_s += UNSURE_S
+    rig.utc_s += UNSURE_S
     (fault,) = rig.keep(1)
     assert "no remote has verified for a day: 1" in fault
     assert rig.left() == {old, newest}

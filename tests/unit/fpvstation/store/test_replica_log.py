@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from testkit.base_station.stored import SESSION
 
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import COPIES, HERE, ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import StoredSegment
 
-SESSION = "Plague/2026-11-21/Plague-20261121T193100Z"
 ONE, TWO = (StoredSegment(f"{SESSION}/{number}.mcap", number * 32) for number in ("01", "02"))
 OFFICE, OTHER = "office:/store", "attic:/store"
 

@@ -9,7 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put, sums_of
+from testkit.base_station.stored import (
+    CAR,
+    DATA,
+    NAME,
+    SECOND,
+    SESSION,
+    THIRD,
+    opened,
+    put,
+    sums_of,
+)
 
 from fpvcar.runtime.units import MIB
 from fpvstation.errors import StationError
@@ -21,23 +31,16 @@ from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = Store(Folder(tmp_path))
-    made.open("")
-    return made
-
-
 def test_sha256sum_verifies_a_session(store: Store, tmp_path: Path) -> None:
     put(store)
-    put(store, NAME.replace("0001", "0002"), b"second")
-    put(store, NAME.replace("0001", "0003"), b"")
+    put(store, SECOND, b"second")
+    put(store, THIRD, b"")
     done = subprocess.run(
         ["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path / SESSION, capture_output=True, text=True
     )
     assert done.returncode == 0 and done.stdout.count(": OK") == 3
     assert [one.path for one in store.segments()] == [
-        f"{SESSION}/{NAME.replace('0001', number)}" for number in ("0001", "0002", "0003")
+        f"{SESSION}/{name}" for name in (NAME, SECOND, THIRD)
     ]
     assert not list((tmp_path / ".incoming" / CAR).iterdir())
 
@@ -134,11 +137,15 @@ def test_name_that_leads_out_of_the_store_is_refused(store: Store, car: str, nam
         store.missing(car, name, sums_of(DATA))
 
 
-def test_removed_session_is_in_trash_and_not_fetched_again(store: Store, tmp_path: Path) -> None:
+def test_removed_session_is_in_trash_and_unwanted_until_it_is_wanted_again(
+    store: Store, tmp_path: Path
+) -> None:
     made = put(store)
     assert len(store.remove(SESSION, ".trash/2026-11-22")) == 1
     assert (tmp_path / ".trash/2026-11-22" / SESSION / NAME).read_bytes() == DATA
     assert store.removed() == {made.sha256} and not list(store.segments())
+    store.want_again({made.sha256})
+    assert store.removed() == set()
 
 
 def faults(store: Store, root: Path) -> Iterator[str]:
@@ -148,22 +155,21 @@ def faults(store: Store, root: Path) -> Iterator[str]:
 
 def test_scrub_finds_damaged_and_missing_files(store: Store, tmp_path: Path) -> None:
     put(store)
-    second = NAME.replace("0001", "0002")
-    put(store, second, b"second")
+    put(store, SECOND, b"second")
     assert list(faults(store, tmp_path)) == ["", ""]
     path = tmp_path / SESSION / NAME
     bent = bytearray(DATA)
     bent[99] ^= 4
     path.chmod(0o644)
     path.write_bytes(bent)
-    (tmp_path / SESSION / second).unlink()
+    (tmp_path / SESSION / SECOND).unlink()
     said = list(faults(store, tmp_path))
     assert hashlib.sha256(bent).hexdigest()[:16] in said[0] and said[1] == "it is missing"
     assert (tmp_path / ".bad" / SESSION / NAME).read_bytes() == bent
     assert not store.find(CAR, NAME, len(DATA)), "it is fetched again"
     put(store)
     assert list(faults(store, tmp_path)) == ["file and line are missing", ""]
-    put(store, second, b"second")
+    put(store, SECOND, b"second")
     assert list(faults(store, tmp_path)) == ["", ""]
 
 
@@ -182,20 +188,19 @@ def test_two_processes_never_lose_a_line_of_each_other(store: Store, tmp_path: P
 def test_unreadable_segment_does_not_end_the_scrub(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    second, third = (NAME.replace("0001", number) for number in ("0002", "0003"))
-    for name in (NAME, second, third):
+    for name in (NAME, SECOND, THIRD):
         put(store, name)
     real = disk.sha256_of
 
     def read(path: Path) -> str:
-        if path.name in (NAME, second):
+        if path.name in (NAME, SECOND):
             raise OSError(errno.EIO if path.name == NAME else errno.EACCES, "no")
         return real(path)
 
     monkeypatch.setattr(disk, "sha256_of", read)
     assert list(faults(store, tmp_path)) == ["it cannot be read: no", "no", ""]
     left = [one.path.rpartition("/")[2] for one in store.segments()]
-    assert left == [second, third], "what this user may not read is not bad"
+    assert left == [SECOND, THIRD], "what this user may not read is not bad"
 
 
 def test_disk_unmounted_before_the_line_is_written_gives_no_receipt(tmp_path: Path) -> None:
@@ -207,8 +212,7 @@ def test_disk_unmounted_before_the_line_is_written_gives_no_receipt(tmp_path: Pa
             if new == f"{SESSION}/{NAME}":
                 (self.root / MARKER).rename(self.root / "away")
 
-    store = Store(Unmounted(tmp_path))
-    store.open("")
+    store = opened(Unmounted(tmp_path))
     with pytest.raises(StoreGone, match="mount its disk"):
         put(store)
     (tmp_path / "away").rename(tmp_path / MARKER)
@@ -244,14 +248,6 @@ def test_session_without_segments_leaves_no_list(store: Store, tmp_path: Path) -
     put(store, data=b"bent")
     (tmp_path / SESSION / NAME).write_bytes(b"not")
     assert list(faults(store, tmp_path))[0] and not list(tmp_path.glob("[!.]*"))
-
-
-def test_removed_segment_can_be_wanted_again(store: Store) -> None:
-    made = put(store)
-    store.remove(SESSION)
-    assert store.removed() == {made.sha256}
-    store.want_again({made.sha256})
-    assert store.removed() == set()
 
 
 def test_returned_file_is_adopted_into_its_session(store: Store, tmp_path: Path) -> None:

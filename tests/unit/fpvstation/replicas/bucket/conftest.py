@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from testkit.base_station.bucket import Rig
+from testkit.base_station.bucket import S3Station
 from testkit.base_station.s3_proxy import S3Proxy
 from testkit.network.versitygw import Gateway
 
@@ -21,11 +21,11 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
 @pytest.fixture
 async def rig(
     tmp_path: Path, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Rig]:
+) -> AsyncIterator[S3Station]:
     async with S3Proxy(gateway.port) as proxy:
         for name, text in gateway.environment(proxy.port).items():
             monkeypatch.setenv(name, text)
-        yield Rig(tmp_path / "store", gateway, proxy)
+        yield S3Station(tmp_path, gateway, proxy)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import shutil
 from random import Random
 
 import pytest
-from testkit.base_station.bucket import LARGE, TARGET, Rig
+from testkit.base_station.bucket import LARGE, TARGET, S3Station
 from testkit.base_station.stored import DATA, NAME, SESSION, put
 
 from fpvcar.runtime.units import MIB
@@ -19,14 +19,16 @@ SEEDS, SEEDS_SOAK = 3, 100
 
 
 @pytest.mark.parametrize("status", [500, 503])
-async def test_short_fault_of_the_server_is_retried_at_once(rig: Rig, status: int) -> None:
+async def test_short_fault_of_the_server_is_retried_at_once(rig: S3Station, status: int) -> None:
     put(rig.store)
     rig.proxy.refusals = [(status, "InternalError")] * 2
     assert await rig.replicated() == ""
     rig.check_whole()
 
 
-async def test_long_fault_of_the_server_is_reported_and_ends(rig: Rig, impatient: None) -> None:
+async def test_long_fault_of_the_server_is_reported_and_ends(
+    rig: S3Station, impatient: None
+) -> None:
     put(rig.store)
     rig.proxy.refusals = [(503, "SlowDown")] * 1000
     assert await rig.replicated() == f"{TARGET}: SlowDown: no: the next try continues the copy"
@@ -35,7 +37,7 @@ async def test_long_fault_of_the_server_is_reported_and_ends(rig: Rig, impatient
     rig.check_whole()
 
 
-async def test_truncated_answers_are_continued(rig: Rig) -> None:
+async def test_truncated_answers_are_continued(rig: S3Station) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
     assert await rig.replicated() == ""
     rig.proxy.truncated_least, rig.proxy.truncations = MIB, 3
@@ -43,7 +45,7 @@ async def test_truncated_answers_are_continued(rig: Rig) -> None:
     assert rig.proxy.truncations == 0
 
 
-async def test_truncated_list_is_a_fault_and_not_an_absence(rig: Rig) -> None:
+async def test_truncated_list_is_a_fault_and_not_an_absence(rig: S3Station) -> None:
     put(rig.store)
     assert await rig.replicated() == ""
     rig.proxy.truncations = 1000
@@ -51,7 +53,9 @@ async def test_truncated_list_is_a_fault_and_not_an_absence(rig: Rig) -> None:
         await rig.remote().check(SESSION, rig.store.listed(SESSION))
 
 
-async def test_interrupted_download_continues(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_interrupted_download_continues(
+    rig: S3Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = os.urandom(LARGE)
     put(rig.store, NAME, data)
     assert await rig.replicated() == ""
@@ -73,7 +77,7 @@ async def test_interrupted_download_continues(rig: Rig, monkeypatch: pytest.Monk
     assert (rig.root / paths[NAME]).read_bytes() == data
 
 
-async def test_silent_server_is_reported(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_server_is_reported(rig: S3Station, monkeypatch: pytest.MonkeyPatch) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
     assert await rig.replicated() == ""
     monkeypatch.setattr(s3_bucket, "SILENCE_S", 1.0)
@@ -89,7 +93,7 @@ async def test_silent_server_is_reported(rig: Rig, monkeypatch: pytest.MonkeyPat
 
 
 async def test_stopped_server_is_named(
-    rig: Rig, impatient: None, monkeypatch: pytest.MonkeyPatch
+    rig: S3Station, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     put(rig.store)
@@ -100,7 +104,7 @@ async def test_stopped_server_is_named(
 class Faults:
     """Faults of one random schedule, one at a time."""
 
-    def __init__(self, rig: Rig, random: Random) -> None:
+    def __init__(self, rig: S3Station, random: Random) -> None:
         self._rig, self._random = rig, random
         self._keys = rig.gateway.access, rig.gateway.secret
         self.cancelled_s: float | None = None
@@ -149,7 +153,7 @@ class Faults:
 
 @pytest.mark.soak
 async def test_random_faults_end_with_a_whole_bucket(
-    rig: Rig, soaking: bool, in_parts: None, impatient: None
+    rig: S3Station, soaking: bool, in_parts: None, impatient: None
 ) -> None:
     seeds = chosen(SEEDS_SOAK) if soaking else range(SEEDS)
     for seed in seeds:

@@ -3,41 +3,33 @@
 from pathlib import Path
 
 import pytest
-from testkit.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig, act
-from testkit.base_station.stored import DATA, NAME, SESSION, put
+from testkit.base_station.bucket import LARGE, TARGET, S3Station
+from testkit.base_station.stored import DATA, NAME, SECOND, SESSION, THIRD, put
 
 from fpvstation.replicas import s3
 from fpvstation.replicas.remote import PlaceFault
-from fpvstation.replicas.restore import Restore
-from fpvstation.replicas.tiers import Tiers, archive_of
-from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import ReplicaLog
 
 FILES = {NAME: DATA, SECOND: b"second" * 999}
 CHECKSUM = ("x-amz-checksum-sha256", "x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm")
 CONDITION = ("if-none-match", "if-match")
 
 
-def tiers_of(rig: Rig) -> Tiers:
-    return Tiers(rig.store, Folder(rig.root), archive_of(TARGET, rig.root), (), act)
-
-
-def check_here(rig: Rig) -> None:
+def check_here(rig: S3Station) -> None:
     assert {path.name: path.read_bytes() for path in (rig.root / SESSION).glob("*.mcap")} == FILES
     assert not list(rig.there.rglob("*.mcap")) and not list(rig.root.glob(".archived/*/*/*"))
 
 
 @pytest.mark.parametrize("lie", ["omitted", "absent", "halved", "flipped"])
-async def test_recall_from_a_bucket_that_lies_loses_nothing(rig: Rig, lie: str) -> None:
+async def test_recall_from_a_bucket_that_lies_loses_nothing(rig: S3Station, lie: str) -> None:
     for name, data in FILES.items():
         put(rig.store, name, data)
-    await tiers_of(rig).archive(SESSION)
+    await rig.tiers().archive(SESSION)
     file = rig.there / SESSION / SECOND
     if lie == "flipped":
         file.write_bytes(b"S" + FILES[SECOND][1:])
     else:
         setattr(rig.proxy, lie, SECOND)
-    lost = await tiers_of(rig).recall(SESSION)
+    lost = await rig.tiers().recall(SESSION)
     assert lost == ([] if lie == "omitted" else [SECOND])
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
     if lost:
@@ -46,43 +38,43 @@ async def test_recall_from_a_bucket_that_lies_loses_nothing(rig: Rig, lie: str) 
         )
     rig.proxy.reset()
     if lie == "flipped":
-        assert await tiers_of(rig).recall(SESSION) == [SECOND]
+        assert await rig.tiers().recall(SESSION) == [SECOND]
         file.write_bytes(FILES[SECOND])
     if lost:
-        assert await tiers_of(rig).recall(SESSION) == []
+        assert await rig.tiers().recall(SESSION) == []
     check_here(rig)
 
 
-async def test_bucket_with_no_right_file_keeps_its_session(rig: Rig) -> None:
+async def test_bucket_with_no_right_file_keeps_its_session(rig: S3Station) -> None:
     put(rig.store)
-    await tiers_of(rig).archive(SESSION)
+    await rig.tiers().archive(SESSION)
     rig.proxy.absent = NAME
     with pytest.raises(PlaceFault, match="no right file of this session"):
-        await tiers_of(rig).recall(SESSION)
+        await rig.tiers().recall(SESSION)
     assert rig.store.archived(SESSION) and (rig.there / SESSION / NAME).exists()
 
 
-async def test_missing_right_to_delete_is_named_before_the_first_session(rig: Rig) -> None:
+async def test_missing_right_to_delete_is_named_before_the_first_session(rig: S3Station) -> None:
     put(rig.store)
     rig.proxy.denied = {"DELETE"}
     with pytest.raises(PlaceFault, match="AccessDenied.*allow these keys s3:DeleteObject there"):
-        await tiers_of(rig).archive(SESSION)
+        await rig.tiers().archive(SESSION)
     assert rig.store.archived(SESSION) is None and (rig.root / SESSION / NAME).exists()
 
 
-async def test_recall_without_the_right_to_delete_ends(rig: Rig) -> None:
+async def test_recall_without_the_right_to_delete_ends(rig: S3Station) -> None:
     for name, data in FILES.items():
         put(rig.store, name, data)
-    await tiers_of(rig).archive(SESSION)
+    await rig.tiers().archive(SESSION)
     rig.proxy.denied = {"DELETE"}
     with pytest.raises(PlaceFault, match="allow these keys s3:DeleteObject there"):
-        await tiers_of(rig).recall(SESSION)
+        await rig.tiers().recall(SESSION)
     assert rig.store.archived(SESSION) is None, "the session is here"
     put(rig.store, THIRD, b"late")
-    (fault,) = await tiers_of(rig).resume()
+    (fault,) = await rig.tiers().resume()
     assert "s3:DeleteObject" in str(fault)
     rig.proxy.reset()
-    assert await tiers_of(rig).resume() == []
+    assert await rig.tiers().resume() == []
     (rig.root / SESSION / THIRD).unlink()
     check_here(rig)
 
@@ -92,7 +84,7 @@ async def test_recall_without_the_right_to_delete_ends(rig: Rig) -> None:
     "headers", [CHECKSUM, CONDITION, CHECKSUM + CONDITION], ids=["checksum", "condition", "both"]
 )
 async def test_feature_that_a_server_refuses_is_left_out(
-    rig: Rig, in_parts: None, headers: tuple[str, ...], size: int
+    rig: S3Station, in_parts: None, headers: tuple[str, ...], size: int
 ) -> None:
     put(rig.store, NAME, bytes(size))
     rig.proxy.unsupported = {
@@ -113,7 +105,7 @@ async def test_feature_that_a_server_refuses_is_left_out(
     rig.check_whole()
 
 
-async def test_refused_feature_is_remembered(rig: Rig) -> None:
+async def test_refused_feature_is_remembered(rig: S3Station) -> None:
     put(rig.store)
     rig.proxy.unsupported = {"x-amz-checksum-sha256": (400, "InvalidArgument")}
     remote = rig.remote()
@@ -126,12 +118,12 @@ async def test_refused_feature_is_remembered(rig: Rig) -> None:
 
 
 async def test_server_without_conditions_keeps_files_of_another_writer(
-    rig: Rig, tmp_path: Path
+    rig: S3Station, tmp_path: Path
 ) -> None:
     rig.proxy.unsupported = dict.fromkeys(CONDITION, (501, "NotImplemented"))
     put(rig.store)
     assert await rig.replicated() == ""
-    other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
+    other = S3Station(tmp_path / "other", rig.gateway, rig.proxy)
     put(other.store, SECOND)
     assert "of another store" in await other.replicated()
     bucket = rig.bucket()
@@ -150,14 +142,14 @@ async def test_server_without_conditions_keeps_files_of_another_writer(
     ],
 )
 async def test_permanent_and_passing_refusals_are_told_apart(
-    rig: Rig, impatient: None, status: int, code: str, step: str
+    rig: S3Station, impatient: None, status: int, code: str, step: str
 ) -> None:
     put(rig.store)
     rig.proxy.refusals = [(status, code)] * 99
     assert step in await rig.replicated()
 
 
-async def test_marks_of_folders_and_foreign_files_are_not_fetched(rig: Rig) -> None:
+async def test_marks_of_folders_and_foreign_files_are_not_fetched(rig: S3Station) -> None:
     put(rig.store)
     assert await rig.replicated() == ""
     client = rig.bucket()
@@ -166,12 +158,10 @@ async def test_marks_of_folders_and_foreign_files_are_not_fetched(rig: Rig) -> N
     await client.run(client.call, "put_object", f"{SESSION}/", Body=b"")
     assert set(await rig.remote().fetch(SESSION)) == {NAME, "SHA256SUMS"}
     (rig.root / SESSION / NAME).unlink()
-    disk = Folder(rig.root)
-    work = Restore(SESSION, rig.store, disk, ReplicaLog(disk), act, lambda *_: None)
-    assert (await work.run([rig.remote()])).restored == {TARGET: 1}
+    assert (await rig.restore(rig.remote())).restored == {TARGET: 1}
 
 
-async def test_file_that_a_list_omits_is_restored(rig: Rig) -> None:
+async def test_file_that_a_list_omits_is_restored(rig: S3Station) -> None:
     put(rig.store)
     assert await rig.replicated() == ""
     rig.proxy.omitted = NAME
@@ -183,18 +173,18 @@ async def test_file_that_a_list_omits_is_restored(rig: Rig) -> None:
 
 
 async def test_library_prints_nothing_of_its_own(
-    rig: Rig, caplog: pytest.LogCaptureFixture
+    rig: S3Station, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     assert await rig.bucket().read("absent") is None
     assert "credentials" not in caplog.text
 
 
-async def test_large_file_is_read_once_for_a_recall(rig: Rig, in_parts: None) -> None:
+async def test_large_file_is_read_once_for_a_recall(rig: S3Station, in_parts: None) -> None:
     assert s3.PART < LARGE
     put(rig.store, NAME, bytes(LARGE))
-    await tiers_of(rig).archive(SESSION)
+    await rig.tiers().archive(SESSION)
     before = len(rig.proxy.requests)
-    assert await tiers_of(rig).recall(SESSION) == []
+    assert await rig.tiers().recall(SESSION) == []
     gets = [line for line in rig.proxy.requests[before:] if "GET" in line and NAME in line]
     assert len(gets) == 1

@@ -6,19 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from testkit.base_station.bucket import SECOND, TARGET, Rig, act
-from testkit.base_station.stored import SESSION, put
+from testkit.base_station.bucket import TARGET, S3Station
+from testkit.base_station.stored import SECOND, SESSION, put
 from testkit.network.versitygw import REGION
 
 from fpvcar.http.languages import translated
 from fpvstation.replicas.remote import PlaceFault
-from fpvstation.replicas.replicate import Replicator
 from fpvstation.replicas.s3_bucket import BucketFile
 from fpvstation.store.identity import MARKER
 
 
 async def test_revoked_keys_are_named_and_new_ones_need_no_restart(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: S3Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -32,7 +31,7 @@ async def test_revoked_keys_are_named_and_new_ones_need_no_restart(
 
     write_keys()
     put(rig.store)
-    replicator = Replicator(rig.remote(), rig.store, rig.copies, act)
+    replicator = rig.replicator_of(rig.remote())
     await replicator.once(True)
     rig.gateway.kill()
     rig.gateway.access, rig.gateway.secret = "rotated", "another secret"
@@ -56,7 +55,7 @@ async def test_revoked_keys_are_named_and_new_ones_need_no_restart(
     ],
 )
 async def test_wrong_setting_is_named(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, reason: str
+    rig: S3Station, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, reason: str
 ) -> None:
     put(rig.store)
     monkeypatch.setenv(variable, text)
@@ -65,7 +64,7 @@ async def test_wrong_setting_is_named(
 
 
 async def test_wrong_region_is_corrected_by_the_answer_of_the_server(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: S3Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(rig.store)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
@@ -73,7 +72,7 @@ async def test_wrong_region_is_corrected_by_the_answer_of_the_server(
     rig.check_whole()
 
 
-async def test_region_that_no_answer_corrects_is_named(rig: Rig) -> None:
+async def test_region_that_no_answer_corrects_is_named(rig: S3Station) -> None:
     put(rig.store)
     rig.proxy.refusals = [(400, "AuthorizationHeaderMalformed")] * 99
     step = f"region {REGION} refused: set AWS_REGION to the bucket's region"
@@ -83,7 +82,7 @@ async def test_region_that_no_answer_corrects_is_named(rig: Rig) -> None:
     assert await rig.replicated() == ""
 
 
-async def test_wrong_clock_is_named(rig: Rig) -> None:
+async def test_wrong_clock_is_named(rig: S3Station) -> None:
     put(rig.store)
     rig.proxy.shift_s = -3600.0
     assert "RequestTimeTooSkewed" in (fault := await rig.replicated())
@@ -100,7 +99,7 @@ async def test_wrong_clock_is_named(rig: Rig) -> None:
         ("QuotaExceeded", "make room there"),
     ],
 )
-async def test_refusal_names_the_next_step(rig: Rig, code: str, step: str) -> None:
+async def test_refusal_names_the_next_step(rig: S3Station, code: str, step: str) -> None:
     put(rig.store)
     rig.proxy.refusals = [(403, code)]
     fault = await rig.replication_fault()
@@ -111,7 +110,7 @@ async def test_refusal_names_the_next_step(rig: Rig, code: str, step: str) -> No
     assert await rig.replicated() == ""
 
 
-async def test_missing_bucket_is_no_missing_file(rig: Rig) -> None:
+async def test_missing_bucket_is_no_missing_file(rig: S3Station) -> None:
     bucket = rig.bucket("absent")
     for call in (bucket.read("x"), bucket.files("x"), bucket.write("x", b"", None)):
         with pytest.raises(PlaceFault, match="NoSuchBucket.*make the bucket, or correct"):
@@ -119,25 +118,25 @@ async def test_missing_bucket_is_no_missing_file(rig: Rig) -> None:
     assert await rig.bucket().read("x") is None
 
 
-async def test_missing_library_is_named(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_library_is_named(rig: S3Station, monkeypatch: pytest.MonkeyPatch) -> None:
     put(rig.store)
     monkeypatch.setitem(sys.modules, "boto3", None)
     assert "pip install 'fpvcar[s3]'" in await rig.replicated()
 
 
-async def test_bucket_of_another_store_gets_no_data(rig: Rig, tmp_path: Path) -> None:
+async def test_bucket_of_another_store_gets_no_data(rig: S3Station, tmp_path: Path) -> None:
     put(rig.store)
     assert await rig.replicated() == ""
     before = sorted(rig.gateway.files.rglob("*"))
-    other = Rig(tmp_path / "other", rig.gateway, rig.proxy)
+    other = S3Station(tmp_path / "other", rig.gateway, rig.proxy)
     put(other.store, SECOND)
     assert "of another store" in (fault := await other.replicated())
     assert "give each store its own folder" in fault
     assert sorted(rig.gateway.files.rglob("*")) == before
 
 
-async def test_two_stores_claim_a_bucket_once(rig: Rig, tmp_path: Path) -> None:
-    rigs = [rig, *(Rig(tmp_path / f"{n}", rig.gateway, rig.proxy) for n in range(4))]
+async def test_two_stores_claim_a_bucket_once(rig: S3Station, tmp_path: Path) -> None:
+    rigs = [rig, *(S3Station(tmp_path / f"{n}", rig.gateway, rig.proxy) for n in range(4))]
     claims = (rig.remote().claim(rig.store.id, False) for rig in rigs)
     faults = await asyncio.gather(*claims, return_exceptions=True)
     assert [str(fault) for fault in faults if fault].count("None") == 0
@@ -146,7 +145,7 @@ async def test_two_stores_claim_a_bucket_once(rig: Rig, tmp_path: Path) -> None:
     assert (rig.there / MARKER).read_bytes() == (owner.root / MARKER).read_bytes()
 
 
-async def test_file_of_another_writer_is_not_replaced(rig: Rig) -> None:
+async def test_file_of_another_writer_is_not_replaced(rig: S3Station) -> None:
     bucket = rig.bucket()
     first = await bucket.write("file", b"first", None)
     assert first and await bucket.write("file", b"second", None) is None

@@ -8,9 +8,9 @@ import signal
 import sys
 
 import pytest
-from testkit.base_station.bucket import LARGE, SECOND, TARGET, THIRD, Rig
+from testkit.base_station.bucket import LARGE, TARGET, S3Station
 from testkit.base_station.s3_proxy import S3Proxy
-from testkit.base_station.stored import DATA, NAME, SESSION, put
+from testkit.base_station.stored import DATA, NAME, SECOND, SESSION, THIRD, put
 from testkit.network.versitygw import BUCKET
 
 from fpvcar.runtime.units import MIB
@@ -36,7 +36,7 @@ def parts_of(proxy: S3Proxy) -> list[str]:
     return [path.split("partNumber=")[1][0] for path in proxy.uploads() if "partNumber=" in path]
 
 
-async def test_server_rejects_bytes_changed_on_the_way(rig: Rig) -> None:
+async def test_server_rejects_bytes_changed_on_the_way(rig: S3Station) -> None:
     put(rig.store)
     rig.proxy.flips = 1
     assert "BadDigest" in await rig.replicated()
@@ -47,7 +47,7 @@ async def test_server_rejects_bytes_changed_on_the_way(rig: Rig) -> None:
     assert rig.proxy.checksums[f"/{BUCKET}/replicas/{SESSION}/{NAME}"] == checksum
 
 
-async def test_verified_upload_is_not_read_back(rig: Rig) -> None:
+async def test_verified_upload_is_not_read_back(rig: S3Station) -> None:
     put(rig.store)
     assert await rig.replicated() == ""
     assert f"GET /{BUCKET}/replicas/{SESSION}/{NAME}" not in rig.proxy.requests
@@ -56,7 +56,9 @@ async def test_verified_upload_is_not_read_back(rig: Rig) -> None:
     assert rig.proxy.requests[-1] == f"GET /{BUCKET}/replicas/{SESSION}/{NAME}"
 
 
-async def test_killed_server_repeats_only_the_file_in_transfer(rig: Rig, impatient: None) -> None:
+async def test_killed_server_repeats_only_the_file_in_transfer(
+    rig: S3Station, impatient: None
+) -> None:
     for name in (NAME, SECOND, THIRD):
         put(rig.store, name, os.urandom(3 * MIB))
 
@@ -74,7 +76,7 @@ async def test_killed_server_repeats_only_the_file_in_transfer(rig: Rig, impatie
     assert sum(NAME in path for path in rig.proxy.uploads()) == 1
 
 
-async def test_large_file_repeats_only_the_refused_part(rig: Rig, in_parts: None) -> None:
+async def test_large_file_repeats_only_the_refused_part(rig: S3Station, in_parts: None) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
     (listed,) = rig.store.listed(SESSION)
     rig.proxy.refused, rig.proxy.refusals = "PUT", [(503, "SlowDown")]
@@ -90,7 +92,7 @@ async def test_large_file_repeats_only_the_refused_part(rig: Rig, in_parts: None
     rig.check_whole()
 
 
-async def test_large_file_survives_a_restart_of_the_server(rig: Rig, in_parts: None) -> None:
+async def test_large_file_survives_a_restart_of_the_server(rig: S3Station, in_parts: None) -> None:
     put(rig.store, NAME, os.urandom(40 * MIB))
     rig.proxy.delay_s = 0.02
 
@@ -108,7 +110,7 @@ async def test_large_file_survives_a_restart_of_the_server(rig: Rig, in_parts: N
 
 
 async def test_killed_station_continues_with_the_parts_at_the_server(
-    rig: Rig, in_parts: None
+    rig: S3Station, in_parts: None
 ) -> None:
     put(rig.store, NAME, os.urandom(40 * MIB))
     rig.proxy.delay_s = 0.01
@@ -131,7 +133,7 @@ async def test_killed_station_continues_with_the_parts_at_the_server(
     rig.check_whole()
 
 
-async def test_large_file_of_another_writer_is_not_replaced(rig: Rig, in_parts: None) -> None:
+async def test_large_file_of_another_writer_is_not_replaced(rig: S3Station, in_parts: None) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
     theirs = rig.there / SESSION / NAME
 
@@ -148,7 +150,7 @@ async def test_large_file_of_another_writer_is_not_replaced(rig: Rig, in_parts: 
 
 @pytest.mark.parametrize("part", [5 * MIB, 32 * MIB])
 async def test_damaged_segment_is_not_uploaded(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, part: int
+    rig: S3Station, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
     monkeypatch.setattr(s3, "PART", part)
     put(rig.store, NAME, os.urandom(LARGE))
@@ -160,7 +162,7 @@ async def test_damaged_segment_is_not_uploaded(
     assert not (rig.there / SESSION / NAME).exists()
 
 
-async def test_cancelled_upload_ends(rig: Rig) -> None:
+async def test_cancelled_upload_ends(rig: S3Station) -> None:
     put(rig.store, NAME, os.urandom(LARGE))
     rig.proxy.delay_s = 3600.0
     uploading = asyncio.Event()

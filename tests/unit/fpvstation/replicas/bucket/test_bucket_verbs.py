@@ -7,19 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from testkit.base_station.bucket import LARGE, SECOND, TARGET, Rig, act
+from testkit.base_station.bucket import LARGE, TARGET, S3Station
 from testkit.base_station.queries import session_files
-from testkit.base_station.stored import CAR, DATA, NAME, SESSION, put
+from testkit.base_station.stored import CAR, DATA, NAME, SECOND, SESSION, put
 
-from fpvstation.__main__ import main
 from fpvstation.replicas.remote import PlaceFault
-from fpvstation.replicas.restore import Restore
-from fpvstation.replicas.tiers import Tiers, archive_of
-from fpvstation.store.disk import Folder
+from tests.unit.fpvstation.conftest import Run
 
 
 async def test_documented_commands_verify_and_restore(
-    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rig: S3Station, tmp_path: Path, run: Run
 ) -> None:
     put(rig.store)
     put(rig.store, SECOND, b"second")
@@ -28,33 +25,28 @@ async def test_documented_commands_verify_and_restore(
     config.write_text(f'[replicas]\ntarget = "{TARGET}"\n')
     options = [f"--store={rig.root}", f"--config={config}"]
 
-    def run(*argv: str) -> int:
-        return main([*argv, *options])
+    async def said(status: int, *argv: str) -> str:
+        answer = await asyncio.to_thread(run, *argv, *options)
+        assert answer.status == status, answer
+        return answer.err if status else answer.out
 
-    assert await asyncio.to_thread(run, "verify", "--remotes") == 0
-    assert f"{TARGET}: good: 2 segments; bad: 0" in capsys.readouterr().out
+    assert f"{TARGET}: good: 2 segments; bad: 0" in await said(0, "verify", "--remotes")
     (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
-    assert await asyncio.to_thread(run, "verify", "--office") == 1
-    assert f"{SESSION}/{SECOND}: bad or missing there" in capsys.readouterr().err
+    assert f"{SESSION}/{SECOND}: bad or missing there" in await said(1, "verify", "--office")
     (rig.there / SESSION / SECOND).write_bytes(b"second")
     for name in (NAME, SECOND):
         (rig.root / SESSION / name).unlink()
-    assert await asyncio.to_thread(run, "restore", SESSION) == 0
-    assert f"2 segments restored from {TARGET}" in capsys.readouterr().out
+    assert f"2 segments restored from {TARGET}" in await said(0, "restore", SESSION)
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
     assert not list(rig.root.glob(".incoming/restore"))
-    assert await asyncio.to_thread(run, "restore", "Arrow-20261122T100000Z") == 1
-    assert "not found" in capsys.readouterr().err
+    assert "not found" in await said(1, "restore", "Arrow-20261122T100000Z")
 
 
-async def test_session_moves_to_a_bucket_and_back(rig: Rig, impatient: None) -> None:
+async def test_session_moves_to_a_bucket_and_back(rig: S3Station, impatient: None) -> None:
     put(rig.store)
     put(rig.store, SECOND, os.urandom(LARGE))
-    listed, disk = rig.store.listed(SESSION), Folder(rig.root)
+    listed = rig.store.listed(SESSION)
     before = {path.name: path.read_bytes() for path in (rig.root / SESSION).iterdir()}
-
-    def tiers() -> Tiers:
-        return Tiers(rig.store, disk, archive_of(TARGET, rig.root), (), act)
 
     def kill_at_second() -> None:
         if SECOND in rig.proxy.uploads()[-1]:
@@ -62,39 +54,37 @@ async def test_session_moves_to_a_bucket_and_back(rig: Rig, impatient: None) -> 
 
     rig.proxy.upload_hook = kill_at_second
     with pytest.raises(PlaceFault, match="the next try continues the copy"):
-        await tiers().archive(SESSION)
+        await rig.tiers().archive(SESSION)
     assert {path.name for path in (rig.root / SESSION).iterdir()} == before.keys()
     rig.proxy.reset()
     rig.gateway.start()
-    await tiers().archive(SESSION)
+    await rig.tiers().archive(SESSION)
     assert not (rig.root / CAR).exists() and rig.store.listed(SESSION) == listed
     assert {path.name: path.read_bytes() for path in (rig.there / SESSION).iterdir()} == before
     assert rig.store.is_away(SESSION)
     rig.gateway.kill()
     with pytest.raises(PlaceFault, match="check the network"):
-        await tiers().recall(SESSION)
+        await rig.tiers().recall(SESSION)
     rig.gateway.start()
-    assert await tiers().recall(SESSION) == []
+    assert await rig.tiers().recall(SESSION) == []
     assert {path.name: path.read_bytes() for path in (rig.root / SESSION).iterdir()} == before
     assert not list(rig.there.rglob("*.mcap")) and rig.store.archived(SESSION) is None
     assert not list(rig.root.glob(".incoming/archive/*"))
 
 
-async def test_damaged_record_of_a_bucket_loses_no_session(rig: Rig) -> None:
+async def test_damaged_record_of_a_bucket_loses_no_session(rig: S3Station) -> None:
     put(rig.store)
-    disk = Folder(rig.root)
-    await Tiers(rig.store, disk, archive_of(TARGET, rig.root), (), act).archive(SESSION)
+    await rig.tiers().archive(SESSION)
     (record,) = rig.root.glob(".archived/*/*/*.json")
     record.write_bytes(record.read_bytes()[:-9])
     assert rig.store.archived(SESSION) is None
-    work = Restore(SESSION, rig.store, disk, rig.copies, act, lambda place, progress: None)
-    result = await work.run([rig.remote()])
+    result = await rig.restore(rig.remote())
     assert result.restored == {TARGET: 1} and not result.missing
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
 
 
 async def test_batch_reads_sessions_from_a_bucket(
-    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: S3Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
     for number in (1, 2):
