@@ -121,7 +121,7 @@ TESTS = {
     ),
     "a session's folder in a mounted archive is renamed or missing": (
         f"{DAMAGE}::test_missing_folder_of_a_mounted_archive_is_away_and_never_empty",
-        f"{DAMAGE}::test_missing_folder_is_supplied_by_an_office",
+        f"{DAMAGE}::test_damage_in_the_archive_is_supplied_by_an_office",
     ),
     "the link to an archived session is replaced by a file, a folder or another link": (
         f"{DAMAGE}::test_link_replaced_by_something_else_does_not_block_a_recall",

@@ -13,7 +13,7 @@ from fpvstation.replicas.s3 import S3
 from fpvstation.replicas.s3_bucket import Bucket
 from fpvstation.store.sums_file import SUMS_FILE
 from testkit.base_station.builder import Station
-from testkit.base_station.s3_proxy import S3Proxy
+from testkit.network.s3_proxy import S3Proxy
 from testkit.network.versitygw import BUCKET, Gateway
 
 TARGET = f"s3://{BUCKET}/replicas"

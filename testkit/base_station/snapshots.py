@@ -14,7 +14,7 @@ from fpvstation.snapshots.send import Sender, Target
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from testkit.base_station.stored import NAME, put
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 from testkit.recorder.card import run
 
 SECOND = NAME.replace("0001", "0002")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from testkit.network.lan import Lan
+from testkit.network.pipes import Tools
 from testkit.network.sshd import Sshd
-from testkit.pipes import Tools
 from testkit.vm.ends import bring_tools
 
 from tests.rdma.ends import Ends

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testkit.harness import wait_for
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.near import Seat
 from tests.rdma.records import Peer

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testkit.pipes import SLOWNESS, Tools
+from testkit.network.pipes import SLOWNESS, Tools
 
 RUNS_IT = 'exec sh -c "$2"\n'
 ASKS = """\

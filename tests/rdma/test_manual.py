@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testkit.harness import wait_for
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.copy.test_rdcp import facts, make_tree
 from tests.rdma.near import NearSsh

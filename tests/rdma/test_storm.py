@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testkit.network.pipes import Tools
 from testkit.network.sshd import Sshd
-from testkit.pipes import Tools
 
 from tests.rdma.ends import Ends
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 from testkit.base_station.running import serving
-from testkit.base_station.s3_proxy import S3Proxy
 from testkit.base_station.stored import put
 from testkit.browsers.seat import until, violations
 from testkit.harness import apart, beside
 from testkit.mcaps import BEGAN_NS, McapFile, measured, pictures
+from testkit.network.s3_proxy import S3Proxy
 from testkit.network.versitygw import BUCKET, VERSITYGW, Gateway
 from testkit.recorder.card import image, mounted, run
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.near import Near
 

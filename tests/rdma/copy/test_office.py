@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from testkit.base_station.stored import NAME, SESSION, new_store, put
+from testkit.network.pipes import Tools
 from testkit.network.sshd import Sshd
 from testkit.network.versitygw import BUCKET, VERSITYGW, Gateway
-from testkit.pipes import Tools
 
 from fpvcar.runtime.units import MIB
 from fpvstation.replicas import s3_bucket

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from testkit.pipes import Ended, Tools
+from testkit.network.pipes import Ended, Tools
 
 pytestmark = pytest.mark.e2e
 

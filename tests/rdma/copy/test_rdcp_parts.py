@@ -5,7 +5,7 @@ import os
 
 import pytest
 from testkit.harness import wait_for
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 

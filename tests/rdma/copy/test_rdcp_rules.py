@@ -5,7 +5,7 @@ import platform
 from errno import EPERM
 
 import pytest
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.kernel import without

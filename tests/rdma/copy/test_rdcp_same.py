@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from testkit.pipes import Ended, Tools
+from testkit.network.pipes import Ended, Tools
 
 from tests.rdma.copy.test_rdcp import copied, facts
 from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink

@@ -4,7 +4,7 @@ import os
 import select
 
 import pytest
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.copy.test_rdcp_stream import SOME_FAILED, sink
 from tests.rdma.tree import (

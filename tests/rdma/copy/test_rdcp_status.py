@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.near import Near
 

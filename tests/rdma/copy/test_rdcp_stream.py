@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from testkit.pipes import Ended, Tools
+from testkit.network.pipes import Ended, Tools
 
 from tests.rdma.tree import (
     ANSWER,

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.near import Near, Sit
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from testkit.harness import wait_for
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.agent import READ, VERSION, WRITE, frame, texts, work
 from tests.rdma.near import Near

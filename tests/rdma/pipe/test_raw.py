@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from testkit.base_station.stored import new_store, put
 from testkit.mcaps import McapFile
-from testkit.pipes import SLOWNESS, Tools
+from testkit.network.pipes import SLOWNESS, Tools
 from testkit.recordings import NAME, SECONDS, drive_messages
 
 from fpvcar.recordings.export.export import Report

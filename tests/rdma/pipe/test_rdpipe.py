@@ -7,8 +7,8 @@ import subprocess
 import time
 
 import pytest
+from testkit.network.pipes import MARK, SLOWNESS, Tools, environment
 from testkit.network.sshd import Sshd
-from testkit.pipes import MARK, SLOWNESS, Tools, environment
 
 pytestmark = pytest.mark.e2e
 

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.near import ASKS, Near, Sit
 

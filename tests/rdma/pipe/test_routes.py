@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from testkit.network.lan import Lan
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.near import Near
 

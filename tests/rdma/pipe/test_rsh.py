@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from testkit.network.pipes import SLOWNESS, Ended, Tools, processes
 from testkit.network.sshd import Sshd
-from testkit.pipes import SLOWNESS, Ended, Tools, processes
 
 from tests.rdma.near import Near
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from testkit.base_station.snapshots import Replica, Rig
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 from testkit.recorder.card import image, mounted
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.ends import KEY, Ends
 from tests.rdma.records import CREDIT, DONE, END, ENDING, PROOF, RECEIVER, Hello, record

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from testkit.pipes import Tools
+from testkit.network.pipes import Tools
 
 from tests.rdma.ends import KEY, End, Ended, Ends
 from tests.rdma.near import Near

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testkit.harness import wait_for
-from testkit.pipes import SLOWNESS, Tools
+from testkit.network.pipes import SLOWNESS, Tools
 
 from tests.rdma.ends import End, Ends
 from tests.rdma.near import NearSsh

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from testkit.network.lan import Lan
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.ends import KEY, End, Ends
 from tests.rdma.records import (

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.ends import End, Ends
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.ends import KEY, End, Ends
 from tests.rdma.kernel import CAP_CHOWN, OPENAT, without, without_capability

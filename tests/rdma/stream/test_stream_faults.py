@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from testkit.harness import wait_for
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.ends import KEY, End, Ended, Ends
 from tests.rdma.kernel import OPENAT, TMPFILE, without

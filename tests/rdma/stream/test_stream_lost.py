@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from testkit.pipes import SLOWNESS
+from testkit.network.pipes import SLOWNESS
 
 from tests.rdma.ends import Ended, Ends
 from tests.rdma.records import BYE, CREDIT, DATA, DONE, END, HEADER

@@ -46,6 +46,8 @@ def test_newest_parked_files_rank_as_drives() -> None:
     verdict = make_room(some, 0, ROOM, False)
     assert verdict.gone[:3] == (name(2), name(1), name(3))
     assert verdict.gone[-2:] == (name(9), name(10)), "then the oldest"
+    most = make_room(some, 0, SpaceLimits(1000, 9999), False)
+    assert most.gone[-2:] == (name(15), name(16)), "the newest last"
 
 
 def test_parked_file_stays_until_the_station_has_it() -> None:

@@ -1,5 +1,6 @@
 """Each combination of lost places: store, folder archive, office in a bucket, sent snapshot."""
 
+import asyncio
 import itertools
 import os
 import re
@@ -82,7 +83,9 @@ async def recovered(places: Places, gateway: Gateway) -> Station:
             await places.replicate(home.name)
         elif "snapshot" in here:
             snapshot = Snapshot(places.folders["snapshot"], 0.0)
-            snapshots.restore(places.store, places.root, SESSION, "", snapshot)
+            await asyncio.to_thread(
+                snapshots.restore, places.store, places.root, SESSION, "", snapshot
+            )
     return places
 
 

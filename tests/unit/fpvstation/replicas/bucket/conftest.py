@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from testkit.base_station.bucket import S3Station
-from testkit.base_station.s3_proxy import S3Proxy
+from testkit.network.s3_proxy import S3Proxy
 from testkit.network.versitygw import Gateway
 
 from fpvcar.runtime.units import MIB

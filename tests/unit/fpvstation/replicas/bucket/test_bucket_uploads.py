@@ -9,8 +9,8 @@ import sys
 
 import pytest
 from testkit.base_station.bucket import LARGE, TARGET, S3Station
-from testkit.base_station.s3_proxy import S3Proxy
 from testkit.base_station.stored import DATA, NAME, SECOND, SESSION, THIRD, put
+from testkit.network.s3_proxy import S3Proxy
 from testkit.network.versitygw import BUCKET
 
 from fpvcar.runtime.units import MIB
