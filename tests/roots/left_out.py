@@ -29,7 +29,7 @@ ELSEWHERE = {
     "recordings/test_messages.py": NO_SCHEMAS,
     "recordings/export/test_export.py::test_parquet_has_the_same_rows_as_csv": NO_PYARROW,
     "runtime/test_files.py::test_file_has_its_owner_before_its_name": ROOT_ONLY,
-    "library/api/test_recordings_offers.py"
+    "library/api/test_recordings_download.py"
     "::test_tables_are_exported_without_recordings[parquet]": NO_PYARROW,
 }
 """Folders, files and tests of tests/unit that are left out in every root."""

@@ -25,9 +25,9 @@ from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal,
 BATTERY, FUSE, SWITCH, METER = "Battery", "Fuse", "Switch", "INA219"
 REGULATOR, SERVO_REGULATOR = "5 V regulator", "5 V for servo"
 MX1508, L298N, PCA9685 = "MX1508", "L298N", "PCA9685"
+BATTERY_MINUS = End(BATTERY, "-")
 RXD = 15
 """GPIO of /dev/serial0 that receives."""
-BATTERY_MINUS = End(BATTERY, "-")
 PULL_DOWN = (
     "Pull-down: 10 kΩ from this terminal to ground. The motors stay off while the Pi "
     "starts, and if the wire comes off the Pi."

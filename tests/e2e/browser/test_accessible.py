@@ -37,6 +37,10 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     context.close()
 
 
+WORDED = "[...document.querySelectorAll('[data-t]')].every((part) => part.textContent)"
+"""Whether all texts of the page have come: boot.js fetches them."""
+
+
 def ready(page: Page, bench: RunningBench, name: str) -> None:
     """Open the page and wait for all its parts, including the late ones."""
     page.goto(f"{bench.url}{name}")
@@ -51,6 +55,7 @@ def ready(page: Page, bench: RunningBench, name: str) -> None:
         "network.html": "network?.asked",
     }
     until(page, f"window.{probe.get(name, 'document.body')}")
+    until(page, WORDED)
 
 
 def dialogs_in(folder: Path) -> set[str]:

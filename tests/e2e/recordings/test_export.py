@@ -66,6 +66,7 @@ def page(browser: Browser, url: str) -> Iterator[Page]:
     until(made, "window.recordings?.drives >= 1")
     made.locator("#list a").first.click()
     until(made, "window.recordings.lines.length >= 3")
+    made.locator(".plot[data-group=battery] .times span").nth(2).wait_for()
     yield made
     context.close()
 
