@@ -29,6 +29,8 @@ PERIOD, MODEL = 0x6C, 0x010F
 CONFIGURED = {0x30: 0x01, 0x46: 0x20, 0x81: 0x9B}
 """Registers without whose values it does not range."""
 CLOCKS = 1.075
+RELEASE = b"\0\0\1"
+"""Write that ends a soft reset."""
 
 
 class Vl53l1x:
@@ -60,7 +62,8 @@ class Vl53l1x:
 
     def write(self, data: bytes) -> None:
         """Write an index of two bytes, then bytes to consecutive registers. Raises Nack."""
-        self._awake()
+        if data != RELEASE:
+            self._awake()
         if len(data) < 2:
             return  # half an index
         self._index = int.from_bytes(data[:2], "big")
@@ -98,8 +101,9 @@ class Vl53l1x:
 
     def _set(self, register: int, value: int) -> None:
         self._registers[register] = value
-        if register == 0 and value == 0:
+        if register == 0:
             self._reset()
+            self._on_s = self._clock_s() if value else math.inf  # held in reset until a 1
         elif register == CLEAR and value & 1:
             self._ready = False
         elif register == START:

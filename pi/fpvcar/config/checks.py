@@ -20,7 +20,7 @@ from fpvcar.config.motors import (
 )
 from fpvcar.config.pwm import refuse_kernel_pwm
 from fpvcar.config.schema import Battery, Button, Camera, Profile
-from fpvcar.config.sensors import Tof
+from fpvcar.config.sensors import Tfmini, Tof
 
 BUTTON_COUNT = (3, 6)
 """Smallest and largest number of buttons that fit a child's page."""
@@ -160,6 +160,7 @@ def _refuse_shared_addresses(profile: Profile) -> None:
     XSHUT, so that each can be given another address."""
     battery, hat = profile.battery, profile.pca9685
     seen: dict[tuple[int, int], str] = {}
+    ports: dict[str, str] = {}
     if profile.motors.on_hat:
         seen[hat.bus, hat.address] = "pca9685"
     together = Counter(tof.bus for tof in profile.sensors.tof.values())
@@ -171,10 +172,15 @@ def _refuse_shared_addresses(profile: Profile) -> None:
             )
         seen[where] = "battery"
     for kind, name, sensor in profile.sensors.every():
+        place = f"sensors.{kind}.{name}"
+        if isinstance(sensor, Tfmini) and sensor.device:
+            if sensor.device in ports:
+                other = ports[sensor.device]
+                raise ConfigError(f'{place}.device = "{sensor.device}": already used by {other}')
+            ports[sensor.device] = place
         i2c = sensor.i2c_place
         if i2c is None:
             continue
-        place = f"sensors.{kind}.{name}"
         if i2c in seen:
             raise ConfigError(f"{place}.address = {i2c[1]:#x}: already used by {seen[i2c]}")
         seen[i2c] = place

@@ -37,8 +37,8 @@ class Write(NamedTuple):
 
 
 class Receive(NamedTuple):
-    """Last step of a transfer: up to 32 bytes from where the last write left the device's index,
-    for a chip whose index has two bytes, or none."""
+    """Read of 1 to 32 bytes without a register, as the last step of a transfer. The last write has
+    set the device's index. Some chips have an index of two bytes, or none."""
 
     size: int
 

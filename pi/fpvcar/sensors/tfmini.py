@@ -40,7 +40,7 @@ class Tfmini:
         self._noise = NoiseFilter(JUMP_M, JUMP_SHARE)
 
     def turn(self) -> None:
-        """Read what is new. Raises PinsFault."""
+        """Read the new measurements. Raises PinsFault."""
         now_s = self._clock_s()
         self.due_s = now_s + EVERY_S
         try:

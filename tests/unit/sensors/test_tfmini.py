@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fpvbench.attached import options_of
 from fpvbench.chips import tfmini as model
 from fpvbench.chips.i2c import Nack
 from fpvcar import config
+from fpvcar.config import profiles
 from fpvcar.devices.chips import tfmini
 from fpvcar.devices.i2c import I2cDevice, I2cError
+from fpvcar.runtime import paths
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tfmini import AGAIN_S, SILENT, SILENT_S, Tfmini
+from fpvcar.wiring import plan
+from fpvcar.wiring.parts import plan_of
 
 
 @pytest.mark.parametrize(
@@ -184,3 +189,26 @@ def test_speed_of_the_port_is_that_of_the_data_sheet() -> None:
     thread.sensor.close()
     os.close(here)
     os.close(there)
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        (["front.device = '/dev/serial0'", "left.device = '/dev/ttyUSB0'"], ""),
+        (["front.device = '/dev/serial0'", "left.address = 0x11"], ""),
+        (["front.device = '/dev/serial0'", "left.device = '/dev/serial0'"], "already used"),
+        (["front.address = 0x10", "left.bearing_deg = 90"], "already used"),
+    ],
+)
+def test_two_sensors_need_two_ports_or_addresses(keys: list[str], fault: str) -> None:
+    asked = ["sensors.tof = {}", *(f"sensors.tfmini.{key}" for key in keys)]
+    if fault:
+        with pytest.raises(config.ConfigError, match=fault):
+            profiles.load(paths.HARDWARE / "bench.toml", asked)
+        return
+    profile = profiles.load(paths.HARDWARE / "bench.toml", asked)
+    drawn = {part.name: part for part in plan_of(profile, "two").parts}
+    pins = {terminal.name: terminal.source for terminal in drawn["TFmini-S front"].terminals}
+    assert pins["TX"] == plan.gpio(15)
+    options = list(options_of(profile))
+    assert any("tfmini:0x11" in one for one in options) is ("left.address = 0x11" in keys)

@@ -149,8 +149,10 @@ def test_sensor_left_ranging_by_a_killed_owner_is_set_up_again(
     wide = Wide()
     Car(monkeypatch, wide).turns(3)
     wide.range_m = 0.9
+    wide.trace.clear()
     again = Car(monkeypatch, wide)
     again.turns(3)
+    assert [line for line in wide.trace if line.startswith("00 00")][:2] == ["00 0000", "00 0001"]
     assert again.reading.range_m == pytest.approx(0.9, abs=0.05)
 
 

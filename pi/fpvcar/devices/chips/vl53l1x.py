@@ -49,6 +49,8 @@ CLOCKS = 1.075
 ANSWER_S = 0.2
 """Longest boot, and longest first measurement."""
 BOOTED = 0x03
+BOOT_S = 0.002
+"""Time after a reset in which the chip acknowledges nothing (DS12385: 1.2 ms)."""
 RANGE_MAX_MM = 4000
 NEAREST_M = 0.04
 """DS12385, table 4. Nearer targets report Status.NEAR."""
@@ -105,6 +107,7 @@ class Vl53l1x:
             device.transfer(_put(SOFT_RESET, b"\0"))
             sleep(POLL_S)
             device.transfer(_put(SOFT_RESET, b"\1"))
+            sleep(BOOT_S)
         self._set_up()
 
     def start(self) -> None:
