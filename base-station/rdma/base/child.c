@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "descriptors.h"
+#include "signals.h"
 
 enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000, LOOK_MS = 20 };
 
@@ -110,6 +111,8 @@ static bool child_ended(struct child *child)
         return false;
     }
     child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    /* A signal to this process group reaches a command that has not yet left the group. */
+    child->told |= info.si_code == CLD_KILLED && signals_reached(info.si_status);
     if (child->status_fd >= 0 && !child->told)
         dprintf(child->status_fd, "%d\n", child->status);
     shut(&child->pid_fd);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int signal_fd = -1; /* static: signals are per process */
+static int signal_fd = -1, taken; /* static: signals are per process */
 
 /* Add a signal to the blocked ones, unless it is ignored: a blocked signal would be reported even
  * though it is ignored. */
@@ -57,6 +57,12 @@ int signals_number(int fd)
     return 0;
 }
 
+bool signals_reached(int number)
+{
+    sigset_t pending;
+    return taken == number || (sigpending(&pending) == 0 && sigismember(&pending, number) == 1);
+}
+
 int status_of(int wait_status)
 {
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status)
@@ -69,6 +75,7 @@ static int take(struct error *error)
     int number = signals_number(signal_fd);
     if (!number)
         return 0;
+    taken = number;
     error->heard |= !error->status;
     return fault_status(error, 128 + number, "ended by signal %d (%s)", number,
                     strsignal(number));

@@ -18,6 +18,9 @@ int signals_watch(void);
 /* Return the number of the received signal; 0: no signal, or SIGCHLD. */
 int signals_number(int fd);
 
+/* Return true if the signal has ended, or is about to end, the operation of signals_wait. */
+bool signals_reached(int number);
+
 /* Convert a status of waitpid(2) to an exit status as in a shell. */
 int status_of(int wait_status);
 

@@ -109,6 +109,8 @@ int link_next(struct link *link, struct transport_event *event, struct error *er
     if (transport->heard_bytes != link->heard_bytes)
         link->heard_ms = now_ms();
     link->heard_bytes = transport->heard_bytes;
+    /* A hop that closes without a word was ended by its agent, before it could say why. */
+    error->heard |= got < 0 && transport->peer_left && !transport->peer_reset;
     return got;
 }
 

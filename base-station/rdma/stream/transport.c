@@ -188,6 +188,7 @@ static int read_some(struct tcp *tcp, struct error *error)
         return 0;
     if (got <= 0) {
         tcp->base.peer_left = true;
+        tcp->base.peer_reset = got < 0;
         return fault(error, "%s left without a word%s%s%s", tcp->base.peer,
                      got ? ": " : "", got ? strerror(errno) : "",
                      tcp->in_have ? ", in the middle of a record" : "");

@@ -67,6 +67,7 @@ struct transport {
     uint32_t data_most; /* largest body of a data record; 0 until the proof */
     uint32_t spares;    /* slots needed beyond the ring's own */
     bool peer_left;
+    bool peer_reset; /* left by a reset, not by a close */
     uint64_t heard_bytes; /* bytes received, if records arrive in parts */
     bool in_part;         /* a record is partly received */
     /* poll(2) reported no event on the descriptors: poll() can skip them. */

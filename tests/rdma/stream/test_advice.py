@@ -252,7 +252,6 @@ class TestTools:
         advises(self.said(tools, "rdcp", words), status, says)
         assert not (tools.place / "to").exists()
 
-    @pytest.mark.alone  # a busy machine may kill a hop before it can say that it ends
     @pytest.mark.parametrize(
         ("segments", "status", "says"),
         [

@@ -175,3 +175,26 @@ def test_ignored_signal_stays_ignored(ends: Ends, number: signal.Signals) -> Non
     assert ends.send_bytes(b"all").status == 0
     ended = receiver.ended()
     assert (ended.status, ended.out) == (0, b"all"), ended.err
+
+
+def test_signal_to_the_group_is_no_status_of_the_command(ends: Ends) -> None:
+    """A signal to the sender's group may also reach a command that just starts."""
+    statuses, told = os.pipe()
+    receiver = ends.receive("/dev/null")
+    words = ["sh", "-c", "echo $$ >pid; exec sleep 1000"]
+    options = ["--status-fd", str(told)]
+    sender = ends.send("--", *words, options=options, pass_fds=[told])
+    os.close(told)
+    seen = ends.place / "pid"
+    wait_for(lambda: seen.exists() and seen.read_text().endswith("\n"), "no command", 10 * SLOWNESS)
+    command = int(seen.read_text())
+    sender.kill(signal.SIGSTOP)
+    sender.kill(signal.SIGTERM)
+    os.kill(command, signal.SIGTERM)
+    gone = Path(f"/proc/{command}/stat")
+    wait_for(lambda: ") Z " in gone.read_text(), "it runs", 10 * SLOWNESS)
+    sender.kill(signal.SIGCONT)
+    assert sender.ended(5).status == 128 + signal.SIGTERM
+    assert os.read(statuses, 10) == b""
+    os.close(statuses)
+    assert receiver.ended(5).status == 1

@@ -3,6 +3,7 @@
 import random
 import resource
 import socket
+import struct
 import time
 from collections.abc import Callable
 
@@ -178,6 +179,22 @@ class TestAgainstTheReceiver:
     )
     def test_broken_rule_is_reported(self, ends: Ends, said: bytes, expected: str) -> None:
         assert expected in self.broken(ends, said).err
+
+    @pytest.mark.parametrize(("resets", "says"), [(False, ""), (True, "without a word: Conn")])
+    def test_hop_that_was_ended_is_reported_by_its_own_end(
+        self, ends: Ends, resets: bool, says: str
+    ) -> None:
+        """The network may reset a connection: then only this end knows the cause."""
+        receiver = ends.receive("out", options=["--hop", "host2, hop 3"])
+        peer = ends.peer()
+        peer.prove_as_sender(KEY)
+        if resets:
+            peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.until(CREDIT)
+        peer.socket.close()
+        ended = receiver.ended(3)
+        assert ended.status == 1
+        assert says in ended.err and bool(ended.err) is bool(says)
 
     def test_sender_beyond_its_credits_is_refused(self, ends: Ends) -> None:
         receiver = ends.receive("--", "sleep", "60")  # takes what its pipe holds, a MiB
