@@ -1,7 +1,11 @@
 """Emulated cars that a station process reads: real hub, gate and routes, in one event loop."""
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ from fpvcar.wire.station import Pairing
 from fpvcar.wire.telemetry import Battery, Recording
 from fpvstation.fetch.cars import Cars
 from testkit.base_station.station import car_application
-from testkit.harness import beside
+from testkit.harness import beside, wait_for
 from testkit.hub import CODES, House
 from testkit.network.ports import free_port
 
@@ -77,11 +81,66 @@ class LiveCar(House):
         self.senses.cell, self.recorder.recording = battery, recording
 
 
+class LiveStation(AbstractContextManager["LiveStation"]):
+    """`fpvstation run` with the state and settings of a folder."""
+
+    def __init__(self, home: Path, *options: str, env: dict[str, str] | None = None) -> None:
+        self.state, self.log_path = home / "fpvstation", home / "log"
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        self._settings = home / "station.toml"
+        self._argv = [sys.executable, "-m", "fpvstation", "run", f"--port={free_port()}"]
+        self._argv += [f"--store={home}/store", f"--config={self._settings}", *options]
+        self._env = {**os.environ, "XDG_STATE_HOME": str(home), **(env or {})}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def set(self, port: int, scheme: str = "mqtt", **more: Any) -> None:
+        """Write the settings for a broker on this port."""
+        values = {"broker": f"{scheme}://127.0.0.1:{port}", **more}
+        lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
+        self._settings.write_text("\n".join(["[mqtt]", *lines, ""]))
+
+    def __enter__(self) -> "LiveStation":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.end()
+
+    def start(self) -> None:
+        """Start the station, also again."""
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(self._argv, env=self._env, stdout=log, stderr=log)
+
+    def end(self) -> None:
+        """End the station with SIGTERM."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            assert self.process.wait(30.0) == 0, self.log
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill the station with SIGKILL."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    def logs(self, text: str) -> None:
+        """Wait for a text in the log."""
+        wait_for(lambda: text in self.log, f"{text!r} is not logged", 30.0)
+
+
 @contextmanager
 def live_cars(state: Path, count: int) -> Iterator[tuple[list[LiveCar], Any]]:
     """Serve paired cars; yield them, and a function that runs their coroutines."""
-    folder = state / "live"
-    cars = [LiveCar(folder / str(number), f"Car-{number}", number) for number in range(count)]
+    cars = [LiveCar(state / "live" / str(one), f"Car-{one}", one) for one in range(count)]
     with beside() as act:
         for car in cars:
             act(car.open())
@@ -91,10 +150,3 @@ def live_cars(state: Path, count: int) -> Iterator[tuple[list[LiveCar], Any]]:
         finally:
             for car in cars:
                 act(car.close())
-
-
-def settings_of(port: int, **more: Any) -> str:
-    """Return the text of a station's settings file."""
-    values = {"broker": f"mqtt://127.0.0.1:{port}", **more}
-    lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
-    return "\n".join(["[mqtt]", *lines, ""])

@@ -5,8 +5,8 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,56 @@ class Broker(AbstractContextManager["Broker"]):
             self.process = None
 
 
+class Redelivery(AbstractContextManager["Redelivery"]):
+    """Way to a broker on which messages for one topic carry DUP, as if they came again."""
+
+    def __init__(self, port: int, topic: str) -> None:
+        self.port, self._broker, self._topic = free_port(), port, topic.encode()
+        self.marked = threading.Event()
+        self._server = socket.create_server(("127.0.0.1", self.port))
+        self._open = [self._server]
+        self._run(self._accept)
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._open:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _run(self, work: Callable[..., None], *arguments: Any) -> None:
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                broker = socket.create_connection(("127.0.0.1", self._broker))
+                self._open += [client, broker]
+                self._run(self._copy, client, broker)
+                self._run(self._mark, broker, client)
+
+    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+
+    def _mark(self, broker: socket.socket, client: socket.socket) -> None:
+        """Forward whole packets. A fixed header has a type, flags, and a length of 7 bits a byte
+        (MQTT 5.0, 2.1)."""
+        stream = broker.makefile("rb")
+        with suppress(OSError, ValueError):
+            while first := stream.read(1):
+                length, sizes = 0, b""
+                while not sizes or sizes[-1] & 0x80:
+                    sizes += stream.read(1)
+                    length |= (sizes[-1] & 0x7F) << 7 * (len(sizes) - 1)
+                body = stream.read(length)
+                if first[0] >> 4 == 3 and self._topic in body[: 2 + len(self._topic)]:
+                    first = bytes([first[0] | 0x08])
+                    self.marked.set()
+                client.sendall(first + sizes + body)
+
+
 class Listener:
     """Subscriber with a session that outlives the broker; it keeps each message by topic."""
 
@@ -80,6 +130,7 @@ class Listener:
         self.client = Client(CallbackAPIVersion.VERSION2, name, protocol=MQTTProtocolVersion.MQTTv5)
         self.client.on_connect, self.client.on_message = self._subscribe, self._keep
         self.client.reconnect_delay_set(1, 1)
+        self.client.max_inflight_messages_set(0)
         self.port, self.subscribed = port, threading.Event()
         self.client.on_subscribe = lambda *_: self.subscribed.set()
 
