@@ -35,8 +35,8 @@ BACK_OFF_S = (1.0, 2.0, 5.0, 15.0)
 LEAST_S = 0.1
 """Pause between two requests to a car, which answers after 0.9 s without a change."""
 SETTLED_S = 5.0
-"""Time for which an acknowledged event is kept, and sent again if the broker ends meanwhile: a
-broker may acknowledge an event before it has passed it on or saved it."""
+"""Time after the acknowledgement of an event in which a lost connection makes the station send it
+again. A broker may acknowledge an event before it has saved or forwarded it."""
 AT_ONCE = 50
 """Events without an acknowledgement that are sent together."""
 log = logging.getLogger("fpvstation")
@@ -93,7 +93,7 @@ class Bridge:
 
 
 class Feed:
-    """One car at the broker."""
+    """Publications of one car, and its stops."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Feed:
         self._stops = set[asyncio.Task[None]]()
 
     async def run(self) -> None:
-        """Publish until cancelled."""
+        """Publish the car's state and events until cancelled."""
         self._link.open()
         stills = asyncio.create_task(self._stills()) if self._settings.stills else None
         try:

@@ -29,7 +29,7 @@ BACK_OFF_S = (1, 60)
 
 
 class Listener(Protocol):
-    """Owner of a link."""
+    """Owner of a link, which calls it in the event loop."""
 
     def connected(self) -> None:
         """Act on a new connection, which has no subscription yet."""
@@ -74,7 +74,7 @@ class Link:
         client.connect_async(host, port, KEEP_ALIVE_S, clean_start=True)
 
     def open(self) -> None:
-        """Start to connect."""
+        """Start to connect, and connect again after each loss."""
         self._client.loop_start()
 
     def close(self, with_will: bool = True) -> None:

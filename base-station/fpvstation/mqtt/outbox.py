@@ -39,7 +39,7 @@ class Outbox:
             self._file = _opened(path)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; the outbox is then unusable."""
         self._file.close()
 
     def memory(self, car: str) -> Memory | None:

@@ -13,7 +13,7 @@ from fpvstation.fetch.client import session
 from fpvstation.fetch.pull import CarFault
 
 STILL_S = 10.0
-"""Interval of stills."""
+"""Interval of the stills of each car."""
 WITHIN_S = 8.0
 
 

@@ -36,8 +36,8 @@ class Topics:
 
 
 class Message(NamedTuple):
-    """Message from the broker. `expiry_s` is what is left of its expiry, None without one;
-    `repeated` is its flag DUP."""
+    """Message from the broker. `expiry_s` is the rest of its expiry, None without one; `repeated`
+    is its flag DUP."""
 
     topic: str
     payload: bytes

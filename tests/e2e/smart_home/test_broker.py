@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testkit.base_station.live_cars import LiveStation, live_cars
 from testkit.harness import wait_for
-from testkit.home_assistant import faults_of
-from testkit.network.mosquitto import Broker, Listener, Redelivery, listening
+from testkit.smart_home.home_assistant import faults_of
+from testkit.smart_home.live_cars import LiveStation, live_cars
+from testkit.smart_home.mosquitto import Broker, Listener, Redelivery, listening
 
 from fpvcar.drive.gate import Cause
 from fpvcar.runtime.texts import Text
@@ -266,3 +266,13 @@ def test_missing_files_of_the_settings_are_named(station: LiveStation, cars: Any
     assert station.process is not None and station.process.wait(30.0) == 1
     station.process = None
     assert 'mqtt.password_file = "/nowhere/password"' in station.log
+
+
+def test_missing_library_is_named_with_its_installation(tmp_path: Path) -> None:
+    (tmp_path / "lacks" / "paho").mkdir(parents=True)
+    (tmp_path / "lacks" / "paho" / "__init__.py").touch()
+    station = LiveStation(tmp_path, env={"PYTHONPATH": str(tmp_path / "lacks")})
+    station.set(1)
+    station.start()
+    assert station.process is not None and station.process.wait(30.0) == 1
+    assert "paho.mqtt is not installed; MQTT needs it: pip install 'fpvcar[mqtt]'" in station.log

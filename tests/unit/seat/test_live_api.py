@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from testkit.base_station.live_cars import LiveCar
 from testkit.base_station.station import signature
+from testkit.smart_home.live_cars import LiveCar
 
 from fpvcar.drive.gate import Cause
 from fpvcar.wire.station import BASE, Pairing, ordered_nonce

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from testkit.home_assistant import TOPIC, faults_of
+from testkit.smart_home.home_assistant import TOPIC, faults_of
 
 from fpvcar.wire.station import Live
 from fpvcar.wire.telemetry import Battery, Range, Recording

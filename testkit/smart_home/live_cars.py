@@ -39,7 +39,7 @@ class LiveCar(House):
         return f"http://127.0.0.1:{self.port}"
 
     async def open(self) -> None:
-        """Serve the routes."""
+        """Serve the routes at the car's port."""
         app = car_application(self._folder, self.list, car=self.title)
         LiveApi(self.vehicle, self.list).add_to(app)
         self._runner = web.AppRunner(app)
@@ -47,7 +47,7 @@ class LiveCar(House):
         await web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True).start()
 
     async def close(self) -> None:
-        """End the routes."""
+        """End the routes: requests find no car."""
         await self._runner.cleanup()
 
     def pair(self, cars: Cars) -> None:
@@ -65,7 +65,7 @@ class LiveCar(House):
         self.control.handover()
 
     async def stand_up(self) -> None:
-        """Free the seat."""
+        """Free the seat, if it is taken."""
         holder = self.vehicle.sessions.seat.holder
         if holder is not None:
             self.vehicle.sessions.seat.release(holder.client)
@@ -77,7 +77,7 @@ class LiveCar(House):
         self.control.resume(True)
 
     async def set(self, battery: Battery | None, recording: Recording) -> None:
-        """Change battery and recorder."""
+        """Change the states of battery and recorder."""
         self.senses.cell, self.recorder.recording = battery, recording
 
 

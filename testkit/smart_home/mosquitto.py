@@ -64,7 +64,7 @@ class Broker(AbstractContextManager["Broker"]):
         wait_for(listens, "no broker", 20.0)
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """End the broker."""
+        """End the broker by this signal."""
         if self.process is not None:
             self.process.send_signal(number)
             self.process.wait(20.0)
@@ -135,7 +135,7 @@ class Listener:
         self.client.on_subscribe = lambda *_: self.subscribed.set()
 
     def open(self) -> None:
-        """Connect and subscribe."""
+        """Connect, and wait for the subscriptions."""
         kept = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         kept.SessionExpiryInterval = 3600
         self.client.connect("127.0.0.1", self.port, 60, clean_start=False, properties=kept)
@@ -143,7 +143,7 @@ class Listener:
         assert self.subscribed.wait(20.0)
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect; the broker keeps the session."""
         self.client.disconnect()
         self.client.loop_stop()
 
@@ -185,7 +185,7 @@ class Listener:
 
 @contextmanager
 def listening(port: int, *topics: str, name: str = "listener") -> Iterator[Listener]:
-    """Run a subscriber."""
+    """Run a subscriber with these topics."""
     listener = Listener(port, *topics, name=name)
     listener.open()
     try:
