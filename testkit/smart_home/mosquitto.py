@@ -124,7 +124,10 @@ class Redelivery(AbstractContextManager["Redelivery"]):
 class Listener:
     """Subscriber with a session that outlives the broker; it keeps each message by topic."""
 
-    def __init__(self, port: int, *topics: str, name: str = "listener") -> None:
+    def __init__(
+        self, port: int, *topics: str, name: str = "listener", ca: str = "", password: str = ""
+    ) -> None:
+        """Create the client `name`; with a password it is its user, too."""
         self._topics, self._lock = topics, threading.Lock()
         self._messages: dict[str, list[MQTTMessage]] = {}
         self.client = Client(CallbackAPIVersion.VERSION2, name, protocol=MQTTProtocolVersion.MQTTv5)
@@ -132,6 +135,10 @@ class Listener:
         self.client.reconnect_delay_set(1, 1)
         self.client.max_inflight_messages_set(0)
         self.port, self.subscribed = port, threading.Event()
+        if ca:
+            self.client.tls_set(ca)
+        if password:
+            self.client.username_pw_set(name, password)
         self.client.on_subscribe = lambda *_: self.subscribed.set()
 
     def open(self) -> None:
@@ -184,9 +191,11 @@ class Listener:
 
 
 @contextmanager
-def listening(port: int, *topics: str, name: str = "listener") -> Iterator[Listener]:
+def listening(
+    port: int, *topics: str, name: str = "listener", ca: str = "", password: str = ""
+) -> Iterator[Listener]:
     """Run a subscriber with these topics."""
-    listener = Listener(port, *topics, name=name)
+    listener = Listener(port, *topics, name=name, ca=ca, password=password)
     listener.open()
     try:
         yield listener

@@ -37,6 +37,9 @@ LEAST_S = 0.1
 SETTLED_S = 5.0
 """Time after the acknowledgement of an event in which a lost connection makes the station send it
 again. A broker may acknowledge an event before it has saved or forwarded it."""
+REPORT_S = 60.0
+"""Least interval of equal reports. A broker may close a connection again and again, such as for a
+topic that its access list denies."""
 AT_ONCE = 50
 """Events without an acknowledgement that are sent together."""
 log = logging.getLogger("fpvstation")
@@ -51,6 +54,7 @@ class Bridge:
         self._outbox = Outbox(state / FILE)
         self._tasks: dict[Car, asyncio.Task[None]] = {}
         self._fault = "not contacted yet"
+        self._reported_s: dict[str, float] = {}
 
     async def run(self) -> None:
         """Publish until cancelled; follow the list of cars as it changes. Raises the exception of
@@ -82,10 +86,12 @@ class Bridge:
             self._tasks[car] = asyncio.create_task(feed.run())
 
     def _report(self, fault: str) -> None:
-        """Log a fault of the broker once, though each car has a connection."""
-        if fault == self._fault:
+        """Log a fault of the broker once, though each car has a connection; again after a while."""
+        now_s = time.monotonic()
+        if fault == self._fault or now_s - self._reported_s.get(fault, -REPORT_S) < REPORT_S:
+            self._fault = fault
             return
-        self._fault = fault
+        self._fault, self._reported_s[fault] = fault, now_s
         if fault:
             log.warning("MQTT: %s; retrying", fault)
         else:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fpvcar.wire.telemetry import Battery, Recording
 from fpvstation.fetch.cars import Cars
 
 pytestmark = pytest.mark.e2e
+ROOT = Path(__file__).resolve().parents[3]
 CAR = "fpvcar/Car-0"
 FULL = Recording(True, Text("card_full", "the card is full"), 9.0, free_mb=0, station=True)
 
@@ -81,7 +83,7 @@ def test_drive_is_told_by_states_and_events(
     present(listener)
     present(listener, car="fpvcar/Car-1")
     act(car.sit_down("Ann"))
-    wait_for(lambda: listener.newest(f"{CAR}/state")["driver"] == "Ann", "no driver", 20.0)
+    wait_for(lambda: listener.newest(f"{CAR}/state").get("driver") == "Ann", "no driver", 20.0)
     act(car.stop(Cause.SILENCE))  # has ended before the station asks again
     act(car.set(Battery(6.4, 0.5, 0.08, True, 0.01), FULL))
     act(car.stand_up())
@@ -229,35 +231,76 @@ def test_retained_missed_and_redelivered_stops_are_dropped(
     assert station.log.count("Car-0: stop dropped") == 1
 
 
-def test_tls_broker_gets_user_and_password_after_its_certificate_is_verified(
+def certificate(folder: Path, name: str) -> Path:
+    """Make a key, and a certificate for 127.0.0.1 that it signs itself."""
+    argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    argv += ["-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{folder}/{name}.key"]
+    argv += ["-out", f"{folder}/{name}.crt", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(argv, check=True, capture_output=True)
+    return folder / f"{name}.crt"
+
+
+def documented(first: str) -> str:
+    """Return the block of docs/smart-home.md that begins with this line."""
+    page = (ROOT / "docs" / "smart-home.md").read_text()
+    (block,) = [one for one in page.split("```text\n") if one.startswith(first)]
+    return block.partition("```")[0]
+
+
+def test_documented_broker_admits_only_its_users_over_tls(
     station: LiveStation, cars: Any, tmp_path: Path
 ) -> None:
+    (car, other), _ = cars
     keys = tmp_path / "keys"
     keys.mkdir()
-    for name in ("ca", "other"):
-        argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-        argv += ["-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{keys}/{name}.key"]
-        argv += ["-out", f"{keys}/{name}.crt", "-addext", "subjectAltName=IP:127.0.0.1"]
-        subprocess.run(argv, check=True, capture_output=True)
-    users, password = keys / "users", keys / "password"
-    subprocess.run(["mosquitto_passwd", "-b", "-c", users, "station", "right"], check=True)
-    access = f"certfile {keys}/ca.crt\nkeyfile {keys}/ca.key\npassword_file {users}\n"
-    access += "allow_anonymous false"
+    ca, wrong, password = certificate(keys, "broker"), certificate(keys, "other"), keys / "password"
+    for user in ("fpvstation", "homeassistant", "guest"):
+        first = () if (keys / "passwd").exists() else ("-c",)
+        argv = ["mosquitto_passwd", *first, "-b", f"{keys}/passwd", user, f"right {user}"]
+        subprocess.run(argv, check=True)
+    (keys / "acl").write_text(documented("user fpvstation"))
+    lines = documented("listener 8883").replace("/etc/mosquitto/certs", str(keys)).splitlines()
+    access = "\n".join(lines[1:]).replace("/etc/mosquitto", str(keys))
     password.write_text("wrong\n")
-    secure = {"user": "station", "password_file": str(password), "scheme": "mqtts"}
+    secure: dict[str, Any] = {
+        "user": "fpvstation",
+        "password_file": str(password),
+        "scheme": "mqtts",
+        "stop": True,
+    }
     with Broker(tmp_path / "secure", access) as broker:
-        station.set(broker.port, ca=f"{keys}/other.crt", **secure)
+        station.set(broker.port, ca=str(wrong), **secure)
         station.start()
         station.logs("certificate verify failed")
         station.end()
-        station.set(broker.port, ca=f"{keys}/ca.crt", **secure)
+        station.set(broker.port, ca=str(ca), **secure)
         station.start()
         station.logs("refused: Not authorized: check [mqtt]")
         station.end()
-        password.write_text("right\n")
+        password.write_text("right fpvstation\n")
         station.start()
         station.logs(f"connected to mqtts://127.0.0.1:{broker.port}")
-        assert "as 'station'" in broker.log.read_text() or "u'station'" in broker.log.read_text()
+        tls: Any = {"ca": str(ca)}
+        with (
+            listening(
+                broker.port, "#", name="homeassistant", password="right homeassistant", **tls
+            ) as home,
+            listening(broker.port, "#", name="guest", password="right guest", **tls) as guest,
+        ):
+            present(home)
+            present(home, car="fpvcar/Car-1")
+            wait_for(lambda: bool(home.newest(f"{CAR}/state")), "no state", 20.0)
+            with suppress(RuntimeError):  # this broker closes the connection, others refuse
+                guest.publish("fpvcar/Car-1/stop", "stop")
+            home.publish(f"{CAR}/stop", "stop")
+            wait_for(lambda: held(car), "not stopped", 20.0)
+            assert events(home, 1)[0]["cause"] == "estop"
+            assert not held(other) and guest.texts(f"{CAR}/state") == []
+            with suppress(RuntimeError):
+                home.publish(f"{CAR}/presence", "forged")
+            states = len(home.texts(f"{CAR}/state"))
+            wait_for(lambda: len(home.texts(f"{CAR}/state")) > states, "no state", 20.0)
+            assert "forged" not in home.texts(f"{CAR}/presence")
 
 
 def test_missing_files_of_the_settings_are_named(station: LiveStation, cars: Any) -> None:
