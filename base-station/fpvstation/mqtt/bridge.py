@@ -163,6 +163,8 @@ class Feed:
             except CarFault as fault:
                 if logged != (logged := str(fault)):
                     log.warning("MQTT: %s: %s", self._car.folder, fault)
+            except Exception:  # one car ends neither the others nor the station
+                log.exception("MQTT: %s", self._car.folder)
             self._live = None
             self._publish_presence()
             await self._sleep(BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)])

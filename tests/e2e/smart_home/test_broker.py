@@ -1,10 +1,11 @@
 """A station at a real broker: states, events, discovery, wills and stops."""
 
 import json
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from fpvcar.drive.gate import Cause
 from fpvcar.runtime.texts import Text
 from fpvcar.wire.telemetry import Battery, Recording
 from fpvstation.fetch.cars import Cars
+from fpvstation.mqtt.outbox import FILE
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[3]
@@ -319,3 +321,20 @@ def test_missing_library_is_named_with_its_installation(tmp_path: Path) -> None:
     station.start()
     assert station.process is not None and station.process.wait(30.0) == 1
     assert "paho.mqtt is not installed; MQTT needs it: pip install 'fpvcar[mqtt]'" in station.log
+
+
+def test_lost_outbox_ends_neither_the_feed_nor_the_station(
+    station: LiveStation, cars: Any, listener: Listener
+) -> None:
+    (car, _), act = cars
+    station.start()
+    present(listener)
+    with closing(sqlite3.connect(station.state / FILE)) as file, file:
+        file.execute("ALTER TABLE events RENAME TO lost")
+    act(car.sit_down("Ann"))
+    station.logs("Car-0: events not saved, retrying")
+    act(car.stop(Cause.ESTOP))
+    with closing(sqlite3.connect(station.state / FILE)) as file, file:
+        file.execute("ALTER TABLE lost RENAME TO events")
+    present(listener)
+    assert [one["event_type"] for one in events(listener, 2)] == ["drive_began", "stop"]
