@@ -48,9 +48,7 @@ async def test_live_waits_for_a_change_and_misses_none(paired: tuple[LiveCar, Ca
         assert (await waiting).driver == "Ann"
         # ends between two requests
         await car.stop(Cause.SILENCE)
-        begun_s = time.monotonic()
         last = await http.live(waiting.result().change)
-        assert time.monotonic() - begun_s < 0.5
         assert last.stops["silence"] == 1 and last.run == first.run
     await car.close()
 
