@@ -146,6 +146,8 @@ image=(qemu-user-static mmdebstrap genimage mtools dosfstools e2fsprogs xz-utils
 cards=(btrfs-progs e2fsprogs mount)
 # Name server and firewall of fpvsites.
 sites=(dnsmasq-base nftables)
+# The broker that the station publishes to, and its command line.
+broker=(mosquitto mosquitto-clients)
 # The tools that the station runs: hourly snapshots, and the measurement of a disk.
 station=(btrbk fio)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
@@ -169,13 +171,13 @@ run)
     environment requirements-bench.lock
     ;;
 test)
-    packages "${pictures[@]}" "${pipes[@]}" "${sites[@]}" fio "${programs[@]}"
+    packages "${pictures[@]}" "${pipes[@]}" "${sites[@]}" "${broker[@]}" fio "${programs[@]}"
     shell
     libraries
     ;;
 test-all | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${fuzzers[@]}" "${vm[@]}" "${roots[@]}" \
-        "${cards[@]}" "${sites[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${cross[@]}" \
+        "${cards[@]}" "${sites[@]}" "${broker[@]}" "${station[@]}" "${image[@]}" "${debs[@]}" "${cross[@]}" \
         "${programs[@]}"
     # An S3 server for tests is built from its source: testkit/network/versitygw.py.
     # So is the tuned WebRTC sender of benchmarks/baselines/rival.

@@ -5,10 +5,12 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import importlib
 import logging
 import os
 import signal
 import socket
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import partial
@@ -24,7 +26,7 @@ from fpvcar.http.endpoints import Address, Site, address
 from fpvcar.http.limits import Places
 from fpvcar.recordings.export.table_writers import has_parquet
 from fpvcar.runtime import files, paths, sd_notify
-from fpvcar.runtime.texts import Text
+from fpvcar.runtime.texts import NOT_INSTALLED, Text
 from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress
 from fpvstation.errors import StationError
 from fpvstation.fetch import client
@@ -36,7 +38,7 @@ from fpvstation.query.keeper import SidecarKeeper
 from fpvstation.replicas.recalls import Recalls
 from fpvstation.replicas.remotes import Remotes, remotes_of
 from fpvstation.replicas.tiers import Tiers, archive_of
-from fpvstation.settings import Settings
+from fpvstation.settings import MqttSettings, Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import LOCK
@@ -50,6 +52,7 @@ AGAIN_S, REFUSED_S, PAIRED_S = 2.0, 60.0, 20.0
 CONNECTIONS = 64
 ID_FILE = "store"
 BESIDE = "this computer"
+MQTT_LIBRARIES = "MQTT needs it: pip install 'fpvcar[mqtt]'"
 STORE = Path.home() / "fpvstation"
 OTHERS = "stores"
 """Folder of the states of stations beside a car whose store is another folder than STORE."""
@@ -133,6 +136,8 @@ async def run(options: Options) -> None:
         endless["recalls"] = recalls.run()
         if places:
             endless["remotes"] = remotes.run()
+        if options.settings.mqtt.broker:
+            endless["mqtt"] = _feed_broker(options.settings.mqtt, cars, state)
         ending = {"watchdog": _feed_watchdog()}
         if options.beside:
             ending["pairing"] = _pair_beside(options.beside, cars, paired)
@@ -143,6 +148,22 @@ async def run(options: Options) -> None:
         finally:
             if sidecars:
                 sidecars.end()
+
+
+async def _feed_broker(settings: MqttSettings, cars: Cars, state: Path) -> None:
+    """Publish state and events of the cars. Raises StationError if a library is missing."""
+    try:
+        from fpvstation.mqtt.bridge import Bridge
+
+        if settings.stills:
+            importlib.import_module("av")
+    except ImportError as fault:
+        raise StationError(NOT_INSTALLED(program=fault.name, command=MQTT_LIBRARIES)) from None
+    try:
+        bridge = Bridge(settings, cars, state)
+    except sqlite3.Error as fault:
+        raise StationError(f"{state}: events cannot be saved for MQTT: {fault}") from None
+    await bridge.run()
 
 
 async def _serve(site: Site) -> None:

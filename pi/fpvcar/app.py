@@ -46,6 +46,7 @@ from fpvcar.runtime.service import Part, threaded
 from fpvcar.seat.authorization import Access
 from fpvcar.seat.feature import Core, Feature
 from fpvcar.seat.hub import Hub
+from fpvcar.seat.live_api import LiveApi
 from fpvcar.seat.metrics import Metrics
 from fpvcar.seat.routes import Server
 from fpvcar.seat.sessions import Sessions
@@ -289,6 +290,7 @@ def _shared(
             bodies=(EXPORTS,),
         ),
         Feature(name="station", routes=station.add_to),
+        Feature(name="live", routes=LiveApi(core, stations).add_to),
         Feature(name="calibration", routes=calibration.add_to),
         Feature(name="invitations", routes=invitations.add_to),
         Feature(name="trust", routes=trust.add_to),

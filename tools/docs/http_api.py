@@ -32,6 +32,7 @@ from fpvcar.library.api.exports import ExportsApi
 from fpvcar.library.api.recordings_api import RecordingsApi
 from fpvcar.library.api.station_api import StationApi
 from fpvcar.seat.feature import Core, Feature
+from fpvcar.seat.live_api import LiveApi
 from fpvcar.seat.routes import Server
 from fpvcar.wifi.api import NetworkApi
 from fpvcar.wire import station as wire
@@ -85,7 +86,7 @@ def application(rights: DeviceRights, stations: Any = None) -> web.Application:
     """Return a car's routes; their objects have nothing but these rights."""
     part = functools.partial(bare, _rights=rights, _stations=stations)
     drives = part(DrivesApi, _repository=SimpleNamespace(editable=True))
-    others = (StationApi, NetworkApi, DoctorApi, CalibrationApi, InvitationsApi, TrustApi)
+    others = (StationApi, LiveApi, NetworkApi, DoctorApi, CalibrationApi, InvitationsApi, TrustApi)
     parts = (
         part(RecordingsApi, _drives=drives, _exports=part(ExportsApi)),
         *(part(kind) for kind in others),

@@ -41,6 +41,7 @@ STATION_UNSIGNED = Phrase("station_unsigned", "{url}: answer refused: this car d
 LATE = Phrase("station_late", "{url}: no answer in time")
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
+LIVE_S = 5.0
 SUMS_S = 300.0
 """A car without a cached checksum first reads the file, slowly while it is driven."""
 PIECE_S = 300.0
@@ -174,6 +175,17 @@ class HttpCar:
         """Return the SHA-256 of the car's own certificate, as signed by it. Raises CarFault."""
         with _station_support(self._car.url):
             return (await self._signed("/certificate", Certificate, WHOLE_S)).sha256
+
+    async def live(self, after: str) -> wire.Live:
+        """Return the car's present state at its next change after `after`, or after 0.9 s. Raises
+        CarFault."""
+        with _station_support(self._car.url):
+            return await self._signed(f"/live?after={quote(after)}", wire.Live, LIVE_S)
+
+    async def stop(self) -> None:
+        """Stop the car. Raises CarFault."""
+        with _station_support(self._car.url):
+            await self._post("/stop")
 
     async def receipt(self, name: str, sha256: str) -> None:
         """Send the receipt for a segment. Raises CarFault, SegmentGone."""

@@ -5,12 +5,14 @@
     GET  /api/station/sums/NAME       -> Sums
     GET  /api/station/segments/NAME   Range, If-Match: "SHA-256" -> the bytes
     GET  /api/station/certificate     -> Certificate
+    GET  /api/station/live            ?after=CHANGE -> Live, at the next change or after 0.9 s
+    POST /api/station/stop            an e-stop, as by any page -> 204
     POST /api/station/receipts/NAME   ?sha256=HEX: it is stored here -> 204
     POST /api/station/end             this pairing is over -> 204
 
 All requests but the first carry X-Station, X-Nonce and X-Mac, an HMAC-SHA256 by the key of this
-pair. Listing, Sums and Certificate are signed in return, over the same nonce, so that an impostor
-and a replayed answer fail. A receipt is a request with its MAC.
+pair. Listing, Sums, Certificate and Live are signed in return, over the same nonce, so that an
+impostor and a replayed answer fail. A receipt is a request with its MAC.
 
 A nonce is ordered: it contains a number that grows with each request, by default the station's time
 in us. A car refuses a number already used (403), so that no request works twice. It returns its
@@ -22,6 +24,8 @@ import hmac
 import re
 
 from msgspec import Struct
+
+from fpvcar.wire.telemetry import Battery, Range, Recording
 
 BASE = "/api/station"
 CODE, NAME = "X-Code", "X-Station-Name"
@@ -83,6 +87,33 @@ class Certificate(Struct, frozen=True):
     impersonates the car would present another certificate."""
 
     sha256: str
+
+
+class Live(Struct, frozen=True):
+    """Present state of the car.
+
+    `change` differs after each change of driver, stop or a part; the next request returns it.
+    `run` is another one after each start of the car. `stops` counts the stops since then, by cause.
+    `link_ms` is the round trip that the driver's page measures.
+    """
+
+    car: str
+    version: str
+    run: str
+    change: str
+    driver: str | None
+    reason: str
+    stop: str | None
+    stopped_by: str
+    stops: dict[str, int]
+    wheels: str
+    camera: str
+    viewers: int
+    recording: Recording
+    battery: Battery | None = None
+    ranges: tuple[Range, ...] = ()
+    link_ms: float | None = None
+    wifi_dbm: float | None = None
 
 
 def request_mac(key: bytes, nonce: str, method: str, target: str) -> str:

@@ -1,0 +1,297 @@
+"""State and events of all paired cars to an MQTT broker; stops from there, if they are allowed.
+
+HttpCar.live -> events.observe -> Outbox -> Link -> broker
+broker -> Link -> topics.stop_within_s -> HttpCar.stop
+"""
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fpvcar.runtime.clock import Clock
+from fpvcar.wire.station import Live
+from fpvstation.errors import StationError
+from fpvstation.fetch.cars import Car, Cars
+from fpvstation.fetch.client import HttpCar, session
+from fpvstation.fetch.pull import CarFault
+from fpvstation.mqtt import topics
+from fpvstation.mqtt.events import observe, state_of
+from fpvstation.mqtt.link import Link
+from fpvstation.mqtt.outbox import FILE, Outbox
+from fpvstation.mqtt.stills import STILL_S, take_still
+from fpvstation.mqtt.topics import Message, Topics
+from fpvstation.settings import MqttSettings
+
+LIST_S = 5.0
+BACK_OFF_S = (1.0, 2.0, 5.0, 15.0)
+"""Delays before the next request to a car after consecutive faults."""
+LEAST_S = 0.1
+"""Pause between two requests to a car, which answers after 0.9 s without a change."""
+SETTLED_S = 5.0
+"""Time after the acknowledgement of an event in which a lost connection makes the station send it
+again. A broker may acknowledge an event before it has saved or forwarded it."""
+REPORT_S = 60.0
+"""Least interval of equal reports. A broker may close a connection again and again, such as for a
+topic that its access list denies."""
+AT_ONCE = 50
+"""Events without an acknowledgement that are sent together."""
+log = logging.getLogger("fpvstation")
+
+
+class Bridge:
+    """Feeds of all cars of the list."""
+
+    def __init__(self, settings: MqttSettings, cars: Cars, state: Path) -> None:
+        """Open the outbox in the state directory. Raises StationError, sqlite3.Error."""
+        self._settings, self._cars = settings, cars
+        self._outbox = Outbox(state / FILE)
+        self._tasks: dict[Car, asyncio.Task[None]] = {}
+        self._fault = "not contacted yet"
+        self._reported_s: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Publish until cancelled; follow the list of cars as it changes. Raises the exception of
+        a car's task that ended."""
+        try:
+            while True:
+                await self._follow_list()
+                for task in self._tasks.values():
+                    if task.done():
+                        task.result()
+                await asyncio.sleep(LIST_S)
+        finally:
+            await _cancel(*self._tasks.values())
+            self._outbox.close()
+
+    async def _follow_list(self) -> None:
+        try:
+            listed = set(self._cars.all())
+        except StationError:  # logged by the scheduler
+            return
+        kept = {car.id for car in listed}
+        for car in self._tasks.keys() - listed:
+            await _cancel(self._tasks.pop(car))
+            if car.id not in kept:
+                feed = Feed(car, self._settings, self._outbox, self._report)
+                await feed.forget()
+        for car in listed - self._tasks.keys():
+            feed = Feed(car, self._settings, self._outbox, self._report)
+            self._tasks[car] = asyncio.create_task(feed.run())
+
+    def _report(self, fault: str) -> None:
+        """Log a fault of the broker once, though each car has a connection; again after a while."""
+        now_s = time.monotonic()
+        if fault == self._fault or now_s - self._reported_s.get(fault, -REPORT_S) < REPORT_S:
+            self._fault = fault
+            return
+        self._fault, self._reported_s[fault] = fault, now_s
+        if fault:
+            log.warning("MQTT: %s; retrying", fault)
+        else:
+            log.info("MQTT: connected to %s", self._settings.broker)
+
+
+class Feed:
+    """Publications of one car, and its stops."""
+
+    def __init__(
+        self,
+        car: Car,
+        settings: MqttSettings,
+        outbox: Outbox,
+        report: Callable[[str], None],
+        utc_s: Clock = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._car, self._settings, self._outbox = car, settings, outbox
+        self._utc_s, self._sleep = utc_s, sleep
+        self._topics = Topics(settings, car)
+        name = f"fpvcar-{car.id}-{car.station[:8]}"
+        self._link = Link(settings, name, self._topics.presence, self, report)
+        self._memory = outbox.memory(car.id)
+        self._live: Live | None = None
+        self._discovery: dict[str, Any] | None = None
+        self._sent: dict[int, int] = {}
+        """Numbers of messages without an acknowledgement, and of their events."""
+        self._acknowledged: dict[int, float] = {}
+        """Events with an acknowledgement, and its time."""
+        self._connected = asyncio.Event()
+        self._stops = set[asyncio.Task[None]]()
+
+    async def run(self) -> None:
+        """Publish the car's state and events until cancelled."""
+        self._link.open()
+        stills = asyncio.create_task(self._stills()) if self._settings.stills else None
+        try:
+            await self._follow_car()
+        finally:
+            await _cancel(*self._stops, *([stills] if stills else []))
+            await asyncio.to_thread(self._link.close)
+
+    async def forget(self) -> None:
+        """Remove the car from the broker, if it can be reached, and from the outbox."""
+        self._outbox.forget(self._car.id)
+        self._link.open()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LIST_S):
+                await self._connected.wait()
+                for topic in filter(None, (self._topics.config, self._topics.presence)):
+                    self._link.publish(topic, b"", qos=1, retain=True)
+                await asyncio.sleep(0.5)
+        await asyncio.to_thread(self._link.close, False)
+
+    # --- car ---
+
+    async def _follow_car(self) -> None:
+        faults, logged = 0, ""
+        while True:
+            try:
+                async with session(self._car.url, self._car.fingerprint) as client:
+                    car = HttpCar(self._car, client)
+                    while True:
+                        live = await car.live(self._live.change if self._live else "")
+                        self._take(live)
+                        faults, logged = 0, ""
+                        await self._sleep(LEAST_S)
+            except CarFault as fault:
+                if logged != (logged := str(fault)):
+                    log.warning("MQTT: %s: %s", self._car.folder, fault)
+            except Exception:  # one car ends neither the others nor the station
+                log.exception("MQTT: %s", self._car.folder)
+            self._live = None
+            self._publish_presence()
+            await self._sleep(BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)])
+            faults += 1
+
+    def _take(self, live: Live) -> None:
+        """Publish a state, and the events since the last one."""
+        now_s, returned = self._utc_s(), self._live is None
+        memory, events = observe(self._memory, live, now_s)
+        if memory != self._memory:
+            try:
+                self._outbox.add(self._car.id, memory, events)
+            except sqlite3.Error as fault:  # the next state brings the same events
+                log.error("MQTT: %s: events not saved, retrying: %s", self._car.folder, fault)
+                return
+            self._memory = memory
+        self._live = live
+        self._publish_discovery()
+        if returned:
+            self._publish_presence()
+        state = state_of(live, memory, now_s)
+        self._link.publish(self._topics.state, msgspec.json.encode(state))
+        self._settle()
+        self._send_events()
+
+    # --- broker ---
+
+    def connected(self) -> None:
+        """Send all that a broker without memory lacks."""
+        self._connected.set()
+        self._link.subscribe(*filter(None, (self._topics.stop, self._topics.birth)))
+        self._discovery = None
+        self._publish_discovery()
+        self._publish_presence()
+        self._settle()
+        self._acknowledged.clear()
+        self._send_events()
+
+    def received(self, message: Message) -> None:
+        """Act on a stop, and on the birth message of Home Assistant."""
+        if message.topic == self._topics.birth:
+            if message.payload == topics.ONLINE.encode():
+                self._discovery = None
+                self._publish_discovery()
+                self._publish_presence()
+            return
+        left = topics.stop_within_s(message, self._settings.stop, time.monotonic())
+        if isinstance(left, str):
+            log.warning("MQTT: %s: %s", self._car.folder, left)
+            return
+        task = asyncio.create_task(self._stop(left))
+        self._stops.add(task)
+        task.add_done_callback(self._stops.discard)
+
+    async def _stop(self, within_s: float) -> None:
+        try:
+            async with asyncio.timeout(within_s):
+                async with session(self._car.url, self._car.fingerprint) as client:
+                    await HttpCar(self._car, client).stop()
+        except (CarFault, TimeoutError) as fault:
+            log.warning("MQTT: %s: not stopped: %s", self._car.folder, fault or "no answer")
+        else:
+            log.info("MQTT: %s: stopped", self._car.folder)
+
+    def _publish_presence(self) -> None:
+        present = topics.ONLINE if self._live else topics.OFFLINE
+        self._link.publish(self._topics.presence, present, qos=1, retain=True)
+
+    def _publish_discovery(self) -> None:
+        """Publish the description for Home Assistant if it has changed."""
+        if not (self._live and self._link.up and self._topics.config):
+            return
+        discovery = topics.discovery_of(self._settings, self._car, self._live)
+        if discovery != self._discovery:
+            self._discovery = discovery
+            payload = msgspec.json.encode(discovery)
+            self._link.publish(self._topics.config, payload, qos=1, retain=True)
+
+    # --- events ---
+
+    def _send_events(self) -> None:
+        """Send the events that are neither on their way nor acknowledged."""
+        if not self._link.up:
+            return
+        known = {*self._sent.values(), *self._acknowledged}
+        oldest = self._outbox.events(self._car.id, len(known) + AT_ONCE)
+        waiting = [event for event in oldest if event.id not in known]
+        for event in waiting[: AT_ONCE - len(self._sent)]:
+            payload = msgspec.json.encode(event)
+            number = self._link.publish(self._topics.event, payload, qos=1)
+            self._sent[number] = event.id
+
+    def acknowledged(self, number: int) -> None:
+        """Note the acknowledgement of an event."""
+        if number in self._sent:
+            self._acknowledged[self._sent.pop(number)] = time.monotonic()
+            if not self._sent:
+                self._send_events()
+
+    def _settle(self) -> None:
+        """Remove the events that were acknowledged a while ago."""
+        until_s = time.monotonic() - SETTLED_S
+        settled = [event for event, at_s in self._acknowledged.items() if at_s < until_s]
+        if settled:
+            self._outbox.remove(settled)
+            for event in settled:
+                del self._acknowledged[event]
+
+    # --- pictures ---
+
+    async def _stills(self) -> None:
+        """Publish a picture every STILL_S while the car answers."""
+        logged = ""
+        while True:
+            await self._sleep(STILL_S)
+            if not (self._live and self._link.up and self._live.camera == "ok"):
+                continue
+            try:
+                picture = await take_still(self._car)
+                self._link.publish(self._topics.still, picture)
+                logged = ""
+            except CarFault as fault:
+                if logged != (logged := str(fault)):
+                    log.warning("MQTT: %s: no still: %s", self._car.folder, fault)
+
+
+async def _cancel(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,109 @@
+"""Present state of the car for its base stations, and their stop.
+
+    GET  /api/station/live?after=CHANGE -> Live, at the next change or after 0.9 s
+    POST /api/station/stop              -> 204
+
+A station has no more rights here than a page without a code: to watch, and to stop the car. Unlike
+a page it keeps no sensor awake, and takes no viewer's place.
+"""
+
+import asyncio
+import secrets
+import time
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from fpvcar import __version__
+from fpvcar.access.stations import Stations
+from fpvcar.drive.gate import Cause
+from fpvcar.http.responses import JSON, PRIVATE
+from fpvcar.http.rights import Right
+from fpvcar.http.routes import answers, query_of
+from fpvcar.seat.state import stop_of
+from fpvcar.seat.vehicle import Vehicle
+from fpvcar.wire import station as wire
+
+WAIT_S, TICK_S = 0.9, 0.1
+"""Longest wait for a change, and the interval of the checks for one."""
+AT_ONCE = 8
+"""Requests that may wait together; further ones are answered at once."""
+
+
+class LiveQuery(Struct):
+    """`change` of the last answer; empty for an answer at once."""
+
+    after: str = ""
+
+
+class LiveApi:
+    """Routes of one car."""
+
+    def __init__(self, vehicle: Vehicle, stations: Stations) -> None:
+        self._vehicle, self._stations = vehicle, stations
+        self._control, self._sessions = vehicle.control, vehicle.sessions
+        self._run = secrets.token_hex(4)
+        self._waiting = 0
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes; call this before adding a catch-all route."""
+        app.router.add_get(wire.BASE + "/live", self._live)
+        app.router.add_post(wire.BASE + "/stop", self._stop)
+
+    @answers(Right.STATION, wire.Live, query=LiveQuery)
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        """Return the present state at its next change, at the latest after 0.9 s."""
+        station, nonce = self._stations.authenticate(request)
+        after, until_s = query_of(request, LiveQuery).after, time.monotonic() + WAIT_S
+        self._waiting += 1
+        try:
+            while self._waiting <= AT_ONCE and self._change() == after:
+                left_s = until_s - time.monotonic()
+                if left_s <= 0.0:
+                    break
+                await asyncio.sleep(min(TICK_S, left_s))
+        finally:
+            self._waiting -= 1
+        body = msgspec.json.encode(self._state(time.monotonic()))
+        mac = wire.answer_mac(self._stations.key_of(station.id), nonce, body)
+        return web.Response(body=body, headers={**JSON, wire.MAC: mac})
+
+    @answers(Right.STATION, None, status=204)
+    async def _stop(self, request: web.Request) -> web.Response:
+        """Stop the car, as any page may; its driver resumes it."""
+        station, _ = self._stations.authenticate(request)
+        self._control.estop(station.name, grown_up=False)
+        return web.Response(status=204, headers=PRIVATE)
+
+    def _change(self) -> str:
+        """Return a text that differs after each change."""
+        control, holder = self._control, self._sessions.seat.holder
+        stop, counts = stop_of(control.decision.latches), sum(control.stops.values())
+        parts = (control.wheels == "ok", self._vehicle.cameras.first.state == "ok")
+        driver = (holder.client, holder.name) if holder else None
+        return f"{hash((driver, stop and stop.cause, counts, parts)):x}"
+
+    def _state(self, now_s: float) -> wire.Live:
+        vehicle, control, senses = self._vehicle, self._control, self._vehicle.senses
+        holder, page = self._sessions.seat.holder, self._sessions.driver()
+        stop = stop_of(control.decision.latches)
+        return wire.Live(
+            car=vehicle.name.text,
+            version=__version__,
+            run=self._run,
+            change=self._change(),
+            driver=holder.name if holder else None,
+            reason=control.decision.reason,
+            stop=str(stop.cause) if stop else None,
+            stopped_by=str(stop.by) if stop else "",
+            stops={cause: control.stops[cause] for cause in Cause if cause != Cause.HANDOVER},
+            wheels=str(control.wheels),
+            camera=str(vehicle.cameras.first.state),
+            viewers=len(self._sessions),
+            recording=vehicle.recorder.status(),
+            battery=senses.battery(now_s),
+            ranges=senses.ranges(now_s),
+            link_ms=page.report.link_ms if page and page.report else None,
+            wifi_dbm=senses.health(now_s).wifi_dbm,
+        )
