@@ -20,6 +20,7 @@ from fpvstation import service, settings
 from fpvstation.cli import (
     batch_verbs,
     decode,
+    foxglove,
     query_verbs,
     sizing_verbs,
     snapshot_verbs,
@@ -359,6 +360,7 @@ def command_line() -> argparse.ArgumentParser:
     snapshot_verbs.add_to(_Verbs(snapshots).add_with_store, _add_config)
     sizing_verbs.add_to(subcommands.add_with_store)
     query_verbs.add_to(subcommands.add_with_store)
+    foxglove.add_to(subcommands.add("foxglove", foxglove.run, "show a car live in Foxglove"))
     help_text = "replay, verify, export or query all sessions, on several processors or machines"
     batch_verbs.add_to(_Verbs(subcommands.add("batch", batch_verbs.run, help_text)).add_with_store)
     help_text = "do work of fpvstation batch from other machines, until Ctrl-C"

@@ -182,6 +182,15 @@ class HttpCar:
         with _station_support(self._car.url):
             return await self._signed(f"/live?after={quote(after)}", wire.Live, LIVE_S)
 
+    async def topics(self) -> AsyncGenerator[bytes, None]:
+        """Yield the recorded topics as they come: parts of an MCAP file. Raises CarFault."""
+        with _station_support(self._car.url):
+            async with _faults(self._car.url):
+                async with self._request("GET", "/topics") as (answer, _):
+                    await self._check(answer, 200)
+                    async for data in answer.content.iter_any():
+                        yield data
+
     async def stop(self) -> None:
         """Stop the car. Raises CarFault."""
         with _station_support(self._car.url):

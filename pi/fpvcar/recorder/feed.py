@@ -7,15 +7,17 @@ No failure here may disturb the caller: it is logged once, and the car drives on
 must not change afterwards, as the recorder's thread encodes them later.
 """
 
+import contextlib
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Concatenate, NamedTuple, ParamSpec
 
 from fpvcar.drive import gate
 from fpvcar.drive.control import GateRun
+from fpvcar.recorder.live import Tap
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
 from fpvcar.recordings.export.point_cloud import ORIGIN, points_of
@@ -264,6 +266,15 @@ class Feed:
         self._recorder.attend()
         self._recorder.note(label, messages.INFO, name, messages.MARK)
 
+    @contextlib.contextmanager
+    def tapped(self) -> Iterator[Tap]:
+        """Copy all messages to a new tap, which begins with the lasting states."""
+        with self._recorder.tapped() as tap:
+            self._seconds = AGAIN_S
+            self._repeat_lasting()
+            self._sources.camera.request_key()
+            yield tap
+
     def stop(self) -> None:
         """Record the last measurements and stop the recorder."""
         self._read_measured()
@@ -307,6 +318,7 @@ class Feed:
             self._last_event, self._parts = None, {}
             self._sources.camera.request_key()  # the recording begins with a key frame
         self._begun, self._seconds = begun, 0
+        self._recorder.introduce()
         for topic, message in self._lasting.items():
             self._recorder.put(topic, message)
 

@@ -6,7 +6,9 @@ When the card stalls, the queue fills. Pictures are dropped first, up to the nex
 all messages. Both losses are counted and reported.
 """
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -14,8 +16,9 @@ import msgspec
 from fpvcar import config
 from fpvcar.recorder.encoder import SIZE, BeginCommand, Message, QueuedMessage
 from fpvcar.recorder.handover import Handover
+from fpvcar.recorder.live import Tap
 from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
-from fpvcar.recorder.writer import Catalogue
+from fpvcar.recorder.writer import Catalogue, places
 from fpvcar.recordings import messages, names
 from fpvcar.runtime import clock
 from fpvcar.runtime.texts import Phrase, State
@@ -45,8 +48,9 @@ class Recorder:
         clock: Clock,
     ) -> None:
         self.on = settings.on
-        self.idle = False
-        """True if no data is written, not even for a later `keep`."""
+        self.taps = set[Tap]()
+        """Readers of a live copy."""
+        self._idle = False
         self.begun = 0
         """Number of recordings begun so far."""
         self.offset_ns = 0
@@ -63,6 +67,31 @@ class Recorder:
 
     def start(self) -> None:
         self._thread.start()
+
+    @property
+    def idle(self) -> bool:
+        """True if no message is used: not written, not even for a later `keep`, nor read live."""
+        return self._idle and not self.taps
+
+    @contextlib.contextmanager
+    def tapped(self) -> Iterator[Tap]:
+        """Copy all messages to a new tap."""
+        tap = Tap(self._catalogue)
+        self.taps.add(tap)
+        try:
+            yield tap
+        finally:
+            self.taps.discard(tap)
+
+    def introduce(self) -> None:
+        """Send the live readers what each chunk of a file begins with: the car, its sensors'
+        positions, and its camera's intrinsics."""
+        if self.taps:
+            about, log_ns = self._begun_about, self._clock.monotonic_ns() + self.offset_ns
+            for topic, message in ((messages.ABOUT, about), *places(about)(log_ns)):
+                queued = QueuedMessage(self._catalogue.numbers[topic], 0, log_ns, log_ns, message)
+                for tap in self.taps:
+                    tap.put(queued)
 
     def stop(self) -> None:
         """Seal the open file. If the card stalls, give up after STOP_S."""
@@ -117,9 +146,12 @@ class Recorder:
         key: bool = False,
     ) -> None:
         sequence, number = self._sequences[topic], self._catalogue.numbers[topic]
-        if self._handover.put(
-            QueuedMessage(number, sequence, log_ns, publish_ns, message, size, key)
-        ):
+        queued = QueuedMessage(number, sequence, log_ns, publish_ns, message, size, key)
+        for tap in self.taps:
+            tap.put(queued)
+        if self._idle:
+            return
+        if self._handover.put(queued):
             self._sequences[topic] = sequence + 1
         else:
             self._refused += 1
@@ -193,20 +225,21 @@ class Recorder:
             self.note(f"{lost} messages were not recorded", messages.WARNING)
 
     def _begin(self) -> None:
-        self.idle = not (self.on or self._settings.minute)
+        self._idle = not (self.on or self._settings.minute)
         self.offset_ns, self.began_ns = self._offset_now(), self._clock.monotonic_ns()
         self._say_if_old((self.began_ns + self.offset_ns) / SECOND_NS)
         name = names.recording_name(self._about.car, self.began_ns + self.offset_ns)
         about = messages.About(
             self._about.car, self._about.version, name, 0, self.offset_ns, self._about.profile
         )
-        self._handover.begin(BeginCommand(about, not self.on, self.idle))
+        self._begun_about = about
+        self._handover.begin(BeginCommand(about, not self.on, self._idle))
         self.begun += 1
         self._to_key = True
 
     def _say_if_old(self, utc_s: float) -> None:
         """Log a warning if the clock is wrong, for example in 1970: the ring removes by date."""
-        if self.idle or clock.plausible(utc_s):
+        if self._idle or clock.plausible(utc_s):
             return
         log.warning(
             "this recording gets a wrong date, and is among the first to go when room "

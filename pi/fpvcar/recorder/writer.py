@@ -8,7 +8,7 @@ messages a second, encoded, written and synced each second:
 foxglove-sdk is 54 MB of compiled Rust and has no wheel for a Pi Zero W.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from fpvcar.library import driver_spans
@@ -54,6 +54,19 @@ class Catalogue:
         )
 
 
+def places(about: messages.About) -> Callable[[int], Iterator[tuple[str, messages.Message]]]:
+    """Return a function from a time in ns to the sensor positions and the camera's intrinsics, by
+    topic."""
+    transforms, intrinsics = mounts.transforms(about.profile), mounts.intrinsics(about.profile)
+
+    def at(log_ns: int) -> Iterator[tuple[str, messages.Message]]:
+        yield messages.TRANSFORMS, messages.Transforms(log_ns, transforms)
+        if intrinsics is not None:
+            yield messages.CALIBRATION, messages.Calibration(log_ns, intrinsics)
+
+    return at
+
+
 class Writer:
     """Encoder state of one file. Every method returns the bytes to append.
 
@@ -66,8 +79,7 @@ class Writer:
         """Times of the first and the last message; 0 while there are no messages."""
         self._catalogue, self._about = catalogue, about
         self._about_bytes = codec.encode(about)
-        self._transforms = mounts.transforms(about.profile)
-        self._intrinsics = mounts.intrinsics(about.profile)
+        self._places_of = places(about)
         self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
         self._places: list[ChunkPlace] = []
         self._tally = driver_spans.Tally(driver_spans.top_mps(about))
@@ -165,13 +177,8 @@ class Writer:
     def _places_at(self, log_ns: int) -> list[EncodedMessage]:
         """Encode the sensor positions and the camera's intrinsics. A salvaged file of an older
         version has no topics for them."""
-        by_topic: dict[str, messages.Message] = {
-            messages.TRANSFORMS: messages.Transforms(log_ns, self._transforms)
-        }
-        if self._intrinsics is not None:
-            by_topic[messages.CALIBRATION] = messages.Calibration(log_ns, self._intrinsics)
         items = []
-        for topic, message in by_topic.items():
+        for topic, message in self._places_of(log_ns):
             number = self._catalogue.numbers.get(topic)
             if number is not None:
                 data = codec.encode(message)

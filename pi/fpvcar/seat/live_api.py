@@ -1,6 +1,7 @@
 """Present state of the car for its base stations, and their stop.
 
     GET  /api/station/live?after=CHANGE -> Live, at the next change or after 0.9 s
+    GET  /api/station/topics            -> the recorded topics as they come: recorder/live.py
     POST /api/station/stop              -> 204
 
 A station has no more rights here than a page without a code: to watch, and to stop the car. Unlike
@@ -18,7 +19,7 @@ from msgspec import Struct
 from fpvcar import __version__
 from fpvcar.access.stations import Stations
 from fpvcar.drive.gate import Cause
-from fpvcar.http.responses import JSON, PRIVATE
+from fpvcar.http.responses import BYTES, JSON, PRIVATE
 from fpvcar.http.rights import Right
 from fpvcar.http.routes import answers, query_of
 from fpvcar.seat.state import stop_of
@@ -29,6 +30,8 @@ WAIT_S, TICK_S = 0.9, 0.1
 """Longest wait for a change, and the interval of the checks for one."""
 AT_ONCE = 8
 """Requests that may wait together; further ones are answered at once."""
+TOPICS_S, TOPICS_MOST = 0.03, 2
+"""Interval of the live topics, and how many stations may get them together."""
 
 
 class LiveQuery(Struct):
@@ -44,11 +47,12 @@ class LiveApi:
         self._vehicle, self._stations = vehicle, stations
         self._control, self._sessions = vehicle.control, vehicle.sessions
         self._run = secrets.token_hex(4)
-        self._waiting = 0
+        self._waiting = self._reading = 0
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes; call this before adding a catch-all route."""
         app.router.add_get(wire.BASE + "/live", self._live)
+        app.router.add_get(wire.BASE + "/topics", self._topics)
         app.router.add_post(wire.BASE + "/stop", self._stop)
 
     @answers(Right.STATION, wire.Live, query=LiveQuery)
@@ -68,6 +72,27 @@ class LiveApi:
         body = msgspec.json.encode(self._state(time.monotonic()))
         mac = wire.answer_mac(self._stations.key_of(station.id), nonce, body)
         return web.Response(body=body, headers={**JSON, wire.MAC: mac})
+
+    @answers(Right.STATION)
+    async def _topics(self, request: web.Request) -> web.StreamResponse:
+        """Return the recorded topics as they come, as an MCAP file without chunks and end, until
+        the station hangs up."""
+        self._stations.authenticate(request)
+        if self._reading >= TOPICS_MOST:
+            raise web.HTTPServiceUnavailable(
+                text=f"{TOPICS_MOST} stations already get the topics: expected one to hang up\n"
+            )
+        response = web.StreamResponse(headers=BYTES)
+        self._reading += 1
+        try:
+            with self._vehicle.recorder.tapped() as tap:
+                await response.prepare(request)
+                await response.write(tap.head)
+                while True:
+                    await response.write(tap.take())
+                    await asyncio.sleep(TOPICS_S)
+        finally:
+            self._reading -= 1
 
     @answers(Right.STATION, None, status=204)
     async def _stop(self, request: web.Request) -> web.Response:

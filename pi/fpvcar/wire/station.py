@@ -6,6 +6,7 @@
     GET  /api/station/segments/NAME   Range, If-Match: "SHA-256" -> the bytes
     GET  /api/station/certificate     -> Certificate
     GET  /api/station/live            ?after=CHANGE -> Live, at the next change or after 0.9 s
+    GET  /api/station/topics          -> the recorded topics as they come, in MCAP
     POST /api/station/stop            an e-stop, as by any page -> 204
     POST /api/station/receipts/NAME   ?sha256=HEX: it is stored here -> 204
     POST /api/station/end             this pairing is over -> 204
