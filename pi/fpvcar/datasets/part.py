@@ -1,0 +1,170 @@
+"""Unfinished dataset beside its final name; it survives a kill and is continued.
+
+DIR.part/request.json     options and input files; others are refused
+DIR.part/shape.json       rate, size and columns, once they are known
+DIR.part/sessions/N.json  losses of a recording whose episodes are all written
+DIR.part/episodes/N.json  an episode whose files are all written and synced
+DIR.part/dataset/         becomes DIR by one rename, when it is complete
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from fpvcar.datasets.grid import Size
+from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.runtime import files
+
+T = TypeVar("T")
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """Properties that all episodes share: frames per second, pixels, columns of the state."""
+
+    fps: int
+    width: int
+    height: int
+    columns: list[str]
+
+    @property
+    def size(self) -> Size:
+        """Return the size of the pictures."""
+        return Size(self.width, self.height)
+
+
+class Episode(msgspec.Struct, frozen=True):
+    """Episode whose files are written; `index` is the number of its first row in the dataset.
+
+    `stops` are counted by cause; `statistics` are those of each feature. An episode of length 0 was
+    left out.
+    """
+
+    number: int
+    index: int
+    length: int
+    task: str
+    task_index: int
+    driver: str
+    stops: dict[str, int]
+    car: str
+    recording: str
+    start_ns: int
+    doubled: int
+    dropped: int
+    copied: bool
+    statistics: dict[str, Any] = {}
+
+
+class SessionReport(msgspec.Struct):
+    """Losses of a recording whose stretches are all written or left out."""
+
+    lines: list[str]
+    incomplete: bool
+    stretches: int
+
+
+class Part:
+    """Folder of one unfinished dataset. `request` describes its options and inputs."""
+
+    def __init__(self, out: Path, request: object) -> None:
+        """Open or create the folder. Raises RecordingError if `out` exists, if another export uses
+        the folder, or if it belongs to another request; OSError."""
+        self.out, self.path = out, out.with_name(f"{out.name}.part")
+        self.dataset = self.path / "dataset"
+        if os.path.lexists(out):
+            raise RecordingError(f"{out} exists: choose another name")
+        if not out.parent.is_dir():
+            raise RecordingError(f"{out.parent} is no directory: create it first")
+        for folder in (self.dataset, self.path / "sessions", self.path / "episodes"):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._claim(request)
+        except BlockingIOError:
+            self.close()
+            raise RecordingError(f"{self.path} is in use by another export: wait for it") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _claim(self, request: object) -> None:
+        text, path = msgspec.json.encode(request), self.path / "request.json"
+        if not path.exists():
+            files.write_whole(path, [text])
+        elif path.read_bytes() != text:
+            raise RecordingError(
+                f"{self.path} was begun with other options or recordings: repeat those, or delete "
+                "this folder"
+            )
+
+    def close(self) -> None:
+        """Let other exports use the folder."""
+        os.close(self._lock)
+
+    def size(self) -> int:
+        """Return the bytes of its files."""
+        return sum(path.lstat().st_size for path in self.path.rglob("*"))
+
+    def shape(self) -> Shape | None:
+        """Return the saved shape; None if it is not known yet. Raises OSError."""
+        return self._read("shape.json", Shape)
+
+    def session(self, number: int) -> SessionReport | None:
+        """Return the report of a recording; None if it is not complete. Raises OSError."""
+        return self._read(f"sessions/{number}.json", SessionReport)
+
+    def episode(self, number: int) -> Episode | None:
+        """Return an episode; None if it is not complete. Raises OSError."""
+        return self._read(f"episodes/{number}.json", Episode)
+
+    def episodes(self) -> list[Episode]:
+        """Return the complete episodes in order. Raises OSError."""
+        number, episodes = 0, list[Episode]()
+        while episode := self.episode(number):
+            episodes.append(episode)
+            number += 1
+        return episodes
+
+    def _read(self, name: str, kind: type[T]) -> T | None:
+        try:
+            return msgspec.json.decode((self.path / name).read_bytes(), type=kind)
+        except FileNotFoundError:
+            return None
+
+    def save(self, name: str, record: msgspec.Struct, written: Sequence[Path] = ()) -> None:
+        """Save a record as NAME.json, after the files that it stands for. Raises OSError."""
+        for path in written:
+            files.sync(path)
+        files.write_whole(self.path / f"{name}.json", [msgspec.json.encode(record)])
+
+    def publish(self) -> None:
+        """Give the complete dataset its final name. Raises RecordingError, OSError."""
+        for folder, _, names in os.walk(self.dataset):
+            for path in (*(Path(folder, name) for name in names), Path(folder)):
+                files.sync(path)
+        try:
+            files.publish(self.dataset, self.out)
+        except FileExistsError:
+            raise RecordingError(
+                f"{self.out} was created meanwhile: nothing was replaced"
+            ) from None
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def opened(out: Path, request: object) -> Iterator[Part]:
+    """Open the unfinished dataset for `out`. Raises RecordingError, OSError."""
+    part = Part(out, request)
+    try:
+        yield part
+    finally:
+        if not part.episode(0):  # nothing to continue
+            shutil.rmtree(part.path, ignore_errors=True)
+        part.close()
