@@ -60,7 +60,7 @@ def write_episode(
             "user/throttle": row.action[0],
             "user/mode": "user",
             **dict(zip(shape.columns, row.state, strict=True)),
-            **{"driver": episode.driver, "stop": row.stop, "unknown": row.unknown},
+            **{"driver": episode.driver, "stop": row.stop, "unknown": " ".join(row.unknown)},
         }
         lines.append(json.dumps(record).encode() + b"\n")
     records = folder.with_name(RECORDS) / f"{episode.number}.jsonl"

@@ -213,7 +213,8 @@ class _Export:
         good = [episode for episode in self._episodes if episode.length]
         tasks = list(dict.fromkeys(episode.task for episode in good))
         task = self._task(session, cut.span)
-        stops = pairwise(["", *(row.stop for row in rows)])
+        stops = enumerate(pairwise(["", *(row.stop for row in rows)]))
+        unknown = Counter(name for row in rows for name in row.unknown)
         episode = Episode(
             number=len(good),
             index=sum(episode.length for episode in good),
@@ -221,7 +222,12 @@ class _Export:
             task=task,
             task_index=tasks.index(task) if task in tasks else len(tasks),
             driver=cut.span.driver,
-            stops=Counter(stop for before, stop in stops if stop and stop != before),
+            stops=[
+                f"{stop} at {number / shape.fps:.1f} s"
+                for number, (before, stop) in stops
+                if stop and stop != before
+            ],
+            unknown=[f"{name} in {counted(count, 'row')}" for name, count in unknown.items()],
             car=session.car,
             recording=session.name,
             start_ns=session.captures[cut.first],

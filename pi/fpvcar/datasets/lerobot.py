@@ -72,12 +72,7 @@ def write_episode(
         "index": list(range(episode.index, episode.index + count)),
         "task_index": [episode.task_index] * count,
     }
-    texts = {
-        "driver": [episode.driver] * count,
-        "stop": [row.stop for row in rows],
-        "unknown": [row.unknown for row in rows],
-    }
-    _write_table(data, _schema(shape), {**numbers, **texts})
+    _write_table(data, _schema(shape), numbers)
     figures = {
         name: video.statistics([value if isinstance(value, list) else [value] for value in values])
         for name, values in numbers.items()
@@ -98,9 +93,6 @@ def _schema(shape: Shape) -> Any:
             "episode_index": arrow.int64(),
             "index": arrow.int64(),
             "task_index": arrow.int64(),
-            "driver": arrow.string(),
-            "stop": arrow.string(),
-            "unknown": arrow.string(),
         }
     )
 
@@ -124,7 +116,12 @@ def finish(folder: Path, episodes: Sequence[Episode], shape: Shape) -> None:
     tasks = list(dict.fromkeys(episode.task for episode in episodes))
     table = arrow.table({"task_index": range(len(tasks)), "task": tasks})
     # LeRobot reads this table by pandas, and looks tasks up in its index.
-    index = {"index_columns": ["task"], "columns": [], "column_indexes": []}
+    kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
+    columns = [
+        {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": own, "metadata": None}
+        for name, (kind, own) in kinds.items()
+    ]
+    index = {"index_columns": ["task"], "columns": columns, "column_indexes": []}
     table = table.replace_schema_metadata({"pandas": msgspec.json.encode(index)})
     parquet.write_table(table, meta / "tasks.parquet")
     features = episodes[0].statistics
@@ -158,7 +155,8 @@ def _episode_row(episode: Episode, shape: Shape) -> dict[str, Any]:
         "recording": episode.recording,
         "start": utc_text(episode.start_ns),
         "driver": episode.driver,
-        "stops": " ".join(f"{cause}:{count}" for cause, count in sorted(episode.stops.items())),
+        "stops": episode.stops,
+        "unknown": episode.unknown,
         "doubled": episode.doubled,
         "dropped": episode.dropped,
         "copied": episode.copied,
@@ -207,6 +205,5 @@ def _info(episodes: int, frames: int, tasks: int, shape: Shape) -> dict[str, Any
             VIDEO: film,
             "timestamp": feature("float32"),
             **{name: feature("int64") for name in integers},
-            **{name: feature("string") for name in ("driver", "stop", "unknown")},
         },
     }

@@ -41,8 +41,8 @@ class Shape(msgspec.Struct, frozen=True):
 class Episode(msgspec.Struct, frozen=True):
     """Episode whose files are written; `index` is the number of its first row in the dataset.
 
-    `stops` are counted by cause; `statistics` are those of each feature. An episode of length 0 was
-    left out.
+    `stops` have their causes and times, `unknown` the columns of the state that were not measured
+    in some rows. `statistics` are those of each feature. An episode of length 0 was left out.
     """
 
     number: int
@@ -51,7 +51,8 @@ class Episode(msgspec.Struct, frozen=True):
     task: str
     task_index: int
     driver: str
-    stops: dict[str, int]
+    stops: list[str]
+    unknown: list[str]
     car: str
     recording: str
     start_ns: int

@@ -102,7 +102,7 @@ class Row(NamedTuple):
     action: list[float]
     state: list[float]
     stop: str
-    unknown: str
+    unknown: list[str]
 
 
 class Session:
@@ -190,7 +190,7 @@ class Session:
         state = [self._signals.get(name, none).at(time_ns) for name in columns]
         unknown = [name for name, (_, fresh) in zip(columns, state, strict=True) if not fresh]
         stop = self._stops[bisect_right(self._stops, time_ns, key=lambda stop: stop[0]) - 1][1]
-        return Row(action, [value for value, _ in state], stop, " ".join(unknown))
+        return Row(action, [value for value, _ in state], stop, unknown)
 
     def frames(self, first: int, end: int) -> Iterator[tuple[int, Frame]]:
         """Yield the frames `first` to before `end` with their numbers, and before them those that a
