@@ -28,7 +28,7 @@ from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.units import SECOND_NS, counted
 
-INSTALL = "pip install 'fpvcar[datasets]'"
+INSTALL = "pip install av numpy pyarrow"
 TASK = "Drive the car"
 PICTURE_BYTES_PER_PIXEL, BLOCK = 0.3, 4096
 """Upper estimates of the bytes of an encoded picture, and of those that a small file takes more."""
