@@ -39,7 +39,7 @@ def driven(
             "wish": messages.Wish(throttle, steer, 100 + at_s - 0.01),
             "throttle": 0.0 if stopped else throttle * 0.8,
             "steer": steer * 0.9,
-            "volts": 7.6 - at_s / 1000 + chance.uniform(-0.05, 0.05),
+            "volts": 7.6 - at_s % 60 / 100 + chance.uniform(-0.05, 0.05),
             "reason": "stopped" if stopped else "driving",
             "after": gate.Latches(None, hold),
         }

@@ -40,6 +40,7 @@ def contents(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in paths}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_export_killed_at_any_write_is_continued(
     tmp_path: Path, card: Path, command: Command, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -77,6 +78,7 @@ def test_export_killed_at_any_write_is_continued(
         subprocess.run(["rm", "-r", out], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_signal_leaves_a_part_that_is_continued(
     tmp_path: Path, card: Path, command: Command, number: signal.Signals
