@@ -77,7 +77,7 @@ def write_episode(
         name: video.statistics([value if isinstance(value, list) else [value] for value in values])
         for name, values in numbers.items()
     }
-    figures[VIDEO] = video.picture_statistics(video.sampled(film, copied, count))
+    figures[VIDEO] = video.picture_statistics(video.sampled(film, copied))
     done = msgspec.structs.replace(episode, copied=copied, statistics=figures)
     return done, [film, data]
 

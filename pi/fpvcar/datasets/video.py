@@ -132,19 +132,20 @@ def jpegs(pictures: Iterable[Any], size: Size) -> Iterator[bytes]:
         yield from map(bytes, codec.encode(frame))
 
 
-def sampled(path: Path, keys_only: bool, count: int) -> Iterator[Any]:
+def sampled(path: Path, keys_only: bool) -> Iterator[Any]:
     """Yield some pictures of an mp4 as arrays of bytes [h, w, 3], evenly spread and scaled down.
 
-    `keys_only` decodes key frames only; `count` is the number of all pictures.
+    `keys_only` decodes key frames only, which is much faster.
     """
     av: Any = importlib.import_module("av")
     with av.open(str(path)) as file:
         stream = file.streams.video[0]
         if keys_only:
             stream.codec_context.skip_frame = "NONKEY"
-        step = max(1, count // SAMPLES_MOST)
-        for number, picture in enumerate(file.decode(stream)):
-            if keys_only or number % step == 0:
+        apart_s, next_s = float(stream.duration * stream.time_base) / SAMPLES_MOST, 0.0
+        for picture in file.decode(stream):
+            if picture.time >= next_s:
+                next_s = picture.time + apart_s
                 width = min(SAMPLE_WIDTH, picture.width)
                 height = max(1, picture.height * width // picture.width)
                 yield picture.reformat(width, height, format="rgb24").to_ndarray()
