@@ -13,9 +13,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from testkit import datasets, mcaps
+from testkit import mcaps
 from testkit.cameras.video_source import encode
 from testkit.mcaps import BEGAN_NS, FPS, FRAME_NS, Logged, McapFile
+from testkit.recorder import datasets
 
 from benchmarks.rig import Settings, say
 from benchmarks.rows import Aim, Row

@@ -88,7 +88,7 @@ def needed_bytes(settings: Settings, size: int, seconds: float) -> int:
 
 
 class _Export:
-    """One run of an export, into a part that may already have episodes."""
+    """Run of an export, into a part that may already have episodes."""
 
     def __init__(
         self, settings: Settings, ordered: Sequence[File], part: Part, report: Report

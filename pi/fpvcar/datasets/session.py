@@ -1,4 +1,4 @@
-"""One recording, read for a dataset: its frames, signals, drivers, stops and marks.
+"""Recording, read for a dataset: its frames, signals, drivers, stops and marks.
 
 /camera            -> captures, keys
 /step              -> wish, the gate's output, volts, causes of stops

@@ -23,7 +23,7 @@ SAMPLES_MOST = 100
 """Most pictures of an episode that its statistics look at."""
 SAMPLE_WIDTH = 160
 GOP, CRF = 2, 23
-"""Of encoded video: LeRobot's own choice of 2 makes random access fast."""
+"""Group of pictures and quality of encoded video. Random access needs a small group."""
 
 
 def copy(frames: NumberedFrames, path: Path, size: Size, fps: int, began_ns: int) -> bool:

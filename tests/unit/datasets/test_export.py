@@ -10,10 +10,11 @@ from typing import Any
 import av
 import numpy as np
 import pytest
-from testkit import datasets, mcaps
+from testkit import mcaps
 from testkit.command import Command
-from testkit.datasets import driven, filmed
 from testkit.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
+from testkit.recorder import datasets
+from testkit.recorder.datasets import driven, filmed
 
 from fpvcar.datasets import export, lerobot
 from fpvcar.recordings import codec, messages, reader, topics

@@ -7,10 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from testkit import datasets, mcaps
+from testkit import mcaps
 from testkit.command import Command
-from testkit.datasets import driven, filmed, foreign
 from testkit.mcaps import McapFile
+from testkit.recorder import datasets
+from testkit.recorder.datasets import driven, filmed, foreign
 
 DOCTOR = """
 import sys

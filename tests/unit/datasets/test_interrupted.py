@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testkit import datasets
 from testkit.command import Command
+from testkit.recorder import datasets
 
 from fpvcar.datasets import export, lerobot
 from fpvcar.datasets.part import opened

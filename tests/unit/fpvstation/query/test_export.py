@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from testkit import datasets
 from testkit.base_station.stored import new_store, put
+from testkit.recorder import datasets
 
 from fpvcar.recordings import names
 from fpvcar.recordings.repair.damage import INCOMPLETE
