@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -78,11 +78,14 @@ def run(
 
 
 def needed_bytes(settings: Settings, size: int, seconds: float) -> int:
-    """Return an upper estimate of a dataset's bytes; `size` is that of its recordings."""
+    """Return an upper estimate of a dataset's bytes; `size` is that of its recordings.
+
+    A copied episode is there twice while it is written.
+    """
     donkeys = settings.kind == "donkey"
     pixels = settings.size or (donkey.SIZE if donkeys else None)
     if pixels is None:
-        return size if settings.copy else 2 * size
+        return 2 * size
     each = pixels.width * pixels.height * PICTURE_BYTES_PER_PIXEL + BLOCK * donkeys
     return round(seconds * (settings.fps or 30) * each)
 
@@ -110,12 +113,15 @@ class _Export:
         if self._episodes:
             self._report.out(f"continuing after {counted(len(self._episodes), 'episode')}")
         says, part = self._report.out, self._part
-        self._report.out = self._progress.say
+
+        def say(text: str) -> None:
+            self._progress.end()
+            says(text)
+
+        self._report.out = say
         first = done = 0
         try:
-            groups = groupby(self._ordered, lambda file: file.recording or file.path.stem)
-            for number, (name, group) in enumerate(groups):
-                files = list(group)
+            for number, (name, files) in enumerate(self._recordings().items()):
                 before = part.session(number)
                 if before is None:
                     before = self._session(Session(name, files), first)
@@ -141,6 +147,17 @@ class _Export:
             (part.dataset / NOTE).write_text(note, "utf-8")
         part.publish()
         return _summary(episodes, shape)
+
+    def _recordings(self) -> dict[str, list[File]]:
+        """Return the files of each recording; those of several cars may alternate."""
+        recordings: dict[str, list[File]] = {}
+        for file in self._ordered:
+            files = recordings.setdefault(file.recording or file.path.stem, [])
+            if any(other[2:] == file[2:] for other in files):
+                self._report.say(f"{file.path}: left out, as a copy of it is in the dataset")
+            else:
+                files.append(file)
+        return recordings
 
     def _refuse_full(self) -> None:
         """Raise RecordingError if the disk is too small."""

@@ -159,6 +159,29 @@ def test_files_of_one_recording_are_one_episode(tmp_path: Path, command: Command
     assert episodes(out)[0]["copied"]
 
 
+def test_files_of_two_cars_alternate_and_a_copy_counts_once(
+    tmp_path: Path, command: Command
+) -> None:
+    for car, offset_s in (("Arrow", 0.0), ("Plague", 0.3)):
+        logged = [*filmed(4.0, offset_s), *driven(4.0, offset_s, car)]
+        recording = f"{car}-20251121T200000Z"
+        cut_ns = BEGAN_NS + 2_400_000_000
+        halves = [[one for one in logged if (one.log_ns < cut_ns) == first] for first in (1, 0)]
+        frames = sum(one.topic == messages.CAMERA for one in halves[0])
+        for number, half in enumerate(halves, 1):
+            file = McapFile(half, number, sequence_from=(number - 1) * frames, recording=recording)
+            file.to(tmp_path / f"{recording}-000{number}.mcap")
+    copy = tmp_path / "copy.mcap"
+    copy.write_bytes((tmp_path / "Arrow-20251121T200000Z-0001.mcap").read_bytes())
+    out = tmp_path / "set"
+    said = command("log", "export", "--lerobot", out, "--copy", tmp_path, copy)
+    assert [(row["driver"], row["length"]) for row in episodes(out)] == [
+        ("Arrow", 120),
+        ("Plague", 120),
+    ]
+    assert "copy.mcap: left out, as a copy of it is in the dataset" in said.err
+
+
 def test_title_of_the_drive_is_the_task(tmp_path: Path, command: Command) -> None:
     path = datasets.drive(tmp_path, seconds=2.0)
     (tmp_path / ".titles.json").write_text(json.dumps({path.stem: [[1.0, "Around the sofa"]]}))

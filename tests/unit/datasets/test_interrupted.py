@@ -14,7 +14,9 @@ from testkit.recorder import datasets
 
 from fpvcar.datasets import export, lerobot
 from fpvcar.datasets.part import opened
+from fpvcar.recordings import reader
 from fpvcar.recordings.mcap.parsing import RecordingError
+from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime import files
 
 KINDS = ("lerobot", "donkey")
@@ -32,6 +34,16 @@ def card(tmp_path: Path) -> Path:
     for number in range(3):
         datasets.drive(folder, number, seconds=1.5)
     return folder
+
+
+def damage(card: Path) -> None:
+    """Flip a bit in the last chunk of the first drive."""
+    path = min(card.iterdir())
+    data = path.read_bytes()
+    with reader.read(path) as recording:
+        span = recording.chunks[-1]
+    at = span.at + span.length // 2
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -62,9 +74,11 @@ def test_export_killed_at_any_write_is_continued(
 
     monkeypatch.setattr(files, "write_whole", counted(usual))
     monkeypatch.setattr(files, "publish", counted(publish))
+    damage(card)
     words = ("log", "export", f"--{kind}", out, card)
-    command("log", "export", f"--{kind}", whole, card)
+    command("log", "export", f"--{kind}", whole, card, status=INCOMPLETE)
     expected, writes = contents(whole), calls
+    assert "missing.txt" in expected
     assert writes >= 8
     for killed_at in range(1, writes + 1):
         calls = 0
@@ -72,7 +86,7 @@ def test_export_killed_at_any_write_is_continued(
             command(*words)
         assert not out.exists()
         calls = -1000
-        command(*words)
+        command(*words, status=INCOMPLETE)
         assert contents(out) == expected, killed_at
         assert not (tmp_path / "out.part").exists()
         subprocess.run(["rm", "-r", out], check=True)
@@ -160,4 +174,4 @@ def test_estimate_of_the_size_grows_with_pixels_and_rate() -> None:
     settings = export.Settings("donkey")
     day = export.needed_bytes(settings, 10**9, 3600.0)
     assert 500e6 < day < 2e9, "an hour at 30 fps"
-    assert export.needed_bytes(export.Settings("lerobot", copy=True), 10**9, 3600.0) == 10**9
+    assert export.needed_bytes(export.Settings("lerobot", copy=True), 10**9, 3600.0) == 2 * 10**9
