@@ -38,10 +38,13 @@ def episodes(out: Path) -> list[dict[str, Any]]:
 
 
 def film(out: Path, number: int = 0) -> list[Pixels]:
-    """Return the decoded luma of an episode's video."""
+    """Return the decoded luma of an episode's video, whose times are those of the rows."""
     path = out / "videos" / lerobot.VIDEO / f"{lerobot.place_of(number)}.mp4"
     with av.open(str(path)) as file:
-        return [frame.to_ndarray()[: frame.height] for frame in file.decode(video=0)]
+        frames = list(file.decode(video=0))
+    times = table(out, number)["timestamp"]
+    assert [frame.time for frame in frames] == pytest.approx(times, abs=1e-4), "LeRobot's tolerance"
+    return [frame.to_ndarray()[: frame.height] for frame in frames]
 
 
 def recorded(path: Path) -> list[Pixels]:
