@@ -38,11 +38,11 @@ def write_episode(
     frames: Callable[[], NumberedFrames],
     shape: Shape,
     _copy: bool,
-) -> tuple[Episode, list[Path]]:
-    """Write the pictures of an episode, and its records for `finish`. Returns the episode and its
-    files. Raises OSError."""
+) -> Episode:
+    """Write the pictures of an episode, and its records for `finish`; return the episode. Raises
+    RecordingError, OSError."""
     pictures = video.on_ticks(video.decoded(frames()), ticks)
-    written, lines = [folder / "images"], list[bytes]()
+    lines = list[bytes]()
     for path in (folder / "images", folder.with_name(RECORDS)):
         path.mkdir(exist_ok=True)
     jpegs = video.jpegs(pictures, shape.size)
@@ -50,7 +50,6 @@ def write_episode(
         index = episode.index + number
         name = f"{index}_cam_image_array_.jpg"
         (folder / "images" / name).write_bytes(jpeg)
-        written.append(folder / "images" / name)
         record = {
             "_index": index,
             "_session_id": _session(episode),
@@ -65,7 +64,7 @@ def write_episode(
         lines.append(json.dumps(record).encode() + b"\n")
     records = folder.with_name(RECORDS) / f"{episode.number}.jsonl"
     records.write_bytes(b"".join(lines))
-    return episode, [*written, records]
+    return episode
 
 
 def _session(episode: Episode) -> str:
@@ -74,7 +73,7 @@ def _session(episode: Episode) -> str:
 
 
 def finish(folder: Path, episodes: Sequence[Episode], shape: Shape) -> None:
-    """Write catalogs and manifest. Raises OSError."""
+    """Write catalogs and manifest; remove the pictures of an episode that failed. Raises OSError."""
     lines, paths, count = _lines(folder, episodes), list[str](), 0
     created_s = episodes[0].start_ns / SECOND_NS
     while catalog := list(islice(lines, CATALOG)):
@@ -89,6 +88,9 @@ def finish(folder: Path, episodes: Sequence[Episode], shape: Shape) -> None:
         _write_json(folder / f"{name}.catalog_manifest", about)
         paths.append(f"{name}.catalog")
         count += len(catalog)
+    for picture in (folder / "images").iterdir():
+        if int(picture.name.partition("_")[0]) >= count:
+            picture.unlink()
     inputs = {
         **{IMAGE: "image_array", "user/angle": "float", "user/throttle": "float"},
         "user/mode": "str",

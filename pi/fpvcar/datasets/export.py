@@ -7,8 +7,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -137,9 +137,7 @@ class _Export:
             self._report.out = says
         episodes, shape = [one for one in self._episodes if one.length], part.shape()
         if not episodes or shape is None:
-            raise RecordingError(
-                "no episode in these recordings: nobody drove, or without a picture"
-            )
+            raise RecordingError("no episode in these recordings: no driver with a picture")
         finish = donkey.finish if self._settings.kind == "donkey" else lerobot.finish
         finish(part.dataset, episodes, shape)
         if self._report.lines:
@@ -162,10 +160,8 @@ class _Export:
     def _refuse_full(self) -> None:
         """Raise RecordingError if the disk is too small."""
         seconds = sum(file.end_ns - file.start_ns for file in self._ordered) / SECOND_NS
-        need, parent = (
-            needed_bytes(self._settings, self._total // 2, seconds),
-            self._part.out.parent,
-        )
+        need = needed_bytes(self._settings, self._total // 2, seconds)
+        parent = self._part.out.parent
         free = shutil.disk_usage(parent).free + self._part.size()
         if need > free:
             raise RecordingError(
@@ -189,8 +185,8 @@ class _Export:
         except RecordingError as fault:
             report.lost(str(fault))
         for cut in cuts[max(0, len(self._episodes) - first) :]:
-            episode, written = self._write(session, cut, self._shape(session))
-            self._part.save(f"episodes/{len(self._episodes)}", episode, written)
+            episode = self._write(session, cut, self._shape(session))
+            self._part.save(f"episodes/{len(self._episodes)}", episode)
             self._episodes.append(episode)
         return SessionReport(report.lines[lines:], report.incomplete, len(cuts))
 
@@ -221,9 +217,7 @@ class _Export:
             say(f"{session.name}: {text} shorter than {settings.least_s:g} s left out")
         return long
 
-    def _write(
-        self, session: Session, cut: Stretch, shape: Shape
-    ) -> tuple[Episode, Sequence[Path]]:
+    def _write(self, session: Session, cut: Stretch, shape: Shape) -> Episode:
         """Write an episode; one whose video cannot be decoded gets the length 0."""
         ticks = grid.ticks(session.captures, cut.first, cut.end, shape.fps)
         rows = [session.row(time_ns, shape.columns) for time_ns in ticks.times_ns]
@@ -258,15 +252,13 @@ class _Export:
                 self._tell(len(frame.unit))
                 yield number, frame
 
-        write: Callable[..., tuple[Episode, list[Path]]] = lerobot.write_episode
-        if self._settings.kind == "donkey":
-            write = donkey.write_episode
+        write = donkey.write_episode if self._settings.kind == "donkey" else lerobot.write_episode
         copy = self._settings.copy and session.keys[cut.first] and session.size == shape.size
         try:
             return write(self._part.dataset, episode, rows, ticks, frames, shape, bool(copy))
         except RecordingError as fault:
             self._report.lost(f"{session.name}: an episode is left out: {fault}")
-            return msgspec.structs.replace(episode, length=0), []
+            return msgspec.structs.replace(episode, length=0)
 
     def _task(self, session: Session, span: Span) -> str:
         """Return the given task, the mark's text, the title of the drive, or TASK."""
@@ -276,7 +268,9 @@ class _Export:
         file = next((one for one in session.files if one.end_ns >= middle_ns), session.files[-1])
         folder = file.path.parent
         if folder not in self._titles:
-            self._titles[folder] = Notes(folder, TITLES, tuple[float, str]).read()
+            self._titles[folder] = {}
+            with suppress(OSError):
+                self._titles[folder] = Notes(folder, TITLES, tuple[float, str]).read()
         middle_s = (middle_ns - file.start_ns) / SECOND_NS
         titles = self._titles[folder].get(names.stem(file.path.name), [])
         return min(titles, key=lambda title: abs(title[0] - middle_s), default=(0.0, TASK))[1]
@@ -284,9 +278,8 @@ class _Export:
 
 def _summary(episodes: Sequence[Episode], shape: Shape) -> str:
     frames = sum(episode.length for episode in episodes)
-    doubled, dropped = (
-        sum(getattr(one, name) for one in episodes) for name in ("doubled", "dropped")
-    )
+    doubled = sum(episode.doubled for episode in episodes)
+    dropped = sum(episode.dropped for episode in episodes)
     copied = sum(episode.copied for episode in episodes)
     return (
         f"{counted(len(episodes), 'episode')}, {counted(frames, 'frame')} at {shape.fps} fps "

@@ -45,20 +45,21 @@ class Stretch(NamedTuple):
 
 
 class Ticks(NamedTuple):
-    """Ticks of an episode: the time of each, and the number of its frame."""
+    """Ticks of a stretch of `length` frames: the time of each, and the number of its frame."""
 
+    length: int
     times_ns: list[int]
     frames: list[int]
 
     @property
     def doubled(self) -> int:
-        """Return the number of ticks that repeat the frame of the tick before."""
-        return sum(before == after for before, after in pairwise(self.frames))
+        """Return the number of ticks whose frame an earlier tick has."""
+        return len(self.frames) - len(set(self.frames))
 
     @property
     def dropped(self) -> int:
-        """Return the number of frames that no tick takes."""
-        return sum(max(0, after - before - 1) for before, after in pairwise(self.frames))
+        """Return the number of the stretch's frames that no tick takes."""
+        return self.length - len(set(self.frames))
 
 
 def rate_of(captures: Sequence[int]) -> int:
@@ -104,7 +105,8 @@ def ticks(captures: Sequence[int], first: int, end: int, fps: int) -> Ticks:
     start_ns = captures[first] + period_ns / 2
     count = round((captures[end - 1] - captures[first]) / period_ns) + 1
     times = [round(start_ns + number * period_ns) for number in range(count)]
-    return Ticks(times, [bisect_right(captures, time, first, end) - 1 for time in times])
+    frames = [bisect_right(captures, time, first, end) - 1 for time in times]
+    return Ticks(end - first, times, frames)
 
 
 def _period_ns(captures: Sequence[int], fps: int) -> float:

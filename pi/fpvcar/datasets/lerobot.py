@@ -43,9 +43,8 @@ def write_episode(
     frames: Callable[[], NumberedFrames],
     shape: Shape,
     copy: bool,
-) -> tuple[Episode, list[Path]]:
-    """Write one episode; return it with its statistics, and its files. Raises RecordingError,
-    OSError.
+) -> Episode:
+    """Write an episode; return it with its statistics. Raises RecordingError, OSError.
 
     `copy` the video if each tick has the frame after that of the tick before.
     """
@@ -78,8 +77,7 @@ def write_episode(
         for name, values in numbers.items()
     }
     figures[VIDEO] = video.picture_statistics(video.sampled(film, copied))
-    done = msgspec.structs.replace(episode, copied=copied, statistics=figures)
-    return done, [film, data]
+    return msgspec.structs.replace(episode, copied=copied, statistics=figures)
 
 
 def _schema(shape: Shape) -> Any:
@@ -104,10 +102,11 @@ def _write_table(path: Path, schema: Any, columns: dict[str, Any]) -> None:
 
 
 def finish(folder: Path, episodes: Sequence[Episode], shape: Shape) -> None:
-    """Write the metadata of all episodes. Raises OSError."""
+    """Write the metadata of all episodes; remove the video of one that failed. Raises OSError."""
     arrow: Any = importlib.import_module("pyarrow")
     parquet: Any = importlib.import_module("pyarrow.parquet")
-    meta = folder / "meta"
+    meta, failed = folder / "meta", f"{place_of(len(episodes))}.mp4"
+    (folder / "videos" / VIDEO / failed).unlink(missing_ok=True)
     for number in range(0, len(episodes), CHUNK):
         rows = [_episode_row(episode, shape) for episode in episodes[number : number + CHUNK]]
         path = meta / "episodes" / f"{place_of(number // CHUNK)}.parquet"

@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,8 +22,6 @@ from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime import files
 
 T = TypeVar("T")
-SYNCED_MOST = 8
-"""Most files of an episode that are synced one by one."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -141,9 +139,9 @@ class Part:
         except FileNotFoundError:
             return None
 
-    def save(self, name: str, record: msgspec.Struct, written: Sequence[Path] = ()) -> None:
+    def save(self, name: str, record: msgspec.Struct) -> None:
         """Save a record as NAME.json, after the files that it stands for. Raises OSError."""
-        _sync(written)
+        os.sync()  # a tub's episode has thousands of files
         files.write_whole(self.path / f"{name}.json", [msgspec.json.encode(record)])
 
     def publish(self) -> None:
@@ -156,14 +154,6 @@ class Part:
                 f"{self.out} was created meanwhile: nothing was replaced"
             ) from None
         shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _sync(paths: Sequence[Path]) -> None:
-    """Wait until these files are on the disk. One sync of all disks is quicker than thousands."""
-    if len(paths) > SYNCED_MOST:
-        return os.sync()
-    for path in paths:
-        files.sync(path)
 
 
 @contextlib.contextmanager

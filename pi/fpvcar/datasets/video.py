@@ -4,14 +4,15 @@ av and numpy are of the extra `datasets`, and imported only when an episode is w
 """
 
 import importlib
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 from fpvcar.datasets.grid import Size, Ticks
-from fpvcar.recordings.export.mp4 import SampleIndex, check, sample_of, sets_of
+from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, sample_of, sets_of
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime.units import MIB, SECOND_NS, SECOND_US
@@ -29,29 +30,33 @@ GOP, CRF = 2, 23
 def copy(frames: NumberedFrames, path: Path, size: Size, fps: int, began_ns: int) -> bool:
     """Write the frames unchanged as an mp4 of a constant rate.
 
-    Returns False if the size changes within them; the file is then of no use. Raises OSError.
+    Returns False if one has another size; the file is then of no use. Raises OSError.
     """
     index, raw = SampleIndex(began_s=began_ns // SECOND_NS), path.with_suffix(".raw")
-    with raw.open("wb") as file:
-        for _, frame in frames:
-            nals = h264.nal_units(frame.unit)
-            sets = sets_of(nals) if frame.key else None
-            if sets:
-                try:
-                    check(sets)
-                except ValueError:
+    try:
+        with raw.open("wb") as file:
+            for _, frame in frames:
+                nals = h264.nal_units(frame.unit)
+                sets = sets_of(nals) if frame.key else None
+                if sets and not _fits(sets, size):
                     return False
-                if shape_of(sets.sps[0])[:2] != size:
-                    return False
-            index.add(file.write(sample_of(nals)), sets)
-    edges = (number * SECOND_US // fps for number in range(len(index.sizes) + 1))
-    index.lengths_us.extend(after - before for before, after in pairwise(edges))
-    with path.open("wb") as file, raw.open("rb") as samples:
-        file.write(index.head())
-        while piece := samples.read(MIB):
-            file.write(piece)
-    raw.unlink()
-    return True
+                index.add(file.write(sample_of(nals)), sets)
+        edges = (number * SECOND_US // fps for number in range(len(index.sizes) + 1))
+        index.lengths_us.extend(after - before for before, after in pairwise(edges))
+        with path.open("wb") as file, raw.open("rb") as samples:
+            file.write(index.head())
+            shutil.copyfileobj(samples, file, MIB)
+        return True
+    finally:
+        raw.unlink()
+
+
+def _fits(sets: ParameterSets, size: Size) -> bool:
+    try:
+        check(sets)
+    except ValueError:
+        return False
+    return shape_of(sets.sps[0])[:2] == size
 
 
 def decoded(frames: NumberedFrames) -> Iterator[tuple[int, Any]]:
@@ -77,23 +82,14 @@ def on_ticks(pictures: Iterable[tuple[int, Any]], ticks: Ticks) -> Iterator[Any]
 
     Raises RecordingError if not even the first one can be decoded.
     """
-    numbers, last = iter(ticks.frames), None
-    wanted = next(numbers, None)
-    for number, picture in pictures:
-        while wanted is not None and wanted < number:
+    last, at = None, 0
+    for number, picture in chain(pictures, [(ticks.frames[-1] + 1, None)]):
+        while at < len(ticks.frames) and ticks.frames[at] < number:
             if last is None:
-                raise RecordingError(f"frame {wanted} cannot be decoded")
+                raise RecordingError(f"frame {ticks.frames[at]} cannot be decoded")
             yield last
-            wanted = next(numbers, None)
-        while wanted == number:
-            yield picture
-            wanted = next(numbers, None)
+            at += 1
         last = picture
-    while wanted is not None:
-        if last is None:
-            raise RecordingError(f"frame {wanted} cannot be decoded")
-        yield last
-        wanted = next(numbers, None)
 
 
 def encode(pictures: Iterable[Any], path: Path, size: Size, fps: int) -> None:

@@ -3,7 +3,7 @@
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from testkit.recorder import datasets
 from testkit.recorder.datasets import driven, filmed
 
 from fpvcar.datasets import export, lerobot
+from fpvcar.datasets.session import Session
 from fpvcar.recordings import codec, messages, reader, topics
 from fpvcar.recordings.export import pictures
+from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.recordings.repair.damage import INCOMPLETE
 
 parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -231,6 +233,30 @@ def test_damage_ends_an_episode_and_is_reported(tmp_path: Path, command: Command
     assert [row["length"] for row in episodes(out)] == [90, 90]
     assert "bytes are missing" in (out / "missing.txt").read_text()
     command("log", "export", "--lerobot", tmp_path / "again", "--partial", path)
+
+
+@pytest.mark.parametrize("kind", ["lerobot", "donkey"])
+def test_episode_whose_file_disappears_is_left_out_without_litter(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    paths = [datasets.drive(tmp_path, number, 2.0) for number in range(2)]
+    command("log", "export", f"--{kind}", tmp_path / "one", paths[0])
+    usual = Session.frames
+
+    def frames(session: Session, first: int, end: int) -> Iterator[tuple[int, pictures.Frame]]:
+        for number, frame in usual(session, first, end):
+            if session.name in paths[1].name and number == 40:
+                raise RecordingError("has changed meanwhile: export it again")
+            yield number, frame
+
+    monkeypatch.setattr(Session, "frames", frames)
+    said = command("log", "export", f"--{kind}", tmp_path / "two", *paths, status=INCOMPLETE)
+    assert "an episode is left out: has changed meanwhile" in said.err
+    files = [
+        sorted(str(path.relative_to(tmp_path / name)) for path in (tmp_path / name).rglob("*"))
+        for name in ("one", "two")
+    ]
+    assert sorted([*files[0], "missing.txt"]) == files[1]
 
 
 def test_recording_without_an_episode_leaves_nothing(tmp_path: Path, command: Command) -> None:
