@@ -73,7 +73,7 @@ def _session(episode: Episode) -> str:
 
 
 def finish(folder: Path, episodes: Sequence[Episode], shape: Shape) -> None:
-    """Write catalogs and manifest; remove the pictures of an episode that failed. Raises OSError."""
+    """Write catalogs and manifest; remove pictures of an episode that failed. Raises OSError."""
     lines, paths, count = _lines(folder, episodes), list[str](), 0
     created_s = episodes[0].start_ns / SECOND_NS
     while catalog := list(islice(lines, CATALOG)):

@@ -16,7 +16,7 @@ import msgspec
 
 from fpvcar.datasets import donkey, grid, lerobot
 from fpvcar.datasets.grid import Size, Span, Stretch
-from fpvcar.datasets.part import Episode, Part, SessionReport, Shape, opened
+from fpvcar.datasets.part import Episode, Part, Shape, opened
 from fpvcar.datasets.session import Session, state_columns
 from fpvcar.datasets.video import NumberedFrames
 from fpvcar.library.notes import Notes
@@ -102,6 +102,7 @@ class _Export:
         self._progress = Progress(sys.stderr, self._total, time.monotonic())
         self._done = 0
         self._episodes = part.episodes()
+        self._shape: Shape | None = None
         self._titles: dict[Path, TitlesByFile] = {}
 
     def run(self) -> str:
@@ -121,21 +122,14 @@ class _Export:
         self._report.out = say
         first = done = 0
         try:
-            for number, (name, files) in enumerate(self._recordings().items()):
-                before = part.session(number)
-                if before is None:
-                    before = self._session(Session(name, files), first)
-                    part.save(f"sessions/{number}", before)
-                else:
-                    self._report.lines += before.lines
-                self._report.incomplete |= before.incomplete
-                first += before.stretches
+            for name, files in self._recordings().items():
+                first += self._session(Session(name, files), first)
                 done += 2 * sum(file.size for file in files)
                 self._done = done
         finally:
             self._progress.end()
             self._report.out = says
-        episodes, shape = [one for one in self._episodes if one.length], part.shape()
+        episodes, shape = [one for one in self._episodes if one.length], self._shape
         if not episodes or shape is None:
             raise RecordingError("no episode in these recordings: no driver with a picture")
         finish = donkey.finish if self._settings.kind == "donkey" else lerobot.finish
@@ -173,10 +167,12 @@ class _Export:
         self._done += size
         self._progress.to(self._done, time.monotonic())
 
-    def _session(self, session: Session, first: int) -> SessionReport:
-        """Write the episodes of a recording; `first` is the number of its first stretch."""
+    def _session(self, session: Session, first: int) -> int:
+        """Write the episodes of a recording that are missing; return the number of all of them.
+
+        `first` is the number of the first one.
+        """
         report, cuts = self._report, list[Stretch]()
-        lines = len(report.lines)
         try:
             with closing(one_by_one(session.files, report.say)) as files:
                 for size in session.read(report.judged(files)):
@@ -184,22 +180,23 @@ class _Export:
             cuts = self._stretches(session)
         except RecordingError as fault:
             report.lost(str(fault))
+        if cuts and self._shape is None:
+            self._shape = self._shape_of(session)
         for cut in cuts[max(0, len(self._episodes) - first) :]:
-            episode = self._write(session, cut, self._shape(session))
-            self._part.save(f"episodes/{len(self._episodes)}", episode)
+            assert self._shape is not None
+            episode = self._write(session, cut, self._shape)
+            self._part.save(len(self._episodes), episode)
             self._episodes.append(episode)
-        return SessionReport(report.lines[lines:], report.incomplete, len(cuts))
+        return len(cuts)
 
-    def _shape(self, session: Session) -> Shape:
-        """Return the properties of all episodes: after the first recording with one."""
-        shape, settings = self._part.shape(), self._settings
-        if shape is None:
-            usual = donkey.SIZE if settings.kind == "donkey" else session.size
-            fps = settings.fps or max(1, grid.rate_of(session.captures))
-            columns = state_columns([file.path for file in self._ordered])
-            shape = Shape(fps, *(settings.size or usual), columns)
-            self._part.save("shape", shape)
-        return shape
+    def _shape_of(self, session: Session) -> Shape:
+        """Return the properties of all episodes from the first recording with one."""
+        settings, usual = self._settings, session.size
+        if settings.kind == "donkey":
+            usual = donkey.SIZE
+        fps = settings.fps or max(1, grid.rate_of(session.captures))
+        columns = state_columns([file.path for file in self._ordered])
+        return Shape(fps, *(settings.size or usual), columns)
 
     def _stretches(self, session: Session) -> list[Stretch]:
         """Return the episodes of a recording; report its holes, and what is too short."""

@@ -13,15 +13,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from fpvcar.datasets.grid import Size
 from fpvcar.recordings.mcap.parsing import RecordingError
 from fpvcar.runtime import files
-
-T = TypeVar("T")
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -62,14 +60,6 @@ class Episode(msgspec.Struct, frozen=True):
     statistics: dict[str, Any] = {}
 
 
-class SessionReport(msgspec.Struct):
-    """Losses of a recording whose stretches are all written or left out."""
-
-    lines: list[str]
-    incomplete: bool
-    stretches: int
-
-
 class Part:
     """Folder of one unfinished dataset. `request` describes its options and inputs."""
 
@@ -82,7 +72,7 @@ class Part:
             raise RecordingError(f"{out} exists: choose another name")
         if not out.parent.is_dir():
             raise RecordingError(f"{out.parent} is no directory: create it first")
-        for folder in (self.dataset, self.path / "sessions", self.path / "episodes"):
+        for folder in (self.dataset, self.path / "episodes"):
             folder.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -113,36 +103,20 @@ class Part:
         """Return the bytes of its files."""
         return sum(path.lstat().st_size for path in self.path.rglob("*"))
 
-    def shape(self) -> Shape | None:
-        """Return the saved shape; None if it is not known yet. Raises OSError."""
-        return self._read("shape.json", Shape)
-
-    def session(self, number: int) -> SessionReport | None:
-        """Return the report of a recording; None if it is not complete. Raises OSError."""
-        return self._read(f"sessions/{number}.json", SessionReport)
-
-    def episode(self, number: int) -> Episode | None:
-        """Return an episode; None if it is not complete. Raises OSError."""
-        return self._read(f"episodes/{number}.json", Episode)
-
     def episodes(self) -> list[Episode]:
         """Return the complete episodes in order. Raises OSError."""
-        number, episodes = 0, list[Episode]()
-        while episode := self.episode(number):
-            episodes.append(episode)
-            number += 1
+        episodes = list[Episode]()
+        while (path := self._episode(len(episodes))).exists():
+            episodes.append(msgspec.json.decode(path.read_bytes(), type=Episode))
         return episodes
 
-    def _read(self, name: str, kind: type[T]) -> T | None:
-        try:
-            return msgspec.json.decode((self.path / name).read_bytes(), type=kind)
-        except FileNotFoundError:
-            return None
+    def _episode(self, number: int) -> Path:
+        return self.path / "episodes" / f"{number}.json"
 
-    def save(self, name: str, record: msgspec.Struct) -> None:
-        """Save a record as NAME.json, after the files that it stands for. Raises OSError."""
+    def save(self, number: int, episode: Episode) -> None:
+        """Save an episode after its files. Raises OSError."""
         os.sync()  # a tub's episode has thousands of files
-        files.write_whole(self.path / f"{name}.json", [msgspec.json.encode(record)])
+        files.write_whole(self._episode(number), [msgspec.json.encode(episode)])
 
     def publish(self) -> None:
         """Give the complete dataset its final name. Raises RecordingError, OSError."""
@@ -163,6 +137,6 @@ def opened(out: Path, request: object) -> Iterator[Part]:
     try:
         yield part
     finally:
-        if not part.episode(0):  # nothing to continue
+        if not part.episodes():  # nothing to continue
             shutil.rmtree(part.path, ignore_errors=True)
         part.close()
