@@ -394,10 +394,6 @@ def _recordings(verb: Verb) -> None:
     ):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=text)
     export.add_argument("--force", action="store_true", help="overwrite OUT")
-    export.add_argument(
-        "--partial",
-        action="store_true",
-        help="exit with 0, not 3, if recorded data is missing in OUT",
-    )
+    export.add_argument("--partial", action="store_true", help="exit with 0, not 3, on losses")
     export.add_argument("out", type=Path, metavar="OUT")
     export.add_argument("files", nargs="+", type=Path, metavar="FILE")

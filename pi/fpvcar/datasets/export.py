@@ -1,6 +1,8 @@
 """Export of many recordings as one dataset, which can be interrupted and continued.
 
-files -> Session.read -> grid.stretches -> grid.ticks -> rows, pictures -> Part -> OUT
+    files -> Session.read -> grid.stretches -> grid.ticks -> rows, pictures -> Part -> OUT
+
+A continued export reads all recordings again, but writes only the missing episodes.
 """
 
 import shutil

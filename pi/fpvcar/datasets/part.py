@@ -1,10 +1,10 @@
-"""Unfinished dataset beside its final name; it survives a kill and is continued.
+"""Unfinished dataset beside its final name: it survives a kill, and is continued.
 
-DIR.part/request.json     options and input files; others are refused
-DIR.part/shape.json       rate, size and columns, once they are known
-DIR.part/sessions/N.json  losses of a recording whose episodes are all written
-DIR.part/episodes/N.json  an episode whose files are all written and synced
-DIR.part/dataset/         becomes DIR by one rename, when it is complete
+    DIR.part/request.json     options and input files; others are refused
+    DIR.part/episodes/N.json  an episode whose files are all written and synced
+    DIR.part/dataset/         becomes DIR by one rename, when it is complete
+
+Rate, size and columns follow from the request; they are not saved.
 """
 
 import contextlib
