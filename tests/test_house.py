@@ -103,8 +103,8 @@ def imports_of(module: str) -> set[str]:
 
 
 def test_run_and_wheels_import_nothing_heavy() -> None:
-    heavy = {"numpy", "mujoco", "av", "PIL"}
-    assert not heavy & imports_of("fpvcar.app")
+    heavy = {"numpy", "mujoco", "av", "PIL", "pyarrow"}
+    assert not heavy & imports_of("fpvcar.app, fpvcar.cli.command_line")
     assert not (heavy | {"asyncio", "aiohttp"}) & imports_of("fpvcar.wheels.__main__")
 
 
