@@ -23,7 +23,7 @@ from benchmarks.baselines import tuned
 from benchmarks.browser import buttons, control, firefox, stages, video
 from benchmarks.network import links, links_edge, links_loss, tunnel
 from benchmarks.rdma import copies, pipes
-from benchmarks.recordings import broker, query, recording, station, store
+from benchmarks.recordings import broker, datasets, query, recording, station, store
 from benchmarks.rig import Settings, say
 from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 
@@ -55,6 +55,7 @@ PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "store": store.rows,
     "query": query.rows,
     "broker": broker.rows,
+    "datasets": datasets.rows,
     "tunnel": tunnel.rows,
 }
 INTERRUPTED = 130

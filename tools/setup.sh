@@ -106,6 +106,17 @@ picamera2() {
     cp "$lock" "$stamp"
 }
 
+# Install programs that judge datasets, apart from .venv, whose programs must not use them.
+validators() {
+    local lock=requirements-validators.lock stamp=.venv/installed-validators
+    cmp -s "$lock" "$stamp" && return
+    say "installing Python packages from $lock"
+    rm -rf .venv/validators
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+        --require-hashes --target .venv/validators -r "$lock"
+    cp "$lock" "$stamp"
+}
+
 # Node packages are for checks and tests only; the page has no dependencies.
 node_packages() {
     { command -v node && command -v npm; } >/dev/null || packages nodejs npm
@@ -161,6 +172,7 @@ shell() { packages chromium-headless-shell || say "tests use chromium instead"; 
 libraries() {
     environment requirements-dev.lock
     picamera2
+    validators
     # An independent reader of recordings.
     node_packages
 }

@@ -49,6 +49,8 @@ Fetches recordings from cars into a store, verifies them, and serves them on a w
   fpvstation verify --remotes      have the remotes check their copies
   fpvstation rebuild               rebuild the catalogue of the page from the store
   fpvstation query "SELECT ..."    ask all recordings in SQL
+  fpvstation export "SELECT session ..." --lerobot DIR
+                                   export the sessions of a query as a dataset for training
   fpvstation grep PATTERN          search names, marks, causes and log lines
   fpvstation batch replay          run all recordings through the gate of this version
   fpvstation rm SESSION            move a session to the trash; never fetch it again

@@ -1,4 +1,4 @@
-"""Verbs `fpvstation query` and `fpvstation grep`: questions about all recordings."""
+"""Verbs `fpvstation query`, `export` and `grep`: questions about all recordings."""
 
 import argparse
 import contextlib
@@ -10,10 +10,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fpvcar.datasets import options as datasets
+from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.runtime.arguments import within
 from fpvcar.runtime.units import counted
 from fpvstation.cli.snapshot_verbs import AddVerb
 from fpvstation.cli.verbs import open_store
+from fpvstation.errors import StationError
 from fpvstation.query import output, sidecar
 from fpvstation.query.engine import MEMORY_LEAST_MB, MEMORY_MB, Engine, left_out
 from fpvstation.query.grep import grep
@@ -32,6 +35,16 @@ answer a question in SQL about all recordings
 samples has a row for each 100 ms; events has stops, marks, drivers, faults and log lines;
 sessions has a row for each session. Times are UTC. A filter on month ('2026-11'), car or session
 skips the files of all others. Nothing can be written. docs/query.md lists all columns.
+"""
+
+
+EXPORT = """\
+export the sessions of a query as one dataset for training
+
+  fpvstation export "SELECT session FROM sessions WHERE month = '2026-11'" --lerobot laps
+  fpvstation export "SELECT DISTINCT session FROM samples WHERE driver = 'Ann'" --donkey ann
+
+An interrupted export is continued by the same command. docs/learn.md describes the datasets.
 """
 
 
@@ -60,6 +73,10 @@ def add_to(add: AddVerb) -> None:
     ask.add_argument(
         "--threads", type=within(int, 1, 1024), metavar="N", help="processors (default: all)"
     )
+    out = add("export", run_export, "export the sessions of a query as one dataset for training")
+    out.description, out.formatter_class = EXPORT, argparse.RawDescriptionHelpFormatter
+    out.add_argument("sql", metavar="QUERY", help="query with a column `session`")
+    datasets.add_to(out, required=True)
     search = add("grep", run_grep, "search names, marks, causes and log lines of all recordings")
     search.add_argument("pattern", help="regular expression; upper and lower case are the same")
     search.add_argument(
@@ -130,6 +147,32 @@ def _ending_at_once(litter: Sequence[Path]) -> Iterator[None]:
         signal.pthread_kill(watcher.ident or 0, over)
         watcher.join()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Export the sessions of a query as one dataset. Raises StationError."""
+    store, _ = open_store(arguments.store)
+    root = arguments.store.expanduser().absolute()
+    with _ending_at_once([]):
+        result = Engine(state_of(arguments.store), store.id).query(arguments.sql)
+        if "session" not in result.columns:
+            columns = ", ".join(result.columns)
+            raise StationError(f"no column `session` in the query, but {columns}: SELECT session")
+        at = result.columns.index("session")
+        sessions = sorted({str(row[at]) for row in result.rows})
+    if not sessions:
+        raise StationError("no session in the result of the query: nothing to export")
+    segments, missing = list[Path](), False
+    for session in sessions:
+        listed = [] if store.is_away(session) else store.listed(session)
+        segments += [root / segment.path for segment in listed]
+        if not listed:
+            missing = True
+            _say(f"{session} is not in this store, and left out: fpvstation recall or restore")
+    if not segments:
+        raise StationError("none of these sessions is in this store: nothing to export")
+    status = datasets.export("fpvstation export", arguments, segments)
+    return INCOMPLETE if missing and not (status or arguments.partial) else status
 
 
 def run_grep(arguments: argparse.Namespace) -> int:

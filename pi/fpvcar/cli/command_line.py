@@ -8,6 +8,7 @@ from fpvcar import __version__
 from fpvcar.cli import verbs
 from fpvcar.config import BENCH_PINS
 from fpvcar.config.raspberry_pi_os import PROFILE
+from fpvcar.datasets import options
 from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import within
 
@@ -33,6 +34,7 @@ Set up and check:
 Recordings:
 
   fpvcar log list DIR                  list recordings; also: info, verify, recover, release
+  fpvcar log export --lerobot OUT DIR  export a dataset for training; or --donkey
   fpvcar replay FILE...                rerun the recorded decisions and compare the results
   fpvcar replay --page FILE...         play recordings in a browser
   fpvcar export --mp4 OUT.mp4 FILE...  export a video; --csv, --parquet: tables
@@ -352,16 +354,17 @@ def _hil(verb: Verb) -> None:
 
 def _recordings(verb: Verb) -> None:
     """Add the verbs for recordings."""
-    log = verb("log", verbs.log, "List, verify, repair or release recordings")
+    log = verb("log", verbs.log, "List, verify, repair, release or export recordings")
     log.add_argument(
         "action",
-        choices=["list", "info", "verify", "recover", "release"],
+        choices=["list", "info", "verify", "recover", "release", "export"],
         help="list, info: print the contents; verify: check every checksum; recover: write "
         "NAME.recovered.mcap without the damaged chunks; release: allow a kept recording to "
-        "be deleted when space is needed",
+        "be deleted when space is needed; export: write one dataset for training",
     )
     log.add_argument("files", nargs="+", type=Path, metavar="FILE")
     log.add_argument("--out", type=Path, metavar="DIR", help="output folder of recover")
+    options.add_to(log, required=False)
     replay = verb("replay", verbs.replay, "Rerun recorded decisions and compare the results")
     replay.description = (
         f"{replay.description}. Exit status: 0 all results match the recording; 1 a result differs "
@@ -391,10 +394,6 @@ def _recordings(verb: Verb) -> None:
     ):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=text)
     export.add_argument("--force", action="store_true", help="overwrite OUT")
-    export.add_argument(
-        "--partial",
-        action="store_true",
-        help="exit with 0, not 3, if recorded data is missing in OUT",
-    )
+    export.add_argument("--partial", action="store_true", help="exit with 0, not 3, on losses")
     export.add_argument("out", type=Path, metavar="OUT")
     export.add_argument("files", nargs="+", type=Path, metavar="FILE")

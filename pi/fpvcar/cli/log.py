@@ -1,8 +1,9 @@
-"""Verb `fpvcar log list|info|verify|recover|release`: contents and integrity of recordings.
+"""Verb `fpvcar log list|info|verify|recover|release|export`: contents and integrity of recordings.
 
 Exit status: 0 all is well, 1 a file is damaged or missing, 2 wrong usage.
 """
 
+import argparse
 import errno
 import os
 import sys
@@ -38,6 +39,16 @@ def run(action: str, paths: Sequence[Path], out: Path | None = None) -> int:
             print(f"{_named(path, fault)}", file=sys.stderr)
             good = False
     return 0 if good else 1
+
+
+def refuses(arguments: argparse.Namespace) -> bool:
+    """Return whether a dataset is missing for `export`, or given to another action; print that."""
+    dataset = arguments.lerobot or arguments.donkey
+    if bool(dataset) == (arguments.action == "export"):
+        return False
+    wanted = "add --lerobot DIR or --donkey DIR" if dataset is None else "use fpvcar log export"
+    print(f"fpvcar log {arguments.action}: {wanted}", file=sys.stderr)
+    return True
 
 
 def _warn(message: str) -> None:

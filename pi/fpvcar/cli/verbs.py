@@ -178,9 +178,16 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Show, verify, repair or release recordings."""
+    """Show, verify, repair, release or export recordings."""
     from fpvcar.cli import log, pipes
 
+    if log.refuses(arguments):
+        return 2
+    if arguments.action == "export":
+        from fpvcar.datasets import options
+
+        _refuse_missing(arguments.files)
+        return options.export("fpvcar log export", arguments, arguments.files)
     return pipes.quietly(lambda: log.run(arguments.action, arguments.files, arguments.out))
 
 
