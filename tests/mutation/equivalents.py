@@ -43,6 +43,8 @@ EQUIVALENTS: dict[str, str] = {
     "controller.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
     "controller.Lease._parse: constant True -> False": "their number was compared before",
+    "invitations_api.InvitationsApi._page: request.url.host or '': without ''": "for mypy: the "
+    "address of a request has a host",
     "limits.RateLimit.__init__: constant 0.0 -> -0.1": "a debt below 0 counts as 0",
     "limits.Rank: constant 2 -> 3": "of ranks only the order counts, and the fair share "
     "of a driver's place is never computed",
@@ -52,4 +54,23 @@ EQUIVALENTS: dict[str, str] = {
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
     "mixing.slewed: start_share * goal > 0.0: > -> >=": "with either one zero the start "
     "or the end is zero, so is the result's growth",
+    **dict.fromkeys(
+        (f"recover._chunk: constant 0 -> {n} #{m}" for n in (1, -1) for m in (2, 3)),
+        "a chunk without messages is not listed",
+    ),
+    **dict.fromkeys(
+        (
+            f"recover.Ending.{change}"
+            for change in (
+                "__init__: removed: self.cut = 0",
+                "__init__: constant 0 -> 1",
+                "__init__: constant 0 -> -1",
+                "note: removed: self.cut = step.at",
+            )
+        ),
+        "the end of the step before; a file without one is deleted",
+    ),
+    "salvage.Salvager.__init__: removed: self._name = ''": "set with the steps; declared here",
+    "salvage.Salvager.advance: removed: self._steps = None #2": "a generator that raised has "
+    "ended: the next step tells",
 }

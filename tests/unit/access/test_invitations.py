@@ -188,8 +188,18 @@ async def test_invitation_has_a_reachable_link_and_its_qr_code(
         assert page == "http://10.1.2.3:8080/" and said["left_s"] == 1800.0
         assert inviting.devices.find_invitation(token, inviting.now_s)
         assert "<svg xmlns=" in said["qr"] and "#fff" in said["qr"]
-        near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
-        assert (await near.json())["link"].startswith("http://10.9.9.9:81/#")
+        near = await (await client.post(BASE, headers={"Host": "10.9.9.9:81"})).json()
+        assert near["link"].startswith("http://10.9.9.9:81/#") and near["left_s"] == HOUR_S
+
+
+@pytest.mark.parametrize("minutes", [5, 720])
+async def test_invitation_may_last_five_minutes_to_twelve_hours(
+    tmp_path: Path, minutes: int
+) -> None:
+    inviting = Inviting(tmp_path)
+    async with inviting.ask() as client:
+        answer = await client.post(f"{BASE}?minutes={minutes}", headers={"Host": "10.9.9.9:81"})
+        assert (await answer.json())["left_s"] == 60.0 * minutes
 
 
 @pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
