@@ -38,9 +38,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "access.remembered_browsers": (
         "access/test_remembered_browsers.py",
         "access/test_invitations.py",
+        "access/test_stations.py",
         "seat/test_authorization.py",
     ),
     "access.rights": (
+        "access/test_rights.py",
         "seat/test_rights.py",
         "library/api/test_recordings_access.py",
         "access/test_invitations.py",
