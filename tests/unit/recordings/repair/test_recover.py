@@ -73,7 +73,7 @@ def test_copy_of_another_writers_file_has_its_messages_in_chunks() -> None:
     channel = writer.register_channel("/odd", "json", writer.register_schema("odd", "", b""))
     for number in range(9):
         writer.add_message(channel, number, b"{}", number, number)
-    writer.finish()
+    writer.finish()  # type: ignore[no-untyped-call]
     source = recording(out.getvalue())
     assert source.unverified and source.about is None
     clean = recovered(out.getvalue())
