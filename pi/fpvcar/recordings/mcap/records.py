@@ -130,7 +130,7 @@ class Counts(NamedTuple):
     start_ns: int
     end_ns: int
     metadata: int = 1
-    """Number of metadata records."""
+    """Number of metadata records; fpvcar writes one."""
 
 
 def statistics(counts: Counts) -> bytes:
